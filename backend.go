@@ -1,0 +1,138 @@
+package sallyport
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Backends is what the operator wired, given once when the gate is built. A
+// nil field is not wired, and a tool that declares its capability answers
+// not_available and never runs. Each is asked at most once per call.
+type Backends struct {
+	// Personalities finds the ceiling of a role; nil means that there are no
+	// roles and declarations stand on their own.
+	Personalities Personalities
+	// Network reaches hosts.
+	Network *NetworkBackend
+	// Files reaches the file system of this machine.
+	Files *FileBackend
+	// Secrets finds secret values.
+	Secrets SecretSource
+	// KV opens key-value stores.
+	KV KVFactory
+	// Process starts confined children.
+	Process ProcessRunner
+	// Databases runs queries.
+	Databases DatabaseBackend
+	// Mail hands messages to relays.
+	Mail MailBackend
+	// Attachments opens what turns brought along.
+	Attachments AttachmentStore
+}
+
+// Personalities finds a personality by name; ok is false when there is none.
+// The result is never changed afterwards: a reload returns another pointer.
+// It must be safe for concurrent use.
+type Personalities interface {
+	Personality(name string) (p *Personality, ok bool)
+}
+
+// NetworkBackend configures how hosts are reached. The zero value uses the
+// system's resolver and dialer with the default bounds.
+type NetworkBackend struct {
+	// Resolve looks up the addresses of a canonical host; nil means the
+	// system's resolver.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to an address that the floor has passed; nil means the
+	// system's dialer. It must dial exactly this address.
+	Dial func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
+	// MaxResponseBytes bounds a response body after decompression; 0 means
+	// 64 MiB.
+	MaxResponseBytes int64
+	// Timeout bounds a whole exchange including redirects and the body; 0
+	// means 100 seconds.
+	Timeout time.Duration
+}
+
+// FileBackend configures file reach. The zero value uses the always-deny
+// floor for the current user and remembers no reads.
+type FileBackend struct {
+	// Home is the home directory whose keys and credentials are on the
+	// floor; empty means the current user's.
+	Home string
+	// Deny lists further absolute paths for the floor: the runtime's own
+	// configuration, state, key and audit files. A path covers everything
+	// below it and its names with a suffix such as "-wal".
+	Deny []string
+	// MaxFileBytes bounds a file that is read whole; 0 means 64 MiB.
+	MaxFileBytes int64
+	// Reads remembers what sessions read; nil switches the stale-write check
+	// off.
+	Reads ReadMemory
+}
+
+// ReadMemory remembers what each session read, for the stale-write check. It
+// must be safe for concurrent use.
+type ReadMemory interface {
+	// Remember stores or replaces the record of a file.
+	Remember(ctx context.Context, session string, r ReadRecord) error
+	// Recall returns the newest record whose path or identity is equal; ok
+	// is false when the session has not read the file.
+	Recall(ctx context.Context, session, path, identity string) (r ReadRecord, ok bool, err error)
+}
+
+// ReadRecord is one file as a session last saw it.
+type ReadRecord struct {
+	// Path is absolute with symbolic links resolved.
+	Path string
+	// Identity is the file's device and inode in a form of the accessor's.
+	Identity string
+	// Digest is the SHA-256 of the content.
+	Digest [sha256.Size]byte
+	// Time is when it was read.
+	Time time.Time
+}
+
+// SecretSource finds secret values. It must be safe for concurrent use.
+type SecretSource interface {
+	// Secret returns the value of a reference; ok is false when this source
+	// does not have it.
+	Secret(ctx context.Context, ref string) (s Secret, ok bool, err error)
+	// Known returns every value that the source could hand out at present,
+	// so that none of them passes through a result.
+	Known(ctx context.Context) ([]Secret, error)
+}
+
+// KVFactory opens the store of a scope: "tool:<tool>", "session:<session>"
+// or "personality:<personality>". It must be safe for concurrent use.
+type KVFactory interface {
+	KV(ctx context.Context, scope string) (KV, error)
+}
+
+// ProcessRunner starts children that the kernel holds to the grant. It must
+// be safe for concurrent use.
+type ProcessRunner interface {
+	Run(ctx context.Context, g *Grant, binary string, args []string, o SpawnOptions) (ProcessResult, error)
+}
+
+// DatabaseBackend runs queries on named connections. It must be safe for
+// concurrent use.
+type DatabaseBackend interface {
+	Query(ctx context.Context, connection string, mode AccessMode, query string, args []any) (Table, error)
+}
+
+// MailBackend hands messages to named relays. It must be safe for concurrent
+// use.
+type MailBackend interface {
+	Send(ctx context.Context, relay string, m Message) error
+}
+
+// AttachmentStore opens attachments that an edge has put into it. It must be
+// safe for concurrent use.
+type AttachmentStore interface {
+	Open(ctx context.Context, ref string) (io.ReadCloser, error)
+}

@@ -1,0 +1,187 @@
+package sallyport
+
+import (
+	"encoding/json"
+	"net/url"
+)
+
+// Platform is the surface on which a call arrived.
+type Platform string
+
+// The platforms.
+const (
+	PlatformGo   Platform = "go"
+	PlatformCLI  Platform = "cli"
+	PlatformMCP  Platform = "mcp"
+	PlatformHTTP Platform = "http"
+)
+
+// LocalPrincipal is the name of the principal behind the command line.
+const LocalPrincipal = "local"
+
+// Principal is who is calling: a token, an OIDC subject, the local user. An
+// edge authenticates it; the gate believes the edge.
+type Principal struct {
+	// Name identifies the principal; empty is refused by the gate.
+	Name string
+	// Permissions is what the principal holds.
+	Permissions []string
+}
+
+// Caller is what an edge knows about a turn. Fields that it does not know
+// stay empty and are never guessed. The gate reads it and does not keep it.
+type Caller struct {
+	// Principal is who is calling.
+	Principal Principal
+	// Session is the conversation; it belongs to the principal.
+	Session string
+	// Personality is the name of the role; empty when there is none, which
+	// only a registry without personalities accepts.
+	Personality string
+	// Platform is the surface.
+	Platform Platform
+	// Agent and Team identify the agent in a larger deployment.
+	Agent, Team string
+	// Workspace is the absolute folder at which relative paths are anchored.
+	Workspace string
+	// Turn is the 1-based turn of the session, Messages the number of its
+	// messages so far; 0 means unknown.
+	Turn, Messages int
+	// MemoryScope is the id under which memory tools keep what they learn.
+	MemoryScope string
+	// Exclude lists tools that this surface does not offer; it beats
+	// everything else.
+	Exclude []string
+	// Budget is the number of code points that all values of the batch may
+	// have together; 0 means the registry's default.
+	Budget int
+	// DryRun asks for the description of the call instead of the call.
+	DryRun bool
+	// Attachments is what the turn brought along.
+	Attachments []Attachment
+	// Progress receives progress of every audience, already cleaned; nil
+	// drops it. It may be called from several goroutines.
+	Progress func(Progress)
+}
+
+// SessionKey identifies the session of this principal: the same session id
+// from another principal is another session.
+func (c *Caller) SessionKey() string {
+	return url.PathEscape(c.Principal.Name) + "/" + c.Session
+}
+
+// Request names a tool and brings its arguments.
+type Request struct {
+	// ID is the caller's id for this call, echoed in the record. It may be
+	// empty.
+	ID string
+	// Tool is the name of the tool.
+	Tool string
+	// Args is the JSON text of the arguments; empty means {}.
+	Args json.RawMessage
+}
+
+// Call is what a tool receives: the facts of the call and the accessors of
+// its grant. An accessor that was not granted is never nil: it refuses, with
+// the reason. A Call is valid until Run returns and is not for keeping.
+type Call struct {
+	// ID is the id under which the call is recorded.
+	ID string
+	// ToolCallID is the caller's own id; it may be empty.
+	ToolCallID string
+	// Tool is the name under which the tool was called.
+	Tool string
+	// Args is the arguments: validated, defaults filled in. Read only.
+	Args json.RawMessage
+	// Session is the caller's session id, SessionKey the id that is unique
+	// over principals.
+	Session, SessionKey string
+	// Principal is who is calling.
+	Principal Principal
+	// Personality is the name of the role; it may be empty.
+	Personality string
+	// Platform is the surface.
+	Platform Platform
+	// Agent and Team identify the agent in a larger deployment.
+	Agent, Team string
+	// Workspace is the absolute folder at which relative paths are anchored.
+	Workspace string
+	// Turn and Messages count; 0 means unknown.
+	Turn, Messages int
+	// MemoryScope is the id under which memory tools keep what they learn.
+	MemoryScope string
+	// ResultBudget is the number of code points after which the value will
+	// be cut.
+	ResultBudget int
+	// DryRun is true when the call is only described. Run is not called
+	// then; the field serves code that is shared with a preview.
+	DryRun bool
+	// NetworkPolicy is the granted network policy, for display only.
+	NetworkPolicy NetworkGrant
+	// Emit reports progress. It is never nil.
+	Emit func(Progress)
+
+	// Network is the way to hosts.
+	Network Network
+	// FS is the way to files.
+	FS FS
+	// Secrets is the way to secret values.
+	Secrets Secrets
+	// KV is the key-value store of the declared scope.
+	KV KV
+	// Process is the way to child processes.
+	Process Process
+	// Attachments is what the turn brought along, filtered by kind.
+	Attachments Attachments
+	// Databases is the way to the operator's database connections.
+	Databases Databases
+	// Mail is the way to the operator's mail relay.
+	Mail Mail
+}
+
+// Audience says who may see a progress event.
+type Audience string
+
+// The audiences. The empty audience means internal.
+const (
+	// AudienceInternal is logs and telemetry only.
+	AudienceInternal Audience = "internal"
+	// AudienceUser is the stream that the user sees.
+	AudienceUser Audience = "user"
+	// AudienceDashboard is the operator's page.
+	AudienceDashboard Audience = "dashboard"
+)
+
+// Progress is an event from a running tool.
+type Progress struct {
+	// Tool is the name of the tool; the gate fills it.
+	Tool string
+	// Message is for people.
+	Message string
+	// Percent is 0 to 100; nil when unknown.
+	Percent *float64
+	// Audience is internal when empty; any other word is treated as
+	// internal.
+	Audience Audience
+}
+
+// MarshalJSON writes {"type":"progress","toolName":…,"message":…}.
+func (p Progress) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Type     string   `json:"type"`
+		Tool     string   `json:"toolName"`
+		Message  string   `json:"message"`
+		Percent  *float64 `json:"percent,omitempty"`
+		Audience Audience `json:"audience"`
+	}{"progress", p.Tool, p.Message, p.Percent, p.VisibleTo()})
+}
+
+// VisibleTo returns the audience, internal when it is empty or unknown.
+func (p Progress) VisibleTo() Audience {
+	switch p.Audience {
+	case AudienceUser, AudienceDashboard:
+		return p.Audience
+	default:
+		return AudienceInternal
+	}
+}

@@ -1,0 +1,128 @@
+package sallyport
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Result is the outcome of one call. Build it with [OK] or [Err] inside a
+// tool; the gate fills CallID. The zero Result is a failure without a code,
+// which the gate turns into execution_failed.
+type Result struct {
+	// OK says which variant this is.
+	OK bool
+	// Value is the text for the model. Empty on failure.
+	Value string
+	// Structured is an optional JSON object beside Value; nil when there is
+	// none. A tool hands it over and must not keep it.
+	Structured map[string]any
+	// CostUSD is the price of the call in US dollars; 0 when it is free or
+	// unknown. It survives a cut of Value.
+	CostUSD float64
+	// Error is the text of a failure. Empty on success.
+	Error string
+	// Code classifies a failure. Empty on success.
+	Code Code
+	// Source names where untrusted output came from when the arguments do
+	// not say it. Empty means that the gate derives it.
+	Source string
+	// CallID is the id under which the call is recorded.
+	CallID string
+	// RetryAfter accompanies rate_limited; 0 otherwise.
+	RetryAfter time.Duration
+	// ApprovalID and ExpiresAt accompany approval_required.
+	ApprovalID string
+	// ExpiresAt is when a held approval lapses; the zero time otherwise.
+	ExpiresAt time.Time
+}
+
+// OK returns a success with a text for the model.
+func OK(value string) Result { return Result{OK: true, Value: value} }
+
+// Err returns a failure. An empty code means execution_failed.
+func Err(text string, code Code) Result {
+	if code == "" {
+		code = CodeExecutionFailed
+	}
+	return Result{Error: text, Code: code}
+}
+
+// ErrorResult turns an error into a failure: a result code of its own is
+// kept, everything else, scoped refusals included, is execution_failed with
+// the error's text. A nil error gives an execution_failed without a cause.
+func ErrorResult(err error) Result {
+	if err == nil {
+		return Err("the tool returned no result", CodeExecutionFailed)
+	}
+	return Err(err.Error(), codeOf(err))
+}
+
+// Err returns nil for a success and an [*Error] with code and text for a
+// failure.
+func (r Result) Err() error {
+	if r.OK {
+		return nil
+	}
+	return &Error{Code: r.Code, Detail: r.Error}
+}
+
+// resultJSON is the wire form of both variants.
+type resultJSON struct {
+	OK           bool           `json:"ok"`
+	Value        *string        `json:"value,omitempty"`
+	Structured   map[string]any `json:"structured,omitempty"`
+	CostUSD      float64        `json:"cost_usd,omitempty"`
+	Error        *string        `json:"error,omitempty"`
+	Code         Code           `json:"code,omitempty"`
+	RetryAfterMS *int64         `json:"retry_after_ms,omitempty"`
+	ApprovalID   string         `json:"approval_id,omitempty"`
+	ExpiresAt    *time.Time     `json:"expires_at,omitempty"`
+	CallID       string         `json:"call_id,omitempty"`
+}
+
+// MarshalJSON writes {"ok":true,"value":…} or {"ok":false,"error":…,"code":…}.
+func (r Result) MarshalJSON() ([]byte, error) {
+	w := resultJSON{OK: r.OK, CostUSD: r.CostUSD, CallID: r.CallID, Structured: r.Structured}
+	if r.OK {
+		w.Value = &r.Value
+		return json.Marshal(w)
+	}
+	w.Error, w.Code, w.ApprovalID = &r.Error, r.Code, r.ApprovalID
+	if r.Code == CodeRateLimited {
+		ms := r.RetryAfter.Milliseconds()
+		w.RetryAfterMS = &ms
+	}
+	if !r.ExpiresAt.IsZero() {
+		w.ExpiresAt = &r.ExpiresAt
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	var w resultJSON
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	if w.OK == (w.Error != nil) {
+		return errors.New("result: exactly one of ok and error is expected")
+	}
+	*r = Result{
+		OK: w.OK, Structured: w.Structured, CostUSD: w.CostUSD,
+		Code: w.Code, CallID: w.CallID, ApprovalID: w.ApprovalID,
+	}
+	if w.Value != nil {
+		r.Value = *w.Value
+	}
+	if w.Error != nil {
+		r.Error = *w.Error
+	}
+	if w.RetryAfterMS != nil {
+		r.RetryAfter = time.Duration(*w.RetryAfterMS) * time.Millisecond
+	}
+	if w.ExpiresAt != nil {
+		r.ExpiresAt = *w.ExpiresAt
+	}
+	return nil
+}

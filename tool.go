@@ -1,0 +1,140 @@
+package sallyport
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Tool is a named function that an agent may call, with the declaration of
+// what it needs. It is plain data plus Run; the registry copies it when it is
+// registered and refuses a declaration that is not well formed. Package
+// schema makes one from a typed Go function.
+type Tool struct {
+	// Name is unique in a registry and matches [a-zA-Z0-9_-]{1,64}. Names
+	// that begin with "mcp__" belong to the MCP bridge.
+	Name string
+	// Title is the display title; empty means Name.
+	Title string
+	// Description tells a model when to call the tool.
+	Description string
+	// Toolset is the group label: file, web, terminal, …
+	Toolset string
+	// Plugin is the id of the plugin that brought the tool; empty for a
+	// built-in one.
+	Plugin string
+	// Schema is the JSON Schema (2020-12) of the arguments, an object. Nil
+	// means an object without properties.
+	Schema json.RawMessage
+	// Returns is the JSON Schema that Result.Structured must satisfy; nil
+	// means anything.
+	Returns json.RawMessage
+	// Capabilities is what the tool touches outside itself.
+	Capabilities Capabilities
+	// Permissions lists what a principal needs, all of it, to call the tool.
+	Permissions []string
+	// RateLimit bounds calls per principal; nil means no limit.
+	RateLimit *RateLimit
+	// MaxResultChars bounds the value in Unicode code points beside the
+	// batch's budget; 0 means no bound of its own.
+	MaxResultChars int
+	// Timeout bounds one call; 0 means the registry's default.
+	Timeout time.Duration
+	// ReadOnly promises that a call changes nothing outside the process. The
+	// gate enforces it: the network accessor then sends GET and HEAD only,
+	// and a declaration of writes, processes or mail is refused at
+	// registration.
+	ReadOnly bool
+	// Idempotent allows the gate to run the tool again after a transient
+	// failure.
+	Idempotent bool
+	// AlwaysInclude makes the tool visible whatever the toolset says.
+	AlwaysInclude bool
+	// OutputIsUntrusted marks output that somebody else controls: it is
+	// neutralised and wrapped, on success and on failure.
+	OutputIsUntrusted bool
+	// Cache asks for results to be kept; nil means never.
+	Cache *Cache
+	// IsAvailable reports whether the tool can work now; nil means always.
+	// It is called for each listing and call, from many goroutines; false or
+	// a panic hides this tool only.
+	IsAvailable func() bool
+	// Run does the work. The context carries the deadline and cancellation.
+	// The result may be a failure; an error is turned into one by
+	// [ErrorResult]; a panic becomes execution_failed. It is called from
+	// many goroutines, each time with a Call of its own.
+	Run func(ctx context.Context, c *Call) (Result, error)
+}
+
+// RateLimit admits at most Requests calls in any Window.
+type RateLimit struct {
+	// Requests is the number of admissions, at least 1.
+	Requests int
+	// Window is the length of the sliding window, more than 0.
+	Window time.Duration
+}
+
+// Cache asks the gate to keep successful results of a tool.
+type Cache struct {
+	// TTL is how long a result may be used; 0 means five minutes.
+	TTL time.Duration
+}
+
+// Reducer shortens the result of one tool to what a model needs. Reduce must
+// be deterministic and must not do I/O; one that panics leaves the result as
+// it was.
+type Reducer struct {
+	// Tool is the exact name of the tool.
+	Tool string
+	// Reduce returns the shorter result. It is called from many goroutines.
+	Reduce func(Result, ReducerContext) Result
+}
+
+// ReducerContext is what a reducer may look at besides the result.
+type ReducerContext struct {
+	// Args is the arguments of the call, defaults filled in. Read only.
+	Args json.RawMessage
+	// Turn is the caller's turn count; 0 when the edge does not know it.
+	Turn int
+}
+
+const mcpPrefix = "mcp__"
+
+// Server returns the MCP server that the tool belongs to: the second segment
+// of "mcp__<server>__<tool>". It is empty for any other name.
+func (t *Tool) Server() string {
+	rest, ok := strings.CutPrefix(t.Name, mcpPrefix)
+	if !ok {
+		return ""
+	}
+	server, _, ok := strings.Cut(rest, "__")
+	if !ok {
+		return ""
+	}
+	return server
+}
+
+// Effects reports whether a call may change something outside the process,
+// judged from the declaration alone.
+func (t *Tool) Effects() bool {
+	c := &t.Capabilities
+	writes := c.FSReach != nil && !c.FSReach.Write.IsZero()
+	writesDB := c.Database != nil && c.Database.Mode == ModeWrite
+	sends := c.Network != nil && !t.ReadOnly
+	return writes || writesDB || sends || c.Process != nil || c.Mail != nil || c.Storage != nil
+}
+
+// Destructive reports whether a call may overwrite or remove what exists.
+func (t *Tool) Destructive() bool {
+	c := &t.Capabilities
+	return t.Effects() && (c.FSReach != nil && !c.FSReach.Write.IsZero() ||
+		c.Process != nil || c.Network != nil || c.Database != nil)
+}
+
+// OpenWorld reports whether a call may reach systems that the operator does
+// not run: the network, mail, or whatever a child process reaches.
+func (t *Tool) OpenWorld() bool {
+	c := &t.Capabilities
+	return c.Network != nil || c.Mail != nil || c.Process != nil
+}
