@@ -1,9 +1,6 @@
 package sallyport
 
-import (
-	"errors"
-	"io/fs"
-)
+import "io/fs"
 
 // Code classifies a failure. Codes are stable for ever; texts are not.
 type Code string
@@ -198,12 +195,3 @@ func FileNotFound(path string) *Error {
 
 // InputInvalid reports a fault in the arguments that no schema expresses.
 func InputInvalid(detail string) *Error { return &Error{Code: CodeInputInvalid, Detail: detail} }
-
-// codeOf returns the result code under which err reaches a caller: its own
-// when it is a result code, else execution_failed.
-func codeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok && e.Code.Valid() && !e.Code.Scoped() {
-		return e.Code
-	}
-	return CodeExecutionFailed
-}

@@ -49,13 +49,23 @@ func Err(text string, code Code) Result {
 }
 
 // ErrorResult turns an error into a failure: a result code of its own is
-// kept, everything else, scoped refusals included, is execution_failed with
-// the error's text. A nil error gives an execution_failed without a cause.
+// kept, everything else, scoped refusals included, is execution_failed. The
+// text is that of the [*Error] in the chain, so that it begins with the code
+// whatever a library wrapped around it, else the error's own. A nil error
+// gives an execution_failed without a cause.
 func ErrorResult(err error) Result {
 	if err == nil {
 		return Err("the tool returned no result", CodeExecutionFailed)
 	}
-	return Err(err.Error(), codeOf(err))
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok || !e.Code.Valid():
+		return Err(err.Error(), CodeExecutionFailed)
+	case e.Code.Scoped():
+		return Err(e.Error(), CodeExecutionFailed)
+	default:
+		return Err(e.Error(), e.Code)
+	}
 }
 
 // Err returns nil for a success and an [*Error] with code and text for a
