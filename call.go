@@ -64,10 +64,11 @@ type Caller struct {
 	Progress func(Progress)
 }
 
-// SessionKey identifies the session of this principal: the same session id
-// from another principal is another session.
-func (c *Caller) SessionKey() string {
-	return url.PathEscape(c.Principal.Name) + "/" + c.Session
+// SessionKey identifies the session of a principal: the same session id from
+// another principal is another session. The principal's name is escaped, so
+// that no two pairs give one key.
+func SessionKey(principal, session string) string {
+	return url.PathEscape(principal) + "/" + session
 }
 
 // Request names a tool and brings its arguments.
