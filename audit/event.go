@@ -1,0 +1,278 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Version is the format of the records that this package writes.
+const Version = 1
+
+// Kind says which half of a call a record is.
+type Kind string
+
+// The kinds of records.
+const (
+	// KindIntent is recorded before a call runs.
+	KindIntent Kind = "intent"
+	// KindOutcome is recorded after a call ran or was refused.
+	KindOutcome Kind = "outcome"
+	// KindCheckpoint stands for the records that [Prune] removed. It is
+	// never the kind of an Event.
+	KindCheckpoint Kind = "checkpoint"
+)
+
+// Valid reports whether k is the kind of an event.
+func (k Kind) Valid() bool { return k == KindIntent || k == KindOutcome }
+
+// Event is what is recorded about a call. The caller has removed secrets
+// from it. Texts that exceed their bound are cut when the event is recorded;
+// the bounds are constants of this package.
+type Event struct {
+	// Version is the format of the record; Record fills it in.
+	Version int `json:"version"`
+	// Seq is the number in the chain; 0 until the record is sealed.
+	Seq int64 `json:"seq,omitempty"`
+	// Time is when it happened; the zero time means now.
+	Time time.Time `json:"time"`
+	// Kind is intent or outcome.
+	Kind Kind `json:"kind"`
+	// CallID is the gate's id for the call. Ids that sort by time keep the
+	// store's index small.
+	CallID string `json:"call_id"`
+	// ToolCallID is the caller's own id; it may be empty.
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	// Tool is the name that was called, whether or not it exists.
+	Tool string `json:"tool"`
+	// Principal is who called.
+	Principal string `json:"principal"`
+	// Session is the caller's session id; it may be empty.
+	Session string `json:"session,omitempty"`
+	// Personality is the name of the role; it may be empty.
+	Personality string `json:"personality,omitempty"`
+	// Platform is the surface.
+	Platform sallyport.Platform `json:"platform,omitempty"`
+	// Agent and Team identify the agent; they may be empty.
+	Agent string `json:"agent,omitempty"`
+	// Team is the agent's team; it may be empty.
+	Team string `json:"team,omitempty"`
+	// Args is the arguments as canonical JSON without secrets; empty when
+	// they could not be decoded or are too long.
+	Args string `json:"args,omitempty"`
+	// ArgsDigest is the SHA-256 of the canonical arguments in hex.
+	ArgsDigest string `json:"args_digest,omitempty"`
+	// Definition is the digest of the tool's declaration.
+	Definition string `json:"definition,omitempty"`
+	// Grant is what the call may touch; nil on an outcome.
+	Grant *sallyport.Grant `json:"grant,omitempty"`
+	// GrantDigest is the SHA-256 of the grant's JSON in hex when the grant
+	// itself is larger than a record may hold; Record fills it in.
+	GrantDigest string `json:"grant_digest,omitempty"`
+	// OK is true for a success. It means nothing on an intent.
+	OK bool `json:"-"`
+	// Code classifies a failure.
+	Code sallyport.Code `json:"code,omitempty"`
+	// Stage is the step that refused; empty when none did.
+	Stage sallyport.Step `json:"stage,omitempty"`
+	// Error is the text of a failure.
+	Error string `json:"error,omitempty"`
+	// Decisions is the trail of the call; nil on an intent.
+	Decisions []sallyport.Decision `json:"decisions,omitempty"`
+	// DryRun is true when the call was only described.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Cached is true when the result came from the cache.
+	Cached bool `json:"cached,omitempty"`
+	// Duration is how long the call took; 0 on an intent. Its JSON form is
+	// duration_ms, in milliseconds.
+	Duration time.Duration `json:"-"`
+	// ValueChars is the length of the result in code points.
+	ValueChars int `json:"value_chars,omitempty"`
+	// CostUSD is the price of the call in US dollars.
+	CostUSD float64 `json:"cost_usd,omitempty"`
+	// Level is the level of confinement, "none" when the tool ran in the
+	// process. Empty is recorded as "none".
+	Level string `json:"level"`
+	// Full is the value before a reducer shortened it; empty when none did.
+	Full string `json:"full,omitempty"`
+	// KeyID is the [Key.ID] of the key that sealed the record; Record fills
+	// it in.
+	KeyID string `json:"key_id,omitempty"`
+}
+
+// plain is Event without its methods.
+type plain Event
+
+// wire adds the fields whose JSON form differs.
+type wire struct {
+	*plain
+	OK         *bool   `json:"ok,omitempty"`
+	DurationMS float64 `json:"duration_ms,omitempty"`
+}
+
+func (e *Event) wire() wire {
+	w := wire{plain: (*plain)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond)}
+	if e.Kind == KindOutcome {
+		w.OK = &e.OK
+	}
+	return w
+}
+
+// MarshalJSON writes the event; ok is left out of an intent.
+func (e Event) MarshalJSON() ([]byte, error) { return json.Marshal(e.wire()) }
+
+// UnmarshalJSON reads what MarshalJSON writes. Keys that it does not know
+// are ignored: a newer version may have written them.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var fresh Event
+	w := wire{plain: (*plain)(&fresh)}
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	fresh.OK = w.OK != nil && *w.OK
+	fresh.Duration = time.Duration(w.DurationMS * float64(time.Millisecond))
+	*e = fresh
+	return nil
+}
+
+// Denied reports whether the event is the outcome of a call that a step
+// refused.
+func (e *Event) Denied() bool { return e.Kind == KindOutcome && !e.OK && e.Stage != "" }
+
+// Bounds of the parts of one record, in bytes unless stated. A record is
+// evidence, not a copy of the data: what is longer is cut and says so.
+const (
+	// MaxName bounds every id and name.
+	MaxName = 512
+	// MaxArgs bounds Args.
+	MaxArgs = 16 << 10
+	// MaxError bounds Error.
+	MaxError = 4 << 10
+	// MaxDecisions bounds the number of decisions.
+	MaxDecisions = 128
+	// MaxReason bounds each text of a decision.
+	MaxReason = 1 << 10
+	// MaxGrant bounds the JSON of a grant; a larger one leaves its digest.
+	MaxGrant = 32 << 10
+	// MaxFull bounds Full: 64 Ki code points of four bytes and a marker.
+	MaxFull = 260 << 10
+)
+
+// bounded returns the copy of e that is recorded.
+func (e *Event) bounded() (Event, error) {
+	b := *e
+	if !b.Kind.Valid() {
+		return b, fmt.Errorf("audit: %q is not the kind of an event", string(b.Kind))
+	}
+	b.Version, b.Seq, b.GrantDigest = Version, 0, ""
+	b.Time = b.Time.UTC().Round(0)
+	if b.Level == "" {
+		b.Level = "none"
+	}
+	for _, s := range [...]*string{
+		&b.CallID, &b.ToolCallID, &b.Tool, &b.Principal, &b.Session, &b.Personality, (*string)(&b.Platform),
+		&b.Agent, &b.Team, &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), &b.Level,
+	} {
+		*s = clip(*s, MaxName)
+	}
+	b.Args, b.Error, b.Full = clip(b.Args, MaxArgs), clip(b.Error, MaxError), clip(b.Full, MaxFull)
+	b.Decisions = clipDecisions(b.Decisions)
+	return b, b.boundGrant()
+}
+
+// boundGrant replaces a grant that is too large by its digest.
+func (e *Event) boundGrant() error {
+	if e.Grant == nil || grantSize(e.Grant) <= MaxGrant/2 {
+		// What passes here grows by escaping, at most to three times the
+		// bound, which still is one.
+		return nil
+	}
+	text, err := json.Marshal(e.Grant)
+	if err != nil {
+		return fmt.Errorf("audit: grant: %w", err)
+	}
+	if len(text) > MaxGrant {
+		e.GrantDigest, e.Grant = digest(text), nil
+	}
+	return nil
+}
+
+// grantSize estimates the JSON of a grant without encoding it, which most
+// calls would pay for in vain.
+func grantSize(g *sallyport.Grant) int {
+	n := 512
+	for _, list := range [...][]string{
+		g.Network.Allow, g.Network.Deny, g.Secrets, g.FS.Read, g.FS.Write, g.Process.Binaries, g.Process.ExecFrom,
+	} {
+		for _, s := range list {
+			n += len(s) + 3
+		}
+	}
+	for i := range g.Dropped {
+		d := &g.Dropped[i]
+		n += len(d.Capability) + len(d.Item) + len(d.Why) + len(d.Source) + len(d.Fix) + 64
+	}
+	if g.Database != nil {
+		for _, s := range g.Database.Connections {
+			n += len(s) + 3
+		}
+	}
+	if g.Mail != nil {
+		for _, s := range g.Mail.To {
+			n += len(s) + 3
+		}
+	}
+	return n
+}
+
+func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
+	long := len(list) > MaxDecisions
+	for i := range list {
+		d := &list[i]
+		long = long || len(d.Why) > MaxReason || len(d.Source) > MaxReason || len(d.Fix) > MaxReason
+	}
+	if !long {
+		return list
+	}
+	list = append([]sallyport.Decision(nil), list[:min(len(list), MaxDecisions)]...)
+	for i := range list {
+		d := &list[i]
+		d.Why, d.Source, d.Fix = clip(d.Why, MaxReason), clip(d.Source, MaxReason), clip(d.Fix, MaxReason)
+	}
+	return list
+}
+
+// clip makes s valid UTF-8 of at most n bytes, cutting between code points
+// and saying how long it was.
+func clip(s string, n int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if len(s) <= n {
+		return s
+	}
+	mark := " [cut -- " + strconv.Itoa(len(s)) + " bytes total]"
+	cut := max(n-len(mark), 0)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + mark
+}
+
+// appendBody writes the JSON of a bounded event, without a sequence number
+// and without a final newline.
+func (e *Event) appendBody(buf *bytes.Buffer) error {
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e.wire()); err != nil {
+		return fmt.Errorf("audit: encode: %w", err)
+	}
+	buf.Truncate(buf.Len() - 1)
+	return nil
+}

@@ -1,0 +1,297 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// ErrNotKept matches every error of [Log.Record]: the record is not, or not
+// known to be, in the store. A call with effects must not run then.
+var ErrNotKept = errors.New("the audit record cannot be kept")
+
+// ErrClosed is the cause when a log is closed.
+var ErrClosed = errors.New("the audit log is closed")
+
+// ErrOtherKey matches the error of [New] when the chain was sealed with
+// another key than the one given.
+var ErrOtherKey = errors.New("the audit log was sealed with another key")
+
+// Defaults of Options.
+const (
+	// defaultWaiting lets every call of a few thousand wait for the disk
+	// once without blocking on the queue itself.
+	defaultWaiting = 4096
+	// defaultBatch keeps one transaction to some milliseconds.
+	defaultBatch = 512
+	// defaultTimeout is longer than a store's own wait for a lock, whose
+	// error says more than a deadline.
+	defaultTimeout = 10 * time.Second
+)
+
+// Options refine a Log. nil means the defaults.
+type Options struct {
+	// Now gives the time of events that bring none; nil means time.Now.
+	Now func() time.Time
+	// Waiting is how many records may wait for a commit before Record
+	// blocks; 0 means 4096.
+	Waiting int
+	// Batch is how many records one commit may hold; 0 means 512.
+	Batch int
+	// Timeout bounds one commit; 0 means 10 seconds. Records that wait
+	// meanwhile fail with it.
+	Timeout time.Duration
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.Waiting < 0 || d.Batch < 0 || d.Timeout < 0 {
+		return d, errors.New("audit: options: waiting, batch and timeout must not be negative")
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Waiting == 0 {
+		d.Waiting = defaultWaiting
+	}
+	if d.Batch == 0 {
+		d.Batch = defaultBatch
+	}
+	if d.Timeout == 0 {
+		d.Timeout = defaultTimeout
+	}
+	return d, nil
+}
+
+// Log adds records to a chain. Records that wait at the same time share one
+// durable commit. It is safe for concurrent use.
+type Log struct {
+	store Store
+	keyID string
+	o     Options
+
+	// mu lets Close wait for senders; the committer never takes it.
+	mu     sync.RWMutex
+	closed bool
+	queue  chan *pending
+	done   chan struct{}
+	pool   sync.Pool
+
+	// Owned by the committer.
+	sealer *sealer
+	batch  []*pending
+	sealed []Record
+}
+
+// pending is a record on its way into the store.
+type pending struct {
+	rec    Record
+	body   bytes.Buffer
+	result chan error
+}
+
+// New returns a log over store, sealing with key. It fails with an error
+// that matches [ErrOtherKey] when the newest record was sealed with another
+// one. The log owns a goroutine until Close; the store stays the caller's.
+func New(store Store, key Key, o *Options) (*Log, error) {
+	opts, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if store == nil || key.IsZero() {
+		return nil, errors.New("audit: a log needs a store and a key")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), opts.Timeout)
+	defer cancel()
+	if err := checkKey(ctx, store, key); err != nil {
+		return nil, err
+	}
+	l := &Log{
+		store: store, keyID: key.ID(), o: opts,
+		queue: make(chan *pending, opts.Waiting), done: make(chan struct{}),
+		sealer: newSealer(key),
+	}
+	l.pool.New = func() any { return &pending{result: make(chan error, 1)} }
+	go l.commitAll()
+	return l, nil
+}
+
+// checkKey compares the key that the newest record names with key. It does
+// not verify: a chain with a bad record goes on, and Verify keeps naming it.
+func checkKey(ctx context.Context, r Reader, key Key) error {
+	for rec, err := range r.Read(ctx, Query{Last: 1}) {
+		if err != nil {
+			return fmt.Errorf("audit: newest record: %w", err)
+		}
+		if id := rec.keyID(); id != "" && id != key.ID() {
+			return fmt.Errorf("audit: %w: the chain names key %s, the key file holds %s", ErrOtherKey, id, key.ID())
+		}
+	}
+	return nil
+}
+
+// Record adds an event and returns when it is durable, or with an error that
+// matches [ErrNotKept]. The event is copied. Cancelling ctx ends the wait,
+// not the recording: detach an outcome's context from that of its call, and
+// give it a deadline.
+func (l *Log) Record(ctx context.Context, e *Event) error {
+	if err := ctx.Err(); err != nil {
+		return notKept(err)
+	}
+	p := l.pool.Get().(*pending)
+	if err := l.encode(p, e); err != nil {
+		return notKept(err)
+	}
+	if err := l.enqueue(ctx, p); err != nil {
+		return notKept(err)
+	}
+	select {
+	case err := <-p.result:
+		l.recycle(p)
+		if err != nil {
+			return notKept(err)
+		}
+		return nil
+	case <-ctx.Done():
+		// The committer still holds p, so it is not used again.
+		return notKept(ctx.Err())
+	}
+}
+
+func notKept(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
+
+func (l *Log) encode(p *pending, e *Event) error {
+	b, err := e.bounded()
+	if err != nil {
+		return err
+	}
+	if e.Time.IsZero() {
+		b.Time = l.o.Now().UTC().Round(0)
+	}
+	b.KeyID = l.keyID
+	p.body.Reset()
+	if err := b.appendBody(&p.body); err != nil {
+		return err
+	}
+	p.rec = Record{Body: p.body.Bytes()}
+	p.rec.fill(&b)
+	return nil
+}
+
+// enqueue hands p to the committer. Holding the read lock keeps Close from
+// closing the queue under it.
+func (l *Log) enqueue(ctx context.Context, p *pending) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return ErrClosed
+	}
+	select {
+	case l.queue <- p:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// recycle keeps p for another record unless its buffer grew out of the
+// ordinary.
+func (l *Log) recycle(p *pending) {
+	const keep = 16 << 10
+	if p.body.Cap() > keep {
+		p.body = bytes.Buffer{}
+	}
+	p.rec = Record{}
+	l.pool.Put(p)
+}
+
+// Close waits until every record that was handed over is kept or has failed.
+// Record fails afterwards. The store stays open. Closing twice is safe.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.queue)
+	}
+	l.mu.Unlock()
+	<-l.done
+	return nil
+}
+
+// commitAll is the committer: it takes what waits and commits it at once.
+func (l *Log) commitAll() {
+	defer close(l.done)
+	for p := range l.queue {
+		l.batch = append(l.batch[:0], p)
+		l.collect()
+		err := l.commit()
+		for _, p := range l.batch {
+			p.result <- err
+		}
+		if err != nil {
+			l.fail(err)
+		}
+		clear(l.batch)
+	}
+}
+
+// collect fills the batch with what already waits. It yields once to callers
+// that the last commit has just woken, which doubles the batch under load
+// and costs well under a microsecond when there are none; it never waits.
+func (l *Log) collect() {
+	for yielded := false; len(l.batch) < l.o.Batch; {
+		select {
+		case p, ok := <-l.queue:
+			if !ok {
+				return
+			}
+			l.batch = append(l.batch, p)
+		default:
+			if yielded {
+				return
+			}
+			yielded = true
+			runtime.Gosched()
+		}
+	}
+}
+
+// commit seals and appends the batch.
+func (l *Log) commit() error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
+	defer cancel()
+	defer func() {
+		// Waiters reuse their buffers once they hear the result.
+		clear(l.sealed)
+	}()
+	return l.store.Append(ctx, func(head Head) ([]Record, error) {
+		l.sealed = l.sealed[:0]
+		for _, p := range l.batch {
+			r := p.rec
+			r.Seq = head.Seq + 1
+			r.Hash = l.sealer.seal(head.Hash, &r)
+			head = r.Head()
+			l.sealed = append(l.sealed, r)
+		}
+		return l.sealed, nil
+	})
+}
+
+// fail gives the error of a commit to everybody who waited meanwhile, so that
+// a store that hangs costs each record one timeout and not one per batch.
+func (l *Log) fail(err error) {
+	for n := len(l.queue); n > 0; n-- {
+		p, ok := <-l.queue
+		if !ok {
+			return
+		}
+		p.result <- err
+	}
+}
