@@ -1,0 +1,148 @@
+package schema
+
+import "maps"
+
+// maxFilled bounds how many defaults one call may add; the defaults of a
+// schema may nest.
+const maxFilled = 10_000
+
+// buildDefaults collects the defaults of all properties and checks that each
+// satisfies the schema it stands in.
+func (s *Schema) buildDefaults(nodes []*node) error {
+	for _, n := range nodes {
+		for name, sub := range n.props {
+			v, ok := defaultOf(sub)
+			if !ok {
+				continue
+			}
+			if n.defaults == nil {
+				n.defaults = map[string]any{}
+			}
+			n.defaults[name] = v
+			s.defaults = true
+		}
+	}
+	var faults Faults
+	for _, n := range nodes {
+		for name, v := range n.defaults {
+			faults = append(faults, s.checkDefault(n.props[name], v)...)
+		}
+	}
+	if len(faults) > 0 {
+		return faults.tidy()
+	}
+	return nil
+}
+
+// defaultOf returns the default that a property's schema gives, directly or
+// through what always holds.
+func defaultOf(n *node) (any, bool) {
+	for _, r := range n.sure {
+		if r.schema.Default != nil {
+			return *r.schema.Default, true
+		}
+	}
+	return nil, false
+}
+
+// checkDefault validates one default, itself filled in.
+func (s *Schema) checkDefault(n *node, v any) Faults {
+	at := schemaPointer(n.schema.Location) + "/default"
+	v = clone(v)
+	f := filler{left: maxFilled}
+	if f.fill([]*node{n}, v); f.left < 0 {
+		return oneFault(at, "leads to more and more defaults")
+	}
+	faults := s.validateAt(n, v)
+	for i := range faults {
+		faults[i].Pointer = at + faults[i].Pointer
+	}
+	return faults
+}
+
+// fill adds the defaults of absent properties to a decoded value, in place,
+// and reports whether it added any. ok is false when they are too many.
+func (s *Schema) fill(v any) (added, ok bool) {
+	if !s.defaults {
+		return false, true
+	}
+	f := filler{left: maxFilled}
+	f.fill([]*node{s.root}, v)
+	return f.left < maxFilled, f.left >= 0
+}
+
+type filler struct{ left int }
+
+// fill visits a value with the subschemas that surely apply to it.
+func (f *filler) fill(nodes []*node, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		sure := unite(nodes, func(n *node) []*node { return n.sure })
+		for _, n := range sure {
+			f.add(n, v)
+		}
+		for key, value := range v {
+			if f.left >= 0 && isContainer(value) {
+				var next []*node
+				for _, n := range sure {
+					next = n.property(key, next)
+				}
+				f.fill(next, value)
+			}
+		}
+	case []any:
+		sure := unite(nodes, func(n *node) []*node { return n.sure })
+		for i, value := range v {
+			if f.left >= 0 && isContainer(value) {
+				var next []*node
+				for _, n := range sure {
+					next = n.each(i, next)
+				}
+				f.fill(next, value)
+			}
+		}
+	}
+}
+
+// add fills in one node's defaults.
+func (f *filler) add(n *node, m map[string]any) {
+	for name, v := range n.defaults {
+		if _, ok := m[name]; ok {
+			continue
+		}
+		if f.left--; f.left < 0 {
+			return
+		}
+		m[name] = clone(v)
+	}
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	default:
+		return false
+	}
+}
+
+// clone copies a decoded value, so that a tool that changes its arguments
+// does not change the schema.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := maps.Clone(v)
+		for k, item := range m {
+			m[k] = clone(item)
+		}
+		return m
+	case []any:
+		a := make([]any, len(v))
+		for i, item := range v {
+			a[i] = clone(item)
+		}
+		return a
+	default:
+		return v
+	}
+}

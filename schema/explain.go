@@ -1,0 +1,312 @@
+package schema
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// finding is a fault before it is printed. types is what was expected when
+// the type was wrong; choice marks a value outside a const or enum.
+type finding struct {
+	path    []string
+	message string
+	types   []string
+	choice  bool
+}
+
+// explainer turns the validator's tree of errors into findings.
+type explainer struct {
+	nodes    map[string]*node
+	findings []finding
+}
+
+// explain lists every fault in a tree of the validator's errors.
+func (s *Schema) explain(e *jsonschema.ValidationError) Faults {
+	x := explainer{nodes: s.nodes}
+	x.visit(e)
+	faults := make(Faults, len(x.findings))
+	for i, f := range x.findings {
+		faults[i] = Fault{pointer(f.path), f.message}
+	}
+	if len(faults) == 0 {
+		return oneFault("", "does not match the schema")
+	}
+	return faults.tidy()
+}
+
+func (x *explainer) add(e *jsonschema.ValidationError, format string, args ...any) {
+	x.findings = append(x.findings, finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
+}
+
+func (x *explainer) property(e *jsonschema.ValidationError, name, message string) {
+	path := append(slices.Clone(e.InstanceLocation), name)
+	x.findings = append(x.findings, finding{path: path, message: message})
+}
+
+// visit explains one error: those that only hold others first.
+func (x *explainer) visit(e *jsonschema.ValidationError) {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
+		for _, cause := range e.Causes {
+			x.visit(cause)
+		}
+	case *kind.AnyOf:
+		x.alternatives(e)
+	case *kind.OneOf:
+		if len(k.Subschemas) > 0 {
+			x.add(e, "matches more than one of the forms that exclude each other")
+			return
+		}
+		x.alternatives(e)
+	case *kind.Type:
+		x.add(e, "must be %s", typeNames(k.Want))
+		x.findings[len(x.findings)-1].types = k.Want
+	case *kind.Enum:
+		x.add(e, "must be one of %s", values(k.Want))
+		x.findings[len(x.findings)-1].choice = true
+	case *kind.Const:
+		x.add(e, "must be %s", values([]any{k.Want}))
+		x.findings[len(x.findings)-1].choice = true
+	default:
+		if !x.object(e) && !x.array(e) && !x.scalar(e) {
+			x.add(e, "does not match the schema")
+		}
+	}
+}
+
+func (x *explainer) object(e *jsonschema.ValidationError) bool {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			x.property(e, name, "is required")
+		}
+	case *kind.Dependency:
+		for _, name := range k.Missing {
+			x.property(e, name, "is required together with "+quote(k.Prop))
+		}
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			x.property(e, name, "is required together with "+quote(k.Prop))
+		}
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			x.property(e, name, "is not a known property"+suggest(x.nodes[e.SchemaURL], name))
+		}
+	case *kind.PropertyNames:
+		x.property(e, k.Property, "is not an allowed name")
+	case *kind.MinProperties:
+		x.add(e, "must have at least %s", count(k.Want, "property", "properties"))
+	case *kind.MaxProperties:
+		x.add(e, "must have at most %s", count(k.Want, "property", "properties"))
+	default:
+		return false
+	}
+	return true
+}
+
+func (x *explainer) array(e *jsonschema.ValidationError) bool {
+	switch k := e.ErrorKind.(type) {
+	case *kind.MinItems:
+		x.add(e, "must have at least %s", count(k.Want, "item", "items"))
+	case *kind.MaxItems:
+		x.add(e, "must have at most %s", count(k.Want, "item", "items"))
+	case *kind.AdditionalItems:
+		x.add(e, "has %s too many", count(k.Count, "item", "items"))
+	case *kind.UniqueItems:
+		x.add(e, "must not have equal items: %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+	case *kind.Contains:
+		x.add(e, "must have an item of the form that the schema asks for")
+	case *kind.MinContains:
+		x.add(e, "must have at least %s of the form that the schema asks for", count(k.Want, "item", "items"))
+	case *kind.MaxContains:
+		x.add(e, "must have at most %s of the form that the schema names", count(k.Want, "item", "items"))
+	default:
+		return false
+	}
+	return true
+}
+
+func (x *explainer) scalar(e *jsonschema.ValidationError) bool {
+	switch k := e.ErrorKind.(type) {
+	case *kind.MinLength:
+		x.add(e, "must have at least %s", count(k.Want, "character", "characters"))
+	case *kind.MaxLength:
+		x.add(e, "must have at most %s", count(k.Want, "character", "characters"))
+	case *kind.Pattern:
+		x.add(e, "must match the pattern %s", visible(k.Want, maxPointerSize))
+	case *kind.Format:
+		if k.Want == "regex" {
+			x.add(e, "must be a pattern of RE2 syntax, which has no look-around and no back references")
+			break
+		}
+		x.add(e, "must be a valid %s", visible(k.Want, maxQuoted))
+	case *kind.Minimum:
+		x.add(e, "must be at least %s", rational(k.Want))
+	case *kind.Maximum:
+		x.add(e, "must be at most %s", rational(k.Want))
+	case *kind.ExclusiveMinimum:
+		x.add(e, "must be more than %s", rational(k.Want))
+	case *kind.ExclusiveMaximum:
+		x.add(e, "must be less than %s", rational(k.Want))
+	case *kind.MultipleOf:
+		x.add(e, "must be a multiple of %s", rational(k.Want))
+	case *kind.Not:
+		x.add(e, "must not have the form that the schema excludes")
+	case *kind.FalseSchema:
+		x.add(e, "is not allowed")
+	case *kind.InvalidJsonValue:
+		x.add(e, "is not a JSON value")
+	default:
+		return false
+	}
+	return true
+}
+
+// alternatives explains a value that none of several forms accepts. When only
+// one of them comes into question, its faults say more than the choice.
+func (x *explainer) alternatives(e *jsonschema.ValidationError) {
+	branches := make([][]finding, 0, len(e.Causes))
+	for _, cause := range e.Causes {
+		sub := explainer{nodes: x.nodes}
+		sub.visit(cause)
+		branches = append(branches, sub.findings)
+	}
+	if types := onlyTypes(branches, len(e.InstanceLocation)); types != nil {
+		x.add(e, "must be %s", typeNames(types))
+		x.findings[len(x.findings)-1].types = types
+		return
+	}
+	near := nearest(branches, len(e.InstanceLocation))
+	if len(near) == 1 {
+		x.findings = append(x.findings, near[0]...)
+		return
+	}
+	const shown = 3
+	var b strings.Builder
+	for i, branch := range near {
+		if i == shown {
+			fmt.Fprintf(&b, "; or %d more", len(near)-shown)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; or ")
+		}
+		b.WriteString(summary(branch, len(e.InstanceLocation)))
+	}
+	x.add(e, "must match one of %d forms: %s", len(branches), b.String())
+}
+
+// onlyTypes returns the types that the branches want when each of them failed
+// by the type of the value itself.
+func onlyTypes(branches [][]finding, depth int) []string {
+	var types []string
+	for _, b := range branches {
+		if len(b) != 1 || len(b[0].path) != depth || b[0].types == nil {
+			return nil
+		}
+		for _, t := range b[0].types {
+			if !slices.Contains(types, t) {
+				types = append(types, t)
+			}
+		}
+	}
+	return types
+}
+
+// nearest drops the branches that the value plainly does not aim at: another
+// type, then another constant in one of its properties. It keeps all when it
+// would drop all.
+func nearest(branches [][]finding, depth int) [][]finding {
+	drop := func(far func(finding) bool) {
+		var near [][]finding
+		for _, b := range branches {
+			if !slices.ContainsFunc(b, far) {
+				near = append(near, b)
+			}
+		}
+		if len(near) > 0 {
+			branches = near
+		}
+	}
+	drop(func(f finding) bool { return len(f.path) == depth && f.types != nil })
+	drop(func(f finding) bool { return len(f.path) == depth+1 && f.choice })
+	return branches
+}
+
+// summary prints the faults of one branch, with pointers from the value on.
+func summary(branch []finding, depth int) string {
+	faults := make(Faults, len(branch))
+	for i, f := range branch {
+		faults[i] = Fault{pointer(f.path[min(depth, len(f.path)):]), f.message}
+	}
+	slices.SortFunc(faults, func(a, b Fault) int { return comparePointers(a.Pointer, b.Pointer) })
+	var b strings.Builder
+	for i, f := range faults {
+		if i == 3 {
+			b.WriteString(" and more")
+			break
+		}
+		if i > 0 {
+			b.WriteString(" and ")
+		}
+		if f.Pointer != "" {
+			b.WriteString(f.Pointer + " ")
+		}
+		b.WriteString(f.Message)
+	}
+	return b.String()
+}
+
+func typeNames(types []string) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		switch t {
+		case "null":
+			names[i] = t
+		case "array", "integer", "object":
+			names[i] = "an " + t
+		default:
+			names[i] = "a " + t
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// values prints what the schema allows, as JSON, bounded.
+func values(list []any) string {
+	const shown = 20
+	var b strings.Builder
+	for i, v := range list {
+		if i == shown {
+			fmt.Fprintf(&b, " or %d more", len(list)-shown)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(visible(string(appendJSON(nil, v, false)), maxQuoted))
+	}
+	return b.String()
+}
+
+// count prints a number and its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// rational prints a limit of the schema as a decimal number.
+func rational(r *big.Rat) string {
+	if r.IsInt() {
+		return visible(r.Num().String(), maxQuoted)
+	}
+	f, _ := r.Float64()
+	return fmt.Sprint(f)
+}

@@ -1,0 +1,258 @@
+// Package schema says what the arguments of a tool may be, and makes a tool
+// from a typed Go function.
+//
+// Start with [Tool], which infers the schema from a struct, or with
+// [Compile], which takes the text of a JSON Schema (2020-12, or an older draft
+// that the text names) and returns a [Schema]. [Schema.Arguments] decodes a
+// call's arguments strictly, fills in defaults and validates: it reports every
+// fault with its place, so that a model repairs its call in one turn.
+//
+// It promises that nothing is fetched or read while a schema is compiled, that
+// patterns run in linear time, that schemas, values and the work of
+// validation are bounded, and that no fault repeats a value that was found.
+// It does not repair broken JSON and does not convert one type into another.
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/sallyport/sallyport"
+)
+
+// The bounds of a schema. The largest ones in use describe whole APIs in some
+// 100 KiB; beyond these bounds compilation and validation get slow.
+const (
+	maxSchemaBytes = 256 << 10
+	maxSchemaNodes = 20_000
+)
+
+// Schema is a compiled schema. It is immutable and safe for concurrent use.
+type Schema struct {
+	raw      json.RawMessage
+	root     *node
+	nodes    map[string]*node // by the location that the validator reports
+	defaults bool             // some property has a default
+}
+
+// noProperties is the schema of a tool that declares none.
+const noProperties = `{"type":"object","additionalProperties":false}`
+
+// Compile compiles the schema of a tool's arguments. Its top level is an
+// object: type object, or properties without a type. A nil raw means an
+// object without properties. The error is [Faults] with pointers into the
+// schema. The result keeps a copy of raw.
+func Compile(raw json.RawMessage) (*Schema, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage(noProperties)
+	}
+	return compile(raw, true)
+}
+
+// CompileAny compiles a schema without asking for an object at the top, as
+// for the returns of a tool. A nil raw accepts anything.
+func CompileAny(raw json.RawMessage) (*Schema, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("true")
+	}
+	return compile(raw, false)
+}
+
+func compile(raw json.RawMessage, arguments bool) (*Schema, error) {
+	doc, err := Decode(raw, &Limits{Bytes: maxSchemaBytes, Nodes: maxSchemaNodes})
+	if err != nil {
+		return nil, err
+	}
+	if arguments {
+		if err := wantObject(doc); err != nil {
+			return nil, err
+		}
+	}
+	s := &Schema{raw: append(json.RawMessage(nil), raw...)}
+	validator, err := compileValidator(doc)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.build(validator); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// wantObject checks the top level of an arguments schema.
+func wantObject(doc any) error {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return oneFault("", "must be an object schema")
+	}
+	t, typed := m["type"]
+	_, properties := m["properties"]
+	if t == "object" || !typed && properties {
+		return nil
+	}
+	return oneFault("/type", `must be "object": arguments are passed by name`)
+}
+
+// Raw returns the text of the schema. It is shared: read only.
+func (s *Schema) Raw() json.RawMessage { return s.raw }
+
+// Document is the arguments of one call, decoded and validated.
+type Document struct {
+	// JSON is the text with defaults filled in: the input itself when
+	// nothing was added.
+	JSON json.RawMessage
+	// Value is the decoded text, defaults filled in. Numbers are
+	// [json.Number]. Read only.
+	Value map[string]any
+}
+
+// Canonical returns the one canonical text of the arguments, by RFC 8785:
+// sorted keys, no space, the fewest escapes, canonical numbers. Arguments that
+// are equal as JSON values have equal texts, others different ones: numbers
+// that no double holds keep all their digits, where the RFC would round. It is
+// computed at each call; the caller owns the slice.
+func (d *Document) Canonical() []byte {
+	return appendCanonical(make([]byte, 0, len(d.JSON)), d.Value)
+}
+
+// Arguments decodes the arguments of a call strictly, fills in defaults and
+// validates. Empty data means {}. Beyond [Decode] it refuses a key that is a
+// declared property in another case, and two undeclared keys of one object
+// that are equal under case folding, because decoders differ in which of them
+// they take. The error is a [*sallyport.Error] with code input_invalid whose
+// Detail lists all faults and whose cause is [Faults]. The document does not
+// keep data beyond its JSON field, which must not be changed while in use.
+func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
+	if len(data) == 0 {
+		data = json.RawMessage("{}")
+	}
+	v, _, err := decode(data, (*Limits)(nil).orDefault())
+	if err != nil {
+		return Document{}, invalid(err.(Faults))
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return Document{}, invalid(oneFault("", "must be an object"))
+	}
+	if !affordable(s.root, m) {
+		return Document{}, invalid(tooMuch())
+	}
+	added, ok := s.fill(m)
+	if !ok {
+		return Document{}, invalid(oneFault("", "would be filled with too many defaults"))
+	}
+	if f := s.check(m); len(f) > 0 {
+		return Document{}, invalid(f)
+	}
+	if added {
+		data = appendJSON(make([]byte, 0, len(data)+64), m, false)
+	}
+	return Document{JSON: data, Value: m}, nil
+}
+
+func invalid(f Faults) error {
+	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: f}
+}
+
+// Validate checks a value that a tool produced: what [Decode] returns, or Go
+// values, which are taken as encoding/json would write them. Nil means valid.
+func (s *Schema) Validate(v any) Faults {
+	v, err := normalize(v)
+	if err != nil {
+		return oneFault("", "is not a JSON value")
+	}
+	return s.validateAt(s.root, v)
+}
+
+// check validates a decoded value and looks for keys in the wrong case.
+func (s *Schema) check(v any) Faults {
+	var w variants
+	w.walk([]*node{s.root}, v)
+	f := s.validateAt(s.root, v)
+	if len(w.faults) > 0 {
+		// A key in the wrong case is reported once, with the suggestion.
+		known := map[string]bool{}
+		for _, one := range w.faults {
+			known[one.Pointer] = true
+		}
+		for _, one := range f {
+			if !known[one.Pointer] {
+				w.faults = append(w.faults, one)
+			}
+		}
+		f = w.faults.tidy()
+	}
+	return f
+}
+
+// validateAt runs the validator on a decoded value, within bounds.
+func (s *Schema) validateAt(n *node, v any) Faults {
+	if !affordable(n, v) {
+		return tooMuch()
+	}
+	err := n.schema.Validate(v)
+	if err == nil {
+		return nil
+	}
+	verr, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		return oneFault("", "does not match the schema")
+	}
+	return s.explain(verr)
+}
+
+func tooMuch() Faults { return oneFault("", "takes too long to validate against the schema") }
+
+// normalize turns Go values into what Decode returns.
+func normalize(v any) (any, error) {
+	if isDecoded(v, DefaultDepth) {
+		return v, nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("schema: encode value: %w", err)
+	}
+	return Decode(data, nil)
+}
+
+// isDecoded reports whether v consists of the types that the validator takes.
+func isDecoded(v any, depth int) bool {
+	if depth < 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case nil, bool, string, int, int64:
+		return true
+	case json.Number:
+		return isNumber(string(v))
+	case []any:
+		for _, item := range v {
+			if !isDecoded(item, depth-1) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for item := range maps.Values(v) {
+			if !isDecoded(item, depth-1) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// isNumber reports whether a text is one number and nothing else.
+func isNumber(n string) bool {
+	d := decoder{s: n}
+	if n == "" || n[0] != '-' && !isDigit(n[0]) {
+		return false
+	}
+	_, ok := d.number()
+	return ok && d.i == len(n)
+}

@@ -1,0 +1,166 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	infer "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Tool makes a tool from a typed Go function. In is a struct: its JSON names
+// become the properties, a field without omitempty or omitzero is required,
+// the tag jsonschema:"…" is the description, and no other property is
+// accepted. A Schema that t brings along is kept instead of the inferred one
+// and must be well formed. Run decodes the arguments into In and calls run;
+// arguments that do not fit are input_invalid, also when Run is called outside
+// a gate. The error says what of In or of the schema is not usable.
+func Tool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.Call, in In) (sallyport.Result, error)) (sallyport.Tool, error) {
+	if run == nil {
+		return sallyport.Tool{}, fmt.Errorf("tool %s: no function", t.Name)
+	}
+	if t.Schema == nil {
+		raw, err := inferInput[In]()
+		if err != nil {
+			return sallyport.Tool{}, fmt.Errorf("tool %s: arguments: %w", t.Name, err)
+		}
+		t.Schema = raw
+	}
+	s, err := Compile(t.Schema)
+	if err != nil {
+		return sallyport.Tool{}, fmt.Errorf("tool %s: schema: %w", t.Name, err)
+	}
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		var in In
+		if err := s.decodeInto(c.Args, &in); err != nil {
+			return sallyport.Result{}, err
+		}
+		return run(ctx, c, in)
+	}
+	return t, nil
+}
+
+// MustTool is [Tool] for declarations that are constants of a program: it
+// panics on an error.
+func MustTool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.Call, in In) (sallyport.Result, error)) sallyport.Tool {
+	made, err := Tool(t, run)
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// ToolWithOutput is [Tool] for a function whose result is a struct as well.
+// It becomes Structured, its JSON text the value, and its schema Returns
+// unless t brings one along. An error of run is the tool's failure.
+func ToolWithOutput[In, Out any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.Call, in In) (Out, error)) (sallyport.Tool, error) {
+	if run == nil {
+		return sallyport.Tool{}, fmt.Errorf("tool %s: no function", t.Name)
+	}
+	if t.Returns == nil {
+		raw, err := inferOutput[Out]()
+		if err != nil {
+			return sallyport.Tool{}, fmt.Errorf("tool %s: result: %w", t.Name, err)
+		}
+		t.Returns = raw
+	}
+	if _, err := CompileAny(t.Returns); err != nil {
+		return sallyport.Tool{}, fmt.Errorf("tool %s: returns: %w", t.Name, err)
+	}
+	return Tool(t, func(ctx context.Context, c *sallyport.Call, in In) (sallyport.Result, error) {
+		out, err := run(ctx, c, in)
+		if err != nil {
+			return sallyport.Result{}, err
+		}
+		return structured(out)
+	})
+}
+
+// structured turns a typed result into a Result.
+func structured(out any) (sallyport.Result, error) {
+	text, err := json.Marshal(out)
+	if err != nil {
+		return sallyport.Result{}, fmt.Errorf("encode result: %w", err)
+	}
+	v, err := Decode(text, nil)
+	if err != nil {
+		return sallyport.Result{}, fmt.Errorf("encode result: %w", err)
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return sallyport.Result{}, errors.New("encode result: not an object")
+	}
+	r := sallyport.OK(string(text))
+	r.Structured = m
+	return r, nil
+}
+
+// decodeInto validates arguments and decodes them into a pointer.
+func (s *Schema) decodeInto(args json.RawMessage, in any) error {
+	doc, err := s.Arguments(args)
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(doc.JSON, in)
+	if err == nil {
+		return nil
+	}
+	f := oneFault("", "does not fit the type that the tool takes")
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		f[0] = Fault{pointer(strings.Split(e.Field, ".")), "does not fit the type " + e.Type.String()}
+		if e.Field == "" {
+			f[0].Pointer = ""
+		}
+	}
+	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: err}
+}
+
+// inferInput infers the schema of arguments from a struct.
+func inferInput[In any]() (json.RawMessage, error) {
+	s, err := inferStruct[In]()
+	if err != nil {
+		return nil, err
+	}
+	dropNull(s)
+	return json.Marshal(s)
+}
+
+// inferOutput infers the schema of a result from a struct. A nil slice is
+// written as null, so that null stays allowed there.
+func inferOutput[Out any]() (json.RawMessage, error) {
+	s, err := inferStruct[Out]()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+func inferStruct[T any]() (*infer.Schema, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%s is not a struct", t)
+	}
+	return infer.For[T](nil)
+}
+
+// dropNull takes null from the types of slices, where inference puts it
+// because a nil slice encodes so. No caller should be told to send it.
+func dropNull(s *infer.Schema) {
+	if slices.Equal(s.Types, []string{"null", "array"}) {
+		s.Types, s.Type = nil, "array"
+	}
+	for _, sub := range s.Properties {
+		dropNull(sub)
+	}
+	for _, sub := range []*infer.Schema{s.Items, s.AdditionalProperties} {
+		if sub != nil {
+			dropNull(sub)
+		}
+	}
+}

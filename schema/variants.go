@@ -1,0 +1,72 @@
+package schema
+
+// variants finds keys in the wrong case.
+type variants struct {
+	path   []string
+	faults Faults
+}
+
+func (w *variants) fault(key, message string) {
+	if len(w.faults) <= maxFaults {
+		w.faults = append(w.faults, Fault{pointer(append(w.path, key)), message})
+	}
+}
+
+// walk visits a value with the subschemas that apply to it.
+func (w *variants) walk(nodes []*node, v any) {
+	if !isContainer(v) {
+		return
+	}
+	reach := unite(nodes, func(n *node) []*node { return n.reach })
+	switch v := v.(type) {
+	case map[string]any:
+		w.keys(nodes, v)
+		for key, value := range v {
+			var next []*node
+			for _, n := range reach {
+				next = n.property(key, next)
+			}
+			w.path = append(w.path, key)
+			w.walk(next, value)
+			w.path = w.path[:len(w.path)-1]
+		}
+	case []any:
+		for i, value := range v {
+			var next []*node
+			for _, n := range reach {
+				next = n.each(i, next)
+			}
+			w.path = append(w.path, itoa(i))
+			w.walk(next, value)
+			w.path = w.path[:len(w.path)-1]
+		}
+	}
+}
+
+// keys compares the keys of one object with the declared names, and those
+// that are not declared with each other.
+func (w *variants) keys(nodes []*node, m map[string]any) {
+	var undeclared map[string]string
+next:
+	for key := range m {
+		for _, n := range nodes {
+			if n.declares(key) {
+				continue next
+			}
+		}
+		folded := fold(key)
+		for _, n := range nodes {
+			if name, ok := n.folded[folded]; ok {
+				w.fault(key, "is not a known property; did you mean "+quote(name)+"?")
+				continue next
+			}
+		}
+		if other, ok := undeclared[folded]; ok {
+			w.fault(max(key, other), "differs from "+quote(min(key, other))+" in case only")
+		}
+		if undeclared == nil {
+			undeclared = map[string]string{}
+		}
+		undeclared[folded] = key
+	}
+}
