@@ -118,14 +118,11 @@ func (d *Document) Canonical() []byte {
 	return appendCanonical(make([]byte, 0, len(d.JSON)), d.Value)
 }
 
-// Arguments decodes the arguments of a call strictly, fills in defaults and
-// validates. Empty data means {}. Beyond [Decode] it refuses a key that is a
-// declared property in another case, and two undeclared keys of one object
-// that are equal under case folding, because decoders differ in which of them
-// they take. The error is a [*sallyport.Error] with code input_invalid whose
-// Detail lists all faults and whose cause is [Faults]. The document does not
-// keep data beyond its JSON field, which must not be changed while in use.
-func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
+// Parse decodes the arguments of a call strictly, before it is known which
+// schema they must satisfy. Empty data means {}. The error is a
+// *sallyport.Error with code input_invalid. The document does not keep data
+// beyond its JSON field, which must not be changed while in use.
+func Parse(data json.RawMessage) (Document, error) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
@@ -137,20 +134,42 @@ func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
 	if !ok {
 		return Document{}, invalid(oneFault("", "must be an object"))
 	}
-	if !affordable(s.root, m) {
-		return Document{}, invalid(tooMuch())
+	return Document{JSON: data, Value: m}, nil
+}
+
+// Check fills defaults into a parsed document and validates it. Beyond Parse
+// it refuses a key that is a declared property in another case, and two
+// undeclared keys of one object that are equal under case folding, because
+// decoders differ in which of them they take. The error is a *sallyport.Error
+// with code input_invalid whose Detail lists all faults and whose cause is
+// Faults; the document is then not for use.
+func (s *Schema) Check(d *Document) error {
+	if !affordable(s.root, d.Value) {
+		return invalid(tooMuch())
 	}
-	added, ok := s.fill(m)
+	added, ok := s.fill(d.Value)
 	if !ok {
-		return Document{}, invalid(oneFault("", "would be filled with too many defaults"))
+		return invalid(oneFault("", "would be filled with too many defaults"))
 	}
-	if f := s.check(m); len(f) > 0 {
-		return Document{}, invalid(f)
+	if f := s.check(d.Value); len(f) > 0 {
+		return invalid(f)
 	}
 	if added {
-		data = appendJSON(make([]byte, 0, len(data)+64), m, false)
+		d.JSON = appendJSON(make([]byte, 0, len(d.JSON)+64), d.Value, false)
 	}
-	return Document{JSON: data, Value: m}, nil
+	return nil
+}
+
+// Arguments is Parse followed by Check.
+func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
+	d, err := Parse(data)
+	if err != nil {
+		return Document{}, err
+	}
+	if err := s.Check(&d); err != nil {
+		return Document{}, err
+	}
+	return d, nil
 }
 
 func invalid(f Faults) error {
