@@ -1,0 +1,234 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxLineChars bounds what is shown of one line; minified files have
+	// lines of megabytes.
+	maxLineChars = 300
+	// beforeMatch is how much of a long line is shown before its match.
+	beforeMatch = 80
+	// searchHeadChars is room for the first lines of a result.
+	searchHeadChars = 800
+)
+
+// searchable returns the text of a file with LF line ends; ok is false for
+// binary content. UTF-16 with a mark is decoded, everything else is compared
+// byte by byte.
+func searchable(data []byte) (text []byte, ok bool) {
+	if bytes.HasPrefix(data, []byte(bomUTF16LE)) || bytes.HasPrefix(data, []byte(bomUTF16BE)) {
+		data = []byte(decodeUTF16(data, encodingUTF16).content)
+	} else if bytes.IndexByte(data[:min(len(data), sniffBytes)], 0) >= 0 {
+		return nil, false
+	}
+	data = bytes.TrimPrefix(data, []byte(bomUTF8))
+	if bytes.Contains(data, []byte("\r\n")) {
+		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	}
+	return data, true
+}
+
+// endOfFile drops the error that only says that there is no more.
+func endOfFile(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// lines reports the matching lines of one file, each once.
+func (s *search) lines(ctx context.Context, e entry, text []byte) error {
+	number, counted := 1, 0
+	shownTo := 0 // the number of the last line printed, for context
+	for from, first := 0, true; from <= len(text); first = false {
+		at, err := s.matcher.next(text, from, ctx.Err)
+		if err != nil {
+			return err
+		}
+		if at < 0 {
+			return nil
+		}
+		if s.matches == s.in.MaxResults {
+			s.stopped = fmt.Sprintf("stopped after %s; there are more: give a narrower pattern, path or glob, or a larger max_results", count(s.matches, "match", "matches"))
+			return errStopWalk
+		}
+		number += bytes.Count(text[counted:at], []byte("\n"))
+		counted = at
+		start, end := lineBounds(text, at)
+		if first {
+			s.files++
+		}
+		s.matches++
+		shown := clip(text[start:end], at-start)
+		s.found = append(s.found, map[string]any{"path": e.shown, "line": number, "text": shown})
+		shownTo = s.print(e.shown, text, start, end, number, shownTo, shown)
+		if s.chars <= 0 {
+			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", count(s.matches, "match", "matches"))
+			return errStopWalk
+		}
+		from = end + 1
+	}
+	return nil
+}
+
+// print writes a matching line with the lines around it and returns the
+// number of the last line written, which is not written again.
+func (s *search) print(name string, text []byte, start, end, number, shownTo int, shown string) int {
+	around := s.in.Context
+	if around == 0 {
+		s.put(name, number, ':', shown)
+		return number
+	}
+	before := min(around, number-1-shownTo)
+	if shownTo == 0 && s.out.Len() > 0 || shownTo > 0 && number-before > shownTo+1 {
+		s.write("--\n")
+	}
+	at := start
+	for range before {
+		at, _ = lineBounds(text, at-1)
+	}
+	for n := number - before; n < number; n++ {
+		_, lineEnd := lineBounds(text, at)
+		s.put(name, n, '-', clip(text[at:lineEnd], 0))
+		at = lineEnd + 1
+	}
+	s.put(name, number, ':', shown)
+	return s.after(name, text, end, number)
+}
+
+// after writes the lines behind a match up to the next match.
+func (s *search) after(name string, text []byte, end, number int) int {
+	for range s.in.Context {
+		at := end + 1
+		if at >= len(text) {
+			break
+		}
+		_, lineEnd := lineBounds(text, at)
+		if next, err := s.matcher.next(text[:lineEnd], at, noDeadline); err == nil && next >= 0 {
+			break // It will be written as a match of its own.
+		}
+		number++
+		s.put(name, number, '-', clip(text[at:lineEnd], 0))
+		end = lineEnd
+	}
+	return number
+}
+
+// noDeadline serves where a chunk is too short to ask the context.
+func noDeadline() error { return nil }
+
+// put writes one line of the result: a colon after the number for a match, a
+// hyphen for a line around it.
+func (s *search) put(name string, number int, mark byte, line string) {
+	s.write(name + string(mark) + strconv.Itoa(number) + string(mark) + " " + line + "\n")
+}
+
+// write counts what goes into the result.
+func (s *search) write(line string) {
+	s.chars -= utf8.RuneCountInString(line)
+	s.out.WriteString(line)
+}
+
+// lineBounds returns the bounds of the line that holds an offset, without its
+// newline.
+func lineBounds(text []byte, at int) (start, end int) {
+	start = bytes.LastIndexByte(text[:at], '\n') + 1
+	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+		return start, at + i
+	}
+	return start, len(text)
+}
+
+// clip shortens a line so that what is at an offset stays visible.
+func clip(line []byte, at int) string {
+	if len(line) <= maxLineChars {
+		return strings.ToValidUTF8(string(line), "\ufffd")
+	}
+	from := 0
+	if at > beforeMatch {
+		from = at - beforeMatch
+		for from > 0 && !utf8.RuneStart(line[from]) {
+			from--
+		}
+	}
+	window := string(line[from:min(len(line), from+4*maxLineChars)])
+	shown := cutChars(window, maxLineChars)
+	cut := len(shown) < len(line)-from
+	shown = strings.ToValidUTF8(shown, "\ufffd")
+	if from > 0 {
+		shown = "..." + shown
+	}
+	if cut {
+		shown += "..."
+	}
+	return shown
+}
+
+// result renders what the search found, and says which files it did not or
+// not wholly look at. The last of the modes tried is the one that found it.
+func (s *search) result(root string, tried []searchMode) sallyport.Result {
+	var b strings.Builder
+	if s.matches == 0 {
+		fmt.Fprintf(&b, "No matches for %q in %s of %s", preview(s.in.Pattern), count(s.searched, "file", "files"), root)
+		if len(tried) > 1 {
+			fmt.Fprintf(&b, " (tried: %s)", joinModes(tried))
+		}
+	} else {
+		fmt.Fprintf(&b, "%s for %q in %s of %s", count(s.matches, "match", "matches"), preview(s.in.Pattern), count(s.files, "file", "files"), root)
+		if len(tried) > 1 {
+			fmt.Fprintf(&b, "\nNote: the exact pattern did not match; shown are %s matches", joinModes(tried[1:]))
+		}
+	}
+	notes := s.notes()
+	for _, n := range notes {
+		b.WriteString("\nNote: " + n)
+	}
+	if s.matches > 0 {
+		b.WriteString("\n\n" + strings.TrimSuffix(s.out.String(), "\n"))
+	}
+	r := sallyport.OK(b.String())
+	r.Source = "file:" + root
+	r.Structured = map[string]any{
+		"path": root, "mode": string(s.matcher.mode), "matches": s.found,
+		"files_searched": s.searched, "complete": len(notes) == 0,
+	}
+	return r
+}
+
+// joinModes lists modes in words. Collapsing white space includes folding
+// the case, so the two stand side by side.
+func joinModes(modes []searchMode) string {
+	words := make([]string, len(modes))
+	for i, m := range modes {
+		words[i] = string(m)
+	}
+	return strings.Join(words, ", ")
+}
+
+// notes lists the bounds that left something out. Binary files are not worth
+// a note.
+func (s *search) notes() []string {
+	var notes []string
+	if s.stopped != "" {
+		notes = append(notes, s.stopped)
+	}
+	notes = append(notes, s.walk.notes()...)
+	if s.cut > 0 {
+		notes = append(notes, fmt.Sprintf("%s searched only in the first %d MiB", count(s.cut, "file was", "files were"), maxSearchedBytes>>20))
+	}
+	if s.unreadable > 0 {
+		notes = append(notes, count(s.unreadable, "file", "files")+" could not be read")
+	}
+	return notes
+}

@@ -1,0 +1,185 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxPatternBytes bounds a search pattern.
+	maxPatternBytes = 10_000
+	// maxProgram bounds the instructions of a compiled expression. Matching
+	// takes at most text times instructions, so this and matchChunk bound
+	// the time between two looks at the context.
+	maxProgram = 1000
+	// matchChunk is how much text a regular expression sees at once; it is
+	// extended to the end of the line.
+	matchChunk = 64 << 10
+)
+
+// searchMode says how a pattern is compared with a text.
+type searchMode string
+
+// The modes of a search.
+const (
+	modeExact   searchMode = "exact"
+	modeFolded  searchMode = "case-insensitive"
+	modeSpaced  searchMode = "whitespace-collapsed"
+	modeRegular searchMode = "regex"
+)
+
+// matcher finds a pattern in the text of one file after the other. It keeps
+// scratch space and serves one goroutine.
+type matcher struct {
+	mode searchMode
+	// literal is compared with the text, or with its lower-case form.
+	literal []byte
+	// expression is nil for a literal.
+	expression *regexp.Regexp
+	// lower holds the text in lower case when folded is true.
+	folded bool
+	lower  []byte
+}
+
+// newMatcher prepares a pattern for a mode.
+func newMatcher(pattern string, mode searchMode, foldCase bool) (*matcher, error) {
+	if len(pattern) > maxPatternBytes {
+		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPatternBytes)
+	}
+	m := &matcher{mode: mode}
+	switch mode {
+	case modeExact:
+		m.literal = []byte(pattern)
+		return m, nil
+	case modeFolded:
+		if isASCII(pattern) {
+			m.folded, m.literal = true, []byte(strings.ToLower(pattern))
+			return m, nil
+		}
+		return m, m.compile(regexp.QuoteMeta(pattern), true)
+	case modeSpaced:
+		return m, m.spaced(pattern)
+	default:
+		return m, m.compile(pattern, foldCase)
+	}
+}
+
+// spaced prepares a pattern whose words are separated by any white space,
+// line ends included, in either case. The longest word is looked for first,
+// because most files do not have it.
+func (m *matcher) spaced(pattern string) error {
+	words := strings.Fields(pattern)
+	longest := ""
+	for i, w := range words {
+		if isASCII(w) && len(w) > len(longest) {
+			longest = w
+		}
+		words[i] = regexp.QuoteMeta(w)
+	}
+	m.folded, m.literal = true, []byte(strings.ToLower(longest))
+	return m.compile(strings.Join(words, `\s+`), true)
+}
+
+// compile compiles an expression of RE2 syntax, in which ^ and $ match at
+// every line, and refuses one that is too large to be fast.
+func (m *matcher) compile(pattern string, foldCase bool) error {
+	flags := "(?m)"
+	if foldCase {
+		flags = "(?mi)"
+	}
+	tree, err := syntax.Parse(flags+pattern, syntax.Perl)
+	if err != nil {
+		return plainSyntaxError(err)
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return plainSyntaxError(err)
+	}
+	if len(program.Inst) > maxProgram {
+		return fmt.Errorf("the expression is too large: %d instructions, at most %d are allowed", len(program.Inst), maxProgram)
+	}
+	m.expression, err = regexp.Compile(flags + pattern)
+	return err
+}
+
+// plainSyntaxError drops the prefix that names Go's parser.
+func plainSyntaxError(err error) error {
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return fmt.Errorf("%s: %q", e.Code, e.Expr)
+	}
+	return err
+}
+
+// candidate reports whether the text can hold a match, and prepares it. It is
+// called before next.
+func (m *matcher) candidate(text []byte) bool {
+	if !m.folded {
+		return m.expression != nil || bytes.Contains(text, m.literal)
+	}
+	m.lower = lowerASCII(m.lower[:0], text)
+	return bytes.Contains(m.lower, m.literal)
+}
+
+// next returns where the first match at or after from begins, -1 when there
+// is none. A match of an expression lies within a chunk of whole lines.
+func (m *matcher) next(text []byte, from int, alive func() error) (int, error) {
+	if m.expression == nil {
+		if m.folded {
+			text = m.lower[:len(text)]
+		}
+		if i := bytes.Index(text[from:], m.literal); i >= 0 {
+			return from + i, nil
+		}
+		return -1, nil
+	}
+	for from < len(text) {
+		if err := alive(); err != nil {
+			return -1, err
+		}
+		end := chunkEnd(text, from)
+		// An empty match at the end of a chunk belongs to no line of it.
+		if at := m.expression.FindIndex(text[from:end]); at != nil && from+at[0] < end {
+			return from + at[0], nil
+		}
+		from = end
+	}
+	return -1, nil
+}
+
+// chunkEnd returns the end of the chunk that begins at from.
+func chunkEnd(text []byte, from int) int {
+	if len(text)-from <= matchChunk {
+		return len(text)
+	}
+	end := from + matchChunk
+	if i := bytes.IndexByte(text[end:], '\n'); i >= 0 && i < matchChunk {
+		return end + i + 1
+	}
+	return end
+}
+
+// lowerASCII appends the text to dst with A to Z in lower case.
+func lowerASCII(dst, text []byte) []byte {
+	dst = append(dst, text...)
+	for i, c := range dst {
+		if 'A' <= c && c <= 'Z' {
+			dst[i] = c + ('a' - 'A')
+		}
+	}
+	return dst
+}
+
+// isASCII reports whether a pattern can be folded byte by byte.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

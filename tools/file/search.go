@@ -1,0 +1,216 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// searchChars is the length of a search_files result in code points.
+	searchChars = 20_000
+	// defaultMatches and maxMatches bound the matching lines of one search.
+	defaultMatches, maxMatches = 50, 200
+	// maxContext bounds the lines around a match.
+	maxContext = 10
+	// maxSearchedBytes bounds what is read of one file; a larger one is
+	// searched up to there and counted.
+	maxSearchedBytes = 2 << 20
+	// maxTotalBytes bounds what one search reads in all, a few seconds of
+	// work.
+	maxTotalBytes = 512 << 20
+)
+
+// searchInput is the arguments of search_files.
+type searchInput struct {
+	Pattern        string `json:"pattern" jsonschema:"Text to look for. It is taken literally unless regex is true."`
+	Path           string `json:"path,omitempty" jsonschema:"Folder or file to search: absolute, or relative to the workspace. Leave out for the whole workspace."`
+	Regex          bool   `json:"regex,omitempty" jsonschema:"Take pattern as a regular expression in RE2 syntax, matched within lines."`
+	Glob           string `json:"glob,omitempty" jsonschema:"Only files whose name or path matches, such as *.go or src/**/*.{ts,tsx}; a leading ! selects the others."`
+	CaseSensitive  *bool  `json:"case_sensitive,omitempty" jsonschema:"true: only the exact case. false: any case. Leave out for the exact case first and, when a literal pattern is nowhere, any case."`
+	MaxResults     int    `json:"max_results,omitempty" jsonschema:"Most matching lines to return: 50 unless given, at most 200."`
+	Context        int    `json:"context,omitempty" jsonschema:"Lines to show before and after each match, at most 10."`
+	IncludeHidden  bool   `json:"include_hidden,omitempty" jsonschema:"Also look into files and folders whose names begin with a dot."`
+	IncludeIgnored bool   `json:"include_ignored,omitempty" jsonschema:"Also look into what .gitignore lists and into folders such as node_modules and dist."`
+}
+
+// check refuses impossible arguments and fills in the defaults.
+func (in *searchInput) check() error {
+	switch {
+	case in.Pattern == "":
+		return sallyport.InputInvalid("pattern is empty")
+	case in.MaxResults < 0 || in.MaxResults > maxMatches:
+		return sallyport.InputInvalid(fmt.Sprintf("max_results is at most %d", maxMatches))
+	case in.Context < 0 || in.Context > maxContext:
+		return sallyport.InputInvalid(fmt.Sprintf("context is at most %d", maxContext))
+	}
+	if in.MaxResults == 0 {
+		in.MaxResults = defaultMatches
+	}
+	if in.Path == "" {
+		in.Path = "."
+	}
+	return nil
+}
+
+// modes lists the ways in which the pattern is tried, in order, until one
+// finds something.
+func (in *searchInput) modes() []searchMode {
+	switch {
+	case in.Regex:
+		return []searchMode{modeRegular}
+	case in.CaseSensitive != nil && *in.CaseSensitive:
+		return []searchMode{modeExact}
+	case len(strings.Fields(in.Pattern)) == 0:
+		return []searchMode{modeExact}
+	case in.CaseSensitive != nil:
+		return []searchMode{modeFolded, modeSpaced}
+	default:
+		return []searchMode{modeExact, modeFolded, modeSpaced}
+	}
+}
+
+// searchFiles is search_files.
+func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyport.Result, error) {
+	if err := in.check(); err != nil {
+		return sallyport.Result{}, err
+	}
+	g, err := newGlob(in.Glob)
+	if err != nil {
+		return sallyport.Result{}, sallyport.InputInvalid("glob: " + err.Error())
+	}
+	root := c.FS.Abs(in.Path)
+	st, err := c.FS.Stat(in.Path)
+	if err != nil {
+		return sallyport.Result{}, accessError("read", root, err)
+	}
+	modes := in.modes()
+	for i, mode := range modes {
+		m, err := newMatcher(in.Pattern, mode, in.CaseSensitive != nil && !*in.CaseSensitive)
+		if err != nil {
+			return sallyport.Result{}, sallyport.InputInvalid("pattern: " + err.Error())
+		}
+		s := &search{in: &in, fs: c.FS, matcher: m, glob: g, found: []any{}, chars: budget(c, searchChars) - searchHeadChars}
+		if err := s.run(ctx, root, c.Workspace, st.IsDir()); err != nil {
+			return sallyport.Result{}, accessError("read", root, err)
+		}
+		if s.matches > 0 || i == len(modes)-1 {
+			return s.result(root, modes[:i+1]), nil
+		}
+	}
+	return sallyport.Result{}, nil
+}
+
+// search is one pass over the files with one matcher.
+type search struct {
+	in      *searchInput
+	fs      sallyport.FS
+	matcher *matcher
+	glob    glob
+	walk    walk
+	// chars is the room that is left in the result.
+	chars int
+
+	out     strings.Builder
+	found   []any
+	buf     []byte
+	total   int64
+	matches int
+	// files counts files with a match, searched those that were read.
+	files, searched int
+	// binary, cut, unreadable count files that were left out, read in part,
+	// and not opened.
+	binary, cut, unreadable int
+	stopped                 string
+}
+
+// run searches a directory or a single file.
+func (s *search) run(ctx context.Context, root, workspace string, isDir bool) error {
+	if !isDir {
+		shown := shownPath(root, workspace)
+		return ignoreStop(s.file(ctx, entry{name: root, shown: shown, below: path.Base(shown)}))
+	}
+	s.walk = walk{fs: s.fs, hidden: s.in.IncludeHidden, all: s.in.IncludeIgnored}
+	return s.walk.run(ctx, root, workspace, func(e entry) error {
+		if e.dir || e.link || !s.glob.match(e.below) {
+			return nil
+		}
+		return s.file(ctx, e)
+	})
+}
+
+// ignoreStop drops the error that ends a walk early.
+func ignoreStop(err error) error {
+	if err == errStopWalk {
+		return nil
+	}
+	return err
+}
+
+// file searches one file. One that cannot be read is counted, unless it is
+// the only one, the path that the caller gave.
+func (s *search) file(ctx context.Context, e entry) error {
+	if s.total >= maxTotalBytes {
+		s.stopped = fmt.Sprintf("stopped after reading %d MiB; give a narrower path or glob", maxTotalBytes>>20)
+		return errStopWalk
+	}
+	data, err := s.load(e.name)
+	switch {
+	case err != nil && e.depth == 0:
+		return err
+	case err != nil:
+		s.unreadable++
+		return ctx.Err()
+	}
+	s.total += int64(len(data))
+	if len(data) > maxSearchedBytes {
+		s.cut++
+		data = data[:maxSearchedBytes]
+	}
+	text, ok := searchable(data)
+	if !ok {
+		s.binary++
+		return nil
+	}
+	s.searched++
+	if !s.matcher.candidate(text) {
+		return nil
+	}
+	return s.lines(ctx, e, text)
+}
+
+// load reads at most one byte more than is searched into the buffer of the
+// search. It does not ask for the size, which would cost another call.
+func (s *search) load(name string) ([]byte, error) {
+	f, err := s.fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	if s.buf == nil {
+		s.buf = make([]byte, 64<<10)
+	}
+	return fill(f, &s.buf, maxSearchedBytes+1)
+}
+
+// fill reads to the end of the file or to the limit, growing the buffer.
+func fill(f fs.File, buf *[]byte, limit int) ([]byte, error) {
+	n := 0
+	for n < limit {
+		if n == len(*buf) {
+			grown := make([]byte, min(4*n, limit))
+			copy(grown, *buf)
+			*buf = grown
+		}
+		k, err := f.Read((*buf)[n:min(len(*buf), limit)])
+		n += k
+		if err != nil || k == 0 {
+			return (*buf)[:n], endOfFile(err)
+		}
+	}
+	return (*buf)[:n], nil
+}

@@ -1,0 +1,239 @@
+package file
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxDepth bounds the levels below the directory where a walk starts;
+	// source trees stay below 20.
+	maxDepth = 40
+	// maxEntries bounds the names that one walk looks at: a large monorepo
+	// fits, a whole disk does not.
+	maxEntries = 200_000
+)
+
+// entry is one file or directory that a walk visits.
+type entry struct {
+	// name is the absolute name for the accessor.
+	name string
+	// shown is the slash-separated form for people and models: relative to
+	// the workspace when the walk is inside it.
+	shown string
+	// below is the path below the directory where the walk started.
+	below string
+	// depth is 1 for the entries of that directory.
+	depth int
+	dir   bool
+	link  bool
+}
+
+// errStopWalk ends a walk early without a failure.
+var errStopWalk = errors.New("stop the walk")
+
+// walk visits what is below a directory in the order of the names. Symbolic
+// links are visited and never followed, so it sees each file once and ends.
+type walk struct {
+	fs sallyport.FS
+	// hidden includes names that begin with a dot.
+	hidden bool
+	// all includes what .gitignore files and alwaysIgnored leave out.
+	all bool
+	// maxDepth is the deepest level to visit; 0 means maxDepth.
+	maxDepth int
+
+	// entries counts the names looked at.
+	entries int
+	// unreadable counts directories below the first that could not be
+	// listed, tooDeep those that were too deep.
+	unreadable, tooDeep int
+	// full is true when maxEntries ended the walk.
+	full bool
+}
+
+// place is a directory together with the forms of its name.
+type place struct {
+	name, shown, below string
+	// rooted is the path that ignore rules are compared with, with a slash
+	// at its end unless it is empty.
+	rooted string
+	level  *ignoreLevel
+	depth  int
+}
+
+// run visits everything below root and returns the first error of visit other
+// than errStopWalk and fs.SkipDir, which leaves out the directory visited. A
+// root that cannot be listed is an error.
+func (w *walk) run(ctx context.Context, root, workspace string, visit func(entry) error) error {
+	if w.maxDepth == 0 {
+		w.maxDepth = maxDepth
+	}
+	p := place{name: root, shown: shownPath(root, workspace)}
+	if !w.all {
+		p = w.above(p, workspace)
+	}
+	if p.shown == "." {
+		p.shown = ""
+	}
+	err := w.dir(ctx, p, visit)
+	if errors.Is(err, errStopWalk) {
+		return nil
+	}
+	return err
+}
+
+// above collects the ignore rules of the directories from the workspace down
+// to the one where the walk starts, which lies below it or keeps to its own.
+func (w *walk) above(p place, workspace string) place {
+	if workspace == "" || p.shown == "." || path.IsAbs(p.shown) || filepath.IsAbs(p.shown) {
+		return p
+	}
+	dir := workspace
+	for step := range strings.SplitSeq(p.shown, "/") {
+		p.level = w.rules(dir, p)
+		dir = filepath.Join(dir, step)
+		p.rooted += step + "/"
+	}
+	return p
+}
+
+// rules adds the .gitignore of a directory, when there is one, to the levels
+// above.
+func (w *walk) rules(dir string, p place) *ignoreLevel {
+	data, err := readHead(w.fs, filepath.Join(dir, ".gitignore"), maxIgnoreBytes)
+	if err != nil {
+		return p.level
+	}
+	rules := parseIgnore(string(data))
+	if len(rules) == 0 {
+		return p.level
+	}
+	return &ignoreLevel{parent: p.level, base: len(p.rooted), rules: rules}
+}
+
+// dir visits one directory. A directory that cannot be listed ends the walk
+// only when it is the first.
+func (w *walk) dir(ctx context.Context, p place, visit func(entry) error) error {
+	list, err := w.fs.ReadDir(p.name)
+	if err != nil {
+		if p.depth == 0 {
+			return err
+		}
+		w.unreadable++
+		return nil
+	}
+	byName := func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) }
+	if !slices.IsSortedFunc(list, byName) {
+		slices.SortFunc(list, byName)
+	}
+	if !w.all && slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == ".gitignore" }) {
+		p.level = w.rules(p.name, p)
+	}
+	for _, e := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.one(ctx, p, e, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one visits one entry of a directory and, if it is a directory, what is
+// below.
+func (w *walk) one(ctx context.Context, p place, e fs.DirEntry, visit func(entry) error) error {
+	if w.entries++; w.entries > maxEntries {
+		w.full = true
+		return errStopWalk
+	}
+	name, dir := e.Name(), e.IsDir()
+	if !w.hidden && name[0] == '.' {
+		return nil
+	}
+	rooted := p.rooted + name
+	if !w.all && (dir && alwaysIgnored(name) || p.level.ignored(rooted, name, dir)) {
+		return nil
+	}
+	mode := e.Type()
+	if !dir && !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
+		return nil // A pipe, a socket or a device is nobody's text.
+	}
+	v := entry{
+		name: filepath.Join(p.name, name), shown: path.Join(p.shown, name), below: path.Join(p.below, name),
+		depth: p.depth + 1, dir: dir, link: mode&fs.ModeSymlink != 0,
+	}
+	if err := visit(v); err != nil {
+		if dir && errors.Is(err, fs.SkipDir) {
+			return nil
+		}
+		return err
+	}
+	if !dir {
+		return nil
+	}
+	if v.depth >= w.maxDepth {
+		w.tooDeep++
+		return nil
+	}
+	return w.dir(ctx, place{v.name, v.shown, v.below, rooted + "/", p.level, v.depth}, visit)
+}
+
+// notes says what the walk left out because of a bound.
+func (w *walk) notes() []string {
+	var notes []string
+	if w.full {
+		notes = append(notes, fmt.Sprintf("stopped after %d names; give a narrower path", maxEntries))
+	}
+	if w.tooDeep > 0 && w.maxDepth == maxDepth {
+		notes = append(notes, fmt.Sprintf("%s deeper than %d levels left out", count(w.tooDeep, "directory", "directories"), maxDepth))
+	}
+	if w.unreadable > 0 {
+		notes = append(notes, count(w.unreadable, "directory", "directories")+" could not be listed")
+	}
+	return notes
+}
+
+// shownPath is the form of an absolute name for people and models: relative
+// to the workspace inside it, absolute elsewhere, always with slashes.
+func shownPath(name, workspace string) string {
+	if workspace != "" {
+		if rel, err := filepath.Rel(workspace, name); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return filepath.ToSlash(name)
+}
+
+// readHead reads at most limit bytes of a file without noting that the
+// session has read it.
+func readHead(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	var b bytes.Buffer
+	_, err = io.Copy(&b, io.LimitReader(f, limit))
+	return b.Bytes(), err
+}
+
+// count writes a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
