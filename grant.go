@@ -116,6 +116,12 @@ type Decision struct {
 	Step Step `json:"step"`
 	// Allowed is false when the step refused.
 	Allowed bool `json:"allowed"`
+	// Capability names the group that an accessor decided about, such as
+	// fs_reach.read; empty for the other steps.
+	Capability string `json:"capability,omitempty"`
+	// Resource is the host, path, reference or binary that an accessor
+	// decided about; empty for the other steps.
+	Resource string `json:"resource,omitempty"`
 	// Why is the reason in words, for the operator; it may be empty when
 	// the step allowed.
 	Why string `json:"why,omitempty"`
