@@ -24,7 +24,7 @@ type Env struct {
 // The prefix must be a name, because without one every variable of the process
 // would be a secret that a reference can ask for.
 func NewEnv(prefix string, environ []string) (*Env, error) {
-	if !isEnvName(prefix) {
+	if !reach.IsEnvName(prefix) {
 		return nil, fmt.Errorf("secrets: env: %q is not the beginning of a variable name (letters, digits and _)", prefix)
 	}
 	e := &Env{prefix: prefix, values: make(map[string]string)}
@@ -142,7 +142,7 @@ func (e *Env) variable(ref string) (name string, ok bool) {
 		switch c := ref[i]; {
 		case 'a' <= c && c <= 'z':
 			b.WriteByte(c - 'a' + 'A')
-		case isNameByte(c):
+		case c == '_', '0' <= c && c <= '9', 'A' <= c && c <= 'Z':
 			b.WriteByte(c)
 		case c == '/', c == '-', c == '.':
 			b.WriteByte('_')
@@ -151,22 +151,4 @@ func (e *Env) variable(ref string) (name string, ok bool) {
 		}
 	}
 	return b.String(), true
-}
-
-// isEnvName follows POSIX.1-2017, section 8.1: letters, digits and
-// underscores, no digit in front.
-func isEnvName(s string) bool {
-	if s == "" || '0' <= s[0] && s[0] <= '9' {
-		return false
-	}
-	for i := range len(s) {
-		if !isNameByte(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func isNameByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }

@@ -268,4 +268,17 @@ func wholeSegments(path string) bool {
 	}
 }
 
+// IsEnvName reports whether s is a portable name of an environment variable:
+// ASCII letters, digits and underscores without a digit in front (POSIX.1-2017,
+// section 8.1).
+func IsEnvName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !isLetter(c) && c != '_' && (c < '0' || c > '9' || i == 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

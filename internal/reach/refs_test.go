@@ -184,6 +184,16 @@ func TestIntersectNames(t *testing.T) {
 	}
 }
 
+func TestIsEnvName(t *testing.T) {
+	for s, want := range map[string]bool{
+		"A": true, "_a1": true, "npm_config": true, "": false, "1A": false, "A B": false, "A=B": false, "A-B": false, "Ä": false,
+	} {
+		if got := IsEnvName(s); got != want {
+			t.Errorf("IsEnvName(%q) = %t, want %t", s, got, want)
+		}
+	}
+}
+
 func FuzzParseRef(f *testing.F) {
 	for _, s := range []string{"a/b", "a/*", "*", "/*", "a//b", "a/../b", `a\b`, "C:x", "a\x00"} {
 		f.Add(s)
