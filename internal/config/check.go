@@ -1,0 +1,186 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// nameForm describes what nameOK accepts: the alphabet of tool names
+// (contract, section 1), since names of personalities end up in scope ids.
+const (
+	nameForm     = "1 to 64 letters, digits, _ or -"
+	maxNameBytes = 64
+)
+
+var (
+	// errReported is returned by a check whose fault is reported elsewhere.
+	errReported = errors.New("reported elsewhere")
+	// errNotYet is returned for a value whose feature is not built.
+	errNotYet = errors.New("not supported yet")
+)
+
+func homeVariable() string {
+	if runtime.GOOS == "windows" {
+		return "USERPROFILE"
+	}
+	return "HOME"
+}
+
+func nameOK(s string) bool {
+	if s == "" || len(s) > maxNameBytes {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scope) version(v string) (string, error) {
+	if v != "1" {
+		return "", fmt.Errorf("%s is not known: expected 1", quote(v))
+	}
+	return v, nil
+}
+
+// workspacePath is path, without the variable that it defines.
+func (s *scope) workspacePath(v string) (string, error) {
+	if strings.HasPrefix(v, "${workspace}") {
+		return "", errors.New("${workspace} cannot stand in its own value")
+	}
+	return s.path(v)
+}
+
+// path returns the absolute, cleaned form of a path of the file.
+func (s *scope) path(v string) (string, error) {
+	switch {
+	case v == "":
+		return "", errors.New("an empty path")
+	case strings.HasPrefix(v, "~"):
+		return "", errors.New(`"~" is not a variable: write ${home}`)
+	case strings.HasPrefix(v, "$") && !strings.HasPrefix(v, "${"):
+		return "", fmt.Errorf("a variable is written in braces: expected %s", oneOf(variableNames()))
+	case strings.Contains(v[1:], "${"):
+		return "", errors.New("a variable stands at the beginning of a path only")
+	case strings.ContainsAny(v, "\n\t"):
+		return "", errors.New("a path is one line without tabs")
+	}
+	if last := filepath.Base(v); last == "*" || last == "**" {
+		return "", fmt.Errorf("a path is not a pattern: a folder covers everything below it, leave out %q", last)
+	}
+	if rest, ok := strings.CutPrefix(v, "${"); ok {
+		return s.expand(rest)
+	}
+	if !filepath.IsAbs(v) {
+		v = filepath.Join(s.file.dir, v)
+	}
+	return reach.CleanPath(v)
+}
+
+// expand replaces the variable at the beginning of a path, given without its
+// opening "${".
+func (s *scope) expand(v string) (string, error) {
+	name, rest, closed := strings.Cut(v, "}")
+	if !closed {
+		return "", errors.New(`a variable without its closing "}"`)
+	}
+	if rest != "" && !strings.HasPrefix(rest, "/") && !strings.HasPrefix(rest, string(filepath.Separator)) {
+		return "", fmt.Errorf(`expected "/" after ${%s}`, name)
+	}
+	value := ""
+	switch name {
+	case "workspace":
+		if s.badWorkspace {
+			return "", errReported
+		}
+		value = s.cfg.Workspace
+	case "home":
+		value = s.opts.Home
+	case "self":
+		value = s.file.dir
+	default:
+		help := ": expected " + oneOf(variableNames())
+		if near := Suggest(name, []string{"workspace", "home", "self"}); near != "" {
+			help = "; did you mean ${" + near + "}?"
+		}
+		return "", fmt.Errorf("unknown variable %s%s", quote("${"+name+"}"), help)
+	}
+	if !filepath.IsAbs(value) {
+		return "", fmt.Errorf("${%s} is empty or not absolute", name)
+	}
+	return reach.CleanPath(value + rest)
+}
+
+func variableNames() []string { return []string{"${workspace}", "${home}", "${self}"} }
+
+// state reads sqlite:PATH or memory. A URL may hold a password and is never
+// repeated.
+func (s *scope) state(v string) (string, error) {
+	kind, rest, _ := strings.Cut(v, ":")
+	switch {
+	case v == "memory":
+		s.cfg.State = State{Kind: StateMemory}
+		return v, nil
+	case kind == "postgres" || kind == "postgresql":
+		return "", fmt.Errorf("%w: state: postgres", errNotYet)
+	case kind != "sqlite":
+		return "", errors.New("expected sqlite:PATH or memory")
+	case rest == ":memory:":
+		return "", errors.New("write memory to keep state in memory")
+	case strings.HasPrefix(rest, "//") || strings.ContainsAny(rest, "?#"):
+		return "", errors.New("expected a path after sqlite:, not a URL")
+	}
+	path, err := s.path(rest)
+	if err == nil {
+		s.cfg.State = State{Kind: StateSQLite, Path: path}
+	}
+	return v, err
+}
+
+// envPrefix reads the prefix of environment variables. The text is never
+// repeated: somebody may have written the secret itself.
+func (s *scope) envPrefix(v string) (string, error) {
+	if !nameOK(v) || strings.Contains(v, "-") || v[0] >= '0' && v[0] <= '9' {
+		return "", errors.New("expected the prefix of environment variables, such as SALLYPORT_SECRET_")
+	}
+	return v, nil
+}
+
+func (s *scope) backend(b SecretBackend) { s.cfg.Secrets = append(s.cfg.Secrets, b) }
+
+// toolEntry reads a tool's name or "@label". Whether a tool of that name
+// exists is known when the tools are registered.
+func (s *scope) toolEntry(v string) (string, error) {
+	if strings.HasPrefix(v, "mcp__") {
+		return "", errors.New("tools of MCP servers are chosen by mcp_servers, not here")
+	}
+	if !nameOK(strings.TrimPrefix(v, "@")) {
+		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, quote(v), nameForm)
+	}
+	return v, nil
+}
+
+func (s *scope) host(v string) (string, error) {
+	h, err := reach.ParseHost(v)
+	if err != nil {
+		return "", err
+	}
+	return h.String(), nil
+}
+
+func (s *scope) secretRef(v string) (string, error) {
+	r, err := reach.ParseRef(v)
+	if err != nil {
+		return "", fmt.Errorf("%s is not a secret reference: %w", quote(v), err)
+	}
+	return r.String(), nil
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sallyport/sallyport"
+)
+
+// DefaultPersonality is the name of the personality that is chosen when
+// nobody chooses, and of the implicit one.
+const DefaultPersonality = "default"
+
+// Config is what the files of a configuration say. It is immutable; a reload
+// makes another one. It is safe for concurrent use.
+type Config struct {
+	// Files lists the files that were read, absolute; empty after Parse.
+	Files []string
+	// Dir is the absolute folder of the first file.
+	Dir string
+	// Workspace is the absolute folder at which relative paths are anchored.
+	Workspace string
+	// State is where state lives.
+	State State
+	// Secrets lists the secret backends in order. nil means that the key is
+	// absent, an empty list that it is [].
+	Secrets []SecretBackend
+	// Personalities holds the roles by name, at least one.
+	Personalities map[string]*sallyport.Personality
+	// Implicit is true when no file has personalities. Personalities then
+	// holds one named "default" with nothing set: all tools that need no
+	// reach, no files, no network ceiling.
+	Implicit bool
+	// Digest is the SHA-256 of the file in hexadecimal; for several files
+	// that of their binary digests in order.
+	Digest string
+
+	// first is the first file, places holds where each key stands.
+	first  *file
+	places map[string]place
+}
+
+// StateKind names a kind of state store.
+type StateKind string
+
+// The kinds.
+const (
+	// StateSQLite is a SQLite file.
+	StateSQLite StateKind = "sqlite"
+	// StateMemory is the memory of the process.
+	StateMemory StateKind = "memory"
+)
+
+// State is where state lives.
+type State struct {
+	// Kind is the kind of store.
+	Kind StateKind
+	// Path is the absolute path of the SQLite file; empty otherwise.
+	Path string
+}
+
+// SecretBackend is one source of secret values: exactly one field is set.
+type SecretBackend struct {
+	// EnvPrefix is the prefix of environment variables.
+	EnvPrefix string
+	// Dir is the absolute folder with one file per reference.
+	Dir string
+}
+
+// Personality finds a personality by name; ok is false when there is none.
+func (c *Config) Personality(name string) (p *sallyport.Personality, ok bool) {
+	p, ok = c.Personalities[name]
+	return p, ok
+}
+
+// Names returns the sorted names of the personalities. The caller owns the
+// slice.
+func (c *Config) Names() []string {
+	names := make([]string, 0, len(c.Personalities))
+	for name := range c.Personalities {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Choose returns the personality of that name; for an empty name the only
+// one, else the one named "default". The error lists the names.
+func (c *Config) Choose(name string) (*sallyport.Personality, error) {
+	names := c.Names()
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	if name == "" {
+		name = DefaultPersonality
+		if _, ok := c.Personalities[name]; !ok {
+			return nil, fmt.Errorf("no personality is chosen and none is named %q: expected %s", name, oneOf(names))
+		}
+	}
+	if p, ok := c.Personalities[name]; ok {
+		return p, nil
+	}
+	text := "no personality " + quote(name)
+	if near := Suggest(name, names); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, errors.New(text + ": expected " + oneOf(names))
+}
+
+// Source returns the place of a full dotted key, such as "state" or
+// "personalities.ops.toolset.0", as file:line:column. It is empty when the
+// key is in no file.
+func (c *Config) Source(key string) string {
+	if p, ok := c.places[key]; ok {
+		return p.String()
+	}
+	return ""
+}
+
+// Fault returns a fault at a key of a personality, such as "toolset", for
+// checks that need more than the files. An index of 0 or more means that
+// element of a list. An empty personality means a key of the top level. A key
+// that is in no file is placed at its nearest parent, else at the top of the
+// first file.
+func (c *Config) Fault(personality, key string, index int, message string) Fault {
+	full := key
+	if personality != "" {
+		full = "personalities." + personality
+		if key != "" {
+			full += "." + key
+		}
+	}
+	if index >= 0 {
+		full += "." + strconv.Itoa(index)
+	}
+	for k := full; k != ""; k, _ = splitKey(k) {
+		if p, ok := c.places[k]; ok {
+			return p.fault(full, message)
+		}
+	}
+	return place{c.first, pos{1, 1}}.fault(full, message)
+}

@@ -1,0 +1,15 @@
+// Package config reads sallyport.yaml: what an operator allows, as data with
+// positions.
+//
+// [Load] reads the files of a configuration and returns a [Config], or
+// [Faults] that list everything that is wrong in all of them, each with file,
+// line, column, what was expected and, where near, what was probably meant.
+// Nothing is half loaded. The keys are rows of one table; [Reference],
+// [WriteReference] and [Schema] print the same table for people and editors.
+//
+// The package promises strictness: an unknown or duplicate key, a wrong type,
+// a dangling name, an anchor, a second document or a byte that is not UTF-8
+// is a fault, and a key whose feature is not built is refused by name. It
+// reads nothing but the given files and [Options]; it does not look whether
+// a folder exists, whether a tool is registered or whether a secret is set.
+package config

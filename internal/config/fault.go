@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+const (
+	// maxSnippets is how many faults show their source line; a long list
+	// reads better without.
+	maxSnippets = 10
+	// maxFaults bounds the faults that are kept of one load, so that a file
+	// of the wrong kind does not give a hundred thousand lines.
+	maxFaults = 1000
+	// snippetRunes is the width of a shown source line.
+	snippetRunes = 100
+)
+
+// Fault is one thing that is wrong in a configuration. It is an error of its
+// own; [Faults] collects them. The zero Fault means nothing.
+type Fault struct {
+	// File is the name of the file as the user gave it.
+	File string
+	// Line and Column count from 1, Column in Unicode code points. Both are
+	// 0 when the file could not be read at all.
+	Line, Column int
+	// Key is the dotted key that the fault is about; it may be empty.
+	Key string
+	// Message says what is wrong and what was expected, without position.
+	Message string
+	// Snippet is the source line and a caret below the column, two lines
+	// without a final line feed. Values that may be secret are left out. It
+	// may be empty.
+	Snippet string
+	// Err is the cause, nil when there is none.
+	Err error
+}
+
+// Place returns file:line:column, or the file alone when there is no line.
+func (f Fault) Place() string {
+	if f.Line == 0 {
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+}
+
+// Error returns "file:line:column: message".
+func (f Fault) Error() string { return f.Place() + ": " + f.Message }
+
+// Unwrap returns the cause, nil when there is none.
+func (f Fault) Unwrap() error { return f.Err }
+
+// Faults is everything that is wrong in a configuration, in the order of the
+// files and lines. It is the error of [Load] and [Parse].
+type Faults []Fault
+
+// Error returns one line per fault; the first ones are followed by their
+// source line and a caret.
+func (fs Faults) Error() string {
+	var b strings.Builder
+	for i, f := range fs {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(f.Error())
+		if i < maxSnippets && f.Snippet != "" {
+			b.WriteByte('\n')
+			b.WriteString(f.Snippet)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap returns the faults one by one, so that errors.Is finds a cause.
+func (fs Faults) Unwrap() []error {
+	errs := make([]error, len(fs))
+	for i := range fs {
+		errs[i] = fs[i]
+	}
+	return errs
+}
+
+// collector gathers faults of several files.
+type collector struct {
+	faults []ranked
+	more   bool
+}
+
+// ranked is a fault with its file. The snippet is made at the end, when it is
+// known which values of a line must not show.
+type ranked struct {
+	Fault
+	file *file
+}
+
+func (c *collector) add(f *file, fault Fault) {
+	if len(c.faults) >= maxFaults {
+		c.more = true
+		return
+	}
+	c.faults = append(c.faults, ranked{fault, f})
+}
+
+// err returns the faults in order, or nil when there are none.
+func (c *collector) err() error {
+	if len(c.faults) == 0 {
+		return nil
+	}
+	sort.SliceStable(c.faults, func(i, j int) bool {
+		a, b := &c.faults[i], &c.faults[j]
+		switch {
+		case a.file.rank != b.file.rank:
+			return a.file.rank < b.file.rank
+		case a.Line != b.Line:
+			return a.Line < b.Line
+		default:
+			return a.Column < b.Column
+		}
+	})
+	fs := make(Faults, 0, len(c.faults)+1)
+	for _, f := range c.faults {
+		f.Snippet = f.file.snippet(pos{f.Line, f.Column})
+		fs = append(fs, f.Fault)
+	}
+	if c.more {
+		last := fs[len(fs)-1]
+		last.Message, last.Snippet = fmt.Sprintf("only the first %d faults are shown", maxFaults), ""
+		fs = append(fs, last)
+	}
+	return fs
+}
+
+// userinfo finds the credentials of a URL, which no message may show.
+var userinfo = regexp.MustCompile(`://[^/\s"'@]*@`)
+
+// snippet returns the source line with a caret below the place, "" when there
+// is nothing to show or the place is behind a value that must not show.
+func (f *file) snippet(at pos) string {
+	if at.line < 1 || at.line > len(f.lines) || strings.TrimSpace(f.lines[at.line-1]) == "" {
+		return ""
+	}
+	cut, hidden := f.cuts[at.line]
+	if hidden && at.col > cut+1 {
+		return ""
+	}
+	line := userinfo.ReplaceAllStringFunc(f.lines[at.line-1], func(s string) string {
+		return "://" + strings.Repeat("*", len([]rune(s))-4) + "@"
+	})
+	text, left := []rune(strings.Map(visible, line)), at.col-1
+	start, end := "", ""
+	if hidden && cut < len(text) {
+		text, end = text[:cut], "…"
+	}
+	if from := left - snippetRunes*2/3; from > 0 && len(text) > snippetRunes {
+		text, left, start = text[from:], left-from+1, "…"
+	}
+	if len(text) > snippetRunes {
+		text, end = text[:snippetRunes], "…"
+	}
+	body := strings.TrimRight(start+string(text)+end, " ")
+	number := fmt.Sprintf("%5d", at.line)
+	return number + " | " + body + "\n" + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", left) + "^"
+}
+
+// hide keeps what follows a number of code points of a line out of snippets.
+func (f *file) hide(line, cut int) {
+	if before, ok := f.cuts[line]; !ok || cut < before {
+		if f.cuts == nil {
+			f.cuts = map[int]int{}
+		}
+		f.cuts[line] = cut
+	}
+}
+
+// visible replaces what would move the caret or act on a terminal.
+func visible(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case badRune(r) != "":
+		return '?'
+	default:
+		return r
+	}
+}

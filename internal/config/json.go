@@ -1,0 +1,141 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxJSONDepth bounds nesting, as maxFlowDepth does for YAML.
+const maxJSONDepth = maxFlowDepth
+
+// isJSON reports whether a file is read as JSON: by its name, or because it
+// is JSON. JSON has a reader of its own since a YAML reader refuses the tabs
+// that JSON is often indented with.
+func isJSON(name, text string) bool {
+	return strings.HasSuffix(strings.ToLower(name), ".json") || json.Valid([]byte(text))
+}
+
+// parseJSON returns the tree of a JSON text, nil after a syntax error or for a
+// text without a value.
+func parseJSON(text string) (*node, []textFault) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	j := jsonReader{text: text, line: 1, col: 1, dec: json.NewDecoder(strings.NewReader(text))}
+	j.dec.UseNumber()
+	var whole json.RawMessage
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		return nil, []textFault{j.syntaxFault(err)}
+	}
+	n, err := j.value(0)
+	if err != nil {
+		return nil, []textFault{{pos{j.line, j.col}, err.Error()}}
+	}
+	return n, nil
+}
+
+var errDeep = fmt.Errorf("nested too deep: at most %d brackets", maxJSONDepth)
+
+// jsonReader walks the tokens of the standard decoder and keeps positions,
+// which the decoder gives as the offset behind a token only.
+type jsonReader struct {
+	text string
+	dec  *json.Decoder
+	// off is the offset up to which line and col are counted.
+	off, line, col int
+}
+
+// syntaxFault positions a fault of the decoder, whose texts are constant
+// words and at most one quoted character.
+func (j *jsonReader) syntaxFault(err error) textFault {
+	off := len(j.text)
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.Contains(s.Error(), "unexpected end") {
+		// The offset of the decoder counts the offending byte.
+		off = min(max(int(s.Offset)-1, 0), off)
+	}
+	j.advance(off)
+	return textFault{pos{j.line, j.col}, "not JSON: " + err.Error()}
+}
+
+// advance counts lines and columns up to an offset.
+func (j *jsonReader) advance(off int) {
+	for j.off < off {
+		r, n := utf8.DecodeRuneInString(j.text[j.off:])
+		j.off += n
+		j.col++
+		if r == '\n' {
+			j.line, j.col = j.line+1, 1
+		}
+	}
+}
+
+// next returns the next token and its place.
+func (j *jsonReader) next() (json.Token, pos, error) {
+	start := int(j.dec.InputOffset())
+	for start < len(j.text) && strings.IndexByte(" \t\n\r,:", j.text[start]) >= 0 {
+		start++
+	}
+	tk, err := j.dec.Token()
+	if err != nil {
+		return nil, pos{}, err
+	}
+	j.advance(start)
+	return tk, pos{j.line, j.col}, nil
+}
+
+func (j *jsonReader) value(depth int) (*node, error) {
+	tk, at, err := j.next()
+	if err != nil {
+		return nil, err
+	}
+	n := &node{at: at}
+	switch v := tk.(type) {
+	case nil:
+		n.kind = kindNull
+	case string:
+		n.kind, n.text = kindText, v
+	case json.Number:
+		n.kind, n.text = kindNumber, v.String()
+	case bool:
+		n.kind, n.text = kindBool, fmt.Sprint(v)
+	case json.Delim:
+		if depth >= maxJSONDepth {
+			return nil, errDeep
+		}
+		n.kind = kindList
+		if v == '{' {
+			n.kind = kindMap
+		}
+		return n, j.fill(n, depth)
+	}
+	return n, nil
+}
+
+// fill reads the elements of a list or mapping and the closing bracket.
+func (j *jsonReader) fill(n *node, depth int) error {
+	for j.dec.More() {
+		var f field
+		if n.kind == kindMap {
+			tk, at, err := j.next()
+			if err != nil {
+				return err
+			}
+			f.name, _ = tk.(string)
+			f.at = at
+		}
+		v, err := j.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		if f.value = v; n.kind == kindMap {
+			n.fields = append(n.fields, f)
+		} else {
+			n.items = append(n.items, v)
+		}
+	}
+	_, _, err := j.next()
+	return err
+}

@@ -1,0 +1,247 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Type names what a key holds.
+type Type string
+
+// The types.
+const (
+	// TypeText is one line of text.
+	TypeText Type = "text"
+	// TypeNumber is a whole number.
+	TypeNumber Type = "number"
+	// TypeBool is true or false.
+	TypeBool Type = "true/false"
+	// TypeTexts is a list of texts.
+	TypeTexts Type = "list of text"
+	// TypeMapping is a mapping with the keys of the table.
+	TypeMapping Type = "mapping"
+	// TypeNames is a mapping whose keys are names that the operator chooses.
+	TypeNames Type = "mapping by name"
+	// TypeChoices is a list of mappings, each with exactly one of the keys of
+	// the table.
+	TypeChoices Type = "list of one-key mappings"
+)
+
+// KeyDoc documents one key: a row of the table.
+type KeyDoc struct {
+	// Key is the dotted key; "<name>" stands for a chosen name, "[]" for the
+	// elements of a list.
+	Key string
+	// Type is what the key holds; empty while it is not supported.
+	Type Type
+	// Required is true when every file has the key.
+	Required bool
+	// Supported is false while the feature is not built; the key is then
+	// refused by name.
+	Supported bool
+	// Default says what an absent key means.
+	Default string
+	// Doc says in one sentence what the key does.
+	Doc string
+	// Example is a value in YAML.
+	Example string
+}
+
+// row is a key with what reading it does.
+type row struct {
+	KeyDoc
+	// check judges one text and returns the form that is kept; nil keeps the
+	// text as it is.
+	check func(*scope, string) (string, error)
+	// set stores the value; nil stores nothing.
+	set func(*scope, value)
+	// refersTo is the key whose names the texts must exist under. While that
+	// key is not supported, only an empty list is accepted.
+	refersTo string
+	// hide keeps the value out of snippets: people put secrets here.
+	hide bool
+}
+
+// value is what a row's set receives: the field of its type.
+type value struct {
+	text string
+	// list is never nil for a list, so that [] and an absent key differ.
+	list []string
+	flag bool
+}
+
+const personalityKey = "personalities.<name>"
+
+// keys returns the table. Supporting a key is a matter of its row alone.
+func keys() []row {
+	return append(topKeys(), personalityKeys()...)
+}
+
+func topKeys() []row {
+	return []row{
+		{KeyDoc: KeyDoc{"version", TypeNumber, true, true, "", "Version of this format.", "1"}, check: (*scope).version},
+		{
+			KeyDoc: KeyDoc{"workspace", TypeText, false, true, "the folder of the first file", "Folder at which relative paths of tool calls are anchored.", "."},
+			check:  (*scope).workspacePath, set: func(s *scope, v value) { s.cfg.Workspace = v.text },
+		},
+		{
+			KeyDoc: KeyDoc{"state", TypeText, false, true, "sqlite:.sallyport/state.db", "Where state lives: `sqlite:PATH`, or `memory` to forget it at exit.", "sqlite:.sallyport/state.db"},
+			check:  (*scope).state, hide: true,
+		},
+		notYet("limits", "Where the counters of rate limits live."),
+		{
+			KeyDoc: KeyDoc{"secrets", TypeChoices, false, true, "no secrets", "Where secret values come from, asked in this order.", "[{env: SALLYPORT_SECRET_}, {dir: ./secrets}]"},
+			set:    func(s *scope, _ value) { s.cfg.Secrets = []SecretBackend{} },
+		},
+		{
+			KeyDoc: KeyDoc{"secrets[].env", TypeText, false, true, "", "Prefix of environment variables: `PREFIX_` serves `a/bKey` from `PREFIX_A_BKEY`.", "SALLYPORT_SECRET_"},
+			check:  (*scope).envPrefix, hide: true,
+			set: func(s *scope, v value) { s.backend(SecretBackend{EnvPrefix: v.text}) },
+		},
+		{
+			KeyDoc: KeyDoc{"secrets[].dir", TypeText, false, true, "", "Folder with one file per secret reference.", "./secrets"},
+			check:  (*scope).path,
+			set:    func(s *scope, v value) { s.backend(SecretBackend{Dir: v.text}) },
+		},
+		{KeyDoc: KeyDoc{"personalities", TypeNames, false, true, "one personality `default` without files and without a network ceiling", "What each role of an agent may touch at most.", "{researcher: {toolset: [\"@file\"]}}"}},
+		notYet("principals", "Who may call, with which permissions and personalities."),
+		notYet("security", "Authentication and default permissions."),
+		notYet("databases", "Database connections by name."),
+		notYet("mail", "Mail relays by name."),
+		notYet("actions", "Tools declared in this file."),
+		notYet("mcp_servers", "Upstream MCP servers by name."),
+		notYet("layers", "The form `layers.capabilities` that other documents use."),
+	}
+}
+
+func personalityKeys() []row {
+	const p = personalityKey
+	return []row{
+		{KeyDoc: KeyDoc{p, TypeMapping, false, true, "", "One role; the name has 1 to 64 letters, digits, `_` or `-`.", "{toolset: []}"}},
+		{
+			KeyDoc: KeyDoc{p + ".description", TypeText, false, true, "", "Text for people.", "Reads the web, writes notes."},
+			set:    func(s *scope, v value) { s.p.Description = v.text },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".toolset", TypeTexts, false, true, "all tools; `[]` means none", "Tools by name, or by label as `@file`.", `["@file", fetch_url]`},
+			check:  (*scope).toolEntry, set: func(s *scope, v value) { s.p.Toolset = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".mcp_servers", TypeTexts, false, true, "none", "Upstream MCP servers whose tools are visible.", "[]"},
+			set:    func(s *scope, v value) { s.p.MCPServers = v.list }, refersTo: "mcp_servers",
+		},
+		{
+			KeyDoc: KeyDoc{p + ".plugins", TypeTexts, false, true, "none", "Plugins whose tools are visible.", "[]"},
+			set:    func(s *scope, v value) { s.p.Plugins = v.list }, refersTo: "plugins",
+		},
+		{
+			KeyDoc: KeyDoc{p + ".fs_reach", TypeMapping, false, true, "no files", "Folders and files within reach; a folder covers everything below it.", `{read: ["${workspace}"]}`},
+			set:    func(s *scope, _ value) { s.p.FSReach = &sallyport.Reach{} },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".fs_reach.read", TypeTexts, false, true, "none", "What may be read.", `["${workspace}"]`},
+			check:  (*scope).path, set: func(s *scope, v value) { s.p.FSReach.Read = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".fs_reach.write", TypeTexts, false, true, "none", "What may be written.", `["${workspace}/notes"]`},
+			check:  (*scope).path, set: func(s *scope, v value) { s.p.FSReach.Write = v.list },
+		},
+		{KeyDoc: KeyDoc{p + ".safety", TypeMapping, false, true, "", "Ceilings on hosts and secrets.", "{network: {allow: []}}"}},
+		{
+			KeyDoc: KeyDoc{p + ".safety.network", TypeMapping, false, true, "declared hosts stand, and `*` gives nothing", "Ceiling on hosts.", `{allow: ["*.github.com"]}`},
+			set:    func(s *scope, _ value) { s.p.Network = &sallyport.NetworkPolicy{} },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".safety.network.allow", TypeTexts, false, true, "declared hosts stand; `[]` means no host", "Hosts within reach: `a.b`, `*.b` for any name below b, `*` for any public host, with a port if not 80 or 443.", `["api.example.com", "*.github.com"]`},
+			check:  (*scope).host, set: func(s *scope, v value) { s.p.Network.Allow = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".safety.network.deny", TypeTexts, false, true, "none", "Hosts out of reach, whatever `allow` says.", `["gist.github.com"]`},
+			check:  (*scope).host, set: func(s *scope, v value) { s.p.Network.Deny = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".safety.network.allow_private_urls", TypeBool, false, true, "false", "Lets loopback, RFC 1918 and unique-local addresses through; metadata and link-local addresses stay refused.", "false"},
+			set:    func(s *scope, v value) { s.p.Network.AllowPrivate = v.flag },
+		},
+		{KeyDoc: KeyDoc{p + ".safety.secrets", TypeMapping, false, true, "declared references stand", "Ceiling on secret references.", `{allow: ["providers/*"]}`}},
+		{
+			KeyDoc: KeyDoc{p + ".safety.secrets.allow", TypeTexts, false, true, "declared references stand; `[]` means no secret", "References within reach: exact, or `prefix/*`.", `["providers/*"]`},
+			check:  (*scope).secretRef, set: func(s *scope, v value) { s.p.Secrets = v.list },
+		},
+		notYet(p+".safety.process", "Ceiling on binaries."),
+		notYet(p+".approvals", "Tools that a human decides about."),
+	}
+}
+
+// notYet is the row of a key whose feature is not built. Its value is not
+// looked at, so it has no type.
+func notYet(key, doc string) row { return row{KeyDoc: KeyDoc{Key: key, Doc: doc}} }
+
+// table finds rows by key and the keys that are valid below one.
+type table struct {
+	rows  []row
+	byKey map[string]*row
+	// below lists the last segments of the keys directly below a key.
+	below map[string][]string
+}
+
+func newTable(rows []row) *table {
+	t := &table{rows: rows, byKey: make(map[string]*row, len(rows)), below: map[string][]string{}}
+	for i := range rows {
+		key := rows[i].Key
+		t.byKey[key] = &rows[i]
+		parent, last := splitKey(key)
+		t.below[parent] = append(t.below[parent], last)
+	}
+	return t
+}
+
+// child returns the row of a key directly below another one, nil when there
+// is none. A name from a file may hold dots, a name of the table does not.
+func (t *table) child(parent, name string) *row {
+	if strings.Contains(name, ".") {
+		return nil
+	}
+	return t.byKey[join(parent, name)]
+}
+
+// supported reports whether a key is in the table and built.
+func (t *table) supported(key string) bool {
+	r := t.byKey[key]
+	return r != nil && r.Supported
+}
+
+// expected lists the supported keys directly below a key.
+func (t *table) expected(parent string) []string {
+	var names []string
+	for _, name := range t.below[parent] {
+		if t.supported(join(parent, name)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// elsewhere returns the only key of the table that ends in a name, for a key
+// that stands at the wrong place; "" when there is none or several.
+func (t *table) elsewhere(name string) string {
+	found := ""
+	for i := range t.rows {
+		if _, last := splitKey(t.rows[i].Key); last == name {
+			if found != "" {
+				return ""
+			}
+			found = t.rows[i].Key
+		}
+	}
+	return found
+}
+
+func splitKey(key string) (parent, last string) {
+	i := strings.LastIndexByte(key, '.')
+	if i < 0 {
+		return "", key
+	}
+	return key[:i], key[i+1:]
+}

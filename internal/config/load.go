@@ -1,0 +1,311 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxFiles bounds the files of one configuration.
+const maxFiles = 64
+
+// Options say what a configuration may know of its surroundings. nil means
+// the zero Options.
+type Options struct {
+	// Environ returns the value of an environment variable, empty when it is
+	// not set. It is asked for HOME (on Windows USERPROFILE) and nothing
+	// else, and only when Home is empty. nil means an empty environment.
+	Environ func(string) string
+	// Home is the folder that ${home} stands for. Empty asks Environ; when
+	// that is empty too, ${home} is a fault.
+	Home string
+	// Dir is the absolute folder at which relative file names are anchored.
+	// Empty refuses relative file names.
+	Dir string
+}
+
+// file is one file of a configuration.
+type file struct {
+	// name is as the user gave it, abs absolute, dir the folder of abs.
+	name, abs, dir string
+	// rank is the place in the order of the files.
+	rank   int
+	lines  []string
+	digest [sha256.Size]byte
+	root   *node
+	// cuts holds, by line, after how many code points a snippet ends.
+	cuts map[int]int
+}
+
+// Load reads the files of a configuration, later ones adding keys to earlier
+// ones. The error is [Faults] and lists what is wrong in all of them; a file
+// that is not there matches fs.ErrNotExist.
+func Load(paths []string, o *Options) (*Config, error) {
+	l := newLoader(keys(), o)
+	if len(paths) == 0 || len(paths) > maxFiles {
+		return nil, fmt.Errorf("config: %d files: expected 1 to %d", len(paths), maxFiles)
+	}
+	for _, path := range paths {
+		f, ok := l.open(path)
+		if !ok {
+			continue
+		}
+		data, err := readFile(f.abs)
+		if err != nil {
+			l.faults.add(f, Fault{File: f.name, Message: "cannot be read: " + reason(err), Err: err})
+			continue
+		}
+		l.cfg.Files = append(l.cfg.Files, f.abs)
+		l.parse(f, data)
+	}
+	return l.finish()
+}
+
+// Parse reads one configuration from memory as if it were the file of that
+// name. Config.Files stays empty. The error is [Faults].
+func Parse(name string, data []byte, o *Options) (*Config, error) {
+	return parseWith(keys(), name, data, o)
+}
+
+func parseWith(rows []row, name string, data []byte, o *Options) (*Config, error) {
+	l := newLoader(rows, o)
+	if f, ok := l.open(name); ok {
+		l.parse(f, data)
+	}
+	return l.finish()
+}
+
+// loader is the state of one load.
+type loader struct {
+	opts   Options
+	table  *table
+	cfg    *Config
+	files  []*file
+	faults collector
+	// places holds where each key stands, by its full dotted name.
+	places map[string]place
+	refs   []reference
+	// badWorkspace is set when ${workspace} has no value because of a fault
+	// that is reported already.
+	badWorkspace bool
+}
+
+func newLoader(rows []row, o *Options) *loader {
+	l := &loader{
+		table:  newTable(rows),
+		cfg:    &Config{Personalities: map[string]*sallyport.Personality{}},
+		places: map[string]place{},
+	}
+	if o != nil {
+		l.opts = *o
+	}
+	if l.opts.Home == "" && l.opts.Environ != nil {
+		l.opts.Home = l.opts.Environ(homeVariable())
+	}
+	return l
+}
+
+// open names a file and checks that it is not given twice.
+func (l *loader) open(name string) (*file, bool) {
+	f := &file{name: name, abs: name, rank: len(l.files)}
+	if !filepath.IsAbs(name) {
+		f.abs = filepath.Join(l.opts.Dir, name)
+	}
+	f.abs = filepath.Clean(f.abs)
+	f.dir = filepath.Dir(f.abs)
+	for _, other := range l.files {
+		if other.abs == f.abs {
+			l.faults.add(f, Fault{File: name, Message: "the same file is given twice"})
+			return nil, false
+		}
+	}
+	l.files = append(l.files, f)
+	if !filepath.IsAbs(f.abs) {
+		l.faults.add(f, Fault{File: name, Message: "a relative file name needs a folder to start from"})
+		return nil, false
+	}
+	return f, true
+}
+
+// readFile reads a regular file up to one byte more than a configuration may
+// have. A FIFO or device is refused, never waited on.
+func readFile(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+}
+
+// reason is the text of a cause without the path, which the fault names.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// parse reads the text of a file into its tree.
+func (l *loader) parse(f *file, data []byte) {
+	f.digest = sha256.Sum256(data)
+	text, faults := decodeText(data)
+	f.lines = text.lines
+	if len(faults) == 0 {
+		if isJSON(f.name, text.text) {
+			f.root, faults = parseJSON(text.text)
+		} else {
+			f.root, faults = parseYAML(text)
+		}
+	}
+	for _, tf := range faults {
+		l.fault(f, tf.at, "", "%s", tf.message)
+	}
+	if f.root == nil && len(faults) == 0 {
+		l.fault(f, pos{1, 1}, "", "the file is empty: expected version: 1")
+	}
+	if f.root != nil && f.root.kind != kindMap && f.root.kind != kindOpaque {
+		l.fault(f, f.root.at, "", "expected a mapping of keys, found %s", f.root.kind)
+		f.root = nil
+	}
+}
+
+// finish judges all trees and returns the configuration or the faults.
+func (l *loader) finish() (*Config, error) {
+	seen := make([]map[string]pos, len(l.files))
+	for i, f := range l.files {
+		if f.root == nil {
+			continue
+		}
+		seen[i] = map[string]pos{}
+		l.checkTop(f, seen[i])
+	}
+	// The rows are read in the order of the table, each in all files, since
+	// paths of one file may use the workspace that another one sets.
+	for i := range l.table.rows {
+		if r := &l.table.rows[i]; !strings.Contains(r.Key, ".") {
+			l.readTop(r, seen)
+		}
+		if l.table.rows[i].Key == "workspace" {
+			l.defaultWorkspace()
+		}
+	}
+	l.dangling()
+	if err := l.faults.err(); err != nil {
+		return nil, err
+	}
+	l.defaults()
+	return l.cfg, nil
+}
+
+// checkTop reports unknown, duplicate and missing keys of the top level and
+// remembers where each known key stands first.
+func (l *loader) checkTop(f *file, seen map[string]pos) {
+	s := scope{loader: l, file: f}
+	for _, fd := range f.root.fields {
+		if s.twice(seen, fd, fd.name) || fd.value.kind == kindOpaque {
+			continue
+		}
+		if l.table.child("", fd.name) == nil {
+			s.unknown("", "", fd)
+		}
+	}
+	for i := range l.table.rows {
+		r := &l.table.rows[i]
+		if _, has := seen[r.Key]; r.Required && !has && f.root.kind == kindMap {
+			l.fault(f, pos{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
+		}
+	}
+}
+
+// readTop reads one key of the top level in all files.
+func (l *loader) readTop(r *row, seen []map[string]pos) {
+	for i, f := range l.files {
+		if f.root == nil {
+			continue
+		}
+		for _, fd := range f.root.fields {
+			if fd.name != r.Key || seen[i][fd.name] != fd.at {
+				continue
+			}
+			first, dup := l.places[r.Key]
+			if dup && r.Supported && !r.Required && r.Type != TypeNames {
+				l.keyFault(f, fd.at, r.Key, "%s is already defined at %s: later files add keys and never override", r.Key, first)
+				continue
+			}
+			scope{loader: l, file: f}.read(r, r.Key, fd.at, fd.value)
+		}
+	}
+}
+
+func (l *loader) defaultWorkspace() {
+	if l.cfg.Workspace != "" || len(l.files) == 0 {
+		return
+	}
+	if _, given := l.places["workspace"]; given {
+		l.badWorkspace = true
+		return
+	}
+	l.cfg.Workspace = l.files[0].dir
+}
+
+// defaults fills in what no file says.
+func (l *loader) defaults() {
+	c := l.cfg
+	c.Dir, c.first, c.places = l.files[0].dir, l.files[0], l.places
+	if c.State.Kind == "" {
+		c.State = State{Kind: StateSQLite, Path: filepath.Join(c.Dir, ".sallyport", "state.db")}
+	}
+	if _, given := l.places["personalities"]; !given {
+		c.Implicit = true
+		c.Personalities[DefaultPersonality] = &sallyport.Personality{Name: DefaultPersonality}
+	}
+	if len(l.files) == 1 {
+		c.Digest = hex.EncodeToString(l.files[0].digest[:])
+		return
+	}
+	h := sha256.New()
+	for _, f := range l.files {
+		h.Write(f.digest[:])
+	}
+	c.Digest = hex.EncodeToString(h.Sum(nil))
+}
+
+func (f *file) place(at pos) string { return fmt.Sprintf("%s:%d:%d", f.name, at.line, at.col) }
+
+// keyEnd returns the column of the colon that ends the key at a place.
+func (f *file) keyEnd(at pos) int {
+	if at.line < 1 || at.line > len(f.lines) {
+		return 1
+	}
+	runes := []rune(f.lines[at.line-1])
+	i := min(max(at.col-1, 0), len(runes))
+	quote := rune(0)
+	if i < len(runes) && (runes[i] == '"' || runes[i] == '\'') {
+		quote = runes[i]
+		i++
+	}
+	for ; i < len(runes); i++ {
+		if quote != 0 && runes[i] == quote {
+			quote = 0
+		} else if quote == 0 && runes[i] == ':' {
+			return i + 1
+		}
+	}
+	return len(runes)
+}

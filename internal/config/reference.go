@@ -1,0 +1,127 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Reference returns the table of keys, in the order of the documentation. The
+// caller owns the slice.
+func Reference() []KeyDoc {
+	rows := keys()
+	docs := make([]KeyDoc, len(rows))
+	for i := range rows {
+		docs[i] = rows[i].KeyDoc
+	}
+	return docs
+}
+
+// WriteReference writes the reference page of the configuration in Markdown.
+// The error is the writer's.
+func WriteReference(w io.Writer) error {
+	var b bytes.Buffer
+	b.WriteString(referenceHead)
+	for _, k := range Reference() {
+		fmt.Fprintf(&b, "\n### `%s`\n\n%s\n", k.Key, k.Doc)
+		if !k.Supported {
+			b.WriteString("\nNot supported yet: the key is refused by name.\n")
+			continue
+		}
+		fmt.Fprintf(&b, "\n- Type: %s\n", k.Type)
+		switch {
+		case k.Required:
+			b.WriteString("- Required in every file\n")
+		case k.Default != "":
+			fmt.Fprintf(&b, "- Absent: %s\n", k.Default)
+		}
+		_, last := splitKey(k.Key)
+		if k.Example != "" {
+			fmt.Fprintf(&b, "- Example: `%s: %s`\n", last, k.Example)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+const referenceHead = `<!-- Code generated from the table in internal/config/keys.go. DO NOT EDIT. -->
+# Configuration reference
+
+The file is ` + "`sallyport.yaml`" + `, in YAML or JSON, at most 1 MiB of UTF-8. Every path in it is relative to its own folder and
+may begin with ` + "`${workspace}`, `${home}` or `${self}`" + ` (the folder of the file). Anchors, aliases, merge keys, tags and a second
+document are refused. An unknown or duplicate key, a wrong type or a name that does not exist stops the start, with file, line
+and column. ` + "`--config`" + ` may be given more than once: later files add keys and never override.
+
+An absent list and an empty one differ: ` + "`[]`" + ` always means nothing.
+
+## Keys
+`
+
+// Schema returns a JSON Schema (2020-12) of the supported keys for editors.
+// The program does not use it: the table says more than a schema can.
+func Schema() ([]byte, error) {
+	t := newTable(keys())
+	root := t.object("")
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "sallyport.yaml"
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(root)
+	return b.Bytes(), err
+}
+
+// object is the schema of a mapping with the keys below one.
+func (t *table) object(parent string) map[string]any {
+	properties := map[string]any{}
+	var required []string
+	for _, name := range t.expected(parent) {
+		r := t.byKey[join(parent, name)]
+		properties[name] = t.schema(r)
+		if r.Required {
+			required = append(required, name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if required != nil {
+		s["required"] = required
+	}
+	return s
+}
+
+func (t *table) schema(r *row) map[string]any {
+	var s map[string]any
+	switch r.Type {
+	case TypeText:
+		s = map[string]any{"type": "string"}
+	case TypeNumber:
+		s = map[string]any{"type": "integer"}
+	case TypeBool:
+		s = map[string]any{"type": "boolean"}
+	case TypeTexts:
+		s = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
+		if r.refersTo != "" && !t.supported(r.refersTo) {
+			s["maxItems"] = 0
+		}
+	case TypeMapping:
+		s = t.object(r.Key)
+	case TypeNames:
+		s = map[string]any{
+			"type": "object", "minProperties": 1,
+			"patternProperties":    map[string]any{"^[a-zA-Z0-9_-]{1,64}$": t.schema(t.byKey[r.Key+".<name>"])},
+			"additionalProperties": false,
+		}
+	case TypeChoices:
+		item := t.object(r.Key + "[]")
+		item["minProperties"], item["maxProperties"] = 1, 1
+		s = map[string]any{"type": "array", "items": item}
+	default:
+		// Nothing is known about the value, so nothing is accepted.
+		s = map[string]any{"not": map[string]any{}}
+	}
+	s["description"] = strings.ReplaceAll(r.Doc, "`", "")
+	return s
+}

@@ -1,0 +1,294 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func TestParseRefusesText(t *testing.T) {
+	big := "version: 1\n# " + strings.Repeat("x", maxFileBytes)
+	tests := []struct{ name, file, text, want string }{
+		{"too large", "s.yaml", big, "s.yaml:1:1: the file is larger than 1048576 bytes"},
+		{"not utf-8", "s.yaml", "version: 1\nworkspace: \"é\xff\"\n", "s.yaml:2:14: byte 0xff is not UTF-8"},
+		{"utf-16", "s.yaml", "\xff\xfev\x00", "s.yaml:1:1: the file is UTF-16: expected UTF-8"},
+		{"control character", "s.yaml", "version: 1\n# \x1b[31m\n", "s.yaml:2:3: control character U+001B"},
+		{"nul", "s.yaml", "version: 1\x00\n", "s.yaml:1:11: control character U+0000"},
+		{"bidi override", "s.yaml", "version: 1\n# \u202eevil\n", "s.yaml:2:3: bidirectional control character U+202E"},
+		{"lone carriage return", "s.yaml", "version: 1\r# x\n", "s.yaml:1:11: a carriage return without a line feed"},
+		{"escaped control character", "s.yaml", "version: 1\nworkspace: \"a\\x1bb\"\n", "s.yaml:2:12: workspace: control character U+001B"},
+		{"escaped nul in json", "s.json", `{"version": 1, "workspace": "a\u0000b"}`, "s.json:1:29: workspace: control character U+0000"},
+		{"lone surrogate in json", "s.json", `{"version": 1, "workspace": "\ud800"}`, "s.json:1:29: workspace: the replacement character U+FFFD: text was lost here"},
+		{"deep brackets", "s.yaml", "version: 1\nx: " + strings.Repeat("[", 100_000), "s.yaml:2:68: nested too deep: at most 64 brackets"},
+		{"deep dashes", "s.yaml", strings.Repeat("- ", 100_000), "s.yaml:1:257: nested too deep: keys and list items begin before column 256"},
+		{"deep json", "s.json", strings.Repeat("[", 70) + strings.Repeat("]", 70), "s.json:1:65: nested too deep: at most 64 brackets"},
+		{"many keys", "s.yaml", strings.Repeat("a: 1\n", 30_000), "s.yaml:20001:2: more than 20000 keys in one file"},
+		{"many blank lines", "s.yaml", "version: |" + strings.Repeat("\n", 100_000), "s.yaml:258:1: more than 256 blank lines in a row"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse(tt.file, []byte(tt.text), testOptions())
+			fs, ok := errors.AsType[Faults](err)
+			if !ok || fs[0].Error() != tt.want {
+				t.Errorf("Parse error = %.300v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestParseIsBounded feeds what is costly for the YAML library. The bounds
+// above keep each of them to seconds; without them the last one takes hours.
+func TestParseIsBounded(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, text := range []string{
+			"a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\n",
+			strings.Repeat("a: {b: 1}\n", maxYAMLKeys/2),
+			strings.Repeat("? ", 200_000),
+			"a: |\n" + strings.Repeat(strings.Repeat("\n", maxBlankLines)+"  x\n", 1000),
+			"a: |\n" + strings.Repeat("\n", maxFileBytes-10),
+		} {
+			if _, err := Parse("s.yaml", []byte(text), testOptions()); err == nil {
+				t.Errorf("Parse(%.20q…) succeeded, want faults", text)
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("Parse takes more than a minute")
+	}
+}
+
+func TestParseAccepts(t *testing.T) {
+	tests := []struct{ name, file, text string }{
+		{"byte order mark", "s.yaml", "\ufeffversion: 1\n"},
+		{"windows line ends", "s.yaml", "version: 1\r\npersonalities:\r\n  a:\r\n    toolset: [x]\r\n"},
+		{"document markers", "s.yaml", "---\nversion: 1\n...\n"},
+		{"json with tabs", "s.json", "{\n\t\"version\": 1\n}"},
+		{"json under another name", "s.yaml", "{\n\t\"version\": 1\n}"},
+		{"state in memory", "s.yaml", "version: 1\nstate: memory\n"},
+		{"quoted merge key is a name like any other", "s.yaml", "version: 1\npersonalities: {'a-_9': {description: '<< &x *y !z'}}\n"},
+		{"folded text", "s.yaml", "version: 1\npersonalities:\n  a:\n    description: >-\n      two\n      lines\n"},
+		{"star in a folder's name", "s.yaml", "version: 1\npersonalities: {a: {fs_reach: {read: [/data/a*b]}}}\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Parse(tt.file, []byte(tt.text), testOptions()); err != nil {
+				t.Errorf("Parse error = %v, want none", err)
+			}
+		})
+	}
+}
+
+func TestStateIsRefused(t *testing.T) {
+	tests := []struct{ name, state, want string }{
+		{"postgres", "postgres://ann:hunter2@db/x", "not supported yet: state: postgres"},
+		{"postgresql", "postgresql://ann:hunter2@db/x", "not supported yet: state: postgres"},
+		{"another url", "mysql://ann:hunter2@db/x", "state: expected sqlite:PATH or memory"},
+		{"path alone", "state.db", "state: expected sqlite:PATH or memory"},
+		{"no path", "sqlite:", "state: an empty path"},
+		{"url of a file", "sqlite:///var/x.db", "state: expected a path after sqlite:, not a URL"},
+		{"parameters", "sqlite:x.db?mode=memory", "state: expected a path after sqlite:, not a URL"},
+		{"memory of sqlite", "sqlite::memory:", "state: write memory to keep state in memory"},
+		{"variable", "sqlite:${hme}/x.db", `state: unknown variable "${hme}"; did you mean ${home}?`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("s.yaml", []byte(fmt.Sprintf("version: 1\nstate: %q\n", tt.state)), testOptions())
+			fs, ok := errors.AsType[Faults](err)
+			if !ok || len(fs) != 1 || fs[0].Message != tt.want {
+				t.Fatalf("Parse(state: %s) error = %v, want %s", tt.state, err, tt.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("error shows a password:\n%v", err)
+			}
+		})
+	}
+}
+
+// TestSnippetsHideSecrets puts what looks like a secret where people put
+// secrets by mistake, next to faults of all kinds.
+func TestSnippetsHideSecrets(t *testing.T) {
+	for _, line := range []string{
+		`password: hunter2`,
+		`zzz: {password: hunter2, token: hunter2}`,
+		`{version: 1, "password": "hunter2", zzz: 1, workspace: []}`,
+		`secrets: [{env: "hunter2 "}, {envv: hunter2}, {dir: 1}, 1]`,
+		`principals: {ci: {token_sha256: hunter2}}`,
+		`{"databases": {"a": "hunter2"}, "workspace": 1, "zzz": 1}`,
+		`{state: "redis://:hunter2@h", workspace: 1}`,
+		`{workspace: 1, state: "redis://:hunter2@h"}`,
+		`{workspace: 1, state: "mysql://ann:hunter2@h/x", zzz: hunter2}`,
+	} {
+		_, err := Parse("s.yaml", []byte(line), testOptions())
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Parse(%s) error = %v, want faults without the secret", line, err)
+		}
+	}
+}
+
+func TestFaultsAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 2 * maxFaults {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	_, err := Parse("s.yaml", []byte(b.String()), testOptions())
+	fs, ok := errors.AsType[Faults](err)
+	if !ok || len(fs) != maxFaults+1 || fs[maxFaults].Message != "only the first 1000 faults are shown" {
+		t.Fatalf("Parse gives %d faults, the last %v, want %d", len(fs), fs[len(fs)-1], maxFaults+1)
+	}
+	if n := strings.Count(err.Error(), " | ") / 2; n != maxSnippets {
+		t.Errorf("error shows %d source lines, want %d", n, maxSnippets)
+	}
+}
+
+// TestLiftedKeys supports keys by changing their rows alone.
+func TestLiftedKeys(t *testing.T) {
+	rows := keys()
+	for i := range rows {
+		switch rows[i].Key {
+		case "mcp_servers":
+			rows[i].Type, rows[i].Supported = TypeNames, true
+		case "limits":
+			rows[i].Type, rows[i].Supported = TypeText, true
+		}
+	}
+	const head = "version: 1\nlimits: state\nmcp_servers: {everything: {}, local: {}}\npersonalities:\n  a:\n    mcp_servers: "
+	c, err := parseWith(rows, "s.yaml", []byte(head+"[local]\n"), testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"local"}, c.Personalities["a"].MCPServers); diff != "" {
+		t.Errorf("MCPServers differ (-want +got):\n%s", diff)
+	}
+	_, err = parseWith(rows, "s.yaml", []byte(head+"[local, everthing, nothing]\n"), testOptions())
+	want := []string{
+		`s.yaml:6:26: personalities.a.mcp_servers.1: "everthing" is not defined under mcp_servers; did you mean "everything"?`,
+		`s.yaml:6:37: personalities.a.mcp_servers.2: "nothing" is not defined under mcp_servers: expected everything or local`,
+	}
+	if diff := cmp.Diff(want, faultLines(err)); diff != "" {
+		t.Errorf("faults differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestUnjudgedRowIsRefused holds the walk to refuse what it has no rule for.
+func TestUnjudgedRowIsRefused(t *testing.T) {
+	rows := append(keys(), row{KeyDoc: KeyDoc{Key: "novel", Type: "novel", Supported: true}})
+	_, err := parseWith(rows, "s.yaml", []byte("version: 1\nnovel: 1\n"), testOptions())
+	if diff := cmp.Diff([]string{"s.yaml:2:1: not supported yet: novel"}, faultLines(err)); diff != "" {
+		t.Errorf("faults differ (-want +got):\n%s", diff)
+	}
+}
+
+func faultLines(err error) []string {
+	fs, _ := errors.AsType[Faults](err)
+	var lines []string
+	for _, f := range fs {
+		lines = append(lines, f.Error())
+	}
+	return lines
+}
+
+func TestSuggest(t *testing.T) {
+	names := []string{"toolset", "fs_reach", "safety", "allow_private_urls", "read", "write", "deny"}
+	tests := []struct{ name, word, want string }{
+		{"swap", "tolset", "toolset"},
+		{"transposed", "raed", "read"},
+		{"camel case", "allowPrivateUrls", "allow_private_urls"},
+		{"hyphen", "fs-reach", "fs_reach"},
+		{"upper case", "SAFETY", "safety"},
+		{"exact", "deny", "deny"},
+		{"far", "network", ""},
+		{"short words need more", "rd", ""},
+		{"empty", "", ""},
+		{"long", strings.Repeat("x", 100), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Suggest(tt.word, names); got != tt.want {
+				t.Errorf("Suggest(%q) = %q, want %q", tt.word, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTableIsComplete holds every row to what the reference page needs and
+// every supported leaf to a type that the walk knows.
+func TestTableIsComplete(t *testing.T) {
+	types := []Type{TypeText, TypeNumber, TypeBool, TypeTexts, TypeMapping, TypeNames, TypeChoices}
+	for _, k := range Reference() {
+		if k.Doc == "" || k.Supported && (!slices.Contains(types, k.Type) || k.Type != TypeMapping && k.Example == "") {
+			t.Errorf("row %+v lacks a doc, a type or an example", k)
+		}
+		if !k.Supported && k.Type != "" {
+			t.Errorf("row %s is not supported and has a type", k.Key)
+		}
+	}
+}
+
+func TestSchemaAgrees(t *testing.T) {
+	data, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("mem:///s.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("mem:///s.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []struct {
+		name, text string
+		valid      bool
+	}{
+		{"full", fullYAML, true},
+		{"unknown key", "version: 1\nfoo: 1\n", false},
+		{"no version", "workspace: .\n", false},
+		{"not built", "version: 1\nlimits: state\n", false},
+		{"wrong type", "version: 1\npersonalities: {a: {toolset: x}}\n", false},
+		{"dangling server", "version: 1\npersonalities: {a: {mcp_servers: [x]}}\n", false},
+		{"two keys in one secret", "version: 1\nsecrets: [{env: A_, dir: b}]\n", false},
+		{"bad name", "version: 1\npersonalities: {'a b': {}}\n", false},
+	}
+	for _, name := range PresetNames() {
+		data, err := Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, struct {
+			name, text string
+			valid      bool
+		}{name, string(data), true})
+	}
+	for _, tt := range texts {
+		t.Run(tt.name, func(t *testing.T) {
+			text, _ := decodeText([]byte(tt.text))
+			root, faults := parseYAML(text)
+			if faults != nil {
+				t.Fatal(faults)
+			}
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(toJSON(root)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, parseErr := Parse("s.yaml", []byte(tt.text), testOptions())
+			if err := s.Validate(v); (err == nil) != tt.valid || (parseErr == nil) != tt.valid {
+				t.Errorf("schema says %v, Parse says %v, want valid = %t", err, parseErr, tt.valid)
+			}
+		})
+	}
+}

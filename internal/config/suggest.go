@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// maxSuggest bounds the length of a word that is compared, in bytes.
+const maxSuggest = 64
+
+// Suggest returns the name of the list that a misspelt word probably means,
+// and "" when none is near. Case, "-" and "_" do not count; beyond that one
+// edit in three letters is near, and at most three.
+func Suggest(word string, names []string) string {
+	best, bestDistance := "", 4
+	w := fold(word)
+	if w == "" || len(word) > maxSuggest {
+		return ""
+	}
+	sorted := append([]string(nil), names...)
+	sort.Strings(sorted)
+	for _, name := range sorted {
+		if len(name) > maxSuggest {
+			continue
+		}
+		n := fold(name)
+		limit := min(3, max(len(w), len(n))/3)
+		if d := distance(w, n); d <= limit && d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// maxExpected is how many names a message lists before the list stops being
+// of help.
+const maxExpected = 12
+
+// hint returns "; did you mean …?" for a word near one of the names, else
+// ": expected …" with the expected ones, else "".
+func hint(word string, names, expected []string) string {
+	if near := Suggest(word, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(expected) == 0 || len(expected) > maxExpected {
+		return ""
+	}
+	return ": expected " + oneOf(expected)
+}
+
+// oneOf returns "a", "a or b", "a, b or c".
+func oneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func fold(s string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
+}
+
+// distance is the optimal string alignment distance: insertions, deletions,
+// substitutions and swaps of neighbours, each at most once per place.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

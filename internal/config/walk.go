@@ -1,0 +1,333 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// scope is where the walk is: what a row's check and set work on.
+type scope struct {
+	*loader
+	file *file
+	// p is the personality being read, nil outside of one; prefix is its key
+	// with a final dot.
+	p      *sallyport.Personality
+	prefix string
+}
+
+// place is a position in a file.
+type place struct {
+	file *file
+	at   pos
+}
+
+func (p place) String() string { return p.file.place(p.at) }
+
+// reference is a name that must exist under another key.
+type reference struct {
+	place
+	key, name, target string
+}
+
+// fault makes a fault with its snippet.
+func (p place) fault(key, message string) Fault {
+	return Fault{
+		File: p.file.name, Line: p.at.line, Column: p.at.col,
+		Key: key, Message: message, Snippet: p.file.snippet(p.at),
+	}
+}
+
+// fault reports something at a place.
+func (l *loader) fault(f *file, at pos, key, format string, args ...any) {
+	l.faults.add(f, Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// keyFault reports something about a key. Its value is not understood, so it
+// may be a secret and is kept out of snippets.
+func (l *loader) keyFault(f *file, at pos, key, format string, args ...any) {
+	f.hide(at.line, f.keyEnd(at))
+	l.fault(f, at, key, format, args...)
+}
+
+// valueFault reports something about the value of a key.
+func (s scope) valueFault(r *row, at pos, key, format string, args ...any) {
+	if r.hide {
+		s.file.hide(at.line, at.col-1)
+	}
+	s.fault(s.file, at, key, format, args...)
+}
+
+// read judges a value against the row of its key and stores it. The pattern
+// is the key in the table, key the real one.
+func (s scope) read(r *row, key string, keyAt pos, n *node) {
+	s.mark(key, keyAt)
+	switch {
+	case n.kind == kindOpaque:
+		return
+	case !r.Supported:
+		s.keyFault(s.file, keyAt, key, "not supported yet: %s", key)
+		return
+	}
+	switch r.Type {
+	case TypeText, TypeNumber, TypeBool:
+		s.scalar(r, key, n)
+	case TypeTexts:
+		s.texts(r, key, n)
+	case TypeMapping:
+		if s.expect(r, key, n, kindMap) {
+			s.store(r, value{})
+			s.mapping(r.Key, key, n)
+		}
+	case TypeNames:
+		if s.expect(r, key, n, kindMap) {
+			s.names(r, key, n)
+		}
+	case TypeChoices:
+		if s.expect(r, key, n, kindList) {
+			s.store(r, value{})
+			s.choices(r, key, n)
+		}
+	default:
+		// A row of another type is a mistake of the table; what nothing
+		// judges is refused.
+		s.keyFault(s.file, keyAt, key, "not supported yet: %s", key)
+	}
+}
+
+// mark remembers where a key stands.
+func (s scope) mark(key string, at pos) {
+	here := place{s.file, at}
+	if _, twice := s.places[key]; !twice {
+		s.places[key] = here
+	}
+	if rest, ok := strings.CutPrefix(key, s.prefix); ok && s.p != nil {
+		s.p.Sources[rest] = here.String()
+	}
+}
+
+func (s scope) store(r *row, v value) {
+	if r.set != nil {
+		r.set(&s, v)
+	}
+}
+
+// expect reports whether a value has the kind that a key needs.
+func (s scope) expect(r *row, key string, n *node, want kind) bool {
+	if n.kind == want {
+		return true
+	}
+	if n.kind == kindOpaque {
+		return false
+	}
+	s.valueFault(r, n.at, key, "%s: expected %s, found %s%s", key, want, n.kind, advice(want, n))
+	return false
+}
+
+// advice says how to write a value whose kind is wrong.
+func advice(want kind, n *node) string {
+	switch {
+	case n.kind == kindNull && want == kindList:
+		return "; write [] for an empty list"
+	case n.kind == kindNull && want == kindMap:
+		return "; write {} for an empty mapping"
+	case n.kind == kindText && want == kindList:
+		return "; write it in brackets"
+	case (n.kind == kindNumber || n.kind == kindBool) && want == kindText:
+		return "; write it in quotes"
+	default:
+		return ""
+	}
+}
+
+func (s scope) scalar(r *row, key string, n *node) {
+	want := kindText
+	switch r.Type {
+	case TypeNumber:
+		want = kindNumber
+	case TypeBool:
+		want = kindBool
+	}
+	if !s.expect(r, key, n, want) {
+		return
+	}
+	if text, ok := s.text(r, key, n); ok {
+		s.store(r, value{text: text, flag: n.kind == kindBool && n.isTrue()})
+	}
+}
+
+// text judges one text.
+func (s scope) text(r *row, key string, n *node) (string, bool) {
+	if why := checkText(n.text); why != "" {
+		s.valueFault(r, n.at, key, "%s: %s", key, why)
+		return "", false
+	}
+	if r.check == nil {
+		return n.text, true
+	}
+	text, err := r.check(&s, n.text)
+	switch {
+	case err == nil:
+		return text, true
+	case errors.Is(err, errNotYet):
+		s.valueFault(r, n.at, key, "%s", err)
+	case !errors.Is(err, errReported):
+		s.valueFault(r, n.at, key, "%s: %s", key, err)
+	}
+	return "", false
+}
+
+func (s scope) texts(r *row, key string, n *node) {
+	if !s.expect(r, key, n, kindList) {
+		return
+	}
+	if r.refersTo != "" && len(n.items) > 0 && !s.table.supported(r.refersTo) {
+		s.fault(s.file, n.at, key, "not supported yet: %s", key)
+		return
+	}
+	list := make([]string, 0, len(n.items))
+	for i, item := range n.items {
+		at := key + "." + strconv.Itoa(i)
+		s.mark(at, item.at)
+		if !s.expect(r, at, item, kindText) {
+			continue
+		}
+		text, ok := s.text(r, at, item)
+		if !ok {
+			continue
+		}
+		list = append(list, text)
+		if r.refersTo != "" {
+			s.refs = append(s.refs, reference{place{s.file, item.at}, at, text, r.refersTo})
+		}
+	}
+	s.store(r, value{list: list})
+}
+
+// mapping reads the keys of a mapping against the table.
+func (s scope) mapping(pattern, key string, n *node) {
+	seen := map[string]pos{}
+	for _, f := range n.fields {
+		full := join(key, f.name)
+		if s.twice(seen, f, full) || f.value.kind == kindOpaque {
+			continue
+		}
+		if r := s.table.child(pattern, f.name); r != nil {
+			s.read(r, full, f.at, f.value)
+		} else {
+			s.unknown(pattern, key, f)
+		}
+	}
+}
+
+// twice reports a key that stands in its mapping already.
+func (s scope) twice(seen map[string]pos, f field, full string) bool {
+	first, dup := seen[f.name]
+	if !dup {
+		seen[f.name] = f.at
+		return false
+	}
+	if f.value.kind != kindOpaque {
+		s.keyFault(s.file, f.at, full, "duplicate key %s: first defined at %s", quote(f.name), s.file.place(first))
+	}
+	return true
+}
+
+func (s scope) unknown(pattern, key string, f field) {
+	names := s.table.below[pattern]
+	help := hint(f.name, names, s.table.expected(pattern))
+	if right := s.table.elsewhere(f.name); right != "" && Suggest(f.name, names) == "" {
+		help = "; it belongs at " + right
+	}
+	s.keyFault(s.file, f.at, join(key, f.name), "unknown key %s%s", quote(f.name), help)
+}
+
+// names reads a mapping whose keys the operator chooses.
+func (s scope) names(r *row, key string, n *node) {
+	below := s.table.byKey[r.Key+".<name>"]
+	if len(n.fields) == 0 {
+		s.fault(s.file, n.at, key, "%s: expected at least one name; remove the key for the default", key)
+	}
+	seen := map[string]pos{}
+	for _, f := range n.fields {
+		full := join(key, f.name)
+		if s.twice(seen, f, full) || f.value.kind == kindOpaque {
+			continue
+		}
+		if !nameOK(f.name) {
+			s.keyFault(s.file, f.at, full, "%s is not a name: expected %s", quote(f.name), nameForm)
+			continue
+		}
+		if first, dup := s.places[full]; dup {
+			s.keyFault(s.file, f.at, full, "%s is already defined at %s: later files add keys and never override", full, first)
+			continue
+		}
+		s.named(r.Key, below, full, f)
+	}
+}
+
+// named reads what stands under a chosen name.
+func (s scope) named(key string, below *row, full string, f field) {
+	if below == nil {
+		s.mark(full, f.at)
+		return
+	}
+	if key == "personalities" {
+		s.p, s.prefix = &sallyport.Personality{Name: f.name, Sources: map[string]string{}}, full+"."
+		s.p.Sources[""] = place{s.file, f.at}.String()
+		s.cfg.Personalities[f.name] = s.p
+	}
+	s.read(below, full, f.at, f.value)
+}
+
+// choices reads a list of mappings with exactly one key each.
+func (s scope) choices(r *row, key string, n *node) {
+	pattern := r.Key + "[]"
+	for i, item := range n.items {
+		at := key + "." + strconv.Itoa(i)
+		s.mark(at, item.at)
+		if !s.expect(r, at, item, kindMap) {
+			continue
+		}
+		if len(item.fields) != 1 {
+			s.valueFault(r, item.at, at, "%s: expected exactly one key, %s", at, oneOf(s.table.below[pattern]))
+		}
+		s.mapping(pattern, at, item)
+	}
+}
+
+// dangling reports names that exist nowhere.
+func (l *loader) dangling() {
+	for _, ref := range l.refs {
+		if _, ok := l.places[join(ref.target, ref.name)]; ok {
+			continue
+		}
+		var names []string
+		for key := range l.places {
+			if parent, last := splitKey(key); parent == ref.target {
+				names = append(names, last)
+			}
+		}
+		slices.Sort(names)
+		l.fault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quote(ref.name), ref.target, hint(ref.name, names, names))
+	}
+}
+
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// quote quotes a word of the file for a message, shortened.
+func quote(s string) string {
+	if runes := []rune(s); len(runes) > 64 {
+		s = string(runes[:64]) + "…"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,273 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+const (
+	// maxFlowDepth bounds nested brackets, maxBlockColumn the column of a
+	// structural character outside brackets, which bounds block nesting. The
+	// parser recurses, and a Go stack that overflows cannot be recovered.
+	maxFlowDepth   = 64
+	maxBlockColumn = 256
+	// maxYAMLKeys bounds the keys of one file: the parser takes quadratic
+	// time in the keys of a mapping (0.7 s for 20,000).
+	maxYAMLKeys = 20_000
+)
+
+// parseYAML returns the tree of the first document. It goes on after a
+// construct that is refused, whose node is opaque; after a syntax error the
+// tree is nil.
+func parseYAML(text fileText) (root *node, faults []textFault) {
+	defer func() {
+		// The parser is a dependency that reads text from outside; a panic
+		// in it is a file that cannot be read, not the end of a server.
+		if p := recover(); p != nil {
+			root, faults = nil, append(faults, textFault{pos{1, 1}, "the file cannot be read as YAML"})
+		}
+	}()
+	at := &places{lines: text.lines}
+	tokens := lexer.Tokenize(text.text)
+	end, faults, ok := scanTokens(at, tokens)
+	if !ok {
+		return nil, faults
+	}
+	tokens = tokens[:end]
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, append(faults, syntaxFault(at, err))
+	}
+	y := yamlReader{at: at, seen: make(map[*token.Token]bool, len(tokens))}
+	for _, doc := range file.Docs {
+		if _, isDirective := doc.Body.(*ast.DirectiveNode); doc.Body != nil && !isDirective && root == nil {
+			root = y.node(doc.Body)
+		}
+	}
+	if lost := y.lost(tokens); lost != nil && len(faults) == 0 {
+		faults = append(faults, textFault{at.of(lost), "this text belongs to no key: check the indentation and quotes"})
+	}
+	return root, faults
+}
+
+// scanTokens refuses what a configuration does not need and what would cost
+// the parser too much. It returns the number of tokens of the first document;
+// ok is false when the parser must not run.
+func scanTokens(places *places, tokens token.Tokens) (end int, faults []textFault, ok bool) {
+	var depth, keys, directiveLine int
+	var content, closed bool
+	for i, tk := range tokens {
+		at := places.of(tk)
+		refuse := func(message string) { faults = append(faults, textFault{at, message}) }
+		if closed && tk.Type != token.CommentType && tk.Type != token.DocumentEndType {
+			refuse("a second document: expected one document per file")
+			return i, faults, true
+		}
+		switch tk.Type {
+		case token.DocumentHeaderType:
+			if content {
+				refuse("a second document: expected one document per file")
+				return i, faults, true
+			}
+		case token.DocumentEndType:
+			closed = true
+		case token.CommentType:
+			continue
+		case token.AnchorType, token.AliasType:
+			refuse("anchors and aliases are not accepted: write the value out")
+		case token.MergeKeyType:
+			refuse("merge keys are not accepted: write the keys out")
+		case token.TagType:
+			refuse("tags are not accepted: write the plain value")
+		case token.DirectiveType:
+			directiveLine = at.line
+			refuse("directives are not accepted: remove this line")
+		case token.MappingKeyType:
+			refuse(`explicit keys are not accepted: write "key: value"`)
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth = max(depth-1, 0)
+		case token.MappingValueType:
+			keys++
+		}
+		if why := tooMuch(tk, depth, keys); why != "" {
+			refuse(why)
+			return 0, faults, false
+		}
+		content = content || at.line != directiveLine && tk.Type != token.DocumentHeaderType
+	}
+	return len(tokens), faults, true
+}
+
+func tooMuch(tk *token.Token, depth, keys int) string {
+	block := depth == 0 && (tk.Type == token.SequenceEntryType || tk.Type == token.MappingKeyType || tk.Type == token.MappingValueType)
+	switch {
+	case depth > maxFlowDepth:
+		return fmt.Sprintf("nested too deep: at most %d brackets", maxFlowDepth)
+	case block && tk.Position.Column > maxBlockColumn:
+		return fmt.Sprintf("nested too deep: keys and list items begin before column %d", maxBlockColumn)
+	case keys > maxYAMLKeys:
+		return fmt.Sprintf("more than %d keys in one file", maxYAMLKeys)
+	default:
+		return ""
+	}
+}
+
+// places finds where tokens stand. It keeps the last line, since tokens come
+// in the order of the file and a file may be one line.
+type places struct {
+	lines []string
+	line  int
+	runes []rune
+}
+
+// of returns the place of a token. Behind a tab the library gives the place
+// of the blank before the token.
+func (p *places) of(tk *token.Token) pos {
+	if tk == nil || tk.Position == nil {
+		return pos{1, 1}
+	}
+	at := pos{max(tk.Position.Line, 1), max(tk.Position.Column, 1)}
+	if at.line > len(p.lines) {
+		return pos{len(p.lines), 1}
+	}
+	if at.line != p.line {
+		p.line, p.runes = at.line, []rune(p.lines[at.line-1])
+	}
+	for i := at.col - 1; i < len(p.runes); i++ {
+		if p.runes[i] != ' ' && p.runes[i] != '\t' {
+			return pos{at.line, i + 1}
+		}
+	}
+	return at
+}
+
+func syntaxFault(at *places, err error) textFault {
+	if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
+		if strings.ContainsRune(e.Message, '\t') || strings.Contains(e.Message, "tab character") {
+			return textFault{at.of(e.Token), "not YAML: a tab in the indentation: expected spaces"}
+		}
+		return textFault{at.of(e.Token), "not YAML: " + e.Message}
+	}
+	return textFault{pos{1, 1}, "not YAML"}
+}
+
+// yamlReader turns the library's tree into nodes and remembers which tokens
+// it met.
+type yamlReader struct {
+	at   *places
+	seen map[*token.Token]bool
+}
+
+// lost returns the first token with content that is in no node. The parser
+// accepts some texts of which it drops a part, and a policy must not.
+func (y *yamlReader) lost(tokens token.Tokens) *token.Token {
+	for _, tk := range tokens {
+		switch tk.Type {
+		case token.StringType, token.SingleQuoteType, token.DoubleQuoteType, token.NullType, token.BoolType,
+			token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType,
+			token.FloatType, token.InfinityType, token.NanType, token.LiteralType, token.FoldedType:
+			if !y.seen[tk] {
+				return tk
+			}
+		}
+	}
+	return nil
+}
+
+func (y *yamlReader) node(n ast.Node) *node {
+	if n == nil {
+		return &node{kind: kindOpaque, at: pos{1, 1}}
+	}
+	tk := n.GetToken()
+	y.seen[tk] = true
+	out := &node{at: y.at.of(tk)}
+	switch n := n.(type) {
+	case *ast.NullNode:
+		out.kind = kindNull
+	case *ast.StringNode:
+		out.kind, out.text = kindText, n.Value
+	case *ast.LiteralNode:
+		out.kind = kindText
+		if n.Value != nil {
+			y.seen[n.Value.GetToken()] = true
+			out.text = n.Value.Value
+		}
+	case *ast.BoolNode:
+		out.kind, out.text = kindBool, tk.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		out.kind, out.text = kindNumber, tk.Value
+	case *ast.SequenceNode:
+		out.kind = kindList
+		for _, item := range n.Values {
+			out.items = append(out.items, y.node(item))
+		}
+	case *ast.MappingNode:
+		out.kind = kindMap
+		for _, pair := range n.Values {
+			y.pair(out, pair)
+		}
+		if !n.IsFlowStyle && len(out.fields) > 0 {
+			out.at = out.fields[0].at
+		}
+	case *ast.MappingValueNode:
+		out.kind = kindMap
+		y.pair(out, n)
+		out.at = out.fields[0].at
+	case *ast.AnchorNode:
+		return y.wrapped(n.Name, n.Value)
+	case *ast.TagNode:
+		return y.wrapped(nil, n.Value)
+	case *ast.AliasNode:
+		y.wrapped(nil, n.Value)
+		out.kind = kindOpaque
+	default:
+		out.kind = kindOpaque
+	}
+	return out
+}
+
+// wrapped reads the value behind a refused anchor or tag, whose faults the
+// user wants to hear too.
+func (y *yamlReader) wrapped(name, value ast.Node) *node {
+	if name != nil {
+		y.seen[name.GetToken()] = true
+	}
+	return y.node(value)
+}
+
+// pair appends one key and value. A key that is not text keeps its literal
+// and is judged by whoever knows which names are valid.
+func (y *yamlReader) pair(out *node, pair *ast.MappingValueNode) {
+	key := y.key(pair.Key)
+	value := y.node(pair.Value)
+	if key.kind == kindOpaque {
+		value.kind = kindOpaque
+	}
+	out.fields = append(out.fields, field{name: key.text, at: key.at, value: value})
+}
+
+func (y *yamlReader) key(k ast.MapKeyNode) *node {
+	y.seen[k.GetToken()] = true
+	if explicit, ok := k.(*ast.MappingKeyNode); ok {
+		key := y.node(explicit.Value)
+		key.kind = kindOpaque
+		return key
+	}
+	if merge, ok := k.(*ast.MergeKeyNode); ok {
+		return &node{kind: kindOpaque, at: y.at.of(merge.GetToken())}
+	}
+	key := y.node(k)
+	if key.kind != kindText {
+		key.text = k.GetToken().Value
+	}
+	return key
+}
