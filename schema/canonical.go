@@ -47,8 +47,14 @@ func appendJSON(b []byte, v any, canonical bool) []byte {
 			b = appendJSON(b, v[k], canonical)
 		}
 		return append(b, '}')
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		return strconv.AppendFloat(b, v, 'g', -1, 64)
 	default:
-		// Only decoded values come here; null keeps the text well formed.
+		// Nothing else comes here; null keeps the text well formed.
 		return append(b, "null"...)
 	}
 }

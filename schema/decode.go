@@ -1,10 +1,8 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -62,42 +60,32 @@ func (l *Limits) orDefault() Limits {
 // as they were written. nil limits mean the defaults. The error is [Faults]
 // with one entry. The result shares no memory with data.
 func Decode(data []byte, l *Limits) (any, error) {
-	v, _, err := decode(data, l.orDefault())
-	return v, err
+	return decode(data, l.orDefault())
 }
 
-// decode is Decode that also reports whether an object holds two keys that
-// are equal under case folding.
-func decode(data []byte, l Limits) (v any, folded bool, err error) {
-	if len(data) > l.Bytes {
-		return nil, false, oneFault("", fmt.Sprintf("is larger than %d bytes", l.Bytes))
-	}
-	if !utf8.Valid(data) {
-		return nil, false, oneFault("", "is not valid UTF-8")
-	}
-	d := decoder{s: string(data), depth: l.Depth, nodes: l.Nodes}
-	d.keys = d.keybuf[:0]
-	d.space()
-	v, ok := d.value()
-	if ok {
-		d.space()
-		if d.i < len(d.s) {
-			ok = d.fail("has more text after the value")
-		}
-	}
+// decode is Decode without a schema.
+func decode(data []byte, l Limits) (any, error) {
+	d := decoder{build: true}
+	v, ok := d.read(data, l, nil)
 	if !ok {
-		return nil, false, d.fault()
+		return nil, d.fault()
 	}
-	return v, d.folded, nil
+	return v, nil
 }
 
-// decoder reads one text. Its methods return false after the first fault.
+// decoder reads one text, and checks the rule of a schema while it reads. Its
+// methods return false after the first fault of the text.
 type decoder struct {
-	s      string
-	i      int
-	depth  int // nesting still allowed
-	nodes  int // values still allowed
-	folded bool
+	s     string
+	i     int
+	depth int  // nesting still allowed
+	nodes int  // values still allowed
+	build bool // make values; without it repeated keys make it unsure
+
+	// unsure is true when the rule, or keys equal under case folding, call
+	// for a closer look. absent is true when a default is to be filled in.
+	unsure, absent bool
+	budget         budget
 
 	// keys is a stack: the keys of the objects that are open.
 	keys   []string
@@ -108,6 +96,42 @@ type decoder struct {
 	message string
 	syntax  bool
 	path    []string
+}
+
+// read reads a whole text.
+func (d *decoder) read(data []byte, l Limits, r *rule) (any, bool) {
+	if len(data) > l.Bytes {
+		return nil, d.fail(fmt.Sprintf("is larger than %d bytes", l.Bytes))
+	}
+	if !utf8.Valid(data) {
+		return nil, d.fail("is not valid UTF-8")
+	}
+	return d.run(string(data), l, r)
+}
+
+// run reads a text that is valid UTF-8.
+func (d *decoder) run(text string, l Limits, r *rule) (any, bool) {
+	d.s, d.depth, d.nodes = text, l.Depth, l.Nodes
+	d.budget.left = maxSteps
+	d.keys = d.keybuf[:0]
+	d.space()
+	v, ok := d.value(r)
+	if !ok {
+		return nil, false
+	}
+	d.space()
+	if d.i < len(d.s) {
+		return nil, d.fail("has more text after the value")
+	}
+	return v, true
+}
+
+// scan checks a text that was decoded before against a rule, and builds
+// nothing. A fault of the text makes it unsure.
+func (d *decoder) scan(text string, r *rule) {
+	if _, ok := d.run(text, (*Limits)(nil).orDefault(), r); !ok {
+		d.unsure = true
+	}
 }
 
 // fail notes a fault that is not one of syntax.
@@ -146,147 +170,4 @@ func (d *decoder) space() {
 			return
 		}
 	}
-}
-
-// value reads the value that begins at the present byte.
-func (d *decoder) value() (any, bool) {
-	if d.nodes--; d.nodes < 0 {
-		return nil, d.fail("has too many values")
-	}
-	if d.i >= len(d.s) {
-		return nil, d.syntaxError("")
-	}
-	switch c := d.s[d.i]; c {
-	case '{':
-		return d.object()
-	case '[':
-		return d.array()
-	case '"':
-		s, ok := d.string()
-		return s, ok
-	case 't':
-		return true, d.literal("true")
-	case 'f':
-		return false, d.literal("false")
-	case 'n':
-		return nil, d.literal("null")
-	default:
-		if c == '-' || isDigit(c) {
-			n, ok := d.number()
-			return json.Number(n), ok
-		}
-		return nil, d.syntaxError("unexpected character")
-	}
-}
-
-func (d *decoder) literal(word string) bool {
-	if !strings.HasPrefix(d.s[d.i:], word) {
-		return d.syntaxError("unexpected word")
-	}
-	d.i += len(word)
-	return true
-}
-
-func (d *decoder) object() (any, bool) {
-	if d.depth--; d.depth < 0 {
-		return nil, d.fail("is nested too deeply")
-	}
-	m := make(map[string]any)
-	base := len(d.keys)
-	d.i++
-	d.space()
-	if d.i < len(d.s) && d.s[d.i] == '}' {
-		d.i++
-		d.depth++
-		return m, true
-	}
-	for {
-		if !d.member(m) {
-			return nil, false
-		}
-		if d.i >= len(d.s) {
-			return nil, d.syntaxError("")
-		}
-		c := d.s[d.i]
-		if c == '}' {
-			break
-		}
-		if c != ',' {
-			return nil, d.syntaxError("expected , or }")
-		}
-		d.i++
-		d.space()
-	}
-	d.i++
-	d.depth++
-	d.folded = d.folded || foldCollision(d.keys[base:])
-	d.keys = d.keys[:base]
-	return m, true
-}
-
-// member reads one "key": value pair and the space after it.
-func (d *decoder) member(m map[string]any) bool {
-	if d.i >= len(d.s) || d.s[d.i] != '"' {
-		return d.syntaxError("expected a key in double quotes")
-	}
-	key, ok := d.string()
-	if !ok {
-		return false
-	}
-	if _, ok := m[key]; ok {
-		return d.fail("repeats the key " + quote(key))
-	}
-	d.space()
-	if d.i >= len(d.s) || d.s[d.i] != ':' {
-		return d.syntaxError("expected : after a key")
-	}
-	d.i++
-	d.space()
-	v, ok := d.value()
-	if !ok {
-		d.path = append(d.path, key)
-		return false
-	}
-	m[key] = v
-	d.keys = append(d.keys, key)
-	d.space()
-	return true
-}
-
-func (d *decoder) array() (any, bool) {
-	if d.depth--; d.depth < 0 {
-		return nil, d.fail("is nested too deeply")
-	}
-	a := []any{}
-	d.i++
-	d.space()
-	if d.i < len(d.s) && d.s[d.i] == ']' {
-		d.i++
-		d.depth++
-		return a, true
-	}
-	for {
-		v, ok := d.value()
-		if !ok {
-			d.path = append(d.path, itoa(len(a)))
-			return nil, false
-		}
-		a = append(a, v)
-		d.space()
-		if d.i >= len(d.s) {
-			return nil, d.syntaxError("")
-		}
-		c := d.s[d.i]
-		if c == ']' {
-			break
-		}
-		if c != ',' {
-			return nil, d.syntaxError("expected , or ]")
-		}
-		d.i++
-		d.space()
-	}
-	d.i++
-	d.depth++
-	return a, true
 }

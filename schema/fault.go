@@ -26,14 +26,17 @@ type Fault struct {
 	Message string `json:"message"`
 }
 
-// String returns "pointer: message".
-func (f Fault) String() string { return f.text("value") }
+// String returns "pointer: message", for the whole value the message alone.
+func (f Fault) String() string { return f.text("") }
 
 func (f Fault) text(whole string) string {
-	if f.Pointer == "" {
-		return whole + ": " + f.Message
+	if f.Pointer != "" {
+		whole = f.Pointer
 	}
-	return f.Pointer + ": " + f.Message
+	if whole == "" {
+		return f.Message
+	}
+	return whole + ": " + f.Message
 }
 
 // Faults is everything that is wrong with a value, sorted by place. At most
@@ -42,7 +45,7 @@ func (f Fault) text(whole string) string {
 type Faults []Fault
 
 // Error returns the faults, separated by "; ".
-func (f Faults) Error() string { return f.text("value") }
+func (f Faults) Error() string { return f.text("") }
 
 func (f Faults) text(whole string) string {
 	var b strings.Builder

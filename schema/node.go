@@ -3,6 +3,7 @@ package schema
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -48,8 +49,8 @@ type patternNode struct {
 	node    *node
 }
 
-// build makes the nodes of a compiled schema.
-func (s *Schema) build(validator *jsonschema.Schema) error {
+// build makes the nodes of a compiled schema, doc being its decoded text.
+func (s *Schema) build(doc any, validator *jsonschema.Schema) error {
 	b := builder{bySchema: map[*jsonschema.Schema]*node{}}
 	s.root = b.node(validator)
 	for len(b.queue) > 0 {
@@ -60,6 +61,9 @@ func (s *Schema) build(validator *jsonschema.Schema) error {
 	s.nodes = make(map[string]*node, len(b.all))
 	for _, n := range b.all {
 		s.nodes[n.schema.Location] = n
+	}
+	if n := b.dynamic(doc); n != nil {
+		return oneFault(schemaPointer(n.schema.Location), "uses dynamic references, which are not supported where their target depends on the path")
 	}
 	if n := b.cycle(); n != nil {
 		return oneFault(schemaPointer(n.schema.Location), "refers to itself without an end")
@@ -193,6 +197,39 @@ func (b *builder) close(n *node) bool {
 	return true
 }
 
+// dynamic returns a node with a reference whose target depends on how the
+// validator came there: the walks over nodes could not follow it. With a
+// single anchor in the whole text there is only one target.
+func (b *builder) dynamic(doc any) *node {
+	single := countKeys(doc, "$dynamicAnchor", "$recursiveAnchor") <= 1
+	for _, n := range b.all {
+		s := n.schema
+		if (s.DynamicRef != nil || s.RecursiveRef != nil) && !(single && strings.HasPrefix(s.Location, location)) {
+			return n
+		}
+	}
+	return nil
+}
+
+// countKeys counts the objects in a decoded value that have one of two keys.
+func countKeys(v any, a, b string) int {
+	n := 0
+	switch v := v.(type) {
+	case map[string]any:
+		if v[a] != nil || v[b] != nil {
+			n++
+		}
+		for _, item := range v {
+			n += countKeys(item, a, b)
+		}
+	case []any:
+		for _, item := range v {
+			n += countKeys(item, a, b)
+		}
+	}
+	return n
+}
+
 // closure returns n and what it leads to, each once, nearest first.
 func closure(n *node, next func(*node) []*node) []*node {
 	all := []*node{n}
@@ -310,3 +347,5 @@ func unite(nodes []*node, leads func(*node) []*node) []*node {
 	}
 	return all
 }
+
+func sortedNames(m map[string]*node) []string { return slices.Sorted(maps.Keys(m)) }

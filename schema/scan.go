@@ -129,8 +129,9 @@ func (d *decoder) hex4() (rune, bool) {
 	return r, true
 }
 
-// number reads a number by the grammar of RFC 8259 section 6.
-func (d *decoder) number() (string, bool) {
+// number reads a number by the grammar of RFC 8259 section 6. whole is true
+// when it has neither fraction nor exponent.
+func (d *decoder) number() (n string, whole, ok bool) {
 	start := d.i
 	if d.s[d.i] == '-' {
 		d.i++
@@ -138,34 +139,34 @@ func (d *decoder) number() (string, bool) {
 	if d.i < len(d.s) && d.s[d.i] == '0' {
 		d.i++
 	} else if !d.digits() {
-		return "", false
+		return "", false, false
 	}
-	plain := true
+	whole = true
 	if d.i < len(d.s) && d.s[d.i] == '.' {
-		plain = false
+		whole = false
 		d.i++
 		if !d.digits() {
-			return "", false
+			return "", false, false
 		}
 	}
 	if d.i < len(d.s) && d.s[d.i]|0x20 == 'e' {
-		plain = false
+		whole = false
 		d.i++
 		if d.i < len(d.s) && (d.s[d.i] == '+' || d.s[d.i] == '-') {
 			d.i++
 		}
 		if !d.digits() {
-			return "", false
+			return "", false, false
 		}
 	}
-	n := d.s[start:d.i]
-	if plain && len(n) < maxMagnitude {
-		return n, true
+	n = d.s[start:d.i]
+	if whole && len(n) < maxMagnitude {
+		return n, true, true
 	}
 	if len(n) > maxNumberBytes || !inRange(n) {
-		return "", d.fail("is a number out of range")
+		return "", false, d.fail("is a number out of range")
 	}
-	return n, true
+	return n, whole, true
 }
 
 func (d *decoder) digits() bool {

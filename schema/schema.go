@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -34,6 +35,7 @@ const (
 type Schema struct {
 	raw      json.RawMessage
 	root     *node
+	rule     *rule            // of root; nil accepts anything
 	nodes    map[string]*node // by the location that the validator reports
 	defaults bool             // some property has a default
 }
@@ -76,9 +78,11 @@ func compile(raw json.RawMessage, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.build(validator); err != nil {
+	if err := s.build(doc, validator); err != nil {
 		return nil, err
 	}
+	made := rules{made: map[ruleKey]*rule{}}
+	s.rule = made.rule(s.root, true)
 	return s, nil
 }
 
@@ -107,6 +111,8 @@ type Document struct {
 	// Value is the decoded text, defaults filled in. Numbers are
 	// [json.Number]. Read only.
 	Value map[string]any
+
+	text string // what was decoded
 }
 
 // Canonical returns the one canonical text of the arguments, by RFC 8785:
@@ -126,15 +132,16 @@ func Parse(data json.RawMessage) (Document, error) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
-	v, _, err := decode(data, (*Limits)(nil).orDefault())
-	if err != nil {
-		return Document{}, invalid(err.(Faults))
+	d := decoder{build: true}
+	v, ok := d.read(data, (*Limits)(nil).orDefault(), nil)
+	if !ok {
+		return Document{}, invalid(d.fault())
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
 		return Document{}, invalid(oneFault("", "must be an object"))
 	}
-	return Document{JSON: data, Value: m}, nil
+	return Document{JSON: data, Value: m, text: d.s}, nil
 }
 
 // Check fills defaults into a parsed document and validates it. Beyond Parse
@@ -144,18 +151,25 @@ func Parse(data json.RawMessage) (Document, error) {
 // with code input_invalid whose Detail lists all faults and whose cause is
 // Faults; the document is then not for use.
 func (s *Schema) Check(d *Document) error {
-	if !affordable(s.root, d.Value) {
+	var scan decoder
+	scan.scan(d.text, s.rule)
+	if scan.unsure && !affordable(s.root, d.Value) {
 		return invalid(tooMuch())
 	}
-	added, ok := s.fill(d.Value)
-	if !ok {
-		return invalid(oneFault("", "would be filled with too many defaults"))
+	if scan.unsure || scan.absent {
+		added, ok := s.fill(d.Value)
+		if !ok {
+			return invalid(oneFault("", "would be filled with too many defaults"))
+		}
+		if added {
+			d.JSON = appendJSON(make([]byte, 0, len(d.JSON)+64), d.Value, false)
+			d.text = string(d.JSON)
+		}
 	}
-	if f := s.check(d.Value); len(f) > 0 {
-		return invalid(f)
-	}
-	if added {
-		d.JSON = appendJSON(make([]byte, 0, len(d.JSON)+64), d.Value, false)
+	if scan.unsure {
+		if f := s.check(d.Value); len(f) > 0 {
+			return invalid(f)
+		}
 	}
 	return nil
 }
@@ -182,6 +196,11 @@ func (s *Schema) Validate(v any) Faults {
 	v, err := normalize(v)
 	if err != nil {
 		return oneFault("", "is not a JSON value")
+	}
+	var scan decoder
+	scan.scan(string(appendJSON(nil, v, false)), s.rule)
+	if !scan.unsure && !scan.absent {
+		return nil
 	}
 	return s.validateAt(s.root, v)
 }
@@ -245,6 +264,8 @@ func isDecoded(v any, depth int) bool {
 	switch v := v.(type) {
 	case nil, bool, string, int, int64:
 		return true
+	case float64:
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
 	case json.Number:
 		return isNumber(string(v))
 	case []any:
@@ -272,6 +293,6 @@ func isNumber(n string) bool {
 	if n == "" || n[0] != '-' && !isDigit(n[0]) {
 		return false
 	}
-	_, ok := d.number()
+	_, _, ok := d.number()
 	return ok && d.i == len(n)
 }

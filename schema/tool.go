@@ -103,11 +103,14 @@ func structured(out any) (sallyport.Result, error) {
 
 // decodeInto validates arguments and decodes them into a pointer.
 func (s *Schema) decodeInto(args json.RawMessage, in any) error {
-	doc, err := s.Arguments(args)
-	if err != nil {
-		return err
+	if !s.accepts(args) {
+		doc, err := s.Arguments(args)
+		if err != nil {
+			return err
+		}
+		args = doc.JSON
 	}
-	err = json.Unmarshal(doc.JSON, in)
+	err := json.Unmarshal(args, in)
 	if err == nil {
 		return nil
 	}
@@ -119,6 +122,14 @@ func (s *Schema) decodeInto(args json.RawMessage, in any) error {
 		}
 	}
 	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: err}
+}
+
+// accepts reports whether a text surely is what Arguments accepts as it
+// stands, which it is inside a gate.
+func (s *Schema) accepts(args json.RawMessage) bool {
+	var d decoder
+	_, ok := d.read(args, (*Limits)(nil).orDefault(), s.rule)
+	return ok && !d.unsure && !d.absent
 }
 
 // inferInput infers the schema of arguments from a struct.

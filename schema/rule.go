@@ -1,0 +1,281 @@
+package schema
+
+import (
+	"math/bits"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// kinds is a set of JSON types.
+type kinds uint8
+
+const (
+	isNull kinds = 1 << iota
+	isBool
+	isString
+	isArray
+	isObject
+	// isInteger is a number without fraction and exponent; isOther is any
+	// other number, 1.0 included.
+	isInteger
+	isOther
+
+	anyKind = isNull | isBool | isString | isArray | isObject | isInteger | isOther
+)
+
+// maxRuleProps is how many properties fit the bit set of those seen.
+const maxRuleProps = 64
+
+// rule is what a subschema asks of a value, in a form that the decoder checks
+// while it reads. It answers "surely valid" or "not sure", and whatever it is
+// not sure of goes to the validator, which alone says what is wrong. So a rule
+// may know little, but must never be sure of a value that the validator
+// refuses. The nil rule accepts anything.
+type rule struct {
+	// hard is a subschema with keywords that only the validator knows.
+	hard  bool
+	kinds kinds
+	// forms holds one rule per type when the subschema is a choice by type.
+	forms []*rule
+	enum  *enum
+
+	object objectRule
+	array  arrayRule
+	text   textRule
+	number numberRule
+}
+
+// objectRule is the part for objects.
+type objectRule struct {
+	names []string
+	subs  []*rule
+	index map[string]int // position in names; nil when there are few
+	// folded maps the folded name of a property to its name.
+	folded map[string]string
+	closed bool  // no other properties
+	rest   *rule // for other properties
+	// required and filled are bit sets over names: what must be there, and
+	// what a default fills in.
+	required, filled uint64
+	least, most      int
+}
+
+// arrayRule is the part for arrays.
+type arrayRule struct {
+	items       *rule
+	unique      bool
+	least, most int
+}
+
+// textRule is the part for strings.
+type textRule struct {
+	least, most int
+	pattern     *pattern
+	format      *jsonschema.Format
+}
+
+// rules makes the rules of nodes.
+type rules struct{ made map[ruleKey]*rule }
+
+// ruleKey tells a subschema whose defaults are filled in from the same one
+// inside a choice, where they are not.
+type ruleKey struct {
+	node   *node
+	filled bool
+}
+
+// rule returns the rule of a node.
+func (rs *rules) rule(n *node, filled bool) *rule {
+	key := ruleKey{n, filled}
+	if r, ok := rs.made[key]; ok {
+		return r
+	}
+	if n.schema.Bool != nil && *n.schema.Bool {
+		return nil
+	}
+	if to := n.alias(); to != nil {
+		// A chain of references has an end, or the schema was refused.
+		return rs.rule(to, filled)
+	}
+	r := &rule{kinds: kindsOf(n.schema.Types)}
+	rs.made[key] = r
+	switch {
+	case !n.plain():
+		r.hard = true
+	case len(n.here) > 0:
+		r.hard = !rs.choice(r, n)
+	default:
+		r.hard = !r.setEnum(n.schema) || !r.setNumber(n.schema) || !rs.setObject(r, n, filled)
+		rs.setArray(r, n, filled)
+		r.setText(n.schema)
+	}
+	return r
+}
+
+// plain reports whether a node uses no keyword that rules leave to the
+// validator.
+func (n *node) plain() bool {
+	s := n.schema
+	return s.Bool == nil && len(n.patterns) == 0 && n.names == nil && n.prefix == nil && n.contains == nil &&
+		s.AdditionalItems == nil && s.UnevaluatedItems == nil && s.UnevaluatedProperties == nil &&
+		s.Not == nil && s.If == nil && s.RecursiveRef == nil && s.DynamicRef == nil &&
+		s.Dependencies == nil && s.DependentSchemas == nil && s.DependentRequired == nil &&
+		s.ContentEncoding == nil && s.ContentMediaType == nil && s.ContentSchema == nil && s.Extensions == nil
+}
+
+// bare reports whether a plain node asserts nothing besides what its
+// references and combinations say.
+func (n *node) bare() bool {
+	s := n.schema
+	return s.Types == nil && s.Enum == nil && s.Const == nil && s.Format == nil &&
+		s.Properties == nil && s.AdditionalProperties == nil && s.Required == nil &&
+		s.MinProperties == nil && s.MaxProperties == nil &&
+		n.items == nil && s.MinItems == nil && s.MaxItems == nil && !s.UniqueItems &&
+		s.MinLength == nil && s.MaxLength == nil && s.Pattern == nil &&
+		s.Minimum == nil && s.Maximum == nil && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil &&
+		s.MultipleOf == nil
+}
+
+// alias returns the node that n merely stands for: the target of a reference
+// or the only member of an allOf, with nothing but annotations beside it.
+func (n *node) alias() *node {
+	if len(n.always) == 1 && len(n.here) == 1 && n.plain() && n.bare() {
+		return n.always[0]
+	}
+	return nil
+}
+
+// choice makes a rule of anyOf or oneOf whose members differ by type, so that
+// the type of a value selects the one that can accept it.
+func (rs *rules) choice(r *rule, n *node) bool {
+	s := n.schema
+	branches := len(s.AnyOf)
+	if branches == 0 {
+		branches = len(s.OneOf)
+	}
+	if branches != len(n.here) || !n.bare() {
+		return false
+	}
+	r.kinds = 0
+	for _, b := range n.here {
+		sub := rs.rule(b, false)
+		if sub == nil || sub.kinds == 0 || sub.kinds&r.kinds != 0 {
+			return false
+		}
+		r.kinds |= sub.kinds
+		r.forms = append(r.forms, sub)
+	}
+	return true
+}
+
+func (rs *rules) setObject(r *rule, n *node, filled bool) bool {
+	s, o := n.schema, &r.object
+	if len(n.props) > maxRuleProps {
+		return false
+	}
+	o.folded = n.folded
+	o.least, o.most = limits(s.MinProperties, s.MaxProperties)
+	o.closed = s.AdditionalProperties == false
+	if len(n.rest) == 1 {
+		o.rest = rs.rule(n.rest[0], filled)
+	}
+	for _, name := range sortedNames(n.props) {
+		if _, ok := n.defaults[name]; ok && filled {
+			o.filled |= 1 << len(o.names)
+		}
+		o.names = append(o.names, name)
+		o.subs = append(o.subs, rs.rule(n.props[name], filled))
+	}
+	if len(o.names) > 8 {
+		o.index = make(map[string]int, len(o.names))
+		for i, name := range o.names {
+			o.index[name] = i
+		}
+	}
+	for _, name := range s.Required {
+		i := o.find(name)
+		if i < 0 {
+			return false
+		}
+		o.required |= 1 << i
+	}
+	return true
+}
+
+func (rs *rules) setArray(r *rule, n *node, filled bool) {
+	r.array.unique = n.schema.UniqueItems
+	r.array.least, r.array.most = limits(n.schema.MinItems, n.schema.MaxItems)
+	if len(n.items) == 1 {
+		r.array.items = rs.rule(n.items[0], filled)
+	}
+}
+
+func (r *rule) setText(s *jsonschema.Schema) {
+	r.text.least, r.text.most = limits(s.MinLength, s.MaxLength)
+	r.text.format = s.Format
+	if p, ok := s.Pattern.(pattern); ok {
+		r.text.pattern = &p
+	}
+}
+
+// find returns the position of a property, -1 when it is not declared.
+func (o *objectRule) find(name string) int {
+	if o.index != nil {
+		if i, ok := o.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, n := range o.names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// sure reports whether an object with so many members, of which those in the
+// bit set are declared, has neither too few nor too many.
+func (o *objectRule) sure(members int, seen uint64) bool {
+	members += bits.OnesCount64(o.filled &^ seen)
+	return o.required&^(seen|o.filled) == 0 && o.least <= members && members <= o.most
+}
+
+// limits returns a pair of bounds with the absent ones replaced.
+func limits(least, most *int) (int, int) {
+	const unlimited = int(^uint(0) >> 1)
+	low, high := 0, unlimited
+	if least != nil {
+		low = *least
+	}
+	if most != nil {
+		high = *most
+	}
+	return low, high
+}
+
+func kindsOf(types *jsonschema.Types) kinds {
+	if types == nil {
+		return anyKind
+	}
+	var k kinds
+	for _, name := range types.ToStrings() {
+		switch name {
+		case "null":
+			k |= isNull
+		case "boolean":
+			k |= isBool
+		case "string":
+			k |= isString
+		case "array":
+			k |= isArray
+		case "object":
+			k |= isObject
+		case "integer":
+			k |= isInteger
+		case "number":
+			k |= isInteger | isOther
+		}
+	}
+	return k
+}

@@ -1,0 +1,251 @@
+package schema
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// want notes that the rule asks for one of the given types, and returns the
+// rule for a value of this type: the form that a choice selects.
+func (d *decoder) want(r *rule, k kinds) *rule {
+	if r == nil {
+		return nil
+	}
+	for r.forms != nil {
+		form := r.form(k)
+		if form == nil {
+			break
+		}
+		r = form
+	}
+	if r.hard || r.kinds&k == 0 {
+		d.unsure = true
+		return nil
+	}
+	return r
+}
+
+// form returns the member of a choice that takes values of a type, nil when
+// there is none.
+func (r *rule) form(k kinds) *rule {
+	for _, f := range r.forms {
+		if f.kinds&k != 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// value reads the value that begins at the present byte.
+func (d *decoder) value(r *rule) (any, bool) {
+	if d.nodes--; d.nodes < 0 {
+		return nil, d.fail("has too many values")
+	}
+	if d.i >= len(d.s) {
+		return nil, d.syntaxError("")
+	}
+	switch d.s[d.i] {
+	case '{':
+		return d.object(d.want(r, isObject))
+	case '[':
+		return d.array(d.want(r, isArray))
+	case '"':
+		return d.text(d.want(r, isString))
+	case 't':
+		return true, d.literal("true") && d.bool(d.want(r, isBool), true)
+	case 'f':
+		return false, d.literal("false") && d.bool(d.want(r, isBool), false)
+	case 'n':
+		if r := d.want(r, isNull); r != nil && !r.sureNull() {
+			d.unsure = true
+		}
+		return nil, d.literal("null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return d.numeral(r)
+	default:
+		return nil, d.syntaxError("unexpected character")
+	}
+}
+
+func (d *decoder) literal(word string) bool {
+	if !strings.HasPrefix(d.s[d.i:], word) {
+		return d.syntaxError("unexpected word")
+	}
+	d.i += len(word)
+	return true
+}
+
+func (d *decoder) bool(r *rule, v bool) bool {
+	if r != nil && !r.sureBool(v) {
+		d.unsure = true
+	}
+	return true
+}
+
+func (d *decoder) text(r *rule) (any, bool) {
+	s, ok := d.string()
+	if !ok {
+		return nil, false
+	}
+	if r != nil && !r.sureString(s, &d.budget) {
+		d.unsure = true
+	}
+	if !d.build {
+		return nil, true
+	}
+	return s, true
+}
+
+func (d *decoder) numeral(r *rule) (any, bool) {
+	n, whole, ok := d.number()
+	if !ok {
+		return nil, false
+	}
+	k := isOther
+	if whole {
+		k = isInteger
+	}
+	if r := d.want(r, k); r != nil && !r.sureNumber(n) {
+		d.unsure = true
+	}
+	if !d.build {
+		return nil, true
+	}
+	return json.Number(n), true
+}
+
+// members is an object while it is read.
+type members struct {
+	values map[string]any // nil when nothing is built
+	seen   uint64         // the declared ones
+}
+
+func (d *decoder) object(r *rule) (any, bool) {
+	if d.depth--; d.depth < 0 {
+		return nil, d.fail("is nested too deeply")
+	}
+	var m members
+	if d.build {
+		m.values = make(map[string]any)
+	}
+	base := len(d.keys)
+	for first := true; ; first = false {
+		d.i++
+		d.space()
+		if first && d.i < len(d.s) && d.s[d.i] == '}' {
+			break
+		}
+		if !d.member(&m, r) {
+			return nil, false
+		}
+		if d.i < len(d.s) && d.s[d.i] == '}' {
+			break
+		}
+		if d.i >= len(d.s) || d.s[d.i] != ',' {
+			return nil, d.syntaxError("expected , or }")
+		}
+	}
+	d.i++
+	d.depth++
+	keys := d.keys[base:]
+	d.keys = d.keys[:base]
+	if r != nil {
+		if !r.object.sure(len(keys), m.seen) {
+			d.unsure = true
+		}
+		d.absent = d.absent || r.object.filled&^m.seen != 0
+	}
+	d.unsure = d.unsure || foldCollision(keys)
+	if !d.build {
+		return nil, true
+	}
+	return m.values, true
+}
+
+// member reads one "key": value pair and the space after it.
+func (d *decoder) member(m *members, r *rule) bool {
+	if d.i >= len(d.s) || d.s[d.i] != '"' {
+		return d.syntaxError("expected a key in double quotes")
+	}
+	key, ok := d.string()
+	if !ok {
+		return false
+	}
+	if _, ok := m.values[key]; ok {
+		return d.fail("repeats the key " + quote(key))
+	}
+	d.space()
+	if d.i >= len(d.s) || d.s[d.i] != ':' {
+		return d.syntaxError("expected : after a key")
+	}
+	d.i++
+	d.space()
+	v, ok := d.value(d.property(m, r, key))
+	if !ok {
+		d.path = append(d.path, key)
+		return false
+	}
+	if d.build {
+		m.values[key] = v
+	}
+	d.keys = append(d.keys, key)
+	d.space()
+	return true
+}
+
+// property returns the rule of a property.
+func (d *decoder) property(m *members, r *rule, key string) *rule {
+	if r == nil {
+		return nil
+	}
+	o := &r.object
+	if i := o.find(key); i >= 0 {
+		m.seen |= 1 << i
+		return o.subs[i]
+	}
+	if o.closed || len(o.folded) > 0 && o.folded[fold(key)] != "" {
+		d.unsure = true
+		return nil
+	}
+	return o.rest
+}
+
+func (d *decoder) array(r *rule) (any, bool) {
+	if d.depth--; d.depth < 0 {
+		return nil, d.fail("is nested too deeply")
+	}
+	a := []any{}
+	n := 0
+	var items *rule
+	if r != nil {
+		items = r.array.items
+	}
+	for first := true; ; first = false {
+		d.i++
+		d.space()
+		if first && d.i < len(d.s) && d.s[d.i] == ']' {
+			break
+		}
+		v, ok := d.value(items)
+		if !ok {
+			d.path = append(d.path, itoa(n))
+			return nil, false
+		}
+		if n++; d.build {
+			a = append(a, v)
+		}
+		d.space()
+		if d.i < len(d.s) && d.s[d.i] == ']' {
+			break
+		}
+		if d.i >= len(d.s) || d.s[d.i] != ',' {
+			return nil, d.syntaxError("expected , or ]")
+		}
+	}
+	d.i++
+	d.depth++
+	if r != nil && (n < r.array.least || n > r.array.most || r.array.unique && n > 1) {
+		d.unsure = true
+	}
+	return a, true
+}
