@@ -1,0 +1,376 @@
+package scoped
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// The two directions of file reach, as refusals name them.
+const (
+	opRead  = "read"
+	opWrite = "write"
+)
+
+// FloorRule is one line of the always-deny floor.
+type FloorRule struct {
+	// Path is a sequence of path elements. It begins with "/" when it is
+	// absolute, with "~/" when it lies in the home directory of any user,
+	// and with "**/" when it may begin at any element. Each element may hold
+	// one "*". A rule covers what it names and everything below it.
+	Path string
+	// WriteOnly rules leave the path readable.
+	WriteOnly bool
+	// Reason says for operators what is protected.
+	Reason string
+}
+
+// DenyFloor is the list of paths that no grant reaches: keys, credentials,
+// histories, files that make another program run something, other processes,
+// devices and the runtime's own files. Build it with [Floor]. It is immutable
+// and safe for concurrent use.
+type DenyFloor struct {
+	rules   *floorRules
+	homes   []string
+	ownHome string
+	own     []ownPath
+	ids     *identities
+}
+
+// floorRules is the compiled table: absolute rules, those of home directories,
+// those that match anywhere.
+type floorRules struct{ abs, home, any ruleSet }
+
+// compiledFloor compiles the table once per process; it never changes.
+var compiledFloor = sync.OnceValue(func() *floorRules {
+	c := &floorRules{}
+	for _, r := range FloorRules() {
+		switch {
+		case strings.HasPrefix(r.Path, "~/"):
+			c.home.add(r.Path[2:], r)
+		case strings.HasPrefix(r.Path, "**/"):
+			c.any.add(r.Path[3:], r)
+		default:
+			c.abs.add(r.Path[1:], r)
+		}
+	}
+	return c
+})
+
+// ownPath is one path of FileBackend.Deny, in every spelling that leads there.
+type ownPath struct{ path, dir, base string }
+
+// Floor compiles the always-deny floor of a backend; nil stands for the zero
+// backend. An empty Home means the current user's home directory. A relative
+// Home or Deny path is taken from the process's folder, since leaving it out
+// would open what it was meant to close.
+func Floor(b *sallyport.FileBackend) *DenyFloor {
+	if b == nil {
+		b = &sallyport.FileBackend{}
+	}
+	d := &DenyFloor{rules: compiledFloor(), ids: &identities{}}
+	home := b.Home
+	if home == "" {
+		// Without a home of its own the process still has the floor of
+		// /root, /home/* and their like.
+		home, _ = os.UserHomeDir()
+	}
+	if home != "" {
+		d.homes = spellings(home)
+		d.ownHome = d.homes[len(d.homes)-1]
+	}
+	for _, p := range b.Deny {
+		if p == "" {
+			continue
+		}
+		for _, s := range spellings(p) {
+			d.own = append(d.own, ownPath{s, filepath.Dir(s), filepath.Base(s)})
+		}
+	}
+	return d
+}
+
+// FloorRules returns the fixed table of the floor, for documentation, explain
+// and whoever confines child processes. The caller owns the slice.
+func FloorRules() []FloorRule {
+	var out []FloorRule
+	for _, g := range floorTable {
+		for _, p := range g.paths {
+			out = append(out, FloorRule{Path: p, WriteOnly: g.writeOnly, Reason: g.reason})
+		}
+	}
+	return out
+}
+
+// Own returns the runtime's own paths on the floor, with symbolic links
+// followed where that makes a difference. The caller owns the slice.
+func (d *DenyFloor) Own() []string {
+	out := make([]string, 0, len(d.own))
+	for _, o := range d.own {
+		out = append(out, o.path)
+	}
+	return out
+}
+
+// Check reports whether an absolute, cleaned path is denied for an operation,
+// "read" or "write", and why in the operator's words. Any other operation is
+// judged like a write. It is lexical: callers ask it about the name that was
+// given and again about the file that was opened.
+func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
+	if path == "" {
+		return "an empty path", true
+	}
+	for i := range d.own {
+		if d.own[i].covers(path) {
+			return "the runtime's own configuration, state, key and audit files", true
+		}
+	}
+	p := foldPath(path)
+	write := op != opRead
+	if r := d.rules.abs.match(p[1:], write); r != nil && !d.isOwnHome(r, p) {
+		return r.Reason, true
+	}
+	if r := d.matchHome(p, write); r != nil {
+		return r.Reason, true
+	}
+	for i := 0; i < len(p); i++ {
+		if p[i] != '/' {
+			continue
+		}
+		if r := d.rules.any.match(p[i+1:], write); r != nil {
+			return r.Reason, true
+		}
+	}
+	return "", false
+}
+
+// isOwnHome reports whether a rule denies the home directory of another user
+// who is in fact the current one: the administrator's home is closed to
+// everybody else.
+func (d *DenyFloor) isOwnHome(r *FloorRule, p string) bool {
+	return r.Path == rootHome && d.ownHome == rootHome && reach.Within(d.ownHome, p)
+}
+
+// rootHome is the administrator's home directory on Linux.
+const rootHome = "/root"
+
+// homeParents hold one directory per user on the systems we know.
+var homeParents = [...]string{"/home/", "/users/", "/var/home/", "/export/home/"}
+
+// matchHome tries the rules of home directories below the configured home and
+// below every directory that is some user's home by convention.
+func (d *DenyFloor) matchHome(p string, write bool) *FloorRule {
+	for _, h := range d.homes {
+		if rest, ok := below(foldPath(h), p); ok {
+			if r := d.rules.home.match(rest, write); r != nil {
+				return r
+			}
+		}
+	}
+	for _, h := range [...]string{rootHome, "/var/root"} {
+		if rest, ok := below(h, p); ok {
+			if r := d.rules.home.match(rest, write); r != nil {
+				return r
+			}
+		}
+	}
+	for _, parent := range homeParents {
+		if rest, ok := strings.CutPrefix(p, parent); ok {
+			_, rest, _ = strings.Cut(rest, "/")
+			if r := d.rules.home.match(rest, write); r != nil {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// below returns the part of p beneath base.
+func below(base, p string) (string, bool) {
+	rest, ok := strings.CutPrefix(p, base)
+	if !ok || rest == "" || rest[0] != '/' {
+		return "", false
+	}
+	return rest[1:], true
+}
+
+// sidecars are the endings under which SQLite and writers that replace a file
+// keep parts of it beside it: https://www.sqlite.org/tempfiles.html and the
+// usual temporary names.
+var sidecars = [...]string{"-wal", "-shm", "-journal", "-mj", ".tmp", ".bak", ".lock", ".old", ".new", ".swp", "~"}
+
+// covers reports whether path is the own path, lies below it, or is one of its
+// side files.
+func (o *ownPath) covers(path string) bool {
+	if sameName(o.path, path) {
+		return true
+	}
+	if len(path) > len(o.path) && os.IsPathSeparator(path[len(o.path)]) && sameName(o.path, path[:len(o.path)]) {
+		return true
+	}
+	if len(path) <= len(o.dir)+1 || !sameName(o.dir, path[:len(o.dir)]) {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(path[len(o.dir):], string(filepath.Separator)), string(filepath.Separator))
+	// Editors and writers put a dot before a temporary name.
+	name = strings.TrimPrefix(name, ".")
+	base := strings.TrimPrefix(o.base, ".")
+	if len(name) <= len(base) || !sameName(base, name[:len(base)]) {
+		return false
+	}
+	for _, s := range sidecars {
+		if strings.HasPrefix(name[len(base):], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// caseBlind is true where the usual file systems ignore case.
+const caseBlind = runtime.GOOS == "darwin" || runtime.GOOS == "windows" || runtime.GOOS == "ios"
+
+// sameName compares names of files as the system does.
+func sameName(a, b string) bool {
+	if caseBlind {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+// foldPath brings a path into the form in which rules are written: lower case,
+// for a case-insensitive file system may be mounted anywhere and nobody needs
+// "~/.SSH"; slashes; without the decorations by which Windows and macOS give
+// one file several names.
+func foldPath(p string) string {
+	if runtime.GOOS == "windows" {
+		p = foldWindows(p)
+	}
+	if caseBlind {
+		p = strings.TrimPrefix(stripIgnorable(p), "/private")
+	}
+	return strings.ToLower(p)
+}
+
+// foldWindows drops the volume, stream names after a colon, and the dots and
+// blanks at the end of an element, none of which choose another file.
+// See https://learn.microsoft.com/windows/win32/fileio/naming-a-file.
+func foldWindows(p string) string {
+	p = filepath.ToSlash(p[len(filepath.VolumeName(p)):])
+	parts := strings.Split(p, "/")
+	for i, c := range parts {
+		c, _, _ = strings.Cut(c, ":")
+		parts[i] = strings.TrimRight(c, ". ")
+	}
+	return "/" + strings.TrimPrefix(strings.Join(parts, "/"), "/")
+}
+
+// stripIgnorable drops the characters that HFS+ ignores in names, by which
+// ".g\u200cit" is ".git" (CVE-2014-9390).
+func stripIgnorable(p string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
+			return -1
+		}
+		return r
+	}, p)
+}
+
+// spellings returns the absolute form of a path, and the form with symbolic
+// links followed when it differs; the latter comes last.
+func spellings(p string) []string {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		abs = filepath.Clean(p)
+	}
+	real := realPath(abs)
+	if real == abs {
+		return []string{abs}
+	}
+	return []string{abs, real}
+}
+
+// realPath follows symbolic links in the part of a path that exists.
+func realPath(p string) string {
+	rest := ""
+	for dir := p; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return p
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// ruleSet finds the rule that matches the beginning of a relative path,
+// without allocating: rules are indexed by their first element, except for the
+// few whose first element is a pattern.
+type ruleSet struct {
+	byFirst  map[string][]compiledRule
+	patterns []compiledRule
+}
+
+type compiledRule struct {
+	elems []string
+	rule  *FloorRule
+}
+
+func (s *ruleSet) add(path string, r FloorRule) {
+	if s.byFirst == nil {
+		s.byFirst = make(map[string][]compiledRule)
+	}
+	c := compiledRule{elems: strings.Split(strings.ToLower(path), "/"), rule: &r}
+	if first := c.elems[0]; !strings.Contains(first, "*") {
+		s.byFirst[first] = append(s.byFirst[first], c)
+		return
+	}
+	s.patterns = append(s.patterns, c)
+}
+
+// match returns the rule that covers the relative path p, nil when none does.
+func (s *ruleSet) match(p string, write bool) *FloorRule {
+	first, _, _ := strings.Cut(p, "/")
+	if r := matchRules(s.byFirst[first], p, write); r != nil {
+		return r
+	}
+	return matchRules(s.patterns, p, write)
+}
+
+func matchRules(rules []compiledRule, p string, write bool) *FloorRule {
+	for i := range rules {
+		if (write || !rules[i].rule.WriteOnly) && rules[i].matches(p) {
+			return rules[i].rule
+		}
+	}
+	return nil
+}
+
+func (c *compiledRule) matches(p string) bool {
+	more := true
+	for _, pattern := range c.elems {
+		if !more {
+			return false
+		}
+		var elem string
+		elem, p, more = strings.Cut(p, "/")
+		if !matchElem(pattern, elem) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchElem matches one element against a pattern with at most one star.
+func matchElem(pattern, elem string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == elem
+	}
+	return len(elem) >= len(before)+len(after) && strings.HasPrefix(elem, before) && strings.HasSuffix(elem, after)
+}

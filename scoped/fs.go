@@ -1,0 +1,276 @@
+package scoped
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// defaultMaxFileBytes bounds a file that is read whole. It is far above any
+// text a model can use and far below what would hurt the process.
+const defaultMaxFileBytes = 64 << 20
+
+// maxTouches bounds the allowed accesses that one call records; a search over
+// a large folder must not fill the audit log.
+const maxTouches = 64
+
+// files is the file reach of one grant, compiled once and shared by all its
+// calls. It is safe for concurrent use.
+type files struct {
+	read, write []*entry
+	floor       *DenyFloor
+	maxBytes    int64
+	reads       sallyport.ReadMemory
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// newFiles compiles a grant. Entries are opened on first use. An empty entry
+// grants nothing; one that is not an absolute path is an error.
+func newFiles(g sallyport.FSGrant, b *sallyport.FileBackend) (*files, error) {
+	if b == nil {
+		b = &sallyport.FileBackend{}
+	}
+	if b.MaxFileBytes < 0 {
+		return nil, fmt.Errorf("file backend: MaxFileBytes is %d, want 0 or more", b.MaxFileBytes)
+	}
+	f := &files{floor: Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
+	if f.maxBytes == 0 {
+		f.maxBytes = defaultMaxFileBytes
+	}
+	byPath := make(map[string]*entry)
+	var errs []error
+	for _, list := range []struct {
+		paths []string
+		to    *[]*entry
+	}{{g.Read, &f.read}, {g.Write, &f.write}} {
+		for _, p := range list.paths {
+			if p == "" {
+				continue
+			}
+			clean, err := reach.CleanPath(p)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("file grant: %w", err))
+				continue
+			}
+			if byPath[clean] == nil {
+				byPath[clean] = newEntry(clean)
+			}
+			*list.to = append(*list.to, byPath[clean])
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, e := range byPath {
+		e.parent = nearest(byPath, e.path)
+	}
+	return f, nil
+}
+
+// nearest returns the narrowest entry of either direction that strictly
+// contains p, nil when there is none.
+func nearest(entries map[string]*entry, p string) *entry {
+	for dir := filepath.Dir(p); ; dir = filepath.Dir(dir) {
+		if e := entries[dir]; e != nil && dir != p {
+			return e
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// close releases the open directories. Accessors that are still around then
+// fail with fs.ErrClosed.
+func (f *files) close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	for _, e := range slices.Concat(f.read, f.write) {
+		e.close()
+	}
+}
+
+// bind makes the accessor of one call. The accessor lives for one call, which
+// is why it may keep the context: the methods of fs.FS have no parameter for
+// one. The session is the key of the stale-write memory; note receives the
+// decisions, from several goroutines when the tool uses several; it may be
+// nil.
+func (f *files) bind(ctx context.Context, workspace, session string, note func(sallyport.Decision)) sallyport.FS {
+	return &boundFiles{f: f, ctx: ctx, workspace: workspace, session: session, note: note}
+}
+
+// boundFiles implements sallyport.FS for one call.
+type boundFiles struct {
+	f                  *files
+	ctx                context.Context // The call's; see bind.
+	workspace, session string
+	note               func(sallyport.Decision)
+
+	mu      sync.Mutex
+	touched map[touch]struct{}
+}
+
+type touch struct{ op, path string }
+
+// Abs returns the absolute, cleaned form of a name. A relative name without a
+// workspace to anchor it stays relative, and every other method refuses it.
+func (b *boundFiles) Abs(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	if b.workspace == "" {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(b.workspace, name)
+}
+
+// admit is the lexical gate that every name passes before the disk is touched:
+// the reach first, so that a path outside it is refused in the same words
+// whether or not it exists, then the floor.
+func (b *boundFiles) admit(op, name string) (string, error) {
+	if err := b.ctx.Err(); err != nil {
+		return "", err
+	}
+	if name == "" {
+		return "", b.refuse(op, `""`, "the path is empty")
+	}
+	p, err := reach.CleanPath(b.Abs(name))
+	if err != nil {
+		return "", b.refuse(op, fmt.Sprintf("%q", name), err.Error())
+	}
+	if b.f.cover(op, p) == nil {
+		return "", b.refuse(op, p, "outside the granted "+op+" reach")
+	}
+	if reason, denied := b.f.floor.Check(op, p); denied {
+		return "", b.refuseFloor(op, p, reason)
+	}
+	return p, nil
+}
+
+// list returns the entries of a direction. An unknown operation has none.
+func (f *files) list(op string) []*entry {
+	switch op {
+	case opRead:
+		return f.read
+	case opWrite:
+		return f.write
+	default:
+		return nil
+	}
+}
+
+// cover returns the narrowest entry of a direction that holds p, judged on the
+// name of the entry or on the place where its links lead.
+func (f *files) cover(op, p string) *entry {
+	var best *entry
+	for _, e := range f.list(op) {
+		if (best == nil || len(e.path) > len(best.path)) && e.covers(p) {
+			best = e
+		}
+	}
+	return best
+}
+
+// refuse records and returns a refusal by the grant.
+func (b *boundFiles) refuse(op, path, why string) error {
+	if b.note != nil {
+		b.note(sallyport.Decision{
+			Step: sallyport.StepAccess, Why: op + " " + path + ": " + why,
+			Fix: "add " + path + " to fs_reach." + op,
+		})
+	}
+	return sallyport.PathError(op, path)
+}
+
+// refuseFloor records and returns a refusal by the floor, which no
+// configuration turns around.
+func (b *boundFiles) refuseFloor(op, path, reason string) error {
+	if b.note != nil {
+		b.note(sallyport.Decision{Step: sallyport.StepAccess, Why: op + " " + path + ": always-deny floor: " + reason})
+	}
+	return sallyport.PathFloorError(op, path)
+}
+
+// refuseKind records and returns the refusal of what is not a regular file.
+func (b *boundFiles) refuseKind(op, path string, mode fs.FileMode) error {
+	if mode.IsDir() {
+		return failure(op, path, syscall.EISDIR)
+	}
+	if b.note != nil {
+		b.note(sallyport.Decision{Step: sallyport.StepAccess, Why: op + " " + path + ": not a regular file"})
+	}
+	err := sallyport.PathError(op, path)
+	err.Detail += ": not a regular file"
+	return err
+}
+
+// allow records the first touch of a path.
+func (b *boundFiles) allow(op, path string) {
+	if b.note == nil {
+		return
+	}
+	b.mu.Lock()
+	_, known := b.touched[touch{op, path}]
+	if known || len(b.touched) >= maxTouches {
+		b.mu.Unlock()
+		return
+	}
+	if b.touched == nil {
+		b.touched = make(map[touch]struct{})
+	}
+	b.touched[touch{op, path}] = struct{}{}
+	b.mu.Unlock()
+	b.note(sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Why: op + " " + path})
+}
+
+// failure turns an error of the operating system into one whose text names the
+// path that the caller used and no other. Errors that already are the
+// accessor's own, and the context's, stay what they are.
+func failure(op, path string, err error) error {
+	if _, ok := errors.AsType[*sallyport.Error](err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
+		return err
+	case op == opRead && missing(err):
+		return sallyport.FileNotFound(path)
+	}
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: path, Operation: op,
+		Detail: "cannot " + op + " " + path + ": " + cause(err), Err: err,
+	}
+}
+
+// missing reports whether a path does not exist, which includes a path below
+// something that is a file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// cause returns the innermost text of an error, which holds no path.
+func cause(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return strings.TrimSpace(err.Error())
+		}
+		err = inner
+	}
+}

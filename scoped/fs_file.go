@@ -1,0 +1,113 @@
+package scoped
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+)
+
+// Open implements fs.FS for regular files and directories. Unlike ReadFile it
+// does not count as having seen the content.
+func (b *boundFiles) Open(name string) (fs.File, error) {
+	o, err := b.openFile(name)
+	if err == nil {
+		b.allow(opRead, o.path)
+		return &openFile{ctx: b.ctx, o: o}, nil
+	}
+	if !errors.Is(err, syscall.EISDIR) {
+		return nil, err
+	}
+	info, err := b.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := b.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &openDirectory{info: info, path: b.Abs(name), rest: entries}, nil
+}
+
+// openFile is a regular file that can be read and nothing else.
+type openFile struct {
+	ctx context.Context // The call's; see bind.
+	o   *opened
+}
+
+// Stat implements fs.File.
+func (f *openFile) Stat() (fs.FileInfo, error) {
+	if base := filepath.Base(f.o.path); base != f.o.info.Name() {
+		return namedInfo{f.o.info, base}, nil
+	}
+	return f.o.info, nil
+}
+
+// Read implements io.Reader and ends with the call.
+func (f *openFile) Read(p []byte) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := f.o.f.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = failure(opRead, f.o.path, err)
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (f *openFile) Seek(offset int64, whence int) (int64, error) {
+	n, err := f.o.f.Seek(offset, whence)
+	if err != nil {
+		err = failure(opRead, f.o.path, err)
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *openFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := f.o.f.ReadAt(p, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = failure(opRead, f.o.path, err)
+	}
+	return n, err
+}
+
+// Close implements fs.File.
+func (f *openFile) Close() error { return f.o.f.Close() }
+
+// openDirectory is a directory whose listing was taken when it was opened.
+type openDirectory struct {
+	info fs.FileInfo
+	path string
+	rest []fs.DirEntry
+}
+
+// Stat implements fs.File.
+func (d *openDirectory) Stat() (fs.FileInfo, error) { return d.info, nil }
+
+// Read implements fs.File and fails, as for every directory.
+func (d *openDirectory) Read([]byte) (int, error) {
+	return 0, failure(opRead, d.path, syscall.EISDIR)
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 || n > len(d.rest) {
+		if n > 0 && len(d.rest) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.rest)
+	}
+	out := d.rest[:n:n]
+	d.rest = d.rest[n:]
+	return out, nil
+}
+
+// Close implements fs.File.
+func (d *openDirectory) Close() error { return nil }

@@ -1,0 +1,54 @@
+package scoped
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// openedPath returns where an open file lies, as the kernel sees it. Without a
+// mounted /proc it is looked up by name and compared.
+func openedPath(f *os.File, path string) (string, error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var real string
+	var got error
+	err = conn.Control(func(fd uintptr) {
+		real, got = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd)))
+	})
+	if err != nil {
+		return "", err
+	}
+	if got != nil || !strings.HasPrefix(real, "/") {
+		return openedPathByName(f, path)
+	}
+	if name, ok := strings.CutSuffix(real, " (deleted)"); ok && !strings.HasSuffix(path, " (deleted)") {
+		// The name was taken away or replaced after the file was opened.
+		return name, nil
+	}
+	return real, nil
+}
+
+// identity identifies an open file beyond its lifetime: device, inode, and the
+// time of birth where the file system knows it, since inode numbers are used
+// again at once.
+func identity(f *os.File) string {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return ""
+	}
+	var st unix.Statx_t
+	var got error
+	err = conn.Control(func(fd uintptr) {
+		got = unix.Statx(int(fd), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st)
+	})
+	if err != nil || got != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x.%x:%x:%x.%x", st.Dev_major, st.Dev_minor, st.Ino, st.Btime.Sec, st.Btime.Nsec)
+}

@@ -1,0 +1,338 @@
+package scoped
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxDirEntries bounds a listing.
+const maxDirEntries = 100_000
+
+// readStep is how much is read between two looks at the context.
+const readStep = 1 << 20
+
+// opened is a file that passed every check.
+type opened struct {
+	f *os.File
+	// path is the name that the caller used, real where the file lies.
+	path, real string
+	info       fs.FileInfo
+}
+
+// ReadFile implements fs.ReadFileFS. What it returns is what the session has
+// seen for the stale-write check. A hard link is read like any other name: no
+// path tells where its file has other names, and shared package stores consist
+// of hard links; see denyIdentity for the exception.
+func (b *boundFiles) ReadFile(name string) ([]byte, error) {
+	o, err := b.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer o.f.Close()
+	data, err := b.readAll(o.f, o.path, o.info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if err := b.remember(o.f, o.real, data); err != nil {
+		return nil, failure(opRead, o.path, err)
+	}
+	b.allow(opRead, o.path)
+	return data, nil
+}
+
+// readAll reads a file of about the given size, bounded.
+func (b *boundFiles) readAll(f *os.File, path string, size int64) ([]byte, error) {
+	if size > b.f.maxBytes {
+		return nil, b.tooLarge(path)
+	}
+	// One byte more than the size shows the end without growing; the files of
+	// procfs have no size.
+	data := make([]byte, 0, max(size+1, 512))
+	for {
+		if err := b.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+		n, err := f.Read(data[len(data):min(cap(data), len(data)+readStep)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > b.f.maxBytes:
+			return nil, b.tooLarge(path)
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, failure(opRead, path, err)
+		}
+	}
+}
+
+func (b *boundFiles) tooLarge(path string) error {
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: path, Operation: opRead,
+		Detail: fmt.Sprintf("cannot read %s: it is larger than %d bytes", path, b.f.maxBytes),
+	}
+}
+
+// openFile opens a regular file for reading.
+func (b *boundFiles) openFile(name string) (*opened, error) {
+	p, err := b.admit(opRead, name)
+	if err != nil {
+		return nil, err
+	}
+	if o, h := b.openDirectly(p); o != nil {
+		return b.vet(o, h)
+	}
+	pl, err := b.resolve(opRead, p)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.done()
+	return b.openPlace(p, pl)
+}
+
+// openDirectly opens a name that needs no resolution of ours because it is a
+// file whose links, if any, os.Root follows. nil means that resolve has to
+// find out more. It needs a kernel that tells where an open file lies.
+func (b *boundFiles) openDirectly(p string) (*opened, *handle) {
+	if runtime.GOOS != "linux" {
+		return nil, nil
+	}
+	e := b.f.cover(opRead, p)
+	h, err := e.acquire()
+	if err != nil {
+		return nil, nil
+	}
+	if h.only != "" {
+		h.done()
+		return nil, nil
+	}
+	rel := e.rel(p)
+	// The look before the open spares the writer at the other end of a FIFO a
+	// reader that goes away at once.
+	if info, err := h.root.Lstat(rel); err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	f, err := h.root.OpenFile(rel, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil
+	}
+	return &opened{f: f, path: p, real: filepath.Join(h.real, rel)}, h
+}
+
+// openPlace opens a resolved place.
+func (b *boundFiles) openPlace(p string, pl *place) (*opened, error) {
+	if pl.info == nil {
+		return nil, failure(opRead, p, fs.ErrNotExist)
+	}
+	if !pl.info.Mode().IsRegular() {
+		return nil, b.refuseKind(opRead, p, pl.info.Mode())
+	}
+	f, err := pl.h.root.OpenFile(pl.rel, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, b.openError(opRead, p, err)
+	}
+	return b.vet(&opened{f: f, path: p, real: pl.real()}, pl.h)
+}
+
+// openError maps an error of opening beneath a root. An escape at this point
+// is a link that has appeared since the name was resolved.
+func (b *boundFiles) openError(op, p string, err error) error {
+	if cause(err) == "path escapes from parent" {
+		return b.refuse(op, p, "a symbolic link leads out of the granted reach")
+	}
+	return failure(op, p, err)
+}
+
+// vet judges an opened file: where it lies, and that it is a regular file.
+func (b *boundFiles) vet(o *opened, h *handle) (_ *opened, err error) {
+	defer func() {
+		if err != nil {
+			_ = o.f.Close() // It was only read from; there is nothing to lose.
+		}
+	}()
+	if o.info, err = o.f.Stat(); err != nil {
+		return nil, failure(opRead, o.path, err)
+	}
+	if !o.info.Mode().IsRegular() {
+		return nil, b.refuseKind(opRead, o.path, o.info.Mode())
+	}
+	if o.real, err = openedPath(o.f, o.real); err != nil {
+		return nil, failure(opRead, o.path, err)
+	}
+	if err := b.judge(opRead, o.path, h.real, o.real); err != nil {
+		return nil, err
+	}
+	if linkCount(o.info) > 1 {
+		if reason, denied := b.f.floor.denyIdentity(o.info); denied {
+			return nil, b.refuseFloor(opRead, o.path, reason)
+		}
+	}
+	return o, nil
+}
+
+// openedPathByName returns where an open file lies by following its name and
+// checking that it still leads to the same file.
+func openedPathByName(f *os.File, path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	there, err := os.Lstat(real)
+	if err != nil {
+		return "", err
+	}
+	here, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !os.SameFile(there, here) {
+		return "", errors.New("the file was exchanged while it was opened")
+	}
+	return real, nil
+}
+
+// Stat implements fs.StatFS. It opens nothing, so it also describes what
+// cannot be read, such as a directory or a FIFO.
+func (b *boundFiles) Stat(name string) (fs.FileInfo, error) {
+	p, err := b.admit(opRead, name)
+	if err != nil {
+		return nil, err
+	}
+	pl, err := b.resolve(opRead, p)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.done()
+	if pl.info == nil {
+		return nil, failure(opRead, p, fs.ErrNotExist)
+	}
+	b.allow(opRead, p)
+	if base := filepath.Base(p); base != pl.info.Name() {
+		return namedInfo{pl.info, base}, nil
+	}
+	return pl.info, nil
+}
+
+// namedInfo is a description under the name by which it was asked for.
+type namedInfo struct {
+	fs.FileInfo
+	name string
+}
+
+// Name returns the last element of the name that was asked for.
+func (n namedInfo) Name() string { return n.name }
+
+// ReadDir implements fs.ReadDirFS. The entries are sorted; a symbolic link is
+// listed as what it is and never followed.
+func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
+	p, err := b.admit(opRead, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.openDirectory(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := f.ReadDir(maxDirEntries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, failure(opRead, p, err)
+	}
+	if len(raw) > maxDirEntries {
+		return nil, &sallyport.Error{
+			Code: sallyport.CodeExecutionFailed, Resource: p, Operation: opRead,
+			Detail: fmt.Sprintf("cannot list %s: it has more than %d entries", p, maxDirEntries),
+		}
+	}
+	slices.SortFunc(raw, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
+	out := make([]fs.DirEntry, len(raw))
+	kept := make([]dirEntry, len(raw))
+	for i, d := range raw {
+		kept[i] = dirEntry{b: b, dir: p, name: d.Name(), typ: d.Type()}
+		out[i] = &kept[i]
+	}
+	b.allow(opRead, p)
+	return out, nil
+}
+
+// openDirectory opens an admitted directory for listing.
+func (b *boundFiles) openDirectory(p string) (*os.File, error) {
+	pl, err := b.resolve(opRead, p)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.done()
+	if pl.info == nil {
+		return nil, failure(opRead, p, fs.ErrNotExist)
+	}
+	f, err := pl.h.root.OpenFile(pl.rel, os.O_RDONLY|openDirFlags, 0)
+	if err != nil {
+		if !pl.info.IsDir() {
+			err = errNotDirectory
+		}
+		return nil, b.openError(opRead, p, err)
+	}
+	real, err := openedPath(f, pl.real())
+	if err == nil {
+		err = b.judge(opRead, p, pl.h.real, real)
+	}
+	if err != nil {
+		_ = f.Close() // It was only read from; there is nothing to lose.
+		return nil, failure(opRead, p, err)
+	}
+	return f, nil
+}
+
+var errNotDirectory = errors.New("not a directory")
+
+// dirEntry is an entry of a listing. Its Info asks the accessor, where the
+// system's own would look the path up again without a root.
+type dirEntry struct {
+	b         *boundFiles
+	dir, name string
+	typ       fs.FileMode
+}
+
+// Name implements fs.DirEntry.
+func (d *dirEntry) Name() string { return d.name }
+
+// IsDir implements fs.DirEntry.
+func (d *dirEntry) IsDir() bool { return d.typ.IsDir() }
+
+// Type implements fs.DirEntry.
+func (d *dirEntry) Type() fs.FileMode { return d.typ }
+
+// Info implements fs.DirEntry. A symbolic link is described, not followed.
+func (d *dirEntry) Info() (fs.FileInfo, error) {
+	p, err := d.b.admit(opRead, filepath.Join(d.dir, d.name))
+	if err != nil {
+		return nil, err
+	}
+	pl, err := d.b.resolve(opRead, d.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer pl.done()
+	if pl.info == nil || pl.h.only != "" {
+		return nil, failure(opRead, p, fs.ErrNotExist)
+	}
+	if reason, denied := d.b.f.floor.Check(opRead, filepath.Join(pl.real(), d.name)); denied {
+		return nil, d.b.refuseFloor(opRead, p, reason)
+	}
+	info, err := pl.h.root.Lstat(filepath.Join(pl.rel, d.name))
+	if err != nil {
+		return nil, d.b.openError(opRead, p, err)
+	}
+	return info, nil
+}

@@ -1,0 +1,250 @@
+package scoped
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// Bounds of one resolution. 40 links is what Linux follows (path_resolution(7));
+// the steps bound what nested links can make out of few links.
+const (
+	maxLinks = 40
+	maxSteps = 512
+)
+
+// errLinked marks a granted path in which a symbolic link has appeared.
+var errLinked = errors.New("a symbolic link has appeared in a granted path")
+
+// place is where a name leads once every symbolic link in it was followed and
+// judged.
+type place struct {
+	entry *entry
+	// h is the open directory of the entry; nil when the entry itself does
+	// not exist.
+	h *handle
+	// rel is the link-free name beneath h.root.
+	rel string
+	// have is the part of rel whose directories exist, "." when none does.
+	have string
+	// path is the link-free absolute path, as far as the grant spells it.
+	path string
+	// info describes what is there; nil when nothing is.
+	info fs.FileInfo
+}
+
+func (pl *place) done() {
+	if pl.h != nil {
+		pl.h.done()
+	}
+}
+
+// real returns the path of the place below the real path of its directory.
+func (pl *place) real() string { return filepath.Join(pl.h.real, pl.rel) }
+
+// resolve follows the symbolic links of an admitted path one by one, judging
+// each target by reach and floor before the disk is asked about it. os.Root
+// alone would refuse absolute links, and links from one granted directory to
+// another. The result is only a plan: the file is opened beneath its root
+// afterwards, and what was opened is judged again.
+func (b *boundFiles) resolve(op, p string) (*place, error) {
+	w := walk{b: b, op: op, asked: p}
+	e := b.f.cover(op, p)
+	w.at, w.pending = e.path, elements(e.rel(p))
+	pl, err := w.run()
+	if err != nil {
+		return nil, err
+	}
+	if reason, denied := b.f.floor.Check(op, pl.path); denied {
+		pl.done()
+		return nil, b.refuseFloor(op, p, reason)
+	}
+	if pl.h != nil && pl.h.real != pl.entry.path {
+		if reason, denied := b.f.floor.Check(op, pl.real()); denied {
+			pl.done()
+			return nil, b.refuseFloor(op, p, reason)
+		}
+	}
+	return pl, nil
+}
+
+// walk is one resolution under way: at is free of links, pending is not known
+// yet.
+type walk struct {
+	b         *boundFiles
+	op, asked string
+	at        string
+	pending   []string
+	links     int
+}
+
+func (w *walk) run() (*place, error) {
+	for step := 0; ; step++ {
+		if step > maxSteps || w.links > maxLinks {
+			return nil, w.b.refuse(w.op, w.asked, "too many symbolic links or elements")
+		}
+		if len(w.pending) == 0 {
+			return w.land(nil)
+		}
+		elem := w.pending[0]
+		w.pending = w.pending[1:]
+		if elem == ".." {
+			w.at = filepath.Dir(w.at)
+			continue
+		}
+		next := filepath.Join(w.at, elem)
+		info, target, err := w.look(next)
+		switch {
+		case err != nil && missing(err):
+			w.pending = append([]string{elem}, w.pending...)
+			return w.land(err)
+		case err != nil:
+			return nil, w.fail(err)
+		case target != "":
+			if err := w.follow(target); err != nil {
+				return nil, err
+			}
+		case info != nil && len(w.pending) > 0 && !info.IsDir():
+			w.pending = append([]string{elem}, w.pending...)
+			return w.land(fs.ErrNotExist)
+		default:
+			w.at = next
+		}
+	}
+}
+
+// look asks the disk about one element, unless it lies outside every granted
+// directory or is the granted directory itself, which the operator named.
+func (w *walk) look(next string) (info fs.FileInfo, target string, err error) {
+	e := w.b.f.cover(w.op, next)
+	if e == nil {
+		return nil, "", nil
+	}
+	rel := e.rel(next)
+	if rel == "." {
+		return nil, "", nil
+	}
+	if reason, denied := w.b.f.floor.Check(w.op, next); denied {
+		return nil, "", w.b.refuseFloor(w.op, w.asked, reason)
+	}
+	h, err := e.acquire()
+	if err != nil {
+		return nil, "", err
+	}
+	defer h.done()
+	name, ok := h.name(rel)
+	if !ok {
+		return nil, "", fs.ErrNotExist
+	}
+	if info, err = h.root.Lstat(name); err != nil {
+		return nil, "", err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, err = h.root.Readlink(name)
+	}
+	return info, target, err
+}
+
+// follow replaces a link by its target. The whole new path is judged before
+// any of it is looked up.
+func (w *walk) follow(target string) error {
+	w.links++
+	if filepath.IsAbs(target) {
+		w.at = filepath.VolumeName(target) + string(filepath.Separator)
+		target = target[len(filepath.VolumeName(target)):]
+	} else if e := w.b.f.cover(w.op, w.at); e != nil && e.linked {
+		// A relative target counts from where the directory really is.
+		w.at = filepath.Join(e.real, e.rel(w.at))
+	}
+	w.pending = append(elements(target), w.pending...)
+	whole := filepath.Join(w.at, filepath.Join(w.pending...))
+	if w.b.f.cover(w.op, whole) == nil {
+		return w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
+	}
+	if reason, denied := w.b.f.floor.Check(w.op, whole); denied {
+		return w.b.refuseFloor(w.op, w.asked, reason)
+	}
+	return nil
+}
+
+// land turns the state into a place. A non-nil cause says that the first
+// pending element does not exist.
+func (w *walk) land(cause error) (*place, error) {
+	if slices.Contains(w.pending, "..") {
+		// What lies behind a missing directory does not exist either.
+		return nil, w.fail(fs.ErrNotExist)
+	}
+	path := filepath.Join(w.at, filepath.Join(w.pending...))
+	e := w.b.f.cover(w.op, path)
+	if e == nil {
+		return nil, w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
+	}
+	pl := &place{entry: e, path: path}
+	h, err := e.acquire()
+	if err != nil {
+		if missing(err) {
+			return pl, nil
+		}
+		return nil, w.fail(err)
+	}
+	pl.h = h
+	rel, ok := h.name(e.rel(path))
+	if !ok {
+		pl.done()
+		return nil, w.fail(fs.ErrNotExist)
+	}
+	pl.rel, pl.have = rel, "."
+	switch {
+	case h.only != "":
+	case len(w.pending) == 0:
+		pl.have = filepath.Dir(rel)
+	case e.covers(w.at):
+		pl.have = e.rel(w.at)
+	}
+	if cause != nil {
+		return pl, nil
+	}
+	pl.info, err = h.root.Lstat(rel)
+	if err != nil && !missing(err) {
+		pl.done()
+		return nil, w.fail(err)
+	}
+	if pl.info != nil && pl.info.Mode()&fs.ModeSymlink != 0 {
+		// Every link was followed, so this one is younger than the walk.
+		pl.done()
+		return nil, w.fail(errLinked)
+	}
+	return pl, nil
+}
+
+// fail maps an error of the walk.
+func (w *walk) fail(err error) error {
+	if errors.Is(err, errLinked) {
+		return w.b.refuse(w.op, w.asked, err.Error())
+	}
+	return failure(w.op, w.asked, err)
+}
+
+// elements splits a path and drops what does not count. A ".." stays: it means
+// the parent of what precedes it after links, not before.
+func elements(p string) []string {
+	parts := strings.FieldsFunc(p, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
+}
+
+// judge decides about what was opened: the file must lie where the grant says
+// and must not be on the floor, whatever happened to its name meanwhile.
+func (b *boundFiles) judge(op, asked, base, real string) error {
+	if !reach.Within(base, real) {
+		return b.refuse(op, asked, "what was opened lies outside the granted reach")
+	}
+	if reason, denied := b.f.floor.Check(op, real); denied {
+		return b.refuseFloor(op, asked, reason)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+//go:build !windows
+
+package scoped
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFlags keep an open from waiting for the other end of a FIFO and from
+// making a terminal the controlling one.
+const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
+
+// openDirFlags open a directory and nothing else.
+const openDirFlags = openFlags | unix.O_DIRECTORY
+
+// fileID tells files apart while they exist.
+type fileID struct{ dev, ino uint64 }
+
+func idOf(info fs.FileInfo) fileID {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fileID{uint64(st.Dev), uint64(st.Ino)}
+	}
+	return fileID{}
+}
+
+// sameDir reports whether path leads to the directory with the given id.
+func sameDir(path string, id fileID) bool {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return false
+	}
+	return id == fileID{uint64(st.Dev), uint64(st.Ino)} && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// linkCount returns the number of names of a file.
+func linkCount(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}
+
+// keepOwner gives f the owner of the file that it will replace. Only a
+// privileged process may; for the others the replacement is their own, as with
+// every editor.
+func keepOwner(f *os.File, old fs.FileInfo) {
+	st, ok := old.Sys().(*syscall.Stat_t)
+	if !ok || (st.Uid == uint32(os.Geteuid()) && st.Gid == uint32(os.Getegid())) {
+		return
+	}
+	_ = f.Chown(int(st.Uid), int(st.Gid)) // Not being allowed to is no failure.
+}
+
+// syncDir makes a rename in dir durable, where directories can be synced.
+func syncDir(dir *os.File) error {
+	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
+
+// lockFile takes the exclusive advisory lock of an open file or directory. The
+// lock belongs to the open file, so two calls of one process exclude each
+// other as two processes do. It waits until the context ends, at most
+// lockWait.
+func lockFile(ctx context.Context, f *os.File, _ string) (unlock func(), err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	try := func() (bool, error) {
+		var got error
+		if err := conn.Control(func(fd uintptr) { got = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) }); err != nil {
+			return false, err
+		}
+		if errors.Is(got, unix.EWOULDBLOCK) || errors.Is(got, unix.EINTR) {
+			return false, nil
+		}
+		return got == nil, got
+	}
+	if err := poll(ctx, try); err != nil {
+		return nil, err
+	}
+	// Closing the file releases the lock.
+	return func() {}, nil
+}

@@ -1,0 +1,21 @@
+//go:build !windows && !linux
+
+package scoped
+
+import (
+	"fmt"
+	"os"
+)
+
+// openedPath returns where an open file lies, links followed.
+func openedPath(f *os.File, path string) (string, error) { return openedPathByName(f, path) }
+
+// identity identifies an open file by device and inode.
+func identity(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	id := idOf(info)
+	return fmt.Sprintf("%x:%x", id.dev, id.ino)
+}

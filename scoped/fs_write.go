@@ -1,0 +1,378 @@
+package scoped
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Modes of what is created, before the umask of the process.
+const (
+	newFileMode = 0o644
+	newDirMode  = 0o755
+)
+
+// WriteFile implements sallyport.FSWriter. The content goes to a new file that
+// takes the place of the old one, so a reader sees the old or the new, a
+// failure leaves the old, and other names of the old file (hard links) keep
+// the old content. A symbolic link that stays inside the reach is kept and its
+// target replaced. Mode and, where permitted, owner are kept; extended
+// attributes are not.
+func (b *boundFiles) WriteFile(name string, data []byte) error {
+	p, err := b.admit(opWrite, name)
+	if err != nil {
+		return err
+	}
+	return b.replace(p, func(*os.File) ([]byte, error) { return data, nil })
+}
+
+// UpdateFile implements sallyport.FSWriter. Reading and writing must both be
+// granted. edit must not write the same file through the accessor: it would
+// wait for its own lock until that wait is given up.
+func (b *boundFiles) UpdateFile(name string, edit func(old []byte) ([]byte, error)) error {
+	if _, err := b.admit(opRead, name); err != nil {
+		return err
+	}
+	p, err := b.admit(opWrite, name)
+	if err != nil {
+		return err
+	}
+	return b.replace(p, func(old *os.File) ([]byte, error) {
+		if old == nil {
+			return nil, sallyport.FileNotFound(p)
+		}
+		o, err := b.readable(p, old)
+		if err != nil {
+			return nil, err
+		}
+		data, err := b.readAll(old, p, o.Size())
+		if err != nil {
+			return nil, err
+		}
+		return edit(data)
+	})
+}
+
+// readable judges the file of an update as if it were read by its real path: a
+// link may lead from what is readable to what can only be written.
+func (b *boundFiles) readable(p string, old *os.File) (fs.FileInfo, error) {
+	real, err := openedPath(old, old.Name())
+	if err != nil {
+		return nil, failure(opRead, p, err)
+	}
+	if b.f.cover(opRead, real) == nil {
+		return nil, b.refuse(opRead, p, "a symbolic link leads out of the granted read reach")
+	}
+	if reason, denied := b.f.floor.Check(opRead, real); denied {
+		return nil, b.refuseFloor(opRead, p, reason)
+	}
+	info, err := old.Stat()
+	if err != nil {
+		return nil, failure(opRead, p, err)
+	}
+	if linkCount(info) > 1 {
+		if reason, denied := b.f.floor.denyIdentity(info); denied {
+			return nil, b.refuseFloor(opRead, p, reason)
+		}
+	}
+	return info, nil
+}
+
+// MkdirAll implements sallyport.FSWriter.
+func (b *boundFiles) MkdirAll(name string) error {
+	p, err := b.admit(opWrite, name)
+	if err != nil {
+		return err
+	}
+	pl, err := b.resolve(opWrite, p)
+	if err != nil {
+		return err
+	}
+	defer pl.done()
+	if pl.info != nil {
+		if !pl.info.IsDir() {
+			return failure(opWrite, p, errNotDirectory)
+		}
+		b.allow(opWrite, p)
+		return nil
+	}
+	if pl.h == nil {
+		if err := b.createEntry(p, pl); err != nil {
+			return err
+		}
+	}
+	f, err := b.makeDir(p, pl, pl.rel)
+	if err != nil {
+		return err
+	}
+	f.close()
+	b.allow(opWrite, p)
+	return nil
+}
+
+// folder is an open directory in which a file is replaced. Everything happens
+// relative to it, whatever becomes of its name.
+type folder struct {
+	root *os.Root
+	// dir is the same directory, for its lock, its place and its sync.
+	dir  *os.File
+	real string
+}
+
+func (f *folder) close() {
+	_ = f.dir.Close()  // It was only read from; there is nothing to lose.
+	_ = f.root.Close() // Likewise.
+}
+
+// openFolder opens a directory beneath a root without waiting for anything.
+func openFolder(root *os.Root, rel, path string) (*folder, error) {
+	// The dot makes the system insist on a directory; see openDir.
+	r, err := root.OpenRoot(rel + string(filepath.Separator) + ".")
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.Open(".")
+	if err != nil {
+		_ = r.Close() // The error that counts is the other one.
+		return nil, err
+	}
+	f := &folder{root: r, dir: d}
+	if f.real, err = openedPath(d, path); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// makeDir opens the directory rel of a place and creates what is missing of
+// it, one element after the other, each beneath the one that was opened.
+func (b *boundFiles) makeDir(p string, pl *place, rel string) (*folder, error) {
+	cur, err := openFolder(pl.h.root, pl.have, filepath.Join(pl.h.real, pl.have))
+	if err != nil {
+		return nil, b.openError(opWrite, p, err)
+	}
+	lacking, err := filepath.Rel(pl.have, rel)
+	if err != nil {
+		cur.close()
+		return nil, failure(opWrite, p, err)
+	}
+	for _, elem := range elements(lacking) {
+		if err := b.judge(opWrite, p, pl.h.real, filepath.Join(cur.real, elem)); err != nil {
+			cur.close()
+			return nil, err
+		}
+		next, err := stepInto(cur, elem)
+		cur.close()
+		if err != nil {
+			return nil, b.openError(opWrite, p, err)
+		}
+		cur = next
+	}
+	if err := b.judge(opWrite, p, pl.h.real, cur.real); err != nil {
+		cur.close()
+		return nil, err
+	}
+	return cur, nil
+}
+
+// stepInto creates a directory if need be and opens it.
+func stepInto(cur *folder, elem string) (*folder, error) {
+	if err := cur.root.Mkdir(elem, newDirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return openFolder(cur.root, elem, filepath.Join(cur.real, elem))
+}
+
+// createEntry makes the granted directory of a place.
+func (b *boundFiles) createEntry(p string, pl *place) (err error) {
+	e := pl.entry
+	if err := b.createAround(p, e, e.path); err != nil {
+		return err
+	}
+	if pl.h, err = e.acquire(); err != nil {
+		return failure(opWrite, p, err)
+	}
+	pl.rel, pl.have = e.rel(pl.path), "."
+	return nil
+}
+
+// createAround makes the directory path, which is an entry's or the folder of
+// one, beneath the nearest granted directory around the entry. Without one the
+// name is refused: nothing is created where nothing was granted. A link on the
+// way is refused as well, since the granted name is meant to be what it says.
+func (b *boundFiles) createAround(p string, e *entry, path string) error {
+	if e.parent == nil {
+		return b.refuse(opWrite, p, "the granted directory does not exist and no granted directory contains it")
+	}
+	h, err := e.parent.acquire()
+	if err != nil {
+		return b.refuse(opWrite, p, "the granted directory does not exist, nor does the one that contains it")
+	}
+	defer h.done()
+	if h.only != "" {
+		return b.refuse(opWrite, p, "the granted directory around it is a file")
+	}
+	cur, err := openFolder(h.root, ".", h.real)
+	if err != nil {
+		return b.openError(opWrite, p, err)
+	}
+	for _, elem := range elements(e.parent.rel(path)) {
+		want := filepath.Join(cur.real, elem)
+		next, err := stepInto(cur, elem)
+		cur.close()
+		if err != nil {
+			return b.openError(opWrite, p, err)
+		}
+		if cur = next; !sameName(cur.real, want) {
+			cur.close()
+			return b.refuse(opWrite, p, errLinked.Error())
+		}
+	}
+	cur.close()
+	return nil
+}
+
+// adoptFile prepares the place of a granted path that does not exist and is to
+// become a file. Its folder need not be granted, for nothing else changes in
+// it; it is created only beneath a granted one.
+func (b *boundFiles) adoptFile(p string, pl *place) error {
+	e := pl.entry
+	dir := filepath.Dir(e.path)
+	if e.linked {
+		dir = filepath.Dir(e.real)
+	}
+	h, err := openDir(dir, false)
+	if missing(err) {
+		if err := b.createAround(p, e, filepath.Dir(e.path)); err != nil {
+			return err
+		}
+		h, err = openDir(dir, false)
+	}
+	if errors.Is(err, errLinked) {
+		return b.refuse(opWrite, p, errLinked.Error())
+	}
+	if err != nil {
+		return failure(opWrite, p, err)
+	}
+	h.once, h.only = true, filepath.Base(e.path)
+	pl.h, pl.rel, pl.have = h, h.only, "."
+	return nil
+}
+
+// parentOf opens the directory in which the file of a place lies or will lie.
+func (b *boundFiles) parentOf(p string, pl *place) (f *folder, base string, err error) {
+	switch {
+	case pl.h != nil:
+	case pl.path == pl.entry.path:
+		err = b.adoptFile(p, pl)
+	default:
+		err = b.createEntry(p, pl)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if pl.rel == "." {
+		return nil, "", failure(opWrite, p, syscall.EISDIR)
+	}
+	f, err = b.makeDir(p, pl, filepath.Dir(pl.rel))
+	return f, filepath.Base(pl.rel), err
+}
+
+// replace puts new content in the place of an admitted path. content is called
+// under the lock of the file with the old one, open for reading, or nil.
+func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error)) error {
+	pl, err := b.resolve(opWrite, p)
+	if err != nil {
+		return err
+	}
+	defer pl.done()
+	if pl.info != nil && !pl.info.Mode().IsRegular() {
+		return b.refuseKind(opWrite, p, pl.info.Mode())
+	}
+	dir, base, err := b.parentOf(p, pl)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	real := filepath.Join(dir.real, base)
+	if reason, denied := b.f.floor.Check(opWrite, real); denied {
+		return b.refuseFloor(opWrite, p, reason)
+	}
+	old, unlock, err := b.lock(p, dir, base)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := b.checkStale(p, real, old); err != nil {
+		return err
+	}
+	data, err := content(old)
+	if err != nil {
+		return err
+	}
+	if err := b.swapIn(p, real, dir, base, old, data); err != nil {
+		return failure(opWrite, p, err)
+	}
+	b.allow(opWrite, p)
+	return nil
+}
+
+// swapIn writes a temporary file beside the old one and renames it.
+func (b *boundFiles) swapIn(p, real string, dir *folder, base string, old *os.File, data []byte) (err error) {
+	tmp, mode := tempName(), fs.FileMode(newFileMode)
+	var was fs.FileInfo
+	if old != nil {
+		if was, err = old.Stat(); err != nil {
+			return err
+		}
+		// Never more open than the old file, not even while it is empty.
+		mode = was.Mode().Perm()
+	}
+	f, err := dir.root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = f.Close() // A second close after success, or the error is known.
+		if err != nil {
+			_ = dir.root.Remove(tmp) // The error that counts is the other one.
+		}
+	}()
+	if was != nil {
+		keepOwner(f, was)
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	if err := dir.root.Rename(tmp, base); err != nil {
+		return err
+	}
+	if rerr := b.remember(f, real, data); rerr != nil && b.note != nil {
+		// The file is written. Without the record the next write of this
+		// session may be refused as stale, which is the safe side.
+		b.note(sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Why: "write " + p + ": the read record could not be kept"})
+	}
+	return syncDir(dir.dir)
+}
+
+// tempName returns a name that nobody can guess and that says whose it is.
+func tempName() string {
+	var r [12]byte
+	rand.Read(r[:]) // Never fails; see crypto/rand.
+	return ".sallyport-" + hex.EncodeToString(r[:]) + ".tmp"
+}
