@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// conn is one connection with its prepared statements. It belongs to one
+// goroutine at a time.
+type conn struct {
+	*sqlite3.Conn
+	busy  time.Duration
+	since time.Time
+	stmts map[string]*sqlite3.Stmt
+	// relaxed is true while commits do not wait for the disk.
+	relaxed bool
+	// broken is true when a transaction could not be ended.
+	broken bool
+}
+
+// pragmas are set on every connection. Commits wait for the disk
+// (synchronous=FULL) unless a transaction says otherwise.
+const pragmas = `
+PRAGMA synchronous=FULL;
+PRAGMA temp_store=MEMORY;
+PRAGMA trusted_schema=OFF;
+PRAGMA cell_size_check=ON;`
+
+// connect opens a connection. The file exists.
+func (db *DB) connect(ctx context.Context, readOnly bool) (*conn, error) {
+	// A plain path, not a URI: no part of it is taken for an option.
+	raw, err := sqlite3.OpenFlags(db.path, sqlite3.OPEN_READWRITE)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	c := &conn{Conn: raw, busy: db.o.Busy, stmts: make(map[string]*sqlite3.Stmt)}
+	if err := c.setUp(ctx, db.o.MaxBytes, readOnly); err != nil {
+		_ = c.close()
+		return nil, wrap(err)
+	}
+	return c, nil
+}
+
+func (c *conn) setUp(ctx context.Context, maxBytes int64, readOnly bool) error {
+	if err := c.BusyHandler(c.wait); err != nil {
+		return err
+	}
+	// The log stays when the last process leaves, so that its name is as
+	// durable as the file's, and a short-lived process need not make it.
+	if _, err := c.FileControl("main", sqlite3.FCNTL_PERSIST_WAL, true); err != nil {
+		return err
+	}
+	old := c.SetInterrupt(ctx)
+	defer c.SetInterrupt(old)
+	if err := c.Exec(pragmas + fmt.Sprintf("PRAGMA cache_size=-%d;PRAGMA journal_size_limit=%d;", cacheKiB, walLimit)); err != nil {
+		return err
+	}
+	if maxBytes > 0 {
+		const pageSize = 4096
+		if err := c.Exec(fmt.Sprintf("PRAGMA max_page_count=%d", max(maxBytes/pageSize, 1))); err != nil {
+			return err
+		}
+	}
+	if readOnly {
+		return c.Exec("PRAGMA query_only=ON")
+	}
+	return nil
+}
+
+// wait is called when another process holds a lock. It polls, because locks
+// of files have no queue: with long pauses, a process that commits without
+// pause would starve all others.
+func (c *conn) wait(ctx context.Context, count int) (retry bool) {
+	if count == 0 {
+		c.since = time.Now()
+	}
+	if time.Since(c.since) >= c.busy {
+		return false
+	}
+	const shortest, longest = 100 * time.Microsecond, 4 * time.Millisecond
+	pause := min(shortest<<min(count, 16), longest)
+	t := time.NewTimer(pause/2 + rand.N(pause))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *conn) close() error {
+	for _, s := range c.stmts {
+		_ = s.Close()
+	}
+	clear(c.stmts)
+	return wrap(c.Conn.Close())
+}
+
+// stmt returns a prepared statement, which is reset.
+func (c *conn) stmt(sql string) (*sqlite3.Stmt, error) {
+	if s, ok := c.stmts[sql]; ok {
+		return s, nil
+	}
+	s, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[sql] = s
+	return s, nil
+}
+
+// blob is an argument that is bound as bytes, even when it is empty.
+type blob string
+
+// bind sets the arguments of a statement: int64, int, bool, string, blob,
+// []byte or nil.
+func bind(s *sqlite3.Stmt, args []any) error {
+	for i, arg := range args {
+		var err error
+		switch v := arg.(type) {
+		case int64:
+			err = s.BindInt64(i+1, v)
+		case int:
+			err = s.BindInt64(i+1, int64(v))
+		case bool:
+			err = s.BindBool(i+1, v)
+		case string:
+			err = s.BindText(i+1, v)
+		case blob:
+			err = s.BindBlob(i+1, []byte(v))
+		case []byte:
+			err = s.BindBlob(i+1, v)
+		case nil:
+			err = s.BindNull(i + 1)
+		default:
+			err = fmt.Errorf("sqlite: cannot bind %T", arg)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exec runs a statement without an answer and returns how many rows it
+// changed.
+func (c *conn) exec(sql string, args ...any) (changed int64, err error) {
+	err = c.query(sql, args, func(*sqlite3.Stmt) (bool, error) { return true, nil })
+	return c.Changes(), err
+}
+
+// query runs a statement and calls row for each row of the answer until it
+// says stop or fails.
+func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more bool, err error)) (err error) {
+	s, err := c.stmt(sql)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Step has reported what Reset would repeat. The bindings go, so
+		// that a large value does not stay in the engine's memory.
+		_ = s.Reset()
+		err = errors.Join(err, s.ClearBindings())
+	}()
+	if err := bind(s, args); err != nil {
+		return err
+	}
+	for s.Step() {
+		if more, err := row(s); err != nil || !more {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// write runs fn in a transaction that is the only writing one of all
+// processes from its start.
+func (c *conn) write(ctx context.Context, durable bool, fn func(c *conn) error) error {
+	defer c.SetInterrupt(c.SetInterrupt(ctx))
+	if err := c.sync(durable); err != nil {
+		return wrapCtx(ctx, err)
+	}
+	return c.inTx(ctx, "BEGIN IMMEDIATE", fn)
+}
+
+// read runs fn on one snapshot.
+func (c *conn) read(ctx context.Context, fn func(c *conn) error) error {
+	defer c.SetInterrupt(c.SetInterrupt(ctx))
+	return c.inTx(ctx, "BEGIN", fn)
+}
+
+func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (err error) {
+	if _, err := c.exec(begin); err != nil {
+		return wrapCtx(ctx, err)
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			// fn panicked.
+			c.rollBack()
+		}
+	}()
+	err = fn(c)
+	if err == nil {
+		_, err = c.exec("COMMIT")
+	}
+	ended = true
+	if err != nil {
+		c.rollBack()
+	}
+	return wrapCtx(ctx, err)
+}
+
+// rollBack ends the transaction if the engine has not done so itself.
+func (c *conn) rollBack() {
+	if c.GetAutocommit() {
+		return
+	}
+	c.SetInterrupt(context.Background())
+	if _, err := c.exec("ROLLBACK"); err != nil {
+		c.broken = true
+	}
+}
+
+// sync says whether commits wait for the disk.
+func (c *conn) sync(durable bool) error {
+	if durable != c.relaxed {
+		return nil
+	}
+	mode := "PRAGMA synchronous=NORMAL"
+	if durable {
+		mode = "PRAGMA synchronous=FULL"
+	}
+	if _, err := c.exec(mode); err != nil {
+		return err
+	}
+	c.relaxed = !durable
+	return nil
+}

@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Remember implements sallyport.ReadMemory. It does not wait for the disk:
+// the death of the process loses nothing, a loss of power the last moments.
+func (db *DB) Remember(ctx context.Context, session string, r sallyport.ReadRecord) error {
+	now := db.o.Now()
+	return db.write(ctx, false, func(c *conn) error {
+		if err := db.sweep(c, now); err != nil {
+			return err
+		}
+		_, err := c.exec(`INSERT OR REPLACE INTO reads(session, path, identity, digest, time) VALUES(?1, ?2, ?3, ?4, ?5)`,
+			blob(session), blob(r.Path), blob(r.Identity), r.Digest[:], r.Time.UnixNano())
+		if err != nil {
+			return err
+		}
+		return db.boundReads(c, session)
+	})
+}
+
+// boundReads removes the oldest reads of a session now and then. By chance,
+// not by count: a process that lives for one call must do its share.
+func (db *DB) boundReads(c *conn, session string) error {
+	const share = 16
+	if every := db.limits.Reads / share; every > 1 && rand.IntN(every) != 0 {
+		return nil
+	}
+	_, err := c.exec(`DELETE FROM reads WHERE id IN
+		(SELECT id FROM reads WHERE session = ?1 ORDER BY id DESC LIMIT -1 OFFSET ?2)`,
+		blob(session), db.limits.Reads)
+	return err
+}
+
+// Recall implements sallyport.ReadMemory.
+func (db *DB) Recall(ctx context.Context, session, path, identity string) (r sallyport.ReadRecord, ok bool, err error) {
+	oldest := db.o.Now().Add(-db.limits.ReadAge).UnixNano()
+	err = db.read(ctx, func(c *conn) error {
+		return c.query(`
+			SELECT path, identity, digest, time, id FROM reads WHERE session = ?1 AND path = ?2 AND time >= ?4
+			UNION ALL
+			SELECT path, identity, digest, time, id FROM reads
+				WHERE session = ?1 AND identity = ?3 AND identity <> x'' AND time >= ?4
+			ORDER BY time DESC, id DESC LIMIT 1`,
+			[]any{blob(session), blob(path), blob(identity), oldest}, func(s *sqlite3.Stmt) (bool, error) {
+				r = sallyport.ReadRecord{
+					Path: string(s.ColumnRawBlob(0)), Identity: string(s.ColumnRawBlob(1)),
+					Time: time.Unix(0, s.ColumnInt64(3)),
+				}
+				ok = copy(r.Digest[:], s.ColumnRawBlob(2)) == len(r.Digest)
+				return false, nil
+			})
+	})
+	if err != nil || !ok {
+		return sallyport.ReadRecord{}, false, err
+	}
+	return r, true, nil
+}

@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/store"
+)
+
+// applicationID marks our files (PRAGMA application_id): "SALY".
+const applicationID = 0x53414c59
+
+// migrations bring a file from version i to version i+1. One that was
+// released is never changed.
+var migrations = [...]string{
+	// Columns that are compared come before the body, which may fill many
+	// pages. Names from callers are bytes, so that nothing is converted.
+	`CREATE TABLE audit(
+		seq INTEGER PRIMARY KEY,
+		time INTEGER NOT NULL,
+		kind TEXT NOT NULL,
+		call TEXT NOT NULL,
+		tool TEXT NOT NULL,
+		principal TEXT NOT NULL,
+		denied INTEGER NOT NULL,
+		hash BLOB NOT NULL,
+		body TEXT NOT NULL
+	) STRICT;
+	CREATE INDEX audit_call ON audit(call);
+
+	CREATE TABLE kv(
+		scope BLOB NOT NULL,
+		key BLOB NOT NULL,
+		expires INTEGER,
+		value BLOB NOT NULL,
+		PRIMARY KEY(scope, key)
+	) STRICT, WITHOUT ROWID;
+	CREATE INDEX kv_expires ON kv(expires) WHERE expires IS NOT NULL;
+
+	CREATE TABLE reads(
+		id INTEGER PRIMARY KEY,
+		session BLOB NOT NULL,
+		path BLOB NOT NULL,
+		identity BLOB NOT NULL,
+		digest BLOB NOT NULL,
+		time INTEGER NOT NULL
+	) STRICT;
+	CREATE UNIQUE INDEX reads_path ON reads(session, path);
+	CREATE INDEX reads_identity ON reads(session, identity);
+	CREATE INDEX reads_time ON reads(time);
+
+	CREATE TABLE settings(
+		name TEXT PRIMARY KEY,
+		value TEXT NOT NULL
+	) STRICT, WITHOUT ROWID;`,
+}
+
+// migrate brings the file to the present version, or refuses it.
+func (c *conn) migrate(ctx context.Context, busy time.Duration) error {
+	defer c.SetInterrupt(c.SetInterrupt(ctx))
+	version, err := c.version()
+	if err != nil || version == len(migrations) {
+		return wrapCtx(ctx, err)
+	}
+	if version == 0 {
+		// Before the first table: pages that pruning frees can go back to
+		// the disk.
+		if err := c.Exec("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
+			return wrapCtx(ctx, err)
+		}
+	}
+	if err := c.enterWAL(ctx, busy); err != nil {
+		return wrapCtx(ctx, err)
+	}
+	return c.write(ctx, true, (*conn).applyMigrations)
+}
+
+// enterWAL switches to the write-ahead log. The engine does not call the
+// busy handler for it, so several first starts at once wait here.
+func (c *conn) enterWAL(ctx context.Context, busy time.Duration) error {
+	start := time.Now()
+	for n := 0; ; n++ {
+		err := c.Exec("PRAGMA journal_mode=WAL")
+		if !errors.Is(err, sqlite3.BUSY) || time.Since(start) >= busy || !c.wait(ctx, n) {
+			return err
+		}
+	}
+}
+
+// version returns the version of the schema, 0 for an empty file.
+func (c *conn) version() (version int, err error) {
+	tables, id := 0, 0
+	if err := c.intRow("SELECT count(*) FROM sqlite_schema", &tables); err != nil || tables == 0 {
+		return 0, err
+	}
+	if err := c.intRow("PRAGMA application_id", &id); err != nil {
+		return 0, err
+	}
+	if id != applicationID {
+		return 0, &store.Error{Reason: store.ErrForeign}
+	}
+	if err := c.intRow("SELECT max(version) FROM migrations", &version); err != nil {
+		return 0, err
+	}
+	if version > len(migrations) {
+		return 0, &store.Error{
+			Reason: store.ErrNewer,
+			Err:    fmt.Errorf("its schema has version %d, this program knows %d", version, len(migrations)),
+		}
+	}
+	return version, nil
+}
+
+// applyMigrations runs in a write transaction; another process may have been
+// first.
+func (c *conn) applyMigrations() error {
+	version, err := c.version()
+	if err != nil {
+		return err
+	}
+	if version == 0 {
+		first := fmt.Sprintf("PRAGMA application_id=%d;", applicationID) +
+			"CREATE TABLE migrations(version INTEGER PRIMARY KEY, applied INTEGER NOT NULL) STRICT;"
+		if err := c.Exec(first); err != nil {
+			return err
+		}
+	}
+	for ; version < len(migrations); version++ {
+		if err := c.Exec(migrations[version]); err != nil {
+			return err
+		}
+		if _, err := c.exec("INSERT INTO migrations VALUES(?1, ?2)", version+1, time.Now().UnixNano()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// intRow reads one integer.
+func (c *conn) intRow(sql string, dest *int) error {
+	return c.query(sql, nil, func(s *sqlite3.Stmt) (bool, error) {
+		*dest = s.ColumnInt(0)
+		return false, nil
+	})
+}

@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Settings returns the named values of the program itself.
+func (db *DB) Settings() *Settings { return &Settings{db} }
+
+// Settings is a table of named values, such as the hash of a token. It is
+// safe for concurrent use, also by several processes.
+type Settings struct{ db *DB }
+
+// Get returns a value; ok is false when there is none.
+func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool, err error) {
+	err = t.db.read(ctx, func(c *conn) (err error) {
+		value, ok, err = c.setting(name)
+		return err
+	})
+	return value, ok, err
+}
+
+func (c *conn) setting(name string) (value string, ok bool, err error) {
+	err = c.query(`SELECT value FROM settings WHERE name = ?1`, []any{name}, func(s *sqlite3.Stmt) (bool, error) {
+		value, ok = s.ColumnText(0), true
+		return false, nil
+	})
+	return value, ok, err
+}
+
+// Put stores or replaces a value.
+func (t *Settings) Put(ctx context.Context, name, value string) error {
+	return t.db.write(ctx, true, func(c *conn) error { return c.putSetting(name, value) })
+}
+
+func (c *conn) putSetting(name, value string) error {
+	_, err := c.exec(`INSERT INTO settings(name, value) VALUES(?1, ?2)
+		ON CONFLICT(name) DO UPDATE SET value = excluded.value`, name, value)
+	return err
+}
+
+// PutIfAbsent stores a value unless the name has one, which it returns then.
+// Of several callers at once, one stores.
+func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
+	err = t.db.write(ctx, true, func(c *conn) error {
+		have, ok, err := c.setting(name)
+		if err != nil || ok {
+			existing = have
+			return err
+		}
+		stored = true
+		return c.putSetting(name, value)
+	})
+	if err != nil {
+		return "", false, err
+	}
+	return existing, stored, nil
+}
+
+// Swap replaces a value when it still is old; swapped is false when it is
+// not or there is none.
+func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
+	err = t.db.write(ctx, true, func(c *conn) error {
+		n, err := c.exec(`UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
+		swapped = n > 0
+		return err
+	})
+	return swapped && err == nil, err
+}
+
+// Delete removes a value. A missing name is no error.
+func (t *Settings) Delete(ctx context.Context, name string) error {
+	return t.db.write(ctx, true, func(c *conn) error {
+		_, err := c.exec(`DELETE FROM settings WHERE name = ?1`, name)
+		return err
+	})
+}

@@ -1,0 +1,266 @@
+// Package sqlite keeps state in one SQLite file that several processes may
+// use at once: the audit chain, the key-value stores, what sessions have
+// read, and the program's own settings.
+//
+// Start with [Open]. The file and its companions (-wal, -shm) are created
+// with mode 0600, missing directories with 0700. What was acknowledged
+// survives the death of the process; audit records, key-value writes and
+// settings survive a loss of power too. The remembered reads of the last
+// moments may be lost then, which makes a stale-write check less strict and
+// nothing else.
+//
+// Errors are those of package store: no text of the driver leaves this
+// package.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sallyport/sallyport/store"
+)
+
+const (
+	// defaultBusy is how long a writer waits for another process. A commit
+	// takes a millisecond; who waits seconds waits for somebody who hangs.
+	defaultBusy = 5 * time.Second
+	// maxReaders bounds the connections beside the writer's.
+	maxReaders = 3
+	// cacheKiB bounds the page cache of a connection. The working set is the
+	// right edge of the chain and a few keys; the kernel caches the rest.
+	cacheKiB = 512
+	// walLimit is what the write-ahead log is cut back to, in bytes, after
+	// it grew beyond it.
+	walLimit = 4 << 20
+)
+
+// Options refine a DB. nil means the defaults.
+type Options struct {
+	// Limits bounds what is kept.
+	Limits store.Limits
+	// Busy is how long a write waits for another process that holds the
+	// file, before it fails with store.ErrLocked; 0 means 5 seconds.
+	Busy time.Duration
+	// MaxBytes bounds the file, in bytes; a write beyond it fails with
+	// store.ErrFull. 0 means no bound but the disk's.
+	MaxBytes int64
+	// Now is the clock of expiry; nil means time.Now.
+	Now func() time.Time
+}
+
+// DB is an open state file. It implements audit.Store, audit.Pruner,
+// sallyport.KVFactory and sallyport.ReadMemory. It is safe for concurrent
+// use.
+type DB struct {
+	path   string
+	limits store.Limits
+	o      Options
+
+	// writer holds the one connection that writes; whoever takes it out owns
+	// it. nil stands for one that has to be opened again.
+	writer chan *conn
+	// readers holds a token for each further connection that may be open,
+	// idle one that is kept for the next reader.
+	readers chan struct{}
+	idle    chan *conn
+
+	closing   chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+	swept     atomic.Int64
+}
+
+// Open opens the state file at path and creates or migrates it when needed.
+// The errors match store.ErrDamaged, store.ErrForeign, store.ErrNewer,
+// store.ErrLocked, store.ErrFull or store.ErrReadOnly and name the path;
+// nothing is overwritten then. The caller closes the DB.
+func Open(ctx context.Context, path string, o *Options) (*DB, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Busy < 0 || opts.MaxBytes < 0 {
+		return nil, errors.New("sqlite: options: busy and max bytes must not be negative")
+	}
+	limits, err := opts.Limits.WithDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: options: %w", err)
+	}
+	if opts.Busy == 0 {
+		opts.Busy = defaultBusy
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
+	db := &DB{
+		path: path, limits: limits, o: opts,
+		writer: make(chan *conn, 1), readers: make(chan struct{}, maxReaders), idle: make(chan *conn, 1),
+		closing: make(chan struct{}),
+	}
+	if err := db.open(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %s%s", err, path, detail(err))
+	}
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context) error {
+	fresh, err := prepareFiles(db.path)
+	if err != nil {
+		return wrap(err)
+	}
+	c, err := db.connect(ctx, false)
+	if err != nil {
+		return err
+	}
+	if err := c.migrate(ctx, db.o.Busy); err != nil {
+		c.close()
+		return err
+	}
+	if fresh {
+		// The driver does not make the names of new files durable.
+		if err := syncDir(filepath.Dir(db.path)); err != nil {
+			c.close()
+			return wrap(err)
+		}
+	}
+	db.writer <- c
+	return nil
+}
+
+// Path returns the absolute path of the file. Its companions have the same
+// path with a suffix.
+func (db *DB) Path() string { return db.path }
+
+// Close waits for what is under way and closes the file. Everything fails
+// with store.ErrClosed afterwards. Closing twice is safe.
+func (db *DB) Close() error {
+	db.closeOnce.Do(func() {
+		close(db.closing)
+		for tokens := 0; tokens < maxReaders; {
+			select {
+			case db.readers <- struct{}{}:
+				tokens++
+			case c := <-db.idle:
+				db.closeErr = errors.Join(db.closeErr, c.close())
+				<-db.readers
+			}
+		}
+		if c := <-db.writer; c != nil {
+			db.closeErr = errors.Join(db.closeErr, c.close())
+		}
+	})
+	return db.closeErr
+}
+
+var errClosed = &store.Error{Reason: store.ErrClosed}
+
+func (db *DB) closed() bool {
+	select {
+	case <-db.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// takeWriter waits for the writing connection.
+func (db *DB) takeWriter(ctx context.Context) (*conn, error) {
+	if db.closed() {
+		return nil, errClosed
+	}
+	select {
+	case c := <-db.writer:
+		if c != nil {
+			return c, nil
+		}
+		c, err := db.connect(ctx, false)
+		if err != nil {
+			db.writer <- nil
+		}
+		return c, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-db.closing:
+		return nil, errClosed
+	}
+}
+
+// putWriter gives the connection back; one in a doubtful state is closed and
+// opened again by the next writer.
+func (db *DB) putWriter(c *conn) {
+	if c.broken {
+		_ = c.close()
+		c = nil
+	}
+	db.writer <- c
+}
+
+// write runs fn in a write transaction. With durable it returns only when
+// the commit reached the disk. After an error nothing of it is kept.
+func (db *DB) write(ctx context.Context, durable bool, fn func(c *conn) error) error {
+	c, err := db.takeWriter(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.putWriter(c)
+	return c.write(ctx, durable, fn)
+}
+
+// read runs fn on a connection of which it may hold one snapshot.
+func (db *DB) read(ctx context.Context, fn func(c *conn) error) error {
+	if db.closed() {
+		return errClosed
+	}
+	// An idle writer serves a reader too: a process that makes one call
+	// never opens a second connection.
+	select {
+	case c := <-db.idle:
+		return db.readIdle(ctx, c, fn)
+	case c := <-db.writer:
+		if c != nil {
+			defer db.putWriter(c)
+			return c.read(ctx, fn)
+		}
+		db.writer <- nil
+	default:
+	}
+	select {
+	case db.readers <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-db.closing:
+		return errClosed
+	}
+	c, err := db.connect(ctx, true)
+	if err != nil {
+		<-db.readers
+		return err
+	}
+	return db.readIdle(ctx, c, fn)
+}
+
+// readIdle runs fn on a reading connection and keeps the connection for the
+// next reader unless there already is one. Its token goes back when the
+// connection is closed.
+func (db *DB) readIdle(ctx context.Context, c *conn, fn func(c *conn) error) error {
+	defer func() {
+		if !c.broken && !db.closed() {
+			select {
+			case db.idle <- c:
+				return
+			default:
+			}
+		}
+		_ = c.close()
+		<-db.readers
+	}()
+	return c.read(ctx, fn)
+}
