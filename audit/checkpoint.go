@@ -99,47 +99,72 @@ type PrunableStore interface {
 	Pruner
 }
 
+// pruneStep is how many records one transaction removes, so that nobody who
+// records waits for more than a moment.
+const pruneStep = 10_000
+
 // Prune removes the records at the old end of the chain that are older than
 // before, up to the first that is not, and leaves a signed checkpoint in
-// their place. It returns how many it removed. What would be removed is
+// their place. It returns how many it removed, also beside an error: it
+// works in steps, each of which leaves a whole chain. What is removed is
 // verified first: the error matches [ErrBadChain] when that fails, and
-// nothing is removed. Records that are appended meanwhile stay.
+// neither the bad record nor what follows it is removed. Records that are
+// appended meanwhile stay.
 func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int64, error) {
 	if key.IsZero() {
 		return 0, errors.New("audit: prune needs a key")
 	}
-	v := newVerifier(key, nil)
-	var cut *Record
-	var count int64
+	p := pruning{s: s, v: newVerifier(key, nil)}
 	for rec, err := range s.Read(ctx, Query{}) {
 		if err != nil {
-			return 0, fmt.Errorf("audit: prune: %w", err)
+			return p.removed, fmt.Errorf("audit: prune: %w", err)
 		}
 		if rec.Kind != KindCheckpoint && rec.Time >= before.UnixNano() {
 			break
 		}
-		if fault := v.add(&rec); fault != nil {
-			return 0, fmt.Errorf("audit: prune: %w: record %d %s", ErrBadChain, fault.Seq, fault.Why)
+		if fault := p.v.add(&rec); fault != nil {
+			return p.removed, fmt.Errorf("audit: prune: %w: record %d %s", ErrBadChain, fault.Seq, fault.Why)
 		}
-		if rec.Kind != KindCheckpoint {
-			count++
-			cut = &rec
+		if rec.Kind == KindCheckpoint {
+			continue
+		}
+		p.waiting, p.cut = p.waiting+1, rec
+		if p.waiting == pruneStep {
+			if err := p.step(ctx); err != nil {
+				return p.removed, err
+			}
 		}
 	}
-	if cut == nil {
-		return 0, nil
+	return p.removed, p.step(ctx)
+}
+
+// pruning is the state of one Prune.
+type pruning struct {
+	s PrunableStore
+	v *verifier
+	// cut is the newest record that verified and may go, waiting the number
+	// of records since the last step.
+	cut              Record
+	waiting, removed int64
+}
+
+// step removes what waits.
+func (p *pruning) step(ctx context.Context) error {
+	if p.waiting == 0 {
+		return nil
 	}
 	c := Checkpoint{
-		Version: Version, Seq: cut.Seq, Hash: cut.Hash, Time: unixTime(cut.Time),
-		Count: v.report.Pruned + count, Pruned: time.Now().UTC().Round(0), KeyID: key.ID(),
+		Version: Version, Seq: p.cut.Seq, Hash: p.cut.Hash, Time: unixTime(p.cut.Time),
+		Count: p.v.report.Pruned + p.removed + p.waiting, Pruned: time.Now().UTC().Round(0), KeyID: p.v.keyID,
 	}
-	c.MAC = c.sign(v.sealer)
+	c.MAC = c.sign(p.v.sealer)
 	rec, err := c.record()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := s.Prune(ctx, rec); err != nil {
-		return 0, fmt.Errorf("audit: prune: %w", err)
+	if err := p.s.Prune(ctx, rec); err != nil {
+		return fmt.Errorf("audit: prune: %w", err)
 	}
-	return count, nil
+	p.removed, p.waiting = p.removed+p.waiting, 0
+	return nil
 }
