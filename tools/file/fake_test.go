@@ -133,13 +133,23 @@ func (f *fakeFS) WriteFile(name string, data []byte) error {
 	return f.store(rel, data)
 }
 
-// store writes under the lock, after the stale-write check.
+// fresh is the stale-write check, under the lock.
+func (f *fakeFS) fresh(rel string) error {
+	seen, ok := f.reads[rel]
+	if !ok {
+		return nil
+	}
+	now, err := f.root.ReadFile(rel)
+	if err != nil || sha256.Sum256(now) != seen {
+		return &sallyport.Error{Code: sallyport.CodeStaleWrite, Detail: rel + " changed since it was read"}
+	}
+	return nil
+}
+
+// store writes under the lock.
 func (f *fakeFS) store(rel string, data []byte) error {
-	if seen, ok := f.reads[rel]; ok {
-		now, err := f.root.ReadFile(rel)
-		if err != nil || sha256.Sum256(now) != seen {
-			return &sallyport.Error{Code: sallyport.CodeStaleWrite, Detail: rel + " changed since it was read"}
-		}
+	if err := f.fresh(rel); err != nil {
+		return err
 	}
 	if f.dropWrites {
 		return nil
@@ -158,6 +168,9 @@ func (f *fakeFS) UpdateFile(name string, edit func([]byte) ([]byte, error)) erro
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.fresh(rel); err != nil {
+		return err
+	}
 	old, err := f.root.ReadFile(rel)
 	if err != nil {
 		return f.refused("write", name, err)

@@ -177,7 +177,8 @@ func clip(line []byte, at int) string {
 
 // result renders what the search found, and says which files it did not or
 // not wholly look at. The last of the modes tried is the one that found it.
-func (s *search) result(root string, tried []searchMode) sallyport.Result {
+func (s *search) result(root string) sallyport.Result {
+	tried := s.tried
 	var b strings.Builder
 	if s.matches == 0 {
 		fmt.Fprintf(&b, "No matches for %q in %s of %s", preview(s.in.Pattern), count(s.searched, "file", "files"), root)

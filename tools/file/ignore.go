@@ -98,6 +98,14 @@ type ignoreLevel struct {
 	rules []rule
 }
 
+// add puts the rules of a directory before those of its parents.
+func (l *ignoreLevel) add(base int, rules []rule) *ignoreLevel {
+	if len(rules) == 0 {
+		return l
+	}
+	return &ignoreLevel{parent: l, base: base, rules: rules}
+}
+
 // ignored applies the nearest rule that speaks about a path: deeper
 // directories before their parents, later lines before earlier ones. A path
 // below an ignored directory is never asked about, because the walk does not

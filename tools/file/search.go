@@ -88,44 +88,84 @@ func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyp
 	if err != nil {
 		return sallyport.Result{}, accessError("read", root, err)
 	}
-	modes := in.modes()
-	for i, mode := range modes {
-		m, err := newMatcher(in.Pattern, mode, in.CaseSensitive != nil && !*in.CaseSensitive)
-		if err != nil {
-			return sallyport.Result{}, sallyport.InputInvalid("pattern: " + err.Error())
-		}
-		s := &search{in: &in, fs: c.FS, matcher: m, glob: g, found: []any{}, chars: budget(c, searchChars) - searchHeadChars}
-		if err := s.run(ctx, root, c.Workspace, st.IsDir()); err != nil {
-			return sallyport.Result{}, accessError("read", root, err)
-		}
-		if s.matches > 0 || i == len(modes)-1 {
-			return s.result(root, modes[:i+1]), nil
-		}
+	s := &search{in: &in, fs: c.FS, glob: g, found: []any{}, chars: budget(c, searchChars) - searchHeadChars}
+	if err := s.try(ctx, root, c.Workspace, st.IsDir()); err != nil {
+		return sallyport.Result{}, err
 	}
-	return sallyport.Result{}, nil
+	return s.result(root), nil
 }
 
-// search is one pass over the files with one matcher.
+// search looks for one pattern in the files below a root.
 type search struct {
-	in      *searchInput
-	fs      sallyport.FS
+	in   *searchInput
+	fs   sallyport.FS
+	glob glob
+	walk walk
+	// tried lists the modes so far; matcher serves the last of them.
+	tried   []searchMode
 	matcher *matcher
-	glob    glob
-	walk    walk
-	// chars is the room that is left in the result.
-	chars int
+	// loose is the matcher of the last mode. The first pass notes in later
+	// the files in which it may find something, as long as there is no match,
+	// so that another pass reads those files only. It is nil when there is
+	// one mode.
+	loose *matcher
+	later []entry
 
+	// chars is the room that is left in the result.
+	chars   int
 	out     strings.Builder
 	found   []any
-	buf     []byte
-	total   int64
 	matches int
-	// files counts files with a match, searched those that were read.
-	files, searched int
-	// binary, cut, unreadable count files that were left out, read in part,
-	// and not opened.
-	binary, cut, unreadable int
-	stopped                 string
+	// files counts files with a match.
+	files   int
+	buf     []byte
+	stopped string
+	tally
+}
+
+// tally counts what a pass saw.
+type tally struct {
+	// total is the number of bytes read.
+	total int64
+	// searched counts the files that were searched; binary, cut and
+	// unreadable those that were left out, read in part, and not opened.
+	searched, binary, cut, unreadable int
+}
+
+// try searches in one mode after the other until one finds something. The
+// counts are those of the first pass, the only one that sees every file.
+func (s *search) try(ctx context.Context, root, workspace string, isDir bool) error {
+	modes := s.in.modes()
+	matchers := make([]*matcher, len(modes))
+	for i, mode := range modes {
+		m, err := newMatcher(s.in.Pattern, mode, s.in.CaseSensitive != nil && !*s.in.CaseSensitive)
+		if err != nil {
+			return sallyport.InputInvalid("pattern: " + err.Error())
+		}
+		matchers[i] = m
+	}
+	if len(modes) > 1 {
+		s.loose = matchers[len(modes)-1]
+	}
+	s.tried, s.matcher = modes[:1], matchers[0]
+	if err := s.run(ctx, root, workspace, isDir); err != nil {
+		return accessError("read", root, err)
+	}
+	seen := s.tally
+	s.loose = nil
+	for i := 1; i < len(modes) && s.matches == 0; i++ {
+		s.tried, s.matcher, s.tally = modes[:i+1], matchers[i], tally{}
+		for _, e := range s.later {
+			if err := s.file(ctx, e); err != nil {
+				if ignoreStop(err) != nil {
+					return accessError("read", root, err)
+				}
+				break
+			}
+		}
+	}
+	s.tally = seen
+	return nil
 }
 
 // run searches a directory or a single file.
@@ -177,6 +217,9 @@ func (s *search) file(ctx context.Context, e entry) error {
 		return nil
 	}
 	s.searched++
+	if s.loose != nil && s.matches == 0 && s.loose.candidate(text) {
+		s.later = append(s.later, e)
+	}
 	if !s.matcher.candidate(text) {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sallyport/sallyport"
 )
@@ -94,33 +93,42 @@ func (w *walk) run(ctx context.Context, root, workspace string, visit func(entry
 	return err
 }
 
-// above collects the ignore rules of the directories from the workspace down
-// to the one where the walk starts, which lies below it or keeps to its own.
+// above collects the ignore rules of the directories around the one where the
+// walk starts, when it lies below the workspace. It goes upwards and ends at
+// the first that may not be read, so that a narrow grant costs one refusal.
 func (w *walk) above(p place, workspace string) place {
 	if workspace == "" || p.shown == "." || path.IsAbs(p.shown) || filepath.IsAbs(p.shown) {
 		return p
 	}
-	dir := workspace
-	for step := range strings.SplitSeq(p.shown, "/") {
-		p.level = w.rules(dir, p)
-		dir = filepath.Join(dir, step)
-		p.rooted += step + "/"
+	p.rooted = p.shown + "/"
+	var levels []*ignoreLevel // the nearest first
+	for dir := path.Dir(p.shown); ; dir = path.Dir(dir) {
+		base := 0
+		if dir != "." {
+			base = len(dir) + 1
+		}
+		rules, err := w.rules(filepath.Join(workspace, filepath.FromSlash(dir)))
+		if err != nil {
+			break
+		}
+		levels = append(levels, &ignoreLevel{base: base, rules: rules})
+		if dir == "." {
+			break
+		}
+	}
+	for _, l := range slices.Backward(levels) {
+		p.level = p.level.add(l.base, l.rules)
 	}
 	return p
 }
 
-// rules adds the .gitignore of a directory, when there is one, to the levels
-// above.
-func (w *walk) rules(dir string, p place) *ignoreLevel {
+// rules reads the .gitignore of a directory. A missing one has no rules.
+func (w *walk) rules(dir string) ([]rule, error) {
 	data, err := readHead(w.fs, filepath.Join(dir, ".gitignore"), maxIgnoreBytes)
-	if err != nil {
-		return p.level
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	rules := parseIgnore(string(data))
-	if len(rules) == 0 {
-		return p.level
-	}
-	return &ignoreLevel{parent: p.level, base: len(p.rooted), rules: rules}
+	return parseIgnore(string(data)), err
 }
 
 // dir visits one directory. A directory that cannot be listed ends the walk
@@ -139,7 +147,9 @@ func (w *walk) dir(ctx context.Context, p place, visit func(entry) error) error 
 		slices.SortFunc(list, byName)
 	}
 	if !w.all && slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == ".gitignore" }) {
-		p.level = w.rules(p.name, p)
+		if rules, err := w.rules(p.name); err == nil {
+			p.level = p.level.add(len(p.rooted), rules)
+		}
 	}
 	for _, e := range list {
 		if err := ctx.Err(); err != nil {
