@@ -81,8 +81,11 @@ func Floor(b *sallyport.FileBackend) *DenyFloor {
 		home, _ = os.UserHomeDir()
 	}
 	if home != "" {
-		d.homes = spellings(home)
-		d.ownHome = d.homes[len(d.homes)-1]
+		all := spellings(home)
+		d.ownHome = all[len(all)-1]
+		for _, h := range all {
+			d.homes = append(d.homes, foldPath(h))
+		}
 	}
 	for _, p := range b.Deny {
 		if p == "" {
@@ -166,7 +169,7 @@ var homeParents = [...]string{"/home/", "/users/", "/var/home/", "/export/home/"
 // below every directory that is some user's home by convention.
 func (d *DenyFloor) matchHome(p string, write bool) *FloorRule {
 	for _, h := range d.homes {
-		if rest, ok := below(foldPath(h), p); ok {
+		if rest, ok := below(h, p); ok {
 			if r := d.rules.home.match(rest, write); r != nil {
 				return r
 			}
@@ -251,7 +254,10 @@ func foldPath(p string) string {
 		p = foldWindows(p)
 	}
 	if caseBlind {
-		p = strings.TrimPrefix(stripIgnorable(p), "/private")
+		p = stripIgnorable(p)
+		if rest, ok := strings.CutPrefix(p, "/private"); ok && strings.HasPrefix(rest, "/") {
+			p = rest // /etc, /tmp and /var of macOS are links to there.
+		}
 	}
 	return strings.ToLower(p)
 }
@@ -312,6 +318,9 @@ func realPath(p string) string {
 // without allocating: rules are indexed by their first element, except for the
 // few whose first element is a pattern.
 type ruleSet struct {
+	// begins tells the bytes with which a matching path can begin. Nearly
+	// every rule begins with a dot and nearly no element of a path does.
+	begins   [256]bool
 	byFirst  map[string][]compiledRule
 	patterns []compiledRule
 }
@@ -326,6 +335,7 @@ func (s *ruleSet) add(path string, r FloorRule) {
 		s.byFirst = make(map[string][]compiledRule)
 	}
 	c := compiledRule{elems: strings.Split(strings.ToLower(path), "/"), rule: &r}
+	s.begins[c.elems[0][0]] = true
 	if first := c.elems[0]; !strings.Contains(first, "*") {
 		s.byFirst[first] = append(s.byFirst[first], c)
 		return
@@ -335,6 +345,9 @@ func (s *ruleSet) add(path string, r FloorRule) {
 
 // match returns the rule that covers the relative path p, nil when none does.
 func (s *ruleSet) match(p string, write bool) *FloorRule {
+	if p == "" || !s.begins[p[0]] {
+		return nil
+	}
 	first, _, _ := strings.Cut(p, "/")
 	if r := matchRules(s.byFirst[first], p, write); r != nil {
 		return r
