@@ -1,0 +1,228 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// connectTimeout bounds lookup and connection together; a peer that
+	// needs longer than this for a handshake is down.
+	connectTimeout = 30 * time.Second
+	// attemptDelay is how long one address may try before the next one is
+	// started beside it (RFC 8305, section 5, recommends 250 ms).
+	attemptDelay = 250 * time.Millisecond
+	// maxAttempts bounds how many addresses of one answer are tried. All of
+	// them are judged.
+	maxAttempts = 8
+)
+
+// DialOptions say how names are resolved and addresses dialled. The zero
+// value uses the system for both.
+type DialOptions struct {
+	// Resolve looks up the addresses of a canonical host; nil means the
+	// system's resolver.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to exactly the address that it is given; nil means the
+	// system's dialer.
+	Dial func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
+}
+
+// Dialer opens connections to hosts that a policy lets through. It is safe
+// for concurrent use.
+type Dialer struct {
+	policy  *Policy
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	dial    func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
+}
+
+// NewDialer returns a dialer for a policy; nil options mean the zero value.
+func NewDialer(p *Policy, o *DialOptions) *Dialer {
+	d := &Dialer{policy: p, resolve: systemResolve}
+	system := &net.Dialer{Timeout: connectTimeout, ControlContext: d.control}
+	d.dial = func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error) {
+		return system.DialContext(ctx, network, addr.String())
+	}
+	if o != nil && o.Resolve != nil {
+		d.resolve = o.Resolve
+	}
+	if o != nil && o.Dial != nil {
+		d.dial = o.Dial
+	}
+	return d
+}
+
+// systemResolve asks the system. Go hands some IPv4 addresses over in their
+// 16-byte form, which is its own affair and no IPv4-mapped answer: what would
+// be dialled is the IPv4 address.
+func systemResolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	return addrs, err
+}
+
+// control runs on the socket that is about to be connected. It repeats the
+// floor on what the kernel will really be given, so that no path through this
+// package or the standard library can connect elsewhere.
+func (d *Dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return sallyport.HostError("the address", "is "+whatInvalid)
+	}
+	if what := Floor(ap.Addr(), d.policy.allowPrivate); what != "" {
+		return sallyport.HostError(ap.Addr().String(), "is "+what)
+	}
+	return nil
+}
+
+// Dial decides about a canonical host, resolves it once, judges every answer
+// and connects to one of the judged addresses. The network is tcp, tcp4 or
+// tcp6. Errors match sallyport.ErrHostNotAllowed when the policy refuses; a
+// failed lookup or connection is execution_failed.
+func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (net.Conn, error) {
+	if err := d.policy.Decide(host, port); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	addrs, err := d.lookup(ctx, host, port)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := pick(network, addrs, port)
+	if err != nil {
+		return nil, failed(host, "has no address for "+network, err)
+	}
+	conn, err := d.connect(ctx, network, targets)
+	if err != nil {
+		return nil, dialError(target(host, port), err)
+	}
+	return conn, nil
+}
+
+// lookup returns the judged addresses of a host that was decided about.
+func (d *Dialer) lookup(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
+	if a, ok := literal(host); ok {
+		// Decide has asked the floor about a literal.
+		return []netip.Addr{a}, nil
+	}
+	addrs, err := d.resolve(ctx, host)
+	if err == nil && len(addrs) == 0 {
+		err = errors.New("the answer is empty")
+	}
+	if err != nil {
+		// The resolver's own text names servers of this network.
+		return nil, failed(host, "could not be resolved", err)
+	}
+	return addrs, d.policy.Judge(host, port, addrs)
+}
+
+// pick returns the addresses of the wanted family, bounded in number.
+func pick(network string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, error) {
+	out := make([]netip.AddrPort, 0, min(len(addrs), maxAttempts))
+	for _, a := range addrs {
+		wanted := network == "tcp" || network == "tcp4" && a.Is4() || network == "tcp6" && a.Is6()
+		if wanted && len(out) < maxAttempts && !slices.Contains(out, netip.AddrPortFrom(a, port)) {
+			out = append(out, netip.AddrPortFrom(a, port))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("none of %d addresses", len(addrs))
+	}
+	return out, nil
+}
+
+// connect tries the addresses in order, the next one as soon as one fails or
+// takes longer than attemptDelay. The first connection wins, later ones are
+// closed.
+func (d *Dialer) connect(ctx context.Context, network string, addrs []netip.AddrPort) (net.Conn, error) {
+	if len(addrs) == 1 {
+		return d.dial(ctx, network, addrs[0])
+	}
+	type attempt struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	results := make(chan attempt)
+	started, ended := 0, 0
+	start := func() {
+		addr := addrs[started]
+		started++
+		go func() {
+			conn, err := d.dial(ctx, network, addr)
+			results <- attempt{conn, err}
+		}()
+	}
+	// Every goroutine is waited for: those that lose are cancelled first.
+	defer func() {
+		cancel()
+		for ; ended < started; ended++ {
+			if r := <-results; r.conn != nil {
+				r.conn.Close()
+			}
+		}
+	}()
+	timer := time.NewTimer(attemptDelay)
+	defer timer.Stop()
+	var first error
+	for start(); ; {
+		select {
+		case r := <-results:
+			ended++
+			if r.err == nil {
+				return r.conn, nil
+			}
+			first = cmpError(first, r.err)
+			if ended == len(addrs) {
+				return nil, first
+			}
+			if started < len(addrs) && started == ended {
+				start()
+			}
+		case <-timer.C:
+			if started < len(addrs) {
+				start()
+				timer.Reset(attemptDelay)
+			}
+		}
+	}
+}
+
+// cmpError keeps the first error: that of the preferred address.
+func cmpError(first, next error) error {
+	if first != nil {
+		return first
+	}
+	return next
+}
+
+// dialError keeps refusals and cancellation and hides addresses: the text of
+// a net.OpError names those of both ends.
+func dialError(host string, err error) error {
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		return e
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return failed(host, "could not be reached: "+errno.Error(), err)
+	}
+	return failed(host, "could not be reached", err)
+}
+
+// failed reports what went wrong without anyone having refused it.
+func failed(host, what string, cause error) *sallyport.Error {
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: host, Operation: "dial",
+		Detail: host + " " + what, Err: cause,
+	}
+}

@@ -1,0 +1,137 @@
+package egress
+
+import (
+	"net/http"
+	"net/textproto"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// travels lists the headers that follow a redirect to another origin: they
+// describe the representation or the client and hold no credentials. All
+// others stay behind, because any header may be a key ("X-Api-Key").
+var travels = [...]string{
+	"Accept", "Accept-Charset", "Accept-Language", "Cache-Control",
+	"Content-Encoding", "Content-Language", "Content-Type", "Pragma", "Range", "User-Agent",
+}
+
+// checkHeader refuses headers that would change where a request goes, how
+// long it is or what it does. net/http leaves out some of them when they are
+// spelled canonically and sends them along otherwise, so spelling does not
+// matter here; invalid names and values it refuses itself.
+func (c *Client) checkHeader(req *http.Request, to origin) error {
+	if req.Host != "" && !sameHost(req.Host, req.URL.Scheme, to) {
+		return sallyport.HostError(target(to.host, to.port), "does not match the Host header")
+	}
+	for name, values := range req.Header {
+		reason := ""
+		switch textproto.CanonicalMIMEHeaderKey(name) {
+		case "Host":
+			for _, v := range values {
+				if !sameHost(v, req.URL.Scheme, to) {
+					reason = "does not match the Host header"
+				}
+			}
+		case "Transfer-Encoding":
+			reason = "may not be sent a Transfer-Encoding header"
+		case "Content-Length":
+			if name != "Content-Length" {
+				reason = "may not be sent a second Content-Length header"
+			}
+		case "Upgrade", "Http2-Settings":
+			reason = "may not be asked to change the protocol"
+		case "Connection":
+			reason = connectionReason(values)
+		case "X-Http-Method-Override", "X-Http-Method", "X-Method-Override":
+			if c.policy.readOnly {
+				reason = whyReadOnly + "the method is overridden"
+			}
+		}
+		if reason != "" {
+			return sallyport.HostError(target(to.host, to.port), reason)
+		}
+	}
+	return nil
+}
+
+// connectionReason refuses connection options that name other headers, which
+// intermediaries then remove (RFC 9110, section 7.6.1).
+func connectionReason(values []string) string {
+	for _, v := range values {
+		for option := range strings.SplitSeq(v, ",") {
+			switch strings.ToLower(strings.TrimSpace(option)) {
+			case "", "close", "keep-alive", "te":
+			default:
+				return "may not be sent this Connection header"
+			}
+		}
+	}
+	return ""
+}
+
+// sameHost reports whether a Host header names the origin.
+func sameHost(header, scheme string, to origin) bool {
+	host, port, err := reach.SplitHostPort(strings.TrimSuffix(header, ":"))
+	if err != nil {
+		return false
+	}
+	if port == 0 {
+		port = portHTTP
+		if scheme == "https" {
+			port = portHTTPS
+		}
+	}
+	return host == to.host && port == to.port
+}
+
+// sentHeader returns the header as it is sent. It is the caller's own, which
+// the transport does not modify, when all of it goes.
+func sentHeader(in http.Header, h history) http.Header {
+	dropped := 0
+	for name, values := range in {
+		if !sends(name, values, h) {
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		return in
+	}
+	out := make(http.Header, len(in))
+	for name, values := range in {
+		if sends(name, values, h) {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// sends reports whether a header of the caller goes out on this hop. The Host
+// header was checked and stands for the URL's. A Referer never follows a
+// redirect: it would carry the query of one URL to the next.
+func sends(name string, values []string, h history) bool {
+	switch {
+	case strings.EqualFold(name, "Host"):
+		return false
+	case strings.EqualFold(name, "Accept-Encoding"):
+		return identity(values)
+	case h.hops > 0 && strings.EqualFold(name, "Referer"):
+		return false
+	case !h.crossed:
+		return true
+	}
+	for _, t := range travels {
+		if strings.EqualFold(name, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// identity reports whether an Accept-Encoding asks for no compression. Any
+// other is left to the transport, which decompresses what it asked for, so
+// that the size bound counts what the caller will hold.
+func identity(values []string) bool {
+	return len(values) == 1 && strings.EqualFold(strings.TrimSpace(values[0]), "identity")
+}

@@ -1,0 +1,154 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+const (
+	whyDenied   = "is on the deny list"
+	whyReadOnly = "may only be read: "
+)
+
+// Policy decides whether a host may be reached and whether its addresses may
+// be dialled. It does no I/O. It is immutable and safe for concurrent use.
+type Policy struct {
+	allow, deny  *reach.Hosts
+	allowPrivate bool
+	readOnly     bool
+}
+
+// NewPolicy compiles a grant. An entry that is not a host pattern is an
+// error: left out of the deny list it would open what it was to close.
+func NewPolicy(g sallyport.NetworkGrant) (*Policy, error) {
+	allow, errAllow := reach.ParseHosts(g.Allow)
+	deny, errDeny := reach.ParseHosts(g.Deny)
+	if err := errors.Join(errAllow, errDeny); err != nil {
+		return nil, fmt.Errorf("network grant: %w", err)
+	}
+	return &Policy{
+		allow: reach.NewHosts(allow), deny: reach.NewDenyHosts(deny),
+		allowPrivate: g.AllowPrivate, readOnly: g.ReadOnly,
+	}, nil
+}
+
+// Decide says whether a host may be reached on a port, before DNS. The host
+// is in the form of reach.CanonicalHost. The error is an [*sallyport.Error]
+// with the code HOST_NOT_ALLOWED. The floor is asked first and the deny list
+// before the grant, so that the reason is the strongest one.
+func (p *Policy) Decide(host string, port uint16) error {
+	if what := floorHost(host, p.allowPrivate); what != "" {
+		return sallyport.HostError(host, "is "+what)
+	}
+	if p.deny.Match(host, port) {
+		return sallyport.HostError(host, whyDenied)
+	}
+	if !p.allow.Match(host, port) {
+		return sallyport.HostError(target(host, port), "")
+	}
+	return nil
+}
+
+// Judge says whether the addresses of a host that [Policy.Decide] has let
+// pass may be dialled. One forbidden address among them refuses all: an
+// answer that mixes public and private addresses is an attack or a mistake,
+// and picking would make the outcome a matter of luck. The error is an
+// [*sallyport.Error] with the code HOST_NOT_ALLOWED; the address is in its
+// cause and not in its text.
+func (p *Policy) Judge(host string, port uint16, addrs []netip.Addr) error {
+	for _, a := range addrs {
+		reason := ""
+		if what := Floor(a, p.allowPrivate); what != "" {
+			reason = "resolves to " + what
+		} else if p.deny.Match(a.String(), port) {
+			reason = "resolves to an address that " + whyDenied
+		}
+		if reason == "" {
+			continue
+		}
+		err := sallyport.HostError(host, reason)
+		err.Err = fmt.Errorf("%s has the address %s", host, a)
+		return err
+	}
+	return nil
+}
+
+// target spells host and port for an error: the port only when it is neither
+// 80 nor 443.
+func target(host string, port uint16) string {
+	if port == portHTTP || port == portHTTPS {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// literal returns the address that a canonical host spells; ok is false for a
+// name.
+func literal(host string) (a netip.Addr, ok bool) {
+	// In canonical form only IPv6 addresses contain a colon, and only IPv4
+	// addresses end in a label of digits. Asking first spares names the
+	// error value of a failed parse.
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if strings.IndexByte(host, ':') < 0 && (last == "" || strings.Trim(last, "0123456789") != "") {
+		return netip.Addr{}, false
+	}
+	a, err := netip.ParseAddr(host)
+	return a, err == nil
+}
+
+// metadataNames lists names under which clouds serve credentials; whatever is
+// below a dotted one is meant too. The address behind them is on the floor
+// anyway; the names stop a resolver that lies or is rewritten.
+var metadataNames = [...]string{
+	"metadata", "instance-data", "rancher-metadata", "wireserver",
+	"metadata.google.internal", "metadata.goog", "metadata.internal",
+	"instance-data.ec2.internal", "metadata.aws.amazon.com",
+	"metadata.azure.com", "metadata.azure.internal",
+	"metadata.oraclecloud.com", "metadata.tencentyun.com",
+	"metadata.platformequinix.com", "metadata.packet.net",
+	"api.metadata.cloud.ibm.com",
+}
+
+// loopbackNames lists names that hosts files give to loopback addresses
+// (Debian, Red Hat); whatever is below "localhost" is one by RFC 6761.
+var loopbackNames = [...]string{
+	"localhost", "localhost.localdomain", "localhost4", "localhost4.localdomain4",
+	"localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback",
+}
+
+// floorHost judges what a host says without DNS: a literal address by
+// [Floor], a name by the lists above. It returns "" when it may be resolved.
+func floorHost(host string, allowPrivate bool) string {
+	if a, ok := literal(host); ok {
+		return Floor(a, allowPrivate)
+	}
+	if slices.ContainsFunc(metadataNames[:], func(n string) bool { return isOrBelow(host, n) }) {
+		return whatMetadata
+	}
+	if allowPrivate {
+		return ""
+	}
+	switch {
+	case slices.Contains(loopbackNames[:], host), strings.HasSuffix(host, ".localhost"):
+		return whatLoopback
+	case strings.HasSuffix(host, ".local"):
+		return whatMDNS
+	default:
+		return ""
+	}
+}
+
+// isOrBelow reports whether host is name, or below it when name has a dot: a
+// single label is a short name of this machine's network, not a zone.
+func isOrBelow(host, name string) bool {
+	rest, ok := strings.CutSuffix(host, name)
+	return ok && (rest == "" || strings.HasSuffix(rest, ".") && strings.Contains(name, "."))
+}

@@ -1,0 +1,404 @@
+package egress
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// ssrfCase is one adversarial request of testdata/ssrf.json.
+type ssrfCase struct {
+	ID, URL, Expect, Method, Body, Why string
+	AltExpect                          string `json:"alt_expect"`
+	URLQuery                           string `json:"url_query"`
+	Policy                             struct {
+		Allow, Deny  []string
+		AllowPrivate bool `json:"allow_private"`
+	}
+	ResolvesTo    json.RawMessage `json:"resolves_to"`
+	Answers       [][]string
+	RedirectChain []struct {
+		Status   int
+		Location string
+	} `json:"redirect_chain"`
+	MustNotDial     []string `json:"must_not_dial"`
+	ConnectionReuse *bool    `json:"connection_reuse"`
+	Headers, Env    map[string]string
+	Response        struct {
+		BodyBytes   int64 `json:"body_bytes"`
+		GzipOfZeros int64 `json:"gzip_of_zeros"`
+		DripMS      int   `json:"drip_ms"`
+	}
+	Assert struct {
+		AbsentOnHop  map[int][]string `json:"absent_on_hop"`
+		PresentOnHop map[int][]string `json:"present_on_hop"`
+		HostSeen     string           `json:"host_seen"`
+		MaxBytesRead int64            `json:"max_bytes_read"`
+		WithinMS     int              `json:"within_ms"`
+	}
+}
+
+func readCases[T any](t testing.TB, file string) []T {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []T
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// addresses reads one address, a list, or a map from host to either.
+func addresses(t testing.TB, raw json.RawMessage) map[string][][]netip.Addr {
+	t.Helper()
+	var one string
+	var list []string
+	var hosts map[string]json.RawMessage
+	switch {
+	case len(raw) == 0:
+		return nil
+	case json.Unmarshal(raw, &one) == nil:
+		return answer(one)
+	case json.Unmarshal(raw, &list) == nil:
+		return answer(list...)
+	case json.Unmarshal(raw, &hosts) != nil:
+		t.Fatalf("resolves_to: %s", raw)
+	}
+	out := map[string][][]netip.Addr{}
+	for host, raw := range hosts {
+		out[host] = addresses(t, raw)[""]
+	}
+	return out
+}
+
+// hop is what the server saw.
+type hop struct {
+	host   string
+	header http.Header
+}
+
+// TestSSRF runs every case twice: the way a tool that fetches a URL does,
+// through ParseURL, and the way an SDK does, with the client alone.
+func TestSSRF(t *testing.T) {
+	for _, c := range readCases[ssrfCase](t, "testdata/ssrf.json") {
+		for _, parsed := range []bool{true, false} {
+			name := c.ID + "/sdk"
+			if parsed {
+				name = c.ID + "/tool"
+			}
+			t.Run(name, func(t *testing.T) {
+				for k, v := range c.Env {
+					t.Setenv(k, v)
+				}
+				synctest.Test(t, func(t *testing.T) { runSSRF(t, c, parsed) })
+			})
+		}
+	}
+}
+
+func runSSRF(t *testing.T, c ssrfCase, parsed bool) {
+	var mu sync.Mutex
+	var seen []hop
+	answers := addresses(t, c.ResolvesTo)
+	if c.Answers != nil {
+		answers = map[string][][]netip.Addr{}
+		for _, a := range c.Answers {
+			answers[""] = append(answers[""], addrs(a...))
+		}
+	}
+	w := newWorld(t, answers, func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		seen = append(seen, hop{r.Host, r.Header.Clone()})
+		n := len(seen)
+		mu.Unlock()
+		if c.ConnectionReuse != nil && !*c.ConnectionReuse {
+			rw.Header().Set("Connection", "close")
+		}
+		if n <= len(c.RedirectChain) {
+			rw.Header().Set("Location", c.RedirectChain[n-1].Location)
+			rw.WriteHeader(c.RedirectChain[n-1].Status)
+			return
+		}
+		serve(rw, c)
+	})
+	start := time.Now()
+	read, err := fetch(t, w, c, parsed)
+	got := "allow"
+	if err != nil {
+		got = "deny"
+	}
+	if got != c.Expect && got != c.AltExpect {
+		t.Errorf("fetch(%q) = %s (%v), want %s: %s", c.URL, got, err, c.Expect, c.Why)
+	}
+	checkDials(t, w, c)
+	mu.Lock()
+	defer mu.Unlock()
+	checkHops(t, c, seen)
+	if c.Assert.MaxBytesRead > 0 && read > c.Assert.MaxBytesRead {
+		t.Errorf("read %d bytes, want at most %d", read, c.Assert.MaxBytesRead)
+	}
+	if took := time.Since(start); c.Assert.WithinMS > 0 && took > time.Duration(c.Assert.WithinMS)*time.Millisecond {
+		t.Errorf("took %s, want at most %d ms", took, c.Assert.WithinMS)
+	}
+}
+
+// fetch sends the request of a case and reads the answer to its end.
+func fetch(t *testing.T, w *world, c ssrfCase, parsed bool) (read int64, err error) {
+	cl, err := w.try(sallyport.NetworkGrant{Allow: c.Policy.Allow, Deny: c.Policy.Deny, AllowPrivate: c.Policy.AllowPrivate}, Options{})
+	if err != nil {
+		return 0, err
+	}
+	t.Cleanup(cl.Close)
+	raw := c.URL + c.URLQuery
+	if parsed {
+		if _, err := ParseURL(raw); err != nil {
+			wantRefused(t, "ParseURL", err, "")
+			return 0, err
+		}
+	}
+	method := c.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", raw, strings.NewReader(c.Body))
+	if err != nil {
+		return 0, err
+	}
+	req.Method = method
+	for k, v := range c.Headers {
+		req.Header[k] = []string{v}
+	}
+	resp, err := bind(cl, nil).Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	return io.Copy(io.Discard, resp.Body)
+}
+
+// serve answers the last hop.
+func serve(rw http.ResponseWriter, c ssrfCase) {
+	zeros := make([]byte, 1<<16)
+	flood := func(w io.Writer, n int64) {
+		for ; n > 0; n -= int64(len(zeros)) {
+			if _, err := w.Write(zeros); err != nil {
+				return
+			}
+		}
+	}
+	switch {
+	case c.Response.GzipOfZeros > 0:
+		rw.Header().Set("Content-Encoding", "gzip")
+		z, _ := gzip.NewWriterLevel(rw, gzip.BestSpeed)
+		flood(z, min(c.Response.GzipOfZeros, 2*DefaultMaxResponseBytes))
+		z.Close()
+	case c.Response.DripMS > 0:
+		for {
+			if _, err := rw.Write([]byte("x")); err != nil {
+				return
+			}
+			rw.(http.Flusher).Flush()
+			time.Sleep(time.Duration(c.Response.DripMS) * time.Millisecond)
+		}
+	default:
+		flood(rw, c.Response.BodyBytes)
+		io.WriteString(rw, "ok")
+	}
+}
+
+func checkDials(t *testing.T, w *world, c ssrfCase) {
+	t.Helper()
+	for _, d := range w.dials() {
+		if what := Floor(d.Addr(), c.Policy.AllowPrivate); what != "" {
+			t.Errorf("dialled %s, %s", d, what)
+		}
+		if slices.Contains(c.MustNotDial, d.Addr().String()) {
+			t.Errorf("dialled %s, which must not be", d)
+		}
+	}
+}
+
+func checkHops(t *testing.T, c ssrfCase, seen []hop) {
+	t.Helper()
+	for n, names := range c.Assert.AbsentOnHop {
+		for _, name := range names {
+			if len(seen) < n || seen[n-1].header.Get(name) != "" {
+				t.Errorf("hop %d of %d carries %s", n, len(seen), name)
+			}
+		}
+	}
+	for n, names := range c.Assert.PresentOnHop {
+		for _, name := range names {
+			if len(seen) < n || seen[n-1].header.Get(name) == "" {
+				t.Errorf("hop %d of %d lacks %s", n, len(seen), name)
+			}
+		}
+	}
+	if len(seen) > 0 && c.Assert.HostSeen != "" && seen[0].host != c.Assert.HostSeen {
+		t.Errorf("the server saw Host %s, want %s", seen[0].host, c.Assert.HostSeen)
+	}
+}
+
+// behaviourCase is one case of testdata/behaviour.json.
+type behaviourCase struct {
+	Area, Name string
+	Input      struct {
+		URL, Fn, Start   string
+		AllowLocalhost   bool
+		TrustedHosts     []string
+		Patterns         []string
+		Declared         []string
+		PersonalityAllow []string `json:"personality_allow"`
+		Redirects        map[string]string
+		ResolvesTo       json.RawMessage `json:"resolves_to"`
+		Policy           struct {
+			Allow, Deny  []string
+			AllowPrivate bool `json:"allow_private_urls"`
+		}
+	}
+	Expect struct {
+		Allow, OK      *bool
+		ReasonContains string `json:"reason_contains"`
+		ErrorPrefix    string `json:"error_prefix"`
+		Final          string
+		Hops           int
+		CheckedOnly    bool `json:"connects_to_checked_address_only"`
+	}
+}
+
+// skipBehaviour quotes the line of the contract that a case contradicts.
+var skipBehaviour = map[string]string{
+	"async http://192.0.0.8/ private-ok": "contract 2, Hosts: allow_private_urls lifts loopback, RFC 1918 and unique-local addresses only",
+	"async http://[::]/ private-ok":      "contract 2, Hosts: allow_private_urls lifts loopback, RFC 1918 and unique-local addresses only",
+	"async http://[ff02::1]/ private-ok": "contract 2, Hosts: allow_private_urls lifts loopback, RFC 1918 and unique-local addresses only",
+}
+
+// wording maps texts that cases ask for to those of the contract, section 3.
+var wording = map[string]string{
+	"cloud-metadata":      "is a cloud metadata address",
+	"URL_SCHEME_REJECTED": "the URL carries user info",
+	"private":             "private",
+}
+
+func TestBehaviour(t *testing.T) {
+	for _, c := range readCases[behaviourCase](t, "testdata/behaviour.json") {
+		t.Run(c.Area+"/"+c.Name, func(t *testing.T) {
+			if why := skipBehaviour[c.Name]; why != "" {
+				t.Skip(why)
+			}
+			if c.Input.Redirects != nil {
+				runRedirects(t, c)
+				return
+			}
+			runBehaviour(t, c)
+		})
+	}
+}
+
+// grantOf spells a case's policy as a grant. A policy without a list means
+// every host there.
+func grantOf(c behaviourCase) sallyport.NetworkGrant {
+	in := c.Input
+	g := sallyport.NetworkGrant{Allow: in.Policy.Allow, Deny: in.Policy.Deny, AllowPrivate: in.Policy.AllowPrivate}
+	switch {
+	case in.AllowLocalhost:
+		// The operator names loopback and nothing else.
+		g.Allow, g.AllowPrivate = []string{"localhost:11434", "127.0.0.1:11434", "[::1]:11434"}, true
+	case in.TrustedHosts != nil:
+		g.Allow, g.AllowPrivate = in.TrustedHosts, true
+	case in.Patterns != nil:
+		g.Allow = in.Patterns
+	case in.Declared != nil:
+		g.Allow = in.Declared
+	case g.Allow == nil:
+		g.Allow = []string{"*"}
+	}
+	return g
+}
+
+func behaviourAnswers(t *testing.T, c behaviourCase) map[string][][]netip.Addr {
+	switch raw := string(c.Input.ResolvesTo); {
+	case c.Input.ResolvesTo == nil || raw == "null":
+		// A resolver that knows the .internal zone (reserved by ICANN for
+		// private use) gives private addresses for it.
+		out := public()
+		out["something.internal"] = [][]netip.Addr{addrs("10.0.0.53")}
+		return out
+	case raw == `"error"`:
+		return nil
+	case strings.HasPrefix(raw, `["first `):
+		return map[string][][]netip.Addr{"": {addrs("93.184.216.34"), addrs("127.0.0.1")}}
+	default:
+		return addresses(t, c.Input.ResolvesTo)
+	}
+}
+
+func runBehaviour(t *testing.T, c behaviourCase) {
+	w := newWorld(t, behaviourAnswers(t, c), func(rw http.ResponseWriter, _ *http.Request) { io.WriteString(rw, "ok") })
+	cl := w.client(t, grantOf(c), Options{})
+	_, err := ParseURL(c.Input.URL)
+	if err == nil {
+		_, err = get(bind(cl, nil), c.Input.URL)
+	}
+	if c.Expect.CheckedOnly {
+		if d := w.dials(); err != nil || len(d) != 1 || d[0].Addr().String() != "93.184.216.34" {
+			t.Errorf("dialled %v (%v), want the checked address once", d, err)
+		}
+		return
+	}
+	if got := err == nil; got != *c.Expect.Allow {
+		t.Errorf("fetch(%q) allowed = %t (%v), want %t", c.Input.URL, got, err, *c.Expect.Allow)
+	}
+	e, _ := errors.AsType[*sallyport.Error](err)
+	if want := c.Expect.ReasonContains; want != "" && !strings.Contains(e.Error(), wording[want]) {
+		t.Errorf("fetch(%q) = %v, want %q", c.Input.URL, e, wording[want])
+	}
+	if want := c.Expect.ErrorPrefix; want != "" && !strings.HasPrefix(e.Error(), want+": ") {
+		t.Errorf("fetch(%q) = %v, want it to begin with %s", c.Input.URL, e, want)
+	}
+}
+
+func runRedirects(t *testing.T, c behaviourCase) {
+	hops := 0
+	w := newWorld(t, addresses(t, c.Input.ResolvesTo), func(rw http.ResponseWriter, r *http.Request) {
+		short, _, _ := strings.Cut(r.Host, ".")
+		to := c.Input.Redirects[short]
+		if to != "" {
+			to = "http://" + to + strings.TrimPrefix(r.Host, short) + "/"
+		} else {
+			to = c.Input.Redirects["https://"+r.Host+r.URL.Path]
+		}
+		if to != "" {
+			hops++
+			http.Redirect(rw, r, to, http.StatusFound)
+		}
+	})
+	cl := w.client(t, grantOf(c), Options{})
+	resp, err := bind(cl, nil).Get(c.Input.Start)
+	if got := err == nil; got != *c.Expect.OK {
+		t.Fatalf("fetch(%q) = %v, want ok %t", c.Input.Start, err, *c.Expect.OK)
+	}
+	if err != nil {
+		wantRefused(t, "fetch", err, c.Expect.ErrorPrefix)
+		return
+	}
+	defer resp.Body.Close()
+	if got := resp.Request.URL.String(); got != c.Expect.Final || hops != c.Expect.Hops {
+		t.Errorf("fetch(%q) ends at %s after %d hops, want %s after %d", c.Input.Start, got, hops, c.Expect.Final, c.Expect.Hops)
+	}
+}
