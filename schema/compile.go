@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -51,14 +50,14 @@ func compileFaults(err error) Faults {
 		if !ok {
 			return oneFault(schemaPointer(e.URL), "is not a valid schema")
 		}
-		f := (&Schema{}).explain(verr)
+		f := explain(verr, nil, true)
 		for i := range f {
 			f[i].Pointer = schemaPointer(e.URL) + f[i].Pointer
 		}
 		return f
 	}
 	if e, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
-		return oneFault(schemaPointer(e.URL), fmt.Sprintf("is not a pattern of RE2 syntax: %v", e.Err))
+		return oneFault(schemaPointer(e.URL), "must be "+re2)
 	}
 	if e, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return oneFault("", "refers to "+quote(strings.TrimPrefix(e.URL, "sallyport://schema"))+": "+errOutside.Error())
@@ -67,7 +66,7 @@ func compileFaults(err error) Faults {
 		return oneFault("", "refers to "+quote(schemaPointer(e.URL))+", which does not exist")
 	}
 	if e, ok := errors.AsType[*jsonschema.AnchorNotFoundError](err); ok {
-		return oneFault("", "refers to "+quote(e.Reference)+", which does not exist")
+		return oneFault("", "refers to "+quote(strings.TrimPrefix(e.Reference, location))+", which does not exist")
 	}
 	return oneFault("", visible(strings.ReplaceAll(err.Error(), location, ""), maxPointerSize))
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
+// re2 says what a pattern may be.
+const re2 = "a pattern of RE2 syntax, without look-around and back references, and of moderate size"
+
 // finding is a fault before it is printed. types is what was expected when
 // the type was wrong; choice marks a value outside a const or enum.
 type finding struct {
@@ -19,15 +22,17 @@ type finding struct {
 	choice  bool
 }
 
-// explainer turns the validator's tree of errors into findings.
+// explainer turns the validator's tree of errors into findings. meta is true
+// when the value is itself a schema.
 type explainer struct {
 	nodes    map[string]*node
+	meta     bool
 	findings []finding
 }
 
 // explain lists every fault in a tree of the validator's errors.
-func (s *Schema) explain(e *jsonschema.ValidationError) Faults {
-	x := explainer{nodes: s.nodes}
+func explain(e *jsonschema.ValidationError, nodes map[string]*node, meta bool) Faults {
+	x := explainer{nodes: nodes, meta: meta}
 	x.visit(e)
 	faults := make(Faults, len(x.findings))
 	for i, f := range x.findings {
@@ -98,6 +103,11 @@ func (x *explainer) object(e *jsonschema.ValidationError) bool {
 			x.property(e, name, "is not a known property"+suggest(x.nodes[e.SchemaURL], name))
 		}
 	case *kind.PropertyNames:
+		if x.meta {
+			// The library names a wrong place here (see propertyNames).
+			x.findings = append(x.findings, finding{message: "uses the name " + quote(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
+			break
+		}
 		x.property(e, k.Property, "is not an allowed name")
 	case *kind.MinProperties:
 		x.add(e, "must have at least %s", count(k.Want, "property", "properties"))
@@ -141,7 +151,7 @@ func (x *explainer) scalar(e *jsonschema.ValidationError) bool {
 		x.add(e, "must match the pattern %s", visible(k.Want, maxPointerSize))
 	case *kind.Format:
 		if k.Want == "regex" {
-			x.add(e, "must be a pattern of RE2 syntax, which has no look-around and no back references")
+			x.add(e, "must be %s", re2)
 			break
 		}
 		x.add(e, "must be a valid %s", visible(k.Want, maxQuoted))
@@ -172,7 +182,7 @@ func (x *explainer) scalar(e *jsonschema.ValidationError) bool {
 func (x *explainer) alternatives(e *jsonschema.ValidationError) {
 	branches := make([][]finding, 0, len(e.Causes))
 	for _, cause := range e.Causes {
-		sub := explainer{nodes: x.nodes}
+		sub := explainer{nodes: x.nodes, meta: x.meta}
 		sub.visit(cause)
 		branches = append(branches, sub.findings)
 	}

@@ -97,15 +97,17 @@ func pointer(path []string) string {
 	var b strings.Builder
 	for _, token := range path {
 		b.WriteByte('/')
-		if b.Len() > maxPointerSize {
-			b.WriteString("…")
+		left := maxPointerSize - b.Len()
+		if b.WriteString(escapeToken(visible(token, max(left, 0)))); len(token) > left {
 			break
 		}
-		token = visible(token, maxPointerSize-b.Len())
-		token = strings.ReplaceAll(token, "~", "~0")
-		b.WriteString(strings.ReplaceAll(token, "/", "~1"))
 	}
 	return b.String()
+}
+
+// escapeToken writes a token of a pointer by RFC 6901 section 3.
+func escapeToken(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
 
 // quote writes a name in double quotes, cut and made visible.

@@ -50,7 +50,7 @@ type patternNode struct {
 }
 
 // build makes the nodes of a compiled schema, doc being its decoded text.
-func (s *Schema) build(doc any, validator *jsonschema.Schema) error {
+func (s *Schema) build(doc any, validator *jsonschema.Schema, defaults bool) error {
 	b := builder{bySchema: map[*jsonschema.Schema]*node{}}
 	s.root = b.node(validator)
 	for len(b.queue) > 0 {
@@ -72,6 +72,9 @@ func (s *Schema) build(doc any, validator *jsonschema.Schema) error {
 		if !b.close(n) {
 			return oneFault("", "combines too many subschemas at one place")
 		}
+	}
+	if !defaults {
+		return nil
 	}
 	return s.buildDefaults(b.all)
 }

@@ -156,15 +156,17 @@ func (rs *rules) choice(r *rule, n *node) bool {
 	if branches != len(n.here) || !n.bare() {
 		return false
 	}
-	r.kinds = 0
+	var all kinds
+	var forms []*rule
 	for _, b := range n.here {
 		sub := rs.rule(b, false)
-		if sub == nil || sub.kinds == 0 || sub.kinds&r.kinds != 0 {
+		if sub == nil || sub.kinds&all != 0 {
 			return false
 		}
-		r.kinds |= sub.kinds
-		r.forms = append(r.forms, sub)
+		all |= sub.kinds
+		forms = append(forms, sub)
 	}
+	r.kinds, r.forms = all, forms
 	return true
 }
 

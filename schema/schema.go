@@ -55,7 +55,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 }
 
 // CompileAny compiles a schema without asking for an object at the top, as
-// for the returns of a tool. A nil raw accepts anything.
+// for the returns of a tool. Defaults are
+// neither checked nor filled in. A nil raw accepts anything.
 func CompileAny(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
@@ -78,7 +79,7 @@ func compile(raw json.RawMessage, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.build(doc, validator); err != nil {
+	if err := s.build(doc, validator, arguments); err != nil {
 		return nil, err
 	}
 	made := rules{made: map[ruleKey]*rule{}}
@@ -239,7 +240,7 @@ func (s *Schema) validateAt(n *node, v any) Faults {
 	if !ok {
 		return oneFault("", "does not match the schema")
 	}
-	return s.explain(verr)
+	return explain(verr, s.nodes, false)
 }
 
 func tooMuch() Faults { return oneFault("", "takes too long to validate against the schema") }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	infer "github.com/google/jsonschema-go/jsonschema"
 
@@ -25,18 +26,28 @@ func Tool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.C
 	if run == nil {
 		return sallyport.Tool{}, fmt.Errorf("tool %s: no function", t.Name)
 	}
-	if t.Schema == nil {
+	own := t.Schema != nil
+	if !own {
 		raw, err := inferInput[In]()
 		if err != nil {
 			return sallyport.Tool{}, fmt.Errorf("tool %s: arguments: %w", t.Name, err)
 		}
 		t.Schema = raw
 	}
-	s, err := Compile(t.Schema)
-	if err != nil {
-		return sallyport.Tool{}, fmt.Errorf("tool %s: schema: %w", t.Name, err)
+	// An inferred schema is well formed. It is compiled at the first call,
+	// because a program makes all its tools before it answers anything.
+	raw := slices.Clone(t.Schema)
+	compiled := sync.OnceValues(func() (*Schema, error) { return Compile(raw) })
+	if own {
+		if _, err := compiled(); err != nil {
+			return sallyport.Tool{}, fmt.Errorf("tool %s: schema: %w", t.Name, err)
+		}
 	}
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		s, err := compiled()
+		if err != nil {
+			return sallyport.Result{}, fmt.Errorf("schema: %w", err)
+		}
 		var in In
 		if err := s.decodeInto(c.Args, &in); err != nil {
 			return sallyport.Result{}, err

@@ -11,18 +11,14 @@ func (d *decoder) want(r *rule, k kinds) *rule {
 	if r == nil {
 		return nil
 	}
-	for r.forms != nil {
-		form := r.form(k)
-		if form == nil {
-			break
+	for r != nil && !r.hard && r.kinds&k != 0 {
+		if r.forms == nil {
+			return r
 		}
-		r = form
+		r = r.form(k)
 	}
-	if r.hard || r.kinds&k == 0 {
-		d.unsure = true
-		return nil
-	}
-	return r
+	d.unsure = true
+	return nil
 }
 
 // form returns the member of a choice that takes values of a type, nil when

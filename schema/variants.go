@@ -1,5 +1,10 @@
 package schema
 
+import (
+	"maps"
+	"slices"
+)
+
 // variants finds keys in the wrong case.
 type variants struct {
 	path   []string
@@ -48,7 +53,7 @@ func (w *variants) walk(nodes []*node, v any) {
 func (w *variants) keys(nodes []*node, m map[string]any) {
 	var undeclared map[string]string
 next:
-	for key := range m {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		for _, n := range nodes {
 			if n.declares(key) {
 				continue next
@@ -62,7 +67,7 @@ next:
 			}
 		}
 		if other, ok := undeclared[folded]; ok {
-			w.fault(max(key, other), "differs from "+quote(min(key, other))+" in case only")
+			w.fault(key, "differs from "+quote(other)+" in case only")
 		}
 		if undeclared == nil {
 			undeclared = map[string]string{}
