@@ -1,0 +1,299 @@
+package output
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// name is the end of a name whose value is a credential. Keys that are no
+// secrets, such as the one of a cache, are not here.
+type name struct {
+	text string
+	// least is the smallest value; passwords are shorter than tokens.
+	least int
+}
+
+var names = [...]name{
+	{"password", 12},
+	{"passwd", 12},
+	{"passphrase", 12},
+	{"pwd", 12},
+	{"secret", 12},
+	{"token", 16},
+	{"apikey", 16},
+	{"api_key", 16},
+	{"api-key", 16},
+	{"accesskey", 16},
+	{"access_key", 16},
+	{"access-key", 16},
+	{"secretkey", 16},
+	{"secret_key", 16},
+	{"secret-key", 16},
+	{"privatekey", 16},
+	{"private_key", 16},
+	{"private-key", 16},
+	{"authkey", 16},
+	{"auth_key", 16},
+	{"auth-key", 16},
+	{"signing_key", 16},
+	{"signingkey", 16},
+	{"encryption_key", 16},
+	{"encryptionkey", 16},
+	{"master_key", 16},
+	{"masterkey", 16},
+	{"accountkey", 16},
+	{"account_key", 16},
+	{"session_key", 16},
+	{"credential", 16},
+	{"credentials", 16},
+	{"authorization", 16},
+	{"_auth", 12},
+	{`"auth`, 12},
+	{"x-amz-signature", 16},
+	{"?key", 16},
+	{"&key", 16},
+	{"?sig", 16},
+	{"&sig", 16},
+}
+
+// contextAnchors returns the anchors of what the surroundings give away.
+func contextAnchors() []anchor {
+	all := []anchor{
+		head("://", ruleURL, 0),
+		head("bearer", ruleBearer, 0),
+		head("basic", ruleBasic, 0),
+		head("-----b", rulePEM, 0),
+		head("eyJ", ruleJWT, 0),
+	}
+	for i, n := range names {
+		for _, b := range []byte("=:\"'\\") {
+			all = append(all, tail(n.text+string(b), ruleName, i))
+		}
+	}
+	return all
+}
+
+// maxBlanks bounds the blanks between a name and its value.
+const maxBlanks = 8
+
+// blanks returns the index after at most maxBlanks blanks at i.
+func blanks(s string, i int) int {
+	for end := i + maxBlanks; i < len(s) && i < end && (s[i] == ' ' || s[i] == '\t'); {
+		i++
+	}
+	return i
+}
+
+// quote returns the index after a quotation mark at i, escaped or not.
+func quote(s string, i int) int {
+	for n := 0; n < maxBackslashes && i+1 < len(s) && s[i] == '\\'; n++ {
+		i++
+	}
+	if i < len(s) && (s[i] == '"' || s[i] == '\'' || s[i] == '`') {
+		return i + 1
+	}
+	return i
+}
+
+// findValue looks for the value of the name that the separator before end
+// follows: name=value, name: value, "name": "value".
+func findValue(s string, end int, n *name) (span, bool) {
+	i := end - 1
+	for k := 0; k < maxBlanks && i > 0 && (s[i-1] == ' ' || s[i-1] == '\t'); k++ {
+		i--
+	}
+	if i < len(n.text) || !strings.EqualFold(s[i-len(n.text):i], n.text) {
+		return span{}, false
+	}
+	i = blanks(s, quote(s, end-1))
+	if i >= len(s) || s[i] != '=' && s[i] != ':' {
+		return span{}, false
+	}
+	i++
+	if i < len(s) && (s[i] == '=' || s[i] == '>') {
+		i++
+	}
+	start := quote(s, blanks(s, i))
+	if word := scheme(s, start); n.text == "authorization" && word > start {
+		start = word
+	}
+	stop := valueEnd(s, start)
+	if stop-start < n.least || !random(s[start:stop]) {
+		return span{}, false
+	}
+	return span{start, stop, markValue}, true
+}
+
+// scheme returns the index after the name of an authentication scheme at i.
+func scheme(s string, i int) int {
+	k := i
+	for k < len(s) && k-i < 16 && (isAlnum(s[k]) || s[k] == '-') {
+		k++
+	}
+	if end := blanks(s, k); end > k {
+		return end
+	}
+	return i
+}
+
+// valueEnd returns the end of an unbroken value at i; it is i when what is
+// there is a reference, a placeholder or an expression.
+func valueEnd(s string, i int) int {
+	stop := i
+	for stop < len(s) && s[stop] > ' ' && s[stop] < 0x7F && strings.IndexByte("\"'`\\,;&<>()[]{}|", s[stop]) < 0 {
+		stop++
+	}
+	v := s[i:stop]
+	switch {
+	case stop < len(s) && strings.IndexByte("([{<", s[stop]) >= 0,
+		strings.HasPrefix(v, "$"), strings.Contains(v, "://"),
+		strings.HasPrefix(v, "./"), strings.HasPrefix(v, "~/"), strings.Count(v, "/") > 2 && v[0] == '/':
+		return i
+	}
+	return stop
+}
+
+// random reports whether a value looks generated. Generated text changes
+// between lower case, upper case and digits about every second character,
+// names and words do so every fourth or later; one run of twenty is longer
+// than a word.
+func random(v string) bool {
+	const longWord = 20
+	var seen [128]bool
+	runs, longest, run, chars, digits, distinct := 0, 0, 0, 0, 0, 0
+	last := byte(0)
+	for i := range len(v) {
+		b := v[i]
+		k := kindOf(b)
+		if k == 0 {
+			last, run = 0, 0
+			continue
+		}
+		chars++
+		if k == 'd' {
+			digits++
+		}
+		if !seen[b&127] {
+			seen[b&127] = true
+			distinct++
+		}
+		if k != last && !(k == 'l' && last == 'u' && run == 1) {
+			runs, run = runs+1, 0
+		}
+		last, run = k, run+1
+		longest = max(longest, run)
+	}
+	if longest >= longWord {
+		return true
+	}
+	return digits > 0 && digits < chars && distinct >= 6 && 10*chars <= 31*runs
+}
+
+// kindOf returns l, u or d for a lower or upper case letter or a digit, else
+// 0.
+func kindOf(b byte) byte {
+	switch {
+	case isLower(b):
+		return 'l'
+	case isUpper(b):
+		return 'u'
+	case isDigit(b):
+		return 'd'
+	default:
+		return 0
+	}
+}
+
+// findPassword looks for the password in a URL whose "://" ends at end.
+func findPassword(s string, end int) (span, bool) {
+	const most = 1 << 10
+	if end < 3 || s[end-3:end] != "://" {
+		return span{}, false
+	}
+	user := end
+	for user < len(s) && user-end < most && urlByte(s[user]) && s[user] != ':' {
+		user++
+	}
+	if user == len(s) || s[user] != ':' {
+		return span{}, false
+	}
+	start := user + 1
+	stop := start
+	for stop < len(s) && stop-start < most && (urlByte(s[stop]) || s[stop] == '?' || s[stop] == '#') {
+		stop++
+	}
+	if stop == start || stop == len(s) || s[stop] != '@' || placeholder(s[start:stop]) {
+		return span{}, false
+	}
+	return span{start, stop, markURL}, true
+}
+
+// urlByte reports whether b may stand in the user part of a URL, RFC 3986
+// section 3.2.1, or is often left unescaped there.
+func urlByte(b byte) bool {
+	return b > ' ' && b != 0x7F && strings.IndexByte("/?#@\"'<>`\\", b) < 0
+}
+
+// placeholder reports whether a password is one of the words that
+// documentation puts in its place.
+func placeholder(v string) bool {
+	switch strings.ToLower(v) {
+	case "pass", "password", "passwd", "pwd", "pw", "secret", "token", "xxx", "xxxx", "***", "****", "*****", "...":
+		return true
+	}
+	return strings.ContainsAny(v, "${}[]()") || strings.HasPrefix(v, "%s")
+}
+
+// findBearer looks for the token after the word that ends at end; RFC 6750
+// section 2.1 gives its alphabet.
+func findBearer(s string, end int) (span, bool) {
+	const least = 16
+	start, ok := credentials(s, end, "bearer")
+	if !ok {
+		return span{}, false
+	}
+	stop := start
+	for stop < len(s) && (isBase64(s[stop]) || strings.IndexByte(".~=", s[stop]) >= 0) {
+		stop++
+	}
+	if stop-start < least || !random(s[start:stop]) {
+		return span{}, false
+	}
+	return span{start, stop, markBearer}, true
+}
+
+// findBasic looks for base64 of user:password after the word that ends at
+// end, RFC 7617.
+func findBasic(s string, end int) (span, bool) {
+	const most = 1 << 10
+	start, ok := credentials(s, end, "basic")
+	if !ok {
+		return span{}, false
+	}
+	stop := min(padded.run(s[:min(len(s), start+most)], start), len(s))
+	v := strings.TrimRight(s[start:stop], "=")
+	dec, err := base64.RawStdEncoding.DecodeString(v)
+	if err != nil || len(dec) < 3 || strings.IndexByte(string(dec), ':') < 0 {
+		return span{}, false
+	}
+	for _, b := range dec {
+		if b < ' ' {
+			return span{}, false
+		}
+	}
+	return span{start, stop, markBasic}, true
+}
+
+// credentials returns the start of what follows a scheme's name that ends at
+// end.
+func credentials(s string, end int, scheme string) (int, bool) {
+	i := end - len(scheme)
+	if i < 0 || !strings.EqualFold(s[i:end], scheme) || i > 0 && isAlnum(s[i-1]) {
+		return 0, false
+	}
+	start := blanks(s, end)
+	if start == end && strings.HasPrefix(s[end:], "%20") {
+		start += 3
+	}
+	return start, start > end
+}

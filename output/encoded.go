@@ -1,0 +1,102 @@
+package output
+
+import "strings"
+
+// hex compares the bytes of a needle with a dump at i: two digits each, in
+// either case, with the separators that dumps use.
+func (m *matcher) hex(i int, raw string) (int, bool) {
+	for k := range len(raw) {
+		p := m.separators(i)
+		if raw[k] == '\n' && m.number(p, 2) == '\r' {
+			p = m.separators(p + 2)
+		}
+		for _, want := range [2]byte{raw[k] >> 4, raw[k] & 15} {
+			p, _ = m.gap(p)
+			if hexValue(m.at(p)) != want {
+				return 0, false
+			}
+			p++
+		}
+		i = p
+	}
+	return i, true
+}
+
+// separators returns the index after what may stand between two bytes of a
+// dump.
+func (m *matcher) separators(i int) int {
+	for {
+		p := i
+		i, _ = m.gap(i)
+		switch c := m.at(i); {
+		case c == '0' && m.at(i+1)|0x20 == 'x', c == '\\' && m.at(i+1)|0x20 == 'x':
+			i += 2
+		case c != 0 && strings.IndexByte(" :-,;.%=", c) >= 0:
+			i++
+		}
+		if i == p {
+			return i
+		}
+	}
+}
+
+// base64 compares digits with the text at i, in either alphabet of RFC 4648,
+// broken over lines, and with the escapes that JSON and URLs add.
+func (m *matcher) base64(i int, digits string) (int, bool) {
+	for k := range len(digits) {
+		for {
+			i, _ = m.gap(i)
+			if c := m.at(i + 1); m.at(i) != '\\' || c != 'n' && c != 'r' {
+				break
+			}
+			i += 2
+		}
+		d, n := m.digit(i)
+		if n == 0 || d != digits[k] {
+			return 0, false
+		}
+		i += n
+	}
+	return i, true
+}
+
+// digit reads one base64 digit at i in the standard alphabet; n is 0 when
+// there is none.
+func (m *matcher) digit(i int) (d byte, n int) {
+	switch c := m.at(i); {
+	case isAlnum(c) || c == '+' || c == '/':
+		return c, 1
+	case c == '-':
+		return '+', 1
+	case c == '_':
+		return '/', 1
+	case c == '\\' && m.at(i+1) == '/':
+		return '/', 2
+	case c == '\\' && m.at(i+1) == 'u':
+		if v := m.number(i+2, 4); v == '+' || v == '/' {
+			return byte(v), 6
+		}
+	case c == '%':
+		if v := m.number(i+1, 2); v == '+' || v == '/' {
+			return byte(v), 3
+		}
+	}
+	return 0, 0
+}
+
+// widen takes in the digits beside a base64 match that hold some of its bits,
+// and the padding.
+func (m *matcher) widen(x span, f *form) span {
+	if f.lead && x.start > 0 && isBase64(m.s[x.start-1]) {
+		x.start--
+	}
+	if _, n := m.digit(x.end); f.trail && n > 0 {
+		x.end += n
+	}
+	for range 2 {
+		if m.at(x.end) == '=' {
+			x.end++
+		}
+	}
+	return x
+}

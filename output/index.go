@@ -1,0 +1,187 @@
+package output
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// The register holds the last ten symbols of a text, six bits each, the
+// newest lowest. Blanks, controls and hidden characters are no symbols, so a
+// text that they split runs through the register as if it were whole. Case is
+// folded, and so are the two characters in which the base64 alphabets of RFC
+// 4648 differ. An anchor is a run of three to ten symbols; the lowest three
+// select it.
+const (
+	symbolBits = 6
+	window     = 10
+	keySymbols = 3
+	keyMask    = 1<<(keySymbols*symbolBits) - 1
+)
+
+// symbol is what one byte does to the register: the low byte is the symbol,
+// the high byte the shift, 0 for a byte that is skipped.
+type symbol uint16
+
+const shifted symbol = symbolBits << 8
+
+// symbols maps ASCII.
+var symbols = func() (t [256]symbol) {
+	for i := range symbol(26) {
+		t['a'+i], t['A'+i] = shifted|(1+i), shifted|(1+i)
+	}
+	for i := range symbol(10) {
+		t['0'+i] = shifted | (27 + i)
+	}
+	for i, set := range [...]string{
+		"_/", "-+", "=", ":", ".", "<", ">", "|", "[", "]", "%", `\`, `"`, "'",
+		"&", "@", "!", "?", "#", "$", "*", "()", "{}", ",", ";", "~^", "`",
+	} {
+		for _, b := range []byte(set) {
+			t[b] = shifted | symbol(37+i)
+		}
+	}
+	return t
+}()
+
+// wideSymbol returns the symbol of a character beyond ASCII: that of the
+// ASCII character it looks like, none for blank and hidden ones, and a spread
+// over all symbols for the rest.
+func wideSymbol(r rune, c class) symbol {
+	switch {
+	case c&(hidden|blank) != 0:
+		return 0
+	case c&alike != 0:
+		return symbols[asciiOf(r)]
+	default:
+		// Fibonacci hashing: the multiplier is 2^32 over the golden ratio.
+		return shifted | symbol(1+uint32(r)*0x9E3779B9>>26%63)
+	}
+}
+
+// rule says what to do where an anchor is found.
+type rule uint8
+
+const (
+	ruleForm rule = iota
+	ruleFormat
+	ruleName
+	ruleURL
+	ruleBearer
+	ruleBasic
+	rulePEM
+	ruleJWT
+	ruleTag
+	ruleBracket
+	ruleTurn
+	ruleLiteral
+	rules
+)
+
+// anchor is a run of symbols to look for.
+type anchor struct {
+	code, mask uint64
+	rule       rule
+	// size is the number of symbols.
+	size uint8
+	// arg is the index of the form, format, name or literal.
+	arg int32
+}
+
+// index finds anchors by their lowest three symbols: a bit says whether there
+// is any, the rank of the bit is the number of the bucket.
+type index struct {
+	bits    [(keyMask + 1) / 64]uint64
+	rank    [(keyMask + 1) / 64]uint32
+	first   []uint32
+	anchors []anchor
+}
+
+// newIndex builds an index of the anchors in all lists.
+func newIndex(lists ...[]anchor) *index {
+	x := new(index)
+	x.anchors = slices.Concat(lists...)
+	slices.SortStableFunc(x.anchors, func(a, b anchor) int {
+		return cmp.Compare(a.code&keyMask, b.code&keyMask)
+	})
+	last := uint64(keyMask + 1)
+	for i, a := range x.anchors {
+		if key := a.code & keyMask; key != last {
+			last = key
+			x.bits[key/64] |= 1 << (key % 64)
+			x.first = append(x.first, uint32(i))
+		}
+	}
+	x.first = append(x.first, uint32(len(x.anchors)))
+	n := uint32(0)
+	for i, w := range x.bits {
+		x.rank[i] = n
+		n += uint32(bits.OnesCount64(w))
+	}
+	return x
+}
+
+// bucket returns the anchors of a key whose bit is set.
+func (x *index) bucket(key uint64) []anchor {
+	below := x.bits[key/64] & (1<<(key%64) - 1)
+	n := x.rank[key/64] + uint32(bits.OnesCount64(below))
+	return x.anchors[x.first[n]:x.first[n+1]]
+}
+
+// codes appends the symbols of s.
+func codes(dst []uint64, s string) []uint64 {
+	t := basicPlane()
+	for i := 0; i < len(s); {
+		sym := symbols[s[i]]
+		n := 1
+		if s[i] >= 0x80 {
+			r, k := next(s, i)
+			sym, n = wideSymbol(r, t.of(r)), k
+		}
+		if sym != 0 {
+			dst = append(dst, uint64(sym&0xFF))
+		}
+		i += n
+	}
+	return dst
+}
+
+// pack makes an anchor of at most ten symbols.
+func pack(run []uint64, r rule, arg int) anchor {
+	a := anchor{rule: r, size: uint8(len(run)), arg: int32(arg)}
+	for _, c := range run {
+		a.code = a.code<<symbolBits | c
+		a.mask = a.mask<<symbolBits | (1<<symbolBits - 1)
+	}
+	return a
+}
+
+// head makes an anchor of the first symbols of s.
+func head(s string, r rule, arg int) anchor {
+	run := codes(nil, s)
+	return pack(run[:min(len(run), window)], r, arg)
+}
+
+// tail makes an anchor of the last symbols of s.
+func tail(s string, r rule, arg int) anchor {
+	run := codes(nil, s)
+	return pack(run[max(0, len(run)-window):], r, arg)
+}
+
+// anyThird makes the anchors of two characters followed by any symbol.
+func anyThird(s string, r rule) []anchor {
+	run := append(codes(nil, s), 0)
+	all := make([]anchor, 0, 1<<symbolBits)
+	for c := range uint64(1 << symbolBits) {
+		run[2] = c
+		all = append(all, pack(run, r, 0))
+	}
+	return all
+}
+
+// staticAnchors returns the anchors of everything but the known secrets; they
+// are the same for every Cleaner.
+var staticAnchors = sync.OnceValue(func() []anchor {
+	return slices.Concat(formatAnchors(), contextAnchors(), templateAnchors())
+})

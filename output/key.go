@@ -1,0 +1,69 @@
+package output
+
+import "strings"
+
+// findJWT looks for a compact JWS or JWE, RFC 7515 and 7516: at least two
+// dots, the first part a JSON object.
+func findJWT(s string, end int) (span, bool) {
+	const least = 10
+	start := end - 3
+	if start < 0 || s[start:end] != "eyJ" || start > 0 && dashed.has(s[start-1]) {
+		return span{}, false
+	}
+	i := dashed.run(s, end)
+	if i-start < least || i >= len(s) || s[i] != '.' {
+		return span{}, false
+	}
+	part := i + 1
+	i = dashed.run(s, part)
+	encrypted := i == part // the direct key of a JWE is empty
+	if !encrypted && i-part < least || i >= len(s) || s[i] != '.' {
+		return span{}, false
+	}
+	return span{start, dotted.run(s, i), markJWT}, true
+}
+
+// findKey looks for a private key in PEM, RFC 7468, or OpenPGP armour whose
+// "-----B" ends at end. Without its end line a header takes the lines of
+// base64 that follow.
+func findKey(s string, end int) (span, bool) {
+	const rule, most = "-----", 64
+	start := end - len("-----B")
+	if start < 0 || !strings.HasPrefix(s[start:], "-----BEGIN ") {
+		return span{}, false
+	}
+	label := s[end:min(len(s), end+most)]
+	n := strings.Index(label, rule)
+	if n < 0 || !strings.Contains(label[:n], "PRIVATE KEY") {
+		return span{}, false
+	}
+	body := end + n + len(rule)
+	if k := strings.Index(s[body:], rule); k >= 0 && strings.HasPrefix(s[body+k:], "-----END ") {
+		stop := body + k + len(rule)
+		if n := strings.Index(s[stop:min(len(s), stop+most)], rule); n >= 0 {
+			return span{start, stop + n + len(rule), markKey}, true
+		}
+		return span{start, stop, markKey}, true
+	}
+	return span{start, keyLines(s, body), markKey}, true
+}
+
+// keyLines returns the end of the lines of base64 at i, as they are or with
+// escaped line ends.
+func keyLines(s string, i int) int {
+	const least = 16
+	for {
+		k := i
+		for k < len(s) && (s[k] <= ' ' || s[k] == '\\' && k+1 < len(s) && (s[k+1] == 'n' || s[k+1] == 'r')) {
+			if s[k] == '\\' {
+				k++
+			}
+			k++
+		}
+		end := padded.run(s, k)
+		if end-k < least {
+			return i
+		}
+		i = end
+	}
+}

@@ -1,0 +1,297 @@
+package output
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// minSecret is the smallest value that is searched for; anything shorter
+	// would tear holes into ordinary text.
+	minSecret = 8
+	// maxSecret bounds a value; it is far above any key file.
+	maxSecret = 64 << 10
+	// maxNeedles bounds all values and their lines together.
+	maxNeedles = 1 << 16
+	// minLine is the smallest line of a longer value that is searched for on
+	// its own.
+	minLine = 16
+)
+
+var (
+	errShort = errors.New("output: a secret value has fewer than 8 visible bytes")
+	errLong  = fmt.Errorf("output: a secret value has more than %d bytes", maxSecret)
+	errOwn   = errors.New("output: a secret value is part of the marker [REDACTED:secret]")
+	errMany  = fmt.Errorf("output: the secret values have more than %d lines", maxNeedles)
+)
+
+// needle is a value, or a line of one, in the shapes that the searches need.
+type needle struct {
+	// raw is the bytes without carriage returns and outer line breaks.
+	raw string
+	// units is the text, one character each.
+	units []unit
+	// single is the text when it has no optional unit, for a fast compare.
+	single string
+}
+
+// unit is one character of a needle.
+type unit struct {
+	text string
+	r    rune
+	// optional units are controls and hidden characters, which the text may
+	// have lost.
+	optional bool
+}
+
+// shape says how a form of a needle is compared.
+type shape uint8
+
+const (
+	shapeText shape = iota
+	shapeHex
+	shapeBase64
+)
+
+// form is one encoding of a needle.
+type form struct {
+	needle int32
+	shape  shape
+	// digits is the part of the base64 text that the needle alone decides;
+	// lead and trail say that the digit before or after holds some of its
+	// bits too.
+	digits      string
+	lead, trail bool
+	anchors     []anchor
+}
+
+// addNeedles prepares all values, longest first so that the index is the same
+// whatever the order of the map.
+func (c *Cleaner) addNeedles() error {
+	values := make([]string, 0, len(c.values))
+	for v := range c.values {
+		values = append(values, v)
+	}
+	slices.Sort(values)
+	seen := make(map[string]bool)
+	for _, v := range values {
+		if len(v) > maxSecret {
+			return errLong
+		}
+		if len(v) < minSecret {
+			return errShort
+		}
+		raw := strings.Trim(strings.ReplaceAll(v, "\r", ""), "\n")
+		if strings.Contains(markSecret.String(), raw) {
+			return errOwn
+		}
+		if !c.addNeedle(raw, seen) {
+			return errShort
+		}
+		for line := range strings.SplitSeq(raw, "\n") {
+			line = strings.TrimSpace(line)
+			if len(line) >= minLine && !strings.HasPrefix(line, "-----") {
+				c.addNeedle(line, seen)
+			}
+		}
+		if len(c.needles) > maxNeedles {
+			return errMany
+		}
+	}
+	return nil
+}
+
+// addNeedle adds one value or line; it is false when too little of it shows.
+func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
+	if seen[raw] {
+		return true
+	}
+	n := needle{raw: raw, units: unitsOf(raw)}
+	visible, optional := 0, false
+	for _, u := range n.units {
+		optional = optional || u.optional
+		if !u.optional && u.r != ' ' && u.r != utf8.RuneError {
+			visible += len(u.text)
+		}
+	}
+	if visible < minSecret {
+		return false
+	}
+	if !optional {
+		n.single = plain(raw)
+	}
+	seen[raw] = true
+	if _, err := strconv.ParseFloat(raw, 64); err == nil {
+		c.digits = true
+	}
+	c.needles = append(c.needles, n)
+	c.addForms(int32(len(c.needles)-1), &n)
+	return true
+}
+
+// unitsOf splits a value into characters. Blanks after a line break are
+// dropped, as the comparison does with the text.
+func unitsOf(raw string) []unit {
+	t := basicPlane()
+	s := strings.ToValidUTF8(raw, replacement)
+	units := make([]unit, 0, len(s))
+	for i, r := range s {
+		u := unit{text: s[i : i+utf8.RuneLen(r)], r: r}
+		u.optional = r == '\n' || r == '\t' || t.of(r)&(hidden|lineBreak) != 0
+		if r == ' ' && len(units) > 0 && units[len(units)-1].r == '\n' {
+			continue
+		}
+		units = append(units, u)
+	}
+	return units
+}
+
+// addForms adds the encodings of a needle.
+func (c *Cleaner) addForms(id int32, n *needle) {
+	text := form{needle: id, shape: shapeText}
+	for _, s := range textForms(n) {
+		text.anchors = addAnchor(text.anchors, s)
+	}
+	hexa := form{needle: id, shape: shapeHex}
+	for _, s := range hexForms(n.raw) {
+		hexa.anchors = addAnchor(hexa.anchors, s)
+	}
+	c.forms = append(c.forms, text, hexa)
+	for offset := range 3 {
+		c.forms = append(c.forms, base64Form(id, n.raw, offset))
+	}
+}
+
+// textForms returns how the beginning of a needle may be written. Encoders
+// leave letters and digits alone or encode everything, so that a needle that
+// begins with four of them needs no more than these.
+func textForms(n *needle) []string {
+	head := n.raw[:min(len(n.raw), 4*window)]
+	var units, percent, cString, visible strings.Builder
+	for _, u := range n.units[:min(len(n.units), 4*window)] {
+		if !u.optional {
+			visible.WriteString(u.text)
+		}
+		fmt.Fprintf(&units, `\u%04x`, u.r)
+	}
+	for _, b := range []byte(head[:min(len(head), window)]) {
+		fmt.Fprintf(&percent, "%%%02x", b)
+		fmt.Fprintf(&cString, `\x%02x`, b)
+	}
+	forms := []string{units.String(), percent.String(), cString.String()}
+	run := 0
+	for run < len(head) && isAlnum(head[run]) {
+		run++
+	}
+	if run >= 4 {
+		return append(forms, head[:run])
+	}
+	head = strings.ToValidUTF8(head, replacement)
+	quoted, ascii := strconv.Quote(head), strconv.QuoteToASCII(head)
+	quoted, ascii = quoted[1:len(quoted)-1], ascii[1:len(ascii)-1]
+	return append(forms, visible.String(), quoted, ascii,
+		strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(quoted),
+		strings.ReplaceAll(quoted, "/", `\/`), html.EscapeString(head),
+		url.PathEscape(head), url.QueryEscape(head), componentEscape(head))
+}
+
+// componentEscape escapes like encodeURIComponent of ECMAScript.
+func componentEscape(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if isAlnum(c) || strings.IndexByte("-_.!~*'()", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// hexForms returns how a dump of the bytes may begin; blanks between bytes
+// are no symbols and need no form of their own.
+func hexForms(raw string) []string {
+	var forms [4]strings.Builder
+	for _, b := range []byte(raw[:min(len(raw), window)]) {
+		fmt.Fprintf(&forms[0], "%02x", b)
+		fmt.Fprintf(&forms[1], "%02x:", b)
+		fmt.Fprintf(&forms[2], "%02x-", b)
+		fmt.Fprintf(&forms[3], "0x%02x,", b)
+	}
+	return []string{forms[0].String(), forms[1].String(), forms[2].String(), forms[3].String()}
+}
+
+// base64Form returns the digits that a needle decides when offset bytes of
+// something else come before it in a group of three.
+func base64Form(id int32, raw string, offset int) form {
+	padded := make([]byte, offset, offset+len(raw))
+	enc := base64.RawStdEncoding.EncodeToString(append(padded, raw...))
+	f := form{needle: id, shape: shapeBase64, lead: offset > 0}
+	whole := (offset + len(raw)) * 8 / 6
+	f.trail = whole < len(enc)
+	// A digit holds six bits: the first that lies wholly in the needle is
+	// the one after bit 8*offset, rounded up.
+	f.digits = enc[(8*offset+5)/6 : whole]
+	f.anchors = addAnchor(nil, f.digits)
+	return f
+}
+
+// addAnchor adds the anchor of a text, unless it is there already. It may end
+// anywhere from the third to the tenth symbol: the end that ordinary text has
+// least often is taken, because the last three symbols select it.
+func addAnchor(dst []anchor, s string) []anchor {
+	run := codes(nil, s)
+	run = run[:min(len(run), window)]
+	if len(run) < keySymbols {
+		return dst
+	}
+	best, least := 0, 1<<30
+	for end := keySymbols; end <= len(run); end++ {
+		cost := 1
+		for _, c := range run[end-keySymbols : end] {
+			cost *= commonness(c)
+		}
+		if run[end-1] == run[end-2] && run[end-2] == run[end-3] {
+			cost *= 100 // rules of dashes, padding, zeros
+		}
+		if cost <= least {
+			best, least = end, cost
+		}
+	}
+	a := pack(run[:best], ruleForm, 0)
+	if !slices.Contains(dst, a) {
+		dst = append(dst, a)
+	}
+	return dst
+}
+
+// commonness is how often a symbol occurs in text, roughly.
+func commonness(code uint64) int {
+	letters := "etaoinsrhldcumfpgwybvkxjqz"
+	for i, b := range []byte(letters) {
+		if uint64(symbols[b]&0xFF) == code {
+			return max(1, 12-i/2)
+		}
+	}
+	return 2
+}
+
+// formAnchors returns the anchors of all forms.
+func (c *Cleaner) formAnchors() []anchor {
+	var all []anchor
+	for i := range c.forms {
+		for _, a := range c.forms[i].anchors {
+			a.arg = int32(i)
+			all = append(all, a)
+		}
+		c.forms[i].anchors = nil
+	}
+	return all
+}

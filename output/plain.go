@@ -1,0 +1,223 @@
+package output
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxCombining bounds a run of combining marks. The longest that an
+// orthography uses are Tibetan and Biblical Hebrew stacks of six.
+const maxCombining = 8
+
+// replacement is what an invalid byte sequence becomes.
+const replacement = "\uFFFD"
+
+// stops marks the bytes that the fast loop of plain cannot pass over:
+// everything but printable ASCII, tab and line feed.
+var stops = func() (t [256]uint8) {
+	for b := range t {
+		if (b < 0x20 && b != '\n' && b != '\t') || b >= 0x7F {
+			t[b] = 1
+		}
+	}
+	return t
+}()
+
+// asciiRun returns the index of the first byte from i on that needs a look,
+// len(s) when there is none.
+func asciiRun(s string, i int) int {
+	for ; i+8 <= len(s); i += 8 {
+		w := s[i : i+8]
+		if stops[w[0]]|stops[w[1]]|stops[w[2]]|stops[w[3]]|
+			stops[w[4]]|stops[w[5]]|stops[w[6]]|stops[w[7]] != 0 {
+			break
+		}
+	}
+	for i < len(s) && stops[s[i]] == 0 {
+		i++
+	}
+	return i
+}
+
+// plain returns s as valid UTF-8 without terminal escapes, control and
+// invisible characters. It is idempotent and returns s itself when there is
+// nothing to do.
+func plain(s string) string {
+	i := asciiRun(s, 0)
+	if i == len(s) {
+		return s
+	}
+	p := plainer{s: s, classes: basicPlane()}
+	return p.run(i)
+}
+
+// plainer is the state of one pass of plain.
+type plainer struct {
+	s       string
+	classes *classes
+	// out is the text so far, up to the byte at from; nil while nothing has
+	// changed.
+	out  []byte
+	from int
+	// prev is the last character kept, marks the length of the run of
+	// combining marks that it ends.
+	prev  rune
+	marks int
+	// invalid is the end of the last invalid sequence, -1 before the first.
+	invalid int
+	// open and lineOpen are the indices up to which no control string has
+	// an end: in the whole text, and on the line for raw bytes.
+	open, lineOpen int
+}
+
+// run does the work from i on; what lies before is printable ASCII.
+func (p *plainer) run(i int) string {
+	p.invalid = -1
+	if i > 0 {
+		p.prev = rune(p.s[i-1])
+	}
+	for i < len(p.s) {
+		b := p.s[i]
+		switch {
+		case stops[b] == 0:
+			i = asciiRun(p.s, i)
+			p.prev, p.marks = rune(p.s[i-1]), 0
+		case b < utf8.RuneSelf:
+			i = p.control(i, b)
+		default:
+			i = p.wide(i)
+		}
+	}
+	if p.out == nil && p.from == 0 {
+		return p.s
+	}
+	return string(append(p.out, p.s[p.from:]...))
+}
+
+// cut replaces the bytes from i to end by with.
+func (p *plainer) cut(i, end int, with string) int {
+	if p.out == nil {
+		p.out = make([]byte, 0, len(p.s))
+	}
+	p.out = append(append(p.out, p.s[p.from:i]...), with...)
+	p.from = end
+	if with != "" {
+		p.prev, _ = utf8.DecodeRuneInString(with)
+		p.marks = 0
+	}
+	return end
+}
+
+// control treats an ASCII control character.
+func (p *plainer) control(i int, b byte) int {
+	switch {
+	case b == '\r' && i+1 < len(p.s) && p.s[i+1] == '\n':
+		p.prev, p.marks = '\r', 0
+		return i + 1
+	case b == '\r':
+		return p.cut(i, i+1, "\n")
+	case b == escape:
+		return p.cut(i, p.sequence(i), "")
+	default:
+		return p.cut(i, i+1, "")
+	}
+}
+
+// wide treats a character beyond ASCII.
+func (p *plainer) wide(i int) int {
+	r, n := next(p.s, i)
+	if r == utf8.RuneError && n == 1 {
+		return p.bad(i)
+	}
+	c := p.classes.of(r)
+	switch {
+	case c&(hidden|lineBreak|combining) == 0:
+		p.prev, p.marks = r, 0
+		return i + n
+	case c&lineBreak != 0:
+		return p.cut(i, i+n, "\n")
+	case c&hidden == 0:
+		if p.marks++; p.marks > maxCombining {
+			return p.cut(i, i+n, "")
+		}
+		p.prev = r
+		return i + n
+	case r < 0xA0:
+		return p.cut(i, p.c1(i, byte(r), n), "")
+	}
+	if k := p.needed(r, i+n); k > 0 {
+		p.prev = r
+		return i + n + k - 1
+	}
+	return p.cut(i, i+n, "")
+}
+
+// bad treats a byte that is not UTF-8: an 8-bit control of a terminal that
+// opens a sequence goes with it, any run of other bytes becomes one
+// replacement character.
+func (p *plainer) bad(i int) int {
+	b := p.s[i]
+	fresh := p.invalid != i
+	if fresh {
+		if end := p.raw(i, b); end > i {
+			return p.cut(i, end, "")
+		}
+	}
+	p.invalid = i + 1
+	if fresh {
+		return p.cut(i, i+1, replacement)
+	}
+	return p.cut(i, i+1, "")
+}
+
+// needed reports whether the hidden character r belongs where it stands: 0
+// for no, else one more than the number of bytes after it, which begin at
+// rest, that belong to it.
+func (p *plainer) needed(r rune, rest int) int {
+	c := p.classes.of(p.prev)
+	keep := false
+	switch {
+	case r == 0x200D:
+		keep = c&joining != 0 || (c&pictograph != 0 || p.prev == 0xFE0F) && p.nextClass(rest)&pictograph != 0
+	case r == 0x200C:
+		keep = c&joining != 0
+	case r == 0xFE0E || r == 0xFE0F:
+		keycap := isDigit(byte(p.prev)) || p.prev == '#' || p.prev == '*'
+		keep = c&pictograph != 0 || p.prev < 0x80 && keycap && strings.HasPrefix(p.s[rest:], "\u20E3")
+	case r >= 0xFE00 && r <= 0xFE02, r >= 0xE0100 && r <= 0xE01EF:
+		keep = c&variable != 0
+	case r >= 0x180B && r <= 0x180D, r == 0x180F:
+		keep = p.prev >= 0x1800 && p.prev <= 0x18AF && c&hidden == 0
+	case r >= 0xE0020 && r < 0xE007F && p.prev == 0x1F3F4:
+		return p.flag(rest)
+	}
+	if keep && c&hidden == 0 || keep && p.prev == 0xFE0F {
+		return 1
+	}
+	return 0
+}
+
+// nextClass returns the class of the character at i.
+func (p *plainer) nextClass(i int) class {
+	if i >= len(p.s) {
+		return 0
+	}
+	r, _ := next(p.s, i)
+	return p.classes.of(r)
+}
+
+// flag keeps the three flags of emoji-sequences.txt that are spelled with tag
+// characters: England, Scotland and Wales. Any other run of them is a hidden
+// message. The first tag, U+E0067, has been read.
+func (p *plainer) flag(rest int) int {
+	for _, tail := range [...]string{
+		"\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
+		"\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",
+		"\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F",
+	} {
+		if strings.HasPrefix(p.s[rest-4:], "\U000E0067"+tail) {
+			return 1 + len(tail)
+		}
+	}
+	return 0
+}

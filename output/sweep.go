@@ -1,0 +1,242 @@
+package output
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// mark says what replaces a span. A lower mark wins where spans overlap,
+// because it says more.
+type mark uint16
+
+const (
+	markSecret mark = iota
+	markKey
+	markJWT
+	markTemplate
+	markBasic
+	markBearer
+	markURL
+	markValue
+	// markFormat plus an index is a row of formats.
+	markFormat
+)
+
+// String returns the text that stands for what was removed.
+func (m mark) String() string {
+	switch m {
+	case markSecret:
+		return "[REDACTED:secret]"
+	case markKey:
+		return "[REDACTED:private-key]"
+	case markJWT:
+		return "[REDACTED:jwt]"
+	case markTemplate:
+		return "[STRIPPED-TEMPLATE-TOKEN]"
+	case markBasic:
+		return "[REDACTED:basic-auth]"
+	case markBearer:
+		return "[REDACTED:bearer-token]"
+	case markURL:
+		return "[REDACTED:url-password]"
+	case markValue:
+		return "[REDACTED:credential]"
+	default:
+		return formats[m-markFormat].marker
+	}
+}
+
+// weaker reports whether m says less than o about the same text.
+func (m mark) weaker(o mark) bool {
+	rank := func(m mark) int {
+		switch {
+		case m == markSecret:
+			return 0
+		case m >= markFormat:
+			return 1
+		default:
+			return 1 + int(m)
+		}
+	}
+	return rank(m) > rank(o)
+}
+
+// span is a part of a text that is to be replaced.
+type span struct {
+	start, end int
+	mark       mark
+}
+
+// sweeper is the state of one sweep.
+type sweeper struct {
+	c       *Cleaner
+	s       string
+	classes *classes
+	spans   []span
+	// covered holds for each rule the end of its last span: nothing that
+	// begins inside needs another look.
+	covered [rules]int
+}
+
+// sweep returns what has to be replaced in s, which plain has passed, in
+// order and without overlap.
+func (c *Cleaner) sweep(s string) []span {
+	w := sweeper{c: c, s: s}
+	var (
+		v    uint64
+		sym  symbol
+		hits = &c.index.bits
+	)
+	for i := 0; i < len(s); {
+		if b := s[i]; b < utf8.RuneSelf {
+			sym = symbols[b]
+			i++
+		} else {
+			if w.classes == nil {
+				w.classes = basicPlane()
+			}
+			r, n := next(s, i)
+			sym = wideSymbol(r, w.classes.of(r))
+			i += n
+		}
+		v = v<<(sym>>8&63) | uint64(sym&63)
+		key := v & keyMask
+		if hits[key/64]>>(key%64)&1 != 0 && sym != 0 {
+			w.hit(v, key, i)
+		}
+	}
+	return merge(w.spans)
+}
+
+// hit looks at the anchors that end before end.
+func (w *sweeper) hit(v, key uint64, end int) {
+	bucket := w.c.index.bucket(key)
+	for i := range bucket {
+		if a := &bucket[i]; v&a.mask == a.code {
+			w.check(a, end)
+		}
+	}
+}
+
+// check looks at the text around an anchor and notes what has to go.
+func (w *sweeper) check(a *anchor, end int) {
+	switch a.rule {
+	case ruleForm:
+		w.form(int(a.arg), w.back(end, int(a.size)))
+		return
+	case ruleTag, ruleBracket:
+		w.note(a.rule, w.back(end, int(a.size)), 0)
+		return
+	}
+	if end <= w.covered[a.rule] {
+		return
+	}
+	w.note(a.rule, end, int(a.arg))
+}
+
+// note runs a static rule at the anchor's place.
+func (w *sweeper) note(r rule, at, arg int) {
+	var (
+		x  span
+		ok bool
+	)
+	switch r {
+	case ruleFormat:
+		x, ok = findFormat(w.s, at, arg)
+	case ruleName:
+		x, ok = findValue(w.s, at, &names[arg])
+	case ruleURL:
+		x, ok = findPassword(w.s, at)
+	case ruleBearer:
+		x, ok = findBearer(w.s, at)
+	case ruleBasic:
+		x, ok = findBasic(w.s, at)
+	case rulePEM:
+		x, ok = findKey(w.s, at)
+	case ruleJWT:
+		x, ok = findJWT(w.s, at)
+	case ruleTag:
+		x, ok = findTag(w.s, at)
+	case ruleBracket:
+		x, ok = findBracket(w.s, at)
+	case ruleTurn:
+		x, ok = findTurn(w.s, at, turns[arg])
+	case ruleLiteral:
+		x, ok = findLiteral(w.s, at, literals[arg])
+	}
+	if ok {
+		w.add(x)
+		w.covered[r] = x.end
+	}
+}
+
+// add notes a span, joined with the last one where they are the same.
+func (w *sweeper) add(x span) {
+	if n := len(w.spans); n > 0 {
+		l := &w.spans[n-1]
+		if x.start >= l.start && x.end <= l.end && !l.mark.weaker(x.mark) {
+			return
+		}
+	}
+	w.spans = append(w.spans, x)
+}
+
+// back returns the start of the symbol that is size symbols before end.
+func (w *sweeper) back(end, size int) int {
+	for size > 0 {
+		if b := w.s[end-1]; b < utf8.RuneSelf {
+			end--
+			if symbols[b] != 0 {
+				size--
+			}
+			continue
+		}
+		r, n := utf8.DecodeLastRuneInString(w.s[:end])
+		end -= n
+		if wideSymbol(r, basicPlane().of(r)) != 0 {
+			size--
+		}
+	}
+	return end
+}
+
+// merge sorts spans and joins those that overlap.
+func merge(spans []span) []span {
+	if len(spans) < 2 {
+		return spans
+	}
+	byStart := func(a, b span) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(spans, byStart) {
+		slices.SortStableFunc(spans, byStart)
+	}
+	n := 0
+	for _, x := range spans[1:] {
+		l := &spans[n]
+		if x.start >= l.end {
+			n++
+			spans[n] = x
+			continue
+		}
+		l.end = max(l.end, x.end)
+		if l.mark.weaker(x.mark) {
+			l.mark = x.mark
+		}
+	}
+	return spans[:n+1]
+}
+
+// replace writes s with a marker in place of each span.
+func replace(s string, spans []span) string {
+	size := len(s)
+	for _, x := range spans {
+		size += len(x.mark.String()) - (x.end - x.start)
+	}
+	out := make([]byte, 0, size)
+	from := 0
+	for _, x := range spans {
+		out = append(append(out, s[from:x.start]...), x.mark.String()...)
+		from = x.end
+	}
+	return string(append(out, s[from:]...))
+}

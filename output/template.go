@@ -1,0 +1,322 @@
+package output
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// tagName says how a known name is treated as a token in angle brackets.
+type tagName uint8
+
+const (
+	// piped names are tokens as <|name|>, also with blanks inside.
+	piped tagName = 1 << iota
+	// plainTag names are tokens as <name> and </name>, in any case.
+	plainTag
+	// exactTag names are tokens only without blanks and in lower case,
+	// because they are short enough to be something else.
+	exactTag
+	// halfPiped names are tokens as <|name> and <name|>.
+	halfPiped
+)
+
+// tagNames lists the special tokens of model families as their tokenizer
+// configurations publish them. A name in pipes that is not here is still a
+// token when no blank is inside, since nothing else is written so.
+var tagNames = map[string]tagName{
+	// ChatML, GPT, Phi, Granite, Harmony
+	"im_start": piped, "im_end": piped, "im_sep": piped, "im_middle": piped,
+	"endoftext": piped, "startoftext": piped, "endofprompt": piped,
+	"fim_prefix": piped | plainTag, "fim_middle": piped | plainTag, "fim_suffix": piped | plainTag,
+	"fim_pad": piped | plainTag, "system": piped, "user": piped, "assistant": piped,
+	"developer": piped, "observation": piped, "end": piped, "start": piped,
+	"message": piped, "channel": piped | halfPiped, "constrain": piped, "call": piped,
+	"return": piped, "start_of_role": piped, "end_of_role": piped, "end_of_text": piped,
+	// Llama 3 and 4
+	"begin_of_text": piped, "start_header_id": piped, "end_header_id": piped,
+	"eot_id": piped, "eom_id": piped, "python_tag": piped, "finetune_right_pad_id": piped,
+	"header_start": piped, "header_end": piped, "eot": piped, "eom": piped, "step": piped,
+	// Llama 2, Gemma, GLM
+	"s": exactTag, "bos": plainTag, "eos": plainTag, "unk": exactTag, "pad": exactTag,
+	"start_of_turn": plainTag, "end_of_turn": plainTag, "sop": exactTag, "eop": exactTag,
+	"start_of_image": plainTag, "end_of_image": plainTag,
+	"turn": piped | halfPiped, "tool": piped | halfPiped, "image": piped | halfPiped,
+	"audio": piped | halfPiped,
+	// Command R
+	"start_of_turn_token": piped, "end_of_turn_token": piped, "system_token": piped,
+	"user_token": piped, "chatbot_token": piped, "bos_token": plainTag, "eos_token": plainTag,
+	// Qwen, Hermes, DeepSeek
+	"tool_call": piped | plainTag | halfPiped, "tool_calls": piped | plainTag,
+	"tool_response": piped | plainTag | halfPiped, "tool_result": piped | plainTag,
+	"think": piped | plainTag | halfPiped, "file_sep": piped | plainTag,
+	"begin_of_sentence": piped, "end_of_sentence": piped,
+	// agent hosts
+	"system-reminder": plainTag, "function_calls": plainTag, "function_results": plainTag,
+	"ant" + "ml:function_calls": plainTag, "ant" + "ml:function_results": plainTag,
+}
+
+// bracketNames lists the control tokens of Mistral and GLM.
+var bracketNames = map[string]bool{
+	"inst": true, "/inst": true, "available_tools": true, "/available_tools": true,
+	"tool_calls": true, "/tool_calls": true, "tool_results": true, "/tool_results": true,
+	"tool_content": true, "/tool_content": true, "system_prompt": true, "/system_prompt": true,
+	"model_settings": true, "/model_settings": true, "think": true, "/think": true, "gmask": true,
+}
+
+// roles follow <|im_start|> and go with it.
+var roles = [...]string{"system", "user", "assistant", "tool", "developer"}
+
+// turns are the names that open a turn after a blank line.
+var turns = [...]string{"Human", "Assistant"}
+
+// literals are tokens of other shapes: MiniMax.
+var literals = [...]string{"]~b]", "]~!b[", "[e~["}
+
+// templateAnchors returns the anchors of the template tokens.
+func templateAnchors() []anchor {
+	all := anyThird("<|", ruleTag)
+	all = append(all, head("<<s", ruleTag, 0), head("<</", ruleTag, 0))
+	seen := make(map[uint64]bool)
+	add := func(s string, r rule) {
+		if a := pack(codes(nil, s)[:keySymbols], r, 0); !seen[a.code] {
+			seen[a.code] = true
+			all = append(all, a)
+		}
+	}
+	for name, t := range tagNames {
+		if t != piped {
+			add("<"+name+">", ruleTag)
+			add("</"+name, ruleTag)
+		}
+		if t&halfPiped != 0 {
+			add("<"+name+"|", ruleTag)
+		}
+	}
+	for name := range bracketNames {
+		add("["+name, ruleBracket)
+	}
+	for i, t := range turns {
+		all = append(all, tail(t+":", ruleTurn, i))
+	}
+	for i, l := range literals {
+		all = append(all, head(l, ruleLiteral, i))
+	}
+	return all
+}
+
+// skip returns the index after hidden characters and, when they are allowed,
+// blanks at i, and whether there were blanks.
+func skip(s string, i int, blanks bool) (end int, spaced bool) {
+	for i < len(s) {
+		if c := s[i]; c < utf8.RuneSelf {
+			if !blanks || c != ' ' && c != '\t' {
+				break
+			}
+			spaced = true
+			i++
+			continue
+		}
+		r, n := next(s, i)
+		c := basicPlane().of(r)
+		if c&hidden == 0 && (c&blank == 0 || !blanks) {
+			break
+		}
+		spaced = spaced || c&blank != 0
+		i += n
+	}
+	return i, spaced
+}
+
+// fold reads the character at i as the ASCII character that it is or looks
+// like, 0 for any other.
+func fold(s string, i int) (b byte, end int) {
+	if i >= len(s) {
+		return 0, i
+	}
+	if s[i] < utf8.RuneSelf {
+		return s[i], i + 1
+	}
+	r, n := next(s, i)
+	if basicPlane().of(r)&alike == 0 {
+		return 0, i + n
+	}
+	return asciiOf(r), i + n
+}
+
+// tagReader reads the parts of a tag.
+type tagReader struct {
+	s string
+	i int
+	// spaced says that blanks were skipped, upper that a name had capitals,
+	// lower that it had small letters.
+	spaced, upper, lower bool
+	name                 [longestName]byte
+}
+
+// longestName bounds the name of a token.
+const longestName = 48
+
+// take passes the character b, after blanks, and reports whether it was
+// there.
+func (t *tagReader) take(b byte) bool {
+	i, spaced := skip(t.s, t.i, true)
+	c, end := fold(t.s, i)
+	if c != b {
+		return false
+	}
+	t.i, t.spaced = end, t.spaced || spaced
+	return true
+}
+
+// word reads a name in small letters, after blanks.
+func (t *tagReader) word() []byte {
+	i, spaced := skip(t.s, t.i, true)
+	t.spaced = t.spaced || spaced
+	name := t.name[:0]
+	for len(name) < longestName {
+		i, _ = skip(t.s, i, false)
+		b, end := fold(t.s, i)
+		switch {
+		case isUpper(b):
+			b, t.upper = b|0x20, true
+		case isLower(b):
+			t.lower = true
+		case !isDigit(b) && (b == 0 || strings.IndexByte("_-.:/", b) < 0):
+			t.i = i
+			return name
+		}
+		name, i = append(name, b), end
+	}
+	t.i = i
+	return name
+}
+
+// findTag looks for a template token in angle brackets that begins at start.
+func findTag(s string, start int) (span, bool) {
+	t := tagReader{s: s, i: start}
+	if !t.take('<') {
+		return span{}, false
+	}
+	ok := false
+	switch {
+	case t.take('|'):
+		ok = t.piped()
+	case t.take('<'):
+		ok = t.sys()
+	default:
+		t.take('/')
+		ok = t.plain()
+	}
+	return span{start, t.i, markTemplate}, ok
+}
+
+// plain reads name> or name|>.
+func (t *tagReader) plain() bool {
+	known := tagNames[string(t.word())]
+	switch {
+	case known&halfPiped != 0 && t.take('|'):
+		return t.take('>')
+	case known&plainTag != 0:
+		return t.take('>')
+	case known&exactTag != 0:
+		return t.take('>') && !t.spaced && !t.upper
+	default:
+		return false
+	}
+}
+
+// piped reads name|> and the role that ChatML puts after its start.
+func (t *tagReader) piped() bool {
+	name := t.word()
+	known := tagNames[string(name)]
+	if known&halfPiped != 0 && t.take('>') {
+		return !t.spaced
+	}
+	if len(name) == 0 || !t.take('|') || !t.take('>') || t.spaced && known == 0 {
+		return false
+	}
+	if string(name) != "im_start" {
+		return true
+	}
+	for _, r := range roles {
+		if rest, ok := strings.CutPrefix(t.s[t.i:], r); ok && (rest == "" || !isWord(rest[0])) {
+			t.i += len(r)
+			break
+		}
+	}
+	return true
+}
+
+// sys reads SYS>> or /SYS>>.
+func (t *tagReader) sys() bool {
+	t.take('/')
+	return string(t.word()) == "sys" && t.take('>') && t.take('>')
+}
+
+// findBracket looks for a token in square brackets that begins at start. In
+// lower case it is an index when something indexable stands before it.
+func findBracket(s string, start int) (span, bool) {
+	t := tagReader{s: s, i: start}
+	if !t.take('[') {
+		return span{}, false
+	}
+	known := bracketNames[string(t.word())]
+	if !known || !t.take(']') {
+		return span{}, false
+	}
+	if t.lower && start > 0 && (isWord(s[start-1]) || s[start-1] == ')' || s[start-1] == ']') {
+		return span{}, false
+	}
+	return span{start, t.i, markTemplate}, true
+}
+
+// findTurn looks for a name that opens a turn: alone at the beginning of a
+// line after an empty one, its colon before end. The beginning of the text
+// counts as an empty line, since whoever shows the text may put one there.
+func findTurn(s string, end int, name string) (span, bool) {
+	i := end - 1
+	for i > 0 && !utf8.RuneStart(s[i]) {
+		i--
+	}
+	i = backBlanks(s, i)
+	if i < len(name) || s[i-len(name):i] != name {
+		return span{}, false
+	}
+	i = backBlanks(s, i-len(name))
+	if i == 0 || s[i-1] != '\n' {
+		return span{}, false
+	}
+	i = backBlanks(s, backReturn(s, i-1))
+	if i > 0 {
+		if s[i-1] != '\n' {
+			return span{}, false
+		}
+		i = backReturn(s, i-1)
+	}
+	return span{i, end, markTemplate}, true
+}
+
+// backBlanks returns the start of the blanks before i.
+func backBlanks(s string, i int) int {
+	for i > 0 && (s[i-1] == ' ' || s[i-1] == '\t') {
+		i--
+	}
+	return i
+}
+
+// backReturn returns the index of a carriage return before i, else i.
+func backReturn(s string, i int) int {
+	if i > 0 && s[i-1] == '\r' {
+		i--
+	}
+	return i
+}
+
+// findLiteral looks for a token whose first symbols, up to ten, end at end.
+func findLiteral(s string, end int, token string) (span, bool) {
+	start := end - len(token)
+	if start < 0 || s[start:end] != token {
+		return span{}, false
+	}
+	return span{start, end, markTemplate}, true
+}

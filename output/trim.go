@@ -1,0 +1,51 @@
+package output
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// DefaultBudget is the number of code points that the values of a batch may
+// have together when nothing else is configured.
+const DefaultBudget = 80_000
+
+// NoLimit says for [Budget] that a call has no bound of its own.
+const NoLimit = -1
+
+// Trim cuts text to at most limit code points and then appends
+// "\n[truncated -- N chars total]", N being the full length; it reports
+// whether it did. The marker comes on top of the limit. A limit below 0 is
+// taken as 0, and an empty text is never cut.
+func Trim(text string, limit int) (string, bool) {
+	if limit < 0 {
+		limit = 0
+	}
+	if len(text) <= limit {
+		return text, false
+	}
+	total := utf8.RuneCountInString(text)
+	if total <= limit {
+		return text, false
+	}
+	cut := 0
+	for range limit {
+		_, n := utf8.DecodeRuneInString(text[cut:])
+		cut += n
+	}
+	out := make([]byte, 0, cut+len("\n[truncated --  chars total]")+20)
+	out = append(append(out, text[:cut]...), "\n[truncated -- "...)
+	out = strconv.AppendInt(out, int64(total), 10)
+	return string(append(out, " chars total]"...)), true
+}
+
+// Budget returns what one of calls calls may return of a batch's total, in
+// code points: an equal share rounded down, and no more than most. A negative
+// most means no bound of its own; calls below 1 count as 1, a negative total
+// as 0.
+func Budget(total, calls, most int) int {
+	share := max(total, 0) / max(calls, 1)
+	if most < 0 {
+		return share
+	}
+	return min(share, most)
+}

@@ -1,0 +1,310 @@
+package output
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxDepth bounds the nesting of structured data; JSON decoders of
+	// models' clients give up earlier.
+	maxDepth = 100
+	// maxNodes bounds the number of values in structured data.
+	maxNodes = 1 << 20
+)
+
+// tooDeep and tooMany stand for what lies beyond the bounds, opaque for what
+// cannot be written as JSON and so cannot be looked at.
+const (
+	tooDeep = "[REMOVED:too deep]"
+	tooMany = "[REMOVED:too many values]"
+	opaque  = "[REMOVED:not JSON]"
+)
+
+// Value returns structured data as it may reach a model: every string in it,
+// keys included, goes through [Cleaner.Text], and a number that spells a known
+// secret becomes its marker. When nothing changes, v itself is returned, else
+// a copy of what changed; v is never written to. Maps with string keys,
+// slices and the scalars of JSON are walked as they are; any other type is
+// taken by its JSON form. What lies deeper than 100 levels, beyond a million
+// values, or has no JSON form is replaced by a marker.
+func (c *Cleaner) Value(v any) any {
+	w := valueCleaner{c: c}
+	out, changed := w.value(v, 0)
+	if !changed {
+		return v
+	}
+	return out
+}
+
+// valueCleaner counts what one walk has seen.
+type valueCleaner struct {
+	c     *Cleaner
+	nodes int
+}
+
+// value cleans one value. The result counts only when it has changed.
+func (w *valueCleaner) value(v any, depth int) (any, bool) {
+	if w.nodes++; w.nodes > maxNodes {
+		return tooMany, true
+	}
+	if depth > maxDepth {
+		return tooDeep, true
+	}
+	switch v := v.(type) {
+	case nil, bool:
+		return nil, false
+	case string:
+		s := w.c.Text(v)
+		return s, s != v
+	case json.Number:
+		return w.number(string(v))
+	case float64:
+		return w.float(v, 64)
+	case int:
+		return w.integer(int64(v))
+	case int64:
+		return w.integer(v)
+	case map[string]any:
+		return w.object(v, depth)
+	case []any:
+		return w.list(v, depth)
+	default:
+		return w.typed(v, depth)
+	}
+}
+
+// typed cleans the types that tools written in Go use beside those of a JSON
+// decoder.
+func (w *valueCleaner) typed(v any, depth int) (any, bool) {
+	switch v := v.(type) {
+	case []string:
+		for i, s := range v {
+			if w.c.Text(s) != s {
+				return w.strings(v, i), true
+			}
+		}
+		return nil, false
+	case map[string]string:
+		for k, s := range v {
+			if w.c.Text(k) != k || w.c.Text(s) != s {
+				m := make(map[string]any, len(v))
+				for k, s := range v {
+					m[k] = s
+				}
+				return w.object(m, depth)
+			}
+		}
+		return nil, false
+	case []byte:
+		text := base64.StdEncoding.EncodeToString(v)
+		if w.c.Text(text) == text && w.c.Text(string(v)) == strings.ToValidUTF8(string(v), replacement) {
+			return nil, false
+		}
+		return w.c.Text(string(v)), true
+	case float32:
+		return w.float(float64(v), 32)
+	case int8, int16, uint8, uint16:
+		return nil, false // too few digits for a secret
+	default:
+		return w.encoded(v, depth)
+	}
+}
+
+// strings copies a list with everything from the i-th string on cleaned.
+func (w *valueCleaner) strings(v []string, i int) []string {
+	out := slices.Clone(v)
+	for ; i < len(out); i++ {
+		out[i] = w.c.Text(out[i])
+	}
+	return out
+}
+
+// encoded cleans any other type by way of its JSON form.
+func (w *valueCleaner) encoded(v any, depth int) (any, bool) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return opaque, true
+	}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	var plain any
+	if d.Decode(&plain) != nil {
+		return opaque, true
+	}
+	return w.value(plain, depth+1)
+}
+
+// object cleans a map. Keys that become equal are told apart by a number, in
+// the order of the original keys.
+func (w *valueCleaner) object(v map[string]any, depth int) (any, bool) {
+	var changes map[string]any
+	clean := true
+	for k, x := range v {
+		if y, changed := w.value(x, depth+1); changed {
+			if changes == nil {
+				changes = make(map[string]any)
+			}
+			changes[k] = y
+			clean = false
+		}
+		clean = clean && w.c.Text(k) == k
+	}
+	if clean {
+		return nil, false
+	}
+	keys := make([]string, 0, len(v))
+	for k := range v {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	out := make(map[string]any, len(v))
+	for _, k := range keys {
+		x, changed := changes[k]
+		if !changed {
+			x = v[k]
+		}
+		name := w.c.Text(k)
+		if name != k {
+			for n := 2; has(out, v, name); n++ {
+				name = w.c.Text(k) + "#" + strconv.Itoa(n)
+			}
+		}
+		out[name] = x
+	}
+	return out, true
+}
+
+// has reports whether a new key is taken.
+func has(out, v map[string]any, key string) bool {
+	_, written := out[key]
+	_, coming := v[key]
+	return written || coming
+}
+
+// list cleans a slice.
+func (w *valueCleaner) list(v []any, depth int) (any, bool) {
+	var out []any
+	for i, x := range v {
+		y, changed := w.value(x, depth+1)
+		if !changed {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(v)
+		}
+		out[i] = y
+	}
+	return out, out != nil
+}
+
+func (w *valueCleaner) number(text string) (any, bool) {
+	if !w.c.digits {
+		return nil, false
+	}
+	s := w.c.Text(text)
+	return s, s != text
+}
+
+func (w *valueCleaner) integer(n int64) (any, bool) {
+	if !w.c.digits {
+		return nil, false
+	}
+	return w.number(strconv.FormatInt(n, 10))
+}
+
+// float cleans a number in both forms in which it may be written.
+func (w *valueCleaner) float(f float64, size int) (any, bool) {
+	if !w.c.digits || math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, false
+	}
+	if s, changed := w.number(strconv.FormatFloat(f, 'f', -1, size)); changed {
+		return s, true
+	}
+	return w.number(strconv.FormatFloat(f, 'g', -1, size))
+}
+
+// Bytes returns the length of structured data as JSON, not escaped for HTML,
+// and whether it is at most limit. It stops counting soon after the limit, so
+// the length of what does not fit is a lower bound. It looks at what
+// [Cleaner.Value] walks without encoding it; another type counts with its JSON
+// form, and one that has none does not fit.
+func Bytes(v any, limit int) (n int, fits bool) {
+	n = count(v, limit, 0)
+	return n, n <= limit
+}
+
+// count adds up the JSON form of v. It stops once the sum is over limit.
+func count(v any, limit, depth int) int {
+	if depth > maxDepth {
+		return limit + 1
+	}
+	switch v := v.(type) {
+	case nil:
+		return len("null")
+	case bool:
+		if v {
+			return len("true")
+		}
+		return len("false")
+	case string:
+		return quoted(v)
+	case json.Number:
+		return len(v)
+	case map[string]any:
+		n := 2
+		for k, x := range v {
+			if n > limit {
+				return n
+			}
+			n += quoted(k) + 2 + count(x, limit-n, depth+1)
+		}
+		return max(2, n-1)
+	case []any:
+		n := 2
+		for _, x := range v {
+			if n > limit {
+				return n
+			}
+			n += 1 + count(x, limit-n, depth+1)
+		}
+		return max(2, n-1)
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return limit + 1
+		}
+		return len(text)
+	}
+}
+
+// quoted is the length of a JSON string as encoding/json writes it without
+// escaping HTML.
+func quoted(s string) int {
+	n := len(s) + 2
+	for i := 0; i < len(s); {
+		b := s[i]
+		if b >= utf8.RuneSelf {
+			r, k := next(s, i)
+			switch {
+			case r == utf8.RuneError && k == 1, r == '\u2028', r == '\u2029':
+				n += 6 - k
+			}
+			i += k
+			continue
+		}
+		switch {
+		case b == '"' || b == '\\' || b == '\n' || b == '\r' || b == '\t' || b == '\b' || b == '\f':
+			n++
+		case b < ' ':
+			n += 5
+		}
+		i++
+	}
+	return n
+}

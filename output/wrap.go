@@ -1,0 +1,150 @@
+package output
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxAttribute bounds an attribute of the wrapper in code points.
+const maxAttribute = 256
+
+// untrusted is the name of the wrapper's tag.
+const untrusted = "untrusted"
+
+// Wrap returns text marked as controlled by somebody else:
+//
+//	<untrusted source="S" tool="T">
+//	text
+//	</untrusted>
+//
+// The text is expected to come from [Cleaner.Text], cut or not. Whatever in it
+// reads as an opening or closing tag of the wrapper, complete or not, in any
+// case, with blanks, line breaks or hidden characters inside, or with other
+// characters that look like angle brackets, has its first character replaced
+// by &lt;. Source and tool lose what an attribute cannot hold and are cut to
+// 256 code points each; an empty source is "unknown". A source that may hold
+// a secret goes through [Cleaner.Text] first.
+func Wrap(text, source, tool string) string {
+	if source == "" {
+		source = unknown
+	}
+	if len(text) > 0 && (text[0] == '\n' || text[0] == '\r') {
+		text = unturn(text)
+	}
+	text = escapeTags(text)
+	source, tool = attribute(source), attribute(tool)
+	var b strings.Builder
+	b.Grow(len(text) + len(source) + len(tool) + 64)
+	b.WriteString(`<untrusted source="`)
+	b.WriteString(source)
+	b.WriteString(`" tool="`)
+	b.WriteString(tool)
+	b.WriteString("\">\n")
+	b.WriteString(text)
+	b.WriteString("\n</untrusted>")
+	return b.String()
+}
+
+// attribute makes s fit for an attribute: line ends become spaces, angle
+// brackets go, quotation marks become apostrophes.
+func attribute(s string) string {
+	s = plain(s)
+	clean := func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case basicPlane().of(r)&alike != 0:
+			switch asciiOf(r) {
+			case '<', '>':
+				return -1
+			case '"':
+				return '\''
+			}
+		case r == '<' || r == '>':
+			return -1
+		case r == '"':
+			return '\''
+		}
+		return r
+	}
+	s = strings.Map(clean, s)
+	n := 0
+	for i := range s {
+		if n == maxAttribute {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// unturn neutralises a turn at the beginning of a text, where the line feed
+// of the wrapper would be its empty line.
+func unturn(text string) string {
+	head := strings.TrimLeft(text, " \t\r\n")
+	for _, name := range turns {
+		rest, ok := strings.CutPrefix(head, name)
+		if !ok {
+			continue
+		}
+		if rest = strings.TrimLeft(rest, " \t"); strings.HasPrefix(rest, ":") {
+			return markTemplate.String() + rest[1:]
+		}
+	}
+	return text
+}
+
+// escapeTags replaces the first character of everything that reads as a tag
+// of the wrapper.
+func escapeTags(s string) string {
+	var out []byte
+	from := 0
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf && c != '<' {
+			i++
+			continue
+		}
+		b, end := fold(s, i)
+		if b == '<' && tagAt(s, end) {
+			out = append(append(out, s[from:i]...), "&lt;"...)
+			from = end
+		}
+		i = end
+	}
+	if from == 0 {
+		return s
+	}
+	return string(append(out, s[from:]...))
+}
+
+// tagAt reports whether what follows an angle bracket at i is the rest of a
+// tag of the wrapper.
+func tagAt(s string, i int) bool {
+	i = skipSpace(s, i)
+	if b, end := fold(s, i); b == '/' || b == '\\' {
+		i = skipSpace(s, end)
+	}
+	for _, want := range []byte(untrusted) {
+		b, end := fold(s, skipSpace(s, i))
+		if b|0x20 != want {
+			return false
+		}
+		i = end
+	}
+	// A longer name is another tag, however the letters are spelled.
+	i, _ = skip(s, i, false)
+	b, _ := fold(s, i)
+	return !isWord(b) && b != '-'
+}
+
+// skipSpace returns the index after blanks, line breaks, control and hidden
+// characters at i.
+func skipSpace(s string, i int) int {
+	for {
+		i, _ = skip(s, i, true)
+		if i >= len(s) || s[i] > ' ' && s[i] != 0x7F {
+			return i
+		}
+		i++
+	}
+}
