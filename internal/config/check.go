@@ -149,7 +149,7 @@ func (s *scope) state(v string) (string, error) {
 // envPrefix reads the prefix of environment variables. The text is never
 // repeated: somebody may have written the secret itself.
 func (s *scope) envPrefix(v string) (string, error) {
-	if !nameOK(v) || strings.Contains(v, "-") || v[0] >= '0' && v[0] <= '9' {
+	if !reach.IsEnvName(v) {
 		return "", errors.New("expected the prefix of environment variables, such as SALLYPORT_SECRET_")
 	}
 	return v, nil

@@ -13,6 +13,8 @@ import (
 // nobody chooses, and of the implicit one.
 const DefaultPersonality = "default"
 
+var _ sallyport.Personalities = (*Config)(nil)
+
 // Config is what the files of a configuration say. It is immutable; a reload
 // makes another one. It is safe for concurrent use.
 type Config struct {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"io/fs"
@@ -305,39 +304,6 @@ func TestHomeComesFromOptionsOnly(t *testing.T) {
 	}
 }
 
-func TestPresetsLoad(t *testing.T) {
-	for _, name := range PresetNames() {
-		t.Run(name, func(t *testing.T) {
-			data, err := Preset(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dir := t.TempDir()
-			write(t, dir, "sallyport.yaml", string(data))
-			c, err := Load([]string{filepath.Join(dir, "sallyport.yaml")}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := c.Choose("")
-			if err != nil || p.Name != DefaultPersonality {
-				t.Fatalf("Choose = %v, %v, want default", p, err)
-			}
-			if p.Network == nil || p.Network.Allow == nil || p.Network.AllowPrivate {
-				t.Errorf("Network = %+v, want an allow list and no private addresses", p.Network)
-			}
-			if (len(p.Network.Allow) > 0) != (name == "open") || (len(p.FSReach.Write) == 0) != (name == "locked") {
-				t.Errorf("preset %s allows %v and writes %v", name, p.Network.Allow, p.FSReach.Write)
-			}
-		})
-	}
-	if _, err := Preset("lokced"); err == nil || !strings.Contains(err.Error(), `did you mean "locked"?`) {
-		t.Errorf("Preset(lokced) error = %v, want a suggestion", err)
-	}
-	if _, err := Preset("../preset"); err == nil {
-		t.Error("Preset(../preset) succeeded, want an error")
-	}
-}
-
 func TestChoose(t *testing.T) {
 	tests := []struct{ name, personalities, choose, want, wantErr string }{
 		{"given", "{a: {}, b: {}}", "b", "b", ""},
@@ -367,6 +333,19 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestPersonality(t *testing.T) {
+	c, err := Parse("s.yaml", []byte("version: 1\npersonalities: {a: {}}"), testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := c.Personality("a"); !ok || p.Name != "a" {
+		t.Errorf("Personality(a) = %v, %t, want it", p, ok)
+	}
+	if p, ok := c.Personality("A"); ok || p != nil {
+		t.Errorf("Personality(A) = %v, %t, want none", p, ok)
+	}
+}
+
 func TestConfigFault(t *testing.T) {
 	c, err := Parse("s.yaml", []byte("version: 1\npersonalities:\n  a:\n    toolset: [read_fil]\n"), testOptions())
 	if err != nil {
@@ -390,28 +369,5 @@ func TestConfigFault(t *testing.T) {
 				t.Errorf("Fault(%q, %q, %d) = %s (snippet %q), want %s", tt.personality, tt.key, tt.index, f.Error(), f.Snippet, tt.want)
 			}
 		})
-	}
-}
-
-func TestReferencePage(t *testing.T) {
-	const page = "../../docs/reference/config.md"
-	var b bytes.Buffer
-	if err := WriteReference(&b); err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(b.String(), string(have)); diff != "" {
-		t.Errorf("%s is not what the table says, run go test ./internal/config -update (-want +got):\n%s", page, diff)
 	}
 }

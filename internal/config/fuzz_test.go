@@ -207,3 +207,17 @@ func checkPlaces(t *testing.T, n *node, lines []string) {
 		checkPlaces(t, item, lines)
 	}
 }
+
+func BenchmarkParse(b *testing.B) {
+	data, err := Preset(DefaultPreset)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse("sallyport.yaml", data, testOptions()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -34,10 +35,14 @@ func parseYAML(text fileText) (root *node, faults []textFault) {
 			root, faults = nil, append(faults, textFault{pos{1, 1}, "the file cannot be read as YAML"})
 		}
 	}()
+	text, faults, ok := plainLines(text)
+	if !ok {
+		return nil, faults
+	}
 	at := &places{lines: text.lines}
 	tokens := lexer.Tokenize(text.text)
-	end, faults, ok := scanTokens(at, tokens)
-	if !ok {
+	end, more, ok := scanTokens(at, tokens)
+	if faults = append(faults, more...); !ok {
 		return nil, faults
 	}
 	tokens = tokens[:end]
@@ -51,10 +56,45 @@ func parseYAML(text fileText) (root *node, faults []textFault) {
 			root = y.node(doc.Body)
 		}
 	}
+	faults = append(faults, y.faults...)
 	if lost := y.lost(tokens); lost != nil && len(faults) == 0 {
 		faults = append(faults, textFault{at.of(lost), "this text belongs to no key: check the indentation and quotes"})
 	}
 	return root, faults
+}
+
+// plainLines refuses tabs that a reader of the file or the library could take
+// for something else: the library miscounts columns behind a tab and drops one
+// inside a text. Before a comment and at the end of a line they do no harm. The
+// text is returned with spaces in their place, so that the rest of the file is
+// judged too, and without blanks at the ends of lines, behind which the library
+// miscounts as well; ok is false when the indentation is lost.
+func plainLines(text fileText) (out fileText, faults []textFault, ok bool) {
+	out.lines, ok = make([]string, len(text.lines)), true
+	for i, line := range text.lines {
+		out.lines[i] = strings.ReplaceAll(line, "\t", " ")
+		// A backslash before the blanks escapes the first of them.
+		if end := strings.TrimRight(out.lines[i], " "); !strings.HasSuffix(end, `\`) {
+			out.lines[i] = end
+		}
+		tab := strings.IndexByte(line, '\t')
+		if tab < 0 || strings.Contains(line[:tab], " #") || strings.HasPrefix(line, "#") {
+			continue
+		}
+		rest := strings.TrimLeft(line[tab:], " \t")
+		if rest == "" || rest[0] == '#' {
+			continue
+		}
+		at := pos{i + 1, utf8.RuneCountInString(line[:tab]) + 1}
+		if strings.TrimLeft(line[:tab], " -") == "" {
+			ok = false
+			faults = append(faults, textFault{at, "a tab in the indentation: expected spaces"})
+			continue
+		}
+		faults = append(faults, textFault{at, `a tab: expected spaces, or "\t" in double quotes`})
+	}
+	out.text = strings.Join(out.lines, "\n")
+	return out, faults, ok
 }
 
 // scanTokens refuses what a configuration does not need and what would cost
@@ -129,8 +169,7 @@ type places struct {
 	runes []rune
 }
 
-// of returns the place of a token. Behind a tab the library gives the place
-// of the blank before the token.
+// of returns the place of a token.
 func (p *places) of(tk *token.Token) pos {
 	if tk == nil || tk.Position == nil {
 		return pos{1, 1}
@@ -139,22 +178,11 @@ func (p *places) of(tk *token.Token) pos {
 	if at.line > len(p.lines) {
 		return pos{len(p.lines), 1}
 	}
-	if at.line != p.line {
-		p.line, p.runes = at.line, []rune(p.lines[at.line-1])
-	}
-	for i := at.col - 1; i < len(p.runes); i++ {
-		if p.runes[i] != ' ' && p.runes[i] != '\t' {
-			return pos{at.line, i + 1}
-		}
-	}
 	return at
 }
 
 func syntaxFault(at *places, err error) textFault {
 	if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-		if strings.ContainsRune(e.Message, '\t') || strings.Contains(e.Message, "tab character") {
-			return textFault{at.of(e.Token), "not YAML: a tab in the indentation: expected spaces"}
-		}
 		return textFault{at.of(e.Token), "not YAML: " + e.Message}
 	}
 	return textFault{pos{1, 1}, "not YAML"}
@@ -163,8 +191,9 @@ func syntaxFault(at *places, err error) textFault {
 // yamlReader turns the library's tree into nodes and remembers which tokens
 // it met.
 type yamlReader struct {
-	at   *places
-	seen map[*token.Token]bool
+	at     *places
+	seen   map[*token.Token]bool
+	faults []textFault
 }
 
 // lost returns the first token with content that is in no node. The parser
@@ -195,11 +224,13 @@ func (y *yamlReader) node(n ast.Node) *node {
 		out.kind = kindNull
 	case *ast.StringNode:
 		out.kind, out.text = kindText, n.Value
+		y.verify(out, tk)
 	case *ast.LiteralNode:
 		out.kind = kindText
 		if n.Value != nil {
 			y.seen[n.Value.GetToken()] = true
 			out.text = n.Value.Value
+			y.verify(out, tk)
 		}
 	case *ast.BoolNode:
 		out.kind, out.text = kindBool, tk.Value
@@ -233,6 +264,22 @@ func (y *yamlReader) node(n ast.Node) *node {
 		out.kind = kindOpaque
 	}
 	return out
+}
+
+// verify refuses a text that the library did not read as it stands.
+func (y *yamlReader) verify(n *node, tk *token.Token) {
+	s := stylePlain
+	switch tk.Type {
+	case token.SingleQuoteType:
+		s = styleSingle
+	case token.DoubleQuoteType:
+		s = styleDouble
+	case token.LiteralType, token.FoldedType:
+		s = styleBlock
+	}
+	if !y.at.reads(n.at, n.text, s) {
+		y.faults = append(y.faults, textFault{n.at, "this text cannot be read as it stands: write it on one line in double quotes"})
+	}
 }
 
 // wrapped reads the value behind a refused anchor or tag, whose faults the

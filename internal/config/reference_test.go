@@ -1,0 +1,142 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func TestPresetsLoad(t *testing.T) {
+	for _, name := range PresetNames() {
+		t.Run(name, func(t *testing.T) {
+			data, err := Preset(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			write(t, dir, "sallyport.yaml", string(data))
+			c, err := Load([]string{filepath.Join(dir, "sallyport.yaml")}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := c.Choose("")
+			if err != nil || p.Name != DefaultPersonality {
+				t.Fatalf("Choose = %v, %v, want default", p, err)
+			}
+			if p.Network == nil || p.Network.Allow == nil || p.Network.AllowPrivate {
+				t.Errorf("Network = %+v, want an allow list and no private addresses", p.Network)
+			}
+			if (len(p.Network.Allow) > 0) != (name == "open") || (len(p.FSReach.Write) == 0) != (name == "locked") {
+				t.Errorf("preset %s allows %v and writes %v", name, p.Network.Allow, p.FSReach.Write)
+			}
+		})
+	}
+	if _, err := Preset("lokced"); err == nil || !strings.Contains(err.Error(), `did you mean "locked"?`) {
+		t.Errorf("Preset(lokced) error = %v, want a suggestion", err)
+	}
+	if _, err := Preset("../preset"); err == nil {
+		t.Error("Preset(../preset) succeeded, want an error")
+	}
+}
+
+func TestReferencePage(t *testing.T) {
+	const page = "../../docs/reference/config.md"
+	var b bytes.Buffer
+	if err := WriteReference(&b); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(b.String(), string(have)); diff != "" {
+		t.Errorf("%s is not what the table says, run go test ./internal/config -update (-want +got):\n%s", page, diff)
+	}
+}
+
+// TestTableIsComplete holds every row to what the reference page needs and
+// every supported leaf to a type that the walk knows.
+func TestTableIsComplete(t *testing.T) {
+	types := []Type{TypeText, TypeNumber, TypeBool, TypeTexts, TypeMapping, TypeNames, TypeChoices}
+	for _, k := range Reference() {
+		if k.Doc == "" || k.Supported && (!slices.Contains(types, k.Type) || k.Type != TypeMapping && k.Example == "") {
+			t.Errorf("row %+v lacks a doc, a type or an example", k)
+		}
+		if !k.Supported && k.Type != "" {
+			t.Errorf("row %s is not supported and has a type", k.Key)
+		}
+	}
+}
+
+func TestSchemaAgrees(t *testing.T) {
+	data, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("mem:///s.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("mem:///s.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []struct {
+		name, text string
+		valid      bool
+	}{
+		{"full", fullYAML, true},
+		{"unknown key", "version: 1\nfoo: 1\n", false},
+		{"no version", "workspace: .\n", false},
+		{"not built", "version: 1\nlimits: state\n", false},
+		{"wrong type", "version: 1\npersonalities: {a: {toolset: x}}\n", false},
+		{"dangling server", "version: 1\npersonalities: {a: {mcp_servers: [x]}}\n", false},
+		{"two keys in one secret", "version: 1\nsecrets: [{env: A_, dir: b}]\n", false},
+		{"bad name", "version: 1\npersonalities: {'a b': {}}\n", false},
+	}
+	for _, name := range PresetNames() {
+		data, err := Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, struct {
+			name, text string
+			valid      bool
+		}{name, string(data), true})
+	}
+	for _, tt := range texts {
+		t.Run(tt.name, func(t *testing.T) {
+			text, _ := decodeText([]byte(tt.text))
+			root, faults := parseYAML(text)
+			if faults != nil {
+				t.Fatal(faults)
+			}
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(toJSON(root)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, parseErr := Parse("s.yaml", []byte(tt.text), testOptions())
+			if err := s.Validate(v); (err == nil) != tt.valid || (parseErr == nil) != tt.valid {
+				t.Errorf("schema says %v, Parse says %v, want valid = %t", err, parseErr, tt.valid)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"strings"
+	"unicode"
+)
+
+// The scalar styles of YAML, as far as the check of a text differs.
+type style int
+
+const (
+	stylePlain style = iota
+	styleSingle
+	styleDouble
+	styleBlock
+)
+
+// reads reports whether the library read a text as it stands at a place: the
+// same words with space between the same ones. A policy must not change on the
+// way. What follows an
+// escape is not compared, since its source has another form.
+func (p *places) reads(at pos, value string, s style) bool {
+	src := p.source(at)
+	switch s {
+	case styleSingle, styleDouble:
+		src.next() // the opening quote
+	case styleBlock:
+		src.skipLine() // the header
+	}
+	want := []rune(value)
+	i := skipSpace(want, 0)
+	for first := true; i < len(want); first = false {
+		gap := false
+		r, ok := src.next()
+		for ; ok && unicode.IsSpace(r); r, ok = src.next() {
+			gap = true
+		}
+		switch {
+		case !ok:
+			return false
+		case r == '\\' && s == styleDouble:
+			return true
+		case r == '\'' && s == styleSingle:
+			src.next() // the second one of the pair
+		}
+		j := skipSpace(want, i)
+		if !first && gap != (j > i) {
+			return false
+		}
+		if j == len(want) || want[j] != r {
+			// Blanks at the end of the text alone reach the closing quote.
+			return j == len(want) && (s == styleBlock || closes(r, s))
+		}
+		i = j + 1
+	}
+	return src.ends(s)
+}
+
+// ends reports whether a text ends before the next code point that is not
+// blank: what follows belongs to the text otherwise, and was dropped.
+func (s *source) ends(st style) bool {
+	if st == styleBlock {
+		return true
+	}
+	r, ok := s.next()
+	for ok && r == ' ' {
+		r, ok = s.next()
+	}
+	for ok && unicode.IsSpace(r) && st != stylePlain {
+		r, ok = s.next()
+	}
+	return !ok && st == stylePlain || ok && closes(r, st)
+}
+
+func closes(r rune, s style) bool {
+	switch s {
+	case styleSingle:
+		return r == '\''
+	case styleDouble:
+		return r == '"' || r == '\\'
+	default:
+		return strings.ContainsRune("\n,]}:#", r)
+	}
+}
+
+func skipSpace(text []rune, i int) int {
+	for i < len(text) && unicode.IsSpace(text[i]) {
+		i++
+	}
+	return i
+}
+
+// source reads the code points of a file from a place on, line feeds
+// included.
+type source struct {
+	lines []string
+	line  int
+	runes []rune
+	i     int
+}
+
+func (p *places) source(at pos) *source {
+	if at.line != p.line {
+		p.line, p.runes = at.line, []rune(p.lines[at.line-1])
+	}
+	return &source{lines: p.lines, line: at.line, runes: p.runes, i: at.col - 1}
+}
+
+func (s *source) next() (rune, bool) {
+	if s.i < len(s.runes) {
+		s.i++
+		return s.runes[s.i-1], true
+	}
+	if !s.skipLine() {
+		return 0, false
+	}
+	return '\n', true
+}
+
+// skipLine goes to the beginning of the next line.
+func (s *source) skipLine() bool {
+	if s.line >= len(s.lines) {
+		return false
+	}
+	s.line++
+	s.runes, s.i = []rune(s.lines[s.line-1]), 0
+	return true
+}
