@@ -1,0 +1,47 @@
+package scoped
+
+import (
+	"context"
+	"io"
+	"strconv"
+
+	"github.com/sallyport/sallyport"
+)
+
+// turnFiles is the attachments accessor of a call.
+type turnFiles struct{ b *Binding }
+
+// List returns the attachments of the granted kinds. The caller owns it.
+func (t turnFiles) List() []sallyport.Attachment {
+	var list []sallyport.Attachment
+	for _, a := range t.b.turn {
+		if t.b.scope.grant.Attachments.Has(a.Kind) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Open opens an attachment that List returns. Any other reference gets one
+// answer, whether nothing or an attachment of another kind is behind it.
+func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
+	if !t.holds(ref) {
+		t.b.refuse(capAttachments, ref, anything)
+		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clip(ref)))
+	}
+	r, err := t.b.scope.backends.Attachments.Open(ctx, ref)
+	if err != nil {
+		return nil, hide(err, "attachment "+ref+" could not be opened")
+	}
+	t.b.allow(capAttachments, ref, "open "+ref)
+	return r, nil
+}
+
+func (t turnFiles) holds(ref string) bool {
+	for i := range t.b.turn {
+		if a := &t.b.turn[i]; a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {
+			return ref != ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+package scoped
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxNoted bounds the decisions of either kind that one call reports.
+	// Allowed and refused ones count apart, so that a tool cannot bury a
+	// refusal under a hundred harmless reads.
+	maxNoted = 50
+	// maxItemBytes bounds a name that a tool brought along in a decision.
+	maxItemBytes = 256
+)
+
+// tally counts the decisions of a call.
+type tally struct{ allowed, refused atomic.Int32 }
+
+// note reports a decision of an accessor, up to the bound.
+func (b *Binding) note(d sallyport.Decision) {
+	count := &b.noted.refused
+	if d.Allowed {
+		count = &b.noted.allowed
+	}
+	switch n := count.Add(1); {
+	case n < maxNoted:
+		report(b.out, d)
+	case n == maxNoted:
+		d.Why += "; further decisions of this kind are not listed"
+		report(b.out, d)
+	default:
+		// Staying at the bound keeps the counter from ever wrapping around.
+		count.Store(maxNoted)
+	}
+}
+
+// allow notes that a granted thing was used.
+func (b *Binding) allow(capability, resource, why string) {
+	b.note(sallyport.Decision{
+		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clip(resource), Why: clip(why),
+	})
+}
+
+// refuse notes a refusal with the reason for which a matching declared item
+// was dropped.
+func (b *Binding) refuse(capability, resource string, matches func(entry string) bool) {
+	b.note(b.scope.explain(outside(capability, resource), matches))
+}
+
+// explain adds to a refusal why the declared entry that would have allowed it
+// is not in the grant.
+func (s *Scope) explain(d sallyport.Decision, matches func(entry string) bool) sallyport.Decision {
+	for _, lost := range s.grant.Dropped {
+		if inGroup(lost, d.Capability) && matches(lost.Item) {
+			d.Why += ": " + lost.Why
+			d.Source, d.Fix = lost.Source, lost.Fix
+			return d
+		}
+	}
+	return d
+}
+
+// outside is the decision about a thing that neither the grant holds nor, as
+// far as is known here, the declaration.
+func outside(capability, resource string) sallyport.Decision {
+	resource = clip(resource)
+	return sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: capability, Resource: resource,
+		Why: cmp.Or(resource, capability) + " is outside the grant",
+		Fix: "declare it in the tool's capabilities." + capability,
+	}
+}
+
+func report(note func(sallyport.Decision), d sallyport.Decision) {
+	if note != nil {
+		note(d)
+	}
+}
+
+// clip shortens a text of unknown length at a whole character.
+func clip(s string) string {
+	if len(s) <= maxItemBytes {
+		return s
+	}
+	n := maxItemBytes
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// hide turns a failure of a backend into one that the caller may see. A coded
+// error was written for the caller and stays; of anything else the caller sees
+// the detail only, because drivers put addresses and credentials into their
+// texts. The cause stays in the chain for the log and for errors.Is.
+func hide(err error, detail string) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		return e
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		detail += ": the time is up"
+	case errors.Is(err, context.Canceled):
+		detail += ": the call was cancelled"
+	}
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: detail, Err: err}
+}
+
+// notAvailable refuses a group that has no scoped code of its own.
+func notAvailable(resource, detail string) error {
+	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: resource, Detail: detail}
+}

@@ -1,0 +1,143 @@
+package scoped
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxKeyBytes is the longest key that every store takes: a primary key of
+	// the databases behind it has less room than a value.
+	maxKeyBytes = 512
+	// defaultValueBytes bounds a value unless the store says otherwise.
+	defaultValueBytes = 1 << 20
+)
+
+// ValueLimiter is a sallyport.KVFactory with a bound of its own on values.
+type ValueLimiter interface {
+	// MaxValueBytes returns the largest value in bytes; 0 means 1 MiB.
+	MaxValueBytes() int64
+}
+
+// store is the key-value accessor of a call. It opens the scope's store when
+// it is first used.
+type store struct {
+	b *Binding
+
+	mu     sync.Mutex
+	opened bool
+	kv     sallyport.KV
+	err    error
+}
+
+// Get returns a value of the scope.
+func (s *store) Get(ctx context.Context, key string) (string, bool, error) {
+	kv, err := s.ready(ctx, key)
+	if err != nil {
+		return "", false, err
+	}
+	value, ok, err := kv.Get(ctx, key)
+	if err != nil || !ok {
+		return "", false, hide(err, "the key-value store failed")
+	}
+	return value, true, nil
+}
+
+// Set stores a value in the scope; a lifetime of 0 is the declared default.
+func (s *store) Set(ctx context.Context, key, value string, ttl time.Duration) error {
+	if limit := s.b.scope.maxValue; int64(len(value)) > limit {
+		return sallyport.InputInvalid(fmt.Sprintf("the value has %d bytes, more than %d", len(value), limit))
+	}
+	if ttl < 0 {
+		return sallyport.InputInvalid("the lifetime of a key is negative")
+	}
+	if ttl == 0 {
+		ttl = s.b.scope.grant.Storage.TTL
+	}
+	kv, err := s.ready(ctx, key)
+	if err != nil {
+		return err
+	}
+	return hide(kv.Set(ctx, key, value, ttl), "the key-value store failed")
+}
+
+// Delete removes a key of the scope.
+func (s *store) Delete(ctx context.Context, key string) error {
+	kv, err := s.ready(ctx, key)
+	if err != nil {
+		return err
+	}
+	return hide(kv.Delete(ctx, key), "the key-value store failed")
+}
+
+// List returns the keys of the scope that begin with prefix.
+func (s *store) List(ctx context.Context, prefix string) ([]string, error) {
+	kv, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(prefix) > maxKeyBytes {
+		return nil, nil
+	}
+	keys, err := kv.List(ctx, prefix)
+	if err != nil {
+		return nil, hide(err, "the key-value store failed")
+	}
+	return keys, nil
+}
+
+// ready checks a key and opens the store.
+func (s *store) ready(ctx context.Context, key string) (sallyport.KV, error) {
+	switch {
+	case key == "":
+		return nil, sallyport.InputInvalid("the key is empty")
+	case len(key) > maxKeyBytes:
+		return nil, sallyport.InputInvalid(fmt.Sprintf("the key has %d bytes, more than %d", len(key), maxKeyBytes))
+	}
+	return s.open(ctx)
+}
+
+func (s *store) open(ctx context.Context) (sallyport.KV, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened {
+		return s.kv, s.err
+	}
+	id, err := s.b.scopeID()
+	if err != nil {
+		return nil, err
+	}
+	kv, err := s.b.scope.backends.KV.KV(ctx, id)
+	if err != nil && ctx.Err() != nil {
+		// The caller of this one access gave up; the next may succeed.
+		return nil, hide(err, "the key-value store could not be opened")
+	}
+	s.opened, s.kv, s.err = true, kv, hide(err, "the key-value store could not be opened")
+	return s.kv, s.err
+}
+
+// scopeID returns the id under which the store is kept. The kind in front
+// keeps a session from being mistaken for a personality of the same name. An
+// empty name is refused, because all that lack one would share a store.
+func (b *Binding) scopeID() (string, error) {
+	kind, name := "session:", b.session
+	switch scope := b.scope.grant.Storage.Scope; scope {
+	case sallyport.ScopeToolPrivate:
+		kind, name = "tool:", b.scope.tool
+	case sallyport.ScopeSession:
+	case sallyport.ScopePersonality:
+		if b.personality != "" {
+			kind, name = "personality:", b.personality
+		}
+	default:
+		return "", notAvailable("", "the storage scope is unknown")
+	}
+	if name == "" {
+		return "", notAvailable("", "the call has no session")
+	}
+	return kind + name, nil
+}

@@ -1,0 +1,128 @@
+package scoped
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+const (
+	// maxRecipients is what every SMTP server has to take (RFC 5321, section
+	// 4.5.3.1.8).
+	maxRecipients = 100
+	// maxAddressBytes is the longest path less its angle brackets (RFC 5321,
+	// section 4.5.3.1.3).
+	maxAddressBytes = 254
+	// defaultRelay is the relay of a declaration that names none.
+	defaultRelay = "default"
+)
+
+// recipient is an address in canonical form, or a domain when local is empty.
+type recipient struct{ local, domain string }
+
+// parseRecipients reads the granted addresses and "*@domain" patterns.
+func parseRecipients(list []string) ([]recipient, error) {
+	parsed := make([]recipient, 0, len(list))
+	for _, entry := range list {
+		var r recipient
+		var err error
+		if domain, ok := strings.CutPrefix(entry, "*@"); ok {
+			r.domain, err = reach.CanonicalHost(domain)
+		} else {
+			r, err = parseAddress(entry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("recipient %q: %w", entry, err)
+		}
+		parsed = append(parsed, r)
+	}
+	return parsed, nil
+}
+
+// parseAddress reads a bare address. Display names, comments, quoted local
+// parts and domain literals are refused, because relays read them in more than
+// one way. The local part is compared without regard to case: RFC 5321, section
+// 2.4 lets a domain distinguish, and discourages it.
+func parseAddress(s string) (recipient, error) {
+	if len(s) > maxAddressBytes {
+		return recipient{}, fmt.Errorf("longer than %d bytes", maxAddressBytes)
+	}
+	a, err := mail.ParseAddress(s)
+	if err != nil {
+		return recipient{}, errors.New("not an address")
+	}
+	if a.Name != "" || a.Address != s {
+		return recipient{}, errors.New("more than a bare address")
+	}
+	i := strings.LastIndexByte(s, '@')
+	local := s[:i]
+	if local == "" || strings.ContainsAny(local, "*\"@ ") {
+		return recipient{}, errors.New("an empty or quoted local part, or one with a star")
+	}
+	domain, err := reach.CanonicalHost(s[i+1:])
+	if err != nil || s[i+1] == '[' {
+		return recipient{}, errors.New("not a domain name")
+	}
+	return recipient{strings.ToLower(local), domain}, nil
+}
+
+func (r recipient) covers(o recipient) bool {
+	return r.domain == o.domain && (r.local == "" || r.local == o.local)
+}
+
+// mailer is the mail accessor of a call.
+type mailer struct{ b *Binding }
+
+// Send hands the message to the granted relay when the grant covers every
+// recipient. The message is in no decision but for refused recipients.
+func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
+	// The copy keeps a tool from changing the list after the check.
+	msg.To = slices.Clone(msg.To)
+	if err := m.check(&msg); err != nil {
+		return err
+	}
+	relay := m.b.scope.grant.Mail.Relay
+	if relay == "" {
+		relay = defaultRelay
+	}
+	m.b.allow(capMail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
+	return hide(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
+}
+
+func (m mailer) check(msg *sallyport.Message) error {
+	switch {
+	case len(msg.To) == 0:
+		return sallyport.InputInvalid("the mail has no recipient")
+	case len(msg.To) > maxRecipients:
+		return sallyport.InputInvalid(fmt.Sprintf("the mail has more than %d recipients", maxRecipients))
+	case strings.ContainsAny(msg.Subject, "\r\n\x00"):
+		return sallyport.InputInvalid("the subject holds a line break")
+	}
+	for _, to := range msg.To {
+		want, err := parseAddress(to)
+		if err != nil {
+			return sallyport.InputInvalid("recipient " + strconv.Quote(clip(to)) + ": " + err.Error())
+		}
+		if !m.granted(want) {
+			m.b.refuse(capMail, to, anything)
+			return notAvailable(to, "recipient "+to+" is not in the declared recipients")
+		}
+	}
+	return nil
+}
+
+func (m mailer) granted(want recipient) bool {
+	for _, r := range m.b.scope.recipients {
+		if r.covers(want) {
+			return true
+		}
+	}
+	return false
+}

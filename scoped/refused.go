@@ -1,0 +1,182 @@
+package scoped
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// The refusing accessors are one pointer wide, so that an interface holds them
+// without an allocation: a tool that touches nothing pays nothing.
+
+// refuseAll sets accessors that refuse everything.
+func refuseAll(c *sallyport.Call, note func(sallyport.Decision)) {
+	c.Network = refusedNetwork{note}
+	c.FS = refusedFS[undeclaredPath]{undeclaredPath{c}}
+	c.Secrets = refusedSecrets{note}
+	c.KV = refusedKV{note}
+	c.Process = refusedProcess{note}
+	c.Attachments = refusedAttachments{note}
+	c.Databases = refusedDatabases{note}
+	c.Mail = refusedMail{note}
+}
+
+type refusedNetwork struct{ note func(sallyport.Decision) }
+
+// Client returns a client that refuses every host. It is a fresh one each
+// time: a tool may set fields of its client, and a shared one would carry them
+// into other calls.
+func (n refusedNetwork) Client() *http.Client {
+	return &http.Client{Transport: refusedTransport(n)}
+}
+
+// DialContext refuses the host of the address.
+func (n refusedNetwork) DialContext(_ context.Context, _, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	return nil, n.refuse(host)
+}
+
+func (n refusedNetwork) refuse(host string) error {
+	if canonical, err := reach.CanonicalHost(host); err == nil {
+		host = canonical
+	}
+	report(n.note, outside(capNetwork, host))
+	return sallyport.HostError(host, "")
+}
+
+type refusedTransport refusedNetwork
+
+// RoundTrip refuses the host of the request. It closes the body, as every
+// http.RoundTripper has to.
+func (t refusedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return nil, refusedNetwork(t).refuse(r.URL.Hostname())
+}
+
+// pathRefuser refuses an absolute path and knows where names are anchored.
+type pathRefuser interface {
+	refuse(operation, path string) error
+	workspace() string
+}
+
+// undeclaredPath refuses for a tool that declares no files. It reports no
+// decision, because one pointer has room for the call or for the reporter, and
+// Abs needs the call; the error is in the record as the result of the call.
+type undeclaredPath struct{ c *sallyport.Call }
+
+func (p undeclaredPath) refuse(operation, path string) error {
+	return sallyport.PathError(operation, path)
+}
+
+func (p undeclaredPath) workspace() string { return p.c.Workspace }
+
+// droppedPath refuses for a tool that declared files and was granted none.
+type droppedPath struct {
+	b      *Binding
+	folder string
+}
+
+func (p *droppedPath) refuse(operation, path string) error {
+	p.b.refuse(capFS+"."+operation, path, anything)
+	return sallyport.PathError(operation, path)
+}
+
+func (p *droppedPath) workspace() string { return p.folder }
+
+type refusedFS[R pathRefuser] struct{ r R }
+
+func (f refusedFS[R]) Open(name string) (fs.File, error) { return nil, f.Probe("read", name) }
+
+func (f refusedFS[R]) ReadFile(name string) ([]byte, error) { return nil, f.Probe("read", name) }
+
+func (f refusedFS[R]) ReadDir(name string) ([]fs.DirEntry, error) { return nil, f.Probe("read", name) }
+
+func (f refusedFS[R]) Stat(name string) (fs.FileInfo, error) { return nil, f.Probe("read", name) }
+func (f refusedFS[R]) WriteFile(name string, _ []byte) error { return f.Probe("write", name) }
+func (f refusedFS[R]) MkdirAll(name string) error            { return f.Probe("write", name) }
+
+func (f refusedFS[R]) UpdateFile(name string, _ func([]byte) ([]byte, error)) error {
+	return f.Probe("write", name)
+}
+
+// Probe refuses, as the other methods do, without a file to be refused: it
+// answers those who explain a grant.
+func (f refusedFS[R]) Probe(operation, name string) error {
+	return f.r.refuse(operation, f.Abs(name))
+}
+
+// Abs returns the absolute form of a name, which stays relative when there is
+// no workspace to anchor it.
+func (f refusedFS[R]) Abs(name string) string {
+	if folder := f.r.workspace(); folder != "" && !filepath.IsAbs(name) {
+		return filepath.Join(folder, name)
+	}
+	return filepath.Clean(name)
+}
+
+type refusedSecrets struct{ note func(sallyport.Decision) }
+
+func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
+	report(s.note, outside(capSecrets, ref))
+	return sallyport.Secret{}, sallyport.SecretError(ref)
+}
+
+type refusedProcess struct{ note func(sallyport.Decision) }
+
+func (p refusedProcess) Spawn(
+	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
+) (sallyport.ProcessResult, error) {
+	report(p.note, outside(capProcess, binary))
+	return sallyport.ProcessResult{}, sallyport.BinaryError(binary, "")
+}
+
+type refusedKV struct{ note func(sallyport.Decision) }
+
+func (k refusedKV) refuse() error {
+	report(k.note, outside(capStorage, ""))
+	return notAvailable("", "the tool declares no storage")
+}
+
+func (k refusedKV) Get(context.Context, string) (string, bool, error) { return "", false, k.refuse() }
+
+func (k refusedKV) Set(context.Context, string, string, time.Duration) error { return k.refuse() }
+
+func (k refusedKV) Delete(context.Context, string) error { return k.refuse() }
+
+func (k refusedKV) List(context.Context, string) ([]string, error) { return nil, k.refuse() }
+
+type refusedAttachments struct{ note func(sallyport.Decision) }
+
+// List returns nothing: a tool that declares no kinds sees no attachments.
+func (refusedAttachments) List() []sallyport.Attachment { return nil }
+
+func (a refusedAttachments) Open(_ context.Context, ref string) (io.ReadCloser, error) {
+	report(a.note, outside(capAttachments, ref))
+	return nil, notAvailable(ref, "the tool declares no attachments")
+}
+
+type refusedDatabases struct{ note func(sallyport.Decision) }
+
+func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any) (sallyport.Table, error) {
+	report(d.note, outside(capDatabase, connection))
+	return sallyport.Table{}, notAvailable(connection, "the tool declares no database")
+}
+
+type refusedMail struct{ note func(sallyport.Decision) }
+
+func (m refusedMail) Send(context.Context, sallyport.Message) error {
+	report(m.note, outside(capMail, ""))
+	return notAvailable("", "the tool declares no mail")
+}

@@ -1,0 +1,258 @@
+// Package scoped holds the accessors: the objects through which a tool reaches
+// hosts, files, secrets, stores, processes, attachments, databases and mail,
+// each held to the grant of one call.
+//
+// Start with [New], which compiles the grant of a tool under a personality
+// once, and [Scope.Bind], which gives a call its accessors. Nothing of a call
+// is nil afterwards: what was not granted refuses, with the reason. The
+// package does not compute grants and does not confine Go code that goes
+// around its accessors.
+package scoped
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// The capability groups, as grants and decisions name them.
+const (
+	capNetwork     = "network"
+	capSecrets     = "secrets"
+	capStorage     = "storage"
+	capFS          = "fs_reach"
+	capProcess     = "process"
+	capAttachments = "attachments"
+	capDatabase    = "database"
+	capMail        = "mail"
+)
+
+// Scope is the compiled grant of one tool under one personality. It is shared
+// by all their calls and safe for concurrent use.
+type Scope struct {
+	tool     string
+	grant    *sallyport.Grant
+	backends sallyport.Backends
+	// network and files are nil when nothing of theirs is granted.
+	network *network
+	files   *files
+	// display is a copy for tools to look at: one that writes into it changes
+	// nothing that is enforced.
+	display    sallyport.NetworkGrant
+	recipients []recipient
+	maxValue   int64
+	// bare says that no accessor has anything to say but no.
+	bare bool
+}
+
+// New compiles a grant. A group that is granted and has no backend is an
+// error with [sallyport.CodeNotAvailable]; b may be nil when nothing is
+// granted. The grant and what b points to must not be changed afterwards; the
+// caller closes the scope.
+func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error) {
+	s := &Scope{tool: tool, grant: g, maxValue: defaultValueBytes}
+	if b != nil {
+		s.backends = *b
+	}
+	if missing := s.unwired(); missing != "" {
+		return nil, &sallyport.Error{
+			Code: sallyport.CodeNotAvailable, Resource: tool, Operation: missing,
+			Detail: "Tool " + tool + " declares capabilities but no capability backends are configured",
+		}
+	}
+	if l, ok := s.backends.KV.(ValueLimiter); ok {
+		if n := l.MaxValueBytes(); n > 0 {
+			s.maxValue = n
+		}
+	}
+	s.display = g.Network
+	s.display.Allow, s.display.Deny = slices.Clone(g.Network.Allow), slices.Clone(g.Network.Deny)
+	s.bare = len(g.Dropped) == 0 && len(g.Network.Allow) == 0 && len(g.Secrets) == 0 && g.Storage == nil &&
+		!reachesFiles(g) && len(g.Process.Binaries) == 0 && g.Attachments == nil && g.Database == nil && g.Mail == nil
+	if err := s.compile(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("tool %s: %w", tool, err)
+	}
+	return s, nil
+}
+
+// compile prepares the groups that have something to prepare.
+func (s *Scope) compile() (err error) {
+	if len(s.grant.Network.Allow) > 0 {
+		if s.network, err = newNetwork(s.grant.Network, s.backends.Network); err != nil {
+			return fmt.Errorf("%s: %w", capNetwork, err)
+		}
+	}
+	if reachesFiles(s.grant) {
+		if s.files, err = newFiles(s.grant.FS, s.backends.Files); err != nil {
+			return fmt.Errorf("%s: %w", capFS, err)
+		}
+	}
+	if s.grant.Mail != nil {
+		if s.recipients, err = parseRecipients(s.grant.Mail.To); err != nil {
+			return fmt.Errorf("%s: %w", capMail, err)
+		}
+	}
+	return nil
+}
+
+// unwired returns the first group that is granted without a backend. The gate
+// asks the same earlier and with better words; this is the last line.
+func (s *Scope) unwired() string {
+	g, b := s.grant, &s.backends
+	switch {
+	case len(g.Network.Allow) > 0 && b.Network == nil:
+		return capNetwork
+	case len(g.Secrets) > 0 && b.Secrets == nil:
+		return capSecrets
+	case g.Storage != nil && b.KV == nil:
+		return capStorage
+	case reachesFiles(g) && b.Files == nil:
+		return capFS
+	case len(g.Process.Binaries) > 0 && b.Process == nil:
+		return capProcess
+	case g.Attachments != nil && b.Attachments == nil:
+		return capAttachments
+	case g.Database != nil && b.Databases == nil:
+		return capDatabase
+	case g.Mail != nil && b.Mail == nil:
+		return capMail
+	default:
+		return ""
+	}
+}
+
+// Grant returns the grant that was compiled. It must not be changed.
+func (s *Scope) Grant() *sallyport.Grant { return s.grant }
+
+// Close frees what the scope holds open. No call may be running.
+func (s *Scope) Close() {
+	if s.network != nil {
+		s.network.close()
+	}
+	if s.files != nil {
+		s.files.close()
+	}
+}
+
+// Bind sets the accessors and the network policy of a call, whose identity
+// and workspace must be set already, and returns what the gate needs at the
+// end of the call. The context is that of the call.
+//
+// The accessors report to note what they refused and the weightier things
+// they allowed. They call it without a lock, from whatever goroutines the tool
+// starts, so note must be safe for concurrent use; nil drops the decisions. At
+// most 100 decisions come from one call's granted groups.
+//
+// A tool without grant costs no allocation; its binding is nil, whose methods
+// work.
+func (s *Scope) Bind(
+	ctx context.Context, c *sallyport.Call, attachments []sallyport.Attachment, note func(sallyport.Decision),
+) (*Binding, error) {
+	refuseAll(c, note)
+	c.NetworkPolicy = s.display
+	if s.bare {
+		return nil, nil
+	}
+	b := &Binding{
+		scope: s, session: c.SessionKey, personality: c.Personality,
+		turn: attachments, out: note,
+	}
+	b.bindReach(ctx, c)
+	b.bindRest(c)
+	return b, nil
+}
+
+// bindReach binds hosts and files, granted or dropped.
+func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
+	s, note := b.scope, b.note
+	switch {
+	case s.network != nil:
+		c.Network = s.network.bind(note)
+	case s.dropped(capNetwork):
+		c.Network = refusedNetwork{func(d sallyport.Decision) { b.note(s.explain(d, anything)) }}
+	}
+	switch {
+	case s.files != nil:
+		c.FS = s.files.bind(ctx, c.Workspace, c.SessionKey, note)
+	case s.dropped(capFS):
+		c.FS = refusedFS[*droppedPath]{&droppedPath{b: b, folder: c.Workspace}}
+	}
+}
+
+// bindRest binds the groups whose accessors are small. A list of which
+// nothing is left still knows why it refuses.
+func (b *Binding) bindRest(c *sallyport.Call) {
+	s, g := b.scope, b.scope.grant
+	if len(g.Secrets) > 0 || s.dropped(capSecrets) {
+		b.secrets.b = b
+		c.Secrets = &b.secrets
+	}
+	if len(g.Process.Binaries) > 0 || s.dropped(capProcess) {
+		c.Process = process{b}
+	}
+	if g.Storage != nil {
+		b.kv.b = b
+		c.KV = &b.kv
+	}
+	if g.Attachments != nil {
+		c.Attachments = turnFiles{b}
+	}
+	if g.Database != nil {
+		c.Databases = databases{b}
+	}
+	if g.Mail != nil {
+		c.Mail = mailer{b}
+	}
+}
+
+// dropped reports whether something of a group was declared and not granted.
+func (s *Scope) dropped(capability string) bool {
+	return slices.ContainsFunc(s.grant.Dropped, func(d sallyport.Dropped) bool { return inGroup(d, capability) })
+}
+
+// inGroup reports whether an item belongs to a group: "fs_reach.read" is of
+// the group "fs_reach".
+func inGroup(d sallyport.Dropped, capability string) bool {
+	rest, ok := strings.CutPrefix(d.Capability, capability)
+	return ok && (rest == "" || rest[0] == '.')
+}
+
+func anything(string) bool { return true }
+
+func reachesFiles(g *sallyport.Grant) bool { return len(g.FS.Read) > 0 || len(g.FS.Write) > 0 }
+
+// Binding is what the accessors of one call have in common. The nil Binding is
+// that of a tool without grant.
+type Binding struct {
+	scope                *Scope
+	session, personality string
+	turn                 []sallyport.Attachment
+	out                  func(sallyport.Decision)
+	noted                tally
+	secrets              secrets
+	kv                   store
+}
+
+// Revealed returns the secret values that the call received, so that the gate
+// removes them from everything the call returns. It may be called while the
+// tool runs; the caller owns the slice.
+func (b *Binding) Revealed() []sallyport.Secret {
+	if b == nil {
+		return nil
+	}
+	return b.secrets.revealed()
+}
+
+// covers adapts a matcher of lists to one entry.
+func covers(match func([]string, string) bool, item string) func(string) bool {
+	return func(entry string) bool { return match([]string{entry}, item) }
+}
+
+// refOf and binaryOf find the dropped entries that would have allowed an item.
+func refOf(ref string) func(string) bool       { return covers(reach.MatchRef, ref) }
+func binaryOf(binary string) func(string) bool { return covers(reach.MatchBinary, binary) }

@@ -1,0 +1,101 @@
+package scoped
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// secrets is the secrets accessor of a call. It remembers what it handed out:
+// the gate removes these values from the result even when a source no longer
+// lists them.
+type secrets struct {
+	b *Binding
+
+	mu   sync.Mutex
+	held []heldSecret
+}
+
+type heldSecret struct {
+	ref   string
+	value sallyport.Secret
+}
+
+// Get returns the value of a granted reference. Within a call a reference is
+// asked of the source once.
+func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
+	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
+		s.b.refuse(capSecrets, ref, refOf(ref))
+		return sallyport.Secret{}, sallyport.SecretError(ref)
+	}
+	if value, ok := s.recall(ref); ok {
+		return value, nil
+	}
+	value, ok, err := s.b.scope.backends.Secrets.Secret(ctx, ref)
+	switch {
+	case err != nil:
+		return sallyport.Secret{}, hide(err, "secret "+ref+" could not be read")
+	case !ok:
+		return sallyport.Secret{}, secretFault(ref, "not found")
+	case len(value.Reveal()) < reach.MinSecretBytes:
+		return sallyport.Secret{}, secretFault(ref,
+			fmt.Sprintf("is refused: its value has fewer than %d bytes", reach.MinSecretBytes))
+	}
+	// The value is on the list before the tool has it.
+	if s.remember(ref, value) {
+		s.b.allow(capSecrets, ref, "get "+ref)
+	}
+	return value, nil
+}
+
+func secretFault(ref, what string) error {
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: ref, Operation: "get",
+		Detail: "secret " + ref + " " + what,
+	}
+}
+
+func (s *secrets) recall(ref string) (sallyport.Secret, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		if h.ref == ref {
+			return h.value, true
+		}
+	}
+	return sallyport.Secret{}, false
+}
+
+// remember reports whether the reference is new. Two goroutines that asked at
+// once may hold two values of a secret that rotates, and both stay listed.
+func (s *secrets) remember(ref string, value sallyport.Secret) (fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh = true
+	for _, h := range s.held {
+		if h.ref == ref {
+			fresh = false
+			if h.value == value {
+				return false
+			}
+		}
+	}
+	s.held = append(s.held, heldSecret{ref, value})
+	return fresh
+}
+
+func (s *secrets) revealed() []sallyport.Secret {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		return nil
+	}
+	values := make([]sallyport.Secret, len(s.held))
+	for i, h := range s.held {
+		values[i] = h.value
+	}
+	return values
+}
