@@ -1,0 +1,206 @@
+// Package scopedtest makes calls for the tests of tools: real accessors over
+// backends in memory and a temporary folder, and a record of what the tool
+// touched.
+//
+// Start with [NewCall], run the tool with it, and compare [Touched] and
+// [Unused] with what the tool ought to touch. The accessors grant exactly what
+// the options declare, so that a tool that reaches further is refused in its
+// test as it would be in the gate. Only the network is imitated: hosts are
+// http.Handlers, and no packet leaves the process.
+package scopedtest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// Options says what a call brings and what its backends answer. The zero value
+// is a call of a tool that touches nothing.
+type Options struct {
+	// Tool is the name of the tool; empty means "tool".
+	Tool string
+	// Capabilities is the declaration, granted as it stands: "*" reaches the
+	// hosts of Hosts, from-personality the workspace.
+	Capabilities sallyport.Capabilities
+	// Args is the JSON text of the arguments; empty means {}.
+	Args json.RawMessage
+	// Session is the session's id; empty means "session".
+	Session string
+	// Personality is the name of the role; it may be empty.
+	Personality string
+	// Files is what the workspace, a fresh temporary folder, holds: contents
+	// by path relative to it.
+	Files map[string]string
+	// Hosts answers requests, by canonical host or host:port.
+	Hosts map[string]http.Handler
+	// Dial answers DialContext for granted addresses; nil fails.
+	Dial func(address string) (net.Conn, error)
+	// Secrets is values by reference. Values have at least eight bytes.
+	Secrets map[string]string
+	// KV keeps the store, so that calls can share it; nil means a fresh one.
+	KV *KV
+	// Spawn plays the processes; nil means that each ends at once with exit
+	// code 0 and no output.
+	Spawn func(Spawned) (sallyport.ProcessResult, error)
+	// Query plays the databases; nil means empty answers.
+	Query func(Queried) (sallyport.Table, error)
+	// Attachments is what the turn brings, with the contents by ref.
+	Attachments []sallyport.Attachment
+	// Contents is the contents of the attachments by ref.
+	Contents map[string]string
+}
+
+// TB is what NewCall needs of a *testing.T.
+type TB interface {
+	// Helper marks the caller as a helper.
+	Helper()
+	// Fatalf ends the test.
+	Fatalf(format string, args ...any)
+	// Cleanup runs a function when the test ends.
+	Cleanup(func())
+	// TempDir returns a fresh folder that is removed when the test ends.
+	TempDir() string
+}
+
+// NewCall returns a call whose accessors work. What it opens is closed when
+// the test ends. [RecordOf] and the functions that take a call need it as it
+// was returned.
+func NewCall(t TB, o *Options) *sallyport.Call {
+	t.Helper()
+	if o == nil {
+		o = &Options{}
+	}
+	r := &Record{declared: o.Capabilities, workspace: workspace(t, o.Files)}
+	c := &sallyport.Call{
+		ID: "call", Tool: cmp.Or(o.Tool, "tool"), Args: o.Args,
+		Session:     cmp.Or(o.Session, "session"),
+		Principal:   sallyport.Principal{Name: sallyport.LocalPrincipal},
+		Personality: o.Personality, Platform: sallyport.PlatformGo,
+		Workspace: r.workspace, Turn: 1, ResultBudget: 80_000,
+		Emit: func(p sallyport.Progress) { r.add(func() { r.progress = append(r.progress, p) }) },
+	}
+	c.SessionKey = sallyport.SessionKey(c.Principal.Name, c.Session)
+	if len(c.Args) == 0 {
+		c.Args = json.RawMessage("{}")
+	}
+	grant, err := r.grant(o)
+	if err != nil {
+		t.Fatalf("scopedtest: %v", err)
+	}
+	scope, err := scoped.New(c.Tool, grant, r.backends(t, o))
+	if err != nil {
+		t.Fatalf("scopedtest: %v", err)
+	}
+	t.Cleanup(scope.Close)
+	note := func(d sallyport.Decision) { r.add(func() { r.decisions = append(r.decisions, d) }) }
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	if _, err := scope.Bind(ctx, c, o.Attachments, note); err != nil {
+		t.Fatalf("scopedtest: %v", err)
+	}
+	if err := r.wrap(c, o); err != nil {
+		t.Fatalf("scopedtest: %v", err)
+	}
+	return c
+}
+
+// grant is the declaration as a grant, but for the network, which is imitated.
+func (r *Record) grant(o *Options) (*sallyport.Grant, error) {
+	d := o.Capabilities
+	g := &sallyport.Grant{
+		Secrets:     slices.Clone(d.Secrets),
+		Attachments: d.Attachments, Database: d.Database, Mail: d.Mail,
+	}
+	if d.Storage != nil {
+		g.Storage = &sallyport.StorageGrant{
+			Scope: d.Storage.Scope, TTL: time.Duration(d.Storage.TTLSecondsDefault) * time.Second,
+		}
+	}
+	if d.Process != nil {
+		g.Process.Binaries = d.Process.AllowedBinaries
+	}
+	if d.FSReach != nil {
+		var err error
+		g.FS.Mode = d.FSReach.Mode
+		if g.FS.Read, err = r.paths(d.FSReach.Read); err != nil {
+			return nil, err
+		}
+		if g.FS.Write, err = r.paths(d.FSReach.Write); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func (r *Record) paths(l sallyport.PathList) ([]string, error) {
+	if l.FromPersonality {
+		return []string{r.workspace}, nil
+	}
+	var paths []string
+	for _, p := range l.Paths {
+		abs, err := reach.Expand(p, map[string]string{"workspace": r.workspace})
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, abs)
+	}
+	return paths, nil
+}
+
+func (r *Record) backends(t TB, o *Options) *sallyport.Backends {
+	kv := o.KV
+	if kv == nil {
+		kv = &KV{}
+	}
+	return &sallyport.Backends{
+		Files:       &sallyport.FileBackend{Home: t.TempDir(), Reads: &reads{}},
+		Secrets:     Secrets(maps.Clone(o.Secrets)),
+		KV:          kv,
+		Process:     &Runner{Play: o.Spawn, record: r},
+		Databases:   &Databases{Play: o.Query, record: r},
+		Mail:        &Outbox{record: r},
+		Attachments: Attachments(maps.Clone(o.Contents)),
+	}
+}
+
+// workspace writes the files into a fresh folder. Its links are resolved
+// because temporary folders are links on some systems.
+func workspace(t TB, files map[string]string) string {
+	t.Helper()
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatalf("scopedtest: %v", err)
+	}
+	for name, content := range files {
+		file := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatalf("scopedtest: %v", err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatalf("scopedtest: %v", err)
+		}
+	}
+	return folder
+}
+
+// guarded serialises what goroutines of a tool do to a record.
+type guarded struct{ mu sync.Mutex }
+
+func (g *guarded) add(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+}

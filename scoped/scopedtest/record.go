@@ -1,0 +1,215 @@
+package scopedtest
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// Touch is one thing that a tool reached for, or one declared item.
+type Touch struct {
+	// Capability names the group: network, secrets, storage, fs_reach.read,
+	// fs_reach.write, process, attachments, database, mail.
+	Capability string
+	// Item is the host, reference, key, path (with ${workspace} in front of
+	// what lies there), binary, kind of attachment, connection or recipient.
+	Item string
+	// Refused says that the grant did not cover it.
+	Refused bool
+}
+
+// String returns "capability item", with "refused " in front of a refusal.
+func (t Touch) String() string {
+	s := t.Capability + " " + t.Item
+	if t.Refused {
+		return "refused " + s
+	}
+	return s
+}
+
+// Record is what happened in a call. Read it when the tool is done.
+type Record struct {
+	guarded
+	declared  sallyport.Capabilities
+	workspace string
+
+	touched   []Touch
+	progress  []sallyport.Progress
+	decisions []sallyport.Decision
+	spawned   []Spawned
+	queried   []Queried
+	sent      []sallyport.Message
+	requests  []*http.Request
+}
+
+// RecordOf returns the record of a call that NewCall made. It panics for any
+// other call.
+func RecordOf(c *sallyport.Call) *Record {
+	n, ok := c.Network.(*network)
+	if !ok {
+		panic("scopedtest: the call was not made by NewCall")
+	}
+	return n.record
+}
+
+// Touched returns what the tool reached for, each thing once, sorted. Tests
+// compare it with a list, so that a change of reach shows in a review.
+func Touched(c *sallyport.Call) []Touch { return RecordOf(c).Touched() }
+
+// Unused returns the declared items that the tool did not touch, so that a
+// declaration does not stay wider than the tool.
+func Unused(c *sallyport.Call) []Touch { return RecordOf(c).Unused() }
+
+// Touched is the method behind the function of this name.
+func (r *Record) Touched() []Touch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := slices.Clone(r.touched)
+	slices.SortFunc(list, func(a, b Touch) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(list)
+}
+
+// Unused is the method behind the function of this name.
+func (r *Record) Unused() []Touch {
+	touched := r.Touched()
+	var unused []Touch
+	for _, d := range r.items() {
+		if !slices.ContainsFunc(touched, func(t Touch) bool { return !t.Refused && r.used(d, t) }) {
+			unused = append(unused, d)
+		}
+	}
+	return unused
+}
+
+// items lists the declaration item by item.
+func (r *Record) items() []Touch {
+	var list []Touch
+	add := func(capability string, items ...string) {
+		for _, item := range items {
+			list = append(list, Touch{Capability: capability, Item: item})
+		}
+	}
+	d := &r.declared
+	if d.Network != nil {
+		add("network", d.Network.AllowedHosts...)
+	}
+	add("secrets", d.Secrets...)
+	if d.Storage != nil {
+		add("storage", "*")
+	}
+	if d.FSReach != nil {
+		add("fs_reach.read", paths(d.FSReach.Read)...)
+		add("fs_reach.write", paths(d.FSReach.Write)...)
+	}
+	if d.Process != nil {
+		add("process", d.Process.AllowedBinaries...)
+	}
+	if a := d.Attachments; a != nil && a.All {
+		add("attachments", "*")
+	} else if a != nil {
+		for _, k := range a.Kinds {
+			add("attachments", string(k))
+		}
+	}
+	if d.Database != nil {
+		add("database", d.Database.Connections...)
+	}
+	if d.Mail != nil {
+		add("mail", d.Mail.To...)
+	}
+	return list
+}
+
+func paths(l sallyport.PathList) []string {
+	if l.FromPersonality {
+		return []string{workspaceVariable}
+	}
+	return l.Paths
+}
+
+// used reports whether a touched thing falls under a declared item.
+func (r *Record) used(declared, t Touch) bool {
+	if declared.Capability != t.Capability {
+		return false
+	}
+	if declared.Item == "*" || declared.Item == t.Item {
+		return true
+	}
+	switch t.Capability {
+	case "network":
+		p, err := reach.ParseHosts([]string{declared.Item})
+		if err != nil {
+			return false
+		}
+		host, port := splitItem(t.Item)
+		return reach.NewHosts(p).Match(host, port)
+	case "secrets":
+		return reach.MatchRef([]string{declared.Item}, t.Item)
+	case "fs_reach.read", "fs_reach.write":
+		return reach.Within(r.expand(declared.Item), r.expand(t.Item))
+	case "mail":
+		domain, ok := strings.CutPrefix(declared.Item, "*")
+		return ok && strings.HasSuffix(strings.ToLower(t.Item), strings.ToLower(domain))
+	default:
+		return false
+	}
+}
+
+// Decisions returns what the accessors reported.
+func (r *Record) Decisions() []sallyport.Decision { return snapshot(r, &r.decisions) }
+
+// Progress returns what the tool emitted.
+func (r *Record) Progress() []sallyport.Progress { return snapshot(r, &r.progress) }
+
+// Spawned returns the processes that were started, in order.
+func (r *Record) Spawned() []Spawned { return snapshot(r, &r.spawned) }
+
+// Queried returns the statements that were run, in order.
+func (r *Record) Queried() []Queried { return snapshot(r, &r.queried) }
+
+// Sent returns the mails that were sent, in order.
+func (r *Record) Sent() []sallyport.Message { return snapshot(r, &r.sent) }
+
+// Requests returns the HTTP requests that reached a host, in order. Their
+// bodies are consumed.
+func (r *Record) Requests() []*http.Request { return snapshot(r, &r.requests) }
+
+func snapshot[T any](r *Record, list *[]T) []T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(*list)
+}
+
+// touch records one thing and passes the error of the access on.
+func (r *Record) touch(capability, item string, err error) error {
+	refused := errors.Is(err, sallyport.ErrHostNotAllowed) || errors.Is(err, sallyport.ErrSecretNotDeclared) ||
+		errors.Is(err, sallyport.ErrPathNotReachable) || errors.Is(err, sallyport.ErrBinaryNotAllowed) ||
+		errors.Is(err, sallyport.ErrNotAvailable)
+	r.add(func() { r.touched = append(r.touched, Touch{capability, item, refused}) })
+	return err
+}
+
+const workspaceVariable = "${workspace}"
+
+// item names a path so that it is the same in every run.
+func (r *Record) item(abs string) string {
+	if rel, err := filepath.Rel(r.workspace, abs); err == nil && filepath.IsLocal(rel) {
+		if rel == "." {
+			return workspaceVariable
+		}
+		return workspaceVariable + "/" + filepath.ToSlash(rel)
+	}
+	return abs
+}
+
+func (r *Record) expand(item string) string {
+	if rest, ok := strings.CutPrefix(item, workspaceVariable); ok {
+		return filepath.Join(r.workspace, rest)
+	}
+	return item
+}
