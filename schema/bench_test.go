@@ -124,6 +124,24 @@ func BenchmarkTool(b *testing.B) {
 	}
 }
 
+// BenchmarkRegister is the schema's part of registering 100,000 tools over 100
+// distinct schemas.
+func BenchmarkRegister(b *testing.B) {
+	texts := make([]json.RawMessage, 100)
+	for i := range texts {
+		texts[i] = json.RawMessage(`{"type":"object","properties":{"p` + itoa(i) + `":` + weatherSchema + `}}`)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := NewCache()
+		for i := range 100_000 {
+			if _, err := c.Compile(texts[i%len(texts)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
 func BenchmarkCache(b *testing.B) {
 	c := NewCache()
 	raw := json.RawMessage(weatherSchema)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +52,24 @@ func TestCompileRefuses(t *testing.T) {
 				t.Errorf("Compile(%.200s) = %T %v, want Faults %v", tt.schema, err, err, tt.want)
 			}
 		})
+	}
+}
+
+// Each of these would compile if the reference were followed.
+func TestCompileReadsNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "s.json")
+	if err := os.WriteFile(file, []byte(`{"type":"string"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, ref := range []string{"file://" + filepath.ToSlash(file), filepath.ToSlash(file), "s.json", "./s.json#"} {
+		if _, err := Compile(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"` + ref + `"}}}`)); err == nil {
+			t.Errorf("Compile with $ref %s = nil, want an error", ref)
+		}
+		if _, err := Compile(json.RawMessage(`{"$schema":"` + ref + `","type":"object"}`)); err == nil {
+			t.Errorf("Compile with $schema %s = nil, want an error", ref)
+		}
 	}
 }
 

@@ -22,12 +22,11 @@ type node struct {
 	props    map[string]*node
 	patterns []patternNode
 	// rest applies to properties that neither of the above names.
-	rest       []*node
-	dependents map[string]*node
-	names      *node
-	prefix     []*node
-	items      []*node // for items after prefix
-	contains   *node   // for any item
+	rest     []*node
+	names    *node
+	prefix   []*node
+	items    []*node // for items after prefix
+	contains *node   // for any item
 
 	// here applies to the same value: references, combinations, conditions.
 	here []*node

@@ -232,7 +232,7 @@ func (s *Schema) validateAt(n *node, v any) Faults {
 	if !affordable(n, v) {
 		return tooMuch()
 	}
-	err := n.schema.Validate(v)
+	err := runValidator(n.schema, v)
 	if err == nil {
 		return nil
 	}
@@ -241,6 +241,17 @@ func (s *Schema) validateAt(n *node, v any) Faults {
 		return oneFault("", "does not match the schema")
 	}
 	return explain(verr, s.nodes, false)
+}
+
+// runValidator runs the library. As in compileValidator, a defect that a
+// schema from elsewhere triggers must refuse this value only.
+func runValidator(s *jsonschema.Schema, v any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("validate: %v", r)
+		}
+	}()
+	return s.Validate(v)
 }
 
 func tooMuch() Faults { return oneFault("", "takes too long to validate against the schema") }

@@ -5,40 +5,38 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
-
-	infer "github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/sallyport/sallyport"
 )
 
 // Tool makes a tool from a typed Go function. In is a struct: its JSON names
 // become the properties, a field without omitempty or omitzero is required,
-// the tag jsonschema:"…" is the description, and no other property is
-// accepted. A Schema that t brings along is kept instead of the inferred one
-// and must be well formed. Run decodes the arguments into In and calls run;
+// and no other property is accepted. Of the tags, jsonschema:"…" is the
+// description, enum:"a,b" the allowed values, minimum:"1" and maximum:"9" the
+// limits of a number, and default:"a" what an absent field is filled with: a
+// string as it stands, anything else as JSON. A Schema that t brings along is
+// kept instead of the inferred one and must be well formed. Run decodes the arguments into In and calls run;
 // arguments that do not fit are input_invalid, also when Run is called outside
 // a gate. The error says what of In or of the schema is not usable.
 func Tool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.Call, in In) (sallyport.Result, error)) (sallyport.Tool, error) {
 	if run == nil {
 		return sallyport.Tool{}, fmt.Errorf("tool %s: no function", t.Name)
 	}
-	own := t.Schema != nil
-	if !own {
-		raw, err := inferInput[In]()
-		if err != nil {
+	written := t.Schema != nil
+	if !written {
+		var err error
+		if t.Schema, written, err = inferInput[In](); err != nil {
 			return sallyport.Tool{}, fmt.Errorf("tool %s: arguments: %w", t.Name, err)
 		}
-		t.Schema = raw
 	}
-	// An inferred schema is well formed. It is compiled at the first call,
-	// because a program makes all its tools before it answers anything.
+	// What is inferred from types alone is well formed. It is compiled at the
+	// first call: a program makes all its tools before it answers anything.
 	raw := slices.Clone(t.Schema)
 	compiled := sync.OnceValues(func() (*Schema, error) { return Compile(raw) })
-	if own {
+	if written {
 		if _, err := compiled(); err != nil {
 			return sallyport.Tool{}, fmt.Errorf("tool %s: schema: %w", t.Name, err)
 		}
@@ -141,48 +139,4 @@ func (s *Schema) accepts(args json.RawMessage) bool {
 	var d decoder
 	_, ok := d.read(args, (*Limits)(nil).orDefault(), s.rule)
 	return ok && !d.unsure && !d.absent
-}
-
-// inferInput infers the schema of arguments from a struct.
-func inferInput[In any]() (json.RawMessage, error) {
-	s, err := inferStruct[In]()
-	if err != nil {
-		return nil, err
-	}
-	dropNull(s)
-	return json.Marshal(s)
-}
-
-// inferOutput infers the schema of a result from a struct. A nil slice is
-// written as null, so that null stays allowed there.
-func inferOutput[Out any]() (json.RawMessage, error) {
-	s, err := inferStruct[Out]()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(s)
-}
-
-func inferStruct[T any]() (*infer.Schema, error) {
-	t := reflect.TypeFor[T]()
-	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%s is not a struct", t)
-	}
-	return infer.For[T](nil)
-}
-
-// dropNull takes null from the types of slices, where inference puts it
-// because a nil slice encodes so. No caller should be told to send it.
-func dropNull(s *infer.Schema) {
-	if slices.Equal(s.Types, []string{"null", "array"}) {
-		s.Types, s.Type = nil, "array"
-	}
-	for _, sub := range s.Properties {
-		dropNull(sub)
-	}
-	for _, sub := range []*infer.Schema{s.Items, s.AdditionalProperties} {
-		if sub != nil {
-			dropNull(sub)
-		}
-	}
 }

@@ -116,7 +116,9 @@ func TestToolKeepsItsOwnSchema(t *testing.T) {
 }
 
 func TestToolRefuses(t *testing.T) {
-	run := func(context.Context, *sallyport.Call, search) (sallyport.Result, error) { return sallyport.Result{}, nil }
+	run := func(context.Context, *sallyport.Call, search) (sallyport.Result, error) {
+		return sallyport.Result{}, nil
+	}
 	type cyclic struct {
 		Next *cyclic `json:"next"`
 	}
@@ -130,7 +132,9 @@ func TestToolRefuses(t *testing.T) {
 			return Tool(sallyport.Tool{Name: "x", Schema: json.RawMessage(`{"type":"array"}`)}, run)
 		}, "tool x: schema: /type"},
 		{"not a struct", func() (sallyport.Tool, error) {
-			return Tool(sallyport.Tool{Name: "x"}, func(context.Context, *sallyport.Call, []int) (sallyport.Result, error) { return sallyport.Result{}, nil })
+			return Tool(sallyport.Tool{Name: "x"}, func(context.Context, *sallyport.Call, []int) (sallyport.Result, error) {
+				return sallyport.Result{}, nil
+			})
 		}, "tool x: arguments: []int is not a struct"},
 		{"function field", func() (sallyport.Tool, error) {
 			return Tool(sallyport.Tool{Name: "x"}, func(context.Context, *sallyport.Call, struct{ F func() }) (sallyport.Result, error) {
@@ -198,4 +202,71 @@ func TestToolWithOutput(t *testing.T) {
 	if _, err := tool.Run(t.Context(), &sallyport.Call{Args: json.RawMessage(`{"query":"fail"}`)}); !errors.Is(err, fail) {
 		t.Errorf("Run that fails = %v, want the function's error", err)
 	}
+}
+
+func TestToolTags(t *testing.T) {
+	type args struct {
+		Unit  string   `json:"unit,omitempty" enum:"celsius,fahrenheit" default:"celsius"`
+		Days  int      `json:"days,omitempty" minimum:"1" maximum:"14" default:"3"`
+		Parts []string `json:"parts,omitempty" enum:"wind,rain" default:"[\"wind\"]"`
+		Where struct {
+			Zoom int `json:"zoom,omitempty" default:"5"`
+		} `json:"where,omitzero"`
+	}
+	var got args
+	tool := MustTool(sallyport.Tool{Name: "x"}, func(_ context.Context, _ *sallyport.Call, in args) (sallyport.Result, error) {
+		got = in
+		return sallyport.OK(""), nil
+	})
+	if _, err := tool.Run(t.Context(), &sallyport.Call{Args: json.RawMessage(`{"where":{}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	want := args{Unit: "celsius", Days: 3, Parts: []string{"wind"}}
+	want.Where.Zoom = 5
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults of the tags (-want +got):\n%s", diff)
+	}
+	const bad = `{"unit":"kelvin","days":15,"parts":["snow"]}`
+	const faults = `/days: must be at most 14; /parts/0: must be one of "wind", "rain"; /unit: must be one of "celsius", "fahrenheit"`
+	if _, err := tool.Run(t.Context(), &sallyport.Call{Args: json.RawMessage(bad)}); err == nil || err.Error() != faults {
+		t.Errorf("Run(%s) = %v, want %v", bad, err, faults)
+	}
+}
+
+func TestToolTagsRefused(t *testing.T) {
+	tests := []struct {
+		name string
+		make func() error
+		want string
+	}{
+		{"default of wrong type", makeTool[struct {
+			N int `json:"n,omitempty" default:"\"x\""`
+		}], "/properties/n/default: must be an integer"},
+		{"default is no JSON", makeTool[struct {
+			N int `json:"n,omitempty" default:"x"`
+		}], "field N: default: is not valid JSON"},
+		{"minimum is no number", makeTool[struct {
+			N int `json:"n,omitempty" minimum:"one"`
+		}], "field N: minimum:"},
+		{"enum is no JSON", makeTool[struct {
+			N int `json:"n,omitempty" enum:"1,"`
+		}], "field N: enum:"},
+		{"deep", makeTool[struct {
+			L []struct {
+				N int `json:"n,omitempty" default:"1" maximum:"0"`
+			} `json:"l"`
+		}], "/default: must be at most 0"},
+	}
+	for _, tt := range tests {
+		if err := tt.make(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Tool = %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+func makeTool[In any]() error {
+	_, err := Tool(sallyport.Tool{Name: "x"}, func(context.Context, *sallyport.Call, In) (sallyport.Result, error) {
+		return sallyport.Result{}, nil
+	})
+	return err
 }
