@@ -29,8 +29,9 @@ var (
 	ErrForeign = errors.New("file is not a Sallyport state file")
 	// ErrNewer: a newer version of the program wrote the state.
 	ErrNewer = errors.New("state file was written by a newer version of Sallyport")
-	// ErrReadOnly: the state may not be written.
-	ErrReadOnly = errors.New("state file cannot be written")
+	// ErrUnwritable: the state may not be written, or writing fails for
+	// another reason than a lack of room.
+	ErrUnwritable = errors.New("state file cannot be written")
 	// ErrClosed: the backend was closed.
 	ErrClosed = errors.New("state is closed")
 	// ErrFailed: the backend failed for another reason, which the wrapped

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -82,7 +83,11 @@ func (c *conn) appendRecord(r *audit.Record) error {
 // are only added at one end and pruned at the other.
 func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
-		r := reader{q: q, last: q.After, began: false}
+		r := reader{q: q, last: q.After}
+		if q.After == 0 {
+			// All: a number that no record can have is for Verify to find.
+			r.last = math.MinInt64
+		}
 		for !r.done {
 			var chunk []audit.Record
 			err := db.read(ctx, func(c *conn) (err error) {
@@ -122,6 +127,7 @@ func (r *reader) chunk(c *conn) ([]audit.Record, error) {
 			return nil, errPruned
 		}
 	case r.q.Last > 0:
+		args[0] = r.last
 		if err := r.skip(c, where, args); err != nil {
 			return nil, err
 		}
@@ -153,11 +159,11 @@ func (r *reader) skip(c *conn, where string, args []any) error {
 }
 
 // conditions returns the WHERE clause of a query and its arguments, of which
-// the first is the number after which to begin.
+// the first, the number after which to begin, is left to set.
 func conditions(q *audit.Query) (where string, args []any) {
 	var b strings.Builder
 	b.WriteString(" WHERE seq > ?1")
-	args = append(args, q.After)
+	args = append(args, nil)
 	add := func(condition string, arg any) {
 		args = append(args, arg)
 		fmt.Fprintf(&b, condition, len(args))
@@ -240,5 +246,5 @@ func (db *DB) giveBack(ctx context.Context) error {
 	defer db.putWriter(c)
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	// Not prepared: the pragma works row by row until it is stepped through.
-	return wrapCtx(ctx, c.Exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)"))
+	return c.wrap(ctx, c.Exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)"))
 }

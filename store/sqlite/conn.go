@@ -14,6 +14,7 @@ import (
 // goroutine at a time.
 type conn struct {
 	*sqlite3.Conn
+	path  string
 	busy  time.Duration
 	since time.Time
 	stmts map[string]*sqlite3.Stmt
@@ -38,10 +39,10 @@ func (db *DB) connect(ctx context.Context, readOnly bool) (*conn, error) {
 	if err != nil {
 		return nil, wrap(err)
 	}
-	c := &conn{Conn: raw, busy: db.o.Busy, stmts: make(map[string]*sqlite3.Stmt)}
+	c := &conn{Conn: raw, path: db.path, busy: db.o.Busy, stmts: make(map[string]*sqlite3.Stmt)}
 	if err := c.setUp(ctx, db.o.MaxBytes, readOnly); err != nil {
 		_ = c.close()
-		return nil, wrap(err)
+		return nil, c.wrap(ctx, err)
 	}
 	return c, nil
 }
@@ -184,7 +185,7 @@ func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more boo
 func (c *conn) write(ctx context.Context, durable bool, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	if err := c.sync(durable); err != nil {
-		return wrapCtx(ctx, err)
+		return c.wrap(ctx, err)
 	}
 	return c.inTx(ctx, "BEGIN IMMEDIATE", fn)
 }
@@ -197,7 +198,7 @@ func (c *conn) read(ctx context.Context, fn func(c *conn) error) error {
 
 func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (err error) {
 	if _, err := c.exec(begin); err != nil {
-		return wrapCtx(ctx, err)
+		return c.wrap(ctx, err)
 	}
 	ended := false
 	defer func() {
@@ -214,7 +215,7 @@ func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (
 	if err != nil {
 		c.rollBack()
 	}
-	return wrapCtx(ctx, err)
+	return c.wrap(ctx, err)
 }
 
 // rollBack ends the transaction if the engine has not done so itself.

@@ -26,14 +26,18 @@ func wrap(err error) error {
 	return err
 }
 
-// wrapCtx is wrap for work under a context: what failed because the context
-// is done says so.
-func wrapCtx(ctx context.Context, err error) error {
+// wrap is wrap for what failed on a connection under a context.
+func (c *conn) wrap(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if cause := ctx.Err(); cause != nil && errors.Is(err, sqlite3.INTERRUPT) {
 		return cause
+	}
+	// The engine cleans up before it reports a failed write, and the
+	// driver forgets the system's word for it meanwhile: look again.
+	if errors.Is(err, sqlite3.IOERR) && diskFull(c.path) {
+		return &store.Error{Reason: store.ErrFull, Err: err}
 	}
 	return wrap(err)
 }
@@ -47,17 +51,20 @@ func reasonOf(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, errQuota), errors.Is(err, syscall.EFBIG):
 		return store.ErrFull
 	case errors.Is(err, syscall.EROFS):
-		return store.ErrReadOnly
+		return store.ErrUnwritable
 	}
 	var code sqlite3.ErrorCode
 	if !asCode(err, &code) {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return store.ErrReadOnly
+			return store.ErrUnwritable
 		case isPathError(err):
 			return store.ErrFailed
 		}
 		return nil
+	}
+	if errors.Is(err, sqlite3.IOERR_WRITE) || errors.Is(err, sqlite3.IOERR_FSYNC) {
+		return store.ErrUnwritable
 	}
 	switch code {
 	case sqlite3.BUSY, sqlite3.LOCKED, sqlite3.PROTOCOL:
@@ -67,7 +74,7 @@ func reasonOf(err error) error {
 	case sqlite3.CORRUPT, sqlite3.NOTADB, sqlite3.FORMAT:
 		return store.ErrDamaged
 	case sqlite3.READONLY, sqlite3.PERM, sqlite3.AUTH:
-		return store.ErrReadOnly
+		return store.ErrUnwritable
 	default:
 		return store.ErrFailed
 	}

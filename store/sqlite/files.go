@@ -16,6 +16,9 @@ import (
 // section 1.3).
 const magic = "SQLite format 3\x00"
 
+// suffixes are those of the file and its companions.
+var suffixes = [...]string{"", "-wal", "-shm"}
+
 // prepareFiles creates the file and its companions when they are missing, so
 // that they are private whatever the umask, and looks at the beginning of an
 // existing one. fresh is true when a name was created.
@@ -26,7 +29,7 @@ func prepareFiles(path string) (fresh bool, err error) {
 	if err := checkHeader(path); err != nil {
 		return false, err
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range suffixes {
 		f, err := os.OpenFile(path+suffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -40,6 +43,17 @@ func prepareFiles(path string) (fresh bool, err error) {
 		}
 	}
 	return fresh, nil
+}
+
+// settleFiles does for new files what the driver does not: it makes a log
+// that the engine created itself private, and the names durable.
+func settleFiles(path string) error {
+	for _, suffix := range suffixes {
+		if err := os.Chmod(path+suffix, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // checkHeader refuses what is no regular file and what does not begin as a

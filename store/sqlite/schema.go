@@ -64,17 +64,17 @@ func (c *conn) migrate(ctx context.Context, busy time.Duration) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	version, err := c.version()
 	if err != nil || version == len(migrations) {
-		return wrapCtx(ctx, err)
+		return c.wrap(ctx, err)
 	}
 	if version == 0 {
 		// Before the first table: pages that pruning frees can go back to
 		// the disk.
 		if err := c.Exec("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
-			return wrapCtx(ctx, err)
+			return c.wrap(ctx, err)
 		}
 	}
 	if err := c.enterWAL(ctx, busy); err != nil {
-		return wrapCtx(ctx, err)
+		return c.wrap(ctx, err)
 	}
 	return c.write(ctx, true, (*conn).applyMigrations)
 }

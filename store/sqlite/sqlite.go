@@ -77,7 +77,7 @@ type DB struct {
 
 // Open opens the state file at path and creates or migrates it when needed.
 // The errors match store.ErrDamaged, store.ErrForeign, store.ErrNewer,
-// store.ErrLocked, store.ErrFull or store.ErrReadOnly and name the path;
+// store.ErrLocked, store.ErrFull or store.ErrUnwritable and name the path;
 // nothing is overwritten then. The caller closes the DB.
 func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 	var opts Options
@@ -121,13 +121,12 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if err := c.migrate(ctx, db.o.Busy); err != nil {
-		c.close()
+		_ = c.close()
 		return err
 	}
 	if fresh {
-		// The driver does not make the names of new files durable.
-		if err := syncDir(filepath.Dir(db.path)); err != nil {
-			c.close()
+		if err := settleFiles(db.path); err != nil {
+			_ = c.close()
 			return wrap(err)
 		}
 	}

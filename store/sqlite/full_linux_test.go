@@ -1,0 +1,77 @@
+package sqlite_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	ballast := filepath.Join(dir, "ballast")
+	write(t, ballast, make([]byte, 4<<20))
+
+	path := filepath.Join(dir, "state.db")
+	f := fill(t, path, nil)
+	for range 3 {
+		if f.record(t) {
+			t.Error("Record on a full disk = no error")
+		}
+	}
+	f.check(t, 4)
+	if err := f.db.Close(); err != nil {
+		t.Logf("Close on a full disk: %v", err)
+	}
+
+	// A new process finds everything, also while the disk is still full.
+	f.db = open(t, path, nil)
+	kv, err := f.db.KV(t.Context(), "tool:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.kv = kv
+	f.check(t, 4)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.set(t, f.keys); err != nil {
+		t.Errorf("Set after space was freed = %v", err)
+	}
+	f.keys++
+	f.check(t, 4)
+}
+
+// TestFullDiskRecovers goes on with the store that met the full disk.
+func TestFullDiskRecovers(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	ballast := filepath.Join(dir, "ballast")
+	write(t, ballast, make([]byte, 4<<20))
+	f := fill(t, filepath.Join(dir, "state.db"), nil)
+	if f.record(t) {
+		t.Error("Record on a full disk = no error")
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if !f.record(t) {
+		t.Error("Record after space was freed = an error")
+	}
+	f.check(t, 5)
+}

@@ -1,0 +1,100 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/sqlite"
+	"github.com/sallyport/sallyport/store/storetest"
+)
+
+// filled is a store without room for another write.
+type filled struct {
+	db   *sqlite.DB
+	log  *audit.Log
+	kv   sallyport.KV
+	keys int
+}
+
+const fillBytes = 32 << 10
+
+// fill writes until the store refuses.
+func fill(t *testing.T, path string, o *sqlite.Options) *filled {
+	t.Helper()
+	db := open(t, path, o)
+	kv, err := db.KV(t.Context(), "tool:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &filled{db: db, log: storetest.Log(t, db), kv: kv}
+	storetest.Record(t, f.log, db, "before", 2)
+	for ; ; f.keys++ {
+		err := f.set(t, f.keys)
+		if err == nil && f.keys < 10_000 {
+			continue
+		}
+		if !errors.Is(err, store.ErrFull) || err.Error() != "disk is full" {
+			t.Fatalf("Set = %v after %d writes, want ErrFull and no more words", err, f.keys)
+		}
+		return f
+	}
+}
+
+func (f *filled) set(t *testing.T, i int) error {
+	return f.kv.Set(t.Context(), fmt.Sprint(i), strings.Repeat(string(rune('a'+i%26)), fillBytes), 0)
+}
+
+// record tries to add a record that needs room and reports whether it was
+// kept.
+func (f *filled) record(t *testing.T) bool {
+	t.Helper()
+	e := audit.Event{Kind: audit.KindOutcome, CallID: "full", Full: strings.Repeat("x", 200<<10)}
+	err := f.log.Record(t.Context(), &e)
+	if err != nil && (!errors.Is(err, audit.ErrNotKept) || !errors.Is(err, store.ErrFull)) {
+		t.Errorf("Record = %v, want ErrNotKept and ErrFull", err)
+	}
+	return err == nil
+}
+
+// check reads everything that was acknowledged.
+func (f *filled) check(t *testing.T, records int64) {
+	t.Helper()
+	if r := storetest.Verify(t, f.db, nil); !r.OK() || r.Records != records {
+		t.Errorf("Verify: %s, want %d good records", r.String(), records)
+	}
+	for i := range f.keys {
+		got, ok, err := f.kv.Get(t.Context(), fmt.Sprint(i))
+		if !ok || err != nil || got != strings.Repeat(string(rune('a'+i%26)), fillBytes) {
+			t.Fatalf("Get(%d) = %d bytes, %v, %v after it was acknowledged", i, len(got), ok, err)
+		}
+	}
+	if _, ok, err := f.kv.Get(t.Context(), fmt.Sprint(f.keys)); ok || err != nil {
+		t.Errorf("Get of the refused key = %v, %v, want absent", ok, err)
+	}
+}
+
+func TestBoundedFile(t *testing.T) {
+	f := fill(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{MaxBytes: 1 << 20})
+	for range 3 {
+		if f.record(t) {
+			t.Error("Record of a full store = no error")
+		}
+	}
+	f.check(t, 4)
+	for i := f.keys - 12; i < f.keys; i++ {
+		if err := f.kv.Delete(t.Context(), fmt.Sprint(i)); err != nil {
+			t.Fatalf("Delete = %v, want room to be made", err)
+		}
+	}
+	f.keys -= 12
+	if !f.record(t) {
+		t.Error("Record after room was made = an error")
+	}
+	f.check(t, 5)
+}

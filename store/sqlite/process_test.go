@@ -1,0 +1,173 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/sqlite"
+	"github.com/sallyport/sallyport/store/storetest"
+)
+
+func TestAcknowledgedSurvivesKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	const rounds, acks = 5, 60
+	acknowledged := make(map[string]bool)
+	for round := range rounds {
+		c := startChild(t, "write", path, fmt.Sprint("round", round))
+		for n := 0; c.lines.Scan(); n++ {
+			acknowledged[c.lines.Text()] = true
+			if n == acks {
+				// SIGKILL, in the middle of the next write.
+				if err := c.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = c.cmd.Wait()
+	}
+	if len(acknowledged) < rounds*acks {
+		t.Fatalf("%d writes were acknowledged, want at least %d", len(acknowledged), rounds*acks)
+	}
+	db := open(t, path, nil)
+	r := storetest.Verify(t, db, nil)
+	if !r.OK() || r.UnknownCount > rounds {
+		t.Errorf("Verify: %s, want a good chain and at most one unknown outcome a round", r.String())
+	}
+	kv, err := db.KV(t.Context(), "tool:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := make(map[string]bool)
+	for e, err := range audit.Events(t.Context(), db, audit.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes[e.CallID] = outcomes[e.CallID] || e.Kind == audit.KindOutcome
+	}
+	for id := range acknowledged {
+		if got, ok, err := kv.Get(t.Context(), id); got != id || !ok || err != nil {
+			t.Errorf("Get(%s) = %q, %v, %v after it was acknowledged", id, got, ok, err)
+		}
+		if !outcomes[id] {
+			t.Errorf("the outcome of %s is gone after it was acknowledged", id)
+		}
+	}
+}
+
+func TestManyProcessesOneChain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	const processes = 8
+	children := make([]*child, processes)
+	// The first of them create the file, all at once.
+	for i := range children {
+		children[i] = startChild(t, "record", path, fmt.Sprint("process", i))
+	}
+	db := open(t, path, nil)
+	l := storetest.Log(t, db)
+	storetest.Record(t, l, db, "here", childEvents/2)
+	for i, c := range children {
+		if err := c.cmd.Wait(); err != nil {
+			t.Errorf("process %d: %v", i, err)
+		}
+	}
+	r := storetest.Verify(t, db, nil)
+	if want := int64((processes + 1) * childEvents); !r.OK() || r.Records != want || r.Head.Seq != want {
+		t.Errorf("Verify: %s, want %d good records", r.String(), want)
+	}
+	for i := range processes {
+		for n := range childEvents {
+			call := fmt.Sprintf("process%d-%d", i, n)
+			if got := count(t, db, audit.Query{Call: call}); got != 1 {
+				t.Errorf("%d records of %s, want 1", got, call)
+			}
+		}
+	}
+}
+
+func count(t testing.TB, r audit.Reader, q audit.Query) (n int) {
+	t.Helper()
+	for _, err := range r.Read(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+func TestFirstOpenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b", "state.db")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			db, err := sqlite.Open(t.Context(), path, nil)
+			if err != nil {
+				t.Errorf("Open = %v", err)
+				return
+			}
+			defer db.Close()
+			if _, _, err := db.Settings().PutIfAbsent(t.Context(), "first", fmt.Sprint(i)); err != nil {
+				t.Errorf("PutIfAbsent = %v", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestLockedByAnotherWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path, &sqlite.Options{Busy: 50 * time.Millisecond})
+	l := storetest.Log(t, db)
+	head := storetest.Record(t, l, db, "before", 1)
+	kv, err := db.KV(t.Context(), "tool:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := hold(t, path, "BEGIN IMMEDIATE")
+
+	err = kv.Set(t.Context(), "k", "v", 0)
+	if !errors.Is(err, store.ErrLocked) || err.Error() != "state file is locked" {
+		t.Errorf("Set = %v, want ErrLocked and no more words", err)
+	}
+	e := audit.Event{Kind: audit.KindIntent, CallID: "c"}
+	if err := l.Record(t.Context(), &e); !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, store.ErrLocked) {
+		t.Errorf("Record = %v, want ErrNotKept and ErrLocked", err)
+	}
+	if _, ok, err := kv.Get(t.Context(), "k"); ok || err != nil {
+		t.Errorf("Get = %v, %v, want absent: a writer locks no reader out", ok, err)
+	}
+	// Opening needs no write.
+	other := open(t, path, &sqlite.Options{Busy: 50 * time.Millisecond})
+	if got, err := audit.Newest(t.Context(), other); got != head || err != nil {
+		t.Errorf("Newest = %v, %v, want %v", got, err, head)
+	}
+	release()
+	if err := kv.Set(t.Context(), "k", "v", 0); err != nil {
+		t.Errorf("Set after the lock is gone = %v", err)
+	}
+	storetest.Record(t, l, db, "after", 1)
+	if r := storetest.Verify(t, db, &audit.VerifyOptions{Head: &head}); !r.OK() || r.Records != 4 {
+		t.Errorf("Verify: %s, want 4 good records", r.String())
+	}
+}
+
+func TestLockedExclusively(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	first, err := sqlite.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	release := hold(t, path, "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; CREATE TABLE x(y)")
+	if _, err := sqlite.Open(t.Context(), path, &sqlite.Options{Busy: 50 * time.Millisecond}); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("Open = %v, want ErrLocked", err)
+	}
+	release()
+	open(t, path, nil)
+}
