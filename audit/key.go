@@ -23,21 +23,26 @@ const redacted = "[redacted]"
 
 // Key seals records. It does not print. The zero Key is refused everywhere.
 type Key struct {
-	// A pointer, so that formatting a struct that holds a Key in an
-	// unexported field prints an address and no key.
-	secret *[KeyBytes]byte
+	// Two pointers deep, because package fmt cannot call Format on an
+	// unexported field of another struct: it prints an address then, and
+	// for a verb that does not fit, what that address points to.
+	box *box
 }
+
+type box struct{ secret *[KeyBytes]byte }
+
+func (k Key) secret() []byte { return k.box.secret[:] }
 
 // NewKey makes a key from [KeyBytes] random bytes, which it copies.
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) != KeyBytes {
 		return Key{}, fmt.Errorf("audit: a key has %d bytes, this one has %d", KeyBytes, len(secret))
 	}
-	return Key{secret: (*[KeyBytes]byte)(bytes.Clone(secret))}, nil
+	return Key{&box{(*[KeyBytes]byte)(bytes.Clone(secret))}}, nil
 }
 
 // IsZero reports whether k is not a key.
-func (k Key) IsZero() bool { return k.secret == nil }
+func (k Key) IsZero() bool { return k.box == nil }
 
 // ID names the key without giving it away: 16 hex digits.
 func (k Key) ID() string {
@@ -125,7 +130,7 @@ func readKey(path string) (k Key, empty bool, err error) {
 		// The cause would quote a digit.
 		return Key{}, false, fmt.Errorf("audit: key file %s does not hold a key of %d hex digits", path, 2*KeyBytes)
 	}
-	return Key{secret: &secret}, false, nil
+	return Key{&box{&secret}}, false, nil
 }
 
 // createKey writes a fresh key to a private temporary file and links it to

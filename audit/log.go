@@ -243,8 +243,8 @@ func (l *Log) commitAll() {
 }
 
 // collect fills the batch with what already waits. It yields once to callers
-// that the last commit has just woken, which doubles the batch under load
-// and costs well under a microsecond when there are none; it never waits.
+// that the last commit has just woken, without which a full batch and one of
+// one record would take turns; it never waits.
 func (l *Log) collect() {
 	for yielded := false; len(l.batch) < l.o.Batch; {
 		select {

@@ -122,7 +122,7 @@ type sealer struct {
 	sum []byte
 }
 
-func newSealer(k Key) *sealer { return &sealer{mac: hmac.New(sha256.New, k.secret[:])} }
+func newSealer(k Key) *sealer { return &sealer{mac: hmac.New(sha256.New, k.secret())} }
 
 // seal returns the hash of a record that follows prev.
 func (s *sealer) seal(prev Hash, r *Record) (h Hash) {

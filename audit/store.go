@@ -53,7 +53,7 @@ type Query struct {
 // Match reports whether r is selected, Last aside. Stores that filter in
 // memory use it.
 func (q *Query) Match(r *Record) bool {
-	return r.Seq > q.After &&
+	return (q.After == 0 || r.Seq > q.After) &&
 		(q.Call == "" || q.Call == r.Call) &&
 		(q.Tool == "" || q.Tool == r.Tool) &&
 		(q.Principal == "" || q.Principal == r.Principal) &&
