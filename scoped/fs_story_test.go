@@ -81,7 +81,7 @@ func TestReadFollowsLinksThatStayInside(t *testing.T) {
 		"ws/sub/up": "->../a.txt", "ws/across": "->$T/docs/c.txt", "ws/relacross": "->../docs/c.txt",
 		"ws/outside": "->$T/out/secret", "ws/parent": "->..", "ws/root": "->/", "ws/dangling": "->$T/ws/none",
 		"ws/danglingout": "->$T/out/none", "ws/throughout": "->$T/out/../ws/a.txt", "ws/self": "->self",
-		"ws/viaparent": "->parent/ws/a.txt",
+		"ws/viaparent": "->parent/ws/a.txt", "ws/long": "->" + strings.Repeat("sub/../", 300) + "a.txt",
 	}
 	for i := range 45 {
 		content[fmt.Sprintf("ws/chain%d", i)] = fmt.Sprintf("->chain%d", i+1)
@@ -103,6 +103,7 @@ func TestReadFollowsLinksThatStayInside(t *testing.T) {
 		{name: "through what is not granted and back", path: "throughout", want: "hello"},
 		{name: "forty links", path: "chain5", want: "end"},
 		{name: "more than forty links", path: "chain1", fails: sallyport.ErrPathNotReachable},
+		{name: "too many elements", path: "long", fails: sallyport.ErrPathNotReachable},
 		{name: "loop", path: "self", fails: sallyport.ErrPathNotReachable},
 		{name: "outside", path: "outside", fails: sallyport.ErrPathNotReachable},
 		{name: "parent", path: "parent/out/secret", fails: sallyport.ErrPathNotReachable},
@@ -216,6 +217,7 @@ func TestDirectionsAreSeparate(t *testing.T) {
 		"write r/a":     fsys.WriteFile("r/a", nil),
 		"mkdir r/d":     fsys.MkdirAll("r/d"),
 		"update w/b":    fsys.UpdateFile("w/b", func(b []byte) ([]byte, error) { return b, nil }),
+		"update w/none": fsys.UpdateFile("w/none", func(b []byte) ([]byte, error) { return b, nil }),
 		"update r/link": fsys.UpdateFile("r/link", func(b []byte) ([]byte, error) { return b, nil }),
 	}
 	_, refused["read w/b"] = fsys.ReadFile("w/b")

@@ -280,8 +280,15 @@ func (b *boundFiles) parentOf(p string, pl *place) (f *folder, base string, err 
 	if pl.rel == "." {
 		return nil, "", failure(opWrite, p, syscall.EISDIR)
 	}
-	f, err = b.makeDir(p, pl, filepath.Dir(pl.rel))
-	return f, filepath.Base(pl.rel), err
+	if f, err = b.makeDir(p, pl, filepath.Dir(pl.rel)); err != nil {
+		return nil, "", err
+	}
+	base = filepath.Base(pl.rel)
+	if reason, denied := b.f.floor.Check(opWrite, filepath.Join(f.real, base)); denied {
+		f.close()
+		return nil, "", b.refuseFloor(opWrite, p, reason)
+	}
+	return f, base, nil
 }
 
 // replace puts new content in the place of an admitted path. content is called
@@ -301,9 +308,6 @@ func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error
 	}
 	defer dir.close()
 	real := filepath.Join(dir.real, base)
-	if reason, denied := b.f.floor.Check(opWrite, real); denied {
-		return b.refuseFloor(opWrite, p, reason)
-	}
 	old, unlock, err := b.lock(p, dir, base)
 	if err != nil {
 		return err
