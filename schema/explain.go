@@ -44,13 +44,29 @@ func explain(e *jsonschema.ValidationError, nodes map[string]*node, meta bool) F
 	return faults.tidy()
 }
 
+// put keeps a finding, unless there are too many to look at.
+func (x *explainer) put(f finding) {
+	if len(x.findings) < maxFindings {
+		x.findings = append(x.findings, f)
+	}
+}
+
 func (x *explainer) add(e *jsonschema.ValidationError, format string, args ...any) {
-	x.findings = append(x.findings, finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
+	x.put(finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
 }
 
 func (x *explainer) property(e *jsonschema.ValidationError, name, message string) {
-	path := append(slices.Clone(e.InstanceLocation), name)
-	x.findings = append(x.findings, finding{path: path, message: message})
+	x.put(finding{path: append(slices.Clone(e.InstanceLocation), name), message: message})
+}
+
+// wrongType notes that the value has none of the types.
+func (x *explainer) wrongType(e *jsonschema.ValidationError, types []string) {
+	x.put(finding{path: e.InstanceLocation, message: "must be " + typeNames(types), types: types})
+}
+
+// wrongChoice notes that the value is none of those listed.
+func (x *explainer) wrongChoice(e *jsonschema.ValidationError, message string) {
+	x.put(finding{path: e.InstanceLocation, message: message, choice: true})
 }
 
 // visit explains one error: those that only hold others first.
@@ -69,14 +85,11 @@ func (x *explainer) visit(e *jsonschema.ValidationError) {
 		}
 		x.alternatives(e)
 	case *kind.Type:
-		x.add(e, "must be %s", typeNames(k.Want))
-		x.findings[len(x.findings)-1].types = k.Want
+		x.wrongType(e, k.Want)
 	case *kind.Enum:
-		x.add(e, "must be one of %s", values(k.Want))
-		x.findings[len(x.findings)-1].choice = true
+		x.wrongChoice(e, "must be one of "+values(k.Want))
 	case *kind.Const:
-		x.add(e, "must be %s", values([]any{k.Want}))
-		x.findings[len(x.findings)-1].choice = true
+		x.wrongChoice(e, "must be "+values([]any{k.Want}))
 	default:
 		if !x.object(e) && !x.array(e) && !x.scalar(e) {
 			x.add(e, "does not match the schema")
@@ -105,7 +118,7 @@ func (x *explainer) object(e *jsonschema.ValidationError) bool {
 	case *kind.PropertyNames:
 		if x.meta {
 			// The library names a wrong place here (see propertyNames).
-			x.findings = append(x.findings, finding{message: "uses the name " + quote(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
+			x.put(finding{message: "uses the name " + quote(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
 			break
 		}
 		x.property(e, k.Property, "is not an allowed name")
@@ -187,13 +200,14 @@ func (x *explainer) alternatives(e *jsonschema.ValidationError) {
 		branches = append(branches, sub.findings)
 	}
 	if types := onlyTypes(branches, len(e.InstanceLocation)); types != nil {
-		x.add(e, "must be %s", typeNames(types))
-		x.findings[len(x.findings)-1].types = types
+		x.wrongType(e, types)
 		return
 	}
 	near := nearest(branches, len(e.InstanceLocation))
 	if len(near) == 1 {
-		x.findings = append(x.findings, near[0]...)
+		for _, f := range near[0] {
+			x.put(f)
+		}
 		return
 	}
 	const shown = 3
@@ -254,7 +268,7 @@ func summary(branch []finding, depth int) string {
 	for i, f := range branch {
 		faults[i] = Fault{pointer(f.path[min(depth, len(f.path)):]), f.message}
 	}
-	slices.SortFunc(faults, func(a, b Fault) int { return comparePointers(a.Pointer, b.Pointer) })
+	slices.SortFunc(faults, compareFaults)
 	var b strings.Builder
 	for i, f := range faults {
 		if i == 3 {

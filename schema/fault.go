@@ -14,6 +14,8 @@ const (
 	maxFaults      = 50
 	maxPointerSize = 256
 	maxQuoted      = 64
+	// maxFindings is how many are sorted to choose those that are listed.
+	maxFindings = 2000
 )
 
 // Fault is one thing that is wrong with a value.
@@ -40,7 +42,7 @@ func (f Fault) text(whole string) string {
 }
 
 // Faults is everything that is wrong with a value, sorted by place. At most
-// 50 are listed; the last entry then counts the rest. As an error it prints
+// 50 are listed; the last entry then counts the rest, up to 2,000. As an error it prints
 // all of them.
 type Faults []Fault
 
@@ -62,11 +64,14 @@ func oneFault(pointer, message string) Faults {
 	return Faults{{Pointer: pointer, Message: message}}
 }
 
+// compareFaults orders faults by place, then by text.
+func compareFaults(a, b Fault) int {
+	return cmp.Or(comparePointers(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+}
+
 // tidy sorts, removes repetitions and bounds the list.
 func (f Faults) tidy() Faults {
-	slices.SortFunc(f, func(a, b Fault) int {
-		return cmp.Or(comparePointers(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
-	})
+	slices.SortFunc(f, compareFaults)
 	f = slices.Compact(f)
 	if len(f) > maxFaults {
 		more := len(f) - maxFaults

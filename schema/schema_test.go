@@ -158,6 +158,25 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
+func TestFaultsComeInOneOrder(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"v":{"anyOf":[{"required":["a","b"],"minProperties":5},{"required":["c","d"],"propertyNames":{"maxLength":1}}]}},"additionalProperties":false}`)
+	const args = `{"v":{"xx":1,"yy":2},"k":1,"j":2,"l":3}`
+	_, first := s.Arguments(json.RawMessage(args))
+	for range 50 {
+		if _, err := s.Arguments(json.RawMessage(args)); err == nil || err.Error() != first.Error() {
+			t.Fatalf("Arguments(%s) = %v, then %v", args, first, err)
+		}
+	}
+}
+
+func TestManyFaultsAreCheap(t *testing.T) {
+	s := mustCompile(t, `{"type":"object","properties":{"v":{"items":{"type":"string"}}}}`)
+	_, err := s.Arguments(json.RawMessage(`{"v":[` + strings.Repeat("1,", 150_000) + `1]}`))
+	if f, _ := errors.AsType[Faults](err); len(f) != maxFaults+1 {
+		t.Errorf("Arguments with 150,001 faults lists %d, want %d", len(f), maxFaults+1)
+	}
+}
+
 func TestDefaultsAreCopies(t *testing.T) {
 	s := mustCompile(t, `{"type":"object","properties":{"l":{"default":[{"a":1}]}}}`)
 	first, err := s.Arguments(nil)
