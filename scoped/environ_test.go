@@ -1,0 +1,78 @@
+package scoped
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReservedNamesAreSorted(t *testing.T) {
+	if !slices.IsSorted(reservedNames[:]) {
+		t.Error("reservedNames is not sorted, which the search in it needs")
+	}
+}
+
+func TestReservedEnv(t *testing.T) {
+	for _, name := range []string{
+		"PATH", "Path", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "GIT_DIR", "git_ssh_command", "https_proxy", "NO_PROXY",
+		"HOME", "TMPDIR", "IFS", "NODE_OPTIONS", "PYTHONPATH", "PERL5LIB", "RUBYOPT", "JAVA_TOOL_OPTIONS", "TAR_OPTIONS",
+		"MAVEN_OPTS", "SSH_ASKPASS", "REQUESTS_CA_BUNDLE", "BASH_FUNC_ls%%", "A B", "SALLYPORT_SECRET_X", "ZDOTDIR",
+	} {
+		if !reservedEnv(name) {
+			t.Errorf("reservedEnv(%q) = false, want true", name)
+		}
+	}
+	for _, name := range []string{
+		"FOO", "LANG", "LC_ALL", "TERM", "TZ", "USER", "CI", "NO_COLOR", "COLUMNS", "DEBUG", "GOOS", "CGO_ENABLED",
+		"API_KEY", "DATABASE_URL", "LESSON", "MAKER", "PATHS", "MY_PATH", "R_VALUE", "PHPUNIT",
+	} {
+		if reservedEnv(name) {
+			t.Errorf("reservedEnv(%q) = true, want false", name)
+		}
+	}
+}
+
+// FuzzReservedEnv: the case of a name does not matter, and what passes could
+// be written by a shell.
+func FuzzReservedEnv(f *testing.F) {
+	for _, name := range []string{"PATH", "ld_preload", "FOO", "a=b", "BASH_FUNC_x%%", "ſsl_cert_file"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		got := reservedEnv(name)
+		if got != reservedEnv(strings.ToUpper(name)) && isASCII(name) {
+			t.Errorf("reservedEnv(%q) = %t depends on the case", name, got)
+		}
+		if !got && strings.ContainsAny(name, "=%() \x00\n") || !got && !isASCII(name) {
+			t.Errorf("reservedEnv(%q) = false, want true for a name that no shell writes", name)
+		}
+	})
+}
+
+func isASCII(s string) bool {
+	return !slices.ContainsFunc([]byte(s), func(b byte) bool { return b >= 0x80 })
+}
+
+// FuzzParseAddress: what passes is one bare address, and reads the same when
+// it is put together again.
+func FuzzParseAddress(f *testing.F) {
+	for _, s := range []string{"a@example.com", "A <a@example.com>", `"a b"@example.com`, "a@b@c", "a@[::1]", "a@example.com,b@example.com", "a@EXAMPLE.com."} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := parseAddress(s)
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(s, " ,;<>\"\r\n\x00()[]\\") || strings.Count(s, "@") != 1 {
+			t.Fatalf("parseAddress(%q) = %+v, want a refusal", s, r)
+		}
+		again, err := parseAddress(r.local + "@" + r.domain)
+		if err != nil || again != r {
+			t.Fatalf("parseAddress(%q) = %+v, put together again %+v, %v", s, r, again, err)
+		}
+		if !r.covers(r) || !(recipient{domain: r.domain}).covers(r) || (recipient{local: "x" + r.local, domain: r.domain}).covers(r) {
+			t.Fatalf("covers is wrong for %+v", r)
+		}
+	})
+}
