@@ -42,8 +42,8 @@ func (f Fault) text(whole string) string {
 }
 
 // Faults is everything that is wrong with a value, sorted by place. At most
-// 50 are listed; the last entry then counts the rest, up to 2,000. As an error it prints
-// all of them.
+// 50 are listed; the last entry then counts the rest, up to 2,000. As an error
+// it prints all of them.
 type Faults []Fault
 
 // Error returns the faults, separated by "; ".
