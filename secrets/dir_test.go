@@ -1,6 +1,9 @@
 package secrets
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +113,47 @@ func TestDirKnownListsWhatCanBeHandedOut(t *testing.T) {
 	if d := cmp.Diff([]string{"first value", "second value"}, known(t, d)); d != "" {
 		t.Errorf("Known (-want +got):\n%s", d)
 	}
+}
+
+func TestDirThatIsNotThere(t *testing.T) {
+	if _, err := OpenDir(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("OpenDir of a missing folder = nil error, want a refusal")
+	}
+	d, _ := openDir(t, nil)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Known(t.Context()); err == nil {
+		t.Error("Known of a closed directory = nil error: values might pass unseen")
+	}
+}
+
+func TestDirKnownIsBounded(t *testing.T) {
+	files := map[string]string{}
+	for i := range maxFiles + 1 {
+		files[fmt.Sprintf("f%d", i)] = ""
+	}
+	d, _ := openDir(t, files)
+	if _, err := d.Known(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 4096 files") {
+		t.Errorf("Known of %d files = %v, want an error", len(files), err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Known(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("Known with a cancelled context = %v, want context.Canceled", err)
+	}
+}
+
+func TestDirKnownSeesARotation(t *testing.T) {
+	d, folder := openDir(t, map[string]string{"a": "first value"})
+	synctest.Test(t, func(t *testing.T) {
+		_ = known(t, d)
+		put(t, folder, "a", "other value", 0o600)
+		time.Sleep(knownFor)
+		if got := known(t, d); !slices.Equal(got, []string{"other value"}) {
+			t.Errorf("Known after a rotation = %q, want the new value", got)
+		}
+	})
 }
 
 func TestDirKnownFollowsChanges(t *testing.T) {

@@ -81,6 +81,8 @@ func TestEnvCheck(t *testing.T) {
 		{name: "slash and underscore", refs: []string{"a/b", "a_b"}, want: []string{`"a/b" and "a_b"`}},
 		{name: "case", refs: []string{"apiKey", "APIKEY"}, want: []string{"SP_APIKEY"}},
 		{name: "pattern and reference", refs: []string{"db/*", "db-prod/password"}, want: []string{`"db/*" and "db-prod/password"`}},
+		{name: "reference and pattern", refs: []string{"db-prod/password", "db/*"}, want: []string{`"db-prod/password" and "db/*"`}},
+		{name: "two patterns the other way", refs: []string{"db/*", "db-prod/*"}, want: []string{`"db/*" and "db-prod/*"`}},
 		{name: "two patterns", refs: []string{"db-prod/*", "db/*"}, want: []string{`"db-prod/*" and "db/*"`}},
 		{name: "same name as a prefix", refs: []string{"db/*", "dbx/password"}},
 		{name: "no reference", refs: []string{"a//b", "a/b-c", "a/b.c"}, want: []string{`"a//b"`, `"a/b-c" and "a/b.c"`}},

@@ -58,6 +58,14 @@ func TestParseRef(t *testing.T) {
 	}
 }
 
+func TestParseExactRef(t *testing.T) {
+	for s, want := range map[string]bool{"a/b": true, "a/*": false, "a//b": false, "": false} {
+		if err := ParseExactRef(s); (err == nil) != want {
+			t.Errorf("ParseExactRef(%q) = %v, want accepted %t", s, err, want)
+		}
+	}
+}
+
 func TestMatchRef(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -147,6 +155,8 @@ func TestMatchBinary(t *testing.T) {
 		{name: "two dots", entries: []string{"*"}, binary: ".."},
 		{name: "option", entries: []string{"*"}, binary: "-c"},
 		{name: "empty", entries: []string{"*", ""}, binary: ""},
+		{name: "shell", entries: []string{"*", "git;id"}, binary: "git;id"},
+		{name: "blank", entries: []string{"*", "git "}, binary: "git "},
 		{name: "long name", entries: []string{"*"}, binary: strings.Repeat("a", 256)},
 		{name: "control in a path", entries: []string{"/a\nb"}, binary: "/a\nb"},
 	}
