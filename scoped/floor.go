@@ -254,10 +254,7 @@ func foldPath(p string) string {
 		p = foldWindows(p)
 	}
 	if caseBlind {
-		p = stripIgnorable(p)
-		if rest, ok := strings.CutPrefix(p, "/private"); ok && strings.HasPrefix(rest, "/") {
-			p = rest // /etc, /tmp and /var of macOS are links to there.
-		}
+		p = stripPrivate(stripIgnorable(p))
 	}
 	return strings.ToLower(p)
 }
@@ -284,6 +281,14 @@ func stripIgnorable(p string) string {
 		}
 		return r
 	}, p)
+}
+
+// stripPrivate drops the folder to which /etc, /tmp and /var of macOS link.
+func stripPrivate(p string) string {
+	if rest, ok := strings.CutPrefix(p, "/private"); ok && strings.HasPrefix(rest, "/") {
+		return rest
+	}
+	return p
 }
 
 // spellings returns the absolute form of a path, and the form with symbolic

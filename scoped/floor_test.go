@@ -202,6 +202,41 @@ func TestFloorTableIsWellFormed(t *testing.T) {
 	}
 }
 
+func TestFoldsOfOtherSystems(t *testing.T) {
+	for in, want := range map[string]string{
+		`/Users/a/.ssh/id_rsa`: "/Users/a/.ssh/id_rsa", "/Users/a/.ssh. /id_rsa::$DATA": "/Users/a/.ssh/id_rsa", "": "/",
+	} {
+		if got := foldWindows(in); got != want {
+			t.Errorf("foldWindows(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := stripIgnorable("/a/.g\u200cit/\ufeffhooks"); got != "/a/.git/hooks" {
+		t.Errorf("stripIgnorable = %q, want /a/.git/hooks", got)
+	}
+	for in, want := range map[string]string{"/private/etc/passwd": "/etc/passwd", "/privates/x": "/privates/x", "/a/b": "/a/b"} {
+		if got := stripPrivate(in); got != want {
+			t.Errorf("stripPrivate(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFloorFollowsTheHomeOfTheProcess(t *testing.T) {
+	dir := tree(t, map[string]string{"real/": "", "home": "->real"})
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	d := Floor(nil)
+	for _, p := range []string{"home/.npmrc", "real/.npmrc"} {
+		if _, denied := d.Check(opRead, filepath.Join(dir, p)); !denied {
+			t.Errorf("Check(%q) = allowed, want denied", p)
+		}
+	}
+	if _, denied := d.Check(opRead, ""); !denied {
+		t.Error("Check of an empty path = allowed, want denied")
+	}
+	if _, denied := d.Check("execute", filepath.Join(dir, "home/.bashrc")); !denied {
+		t.Error("Check of an unknown operation = allowed, want it judged like a write")
+	}
+}
+
 func FuzzFloorCheck(f *testing.F) {
 	for _, s := range []string{"/root/.ssh/x", "/etc/passwd", "/home/a/.bashrc", "/a/.git/hooks/x", "/proc/1/mem", "/srv/own/x-wal"} {
 		f.Add(s, "child")

@@ -1,6 +1,7 @@
 package scoped
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -121,6 +122,52 @@ func checkDefaultDeny(t *testing.T, d *DenyFloor, path string) {
 			}
 		}
 	}
+}
+
+func loadCases[T any](t *testing.T, name string) []T {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []T
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// operate runs one operation; got is a string or a list of names.
+func operate(fsys sallyport.FS, op, path, content string) (got any, err error) {
+	switch op {
+	case "read":
+		data, err := fsys.ReadFile(path)
+		return string(data), err
+	case "write":
+		return "", fsys.WriteFile(path, []byte(content))
+	case "exists", "mtime":
+		_, err := fsys.Stat(path)
+		return "", err
+	case "mkdir":
+		return "", fsys.MkdirAll(path)
+	case "list":
+		entries, err := fsys.ReadDir(path)
+		names := []string{}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names, err
+	default:
+		return nil, errors.New("no operation " + op)
+	}
+}
+
+func expandAll(list []string, expand func(string) string) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, expand(s))
+	}
+	return out
 }
 
 // FuzzReadStaysInside reads through names and links that the fuzzer makes up.

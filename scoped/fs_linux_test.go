@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,13 +15,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 )
-
-// testProcess runs one test of this binary in another process.
-func testProcess(t *testing.T, run string, env ...string) *exec.Cmd {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+run, "-test.count=1")
-	cmd.Env = append(os.Environ(), env...)
-	return cmd
-}
 
 // soon fails the test when do has not ended after a while.
 func soon(t *testing.T, what string, do func() error) error {

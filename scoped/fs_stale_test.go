@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -262,6 +263,13 @@ func increment(fsys sallyport.FS) error {
 
 // incrementsEnv makes a copy of this test a second process.
 const incrementsEnv = "SALLYPORT_TEST_INCREMENTS"
+
+// testProcess runs one test of this binary in another process.
+func testProcess(t *testing.T, run string, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+run, "-test.count=1")
+	cmd.Env = append(os.Environ(), env...)
+	return cmd
+}
 
 func TestUpdatesAreNeverLost(t *testing.T) {
 	const each = 40

@@ -1,7 +1,6 @@
 package scoped
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -64,19 +63,6 @@ func TestPathVectors(t *testing.T) {
 	for _, c := range loadCases[pathCase](t, "testdata/fs/paths.json") {
 		t.Run(c.ID, func(t *testing.T) { runPathCase(t, c) })
 	}
-}
-
-func loadCases[T any](t *testing.T, name string) []T {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []T
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	return cases
 }
 
 func runPathCase(t *testing.T, c pathCase) {
@@ -172,39 +158,6 @@ func checkAfter(t *testing.T, c pathCase, expand func(string) string) {
 			t.Errorf("%s = %q, %v after %s(%s), want %q", p, got, err, c.Op, c.Path, want)
 		}
 	}
-}
-
-// operate runs one operation; got is a string or a list of names.
-func operate(fsys sallyport.FS, op, path, content string) (got any, err error) {
-	switch op {
-	case "read":
-		data, err := fsys.ReadFile(path)
-		return string(data), err
-	case "write":
-		return "", fsys.WriteFile(path, []byte(content))
-	case "exists", "mtime":
-		_, err := fsys.Stat(path)
-		return "", err
-	case "mkdir":
-		return "", fsys.MkdirAll(path)
-	case "list":
-		entries, err := fsys.ReadDir(path)
-		names := []string{}
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return names, err
-	default:
-		return nil, errors.New("no operation " + op)
-	}
-}
-
-func expandAll(list []string, expand func(string) string) []string {
-	var out []string
-	for _, s := range list {
-		out = append(out, expand(s))
-	}
-	return out
 }
 
 func setUp(t *testing.T, s setupStep, expand func(string) string) {
