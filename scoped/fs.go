@@ -184,23 +184,30 @@ func (f *files) cover(op, p string) *entry {
 	return best
 }
 
+// floorSource stands for the place of a rule that no configuration holds.
+const floorSource = "always-deny floor"
+
+// decide records a decision about a path.
+func (b *boundFiles) decide(op, path string, allowed bool, why, source string) {
+	if b.note == nil {
+		return
+	}
+	b.note(sallyport.Decision{
+		Step: sallyport.StepAccess, Allowed: allowed, Capability: capFS + "." + op, Resource: path,
+		Why: op + " " + path + why, Source: source,
+	})
+}
+
 // refuse records and returns a refusal by the grant.
 func (b *boundFiles) refuse(op, path, why string) error {
-	if b.note != nil {
-		b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Why: op + " " + path + ": " + why,
-			Fix: "add " + path + " to fs_reach." + op,
-		})
-	}
+	b.decide(op, path, false, ": "+why, "")
 	return sallyport.PathError(op, path)
 }
 
 // refuseFloor records and returns a refusal by the floor, which no
 // configuration turns around.
 func (b *boundFiles) refuseFloor(op, path, reason string) error {
-	if b.note != nil {
-		b.note(sallyport.Decision{Step: sallyport.StepAccess, Why: op + " " + path + ": always-deny floor: " + reason})
-	}
+	b.decide(op, path, false, ": always-deny floor: "+reason, floorSource)
 	return sallyport.PathFloorError(op, path)
 }
 
@@ -209,12 +216,25 @@ func (b *boundFiles) refuseKind(op, path string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return failure(op, path, syscall.EISDIR)
 	}
-	if b.note != nil {
-		b.note(sallyport.Decision{Step: sallyport.StepAccess, Why: op + " " + path + ": not a regular file"})
-	}
+	b.decide(op, path, false, ": not a regular file", floorSource)
 	err := sallyport.PathError(op, path)
 	err.Detail += ": not a regular file"
 	return err
+}
+
+// Probe decides whether a name may be read or written, links included, without
+// opening what it names. explain asks it.
+func (b *boundFiles) Probe(op, name string) error {
+	p, err := b.admit(op, name)
+	if err != nil {
+		return err
+	}
+	place, err := b.resolve(op, p)
+	if err != nil {
+		return err
+	}
+	place.done()
+	return nil
 }
 
 // allow records the first touch of a path.
@@ -233,7 +253,7 @@ func (b *boundFiles) allow(op, path string) {
 	}
 	b.touched[touch{op, path}] = struct{}{}
 	b.mu.Unlock()
-	b.note(sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Why: op + " " + path})
+	b.decide(op, path, true, "", "")
 }
 
 // failure turns an error of the operating system into one whose text names the

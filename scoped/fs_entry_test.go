@@ -199,7 +199,7 @@ func TestNotes(t *testing.T) {
 	for range 70 {
 		_ = fsys.WriteFile("/etc/x", nil)
 	}
-	want := sallyport.Decision{Step: sallyport.StepAccess, Why: "write /etc/x: outside the granted write reach", Fix: "add /etc/x to fs_reach.write"}
+	want := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach.write", Resource: "/etc/x", Why: "write /etc/x: outside the granted write reach"}
 	if len(notes) != 70 || !cmp.Equal(notes[69], want) {
 		t.Errorf("70 refusals left %d notes, the last %+v, want %+v", len(notes), notes[len(notes)-1], want)
 	}

@@ -58,8 +58,8 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 func (b *boundFiles) stale(p string, read time.Time, what string) error {
 	if b.note != nil {
 		b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Why: "write " + p + ": not what this session read",
-			Fix: "read " + p + " again",
+			Step: sallyport.StepAccess, Capability: capFS + "." + opWrite, Resource: p,
+			Why: "write " + p + ": not what this session read", Fix: "read " + p + " again",
 		})
 	}
 	return &sallyport.Error{

@@ -366,10 +366,10 @@ func (b *boundFiles) swapIn(p, real string, dir *folder, base string, old *os.Fi
 	if err := dir.root.Rename(tmp, base); err != nil {
 		return err
 	}
-	if rerr := b.remember(f, real, data); rerr != nil && b.note != nil {
+	if rerr := b.remember(f, real, data); rerr != nil {
 		// The file is written. Without the record the next write of this
 		// session may be refused as stale, which is the safe side.
-		b.note(sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Why: "write " + p + ": the read record could not be kept"})
+		b.decide(opWrite, p, true, ": the read record could not be kept", "")
 	}
 	return syncDir(dir.dir)
 }

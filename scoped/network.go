@@ -82,18 +82,20 @@ func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	}
 	a.notes++
 	a.passed = append(a.passed, target)
-	a.note(sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Why: "network: " + target})
+	a.note(sallyport.Decision{
+		Step: sallyport.StepAccess, Allowed: true, Capability: capNetwork, Resource: target, Why: "dial " + target,
+	})
 }
 
 // refused spells a refusal for the operator, who may see the address that
 // the caller may not.
 func refused(target string, e *sallyport.Error) sallyport.Decision {
-	d := sallyport.Decision{Step: sallyport.StepAccess, Why: e.Error()}
+	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: capNetwork, Resource: target, Why: e.Error()}
 	if e.Err != nil {
 		d.Why += " (" + e.Err.Error() + ")"
 	}
-	if e.Detail == sallyport.HostError(target, "").Detail {
-		d.Fix = "declare " + target + " in the tool's network.allowedHosts, and allow it in the personality's safety.network.allow where there is one"
+	if e.Detail != sallyport.HostError(target, "").Detail {
+		d.Source = floorSource
 	}
 	return d
 }

@@ -72,13 +72,16 @@ func TestNetworkNotesEachDecision(t *testing.T) {
 		t.Errorf("DialContext(metadata) = %v, want ErrHostNotAllowed", err)
 	}
 	want := []sallyport.Decision{
-		{Step: sallyport.StepAccess, Allowed: true, Why: "network: a.example"},
-		{Step: sallyport.StepAccess, Allowed: true, Why: "network: b.example:8080"},
+		{Step: sallyport.StepAccess, Allowed: true, Capability: "network", Resource: "a.example", Why: "dial a.example"},
+		{Step: sallyport.StepAccess, Allowed: true, Capability: "network", Resource: "b.example:8080", Why: "dial b.example:8080"},
 		{
-			Step: sallyport.StepAccess, Why: "HOST_NOT_ALLOWED: c.example is not in the declared allowedHosts",
-			Fix: "declare c.example in the tool's network.allowedHosts, and allow it in the personality's safety.network.allow where there is one",
+			Step: sallyport.StepAccess, Capability: "network", Resource: "c.example",
+			Why: "HOST_NOT_ALLOWED: c.example is not in the declared allowedHosts",
 		},
-		{Step: sallyport.StepAccess, Why: "HOST_NOT_ALLOWED: 169.254.169.254 is a cloud metadata address"},
+		{
+			Step: sallyport.StepAccess, Capability: "network", Resource: "169.254.169.254",
+			Why: "HOST_NOT_ALLOWED: 169.254.169.254 is a cloud metadata address", Source: "always-deny floor",
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
@@ -94,8 +97,8 @@ func TestNetworkRefusalNamesTheAddressToTheOperatorOnly(t *testing.T) {
 		t.Errorf("error = %v, want %s", e, want)
 	}
 	want := []sallyport.Decision{{
-		Step: sallyport.StepAccess,
-		Why:  "HOST_NOT_ALLOWED: a.example resolves to a private address (RFC 1918) (a.example has the address 10.1.2.3)",
+		Step: sallyport.StepAccess, Capability: "network", Resource: "a.example", Source: "always-deny floor",
+		Why: "HOST_NOT_ALLOWED: a.example resolves to a private address (RFC 1918) (a.example has the address 10.1.2.3)",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

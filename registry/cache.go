@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// defaultTTL is how long a cached result may be used when the tool sets none.
+const defaultTTL = 5 * time.Minute
+
+// cache keeps successful results, the least recently used go first.
+type cache struct {
+	most int
+
+	mu    sync.Mutex
+	items map[string]*list.Element
+	order *list.List // of *cachedResult, most recent first
+}
+
+type cachedResult struct {
+	key     string
+	result  sallyport.Result // cleaned, not yet cut
+	expires time.Time
+}
+
+func newCache(most int) *cache {
+	return &cache{most: most, items: map[string]*list.Element{}, order: list.New()}
+}
+
+func (k *cache) get(key string, now time.Time) *cachedResult {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	el, ok := k.items[key]
+	if !ok {
+		return nil
+	}
+	hit := el.Value.(*cachedResult)
+	if !now.Before(hit.expires) {
+		k.order.Remove(el)
+		delete(k.items, key)
+		return nil
+	}
+	k.order.MoveToFront(el)
+	return hit
+}
+
+func (k *cache) put(item *cachedResult) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if el, ok := k.items[item.key]; ok {
+		el.Value = item
+		k.order.MoveToFront(el)
+		return
+	}
+	k.items[item.key] = k.order.PushFront(item)
+	if k.order.Len() > k.most {
+		last := k.order.Back()
+		k.order.Remove(last)
+		delete(k.items, last.Value.(*cachedResult).key)
+	}
+}
+
+// cached looks the call up for a tool that asks for it. The result is cut to
+// the present budget afterwards.
+func (c *call) cached() bool {
+	if c.entry.tool.Cache == nil {
+		return false
+	}
+	c.key = c.cacheKey()
+	hit := c.r.cache.get(c.key, c.start)
+	if hit == nil {
+		return false
+	}
+	c.from = hit
+	c.result = hit.result
+	c.result.Structured = maps.Clone(hit.result.Structured)
+	c.result.CallID = c.out.ID
+	c.note(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
+	return true
+}
+
+// keep stores a success. Errors are never kept.
+func (c *call) keep() {
+	if c.key == "" || !c.result.OK {
+		return
+	}
+	ttl := c.entry.tool.Cache.TTL
+	if ttl <= 0 {
+		ttl = defaultTTL
+	}
+	kept := c.result
+	kept.Structured = maps.Clone(kept.Structured)
+	c.r.cache.put(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
+}
+
+// cacheKey covers everything that could make two calls differ: what was
+// reviewed, what was asked, who asked in which role, and what it may touch.
+func (c *call) cacheKey() string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	// Strings and plain data: encoding cannot fail, and a hash does not.
+	_ = enc.Encode([]any{
+		c.entry.definition, string(c.doc.Canonical()), c.out.SessionKey,
+		c.out.Personality, c.grant, c.out.Workspace,
+	})
+	return string(h.Sum(nil))
+}

@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// Call decides one call, runs the tool when every step allows it, and returns
+// a result that is validated, cleaned, bounded and recorded. It never panics
+// and never returns an error: a refusal is a result with a code. Cancelling
+// the context cancels the tool.
+func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
+	return r.call(ctx, caller, q, r.budget(caller))
+}
+
+// call is the path of one call: its body is the steps, in order. A step that
+// refuses has set the result and returns false.
+func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
+	c := r.begin(caller, q, budget)
+	switch {
+	case !c.decode(),
+		!c.find(),
+		!c.visible(),
+		!c.ready(),
+		!c.backends(),
+		!c.permit(),
+		!c.validate():
+		return c.refused(ctx)
+	case caller.DryRun:
+		return c.describe(ctx)
+	case !c.limit(),
+		!c.resolve(),
+		!c.approve():
+		return c.refused(ctx)
+	case c.cached():
+		return c.finish(ctx)
+	case !c.intent(ctx),
+		!c.bind(ctx):
+		return c.refused(ctx)
+	}
+	c.run(ctx)
+	c.returns()
+	c.reduce()
+	c.clean()
+	c.keep()
+	return c.finish(ctx)
+}
+
+// call is the state of one call on its way through the gate.
+type call struct {
+	r      *Registry
+	caller *sallyport.Caller
+	q      sallyport.Request
+	start  time.Time
+	budget int
+
+	entry *entry
+	role  *role
+	doc   schema.Document
+	scope *scoped.Scope
+	grant *sallyport.Grant
+	key   string // of the cache; empty when the tool does not ask for it
+
+	result sallyport.Result
+	bare   bool            // the error is the gate's or an accessor's own text
+	full   string          // the value before the reducer, when that changed it
+	from   *cachedResult   // set when the result came out of the cache
+	stage  sallyport.Step  // the step that refused
+	binder *scoped.Binding // what the accessors handed out; nil before bind
+
+	mu    sync.Mutex // guards trail: accessors note from the tool's goroutines
+	trail []sallyport.Decision
+	room  [20]sallyport.Decision
+
+	out sallyport.Call
+}
+
+// begin takes the facts of the call over. What the edge does not know stays
+// empty, but a call without a session gets one of its own, so that it shares
+// nothing.
+func (r *Registry) begin(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
+	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
+	c.trail = c.room[:0]
+	id := newID(c.start)
+	session := caller.Session
+	if session == "" {
+		session = id
+	}
+	c.out = sallyport.Call{
+		ID: id, ToolCallID: q.ID, Tool: q.Tool,
+		Session: session, SessionKey: sallyport.SessionKey(caller.Principal.Name, session),
+		Principal: caller.Principal, Personality: caller.Personality, Platform: caller.Platform,
+		Agent: caller.Agent, Team: caller.Team, Workspace: caller.Workspace,
+		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
+	}
+	if c.out.Workspace == "" {
+		c.out.Workspace = r.o.Workspace
+	}
+	c.result.CallID = id
+	return c
+}
+
+// note adds a decision to the trail. Accessors call it from any goroutine of
+// the tool; the trail is bounded, so that a tool cannot grow it at will.
+func (c *call) note(d sallyport.Decision) {
+	const most = 200 // about four times what the accessors themselves bound
+	if d.Step == sallyport.StepAccess && !d.Allowed {
+		d = c.located(d)
+	}
+	c.mu.Lock()
+	if len(c.trail) < most {
+		c.trail = append(c.trail, d)
+	}
+	c.mu.Unlock()
+}
+
+// located adds to an accessor's refusal the rule that it comes from.
+func (c *call) located(d sallyport.Decision) sallyport.Decision {
+	return c.role.located(&c.entry.tool, d)
+}
+
+// allow notes a step that let the call pass.
+func (c *call) allow(s sallyport.Step) bool {
+	c.note(sallyport.Decision{Step: s, Allowed: true})
+	return true
+}
+
+// refuse notes a step that stopped the call and sets its result.
+func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bool {
+	d.Allowed = false
+	c.note(d)
+	c.stage = d.Step
+	c.result = sallyport.Result{Error: text, Code: code, CallID: c.out.ID}
+	return false
+}
+
+// idText is Crockford's alphabet in lower case: no letters to confuse.
+var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// newID returns a call id that sorts by time: 48 bits of milliseconds and 72
+// random bits.
+func newID(now time.Time) string {
+	var b [15]byte
+	// The last of these reads cannot fail since Go 1.24: it would abort.
+	_, _ = rand.Read(b[6:])
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
+	copy(b[:6], ms[2:])
+	var text [24]byte
+	idText.Encode(text[:], b[:])
+	return string(text[:])
+}

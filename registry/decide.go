@@ -1,0 +1,149 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// decode reads the arguments once, strictly. Everything after it works on
+// what was decoded here.
+func (c *call) decode() bool {
+	doc, err := schema.Parse(c.q.Args)
+	if err != nil {
+		return c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: err.Error()},
+			sallyport.CodeInputInvalid, err.Error())
+	}
+	c.doc = doc
+	return c.allow(sallyport.StepDecode)
+}
+
+func (c *call) find() bool {
+	d := sallyport.Decision{Step: sallyport.StepFind}
+	switch {
+	case c.r.closed.Load():
+		d.Why = "the registry is closed"
+		return c.refuse(d, sallyport.CodeNotAvailable, "The gate is shutting down")
+	case c.caller.Principal.Name == "":
+		d.Why = "the edge named no principal"
+		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the caller is not known")
+	}
+	if c.entry = c.r.find(c.q.Tool); c.entry == nil {
+		d.Why = "no tool of this name is registered"
+		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool)
+	}
+	return c.allow(sallyport.StepFind)
+}
+
+func (c *call) visible() bool {
+	c.role = c.r.role(c.caller.Personality)
+	d := c.role.visible(&c.entry.tool, c.caller.Exclude)
+	if d.Allowed {
+		return c.allow(sallyport.StepVisible)
+	}
+	text := "Tool " + c.q.Tool + " is not permitted for this personality"
+	if slices.Contains(c.caller.Exclude, c.q.Tool) {
+		text = "Tool " + c.q.Tool + " is not available on this surface"
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, text)
+}
+
+func (c *call) ready() bool {
+	if d := c.r.ready(c.entry); !d.Allowed {
+		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	}
+	return c.allow(sallyport.StepReady)
+}
+
+func (c *call) backends() bool {
+	if len(c.entry.missing) == 0 {
+		return c.allow(sallyport.StepBackends)
+	}
+	d := sallyport.Decision{
+		Step: sallyport.StepBackends,
+		Why:  "no backend is wired for " + strings.Join(c.entry.missing, ", "),
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable,
+		"Tool "+c.q.Tool+" declares capabilities but no capability backends are configured")
+}
+
+// permit asks for every permission that the tool lists.
+func (c *call) permit() bool {
+	for _, p := range c.entry.tool.Permissions {
+		if !slices.Contains(c.caller.Principal.Permissions, p) {
+			d := sallyport.Decision{
+				Step: sallyport.StepPermit,
+				Why:  fmt.Sprintf("principal %s does not hold %s", c.caller.Principal.Name, p),
+				Fix:  fmt.Sprintf("add %s to principals.%s.permissions", p, c.caller.Principal.Name),
+			}
+			return c.refuse(d, sallyport.CodePermissionDenied,
+				"Permission denied: "+c.q.Tool+" requires "+p)
+		}
+	}
+	return c.allow(sallyport.StepPermit)
+}
+
+// validate holds the arguments to the schema and fills in defaults.
+func (c *call) validate() bool {
+	if err := c.entry.args.Check(&c.doc); err != nil {
+		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
+			sallyport.CodeInputInvalid, err.Error())
+	}
+	c.out.Args = c.doc.JSON
+	return c.allow(sallyport.StepValidate)
+}
+
+// limit is where rate limits are consumed. Tools that declare one cannot be
+// registered yet, so there is nothing to count.
+func (c *call) limit() bool { return c.allow(sallyport.StepLimit) }
+
+// resolve finds the grant. It is computed once per tool and personality and
+// shared by calls, with the accessors' compiled policies.
+func (c *call) resolve() bool {
+	scope, err := c.r.scope(c.entry, c.role)
+	if err != nil {
+		c.r.o.Logger.Error("grant", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
+			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	}
+	c.scope, c.grant = scope, scope.Grant()
+	return c.allow(sallyport.StepGrant)
+}
+
+// scope returns the compiled grant of a tool under a role.
+func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
+	if v, ok := ro.scopes.Load(e); ok {
+		return v.(*scoped.Scope), nil
+	}
+	g, err := resolve(&e.tool, ro, r.o.variables())
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := scoped.New(e.tool.Name, g, &r.backends)
+	if err != nil {
+		return nil, err
+	}
+	v, taken := ro.scopes.LoadOrStore(e, fresh)
+	if taken {
+		fresh.Close()
+	}
+	return v.(*scoped.Scope), nil
+}
+
+// approve is where a human decides. Nobody can decide yet, so that a
+// personality that asks for it gets a refusal, never a call.
+func (c *call) approve() bool {
+	p := c.role.personality
+	if p == nil || p.Approvals == nil || !slices.Contains(p.Approvals.Require, c.q.Tool) {
+		return c.allow(sallyport.StepApprove)
+	}
+	d := sallyport.Decision{
+		Step: sallyport.StepApprove, Source: c.role.source("approvals.require"),
+		Why: "not supported yet: approvals", Fix: fmt.Sprintf("remove %s from personalities.%s.approvals.require", c.q.Tool, p.Name),
+	}
+	return c.refuse(d, sallyport.CodeApprovalRequired, "Tool "+c.q.Tool+" requires an approval, which cannot be given yet")
+}

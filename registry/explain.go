@@ -1,0 +1,154 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// Explanation says what a tool would get under a personality, and why.
+type Explanation struct {
+	// Tool is the name that was asked about.
+	Tool string `json:"tool"`
+	// Personality is the role under which it was asked.
+	Personality string `json:"personality"`
+	// Decisions is what the steps before the arguments say.
+	Decisions []sallyport.Decision `json:"decisions"`
+	// Declared is the tool's declaration.
+	Declared sallyport.Capabilities `json:"declared"`
+	// Grant is what remains of it, with everything dropped.
+	Grant *sallyport.Grant `json:"grant,omitempty"`
+
+	role  *role
+	entry *sallyport.Tool
+}
+
+// Explain answers with the gate's own functions what Call would decide before
+// it looks at arguments. An unknown tool gives a single refusing decision.
+func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, error) {
+	x := Explanation{Tool: tool, Personality: caller.Personality}
+	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
+	if c.find() && c.visible() && c.ready() && c.backends() {
+		c.permit()
+	}
+	x.Decisions = c.trail
+	if c.entry == nil {
+		return x, nil
+	}
+	x.Declared = c.entry.tool.Capabilities
+	var err error
+	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
+	x.Grant, err = resolve(&c.entry.tool, x.role, r.o.variables())
+	return x, err
+}
+
+// Host decides whether the grant reaches a host at a port, as the network
+// accessor would before it looks at addresses.
+func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
+	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "network", Resource: host}
+	name, err := reach.CanonicalHost(host)
+	if err != nil {
+		d.Why = err.Error()
+		return d
+	}
+	d.Resource = name
+	if x.Grant == nil {
+		d.Why = "the tool is not known"
+		return d
+	}
+	deny, err := reach.ParseHosts(x.Grant.Network.Deny)
+	if err == nil && reach.NewDenyHosts(deny).Match(name, port) {
+		d.Why = name + " is on the personality's deny list"
+		d.Source = x.role.source("safety.network.deny")
+		return d
+	}
+	allow, err := reach.ParseHosts(x.Grant.Network.Allow)
+	if err == nil && reach.NewHosts(allow).Match(name, port) {
+		d.Allowed = true
+		return d
+	}
+	d.Why = sallyport.HostError(name, "").Detail
+	return x.role.located(x.entry, d)
+}
+
+// prober is the ability of a file accessor to decide without opening.
+type prober interface {
+	Probe(operation, name string) error
+}
+
+// Path asks the tool's own file accessor whether it would open a path for an
+// operation, read or write. Nothing is opened and nothing is recorded.
+func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, operation, path string) sallyport.Decision {
+	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach." + operation, Resource: path}
+	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
+	if !c.find() || !c.visible() || !c.ready() || !c.backends() || !c.resolve() {
+		return c.trail[len(c.trail)-1]
+	}
+	var noted *sallyport.Decision
+	_, err := c.scope.Bind(ctx, &c.out, nil, func(n sallyport.Decision) {
+		if !n.Allowed {
+			n = c.located(n)
+			noted = &n
+		}
+	})
+	if err != nil {
+		d.Why = "the accessor cannot be made"
+		return d
+	}
+	files, ok := c.out.FS.(prober)
+	if !ok {
+		d.Why = "the tool has no file reach"
+		return d
+	}
+	switch err := files.Probe(operation, path); {
+	case err == nil:
+		d.Allowed = true
+	case noted != nil:
+		return *noted
+	default:
+		d.Why = err.Error()
+	}
+	return d
+}
+
+// Definition is a tool as a model sees it.
+type Definition struct {
+	// Name and Title identify the tool.
+	Name, Title string
+	// Description is cleaned of control sequences and template tokens.
+	Description string
+	// Schema and Returns are the JSON Schemas; Returns may be nil.
+	Schema, Returns json.RawMessage
+	// ReadOnly, Destructive, Idempotent and OpenWorld are derived from the
+	// declaration.
+	ReadOnly, Destructive, Idempotent, OpenWorld bool
+}
+
+// emptyObject is the schema of a tool that takes no arguments.
+var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+
+// Definitions returns what List returns, in the form that surfaces hand to
+// models.
+func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
+	cleaner := r.cleaner.Load().cleaner
+	tools := r.List(caller)
+	out := make([]Definition, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		out[i] = Definition{
+			Name: t.Name, Title: t.Title, Description: cleaner.Text(t.Description),
+			Schema: t.Schema, Returns: t.Returns,
+			ReadOnly: !t.Effects(), Destructive: t.Destructive(),
+			Idempotent: t.Idempotent || !t.Effects(), OpenWorld: t.OpenWorld(),
+		}
+		if out[i].Title == "" {
+			out[i].Title = t.Name
+		}
+		if len(out[i].Schema) == 0 {
+			out[i].Schema = emptyObject
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
+)
+
+// Bounds of one record. A record is evidence, not a copy of the data.
+const (
+	// recordArgs bounds the recorded arguments, in bytes of JSON.
+	recordArgs = 8 << 10
+	// recordFull bounds the value kept for the operator when a reducer
+	// shortened it, in code points.
+	recordFull = 64 << 10
+	// recordWait bounds how long the outcome's record may take once the
+	// caller's own context no longer counts.
+	recordWait = 10 * time.Second
+)
+
+// intent records that the tool is about to run. When the record cannot be
+// kept, a call that may change something does not run.
+func (c *call) intent(ctx context.Context) bool {
+	if c.r.o.Recorder == nil {
+		return c.allow(sallyport.StepIntent)
+	}
+	e := c.event(audit.KindIntent)
+	e.Grant = c.grant
+	err := c.r.o.Recorder.Record(ctx, e)
+	if err == nil {
+		return c.allow(sallyport.StepIntent)
+	}
+	c.r.o.Logger.Error("intent not recorded", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
+	if !c.entry.tool.Effects() {
+		d.Allowed = true
+		c.note(d)
+		return true
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable,
+		"The call was not made: its record cannot be kept (call "+c.out.ID+")")
+}
+
+// bind makes the accessors of the grant.
+func (c *call) bind(ctx context.Context) bool {
+	c.out.ResultBudget = c.limitChars()
+	c.out.NetworkPolicy = c.grant.Network
+	binding, err := c.scope.Bind(ctx, &c.out, c.caller.Attachments, c.note)
+	if err != nil {
+		c.r.o.Logger.Error("bind", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
+			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	}
+	c.binder = binding
+	return true
+}
+
+// record keeps the outcome and returns the result. The caller's cancellation
+// does not reach it: what happened is recorded whoever still listens.
+func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Result {
+	if c.r.o.Recorder == nil {
+		return res
+	}
+	e := c.event(audit.KindOutcome)
+	c.mu.Lock()
+	e.Decisions = append([]sallyport.Decision(nil), c.trail...)
+	c.mu.Unlock()
+	for i := range e.Decisions {
+		e.Decisions[i].Why = c.cleaner().Text(e.Decisions[i].Why)
+	}
+	e.OK, e.Code, e.Error = res.OK, res.Code, res.Error
+	e.Stage, e.DryRun, e.Cached = c.stage, c.caller.DryRun, c.from != nil
+	e.ValueChars = utf8.RuneCountInString(res.Value)
+	e.CostUSD = res.CostUSD
+	e.Duration = c.elapsed()
+	e.Full, _ = output.Trim(c.full, recordFull)
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
+	defer cancel()
+	if err := c.r.o.Recorder.Record(ctx, e); err != nil {
+		c.r.o.Logger.Error("outcome not recorded", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+	}
+	return res
+}
+
+// event fills in what intent and outcome share.
+func (c *call) event(kind audit.Kind) *audit.Event {
+	o := &c.out
+	e := &audit.Event{
+		Kind: kind, Time: time.Now(), CallID: o.ID, ToolCallID: c.printable(o.ToolCallID), Tool: c.printable(o.Tool),
+		Principal: o.Principal.Name, Session: o.Session, Personality: o.Personality,
+		Platform: o.Platform, Agent: o.Agent, Team: o.Team, Level: c.r.o.Level,
+	}
+	if c.entry != nil {
+		e.Definition = c.entry.definition
+	}
+	if c.doc.JSON != nil {
+		digest := sha256.Sum256(c.doc.Canonical())
+		e.ArgsDigest = hex.EncodeToString(digest[:])
+		e.Args = c.redactedArgs()
+	}
+	return e
+}
+
+// printable cleans and bounds a word that a caller chose.
+func (c *call) printable(s string) string {
+	const most = 256
+	if len(s) > most {
+		s = s[:most]
+	}
+	return c.cleaner().Text(s)
+}
+
+// redactedArgs is the arguments as JSON without secrets, bounded; longer ones
+// are recorded by their digest alone.
+func (c *call) redactedArgs() string {
+	clean := c.cleaner().Value(c.doc.Value)
+	text, err := json.Marshal(clean)
+	if err != nil || len(text) > recordArgs {
+		return ""
+	}
+	return string(text)
+}
+
+// knownSecrets is the cleaner over every value that the secrets backend could
+// hand out, and when it was asked.
+type knownSecrets struct {
+	cleaner *output.Cleaner
+	asked   time.Time
+}
+
+// secretsAge is how long the list of known values may be used. A value that
+// an accessor hands out is known at once, whatever its age.
+const secretsAge = time.Minute
+
+// secretsKnown returns the cleaner, asking the backend again when its answer
+// is old. When it cannot answer, the old list stays in force.
+func (r *Registry) secretsKnown(ctx context.Context) (*output.Cleaner, error) {
+	now := time.Now()
+	known := r.cleaner.Load()
+	if known != nil && now.Sub(known.asked) < secretsAge {
+		return known.cleaner, nil
+	}
+	var values []sallyport.Secret
+	var err error
+	if r.backends.Secrets != nil {
+		if values, err = r.backends.Secrets.Known(ctx); err != nil {
+			if known == nil {
+				return nil, err
+			}
+			r.o.Logger.Error("known secrets", "error", err)
+			r.cleaner.Store(&knownSecrets{cleaner: known.cleaner, asked: now})
+			return known.cleaner, nil
+		}
+	}
+	fresh, err := output.New(&output.Options{Secrets: values})
+	if err != nil {
+		return nil, err
+	}
+	r.cleaner.Store(&knownSecrets{cleaner: fresh, asked: now})
+	return fresh, nil
+}
+
+// cleaner returns what cleans this call: every known value and those that
+// its accessors handed out.
+func (c *call) cleaner() *output.Cleaner {
+	base, err := c.r.secretsKnown(context.Background())
+	if err != nil {
+		// The list was read at construction, so an old one is in force; a
+		// failure here means that a fresh one could not be compiled.
+		c.r.o.Logger.Error("known secrets", "error", err)
+		base = c.r.cleaner.Load().cleaner
+	}
+	return base.With(c.binder.Revealed()...)
+}

@@ -1,0 +1,258 @@
+// Package registry is the gate: it holds the tools, decides each call in one
+// place and hands the tool the accessors of its grant.
+//
+// Start with [New], [Registry.Register] and [Registry.Call]. The steps of a
+// call are methods of one type, a file each, in the order of [Registry.Call].
+// Listing, explaining and every surface ask the same functions.
+//
+// It promises that a tool runs only after every step allowed it, that a
+// denial is recorded like a success, and that what comes back is validated,
+// cleaned and bounded. It does not confine Go code that goes around its
+// accessors.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// Defaults of [Options].
+const (
+	// DefaultBudget is the number of code points that the values of one
+	// batch have together.
+	DefaultBudget = output.DefaultBudget
+	// DefaultTimeout bounds a call of a tool that sets none. Two minutes is
+	// longer than the network accessor's own bound, so that the tool sees
+	// its error first.
+	DefaultTimeout = 2 * time.Minute
+	// DefaultParallel bounds the calls of a batch that run at once.
+	DefaultParallel = 8
+	// DefaultStructuredBytes bounds Structured as JSON.
+	DefaultStructuredBytes = 256 << 10
+	// DefaultCacheEntries bounds the result cache.
+	DefaultCacheEntries = 1000
+)
+
+// Recorder keeps the record of calls. Record returns when the event is
+// durable, or an error when it was not kept. It must be safe for concurrent
+// use. [audit.Log] is one.
+type Recorder interface {
+	Record(ctx context.Context, e *audit.Event) error
+}
+
+// Options configure a registry. The zero value is usable: no record is kept.
+type Options struct {
+	// Recorder keeps intents and outcomes; nil keeps none.
+	Recorder Recorder
+	// Logger receives what callers must not see: panics, backends' errors;
+	// nil discards it.
+	Logger *slog.Logger
+	// Workspace is the absolute folder that "${workspace}" means and at
+	// which relative paths are anchored; empty refuses both.
+	Workspace string
+	// Variables are further variables of declared paths, such as "home".
+	Variables map[string]string
+	// Budget is the number of code points of a batch; 0 means DefaultBudget.
+	Budget int
+	// Timeout bounds a call; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Parallel bounds a batch; 0 means DefaultParallel.
+	Parallel int
+	// StructuredBytes bounds Structured; 0 means DefaultStructuredBytes.
+	StructuredBytes int
+	// CacheEntries bounds the result cache; 0 means DefaultCacheEntries.
+	CacheEntries int
+	// Level names what confines the tools, for the record; empty means
+	// "none".
+	Level string
+}
+
+// Registry holds tools and decides calls. It is safe for concurrent use.
+type Registry struct {
+	o        Options
+	backends sallyport.Backends
+	schemas  *schema.Cache
+	cache    *cache
+	cleaner  atomic.Pointer[knownSecrets]
+	running  sync.WaitGroup
+	closed   atomic.Bool
+
+	roles sync.Map // personality name -> *role
+
+	mu       sync.RWMutex
+	tools    map[string]*entry
+	reducers map[string]*sallyport.Reducer
+}
+
+// entry is a registered tool with what was computed once.
+type entry struct {
+	tool       sallyport.Tool
+	args       *schema.Schema
+	returns    *schema.Schema // nil when the tool has no returns schema
+	definition string         // digest of the declaration
+	missing    []string       // declared groups without a backend
+}
+
+// New builds a registry over the wired backends. A nil b wires nothing, so
+// that only tools without capabilities run; a nil o means the defaults.
+func New(b *sallyport.Backends, o *Options) (*Registry, error) {
+	r := &Registry{
+		schemas:  schema.NewCache(),
+		tools:    map[string]*entry{},
+		reducers: map[string]*sallyport.Reducer{},
+	}
+	if b != nil {
+		r.backends = *b
+	}
+	if o != nil {
+		r.o = *o
+	}
+	if err := r.o.complete(); err != nil {
+		return nil, err
+	}
+	r.cache = newCache(r.o.CacheEntries)
+	if _, err := r.secretsKnown(context.Background()); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	return r, nil
+}
+
+// complete fills in defaults and reports every field that is out of range.
+func (o *Options) complete() error {
+	var faults []error
+	positive := func(name string, v *int, otherwise int) {
+		if *v < 0 {
+			faults = append(faults, fmt.Errorf("registry: %s is negative", name))
+		}
+		if *v == 0 {
+			*v = otherwise
+		}
+	}
+	positive("Budget", &o.Budget, DefaultBudget)
+	positive("Parallel", &o.Parallel, DefaultParallel)
+	positive("StructuredBytes", &o.StructuredBytes, DefaultStructuredBytes)
+	positive("CacheEntries", &o.CacheEntries, DefaultCacheEntries)
+	if o.Timeout < 0 {
+		faults = append(faults, errors.New("registry: Timeout is negative"))
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Level == "" {
+		o.Level = "none"
+	}
+	return errors.Join(faults...)
+}
+
+// Register adds tools, all of them or none. The error is a [Faults] that
+// lists every fault of every tool at once. A name that is taken is a fault,
+// never a replacement. The registry keeps copies.
+func (r *Registry) Register(tools ...sallyport.Tool) error {
+	entries := make([]*entry, 0, len(tools))
+	var faults Faults
+	for i := range tools {
+		e, f := r.compile(&tools[i])
+		faults = append(faults, f...)
+		entries = append(entries, e)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := map[string]bool{}
+	for i := range tools {
+		name := tools[i].Name
+		if _, taken := r.tools[name]; taken || seen[name] {
+			faults = append(faults, Fault{Tool: name, Message: "a tool of this name is already registered"})
+		}
+		seen[name] = true
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	for _, e := range entries {
+		r.tools[e.tool.Name] = e
+	}
+	return nil
+}
+
+// find returns the registered tool of a name, nil when there is none.
+func (r *Registry) find(name string) *entry {
+	r.mu.RLock()
+	e := r.tools[name]
+	r.mu.RUnlock()
+	return e
+}
+
+// entries returns all tools sorted by name.
+func (r *Registry) entries() []*entry {
+	r.mu.RLock()
+	all := make([]*entry, 0, len(r.tools))
+	for _, e := range r.tools {
+		all = append(all, e)
+	}
+	r.mu.RUnlock()
+	slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.tool.Name, b.tool.Name) })
+	return all
+}
+
+// List returns the tools that the caller sees, sorted by name: those that the
+// gate would let past visibility and availability. The slice is the caller's;
+// the tools' schemas are shared and read only.
+func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
+	role := r.role(caller.Personality)
+	var out []sallyport.Tool
+	for _, e := range r.entries() {
+		if role.visible(&e.tool, caller.Exclude).Allowed && r.ready(e).Allowed {
+			out = append(out, e.tool)
+		}
+	}
+	return out
+}
+
+// Tools returns every registered tool, sorted by name, for checks and
+// reference pages. The slice is the caller's.
+func (r *Registry) Tools() []sallyport.Tool {
+	all := r.entries()
+	out := make([]sallyport.Tool, len(all))
+	for i, e := range all {
+		out[i] = e.tool
+	}
+	return out
+}
+
+// Close waits for running tools until the context ends, then closes what the
+// accessors hold open. Calls that arrive afterwards are refused. Tools that
+// still run are an error.
+func (r *Registry) Close(ctx context.Context) error {
+	r.closed.Store(true)
+	done := make(chan struct{})
+	go func() {
+		r.running.Wait()
+		close(done)
+	}()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("registry: tools still run: %w", ctx.Err())
+	}
+	r.roles.Range(func(_, v any) bool {
+		v.(*role).close()
+		return true
+	})
+	return err
+}

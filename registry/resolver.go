@@ -1,0 +1,229 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// resolver computes one grant: declaration ∩ personality, item by item, with
+// the reason for everything that is dropped.
+type resolver struct {
+	tool  *sallyport.Tool
+	role  *role
+	vars  map[string]string
+	grant sallyport.Grant
+}
+
+// resolve computes the grant of a tool under a role. It is a pure function of
+// both and of the variables. An error is a declaration that cannot be read
+// here, such as an empty variable.
+func resolve(t *sallyport.Tool, ro *role, vars map[string]string) (*sallyport.Grant, error) {
+	r := resolver{tool: t, role: ro, vars: vars}
+	for _, step := range []func() error{r.network, r.secrets, r.files, r.process} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	c := &t.Capabilities
+	if s := c.Storage; s != nil {
+		r.grant.Storage = &sallyport.StorageGrant{
+			Scope: s.Scope, TTL: time.Duration(s.TTLSecondsDefault) * time.Second,
+		}
+	}
+	// These groups have no ceiling in a personality: what the operator wired
+	// is the ceiling, and the accessor holds to the declaration.
+	r.grant.Attachments, r.grant.Database, r.grant.Mail = c.Attachments, c.Database, c.Mail
+	return &r.grant, nil
+}
+
+func (r *resolver) drop(capability, item, why, key string) {
+	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.source(key)}
+	if p := r.role.personality; p != nil && item != everything && item != fromPersonality {
+		d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, p.Name, key)
+	}
+	r.grant.Dropped = append(r.grant.Dropped, d)
+}
+
+// Declared items that mean "whatever the personality gives".
+const (
+	everything      = "*"
+	fromPersonality = "from-personality"
+)
+
+// network intersects hosts. Without a network block, or with one that has no
+// allow list, exact hosts and wildcards stand and "*" gives nothing.
+func (r *resolver) network() error {
+	n := r.tool.Capabilities.Network
+	if n == nil {
+		return nil
+	}
+	g := &r.grant.Network
+	g.ReadOnly = r.tool.ReadOnly
+	declared, err := reach.ParseHosts(n.AllowedHosts)
+	if err != nil {
+		return err
+	}
+	var policy sallyport.NetworkPolicy
+	if p := r.role.personality; p != nil && p.Network != nil {
+		policy = *p.Network
+	}
+	g.Deny, g.AllowPrivate = policy.Deny, policy.AllowPrivate
+	if policy.Allow == nil {
+		for _, d := range declared {
+			if d.Any() {
+				r.drop("network", everything, "* means what the personality allows, and it has no network allow list", "safety.network")
+				continue
+			}
+			g.Allow = append(g.Allow, d.String())
+		}
+		slices.Sort(g.Allow)
+		return nil
+	}
+	allowed, err := reach.ParseHosts(policy.Allow)
+	if err != nil {
+		return err
+	}
+	granted, dropped := reach.IntersectHosts(declared, allowed)
+	for _, p := range granted {
+		g.Allow = append(g.Allow, p.String())
+	}
+	for _, p := range dropped {
+		r.drop("network", p.String(), fmt.Sprintf("host %q is not in personality network allow list", p), "safety.network.allow")
+	}
+	return nil
+}
+
+func (r *resolver) secrets() error {
+	declared := r.tool.Capabilities.Secrets
+	if len(declared) == 0 {
+		return nil
+	}
+	p := r.role.personality
+	if p == nil || p.Secrets == nil {
+		r.grant.Secrets = slices.Sorted(slices.Values(declared))
+		return nil
+	}
+	granted, dropped := reach.IntersectRefs(declared, p.Secrets)
+	r.grant.Secrets = granted
+	for _, ref := range dropped {
+		r.drop("secrets", ref, fmt.Sprintf("secret %q is not covered by personality safety.secrets.allow", ref), "safety.secrets.allow")
+	}
+	return nil
+}
+
+func (r *resolver) files() (err error) {
+	f := r.tool.Capabilities.FSReach
+	if f == nil {
+		return nil
+	}
+	var ceiling sallyport.Reach
+	bounded := r.role.personality != nil
+	if bounded && r.role.personality.FSReach != nil {
+		ceiling = *r.role.personality.FSReach
+	}
+	g := &r.grant.FS
+	g.Mode = f.Mode
+	if g.Read, err = r.paths("read", f.Read, ceiling.Read, bounded); err != nil {
+		return err
+	}
+	g.Write, err = r.paths("write", f.Write, ceiling.Write, bounded)
+	return err
+}
+
+// paths resolves one direction. Without a personality an explicit list stands
+// and from-personality gives nothing.
+func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []string, bounded bool) ([]string, error) {
+	key := "fs_reach." + direction
+	if l.FromPersonality {
+		if len(ceiling) == 0 {
+			r.drop(key, fromPersonality, "the personality has no "+key, key)
+		}
+		granted, _ := reach.IntersectPaths(ceiling, ceiling)
+		return granted, nil
+	}
+	declared := make([]string, 0, len(l.Paths))
+	for _, p := range l.Paths {
+		abs, err := reach.Expand(p, r.vars)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		declared = append(declared, abs)
+	}
+	if !bounded {
+		granted, _ := reach.IntersectPaths(declared, declared)
+		return granted, nil
+	}
+	granted, dropped := reach.IntersectPaths(declared, ceiling)
+	for _, p := range dropped {
+		r.drop(key, p, fmt.Sprintf("path %q is not covered by personality %s", p, key), key)
+	}
+	return granted, nil
+}
+
+func (r *resolver) process() error {
+	p := r.tool.Capabilities.Process
+	if p == nil {
+		return nil
+	}
+	g := &r.grant.Process
+	for _, path := range p.ExecFrom {
+		abs, err := reach.Expand(path, r.vars)
+		if err != nil {
+			return fmt.Errorf("process.execFrom: %w", err)
+		}
+		g.ExecFrom = append(g.ExecFrom, abs)
+	}
+	if r.role.personality == nil || r.role.personality.Process == nil {
+		g.Binaries = slices.Sorted(slices.Values(p.AllowedBinaries))
+		return nil
+	}
+	var dropped []string
+	g.Binaries, dropped = reach.IntersectNames(p.AllowedBinaries, r.role.personality.Process)
+	for _, b := range dropped {
+		r.drop("process", b, fmt.Sprintf("binary %q is not in personality safety.process.allow", b), "safety.process.allow")
+	}
+	return nil
+}
+
+// variables returns what declared paths may begin with.
+func (o *Options) variables() map[string]string {
+	vars := maps.Clone(o.Variables)
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	vars["workspace"] = o.Workspace
+	return vars
+}
+
+// Misfits returns, for each tool that a personality can reach, what it
+// declares and would not get. Deferred items, "*" and from-personality, are
+// no misfits: they mean whatever the personality gives.
+func (r *Registry) Misfits(personality string) Faults {
+	ro := r.role(personality)
+	var faults Faults
+	for _, e := range r.entries() {
+		if !ro.visible(&e.tool, nil).Allowed {
+			continue
+		}
+		g, err := resolve(&e.tool, ro, r.o.variables())
+		if err != nil {
+			faults = append(faults, Fault{Tool: e.tool.Name, Personality: personality, Message: err.Error()})
+			continue
+		}
+		for _, d := range g.Dropped {
+			if d.Item == everything || d.Item == fromPersonality {
+				continue
+			}
+			faults = append(faults, Fault{
+				Tool: e.tool.Name, Personality: personality, Capability: d.Capability,
+				Message: d.Why, Source: d.Source, Fix: d.Fix,
+			})
+		}
+	}
+	return faults
+}

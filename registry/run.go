@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// grace is how long a tool may go on after its deadline before the gate
+// answers for it. A tool that honours its context is done long before; one
+// that does not keeps its goroutine until it returns, and its accessors are
+// already dead.
+const grace = time.Second
+
+// outcome is what a tool's goroutine hands back.
+type outcome struct {
+	result sallyport.Result
+	err    error
+	panic  any
+	stack  []byte
+}
+
+// run calls the tool in a goroutine of its own, under the deadline, and turns
+// whatever happens into a result.
+func (c *call) run(ctx context.Context) {
+	limit := c.entry.tool.Timeout
+	if limit == 0 {
+		limit = c.r.o.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	live := &atomic.Bool{}
+	live.Store(true)
+	defer live.Store(false)
+	c.out.Emit = c.emit(live)
+
+	done := make(chan outcome, 1)
+	c.r.running.Add(1)
+	out := c.out // the tool's own copy: it may outlive this call
+	go func() {
+		defer c.r.running.Done()
+		done <- guard(ctx, &c.entry.tool, &out)
+	}()
+	select {
+	case o := <-done:
+		c.settle(ctx, limit, o)
+	case <-ctx.Done():
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case o := <-done:
+			c.settle(ctx, limit, o)
+		case <-timer.C:
+			c.settle(ctx, limit, outcome{err: ctx.Err()})
+		}
+	}
+}
+
+// guard runs the tool and catches its panic.
+func guard(ctx context.Context, t *sallyport.Tool, out *sallyport.Call) (o outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			o = outcome{panic: v, stack: debug.Stack()}
+		}
+	}()
+	o.result, o.err = t.Run(ctx, out)
+	return o
+}
+
+// settle turns the tool's outcome into the result. What a panic says stays in
+// the log; a deadline or cancellation is named as such.
+func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
+	d := sallyport.Decision{Step: sallyport.StepRun}
+	res := o.result
+	switch {
+	case o.panic != nil:
+		c.r.o.Logger.Error("tool panicked", "call", c.out.ID, "tool", c.q.Tool, "panic", fmt.Sprint(o.panic), "stack", string(o.stack))
+		d.Why = "the tool panicked"
+		c.bare = true
+		res = sallyport.Err("The tool failed unexpectedly (call "+c.out.ID+")", sallyport.CodeExecutionFailed)
+	case o.err != nil && ctx.Err() != nil:
+		d.Why = "cancelled by the caller"
+		c.bare = true
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			d.Why = "timed out after " + limit.String()
+		}
+		res = sallyport.Err("The call was "+d.Why, sallyport.CodeExecutionFailed)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			res.Error = "The call " + d.Why
+		}
+	case o.err != nil:
+		d.Why = "the tool returned an error"
+		res = sallyport.ErrorResult(o.err)
+		c.bare = ownWords(o.err)
+	case !res.OK && !res.Code.Valid(), !res.OK && res.Code.Scoped():
+		res.Code = sallyport.CodeExecutionFailed
+		d.Why = "the tool failed"
+	case !res.OK:
+		d.Why = "the tool failed"
+	default:
+		d.Allowed = true
+	}
+	if res.OK {
+		res.Error, res.Code = "", ""
+	} else {
+		res.Value = ""
+	}
+	res.CallID = c.out.ID
+	c.note(d)
+	c.result = res
+}
+
+// ownWords reports whether the text of an error is an accessor's: what it
+// refused, or a file that is missing or stale. Such a text is not somebody
+// else's output, begins with its code, and is not wrapped.
+func ownWords(err error) bool {
+	e, ok := errors.AsType[*sallyport.Error](err)
+	return ok && (e.Code.Scoped() || e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist))
+}
+
+// emit returns the tool's way to report progress: named, bounded, cleaned,
+// and dead once the call is over.
+func (c *call) emit(live *atomic.Bool) func(sallyport.Progress) {
+	sink := c.caller.Progress
+	if sink == nil {
+		return func(sallyport.Progress) {}
+	}
+	return func(p sallyport.Progress) {
+		if !live.Load() {
+			return
+		}
+		p.Tool, p.Audience = c.q.Tool, p.VisibleTo()
+		if p.Percent != nil {
+			clamped := min(max(*p.Percent, 0), 100)
+			p.Percent = &clamped
+		}
+		p.Message = c.cleaner().Text(p.Message)
+		sink(p)
+	}
+}

@@ -1,0 +1,290 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// Fault is one thing wrong with a tool, or with a tool under a personality.
+type Fault struct {
+	// Tool is the tool's name.
+	Tool string `json:"tool"`
+	// Personality is the role under which it does not fit; empty for a
+	// fault of the declaration itself.
+	Personality string `json:"personality,omitempty"`
+	// Capability names the group, such as network or fs_reach.read; empty
+	// for a fault outside the capabilities.
+	Capability string `json:"capability,omitempty"`
+	// Message says what is wrong and what was expected.
+	Message string `json:"message"`
+	// Source is the rule's place as file:line:column; it may be empty.
+	Source string `json:"source,omitempty"`
+	// Fix is the smallest change that would make it fit; it may be empty.
+	Fix string `json:"fix,omitempty"`
+}
+
+// String returns "tool (personality): capability: message".
+func (f Fault) String() string {
+	var b strings.Builder
+	b.WriteString(f.Tool)
+	if f.Personality != "" {
+		fmt.Fprintf(&b, " (%s)", f.Personality)
+	}
+	if f.Capability != "" {
+		fmt.Fprintf(&b, ": %s", f.Capability)
+	}
+	fmt.Fprintf(&b, ": %s", f.Message)
+	return b.String()
+}
+
+// Faults is every fault found, as one error.
+type Faults []Fault
+
+// Error lists the faults, a line each.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i := range f {
+		lines[i] = f[i].String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// name is the set of tool names that every model API accepts.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// compile checks a declaration and computes what calls need. The entry is
+// valid only without faults.
+func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
+	c := checker{tool: t}
+	c.identity()
+	c.network()
+	c.secrets()
+	c.storage()
+	c.files()
+	c.process()
+	c.others()
+	e := &entry{tool: *t, missing: missingBackends(&t.Capabilities, &r.backends)}
+	var err error
+	if e.args, err = r.schemas.Compile(t.Schema); err != nil {
+		c.fault("", "schema: %v", err)
+	}
+	if t.Returns != nil {
+		if e.returns, err = r.schemas.CompileAny(t.Returns); err != nil {
+			c.fault("", "returns: %v", err)
+		}
+	}
+	e.definition = definitionDigest(t)
+	// The compiled schema holds the text already: a hundred thousand tools
+	// over a hundred schemas keep a hundred texts.
+	if e.args != nil && t.Schema != nil {
+		e.tool.Schema = e.args.Raw()
+	}
+	if e.returns != nil {
+		e.tool.Returns = e.returns.Raw()
+	}
+	return e, c.faults
+}
+
+// checker collects the faults of one declaration.
+type checker struct {
+	tool   *sallyport.Tool
+	faults Faults
+}
+
+func (c *checker) fault(capability, format string, args ...any) {
+	c.faults = append(c.faults, Fault{
+		Tool: c.tool.Name, Capability: capability, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *checker) identity() {
+	t := c.tool
+	if !toolName.MatchString(t.Name) {
+		c.fault("", "the name does not match [a-zA-Z0-9_-]{1,64}")
+	}
+	if strings.HasPrefix(t.Name, "mcp__") && t.Server() == "" {
+		c.fault("", "a name that begins with mcp__ has the form mcp__<server>__<tool>")
+	}
+	if t.Run == nil {
+		c.fault("", "Run is nil")
+	}
+	if t.MaxResultChars < 0 {
+		c.fault("", "MaxResultChars is negative")
+	}
+	if t.Timeout < 0 {
+		c.fault("", "Timeout is negative")
+	}
+	if t.RateLimit != nil {
+		c.fault("", "not supported yet: rateLimit")
+	}
+	for _, p := range t.Permissions {
+		if p == "" || strings.ContainsAny(p, " \t\n,") {
+			c.fault("", "permission %q: expected a word such as http:read", p)
+		}
+	}
+	if p := &t.Capabilities; t.ReadOnly && (p.Process != nil || p.Mail != nil ||
+		p.FSReach != nil && !p.FSReach.Write.IsZero() ||
+		p.Database != nil && p.Database.Mode == sallyport.ModeWrite) {
+		c.fault("", "ReadOnly contradicts a declaration of writes, processes or mail")
+	}
+}
+
+func (c *checker) network() {
+	n := c.tool.Capabilities.Network
+	if n == nil {
+		return
+	}
+	if len(n.AllowedHosts) == 0 {
+		c.fault("network", "allowedHosts is empty: list hosts, or leave network out")
+	}
+	for _, h := range n.AllowedHosts {
+		if _, err := reach.ParseHost(h); err != nil {
+			c.fault("network", "%v", err)
+		}
+	}
+}
+
+func (c *checker) secrets() {
+	for _, ref := range c.tool.Capabilities.Secrets {
+		if _, err := reach.ParseRef(ref); err != nil {
+			c.fault("secrets", "%v", err)
+		}
+	}
+}
+
+func (c *checker) storage() {
+	s := c.tool.Capabilities.Storage
+	if s == nil {
+		return
+	}
+	if !s.Scope.Valid() {
+		c.fault("storage", "scope %q: expected tool-private, session or personality", s.Scope)
+	}
+	if s.Kind != "kv" {
+		c.fault("storage", `kind %q: expected "kv"`, s.Kind)
+	}
+	if s.TTLSecondsDefault < 0 {
+		c.fault("storage", "ttlSecondsDefault is negative")
+	}
+}
+
+func (c *checker) files() {
+	f := c.tool.Capabilities.FSReach
+	if f == nil {
+		return
+	}
+	if f.Read.IsZero() && f.Write.IsZero() {
+		c.fault("fs_reach", "neither read nor write is declared")
+	}
+	c.paths("fs_reach.read", f.Read)
+	c.paths("fs_reach.write", f.Write)
+	switch f.Mode {
+	case "", sallyport.FSDirect:
+	case sallyport.FSOverlay:
+		c.fault("fs_reach", "not supported yet: mode overlay")
+	default:
+		c.fault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
+	}
+}
+
+func (c *checker) paths(capability string, l sallyport.PathList) {
+	if l.FromPersonality && len(l.Paths) > 0 {
+		c.fault(capability, "from-personality and a list exclude each other")
+	}
+	for _, p := range l.Paths {
+		if _, err := reach.Expand(p, anyVariables()); err != nil {
+			c.fault(capability, "%v", err)
+		}
+	}
+}
+
+// anyVariables gives every variable of a declared path some value: at
+// registration only their names matter.
+func anyVariables() map[string]string {
+	return map[string]string{"workspace": "/workspace", "home": "/home", "self": "/self"}
+}
+
+func (c *checker) process() {
+	p := c.tool.Capabilities.Process
+	if p == nil {
+		return
+	}
+	if len(p.AllowedBinaries) == 0 {
+		c.fault("process", "allowedBinaries is empty: list binaries, or leave process out")
+	}
+	for _, b := range p.AllowedBinaries {
+		if _, err := reach.ParseBinary(b); err != nil {
+			c.fault("process", "%v", err)
+		}
+	}
+	c.paths("process.execFrom", sallyport.Paths(p.ExecFrom...))
+}
+
+// others checks the groups that are short.
+func (c *checker) others() {
+	p := &c.tool.Capabilities
+	if a := p.Attachments; a != nil {
+		if !a.All && len(a.Kinds) == 0 {
+			c.fault("attachments", `kinds is empty: expected "*", image or file`)
+		}
+		for _, k := range a.Kinds {
+			if k != sallyport.KindImage && k != sallyport.KindFile {
+				c.fault("attachments", "kind %q: expected image or file", k)
+			}
+		}
+	}
+	if d := p.Database; d != nil {
+		if len(d.Connections) == 0 {
+			c.fault("database", "connections is empty")
+		}
+		switch d.Mode {
+		case "", sallyport.ModeRead, sallyport.ModeWrite:
+		default:
+			c.fault("database", "mode %q: expected read or write", d.Mode)
+		}
+	}
+	if m := p.Mail; m != nil && len(m.To) == 0 {
+		c.fault("mail", "to is empty: list recipients, or leave mail out")
+	}
+}
+
+// missingBackends names the declared groups for which nothing is wired.
+func missingBackends(c *sallyport.Capabilities, b *sallyport.Backends) []string {
+	var missing []string
+	need := func(declared, wired bool, group string) {
+		if declared && !wired {
+			missing = append(missing, group)
+		}
+	}
+	need(c.Network != nil, b.Network != nil, "network")
+	need(len(c.Secrets) > 0, b.Secrets != nil, "secrets")
+	need(c.Storage != nil, b.KV != nil, "storage")
+	need(c.FSReach != nil, b.Files != nil, "fs_reach")
+	need(c.Process != nil, b.Process != nil, "process")
+	need(c.Attachments != nil, b.Attachments != nil, "attachments")
+	need(c.Database != nil, b.Databases != nil, "database")
+	need(c.Mail != nil, b.Mail != nil, "mail")
+	return missing
+}
+
+// definitionDigest identifies what a reviewer read: everything of the tool
+// but its code.
+func definitionDigest(t *sallyport.Tool) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	// Encoding into a hash of plain strings, numbers and raw JSON that
+	// compiled cannot fail; a broken schema is a fault of its own.
+	_ = enc.Encode([]any{
+		t.Name, t.Title, t.Description, t.Toolset, t.Plugin, string(t.Schema), string(t.Returns),
+		t.Capabilities, t.Permissions, t.RateLimit, t.MaxResultChars, t.Timeout,
+		t.ReadOnly, t.Idempotent, t.AlwaysInclude, t.OutputIsUntrusted, t.Cache,
+	})
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

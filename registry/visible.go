@@ -1,0 +1,194 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// role is a personality with its lists compiled and its grants remembered.
+// A role is replaced when the lookup returns another personality.
+type role struct {
+	personality *sallyport.Personality // nil when there is none
+	known       bool                   // false: a name that the lookup does not know
+	all         bool                   // no toolset: every built-in tool
+	names       map[string]bool
+	labels      map[string]bool
+	scopes      sync.Map // *entry -> *scoped.Scope
+}
+
+// role returns the compiled personality of a name. A registry without
+// personalities has one role for every name: declarations stand on their own.
+func (r *Registry) role(name string) *role {
+	if r.backends.Personalities == nil {
+		name = ""
+		if v, ok := r.roles.Load(name); ok {
+			return v.(*role)
+		}
+		v, _ := r.roles.LoadOrStore(name, newRole(nil, true))
+		return v.(*role)
+	}
+	p, ok := r.backends.Personalities.Personality(name)
+	if !ok {
+		return &role{}
+	}
+	if v, found := r.roles.Load(name); found && v.(*role).personality == p {
+		return v.(*role)
+	}
+	fresh := newRole(p, true)
+	r.roles.Store(name, fresh)
+	return fresh
+}
+
+func newRole(p *sallyport.Personality, known bool) *role {
+	ro := &role{personality: p, known: known, all: p == nil || p.Toolset == nil}
+	if ro.all {
+		return ro
+	}
+	ro.names, ro.labels = map[string]bool{}, map[string]bool{}
+	for _, item := range p.Toolset {
+		if label, ok := strings.CutPrefix(item, "@"); ok {
+			ro.labels[label] = true
+		} else {
+			ro.names[item] = true
+		}
+	}
+	return ro
+}
+
+func (ro *role) close() {
+	ro.scopes.Range(func(_, v any) bool {
+		v.(*scoped.Scope).Close()
+		return true
+	})
+}
+
+// name is the personality's name in messages.
+func (ro *role) name() string {
+	if ro.personality == nil {
+		return ""
+	}
+	return ro.personality.Name
+}
+
+// source is the place of a key of this personality.
+func (ro *role) source(key string) string { return ro.personality.Source(key) }
+
+// ceiling returns the personality's key that bounds a capability, "" when
+// there is none.
+func ceiling(capability string) string {
+	switch capability {
+	case "fs_reach.read", "fs_reach.write":
+		return capability
+	case "network", "secrets", "process":
+		return "safety." + capability + ".allow"
+	default:
+		return ""
+	}
+}
+
+// located adds to an accessor's refusal the place of the rule and the smallest
+// change, where the accessor did not know them. A floor has a source and no
+// change.
+func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
+	key := ceiling(d.Capability)
+	if key == "" || d.Source != "" || d.Fix != "" || d.Resource == "" {
+		return d
+	}
+	if ro.personality == nil || !defers(&t.Capabilities, d.Capability) {
+		d.Fix = "declare " + d.Resource + " in the tool's capabilities." + d.Capability
+		return d
+	}
+	d.Source = ro.source(key)
+	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", d.Resource, ro.name(), key)
+	return d
+}
+
+// defers reports whether a declaration leaves a group to the personality.
+func defers(c *sallyport.Capabilities, capability string) bool {
+	switch capability {
+	case "network":
+		return c.Network != nil && slices.Contains(c.Network.AllowedHosts, everything)
+	case "process":
+		return c.Process != nil && slices.Contains(c.Process.AllowedBinaries, everything)
+	case "fs_reach.read":
+		return c.FSReach != nil && c.FSReach.Read.FromPersonality
+	case "fs_reach.write":
+		return c.FSReach != nil && c.FSReach.Write.FromPersonality
+	default:
+		return false
+	}
+}
+
+// visible decides whether the personality and the surface offer a tool. A
+// surface's exclusion beats everything; then the list that is responsible
+// for the tool's origin decides.
+func (ro *role) visible(t *sallyport.Tool, exclude []string) sallyport.Decision {
+	d := sallyport.Decision{Step: sallyport.StepVisible}
+	switch server := t.Server(); {
+	case slices.Contains(exclude, t.Name):
+		d.Why = "excluded by the surface"
+	case !ro.known:
+		d.Why = "no such personality"
+	case strings.HasPrefix(t.Name, "mcp__"):
+		return ro.listed(d, "mcp_servers", server, ro.servers())
+	case t.Plugin != "":
+		return ro.listed(d, "plugins", t.Plugin, ro.plugins())
+	case t.AlwaysInclude, ro.all, ro.names[t.Name], t.Toolset != "" && ro.labels[t.Toolset]:
+		d.Allowed = true
+	default:
+		d.Why = fmt.Sprintf("%s is not in the toolset of personality %s", t.Name, ro.name())
+		d.Source = ro.source("toolset")
+		d.Fix = fmt.Sprintf("add %s to personalities.%s.toolset", t.Name, ro.name())
+	}
+	return d
+}
+
+// listed decides by a list that means "none" when it is absent.
+func (ro *role) listed(d sallyport.Decision, key, item string, list []string) sallyport.Decision {
+	if item != "" && slices.Contains(list, item) {
+		d.Allowed = true
+		return d
+	}
+	d.Why = fmt.Sprintf("%q is not in %s of personality %s", item, key, ro.name())
+	d.Source = ro.source(key)
+	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
+	return d
+}
+
+func (ro *role) servers() []string {
+	if ro.personality == nil {
+		return nil
+	}
+	return ro.personality.MCPServers
+}
+
+func (ro *role) plugins() []string {
+	if ro.personality == nil {
+		return nil
+	}
+	return ro.personality.Plugins
+}
+
+// ready decides whether the tool says that it can work now. A panic hides
+// this tool only.
+func (r *Registry) ready(e *entry) (d sallyport.Decision) {
+	d = sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
+	if e.tool.IsAvailable == nil {
+		return d
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			r.o.Logger.Error("isAvailable panicked", "tool", e.tool.Name, "panic", v)
+			d.Allowed, d.Why = false, "its availability check panicked"
+		}
+	}()
+	if !e.tool.IsAvailable() {
+		d.Allowed, d.Why = false, "the tool says that it cannot work now"
+	}
+	return d
+}
