@@ -47,7 +47,8 @@ type file struct {
 
 // Load reads the files of a configuration, later ones adding keys to earlier
 // ones. The error is [Faults] and lists what is wrong in all of them; a file
-// that is not there matches fs.ErrNotExist.
+// that is not there matches fs.ErrNotExist. No file, or more than 64, is an
+// error of another type.
 func Load(paths []string, o *Options) (*Config, error) {
 	l := newLoader(keys(), o)
 	if len(paths) == 0 || len(paths) > maxFiles {

@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+//go:generate go test -run TestReferencePage -update
+
 // Reference returns the table of keys, in the order of the documentation. The
 // caller owns the slice.
 func Reference() []KeyDoc {
