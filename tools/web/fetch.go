@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
 )
 
 const (
@@ -69,14 +70,14 @@ func fetch(ctx context.Context, c *sallyport.Call, in fetchInput, conv *converte
 	return d.result(in.Offset, in.MaxChars, budget(c))
 }
 
-// newRequest checks the address. Whether its scheme, host and port are
-// allowed is for the accessor to say.
+// newRequest checks the address by the rules of the accessor, which goes by
+// the same text and refuses what lies outside the grant.
 func newRequest(ctx context.Context, address string) (*http.Request, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return nil, sallyport.InputInvalid("url is not an absolute http or https address")
+	u, err := egress.ParseURL(address)
+	if err != nil {
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return nil, sallyport.InputInvalid("url is not an absolute http or https address")
 	}

@@ -129,6 +129,9 @@ func hostilePages() map[string]string {
 // TestReadableHostile converts each hostile page and bounds what it allocates:
 // time depends on the machine, memory does not.
 func TestReadableHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds; without -short it runs")
+	}
 	conv := newConverter()
 	for name, source := range hostilePages() {
 		t.Run(name, func(t *testing.T) {

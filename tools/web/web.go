@@ -42,7 +42,6 @@ func fetchURL() sallyport.Tool {
 			get("offset").Min(0)
 		}),
 		Capabilities:   sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
-		Permissions:    []string{"http:read"},
 		MaxResultChars: fetchChars, Timeout: time.Minute, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, func(ctx context.Context, c *sallyport.Call, in fetchInput) (sallyport.Result, error) {
 		return fetch(ctx, c, in, converter)
