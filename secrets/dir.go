@@ -34,6 +34,7 @@ const (
 // or accessible by others. It is safe for concurrent use.
 type Dir struct {
 	root *os.Root
+	most int // files in a listing
 
 	mu     sync.Mutex
 	known  []sallyport.Secret
@@ -46,7 +47,7 @@ func OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secrets: dir: %w", err)
 	}
-	return &Dir{root: root}, nil
+	return &Dir{root: root, most: maxFiles}, nil
 }
 
 // Close closes the directory. No other method may be called afterwards.
@@ -137,8 +138,8 @@ func (d *Dir) list(ctx context.Context) ([]sallyport.Secret, error) {
 		if !entry.Type().IsRegular() {
 			return ctx.Err()
 		}
-		if files++; files > maxFiles {
-			return fmt.Errorf("%s holds more than %d files", d.root.Name(), maxFiles)
+		if files++; files > d.most {
+			return fmt.Errorf("%s holds more than %d files", d.root.Name(), d.most)
 		}
 		if value, err := d.read(name); err == nil && len(value) >= reach.MinSecretBytes {
 			found = append(found, sallyport.NewSecret(value))

@@ -3,7 +3,6 @@ package secrets
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,14 +128,16 @@ func TestDirThatIsNotThere(t *testing.T) {
 }
 
 func TestDirKnownIsBounded(t *testing.T) {
-	files := map[string]string{}
-	for i := range maxFiles + 1 {
-		files[fmt.Sprintf("f%d", i)] = ""
+	d, _ := openDir(t, map[string]string{"a": "first value", "b/c": "second value", "d": "third value"})
+	d.most = 2
+	if _, err := d.Known(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 2 files") {
+		t.Errorf("Known of three files = %v, want an error", err)
 	}
-	d, _ := openDir(t, files)
-	if _, err := d.Known(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 4096 files") {
-		t.Errorf("Known of %d files = %v, want an error", len(files), err)
+	d.most = 3
+	if got := known(t, d); len(got) != 3 {
+		t.Errorf("Known at the bound = %d values, want three", len(got))
 	}
+	d.listed = time.Time{}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.Known(gone); !errors.Is(err, context.Canceled) {
