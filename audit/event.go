@@ -249,20 +249,25 @@ func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
 }
 
 // clip makes s valid UTF-8 of at most n bytes, cutting between code points
-// and saying how long it was.
+// and saying how long it was. It looks at no more than n bytes.
 func clip(s string, n int) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
 	if len(s) <= n {
-		return s
+		if utf8.ValidString(s) {
+			return s
+		}
+		// A replacement is longer than what it replaces.
+		s = strings.ToValidUTF8(s, "\uFFFD")
+		if len(s) <= n {
+			return s
+		}
 	}
 	mark := " [cut -- " + strconv.Itoa(len(s)) + " bytes total]"
 	cut := max(n-len(mark), 0)
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return s[:cut] + mark
+	// "?" is no longer than what it replaces.
+	return strings.ToValidUTF8(s[:cut], "?") + mark
 }
 
 // appendBody writes the JSON of a bounded event, without a sequence number

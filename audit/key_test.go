@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sallyport/sallyport/audit"
 )
@@ -85,7 +86,10 @@ func TestReadKeyRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, load := range map[string]func(string) (audit.Key, error){"ReadKey": audit.ReadKey, "LoadKey": audit.LoadKey} {
-				k, err := load(path)
+				var k audit.Key
+				var err error
+				// The wait for another process that creates the file.
+				synctest.Test(t, func(*testing.T) { k, err = load(path) })
 				if err == nil || !k.IsZero() {
 					t.Errorf("%s = %v, want an error", name, err)
 				}
@@ -128,6 +132,9 @@ func TestKeyDoesNotPrint(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("key", "k", k, "h", h)
 	slog.New(slog.NewTextHandler(&out, nil)).Info("key", "k", k, "h", h)
 	out.Write(text)
+	if text, err = k.MarshalText(); err != nil || string(text) != "[redacted]" {
+		t.Errorf("MarshalText = %q, %v, want [redacted]", text, err)
+	}
 	out.WriteString(k.String())
 	for _, form := range []string{
 		string(secret), hex.EncodeToString(secret), strings.ToUpper(hex.EncodeToString(secret)), strings.Trim(fmt.Sprint(secret), "[]"),

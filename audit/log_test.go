@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -286,6 +288,48 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 	if len(e.Decisions) != 1000 || e.Decisions[0].Why != long {
 		t.Error("Record changed the decisions of its argument")
+	}
+}
+
+func TestEventJSON(t *testing.T) {
+	for _, e := range []*audit.Event{intent("a"), outcome("b"), {Kind: audit.KindOutcome, Duration: 3 * time.Second}} {
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hasOK := strings.Contains(string(text), `"ok":`); hasOK != (e.Kind == audit.KindOutcome) {
+			t.Errorf("Marshal = %s, want ok on an outcome alone", text)
+		}
+		var again audit.Event
+		if err := json.Unmarshal(text, &again); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(*e, again); diff != "" {
+			t.Errorf("Unmarshal(%s), difference (-want +got):\n%s", text, diff)
+		}
+	}
+	var e audit.Event
+	if err := json.Unmarshal([]byte(`{"kind":7}`), &e); err == nil {
+		t.Error("Unmarshal of a wrong type = no error")
+	}
+}
+
+func TestOddTextIsRecordedAsValid(t *testing.T) {
+	s := &slice{}
+	l := newLog(t, s, nil)
+	defer l.Close()
+	for _, tool := range []string{"a\xff", strings.Repeat("\xff", audit.MaxName), strings.Repeat("\xff", 10*audit.MaxName)} {
+		e := intent("c")
+		e.Tool = tool
+		if err := l.Record(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range s.records {
+		e, err := r.Event()
+		if err != nil || e.Tool != r.Tool || !utf8.ValidString(r.Tool) || len(r.Tool) > audit.MaxName {
+			t.Errorf("tool %q in the record, %q in its body, %v, want the same valid text", r.Tool, e.Tool, err)
+		}
 	}
 }
 

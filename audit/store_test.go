@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport/audit"
 )
@@ -98,11 +99,11 @@ func outcome(call string) *audit.Event {
 	return &audit.Event{Kind: audit.KindOutcome, CallID: call, Tool: "t", Principal: "local", OK: true}
 }
 
-// chain returns a store with n calls, two records each.
+// chain returns a store with n calls, two records each, always the same.
 func chain(t testing.TB, n int) *slice {
 	t.Helper()
 	s := &slice{}
-	l := newLog(t, s, nil)
+	l := newLog(t, s, &audit.Options{Now: func() time.Time { return time.Unix(1_770_000_000, 0) }})
 	defer l.Close()
 	for i := range n {
 		for _, e := range []*audit.Event{intent(fmt.Sprint("c", i)), outcome(fmt.Sprint("c", i))} {
