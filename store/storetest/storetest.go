@@ -64,6 +64,7 @@ func Run(t *testing.T, open func(t testing.TB, o Options) Opened) {
 		{"KVExpiry", testKVExpiry},
 		{"KVPrefix", testKVPrefix},
 		{"KVBounds", testKVBounds},
+		{"KVBehaviour", testBehaviour},
 		{"KVConcurrent", testKVConcurrent},
 		{"KVModel", testKVModel},
 		{"Reads", testReads},
