@@ -1,0 +1,362 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/audit"
+)
+
+func auditCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Read, verify, export and prune the record of calls",
+		Example: `  sallyport audit tail
+  sallyport audit verify --head "$(cat head.txt)"
+  sallyport audit export > audit.jsonl`,
+	}
+	cmd.AddCommand(
+		auditTail(env, f), auditShow(env, f), auditHead(env, f),
+		auditVerify(env, f), auditExport(env, f), auditPrune(env, f),
+	)
+	return cmd
+}
+
+// withState runs a command on the record without building the gate.
+func withState(ctx context.Context, env *environment, f *flags, do func(g *gate) error) (err error) {
+	c, builtin, err := loadConfig(env, f)
+	if err != nil {
+		return misused(err)
+	}
+	g := &gate{config: c, builtin: builtin}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	if err := g.openStore(ctx); err != nil {
+		return misused(err)
+	}
+	return do(g)
+}
+
+// filter are the flags that narrow a reading.
+type filter struct {
+	tool, principal, since string
+	denied                 bool
+	last                   int
+}
+
+func (q *filter) register(cmd *cobra.Command, last int) {
+	cmd.Flags().StringVar(&q.tool, "tool", "", "only calls of this `TOOL`")
+	cmd.Flags().StringVar(&q.principal, "principal", "", "only calls of this `NAME`")
+	cmd.Flags().StringVar(&q.since, "since", "", "only from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
+	cmd.Flags().BoolVar(&q.denied, "denied", false, "only calls that a step refused")
+	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N`; 0 means all")
+}
+
+func (q *filter) query(now time.Time) (audit.Query, error) {
+	out := audit.Query{Tool: q.tool, Principal: q.principal, Denied: q.denied, Last: q.last}
+	if q.last < 0 {
+		return out, errors.New("--last: expected 0 or more")
+	}
+	if q.since == "" {
+		return out, nil
+	}
+	var err error
+	out.Since, err = parseTime(q.since, now)
+	return out, err
+}
+
+// parseTime reads a day, a moment or an age.
+func parseTime(s string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q: expected a day (2026-01-31), a moment (RFC 3339) or an age (24h)", s)
+}
+
+func auditTail(env *environment, f *flags) *cobra.Command {
+	var q filter
+	cmd := &cobra.Command{
+		Use:     "tail",
+		Short:   "Print the newest records",
+		Example: "  sallyport audit tail -n 50 --denied",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, err := q.query(time.Now())
+			if err != nil {
+				return misused(err)
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				p := env.printer(f)
+				for e, err := range audit.Events(cmd.Context(), g.state, query) {
+					if err != nil {
+						return misused(err)
+					}
+					if err := printEvent(p, &e); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	q.register(cmd, 20)
+	return cmd
+}
+
+// printEvent prints one record in a line.
+func printEvent(p *printer, e *audit.Event) error {
+	if p.json {
+		return p.value(e)
+	}
+	p.line("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, describeEvent(e))
+	return nil
+}
+
+// outcomeWord says in a word what became of a call.
+func outcomeWord(p *printer, e *audit.Event) string {
+	switch {
+	case e.Kind == audit.KindIntent:
+		return p.dim("intent")
+	case e.DryRun:
+		return p.dim("dry-run")
+	case e.OK && e.Cached:
+		return p.good("cached")
+	case e.OK:
+		return p.good("ok")
+	case e.Denied():
+		return p.bad("denied")
+	default:
+		return p.bad("failed")
+	}
+}
+
+func describeEvent(e *audit.Event) string {
+	text := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
+	if e.Args != "" && e.Kind != audit.KindIntent {
+		text += " " + shorten(e.Args, 100)
+	}
+	if e.Kind == audit.KindOutcome && !e.OK {
+		text += fmt.Sprintf(" -> %s: %s", e.Code, shorten(oneLine(e.Error), 160))
+	}
+	return text
+}
+
+// oneLine folds line breaks, so that a record stays a line.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shorten cuts at a whole character.
+func shorten(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most]) + "..."
+}
+
+func auditShow(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show CALL",
+		Short:   "Print every record of one call",
+		Example: "  sallyport audit show 06e2k7m9q4c1v8w3x5z0a2b4",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				events, err := g.eventsOf(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				p := env.printer(f)
+				if p.json {
+					return p.value(events)
+				}
+				for i := range events {
+					if err := p.value(events[i]); err != nil {
+						return err
+					}
+				}
+				if len(audit.Unfinished(events)) > 0 {
+					p.line("outcome unknown: the call still runs, or its process died before it could be recorded")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// eventsOf returns the records of one call; none is an error.
+func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error) {
+	var events []audit.Event
+	for e, err := range audit.Events(ctx, g.state, audit.Query{Call: call}) {
+		if err != nil {
+			return nil, misused(err)
+		}
+		events = append(events, e)
+	}
+	if len(events) == 0 {
+		return nil, &exit{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
+	}
+	return events, nil
+}
+
+// head is the newest record.
+func (g *gate) head(ctx context.Context) (audit.Head, error) { return audit.Newest(ctx, g.state) }
+
+func auditHead(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "head",
+		Short: "Print seq:hash of the newest record",
+		Long: `Print seq:hash of the newest record. Keep it elsewhere: verify --head proves
+with it that nothing was cut off the end.`,
+		Example: "  sallyport audit head > /mnt/elsewhere/head.txt",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				head, err := g.head(cmd.Context())
+				if err != nil {
+					return misused(err)
+				}
+				p := env.printer(f)
+				if p.json {
+					return p.value(map[string]any{"seq": head.Seq, "hash": head.Hash})
+				}
+				p.line("%s", head)
+				return nil
+			})
+		},
+	}
+}
+
+func auditVerify(env *environment, f *flags) *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify [EXPORT]",
+		Short: "Check the chain and name the first bad record",
+		Long: `Check the chain of the state file, or of an exported file, and name the first
+bad record. With --head the end of the chain is proven too. The exit code is 1
+when a record is bad.`,
+		Example: `  sallyport audit verify
+  sallyport audit verify --head 42:9f2c...
+  sallyport audit verify audit.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := &audit.VerifyOptions{}
+			if head != "" {
+				h, err := audit.ParseHead(strings.TrimSpace(head))
+				if err != nil {
+					return misused(fmt.Errorf("--head: %w", err))
+				}
+				o.Head = &h
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				key, err := audit.ReadKey(g.keyPath())
+				if err != nil {
+					return misused(err)
+				}
+				reader := audit.Reader(g.state)
+				if len(args) == 1 {
+					file, err := os.Open(args[0])
+					if err != nil {
+						return misused(err)
+					}
+					defer file.Close()
+					reader = audit.ReadExport(file)
+				}
+				report, err := audit.Verify(cmd.Context(), reader, key, o)
+				if err != nil {
+					return misused(err)
+				}
+				return printReport(env.printer(f), &report)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "the `SEQ:HASH` that audit head printed earlier")
+	return cmd
+}
+
+// printReport prints what verify found and fails when a record is bad.
+func printReport(p *printer, r *audit.Report) error {
+	if p.json {
+		if err := p.value(r); err != nil {
+			return err
+		}
+	} else {
+		p.line("%s", r)
+	}
+	if !r.OK() {
+		return failed()
+	}
+	return nil
+}
+
+func auditExport(env *environment, f *flags) *cobra.Command {
+	var q filter
+	cmd := &cobra.Command{
+		Use:     "export",
+		Short:   "Write records as JSON Lines to standard output",
+		Example: "  sallyport audit export --since 2026-01-01 > audit.jsonl",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, err := q.query(time.Now())
+			if err != nil {
+				return misused(err)
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				if err := audit.Export(cmd.Context(), g.state, env.stdout, query); err != nil {
+					return misused(err)
+				}
+				return nil
+			})
+		},
+	}
+	q.register(cmd, 0)
+	return cmd
+}
+
+func auditPrune(env *environment, f *flags) *cobra.Command {
+	var before string
+	cmd := &cobra.Command{
+		Use:   "prune --before TIME",
+		Short: "Remove old records and leave a signed checkpoint",
+		Long: `Remove the records at the old end of the chain and leave a signed checkpoint
+that verify accepts. What would be removed is verified first.`,
+		Example: "  sallyport audit prune --before 2026-01-01",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, err := parseTime(before, time.Now())
+			if err != nil {
+				return misused(fmt.Errorf("--before: %w", err))
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				key, err := audit.ReadKey(g.keyPath())
+				if err != nil {
+					return misused(err)
+				}
+				n, err := audit.Prune(cmd.Context(), g.state, key, at)
+				if err != nil {
+					return misused(err)
+				}
+				p := env.printer(f)
+				if p.json {
+					return p.value(map[string]any{"removed": n, "before": at})
+				}
+				p.line("removed %d records from before %s", n, at.Format(time.RFC3339))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&before, "before", "", "the `TIME`: 2026-01-31, RFC 3339, or an age such as 2160h")
+	// The flag exists: it was registered in the line above.
+	_ = cmd.MarkFlagRequired("before")
+	return cmd
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxStdin bounds arguments given on standard input: the gate's own bound on
+// arguments is 8 MiB.
+const maxStdin = 9 << 20
+
+// role are the flags that say who calls.
+type role struct {
+	personality, principal, session string
+	dryRun                          bool
+}
+
+func (r *role) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only one, else default)")
+	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default local)")
+	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
+}
+
+func callCommand(env *environment, f *flags) *cobra.Command {
+	var r role
+	var attach []string
+	cmd := &cobra.Command{
+		Use:   "call TOOL [JSON|-]",
+		Short: "Make one call through the gate",
+		Long: `Make one call through the gate. The arguments are a JSON object, or "-" to read
+it from standard input. The value, or the error text, goes to standard output;
+the exit code is 1 when the answer is an error.`,
+		Example: `  sallyport call read_file '{"path":"README.md"}'
+  echo '{"pattern":"TODO"}' | sallyport call search_files - --json
+  sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			caller, err := g.caller(r.personality, r.principal, r.session)
+			if err != nil {
+				return misused(err)
+			}
+			caller.DryRun = r.dryRun
+			caller.Progress = env.progress
+			for _, path := range attach {
+				a, err := g.uploads.addFile(path)
+				if err != nil {
+					return misused(err)
+				}
+				caller.Attachments = append(caller.Attachments, a)
+			}
+			text, err := arguments(env, args[1:])
+			if err != nil {
+				return misused(err)
+			}
+			return answer(env.printer(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().StringArrayVar(&attach, "attach", nil, "bring a `FILE` along; may be repeated")
+	return cmd
+}
+
+// progress shows what a tool reports to its user.
+func (e *environment) progress(p sallyport.Progress) {
+	if p.VisibleTo() == sallyport.AudienceUser {
+		fmt.Fprintf(e.stderr, "%s: %s\n", p.Tool, p.Message)
+	}
+}
+
+// arguments returns the JSON text of a call: none, an argument, or "-".
+func arguments(env *environment, args []string) ([]byte, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if args[0] != "-" {
+		return []byte(args[0]), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(env.stdin, maxStdin))
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return text, nil
+}
+
+// answer prints a result and says whether it is a failure.
+func answer(p *printer, res sallyport.Result) error {
+	switch {
+	case p.json:
+		if err := p.value(res); err != nil {
+			return err
+		}
+	case res.OK:
+		p.line("%s", res.Value)
+	default:
+		p.line("%s", res.Error)
+	}
+	if !res.OK {
+		return failed()
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// questions are what explain may be asked beside the grant.
+type questions struct {
+	host, path, call string
+	write            bool
+}
+
+func explainCommand(env *environment, f *flags) *cobra.Command {
+	var r role
+	var q questions
+	cmd := &cobra.Command{
+		Use:   "explain [TOOL]",
+		Short: "Say what a tool gets, what was dropped, and why",
+		Long: `Print the grant of a tool under a personality, item by item, with what was
+dropped and why. --host and --path ask about one; --call tells why a past call
+went as it did, which rule refused it and the smallest change that would allow
+it. The exit code is 1 when the answer is no.`,
+		Example: `  sallyport explain read_file
+  sallyport explain fetch_url --host api.github.com
+  sallyport explain write_file --path notes/a.txt --write
+  sallyport explain --call 06e2k7m9q4c1v8w3x5z0a2b4`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if (q.call == "") == (len(args) == 0) {
+				return misused(errors.New("explain: give a TOOL or --call ID"))
+			}
+			if q.call != "" {
+				return withState(cmd.Context(), env, f, func(g *gate) error {
+					return g.explainCall(cmd.Context(), env.printer(f), q.call)
+				})
+			}
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			caller, err := g.caller(r.personality, r.principal, r.session)
+			if err != nil {
+				return misused(err)
+			}
+			return g.explainTool(cmd.Context(), env.printer(f), caller, args[0], &q)
+		},
+	}
+	r.register(cmd)
+	cmd.Flags().StringVar(&q.host, "host", "", "ask about one `HOST` or host:port")
+	cmd.Flags().StringVar(&q.path, "path", "", "ask about one `PATH`")
+	cmd.Flags().BoolVar(&q.write, "write", false, "with --path: ask about writing")
+	cmd.Flags().StringVar(&q.call, "call", "", "explain the past call `ID`")
+	return cmd
+}
+
+// explanation is the answer as JSON.
+type explanation struct {
+	registry.Explanation
+	Questions []sallyport.Decision `json:"questions,omitempty"`
+}
+
+func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *questions) error {
+	x, err := g.registry.Explain(caller, tool)
+	if err != nil {
+		return misused(err)
+	}
+	answers, err := g.ask(ctx, caller, &x, q)
+	if err != nil {
+		return misused(err)
+	}
+	if p.json {
+		err = p.value(explanation{x, answers})
+	} else {
+		printExplanation(p, &x, answers)
+	}
+	for _, d := range append(x.Decisions, answers...) {
+		if err == nil && !d.Allowed {
+			err = failed()
+		}
+	}
+	return err
+}
+
+// ask answers the questions about one host or path.
+func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *questions) ([]sallyport.Decision, error) {
+	var answers []sallyport.Decision
+	if q.host != "" {
+		ports := []uint16{443, 80}
+		host, port, err := reach.SplitHostPort(q.host)
+		if err != nil {
+			return nil, fmt.Errorf("--host: %w", err)
+		}
+		if port != 0 {
+			ports = []uint16{port}
+		}
+		answers = append(answers, x.Host(host, ports[0]))
+	}
+	if q.path != "" {
+		operation := "read"
+		if q.write {
+			operation = "write"
+		}
+		answers = append(answers, g.registry.Path(ctx, caller, x.Tool, operation, q.path))
+	}
+	return answers, nil
+}
+
+func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.Decision) {
+	p.line("%s for personality %s", x.Tool, orNone(x.Personality))
+	for _, d := range x.Decisions {
+		if !d.Allowed {
+			printDecision(p, d)
+		}
+	}
+	if x.Grant != nil {
+		p.line("")
+		printGrant(p, x)
+	}
+	for _, d := range answers {
+		p.line("")
+		printDecision(p, d)
+	}
+}
+
+// printGrant prints what is granted, then what was dropped.
+func printGrant(p *printer, x *registry.Explanation) {
+	g := x.Grant
+	var rows [][]string
+	add := func(group string, items ...string) {
+		for _, item := range items {
+			rows = append(rows, []string{p.good("grant"), group, item})
+		}
+	}
+	add("network", g.Network.Allow...)
+	if g.Network.ReadOnly {
+		add("network", "methods GET and HEAD only")
+	}
+	if g.Network.AllowPrivate {
+		add("network", "loopback, RFC 1918 and unique-local addresses")
+	}
+	for _, host := range g.Network.Deny {
+		rows = append(rows, []string{p.bad("deny"), "network", host})
+	}
+	add("secrets", g.Secrets...)
+	if g.Storage != nil {
+		add("storage", string(g.Storage.Scope))
+	}
+	add("fs_reach.read", g.FS.Read...)
+	add("fs_reach.write", g.FS.Write...)
+	add("process", g.Process.Binaries...)
+	add("attachments", kinds(g.Attachments)...)
+	if g.Database != nil {
+		add("database", g.Database.Connections...)
+	}
+	if g.Mail != nil {
+		add("mail", g.Mail.To...)
+	}
+	for _, d := range g.Dropped {
+		row := []string{p.bad("drop"), d.Capability, d.Item, d.Why}
+		if d.Source != "" {
+			row[3] += " (" + d.Source + ")"
+		}
+		rows = append(rows, row)
+		if d.Fix != "" {
+			rows = append(rows, []string{"", "", "", "fix: " + d.Fix})
+		}
+	}
+	if len(rows) == 0 {
+		p.line("it touches nothing outside itself")
+		return
+	}
+	p.table(rows)
+}
+
+func kinds(a *sallyport.AttachmentsCapability) []string {
+	switch {
+	case a == nil:
+		return nil
+	case a.All:
+		return []string{"*"}
+	}
+	out := make([]string, len(a.Kinds))
+	for i, k := range a.Kinds {
+		out[i] = string(k)
+	}
+	return out
+}
+
+// printDecision prints what one step said.
+func printDecision(p *printer, d sallyport.Decision) {
+	words := []string{p.mark(d.Allowed), string(d.Step)}
+	if d.Resource != "" {
+		words = append(words, d.Resource)
+	}
+	p.line("%s", strings.Join(words, " "))
+	if d.Why != "" {
+		p.line("      why: %s", d.Why)
+	}
+	if d.Source != "" {
+		p.line("      at:  %s", d.Source)
+	}
+	if d.Fix != "" {
+		p.line("      fix: %s", d.Fix)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// explainCall tells a past call from its records.
+func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
+	events, err := g.eventsOf(ctx, call)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.value(events)
+	}
+	last := &events[len(events)-1]
+	p.line("call %s: %s by %s as %s at %s", last.CallID, last.Tool, last.Principal,
+		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
+	if last.Args != "" {
+		p.line("arguments: %s", shorten(last.Args, 1000))
+	}
+	if last.Kind == audit.KindIntent {
+		p.line("outcome unknown: the call still runs, or its process died before it could be recorded")
+		return nil
+	}
+	p.line("outcome: %s", outcomeWord(p, last))
+	if !last.OK {
+		p.line("         %s: %s", last.Code, last.Error)
+	}
+	refusals := 0
+	for _, d := range last.Decisions {
+		if !d.Allowed {
+			refusals++
+			printDecision(p, d)
+		}
+	}
+	if refusals == 0 {
+		p.line("no step refused; accesses:")
+		for _, d := range last.Decisions {
+			if d.Step == sallyport.StepAccess {
+				p.line("  %s", d.Why)
+			}
+		}
+	}
+	return nil
+}

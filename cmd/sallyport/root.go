@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes of every command.
+const (
+	exitDone   = 0
+	exitFailed = 1 // the tool answered ok:false, or a check failed
+	exitUsage  = 2 // usage or configuration
+)
+
+// environment is what a command takes from outside, so that tests can give it
+// something else.
+type environment struct {
+	stdin  io.ReadCloser
+	stdout io.WriteCloser
+	stderr io.Writer
+	lookup func(string) (string, bool)
+	// pairs lists NAME=value for the backends that look at all of them.
+	pairs func() []string
+	dir   string
+	home  string
+	// colour says that stdout is a terminal that wants it.
+	colour bool
+}
+
+// system is the environment of the process.
+func system() *environment {
+	e := &environment{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		lookup: os.LookupEnv, pairs: os.Environ,
+	}
+	// A working or home directory that cannot be found stays empty, and
+	// whatever needs it says so.
+	e.dir, _ = os.Getwd()
+	e.home, _ = os.UserHomeDir()
+	_, plain := os.LookupEnv("NO_COLOR")
+	e.colour = !plain && term.IsTerminal(int(os.Stdout.Fd()))
+	return e
+}
+
+// exit is an error that carries its exit code. A silent one has already said
+// what there is to say.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+// failed ends a command whose answer is already on stdout.
+func failed() error { return &exit{code: exitFailed} }
+
+// misused ends a command that cannot start.
+func misused(err error) error { return &exit{code: exitUsage, err: err} }
+
+// flags are the flags of every command.
+type flags struct {
+	config []string
+	json   bool
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, env *environment) int {
+	cmd := newCommand(env)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code, text := exitUsage, err.Error()
+	if e, ok := errors.AsType[*exit](err); ok {
+		code, text = e.code, e.Error()
+	} else {
+		text += "\n\nRun 'sallyport --help' for the commands."
+	}
+	if text != "" {
+		fmt.Fprintln(env.stderr, "sallyport: "+strings.TrimRight(text, "\n"))
+	}
+	return code
+}
+
+// newCommand builds the whole tree. There are no package variables: a test
+// builds one for each run.
+func newCommand(env *environment) *cobra.Command {
+	f := &flags{}
+	root := &cobra.Command{
+		Use:   "sallyport",
+		Short: "Decide, confine and record the tool calls of agents",
+		Long: `Sallyport is the gate between an agent and its tools. A tool declares what it
+touches, an operator sets the ceiling for a role, and every call gets the
+intersection, nothing else, and a record.`,
+		Example: `  sallyport init
+  sallyport serve
+  sallyport call read_file '{"path":"README.md"}'
+  sallyport explain read_file --path /etc/passwd`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+	}
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.PersistentFlags().StringArrayVar(&f.config, "config", nil,
+		"configuration `FILE`; may be repeated (default $SALLYPORT_CONFIG, else ./sallyport.yaml)")
+	root.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
+	root.AddCommand(
+		initCommand(env, f), serveCommand(env, f), connectCommand(env, f),
+		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
+		checkCommand(env, f), explainCommand(env, f), auditCommand(env, f),
+	)
+	return root
+}
+
+// version is the module's version and revision as the linker recorded them.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "dev"
+	}
+	return v
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxUpload bounds one attachment, in bytes.
+const maxUpload = 32 << 20
+
+// uploads keeps the attachments of turns in a private folder until the
+// program ends. It is the gate's attachment store.
+type uploads struct {
+	mu    sync.Mutex
+	dir   string // made with the first attachment
+	known map[string]bool
+}
+
+func newUploads() (*uploads, error) { return &uploads{known: map[string]bool{}}, nil }
+
+// addFile copies a file of the user's, so that the tool sees what was
+// attached even if the file changes.
+func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return a, err
+	}
+	defer in.Close()
+	if st, err := in.Stat(); err != nil || !st.Mode().IsRegular() {
+		return a, fmt.Errorf("%s: expected a regular file", path)
+	}
+	out, ref, err := u.create()
+	if err != nil {
+		return a, err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, maxUpload+1))
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return a, err
+	}
+	if n > maxUpload {
+		return a, fmt.Errorf("%s: more than %d MiB", path, maxUpload>>20)
+	}
+	a = sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: filepath.Base(path), Bytes: n}
+	if a.MediaType, err = detect(filepath.Join(u.dir, ref)); err != nil {
+		return a, err
+	}
+	if strings.HasPrefix(a.MediaType, "image/") {
+		a.Kind = sallyport.KindImage
+	}
+	return a, nil
+}
+
+// create makes the file of a new ref.
+func (u *uploads) create() (*os.File, string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.dir == "" {
+		dir, err := os.MkdirTemp("", "sallyport-attachments-")
+		if err != nil {
+			return nil, "", err
+		}
+		u.dir = dir
+	}
+	ref := "att-" + rand.Text()
+	f, err := os.OpenFile(filepath.Join(u.dir, ref), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		u.known[ref] = true
+	}
+	return f, ref, err
+}
+
+// detect returns the media type that the content shows.
+func detect(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, 512) // what DetectContentType looks at
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+		return "", err
+	}
+	return http.DetectContentType(head[:n]), nil
+}
+
+// Open opens an attachment by its ref. Only refs that were given out are
+// known; a ref is never taken as a path.
+func (u *uploads) Open(_ context.Context, ref string) (io.ReadCloser, error) {
+	u.mu.Lock()
+	known, dir := u.known[ref], u.dir
+	u.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("no attachment with ref %q", ref)
+	}
+	return os.Open(filepath.Join(dir, ref))
+}
+
+// Close removes every attachment.
+func (u *uploads) Close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.dir == "" {
+		return nil
+	}
+	dir := u.dir
+	u.dir, u.known = "", map[string]bool{}
+	return os.RemoveAll(dir)
+}
