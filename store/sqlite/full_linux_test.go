@@ -1,10 +1,14 @@
 package sqlite_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/sqlite"
 )
 
 func TestFullDisk(t *testing.T) {
@@ -40,6 +44,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	f.kv = kv
 	f.check(t, 4)
+	if _, err := sqlite.Open(t.Context(), filepath.Join(dir, "another.db"), nil); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Open of a new file on a full disk = %v, want ErrFull", err)
+	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}

@@ -22,17 +22,23 @@ type Backend interface {
 	sallyport.ReadMemory
 }
 
-// Settings is the table of named values of a store.
+// Settings is the table of named values of a store. All methods are safe for
+// concurrent use and fail with the errors of package store.
 type Settings interface {
+	// Get returns a value; ok is false when there is none.
 	Get(ctx context.Context, name string) (value string, ok bool, err error)
+	// Put stores or replaces a value.
 	Put(ctx context.Context, name, value string) error
+	// PutIfAbsent stores a value unless the name has one, which it returns.
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
 	Swapper
 }
 
 // Swapper is the rest of Settings.
 type Swapper interface {
+	// Swap replaces a value when it still is old.
 	Swap(ctx context.Context, name, old, value string) (swapped bool, err error)
+	// Delete removes a value; a missing name is no error.
 	Delete(ctx context.Context, name string) error
 }
 
