@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -25,6 +24,9 @@ func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallypo
 // refuses has set the result and returns false.
 func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
 	c := r.begin(caller, q, budget)
+	if c.late = !r.workers.enter(); !c.late {
+		defer r.workers.leave()
+	}
 	switch {
 	case !c.decode(),
 		!c.find(),
@@ -62,6 +64,7 @@ type call struct {
 	start  time.Time
 	budget int
 
+	late  bool // the registry is closed
 	entry *entry
 	role  *role
 	doc   schema.Document
@@ -76,11 +79,8 @@ type call struct {
 	stage  sallyport.Step  // the step that refused
 	binder *scoped.Binding // what the accessors handed out; nil before bind
 
-	mu    sync.Mutex // guards trail: accessors note from the tool's goroutines
-	trail []sallyport.Decision
-	room  [20]sallyport.Decision
-
-	out sallyport.Call
+	trail trail
+	out   sallyport.Call
 }
 
 // begin takes the facts of the call over. What the edge does not know stays
@@ -88,7 +88,6 @@ type call struct {
 // nothing.
 func (r *Registry) begin(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
 	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
-	c.trail = c.room[:0]
 	id := newID(c.start)
 	session := caller.Session
 	if session == "" {
@@ -109,17 +108,12 @@ func (r *Registry) begin(caller *sallyport.Caller, q sallyport.Request, budget i
 }
 
 // note adds a decision to the trail. Accessors call it from any goroutine of
-// the tool; the trail is bounded, so that a tool cannot grow it at will.
+// the tool.
 func (c *call) note(d sallyport.Decision) {
-	const most = 200 // about four times what the accessors themselves bound
 	if d.Step == sallyport.StepAccess && !d.Allowed {
 		d = c.located(d)
 	}
-	c.mu.Lock()
-	if len(c.trail) < most {
-		c.trail = append(c.trail, d)
-	}
-	c.mu.Unlock()
+	c.trail.note(d)
 }
 
 // located adds to an accessor's refusal the rule that it comes from.
@@ -129,7 +123,7 @@ func (c *call) located(d sallyport.Decision) sallyport.Decision {
 
 // allow notes a step that let the call pass.
 func (c *call) allow(s sallyport.Step) bool {
-	c.note(sallyport.Decision{Step: s, Allowed: true})
+	c.trail.pass(s)
 	return true
 }
 

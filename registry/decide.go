@@ -25,7 +25,7 @@ func (c *call) decode() bool {
 func (c *call) find() bool {
 	d := sallyport.Decision{Step: sallyport.StepFind}
 	switch {
-	case c.r.closed.Load():
+	case c.late:
 		d.Why = "the registry is closed"
 		return c.refuse(d, sallyport.CodeNotAvailable, "The gate is shutting down")
 	case c.caller.Principal.Name == "":

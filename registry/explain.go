@@ -33,7 +33,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	if c.find() && c.visible() && c.ready() && c.backends() {
 		c.permit()
 	}
-	x.Decisions = c.trail
+	x.Decisions = c.trail.decisions()
 	if c.entry == nil {
 		return x, nil
 	}
@@ -84,7 +84,8 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach." + operation, Resource: path}
 	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
 	if !c.find() || !c.visible() || !c.ready() || !c.backends() || !c.resolve() {
-		return c.trail[len(c.trail)-1]
+		all := c.trail.decisions()
+		return all[len(all)-1]
 	}
 	var noted *sallyport.Decision
 	_, err := c.scope.Bind(ctx, &c.out, nil, func(n sallyport.Decision) {

@@ -69,9 +69,7 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 		return res
 	}
 	e := c.event(audit.KindOutcome)
-	c.mu.Lock()
-	e.Decisions = append([]sallyport.Decision(nil), c.trail...)
-	c.mu.Unlock()
+	e.Decisions = c.trail.decisions()
 	for i := range e.Decisions {
 		e.Decisions[i].Why = c.cleaner().Text(e.Decisions[i].Why)
 	}

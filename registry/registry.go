@@ -86,8 +86,7 @@ type Registry struct {
 	schemas  *schema.Cache
 	cache    *cache
 	cleaner  atomic.Pointer[knownSecrets]
-	running  sync.WaitGroup
-	closed   atomic.Bool
+	workers  *workers
 
 	roles sync.Map // personality name -> *role
 
@@ -110,6 +109,7 @@ type entry struct {
 func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	r := &Registry{
 		schemas:  schema.NewCache(),
+		workers:  newWorkers(),
 		tools:    map[string]*entry{},
 		reducers: map[string]*sallyport.Reducer{},
 	}
@@ -238,17 +238,9 @@ func (r *Registry) Tools() []sallyport.Tool {
 // accessors hold open. Calls that arrive afterwards are refused. Tools that
 // still run are an error.
 func (r *Registry) Close(ctx context.Context) error {
-	r.closed.Store(true)
-	done := make(chan struct{})
-	go func() {
-		r.running.Wait()
-		close(done)
-	}()
-	var err error
-	select {
-	case <-done:
-	case <-ctx.Done():
-		err = fmt.Errorf("registry: tools still run: %w", ctx.Err())
+	err := r.workers.close(ctx)
+	if err != nil {
+		err = fmt.Errorf("registry: %w", err)
 	}
 	r.roles.Range(func(_, v any) bool {
 		v.(*role).close()

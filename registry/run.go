@@ -26,7 +26,7 @@ type outcome struct {
 	stack  []byte
 }
 
-// run calls the tool in a goroutine of its own, under the deadline, and turns
+// run calls the tool on another goroutine, under the deadline, and turns
 // whatever happens into a result.
 func (c *call) run(ctx context.Context) {
 	limit := c.entry.tool.Timeout
@@ -40,21 +40,16 @@ func (c *call) run(ctx context.Context) {
 	defer live.Store(false)
 	c.out.Emit = c.emit(live)
 
-	done := make(chan outcome, 1)
-	c.r.running.Add(1)
-	out := c.out // the tool's own copy: it may outlive this call
-	go func() {
-		defer c.r.running.Done()
-		done <- guard(ctx, &c.entry.tool, &out)
-	}()
+	j := &job{ctx: ctx, tool: &c.entry.tool, out: c.out, done: make(chan outcome, 1)}
+	c.r.workers.do(j)
 	select {
-	case o := <-done:
+	case o := <-j.done:
 		c.settle(ctx, limit, o)
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
-		case o := <-done:
+		case o := <-j.done:
 			c.settle(ctx, limit, o)
 		case <-timer.C:
 			c.settle(ctx, limit, outcome{err: ctx.Err()})
@@ -62,14 +57,14 @@ func (c *call) run(ctx context.Context) {
 	}
 }
 
-// guard runs the tool and catches its panic.
-func guard(ctx context.Context, t *sallyport.Tool, out *sallyport.Call) (o outcome) {
+// run calls the tool and catches its panic.
+func (j *job) run() (o outcome) {
 	defer func() {
 		if v := recover(); v != nil {
 			o = outcome{panic: v, stack: debug.Stack()}
 		}
 	}()
-	o.result, o.err = t.Run(ctx, out)
+	o.result, o.err = j.tool.Run(j.ctx, &j.out)
 	return o
 }
 
@@ -98,6 +93,9 @@ func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
 		d.Why = "the tool returned an error"
 		res = sallyport.ErrorResult(o.err)
 		c.bare = ownWords(o.err)
+		if e, ok := errors.AsType[*sallyport.Error](o.err); ok && e.Code.Scoped() {
+			c.stage = sallyport.StepAccess
+		}
 	case !res.OK && !res.Code.Valid(), !res.OK && res.Code.Scoped():
 		res.Code = sallyport.CodeExecutionFailed
 		d.Why = "the tool failed"

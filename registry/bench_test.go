@@ -1,0 +1,122 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// order is three arguments of a trivial tool.
+type order struct {
+	Item  string `json:"item"`
+	Count int    `json:"count"`
+	Gift  bool   `json:"gift"`
+}
+
+var orderArgs = json.RawMessage(`{"item":"lamp","count":3,"gift":true}`)
+
+func describe(o order) string { return o.Item }
+
+// BenchmarkCall compares a gated call with the bare work: decoding the same
+// arguments and calling the function. Compare the two of one run.
+func BenchmarkCall(b *testing.B) {
+	b.Run("bare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var o order
+			if err := json.Unmarshal(orderArgs, &o); err != nil || describe(o) == "" {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("gated", func(b *testing.B) {
+		r := filled(b, 1)
+		caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
+		q := sallyport.Request{Tool: "tool-0", Args: orderArgs}
+		b.ReportAllocs()
+		for b.Loop() {
+			if res := r.Call(b.Context(), caller, q); !res.OK {
+				b.Fatal(res.Error)
+			}
+		}
+	})
+}
+
+// BenchmarkTools compares a call among 100 tools with one among 100,000.
+func BenchmarkTools(b *testing.B) {
+	for _, n := range []int{100, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := filled(b, n)
+			caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
+			q := sallyport.Request{Tool: fmt.Sprintf("tool-%d", n/2), Args: orderArgs}
+			for b.Loop() {
+				if res := r.Call(b.Context(), caller, q); !res.OK {
+					b.Fatal(res.Error)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRegister registers 100,000 tools over 100 distinct schemas and
+// reports the time and the memory that they hold.
+func BenchmarkRegister(b *testing.B) {
+	for b.Loop() {
+		tools := many(b, 100_000)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		r, err := registry.New(nil, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Register(tools...); err != nil {
+			b.Fatal(err)
+		}
+		took := time.Since(start)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(took.Seconds(), "s/100k-tools")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB/100k-tools")
+		runtime.KeepAlive(r)
+	}
+}
+
+func filled(b *testing.B, n int) *registry.Registry {
+	b.Helper()
+	r, err := registry.New(nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.Register(many(b, n)...); err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+// many makes tools over at most 100 distinct schemas.
+func many(b *testing.B, n int) []sallyport.Tool {
+	b.Helper()
+	base, err := schema.Tool(sallyport.Tool{Name: "tool", Description: "Describe an order."},
+		func(_ context.Context, _ *sallyport.Call, o order) (sallyport.Result, error) {
+			return sallyport.OK(describe(o)), nil
+		})
+	if err != nil {
+		b.Fatal(err)
+	}
+	out := make([]sallyport.Tool, n)
+	for i := range out {
+		out[i] = base
+		out[i].Name = fmt.Sprintf("tool-%d", i)
+		out[i].Schema = json.RawMessage(fmt.Sprintf(`{"type":"object","title":"s%d","properties":{"item":{"type":"string"},"count":{"type":"integer"},"gift":{"type":"boolean"}},"required":["item"],"additionalProperties":false}`, i%100))
+	}
+	return out
+}

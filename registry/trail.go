@@ -1,0 +1,65 @@
+package registry
+
+import (
+	"sync"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxTrail bounds the decisions of one call: about four times what its
+// accessors themselves report at most.
+const maxTrail = 200
+
+// trail is what the steps of one call said, in order. Steps that let the call
+// pass without a word take a few bytes each, so that the common call does not
+// pay for a list that nobody reads. It is safe for concurrent use.
+type trail struct {
+	mu     sync.Mutex
+	passed [20]sallyport.Step
+	count  int
+	said   []remark
+}
+
+// remark is a decision with words and the number of steps passed before it.
+type remark struct {
+	decision sallyport.Decision
+	after    int
+}
+
+// pass adds a step that let the call pass.
+func (t *trail) pass(s sallyport.Step) {
+	t.mu.Lock()
+	if t.count < len(t.passed) {
+		t.passed[t.count] = s
+		t.count++
+	}
+	t.mu.Unlock()
+}
+
+// note adds any other decision. The trail is bounded, so that a tool cannot
+// grow it at will.
+func (t *trail) note(d sallyport.Decision) {
+	t.mu.Lock()
+	if len(t.said) < maxTrail {
+		t.said = append(t.said, remark{d, t.count})
+	}
+	t.mu.Unlock()
+}
+
+// decisions returns a copy of the whole trail.
+func (t *trail) decisions() []sallyport.Decision {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]sallyport.Decision, 0, t.count+len(t.said))
+	next := 0
+	for _, r := range t.said {
+		for ; next < r.after; next++ {
+			out = append(out, sallyport.Decision{Step: t.passed[next], Allowed: true})
+		}
+		out = append(out, r.decision)
+	}
+	for ; next < t.count; next++ {
+		out = append(out, sallyport.Decision{Step: t.passed[next], Allowed: true})
+	}
+	return out
+}
