@@ -57,7 +57,7 @@ type Options struct {
 	Spawn func(Spawned) (sallyport.ProcessResult, error)
 	// Query plays the databases; nil means empty answers.
 	Query func(Queried) (sallyport.Table, error)
-	// Attachments is what the turn brings, with the contents by ref.
+	// Attachments is what the turn brings.
 	Attachments []sallyport.Attachment
 	// Contents is the contents of the attachments by ref.
 	Contents map[string]string
