@@ -137,18 +137,22 @@ func scheme(s string, i int) int {
 }
 
 // valueEnd returns the end of an unbroken value at i; it is i when what is
-// there is a reference, a placeholder or an expression.
+// there is a reference, a placeholder or an expression. A separator ends the
+// value, so that no value is looked at for two names.
 func valueEnd(s string, i int) int {
 	stop := i
-	for stop < len(s) && s[stop] > ' ' && s[stop] < 0x7F && strings.IndexByte("\"'`\\,;&<>()[]{}|", s[stop]) < 0 {
+	for stop < len(s) && s[stop] > ' ' && s[stop] < 0x7F && strings.IndexByte("\"'`\\,;:=&<>()[]{}|", s[stop]) < 0 {
 		stop++
 	}
 	v := s[i:stop]
 	switch {
 	case stop < len(s) && strings.IndexByte("([{<", s[stop]) >= 0,
-		strings.HasPrefix(v, "$"), strings.Contains(v, "://"),
-		strings.HasPrefix(v, "./"), strings.HasPrefix(v, "~/"), strings.Count(v, "/") > 2 && v[0] == '/':
+		strings.HasPrefix(s[stop:], "://"), strings.HasPrefix(v, "$"), strings.HasPrefix(v, "./"),
+		strings.HasPrefix(v, "~/"), strings.HasPrefix(v, "/") && strings.Count(v, "/") > 2:
 		return i
+	}
+	for n := 0; n < 2 && stop < len(s) && s[stop] == '='; n++ {
+		stop++
 	}
 	return stop
 }

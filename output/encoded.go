@@ -7,8 +7,8 @@ import "strings"
 func (m *matcher) hex(i int, raw string) (int, bool) {
 	for k := range len(raw) {
 		p := m.separators(i)
-		if raw[k] == '\n' && m.number(p, 2) == '\r' {
-			p = m.separators(p + 2)
+		if v, end := m.number(p, 2); raw[k] == '\n' && v == '\r' {
+			p = m.separators(end)
 		}
 		for _, want := range [2]byte{raw[k] >> 4, raw[k] & 15} {
 			p, _ = m.gap(p)
@@ -46,10 +46,11 @@ func (m *matcher) base64(i int, digits string) (int, bool) {
 	for k := range len(digits) {
 		for {
 			i, _ = m.gap(i)
-			if c := m.at(i + 1); m.at(i) != '\\' || c != 'n' && c != 'r' {
+			c, end := m.read(i + 1)
+			if m.at(i) != '\\' || c != 'n' && c != 'r' {
 				break
 			}
-			i += 2
+			i = end
 		}
 		d, n := m.digit(i)
 		if n == 0 || d != digits[k] {
@@ -70,15 +71,17 @@ func (m *matcher) digit(i int) (d byte, n int) {
 		return '+', 1
 	case c == '_':
 		return '/', 1
-	case c == '\\' && m.at(i+1) == '/':
-		return '/', 2
-	case c == '\\' && m.at(i+1) == 'u':
-		if v := m.number(i+2, 4); v == '+' || v == '/' {
-			return byte(v), 6
+	case c == '\\':
+		e, end := m.read(i + 1)
+		if e == '/' {
+			return '/', end - i
+		}
+		if v, after := m.number(end, 4); e == 'u' && (v == '+' || v == '/') {
+			return byte(v), after - i
 		}
 	case c == '%':
-		if v := m.number(i+1, 2); v == '+' || v == '/' {
-			return byte(v), 3
+		if v, end := m.number(i+1, 2); v == '+' || v == '/' {
+			return byte(v), end - i
 		}
 	}
 	return 0, 0

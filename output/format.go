@@ -211,16 +211,20 @@ func findFormat(s string, end, i int) (span, bool) {
 	if start < 0 || !strings.HasPrefix(s[start:], f.prefix) {
 		return span{}, false
 	}
-	body := start + len(f.prefix)
-	stop := f.body.run(s, body)
-	if stop-body < f.least || f.exact && stop-body != f.least {
-		return span{}, false
-	}
-	start, ok := f.begin(s, start)
+	begin, ok := f.begin(s, start)
 	if !ok {
 		return span{}, false
 	}
-	return span{start, max(stop, f.rest.run(s, stop)), markFormat + mark(i)}, true
+	body := start + len(f.prefix)
+	most := len(s)
+	if f.exact {
+		most = min(most, body+f.least+1)
+	}
+	stop := f.body.run(s[:most], body)
+	if stop-body < f.least || f.exact && stop-body != f.least {
+		return span{}, false
+	}
+	return span{begin, f.rest.run(s, stop), markFormat + mark(i)}, true
 }
 
 // begin returns where the token begins whose prefix is at i, and whether it

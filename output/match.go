@@ -48,6 +48,13 @@ func (m *matcher) at(i int) byte {
 	return 0
 }
 
+// read returns the byte after any gap at i, 0 beyond the end, and the index
+// after it. What escapes consist of is read so, because they may be split too.
+func (m *matcher) read(i int) (byte, int) {
+	i, _ = m.gap(i)
+	return m.at(i), i + 1
+}
+
 // gap returns the index after what may split a secret, and whether a line
 // break is part of it: the indentation that follows one belongs to it.
 func (m *matcher) gap(i int) (int, bool) {
@@ -107,10 +114,11 @@ func (m *matcher) text(i int, n *needle) (int, bool) {
 				then.add(m.controls(p))
 				continue
 			}
-			q, line := m.gap(p)
-			if u.r == ' ' && line {
-				then.add(q)
+			if u.r == ' ' {
+				m.blank(p, u, &then)
+				continue
 			}
+			q, _ := m.gap(p)
 			m.spellings(q, u, &then)
 		}
 		if then.n == 0 {
@@ -126,46 +134,97 @@ func (m *matcher) text(i int, n *needle) (int, bool) {
 }
 
 // controls returns the index after any control characters at i, as they are
-// or escaped. There may be none.
+// or escaped. There may be none; a gap at the end is left to what follows.
 func (m *matcher) controls(i int) int {
 	for {
-		i, _ = m.gap(i)
-		k := i
-		for m.at(k) == '\\' && k-i < maxBackslashes {
-			k++
-		}
-		switch c := m.at(k); {
-		case k > i && (c == 'n' || c == 'r' || c == 't' || c == 'f' || c == 'b'):
-			k++
-		case k > i && c == 'u' && m.number(k+1, 4) < 0x20:
-			k += 5
-		case k > i && c == 'x' && m.number(k+1, 2) < 0x20:
-			k += 3
-		case k == i && c == '%' && m.number(k+1, 2) < 0x20:
-			k += 3
-		default:
+		p, _ := m.gap(i)
+		c, end := m.control(p)
+		if c < 0 {
 			return i
 		}
-		for m.at(k) == ' ' {
-			k++
+		for m.breaks(c) && m.at(end) == ' ' {
+			end++
 		}
-		i = k
+		i = end
 	}
 }
 
-// number reads digits hexadecimal digits at i; it returns a number beyond
-// Unicode when they are not there.
-func (m *matcher) number(i, digits int) rune {
-	v := rune(0)
-	for range digits {
-		d := hexValue(m.at(i))
-		if d > 15 {
-			return 1 << 24
+// breaks reports whether a character ends a line.
+func (m *matcher) breaks(r rune) bool {
+	return r == '\n' || r == '\r' || m.classes.of(r)&lineBreak != 0
+}
+
+// control reads the escape of one character that a needle may have lost; it
+// is -1 when there is none.
+func (m *matcher) control(i int) (r rune, end int) {
+	k, n := m.backslashes(i)
+	c, end := m.read(k)
+	switch {
+	case n > 0 && c != 0 && strings.IndexByte("nrtfbv", c) >= 0:
+		if c == 'n' || c == 'r' {
+			return '\n', end
 		}
-		v = v<<4 | rune(d)
-		i++
+		return 0, end
+	case n > 0 && c == 'u':
+		r, end = m.number(end, 4)
+	case n > 0 && c == 'x', n == 0 && c == '%':
+		r, end = m.number(end, 2)
+	default:
+		return -1, end
 	}
-	return v
+	if r != '\n' && r != '\t' && (r > 0xFFFF || m.classes.of(r)&(hidden|lineBreak) == 0) {
+		return -1, end
+	}
+	return r, end
+}
+
+// blank adds where the blanks at i end. Any run of them stands for any other,
+// a line break too, since text is reflowed; a plus sign is a blank in a query.
+func (m *matcher) blank(i int, u *unit, to *places) {
+	found := false
+	for {
+		p, line := m.gap(i)
+		found = found || line
+		if found && m.at(p) == '+' {
+			to.add(p)
+		}
+		var one places
+		m.spellings(p, u, &one)
+		if one.n == 0 {
+			if found {
+				to.add(p)
+			}
+			return
+		}
+		i, found = one.at[0], true
+	}
+}
+
+// backslashes returns the index after the backslashes at i, and their number.
+func (m *matcher) backslashes(i int) (end, n int) {
+	for n < maxBackslashes {
+		b, k := m.read(i)
+		if b != '\\' {
+			break
+		}
+		i = k
+		n++
+	}
+	return i, n
+}
+
+// number reads hexadecimal digits at i; it returns a number beyond Unicode
+// when they are not there.
+func (m *matcher) number(i, digits int) (v rune, end int) {
+	for range digits {
+		b, k := m.read(i)
+		d := hexValue(b)
+		if d > 15 {
+			return 1 << 24, k
+		}
+		v, i = v<<4|rune(d), k
+	}
+	return v, i
 }
 
 // spellings adds where each way to write u at i ends.
@@ -175,7 +234,7 @@ func (m *matcher) spellings(i int, u *unit, to *places) {
 	}
 	switch m.at(i) {
 	case '%':
-		to.add(m.bytes(i, u.text, "%"))
+		to.add(m.bytes(i, u.text, '%', 0))
 	case '+':
 		if u.r == ' ' {
 			to.add(i + 1)
@@ -187,14 +246,20 @@ func (m *matcher) spellings(i int, u *unit, to *places) {
 	}
 }
 
-// bytes returns the index after the bytes of text written in hexadecimal,
-// each after the lead, or -1.
-func (m *matcher) bytes(i int, text, lead string) int {
-	for k := range len(text) {
-		if !strings.HasPrefix(m.s[i:], lead) || m.number(i+len(lead), 2) != rune(text[k]) {
+// bytes returns the index after the bytes of text written in hexadecimal, each
+// after slashes backslashes and the lead, or -1.
+func (m *matcher) bytes(i int, text string, lead byte, slashes int) int {
+	for _, want := range []byte(text) {
+		n := 0
+		if slashes > 0 {
+			i, n = m.backslashes(i)
+		}
+		b, p := m.read(i)
+		v, end := m.number(p, 2)
+		if n != slashes || b != lead || v != rune(want) {
 			return -1
 		}
-		i += len(lead) + 2
+		i = end
 	}
 	return i
 }
@@ -202,86 +267,106 @@ func (m *matcher) bytes(i int, text, lead string) int {
 // backslashed adds where the escapes of u at i end: those of JSON, C and
 // shells, with any number of backslashes from escaping more than once.
 func (m *matcher) backslashed(i int, u *unit, to *places) {
-	k := i
-	for m.at(k) == '\\' && k-i < maxBackslashes {
-		k++
-	}
 	if u.r == '\\' {
-		for n := 2; n <= k-i; n *= 2 {
-			to.add(i + n)
-		}
-		if m.at(k) != 'u' && m.at(k) != 'x' {
-			return
-		}
+		m.run(i, len(u.text), to)
 	}
-	lead := m.s[i:k]
-	switch c := m.at(k); {
+	k, n := m.backslashes(i)
+	c, end := m.read(k)
+	switch {
 	case c == 'u':
-		v := m.number(k+1, 4)
-		end := k + 5
-		if hi, lo := v, m.low(end, lead); hi >= 0xD800 && hi < 0xDC00 && lo != 0 {
-			v = (hi-0xD800)<<10 + lo - 0xDC00 + 0x10000
-			end += len(lead) + 5
+		v, end := m.number(end, 4)
+		if v >= 0xD800 && v < 0xDC00 {
+			if lo, after := m.low(end, n); lo != 0 {
+				v, end = (v-0xD800)<<10+lo-0xDC00+0x10000, after
+			}
 		}
 		if v == u.r {
 			to.add(end)
 		}
 	case c == 'x':
-		to.add(m.bytes(i, u.text, lead+"x"))
-	case c-'0' < 8 && len(u.text) == 1 && k+3 <= len(m.s):
-		d, e := m.s[k+1]-'0', m.s[k+2]-'0'
-		if d < 8 && e < 8 && rune(c-'0')<<6|rune(d)<<3|rune(e) == u.r {
-			to.add(k + 3)
+		to.add(m.bytes(i, u.text, 'x', n))
+	case c-'0' < 8 && len(u.text) == 1:
+		d, p := m.read(end)
+		e, p := m.read(p)
+		if d-'0' < 8 && e-'0' < 8 && rune(c-'0')<<6|rune(d-'0')<<3|rune(e-'0') == u.r {
+			to.add(p)
 		}
-	case !isAlnum(c) && strings.HasPrefix(m.s[k:], u.text):
-		to.add(k + len(u.text))
+	case !isAlnum(c) && c != 0 && strings.HasPrefix(m.s[end-1:], u.text):
+		to.add(end - 1 + len(u.text))
+	}
+}
+
+// run adds where a run of count backslashes at i ends, escaped up to three
+// times.
+func (m *matcher) run(i, count int, to *places) {
+	const most = 8
+	for n := 1; n <= most*count; n++ {
+		b, end := m.read(i)
+		if b != '\\' {
+			return
+		}
+		if n == count || n == 2*count || n == 4*count || n == most*count {
+			to.add(end)
+		}
+		i = end
 	}
 }
 
 // low returns the low surrogate that is escaped at i, or 0.
-func (m *matcher) low(i int, lead string) rune {
-	if i > len(m.s) || !strings.HasPrefix(m.s[i:], lead) || m.at(i+len(lead)) != 'u' {
-		return 0
+func (m *matcher) low(i, slashes int) (v rune, end int) {
+	i, n := m.backslashes(i)
+	b, i := m.read(i)
+	v, end = m.number(i, 4)
+	if n != slashes || b != 'u' || v < 0xDC00 || v > 0xDFFF {
+		return 0, i
 	}
-	if v := m.number(i+len(lead)+1, 4); v >= 0xDC00 && v < 0xE000 {
-		return v
-	}
-	return 0
+	return v, end
 }
 
 // entity returns the index after an HTML character reference to u at i, or
 // -1.
 func (m *matcher) entity(i int, u *unit) int {
-	const longest = 10
-	end := strings.IndexByte(m.s[i:min(len(m.s), i+longest)], ';')
-	if end < 0 {
-		return -1
-	}
-	v := rune(-1)
-	switch name := m.s[i+1 : i+end]; {
-	case name == "amp":
-		v = '&'
-	case name == "lt":
-		v = '<'
-	case name == "gt":
-		v = '>'
-	case name == "quot":
-		v = '"'
-	case name == "apos":
-		v = '\''
-	case name == "nbsp":
-		v = ' '
-	case strings.HasPrefix(name, "#x") || strings.HasPrefix(name, "#X"):
-		v = m.number(i+3, len(name)-2)
-	case strings.HasPrefix(name, "#"):
-		if d, err := strconv.ParseUint(name[1:], 10, 16); err == nil {
-			v = rune(d)
+	var buf [10]byte
+	name := buf[:0]
+	b, i := m.read(i)
+	for b != ';' {
+		if b, i = m.read(i); b == 0 || len(name) == len(buf) {
+			return -1
 		}
+		name = append(name, b)
 	}
-	if v != u.r {
+	if entityRune(string(name[:len(name)-1])) != u.r {
 		return -1
 	}
-	return i + end + 1
+	return i
+}
+
+// entityRune returns the character of a reference, -1 when it is not one of
+// those that encoders write.
+func entityRune(name string) rune {
+	switch name {
+	case "amp":
+		return '&'
+	case "lt":
+		return '<'
+	case "gt":
+		return '>'
+	case "quot":
+		return '"'
+	case "apos":
+		return '\''
+	case "nbsp":
+		return ' '
+	}
+	base, digits := 10, strings.TrimPrefix(name, "#")
+	if hexa, ok := strings.CutPrefix(strings.ToLower(digits), "x"); ok {
+		base, digits = 16, hexa
+	}
+	v, err := strconv.ParseUint(digits, base, 20)
+	if err != nil || name[0] != '#' {
+		return -1
+	}
+	return rune(v)
 }
 
 // spaced compares a needle with text that has blanks after every character.

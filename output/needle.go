@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -34,7 +35,7 @@ var (
 
 // needle is a value, or a line of one, in the shapes that the searches need.
 type needle struct {
-	// raw is the bytes without carriage returns and outer line breaks.
+	// raw is the bytes without outer blanks and controls, lines ended by line feeds.
 	raw string
 	// units is the text, one character each.
 	units []unit
@@ -42,13 +43,13 @@ type needle struct {
 	single string
 }
 
-// unit is one character of a needle.
+// unit is one character of a needle, or a run of backslashes.
 type unit struct {
 	text string
 	r    rune
 	// optional units are controls and hidden characters, which the text may
-	// have lost.
-	optional bool
+	// have lost; those that end a line are among them.
+	optional, ends bool
 }
 
 // shape says how a form of a needle is compared.
@@ -88,7 +89,7 @@ func (c *Cleaner) addNeedles() error {
 		if len(v) < minSecret {
 			return errShort
 		}
-		raw := strings.Trim(strings.ReplaceAll(v, "\r", ""), "\n")
+		raw := strings.TrimFunc(strings.ReplaceAll(v, "\r\n", "\n"), outer)
 		if strings.Contains(markSecret.String(), raw) {
 			return errOwn
 		}
@@ -96,7 +97,7 @@ func (c *Cleaner) addNeedles() error {
 			return errShort
 		}
 		for line := range strings.SplitSeq(raw, "\n") {
-			line = strings.TrimSpace(line)
+			line = strings.TrimFunc(line, outer)
 			if len(line) >= minLine && !strings.HasPrefix(line, "-----") {
 				c.addNeedle(line, seen)
 			}
@@ -136,21 +137,35 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 	return true
 }
 
-// unitsOf splits a value into characters. Blanks after a line break are
-// dropped, as the comparison does with the text.
+// unitsOf splits a value into characters. A run of blanks becomes one, and
+// blanks after a line break are dropped, as the comparison does with the text.
 func unitsOf(raw string) []unit {
 	t := basicPlane()
 	s := strings.ToValidUTF8(raw, replacement)
 	units := make([]unit, 0, len(s))
 	for i, r := range s {
 		u := unit{text: s[i : i+utf8.RuneLen(r)], r: r}
-		u.optional = r == '\n' || r == '\t' || t.of(r)&(hidden|lineBreak) != 0
-		if r == ' ' && len(units) > 0 && units[len(units)-1].r == '\n' {
-			continue
+		u.ends = r == '\n' || r == '\r' || t.of(r)&lineBreak != 0
+		u.optional = u.ends || r == '\t' || t.of(r)&hidden != 0
+		if n := len(units) - 1; n >= 0 {
+			if r == ' ' && (units[n].r == ' ' || units[n].ends) {
+				continue
+			}
+			if r == '\\' && units[n].r == '\\' {
+				units[n].text += u.text
+				continue
+			}
 		}
 		units = append(units, u)
 	}
 	return units
+}
+
+// outer reports whether a character is left out at the ends of a value: the
+// register does not see it, so a comparison begins after it.
+func outer(r rune) bool {
+	c := basicPlane().of(r)
+	return r == '\n' || r == '\t' || c&(hidden|lineBreak|blank) != 0
 }
 
 // addForms adds the encodings of a needle.
@@ -166,6 +181,9 @@ func (c *Cleaner) addForms(id int32, n *needle) {
 	c.forms = append(c.forms, text, hexa)
 	for offset := range 3 {
 		c.forms = append(c.forms, base64Form(id, n.raw, offset))
+		if crlf := strings.ReplaceAll(n.raw, "\n", "\r\n"); crlf != n.raw {
+			c.forms = append(c.forms, base64Form(id, crlf, offset))
+		}
 	}
 }
 
@@ -195,11 +213,21 @@ func textForms(n *needle) []string {
 	}
 	head = strings.ToValidUTF8(head, replacement)
 	quoted, ascii := strconv.Quote(head), strconv.QuoteToASCII(head)
-	quoted, ascii = quoted[1:len(quoted)-1], ascii[1:len(ascii)-1]
-	return append(forms, visible.String(), quoted, ascii,
-		strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(quoted),
-		strings.ReplaceAll(quoted, "/", `\/`), html.EscapeString(head),
+	return append(forms, visible.String(), quoted[1:len(quoted)-1], ascii[1:len(ascii)-1],
+		jsonEscape(head, true), jsonEscape(head, false),
+		strings.ReplaceAll(jsonEscape(head, false), "/", `\/`), html.EscapeString(head),
 		url.PathEscape(head), url.QueryEscape(head), componentEscape(head))
+}
+
+// jsonEscape returns s as it stands between the quotation marks of JSON.
+func jsonEscape(s string, forHTML bool) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(forHTML)
+	if e.Encode(s) != nil {
+		return s // a string always has a JSON form
+	}
+	return b.String()[1 : b.Len()-2]
 }
 
 // componentEscape escapes like encodeURIComponent of ECMAScript.

@@ -35,7 +35,7 @@ type vector struct {
 
 // load reads a JSON file of testdata; a key that the type does not know is an
 // error, so that no part of a case is passed over.
-func load[T any](t *testing.T, name string) []T {
+func load[T any](t testing.TB, name string) []T {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
