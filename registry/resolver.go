@@ -93,7 +93,11 @@ func (r *resolver) network() error {
 		g.Allow = append(g.Allow, p.String())
 	}
 	for _, p := range dropped {
-		r.drop("network", p.String(), fmt.Sprintf("host %q is not in personality network allow list", p), "safety.network.allow")
+		why := fmt.Sprintf("host %q is not in personality network allow list", p)
+		if p.Any() {
+			why = "* means what the personality allows, and its network allow list is empty"
+		}
+		r.drop("network", p.String(), why, "safety.network.allow")
 	}
 	return nil
 }
