@@ -116,6 +116,20 @@ func TestLinkPlantedAtAGrantedNameIsRefused(t *testing.T) {
 	}
 }
 
+func TestLinkOnTheWayToAGrantedDirectoryCreatesNothing(t *testing.T) {
+	dir := tree(t, map[string]string{"ws/other/": ""})
+	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws/later/deep"}, nil), filepath.Join(dir, "ws"))
+	if err := os.Symlink("other", filepath.Join(dir, "ws/later")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fsys.WriteFile("later/deep/f", nil); !errors.Is(err, sallyport.ErrPathNotReachable) {
+		t.Errorf("WriteFile behind a link on the way = %v, want a refusal", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "ws/other/deep")); err == nil {
+		t.Error("a refused write created a directory outside the write reach")
+	}
+}
+
 func TestOperatorsLinkIsFollowedAfresh(t *testing.T) {
 	dir := tree(t, map[string]string{"r1/v": "one", "r2/v": "two", "r1/abs": "->$T/r1/v", "r1/up": "->../r1/v", "cur": "->r1"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"cur"}, []string{"cur"}, nil), dir)
