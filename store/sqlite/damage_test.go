@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -218,33 +217,6 @@ func TestDamageFoundLater(t *testing.T) {
 	_, err = kv.List(t.Context(), "")
 	if !errors.Is(err, store.ErrDamaged) || err.Error() != "state file is damaged" {
 		t.Errorf("List = %v, want ErrDamaged and no more words", err)
-	}
-}
-
-func TestFilesArePrivate(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("permission bits say nothing on Windows")
-	}
-	dir := filepath.Join(t.TempDir(), "new")
-	path := filepath.Join(dir, "state.db")
-	check := func() {
-		t.Helper()
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			info, err := os.Stat(path + suffix)
-			if err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("state.db%s: mode %v, %v, want 0600", suffix, info.Mode(), err)
-			}
-		}
-	}
-	db := open(t, path, nil)
-	storetest.Record(t, storetest.Log(t, db), db, "c", 1)
-	check()
-	db.Close()
-	db = open(t, path, nil)
-	storetest.Record(t, storetest.Log(t, db), db, "d", 1)
-	check()
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("directory: mode %v, %v, want 0700", info.Mode(), err)
 	}
 }
 

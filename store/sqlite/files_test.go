@@ -3,10 +3,15 @@ package sqlite_test
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/store/sqlite"
+	"github.com/sallyport/sallyport/store/storetest"
 )
 
 func farFuture() time.Time { return time.Now().Add(24 * time.Hour) }
@@ -58,5 +63,39 @@ func rawCreate(t testing.TB, path string) {
 	defer c.Close()
 	if err := c.Exec("CREATE TABLE migrations(version); INSERT INTO migrations VALUES(1)"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	path := filepath.Join(dir, "state.db")
+	for range 2 {
+		db, err := sqlite.Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.Record(t, storetest.Log(t, db), db, "c", 1)
+		checkPrivate(t, path)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("directory: mode %v, %v, want 0700", info.Mode(), err)
+	}
+}
+
+func checkPrivate(t testing.TB, path string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("permission bits say nothing on Windows")
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode().Perm() != 0o600 {
+			t.Errorf("state.db%s: mode %v, want 0600", suffix, info.Mode())
+		}
 	}
 }

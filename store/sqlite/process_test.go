@@ -3,7 +3,9 @@ package sqlite_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -102,22 +104,42 @@ func count(t testing.TB, r audit.Reader, q audit.Query) (n int) {
 }
 
 func TestFirstOpenAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a", "b", "state.db")
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			db, err := sqlite.Open(t.Context(), path, nil)
-			if err != nil {
-				t.Errorf("Open = %v", err)
-				return
+	for round := range 10 {
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		path := filepath.Join(dir, "state.db")
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				db, err := sqlite.Open(t.Context(), path, nil)
+				if err != nil {
+					t.Errorf("round %d: Open = %v", round, err)
+					return
+				}
+				defer db.Close()
+				if _, _, err := db.Settings().PutIfAbsent(t.Context(), "first", fmt.Sprint(i)); err != nil {
+					t.Errorf("round %d: PutIfAbsent = %v", round, err)
+				}
+			})
+		}
+		wg.Wait()
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), "state.db") {
+				t.Errorf("round %d: %s is left behind", round, e.Name())
 			}
-			defer db.Close()
-			if _, _, err := db.Settings().PutIfAbsent(t.Context(), "first", fmt.Sprint(i)); err != nil {
-				t.Errorf("PutIfAbsent = %v", err)
-			}
-		})
+		}
 	}
-	wg.Wait()
+}
+
+func TestOpenFillsAnEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	write(t, path, nil)
+	db := open(t, path, nil)
+	storetest.Record(t, storetest.Log(t, db), db, "c", 1)
+	checkPrivate(t, path)
 }
 
 func TestLockedByAnotherWriter(t *testing.T) {

@@ -60,7 +60,7 @@ var migrations = [...]string{
 }
 
 // migrate brings the file to the present version, or refuses it.
-func (c *conn) migrate(ctx context.Context, busy time.Duration) error {
+func (c *conn) migrate(ctx context.Context) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	version, err := c.version()
 	if err != nil || version == len(migrations) {
@@ -73,7 +73,7 @@ func (c *conn) migrate(ctx context.Context, busy time.Duration) error {
 			return c.wrap(ctx, err)
 		}
 	}
-	if err := c.enterWAL(ctx, busy); err != nil {
+	if err := c.enterWAL(ctx); err != nil {
 		return c.wrap(ctx, err)
 	}
 	return c.write(ctx, true, (*conn).applyMigrations)
@@ -81,11 +81,10 @@ func (c *conn) migrate(ctx context.Context, busy time.Duration) error {
 
 // enterWAL switches to the write-ahead log. The engine does not call the
 // busy handler for it, so several first starts at once wait here.
-func (c *conn) enterWAL(ctx context.Context, busy time.Duration) error {
-	start := time.Now()
+func (c *conn) enterWAL(ctx context.Context) error {
 	for n := 0; ; n++ {
 		err := c.Exec("PRAGMA journal_mode=WAL")
-		if !errors.Is(err, sqlite3.BUSY) || time.Since(start) >= busy || !c.wait(ctx, n) {
+		if !errors.Is(err, sqlite3.BUSY) || !c.wait(ctx, n) {
 			return err
 		}
 	}

@@ -112,23 +112,19 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 }
 
 func (db *DB) open(ctx context.Context) error {
-	fresh, err := prepareFiles(db.path)
-	if err != nil {
+	if err := prepareFiles(ctx, db.path); err != nil {
 		return wrap(err)
 	}
 	c, err := db.connect(ctx, false)
 	if err != nil {
 		return err
 	}
-	if err := c.migrate(ctx, db.o.Busy); err != nil {
+	if err = c.migrate(ctx); err == nil {
+		err = wrap(settle(db.path))
+	}
+	if err != nil {
 		_ = c.close()
 		return err
-	}
-	if fresh {
-		if err := settleFiles(db.path); err != nil {
-			_ = c.close()
-			return wrap(err)
-		}
 	}
 	db.writer <- c
 	return nil
