@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,16 +276,16 @@ func TestNoCookieIsKept(t *testing.T) {
 func TestTimeBoundSpansRedirects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settle(t)
-		hops := 0
+		var hops atomic.Int32
 		w := newWorld(t, public(), func(w http.ResponseWriter, r *http.Request) {
-			hops++
+			n := hops.Add(1)
 			time.Sleep(40 * time.Second)
-			http.Redirect(w, r, "/"+strconv.Itoa(hops), http.StatusFound)
+			http.Redirect(w, r, "/"+strconv.Itoa(int(n)), http.StatusFound)
 		})
 		start := time.Now()
 		_, err := get(bind(w.client(t, allow("a.example"), Options{}), nil), "http://a.example/")
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != DefaultTimeout || hops != 3 {
-			t.Errorf("Get = %v after %s and %d hops, want the bound after %s in the third", err, time.Since(start), hops, DefaultTimeout)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != DefaultTimeout || hops.Load() != 3 {
+			t.Errorf("Get = %v after %s and %d hops, want the bound after %s in the third", err, time.Since(start), hops.Load(), DefaultTimeout)
 		}
 	})
 }

@@ -207,6 +207,17 @@ func TestBodyOfARefusedRequestIsClosed(t *testing.T) {
 	wantRefused(t, "DialContext of the zero Binding", err, "is not in the declared allowedHosts")
 }
 
+func TestDecidedBeforeTheTransport(t *testing.T) {
+	// The dialer decides once more, so only the check itself shows that a
+	// kept connection is not used without a decision.
+	c, err := New(allow("a.example"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = c.check(newRequest(t, "GET", &url.URL{Scheme: "http", Host: "b.example"}, nil))
+	wantRefused(t, "check", err, "b.example is not in the declared allowedHosts")
+}
+
 func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	// net/http reads the environment once per process, so a test that sets
 	// it proves little; the field is what decides.

@@ -106,6 +106,9 @@ func originOf(u *url.URL) (origin, error) {
 // urlHost returns the host of URL u, whose origin is o, as it is sent:
 // with a port if u has one.
 func (o origin) urlHost(u *url.URL) string {
+	if rest, ok := strings.CutPrefix(u.Host, o.host); ok && (rest == "" || len(rest) > 1 && rest[0] == ':') {
+		return u.Host // canonical already, with a port or without
+	}
 	host := o.host
 	if strings.IndexByte(host, ':') >= 0 {
 		host = "[" + host + "]"

@@ -163,9 +163,6 @@ func asciiName(s string) (string, error) {
 	if err != nil {
 		return "", errors.New("not a valid internationalised name")
 	}
-	if plain && mapped != s {
-		return "", errors.New("Punycode that is not in canonical form")
-	}
 	return mapped, nil
 }
 
