@@ -121,7 +121,24 @@ func openGate(ctx context.Context, env *environment, f *flags) (g *gate, err err
 	if err := g.registry.Register(builtins()...); err != nil {
 		return g, err
 	}
+	if err := g.checkSecrets(backends.Secrets); err != nil {
+		return g, err
+	}
 	return g, g.checkNames()
+}
+
+// checkSecrets refuses references of the tools that one backend would answer
+// with one value.
+func (g *gate) checkSecrets(source sallyport.SecretSource) error {
+	checker, ok := source.(secrets.Checker)
+	if !ok {
+		return nil
+	}
+	var refs []string
+	for _, t := range g.registry.Tools() {
+		refs = append(refs, t.Capabilities.Secrets...)
+	}
+	return checker.Check(refs)
 }
 
 // builtins returns the tools of this binary.

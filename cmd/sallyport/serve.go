@@ -201,7 +201,11 @@ func (g *gate) announce(env *environment, role *sallyport.Personality, address, 
 	p.line("")
 	p.line("paste into an MCP client:")
 	p.line("  %s", httpEntry(url, shown))
-	p.line("or let it start the server itself: sallyport connect claude-code --print")
+	if g.builtin {
+		p.line("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
+	} else {
+		p.line("or let it start the server itself: sallyport connect claude-code --print")
+	}
 	p.line("")
 	p.line("try, from another terminal in %s:", env.dir)
 	self := invocation()
