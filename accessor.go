@@ -3,12 +3,14 @@ package sallyport
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+	"unique"
 )
 
 // Network is the network accessor. Both ways out obey the same grant, and the
@@ -61,16 +63,35 @@ type Secrets interface {
 	Get(ctx context.Context, ref string) (Secret, error)
 }
 
-// Secret is a value that does not print. The zero Secret is empty.
-type Secret struct{ value string }
+// Secret is a value that does not print, not even as a field that package fmt
+// may not call methods on. The zero Secret is empty. Two secrets are equal
+// when their values are.
+type Secret struct {
+	// A handle compares like its text and hides it behind a pointer: fmt
+	// prints an address where it cannot call Format.
+	value unique.Handle[string]
+}
 
 const redacted = "[redacted]"
 
 // NewSecret wraps a value. Backends use it.
-func NewSecret(value string) Secret { return Secret{value} }
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{unique.Make(value)}
+}
 
 // Reveal returns the value. The name is for reviewers to search for.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s == (Secret{}) {
+		return ""
+	}
+	return s.value.Value()
+}
+
+// Format writes "[redacted]" for every verb.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // String returns "[redacted]".
 func (Secret) String() string { return redacted }
