@@ -2,6 +2,7 @@ package sallyport
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -125,6 +126,9 @@ func (l PathList) MarshalJSON() ([]byte, error) {
 	if l.FromPersonality {
 		return json.Marshal(fromPersonality)
 	}
+	if l.Paths == nil {
+		return []byte("[]"), nil
+	}
 	return json.Marshal(l.Paths)
 }
 
@@ -169,18 +173,24 @@ func (a AttachmentsCapability) MarshalJSON() ([]byte, error) {
 	if a.All {
 		return []byte(`{"kinds":"*"}`), nil
 	}
+	if a.Kinds == nil {
+		return []byte(`{"kinds":[]}`), nil
+	}
 	return json.Marshal(map[string]any{"kinds": a.Kinds})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes and refuses any other key: a
+// decoder that refuses unknown keys does not look in here.
 func (a *AttachmentsCapability) UnmarshalJSON(data []byte) error {
-	var w struct {
-		Kinds json.RawMessage `json:"kinds"`
-	}
+	var w map[string]json.RawMessage
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	all, list, err := wordOrList(w.Kinds, "*")
+	kinds, ok := w["kinds"]
+	if !ok || len(w) != 1 {
+		return errors.New("expected the key kinds and no other")
+	}
+	all, list, err := wordOrList(kinds, "*")
 	if err != nil {
 		return err
 	}
