@@ -118,18 +118,17 @@ func (t *Tool) Server() string {
 // Effects reports whether a call may change something outside the process,
 // judged from the declaration alone.
 func (t *Tool) Effects() bool {
+	return t.Destructive() || t.Capabilities.Mail != nil || t.Capabilities.Storage != nil
+}
+
+// Destructive reports whether a call may overwrite or remove what exists
+// beyond the tool's own store.
+func (t *Tool) Destructive() bool {
 	c := &t.Capabilities
 	writes := c.FSReach != nil && !c.FSReach.Write.IsZero()
 	writesDB := c.Database != nil && c.Database.Mode == ModeWrite
 	sends := c.Network != nil && !t.ReadOnly
-	return writes || writesDB || sends || c.Process != nil || c.Mail != nil || c.Storage != nil
-}
-
-// Destructive reports whether a call may overwrite or remove what exists.
-func (t *Tool) Destructive() bool {
-	c := &t.Capabilities
-	return t.Effects() && (c.FSReach != nil && !c.FSReach.Write.IsZero() ||
-		c.Process != nil || c.Network != nil || c.Database != nil)
+	return writes || writesDB || sends || c.Process != nil
 }
 
 // OpenWorld reports whether a call may reach systems that the operator does
