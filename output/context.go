@@ -1,8 +1,10 @@
 package output
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
+	"unicode/utf8"
 )
 
 // name is the end of a name whose value is a credential. Keys that are no
@@ -241,8 +243,12 @@ func urlByte(b byte) bool {
 // placeholder reports whether a password is one of the words that
 // documentation puts in its place.
 func placeholder(v string) bool {
-	switch strings.ToLower(v) {
-	case "pass", "password", "passwd", "pwd", "pw", "secret", "token", "xxx", "xxxx", "***", "****", "*****", "...":
+	for _, word := range [...]string{"pass", "password", "passwd", "pwd", "pw", "secret", "token"} {
+		if strings.EqualFold(v, word) {
+			return true
+		}
+	}
+	if strings.Trim(v, "x") == "" || strings.Trim(v, "*.") == "" {
 		return true
 	}
 	return strings.ContainsAny(v, "${}[]()") || strings.HasPrefix(v, "%s")
@@ -269,15 +275,17 @@ func findBearer(s string, end int) (span, bool) {
 // findBasic looks for base64 of user:password after the word that ends at
 // end, RFC 7617.
 func findBasic(s string, end int) (span, bool) {
-	const most = 1 << 10
+	const least, most = 6, 1 << 10
 	start, ok := credentials(s, end, "basic")
 	if !ok {
 		return span{}, false
 	}
-	stop := min(padded.run(s[:min(len(s), start+most)], start), len(s))
+	stop := padded.run(s[:min(len(s), start+most)], start)
 	v := strings.TrimRight(s[start:stop], "=")
-	dec, err := base64.RawStdEncoding.DecodeString(v)
-	if err != nil || len(dec) < 3 || strings.IndexByte(string(dec), ':') < 0 {
+	var buf [most]byte
+	n, err := base64.RawStdEncoding.Decode(buf[:], []byte(v))
+	dec := buf[:n]
+	if err != nil || len(v) < least || !utf8.Valid(dec) || bytes.IndexByte(dec, ':') < 0 {
 		return span{}, false
 	}
 	for _, b := range dec {

@@ -233,7 +233,7 @@ func (f *format) begin(s string, i int) (int, bool) {
 	var before alphabet
 	least, most := 0, 0
 	switch f.prefix {
-	case ":AA": // the number of a Telegram bot
+	case ":AA": // the number of a Telegram bot, in a URL with "bot" before it
 		before, least, most = digits, 8, 10
 	case "-us": // Mailchimp ends with its data centre
 		before, least, most = hexadecimal, 32, 32
@@ -247,7 +247,8 @@ func (f *format) begin(s string, i int) (int, bool) {
 	if i-start < least {
 		return 0, false
 	}
-	return start, start == 0 || !isWord(s[start-1]) || f.distinctive()
+	free := start == 0 || !isWord(s[start-1]) || before == digits && strings.HasSuffix(s[:start], "bot")
+	return start, free || f.distinctive()
 }
 
 // distinctive reports whether no word that goes on into the prefix can look

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -167,6 +168,41 @@ func head(s string, r rule, arg int) anchor {
 func tail(s string, r rule, arg int) anchor {
 	run := codes(nil, s)
 	return pack(run[max(0, len(run)-window):], r, arg)
+}
+
+// rarest makes an anchor of the beginning of s. It may end anywhere from the
+// third to the tenth symbol: the end that ordinary text has least often is
+// taken, because the last three symbols select it. It is false for a text
+// with fewer symbols.
+func rarest(s string, r rule) (anchor, bool) {
+	run := codes(nil, s)
+	run = run[:min(len(run), window)]
+	if len(run) < keySymbols {
+		return anchor{}, false
+	}
+	best, least := 0, 1<<30
+	for end := keySymbols; end <= len(run); end++ {
+		cost := 1
+		for _, c := range run[end-keySymbols : end] {
+			cost *= commonness(c)
+		}
+		if run[end-1] == run[end-2] && run[end-2] == run[end-3] {
+			cost *= 100 // rules of dashes, padding, zeros
+		}
+		if cost <= least {
+			best, least = end, cost
+		}
+	}
+	return pack(run[:best], r, 0), true
+}
+
+// commonness is how often a symbol occurs in text, roughly.
+func commonness(code uint64) int {
+	if code > 26 {
+		return 2
+	}
+	const letters = "etaoinsrhldcumfpgwybvkxjqz"
+	return max(1, 12-strings.IndexByte(letters, byte('a'+code-1))/2)
 }
 
 // anyThird makes the anchors of two characters followed by any symbol.

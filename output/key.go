@@ -38,20 +38,38 @@ func findKey(s string, end int) (span, bool) {
 		return span{}, false
 	}
 	body := end + n + len(rule)
-	if k := strings.Index(s[body:], rule); k >= 0 && strings.HasPrefix(s[body+k:], "-----END ") {
-		stop := body + k + len(rule)
-		if n := strings.Index(s[stop:min(len(s), stop+most)], rule); n >= 0 {
-			return span{start, stop + n + len(rule), markKey}, true
-		}
-		return span{start, stop, markKey}, true
+	k := strings.Index(s[body:], rule)
+	if k < 0 || !strings.HasPrefix(s[body+k:], "-----END ") {
+		return span{start, keyLines(s, body), markKey}, true
 	}
-	return span{start, keyLines(s, body), markKey}, true
+	if !hasDigits(s[body : body+k]) {
+		return span{start, body, markKey}, true
+	}
+	stop := body + k + len(rule)
+	if n := strings.Index(s[stop:min(len(s), stop+most)], rule); n >= 0 {
+		stop += n + len(rule)
+	}
+	return span{start, stop, markKey}, true
+}
+
+// leastLine is the smallest run of base64 that counts as a line of a key.
+const leastLine = 16
+
+// hasDigits reports whether text has a line of a key in it.
+func hasDigits(text string) bool {
+	for i := 0; i < len(text); i++ {
+		end := padded.run(text, i)
+		if end-i >= leastLine {
+			return true
+		}
+		i = end
+	}
+	return false
 }
 
 // keyLines returns the end of the lines of base64 at i, as they are or with
 // escaped line ends.
 func keyLines(s string, i int) int {
-	const least = 16
 	for {
 		k := i
 		for k < len(s) && (s[k] <= ' ' || s[k] == '\\' && k+1 < len(s) && (s[k+1] == 'n' || s[k+1] == 'r')) {
@@ -61,7 +79,7 @@ func keyLines(s string, i int) int {
 			k++
 		}
 		end := padded.run(s, k)
-		if end-k < least {
+		if end-k < leastLine {
 			return i
 		}
 		i = end

@@ -271,44 +271,13 @@ func base64Form(id int32, raw string, offset int) form {
 	return f
 }
 
-// addAnchor adds the anchor of a text, unless it is there already. It may end
-// anywhere from the third to the tenth symbol: the end that ordinary text has
-// least often is taken, because the last three symbols select it.
+// addAnchor adds the anchor of a text, unless it is too short or there
+// already.
 func addAnchor(dst []anchor, s string) []anchor {
-	run := codes(nil, s)
-	run = run[:min(len(run), window)]
-	if len(run) < keySymbols {
-		return dst
-	}
-	best, least := 0, 1<<30
-	for end := keySymbols; end <= len(run); end++ {
-		cost := 1
-		for _, c := range run[end-keySymbols : end] {
-			cost *= commonness(c)
-		}
-		if run[end-1] == run[end-2] && run[end-2] == run[end-3] {
-			cost *= 100 // rules of dashes, padding, zeros
-		}
-		if cost <= least {
-			best, least = end, cost
-		}
-	}
-	a := pack(run[:best], ruleForm, 0)
-	if !slices.Contains(dst, a) {
+	if a, ok := rarest(s, ruleForm); ok && !slices.Contains(dst, a) {
 		dst = append(dst, a)
 	}
 	return dst
-}
-
-// commonness is how often a symbol occurs in text, roughly.
-func commonness(code uint64) int {
-	letters := "etaoinsrhldcumfpgwybvkxjqz"
-	for i, b := range []byte(letters) {
-		if uint64(symbols[b]&0xFF) == code {
-			return max(1, 12-i/2)
-		}
-	}
-	return 2
 }
 
 // formAnchors returns the anchors of all forms.

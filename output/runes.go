@@ -222,8 +222,20 @@ func asciiOf(r rune) byte {
 	return 0
 }
 
-// next decodes the character at i, for loops that have ruled out ASCII.
-func next(s string, i int) (rune, int) { return utf8.DecodeRuneInString(s[i:]) }
+// next decodes the character at i, for loops that have ruled out ASCII. The
+// common sequences of two and three bytes are read without a call.
+func next(s string, i int) (rune, int) {
+	if i+2 < len(s) {
+		a, b, c := s[i], s[i+1], s[i+2]
+		switch {
+		case a-0xC2 < 0xE0-0xC2 && b&0xC0 == 0x80:
+			return rune(a&0x1F)<<6 | rune(b&0x3F), 2
+		case a-0xE1 < 0xF0-0xE1 && a != 0xED && b&0xC0 == 0x80 && c&0xC0 == 0x80:
+			return rune(a&0x0F)<<12 | rune(b&0x3F)<<6 | rune(c&0x3F), 3
+		}
+	}
+	return utf8.DecodeRuneInString(s[i:])
+}
 
 func isAlnum(b byte) bool {
 	return b-'0' < 10 || b|0x20-'a' < 26

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -76,24 +77,22 @@ var literals = [...]string{"]~b]", "]~!b[", "[e~["}
 func templateAnchors() []anchor {
 	all := anyThird("<|", ruleTag)
 	all = append(all, head("<<s", ruleTag, 0), head("<</", ruleTag, 0))
-	seen := make(map[uint64]bool)
 	add := func(s string, r rule) {
-		if a := pack(codes(nil, s)[:keySymbols], r, 0); !seen[a.code] {
-			seen[a.code] = true
+		if a := head(s, r, 0); !slices.Contains(all, a) {
 			all = append(all, a)
 		}
 	}
 	for name, t := range tagNames {
-		if t != piped {
+		if t&(plainTag|exactTag) != 0 {
 			add("<"+name+">", ruleTag)
-			add("</"+name, ruleTag)
+			add("</"+name+">", ruleTag)
 		}
 		if t&halfPiped != 0 {
 			add("<"+name+"|", ruleTag)
 		}
 	}
 	for name := range bracketNames {
-		add("["+name, ruleBracket)
+		add("["+name+"]", ruleBracket)
 	}
 	for i, t := range turns {
 		all = append(all, tail(t+":", ruleTurn, i))
@@ -254,7 +253,8 @@ func (t *tagReader) sys() bool {
 }
 
 // findBracket looks for a token in square brackets that begins at start. In
-// lower case it is an index when something indexable stands before it.
+// small letters, which no tokenizer takes, it is a list or an index in code
+// unless it begins a line.
 func findBracket(s string, start int) (span, bool) {
 	t := tagReader{s: s, i: start}
 	if !t.take('[') {
@@ -264,7 +264,7 @@ func findBracket(s string, start int) (span, bool) {
 	if !known || !t.take(']') {
 		return span{}, false
 	}
-	if t.lower && start > 0 && (isWord(s[start-1]) || s[start-1] == ')' || s[start-1] == ']') {
+	if line := backBlanks(s, start); t.lower && line > 0 && s[line-1] != '\n' {
 		return span{}, false
 	}
 	return span{start, t.i, markTemplate}, true

@@ -60,8 +60,7 @@ func (w *valueCleaner) value(v any, depth int) (any, bool) {
 	case nil, bool:
 		return nil, false
 	case string:
-		s := w.c.Text(v)
-		return s, s != v
+		return w.text(v)
 	case json.Number:
 		return w.number(string(v))
 	case float64:
@@ -207,8 +206,15 @@ func (w *valueCleaner) number(text string) (any, bool) {
 	if !w.c.digits {
 		return nil, false
 	}
-	s := w.c.Text(text)
-	return s, s != text
+	return w.text(text)
+}
+
+// text cleans a string; one that stays is not put into an interface.
+func (w *valueCleaner) text(s string) (any, bool) {
+	if t := w.c.Text(s); t != s {
+		return t, true
+	}
+	return nil, false
 }
 
 func (w *valueCleaner) integer(n int64) (any, bool) {
@@ -220,7 +226,10 @@ func (w *valueCleaner) integer(n int64) (any, bool) {
 
 // float cleans a number in both forms in which it may be written.
 func (w *valueCleaner) float(f float64, size int) (any, bool) {
-	if !w.c.digits || math.IsNaN(f) || math.IsInf(f, 0) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return opaque, true
+	}
+	if !w.c.digits {
 		return nil, false
 	}
 	if s, changed := w.number(strconv.FormatFloat(f, 'f', -1, size)); changed {
