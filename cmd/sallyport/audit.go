@@ -237,6 +237,12 @@ with it that nothing was cut off the end.`,
 	}
 }
 
+// checker is the ability of a store to find damage outside the records, such
+// as an index that no longer agrees with them.
+type checker interface {
+	Check(ctx context.Context) error
+}
+
 func auditVerify(env *environment, f *flags) *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
@@ -274,9 +280,17 @@ when a record is bad.`,
 				}
 				report, err := audit.Verify(cmd.Context(), reader, key, o)
 				if err != nil {
-					return misused(err)
+					return &exit{code: exitFailed, err: err}
 				}
-				return printReport(env.printer(f), &report)
+				if err := printReport(env.printer(f), &report); err != nil {
+					return err
+				}
+				if file, ok := g.state.(checker); ok && len(args) == 0 {
+					if err := file.Check(cmd.Context()); err != nil {
+						return &exit{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
+					}
+				}
+				return nil
 			})
 		},
 	}

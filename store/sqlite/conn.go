@@ -28,6 +28,7 @@ type conn struct {
 // (synchronous=FULL) unless a transaction says otherwise.
 const pragmas = `
 PRAGMA synchronous=FULL;
+PRAGMA secure_delete=ON;
 PRAGMA temp_store=MEMORY;
 PRAGMA trusted_schema=OFF;
 PRAGMA cell_size_check=ON;`

@@ -1,0 +1,90 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/sqlite"
+	"github.com/sallyport/sallyport/store/storetest"
+)
+
+// TestNoByteOfARecordCanChangeUnseen writes records, changes one byte of every
+// place in the file where one of their words stands, and asks the chain and
+// the file's own check. No stale copy may be left that neither of them reads.
+func TestNoByteOfARecordCanChangeUnseen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	key := storetest.Key(t, "check")
+	record(t, path, key, 12)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, word := range []string{"call-with-a-long-name", "tool-with-a-long-name", "principal-with-a-name"} {
+		for at := 0; ; {
+			i := bytes.Index(whole[at:], []byte(word))
+			if i < 0 {
+				break
+			}
+			at += i + 1
+			found++
+			changed := bytes.Clone(whole)
+			changed[at+3] ^= 1
+			if unseen(t, changed, key) {
+				t.Errorf("a changed byte of %q at %d of page %d is not seen", word, at+3, at/4096)
+			}
+		}
+	}
+	if found < 36 {
+		t.Errorf("the words stand at %d places, want every record", found)
+	}
+}
+
+// record opens the file once for each record, as single calls do.
+func record(t *testing.T, path string, key audit.Key, n int) {
+	t.Helper()
+	for range n {
+		db, err := sqlite.Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := audit.New(db, key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = log.Record(t.Context(), &audit.Event{
+			Kind: audit.KindOutcome, CallID: "call-with-a-long-name", Tool: "tool-with-a-long-name", Principal: "principal-with-a-name",
+		})
+		if err := errors.Join(err, log.Close(), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// unseen reports whether a changed file passes both checks.
+func unseen(t *testing.T, content []byte, key audit.Key) bool {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(context.Background(), path, nil)
+	if errors.Is(err, store.ErrDamaged) {
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Check(t.Context()); err != nil {
+		return false
+	}
+	report, err := audit.Verify(t.Context(), db, key, nil)
+	return err == nil && report.OK()
+}
