@@ -144,7 +144,6 @@ func TestTimeBound(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				settle(t)
 				w := newWorld(t, public(), tt.answer)
 				c := bind(w.client(t, allow("a.example"), Options{Timeout: 10 * time.Second}), nil)
 				c.Timeout = time.Hour // an SDK cannot raise the bound
@@ -166,7 +165,6 @@ func TestTimeBound(t *testing.T) {
 
 func TestCallersContextEndsAnExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		settle(t)
 		w := newWorld(t, public(), func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte("x"))
 			w.(http.Flusher).Flush()

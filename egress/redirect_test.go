@@ -275,7 +275,6 @@ func TestNoCookieIsKept(t *testing.T) {
 
 func TestTimeBoundSpansRedirects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		settle(t)
 		var hops atomic.Int32
 		w := newWorld(t, public(), func(w http.ResponseWriter, r *http.Request) {
 			n := hops.Add(1)

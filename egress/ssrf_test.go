@@ -113,7 +113,6 @@ func TestSSRF(t *testing.T) {
 }
 
 func runSSRF(t *testing.T, c ssrfCase, parsed bool) {
-	settle(t)
 	var mu sync.Mutex
 	var seen []hop
 	answers := addresses(t, c.ResolvesTo)
@@ -158,10 +157,6 @@ func runSSRF(t *testing.T, c ssrfCase, parsed bool) {
 		t.Errorf("took %s, want at most %d ms", took, c.Assert.WithinMS)
 	}
 }
-
-// settle lets the bubble's clock run on after everything is closed, because
-// both ends of a TLS connection may spend five seconds on their farewell.
-func settle(t *testing.T) { t.Cleanup(func() { time.Sleep(time.Minute) }) }
 
 // fetch sends the request of a case and reads the answer to its end.
 func fetch(t *testing.T, w *world, c ssrfCase, parsed bool) (read int64, err error) {
