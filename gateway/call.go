@@ -3,12 +3,10 @@ package gateway
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/registry"
 )
 
 // dispatch is the one tool that the protocol library knows. Calls of every
@@ -23,17 +21,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
-			res, err := next(ctx, method, req)
-			list, ok := res.(*mcp.ListToolsResult)
-			if err != nil || !ok {
-				return res, err
+			if r.Params == nil {
+				r.Params = &mcp.ListToolsParams{}
 			}
-			caller, err := s.caller(r.Session, r.Extra, nil)
+			caller, err := s.caller(ctx, r)
 			if err != nil {
 				return nil, err
 			}
-			list.Tools = listed(s.gate.Definitions(caller))
-			return list, nil
+			return page(s.gate.Definitions(caller), r.Params.Cursor)
 		case *mcp.CallToolRequest:
 			ctx = context.WithValue(ctx, nameKey{}, r.Params.Name)
 			own, params := *r, *r.Params
@@ -46,48 +41,60 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listed turns definitions into the protocol's form.
-func listed(defs []registry.Definition) []*mcp.Tool {
-	out := make([]*mcp.Tool, len(defs))
-	for i := range defs {
-		d := &defs[i]
-		out[i] = &mcp.Tool{
-			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema,
-			Annotations: &mcp.ToolAnnotations{
-				Title: d.Title, ReadOnlyHint: d.ReadOnly, IdempotentHint: d.Idempotent,
-				DestructiveHint: &d.Destructive, OpenWorldHint: &d.OpenWorld,
-			},
-		}
-		if d.Returns != nil {
-			out[i].OutputSchema = d.Returns
-		}
-	}
-	return out
-}
-
 // call makes one call through the gate. A failure of the tool or a refusal is
 // a result with isError, never a protocol error, so that the model reads it.
 func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	caller, err := s.caller(r.Session, r.Extra, r.Params.Meta)
+	caller, err := s.caller(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	caller.Progress = relay(ctx, r)
+	ctx, done := s.calls(ctx).begin(ctx)
+	defer done()
+	if relay := newRelay(r); relay != nil {
+		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
+		defer relay.close()
+	}
 	name, _ := ctx.Value(nameKey{}).(string)
-	res := s.gate.Call(ctx, caller, sallyport.Request{Tool: name, Args: r.Params.Arguments})
+	return result(s.gate.Call(ctx, caller, sallyport.Request{Tool: name, Args: r.Params.Arguments})), nil
+}
+
+// calls returns the set that a call belongs to: its stream's, or the server's
+// over HTTP.
+func (s *Server) calls(ctx context.Context) *running {
+	if c := connectionFrom(ctx); c != nil {
+		return c.calls
+	}
+	return s.overHTTP
+}
+
+// result turns the gate's result into the protocol's form. What the protocol
+// has no place for travels in _meta.
+func result(res sallyport.Result) *mcp.CallToolResult {
+	text := res.Value
+	meta := mcp.Meta{"sallyport/call": res.CallID}
+	if !res.OK {
+		text = coded(res)
+		meta["sallyport/code"] = string(res.Code)
+	}
+	if res.CostUSD != 0 {
+		meta["sallyport/cost_usd"] = res.CostUSD
+	}
+	if res.Code == sallyport.CodeRateLimited {
+		meta["sallyport/retry_after_ms"] = res.RetryAfter.Milliseconds()
+	}
+	if res.ApprovalID != "" {
+		meta["sallyport/approval_id"] = res.ApprovalID
+	}
+	if !res.ExpiresAt.IsZero() {
+		meta["sallyport/expires_at"] = res.ExpiresAt
+	}
 	out := &mcp.CallToolResult{
-		Meta:    mcp.Meta{"sallyport/call": res.CallID},
-		Content: []mcp.Content{&mcp.TextContent{Text: res.Value}},
+		Meta: meta, IsError: !res.OK, Content: []mcp.Content{&mcp.TextContent{Text: text}},
 	}
 	if res.Structured != nil {
 		out.StructuredContent = res.Structured
 	}
-	if !res.OK {
-		out.IsError = true
-		out.Meta["sallyport/code"] = string(res.Code)
-		out.Content = []mcp.Content{&mcp.TextContent{Text: coded(res)}}
-	}
-	return out, nil
+	return out
 }
 
 // coded is the text of a failure with its code in front. A text that already
@@ -98,35 +105,4 @@ func coded(res sallyport.Result) string {
 		return res.Error
 	}
 	return string(res.Code) + ": " + res.Error
-}
-
-// relay sends progress that is meant for the user to the client, when it
-// asked for it. Progress must grow: an event without a percentage counts on.
-func relay(ctx context.Context, r *mcp.CallToolRequest) func(sallyport.Progress) {
-	token := r.Params.GetProgressToken()
-	if token == nil {
-		return nil
-	}
-	var mu sync.Mutex
-	var sent float64
-	return func(p sallyport.Progress) {
-		if p.VisibleTo() != sallyport.AudienceUser {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		n := &mcp.ProgressNotificationParams{ProgressToken: token, Message: p.Message}
-		switch {
-		case p.Percent != nil && *p.Percent > sent:
-			sent, n.Total = *p.Percent, 100
-		case p.Percent != nil:
-			n.Total = 100
-		default:
-			sent++
-		}
-		n.Progress = sent
-		// A client that is gone cannot be told; its call goes on until it is
-		// cancelled.
-		_ = r.Session.NotifyProgress(ctx, n)
-	}
 }

@@ -1,34 +1,47 @@
 package gateway
 
 import (
+	"context"
 	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 )
 
-// principalHeader carries a ticket for the authenticated principal from the
-// HTTP handler to the protocol's handlers.
-const principalHeader = "Sallyport-Principal"
-
 // sessionMeta is the _meta key by which a client of a protocol without
 // sessions names its conversation.
 const sessionMeta = "sallyport/session"
 
-// sessions gives tickets to principals and a conversation to callers that
-// name none: one per principal, replaced after an idle time.
-type sessions struct {
-	mu         sync.Mutex
-	now        func() time.Time
-	tickets    map[string]sallyport.Principal
-	principals map[string]string // JSON of a principal -> ticket
-	idle       map[string]*conversation
+// maxSessionBytes bounds a session id that a client chooses.
+const maxSessionBytes = 256
+
+// connection is what a stream's calls share. A handler finds it in its
+// context; over HTTP there is none.
+type connection struct {
+	session string
+	calls   *running
+}
+
+type connectionKey struct{}
+
+func connectionFrom(ctx context.Context) *connection {
+	c, _ := ctx.Value(connectionKey{}).(*connection)
+	return c
+}
+
+// conversations gives a session to callers of a protocol without sessions that
+// name none: one per principal and personality, replaced after an idle time.
+type conversations struct {
+	mu   sync.Mutex
+	idle map[string]*conversation
 }
 
 type conversation struct {
@@ -36,74 +49,77 @@ type conversation struct {
 	last time.Time
 }
 
-func newSessions() *sessions {
-	return &sessions{
-		now:     time.Now,
-		tickets: map[string]sallyport.Principal{}, principals: map[string]string{},
-		idle: map[string]*conversation{},
+// current returns the conversation of a key, a new one when the last call is
+// too long ago.
+func (c *conversations) current(key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	v := c.idle[key]
+	if v == nil || now.Sub(v.last) > sessionIdle {
+		c.prune(now)
+		v = &conversation{id: newSession()}
+		c.idle[key] = v
+	}
+	v.last = now
+	return v.id
+}
+
+// prune forgets conversations that are over, so that the map holds no more
+// than the principals of the last half hour.
+func (c *conversations) prune(now time.Time) {
+	for key, v := range c.idle {
+		if now.Sub(v.last) > sessionIdle {
+			delete(c.idle, key)
+		}
 	}
 }
 
-// ticket returns an unguessable word for a principal. The set of principals is
-// the operator's, so the maps do not grow with requests.
-func (s *sessions) ticket(p sallyport.Principal) string {
-	// A principal is a name and a list of words: it always marshals.
-	text, _ := json.Marshal(p)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t, ok := s.principals[string(text)]; ok {
-		return t
-	}
-	t := rand.Text()
-	s.principals[string(text)], s.tickets[t] = t, p
-	return t
-}
+func newSession() string { return "mcp-" + rand.Text() }
 
-func (s *sessions) principal(ticket string) (sallyport.Principal, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.tickets[ticket]
-	return p, ok
-}
-
-// current returns the conversation of a caller that named none.
-func (s *sessions) current(key string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	c := s.idle[key]
-	if c == nil || now.Sub(c.last) > sessionIdle {
-		c = &conversation{id: "mcp-" + rand.Text()}
-		s.idle[key] = c
-	}
-	c.last = now
-	return c.id
-}
-
-// caller says who is calling: the ticket's principal over HTTP, the local one
-// over stdio. The personality is the server's, never the client's choice.
-func (s *Server) caller(session *mcp.ServerSession, extra *mcp.RequestExtra, meta mcp.Meta) (*sallyport.Caller, error) {
+// caller says who is calling: the authenticated principal over HTTP, the local
+// one on a stream. The personality is the server's, never the client's choice.
+func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller, error) {
 	c := &sallyport.Caller{
 		Principal: s.o.Principal, Personality: s.o.Personality, Platform: sallyport.PlatformMCP,
 	}
-	if extra != nil && extra.Header != nil {
-		p, ok := s.sessions.principal(extra.Header.Get(principalHeader))
+	stream := connectionFrom(ctx)
+	if stream == nil {
+		p, ok := bound(req.GetExtra())
 		if !ok {
 			return nil, errors.New("gateway: a request without a principal")
 		}
 		c.Principal = p
 	}
-	switch named, ok := meta[sessionMeta].(string); {
-	case ok && named != "" && len(named) <= maxSessionBytes:
-		c.Session = named
-	case session != nil && session.ID() != "":
-		c.Session = session.ID()
-	default:
-		name, _ := json.Marshal([]string{c.Principal.Name, c.Personality})
-		c.Session = s.sessions.current(base64.RawStdEncoding.EncodeToString(name))
+	meta := req.GetParams().GetMeta()
+	if v, _ := meta[mcp.MetaKeyProtocolVersion].(string); v >= statelessSince {
+		named, err := namedSession(meta)
+		if c.Session = named; named == "" && err == nil {
+			c.Session = s.conversations.current(sallyport.SessionKey(c.Principal.Name, c.Personality))
+		}
+		return c, err
 	}
+	if stream != nil {
+		c.Session = stream.session
+		return c, nil
+	}
+	c.Session = req.GetSession().ID()
 	return c, nil
 }
 
-// maxSessionBytes bounds a session id that a client chooses.
-const maxSessionBytes = 256
+// namedSession returns the conversation that a request names, "" for none. A
+// name that cannot be one is refused: another would join two conversations.
+func namedSession(meta map[string]any) (string, error) {
+	v, ok := meta[sessionMeta]
+	if !ok {
+		return "", nil
+	}
+	name, ok := v.(string)
+	if !ok || name == "" || len(name) > maxSessionBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return "", &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidParams,
+			Message: "_meta " + sessionMeta + ": expected a text of 1 to 256 bytes without control characters",
+		}
+	}
+	return name, nil
+}

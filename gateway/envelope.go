@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// envelope is what a message says about itself, read strictly from the bytes
+// before the protocol library decodes them. The library takes the last of two
+// equal keys and stops after the first value; whoever looked at the same bytes
+// before or after the gate may have taken the other one, so both are refused.
+// The arguments of a call are left alone: the gate decodes them itself and
+// answers with a result that is recorded.
+type envelope struct {
+	id      json.RawMessage // nil for a notification
+	method  string          // "" for a response
+	version string          // the protocol that the message itself names; mostly ""
+}
+
+// fault is a message that is refused before it is anybody's request.
+type fault struct {
+	id   json.RawMessage // nil when it could not be told
+	code int64
+	text string
+}
+
+func (f *fault) Error() string { return f.text }
+
+// reply is the message that answers a fault. JSON-RPC 2.0 section 5 wants id
+// to be null when it could not be told.
+func (f *fault) reply() []byte {
+	id := f.id
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	// A string, a number and a checked id always marshal.
+	text, _ := json.Marshal(reply{
+		Version: "2.0", ID: id, Error: jsonrpc.Error{Code: f.code, Message: f.text},
+	})
+	return text
+}
+
+type reply struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Error   jsonrpc.Error   `json:"error"`
+}
+
+// offered reports whether a request's method has an answer here. Prompts,
+// resources, completions and the rest are not offered, and an empty list of
+// them would say that they were.
+func offered(method string) bool {
+	switch method {
+	case "initialize", "ping", "tools/list", "tools/call", "server/discover", "subscriptions/listen",
+		"notifications/initialized", "notifications/cancelled", "notifications/progress",
+		"notifications/roots/list_changed":
+		return true
+	default:
+		return false
+	}
+}
+
+// open reads the envelope of one message. The error is a *fault.
+func open(message []byte) (envelope, error) {
+	var e envelope
+	text := bytes.TrimLeft(message, " \t\r\n")
+	switch {
+	case !json.Valid(message):
+		return e, &fault{code: jsonrpc.CodeParseError, text: "the message is not JSON"}
+	case text[0] == '[':
+		return e, &fault{code: jsonrpc.CodeInvalidRequest, text: "batches are not supported"}
+	case text[0] != '{':
+		return e, &fault{code: jsonrpc.CodeInvalidRequest, text: "the message is not an object"}
+	}
+	invalid := &fault{code: jsonrpc.CodeInvalidRequest}
+	top, err := members(text)
+	if err != nil {
+		invalid.text = err.Error()
+		return e, invalid
+	}
+	if id, ok := top["id"]; ok {
+		if !usableID(id) {
+			invalid.text = "the id must be a string or a whole number"
+			return e, invalid
+		}
+		e.id, invalid.id = id, id
+	}
+	if method, ok := top["method"]; ok && (method[0] != '"' || json.Unmarshal(method, &e.method) != nil) {
+		invalid.text = "the method must be a string"
+		return e, invalid
+	}
+	if err := e.parameters(top["params"]); err != nil {
+		invalid.text = err.Error()
+		return e, invalid
+	}
+	if e.id != nil && e.method != "" && !offered(e.method) {
+		return e, &fault{id: e.id, code: jsonrpc.CodeMethodNotFound, text: fmt.Sprintf("method %q is not offered", e.method)}
+	}
+	return e, nil
+}
+
+// ignored reports whether a message is a notification that nobody here
+// expects. It has no answer, not even an error.
+func (e *envelope) ignored() bool { return e.id == nil && e.method != "" && !offered(e.method) }
+
+// stateless reports whether the message names a protocol without sessions.
+func (e *envelope) stateless() bool { return e.version >= statelessSince }
+
+// parameters reads the version that the parameters of a request name, and
+// refuses parameters that repeat a key or name a tool by something that is no
+// text.
+func (e *envelope) parameters(params json.RawMessage) error {
+	p, err := members(params)
+	if err != nil {
+		return err
+	}
+	if name := p["name"]; e.method == "tools/call" && (len(name) == 0 || name[0] != '"') {
+		return errors.New("the name of the tool must be a string")
+	}
+	m, err := members(p["_meta"])
+	if err != nil {
+		return err
+	}
+	if v := m[mcp.MetaKeyProtocolVersion]; len(v) > 0 && json.Unmarshal(v, &e.version) != nil {
+		return fmt.Errorf("_meta %s must be a string", mcp.MetaKeyProtocolVersion)
+	}
+	return nil
+}
+
+// usableID accepts what survives the way through every decoder unchanged:
+// strings and whole numbers that a double holds exactly (RFC 8259 section 6).
+func usableID(id json.RawMessage) bool {
+	if id[0] == '"' {
+		return true
+	}
+	const most = 1<<53 - 1
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && -most <= n && n <= most
+}
+
+// members returns the members of an object in valid JSON text, without looking
+// into their values. Two equal keys are an error, however they are spelled.
+// What is absent or null has none; what is no object is an error.
+func members(object []byte) (map[string]json.RawMessage, error) {
+	const most = 100 // about ten times what the protocol defines for any object
+	switch {
+	case len(object) == 0 || object[0] == 'n':
+		return nil, nil
+	case object[0] != '{':
+		return nil, errors.New("params and _meta must be objects")
+	}
+	out := map[string]json.RawMessage{}
+	for rest := blank(object[1:]); rest[0] != '}'; {
+		if rest[0] == ',' {
+			rest = blank(rest[1:])
+		}
+		end := value(rest)
+		var key string
+		if err := json.Unmarshal(rest[:end], &key); err != nil {
+			return nil, errors.New("a key cannot be read")
+		}
+		if _, repeated := out[key]; repeated {
+			return nil, fmt.Errorf("the key %q is repeated", clip(key))
+		}
+		if len(out) == most {
+			return nil, errors.New("an object has too many members")
+		}
+		rest = blank(rest[end:])
+		rest = blank(rest[1:]) // the colon
+		end = value(rest)
+		out[key] = rest[:end:end]
+		rest = blank(rest[end:])
+	}
+	return out, nil
+}
+
+// clip bounds a word of the client in a message to the client.
+func clip(s string) string {
+	const most = 64
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
+}
+
+func blank(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
+
+// value returns the length of the value at the beginning of valid JSON text.
+func value(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+			if depth < 0 {
+				return i
+			}
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}

@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+)
+
+const (
+	// maxSessions bounds the protocol sessions that are open at once. Each
+	// costs some tens of kilobytes and ends after sessionIdle.
+	maxSessions = 1000
+	// maxPosts bounds the requests that are read and answered at once: with
+	// maxMessageBytes it bounds the memory that clients can occupy.
+	maxPosts = 500
+)
+
+// principalKey is where a verified token carries the principal.
+const principalKey = "sallyport/principal"
+
+// surface is the handler of streamable HTTP.
+type surface struct {
+	server *Server
+	newer  http.Handler // without sessions
+	older  http.Handler // with sessions
+	posts  atomic.Int64
+}
+
+// Handler serves streamable HTTP. Both generations of the protocol answer on
+// one URL: requests of 2026-07-28 and later have no session, earlier ones do.
+// It must stand behind an auth.Guard, which names the principal; a request
+// without one is answered 401.
+func (s *Server) Handler() http.Handler {
+	server := func(*http.Request) *mcp.Server { return s.mcp }
+	// The guard has checked Host and Origin against the server's own names;
+	// the SDK's check of its own would refuse names that the operator added.
+	common := mcp.StreamableHTTPOptions{
+		Logger: s.o.Logger, MaxRequestBodyBytes: maxMessageBytes, DisableLocalhostProtection: true,
+	}
+	stateless, stateful := common, common
+	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
+	stateful.SessionTimeout = sessionIdle
+	return bind(&surface{
+		server: s,
+		newer:  mcp.NewStreamableHTTPHandler(server, &stateless),
+		older:  mcp.NewStreamableHTTPHandler(server, &stateful),
+	})
+}
+
+// bind hands the principal that the guard let in to the protocol library in
+// the library's own form. The library then carries it with each message, also
+// with those of a session that began in another request, and refuses a session
+// to everybody but the user who opened it.
+func bind(next http.Handler) http.Handler {
+	verified := sdkauth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
+		p, ok := auth.PrincipalFrom(ctx)
+		if !ok || p.Name == "" {
+			return nil, sdkauth.ErrInvalidToken
+		}
+		return &sdkauth.TokenInfo{UserID: p.Name, Extra: map[string]any{principalKey: p}}, nil
+	}, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The guard has checked and removed the token. The library asks its
+		// verifier only when there is one, so that this word stands for it.
+		r.Header.Set("Authorization", "Bearer checked")
+		verified.ServeHTTP(w, r)
+	})
+}
+
+// bound returns the principal that bind gave to a message.
+func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
+	if extra == nil || extra.TokenInfo == nil {
+		return sallyport.Principal{}, false
+	}
+	p, ok := extra.TokenInfo.Extra[principalKey].(sallyport.Principal)
+	return p, ok
+}
+
+// ServeHTTP reads a message strictly and hands it to the generation of the
+// protocol that it speaks.
+func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		s.generation(r, &envelope{}).ServeHTTP(w, r)
+		return
+	}
+	if s.posts.Add(1) > maxPosts {
+		s.posts.Add(-1)
+		busy(w, "too many requests at once")
+		return
+	}
+	defer s.posts.Add(-1)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
+	if err != nil {
+		unread(w, err)
+		return
+	}
+	e, err := open(body)
+	handler := s.generation(r, &e)
+	switch refused := (*fault)(nil); {
+	case errors.As(err, &refused):
+		answer(w, refused, handler == s.newer)
+	case e.ignored():
+		w.WriteHeader(http.StatusAccepted)
+	case handler == s.older && !s.admit(w, r, &e):
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+	}
+}
+
+// generation chooses by the header, and by the body when that names a protocol
+// without sessions: the library then says what the header should have been.
+func (s *surface) generation(r *http.Request, e *envelope) http.Handler {
+	if r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.stateless() {
+		return s.newer
+	}
+	return s.older
+}
+
+// admit decides whether a message without a session may open one.
+func (s *surface) admit(w http.ResponseWriter, r *http.Request, e *envelope) bool {
+	if r.Header.Get("Mcp-Session-Id") != "" {
+		return true
+	}
+	if e.method != "initialize" {
+		answer(w, &fault{
+			id: e.id, code: jsonrpc.CodeInvalidRequest,
+			text: "there is no session: initialize, then send Mcp-Session-Id; or send Mcp-Protocol-Version " + statelessSince,
+		}, false)
+		return false
+	}
+	open := 0
+	for range s.server.mcp.Sessions() {
+		open++
+	}
+	if open >= maxSessions {
+		busy(w, "too many sessions are open")
+		return false
+	}
+	return true
+}
+
+// answer writes a fault. A method that is not offered is 404 where the
+// protocol has no sessions, and an ordinary answer where it has, because 404
+// there means that the session is gone.
+func answer(w http.ResponseWriter, f *fault, stateless bool) {
+	status := http.StatusBadRequest
+	if f.code == jsonrpc.CodeMethodNotFound {
+		status = http.StatusOK
+		if stateless {
+			status = http.StatusNotFound
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// A client that is gone cannot be told.
+	_, _ = w.Write(f.reply())
+}
+
+// unread answers a body that did not arrive whole.
+func unread(w http.ResponseWriter, err error) {
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		http.Error(w, "the message is too long", http.StatusRequestEntityTooLarge)
+		return
+	}
+	http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
+}
+
+// busy answers a request beyond a bound.
+func busy(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, why, http.StatusServiceUnavailable)
+}

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxProgress bounds the notifications of one call. The protocol asks for a
+// limit; a person reads a handful.
+const maxProgress = 1000
+
+// relay sends the progress of one call to the client that asked for it.
+type relay struct {
+	session *mcp.ServerSession
+	token   any
+
+	mu    sync.Mutex
+	over  bool
+	count int
+	sent  float64
+}
+
+// newRelay returns the relay of a call, nil when the client did not ask for
+// progress. A token is a string or a number; anything else asks for nothing.
+func newRelay(r *mcp.CallToolRequest) *relay {
+	switch token := r.Params.GetProgressToken().(type) {
+	case string, float64:
+		return &relay{session: r.Session, token: token}
+	default:
+		return nil
+	}
+}
+
+// send passes an event that is meant for the user on.
+func (l *relay) send(ctx context.Context, p sallyport.Progress) {
+	if p.VisibleTo() != sallyport.AudienceUser {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || l.count == maxProgress {
+		return
+	}
+	l.count++
+	n := &mcp.ProgressNotificationParams{ProgressToken: l.token, Message: p.Message}
+	n.Progress, n.Total = l.step(p.Percent)
+	// A client that is gone cannot be told; its call goes on until it is
+	// cancelled.
+	_ = l.session.NotifyProgress(ctx, n)
+}
+
+// step returns the next value, which must grow with every notification, and
+// the total, 0 when it is unknown. A percentage that does not grow is sent as
+// a little more than the last one.
+func (l *relay) step(percent *float64) (progress, total float64) {
+	switch {
+	case percent == nil:
+		l.sent++
+	case *percent > l.sent:
+		l.sent = *percent
+	default:
+		l.sent += 0.01
+	}
+	if percent != nil && l.sent <= 100 {
+		total = 100
+	}
+	return l.sent, total
+}
+
+// close ends the relay: nothing may follow the result.
+func (l *relay) close() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+}

@@ -1,0 +1,159 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the responses of testdata/*.txtar")
+
+// TestWire plays testdata/*.txtar: each "request" is sent and what comes back
+// must be the "response" behind it. A folder name that begins with stdio says
+// which surface is meant; everything else is HTTP.
+func TestWire(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("Glob() = %v, %v, want files", paths, err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			play := overHTTP(t)
+			if strings.HasPrefix(name, "stdio") {
+				play = overStdio(t)
+			}
+			played := replay(t, archive, play)
+			if *update {
+				if err := os.WriteFile(path, txtar.Format(played), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(txtar.Format(archive)), string(txtar.Format(played))); diff != "" {
+				t.Errorf("the exchange differs (-want +got; -update rewrites it):\n%s", diff)
+			}
+		})
+	}
+}
+
+// replay plays the requests of an archive and returns it with what came back.
+func replay(t *testing.T, archive *txtar.Archive, play func([]byte) []byte) *txtar.Archive {
+	t.Helper()
+	out := &txtar.Archive{Comment: archive.Comment}
+	for _, f := range archive.Files {
+		if name, ok := strings.CutSuffix(f.Name, "request"); ok {
+			out.Files = append(out.Files, f, txtar.File{Name: name + "response", Data: stable(play(f.Data))})
+		}
+	}
+	return out
+}
+
+var callIDs = regexp.MustCompile(`"sallyport/call":"[0-9a-z]{24}"`)
+
+// stable replaces what differs from run to run.
+func stable(text []byte) []byte {
+	return callIDs.ReplaceAll(text, []byte(`"sallyport/call":"CALL"`))
+}
+
+// overStdio sends each line of a request and collects lines until every
+// message that wants an answer has one.
+func overStdio(t *testing.T) func([]byte) []byte {
+	s, _ := newKit(t).stdio(t)
+	lines := bufio.NewReader(s.out)
+	return func(request []byte) []byte {
+		var out bytes.Buffer
+		for line := range bytes.Lines(request) {
+			if _, err := s.in.Write(line); err != nil {
+				t.Fatal(err)
+			}
+			for wanted := answers(line); wanted > 0; {
+				got, err := lines.ReadBytes('\n')
+				if err != nil {
+					t.Fatalf("after %s: %v", line, err)
+				}
+				out.Write(got)
+				if bytes.Contains(got, []byte(`"id":`)) {
+					wanted--
+				}
+			}
+		}
+		return out.Bytes()
+	}
+}
+
+// answers is the number of answers that a line wants.
+func answers(line []byte) int {
+	var m map[string]json.RawMessage
+	line = bytes.TrimSpace(line)
+	switch {
+	case len(line) == 0:
+		return 0
+	case json.Unmarshal(line, &m) == nil && m["method"] != nil && m["id"] == nil:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// overHTTP sends a request written as a method line, headers, an empty line
+// and a body. A session that the server opens is called SESSION from then on.
+func overHTTP(t *testing.T) func([]byte) []byte {
+	site := newKit(t).site(t)
+	clients := map[string]*http.Client{"alice": client(t, "alice"), "bob": client(t, "bob"), "nobody": client(t, "nobody")}
+	session := "SESSION"
+	return func(request []byte) []byte {
+		head, body, _ := strings.Cut(string(request), "\n\n")
+		fields := strings.Split(strings.TrimSpace(head), "\n")
+		r, err := http.NewRequestWithContext(t.Context(), strings.Fields(fields[0])[0], site.URL+"/mcp", strings.NewReader(strings.TrimSpace(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		who := "alice"
+		for _, field := range fields[1:] {
+			key, value, _ := strings.Cut(field, ": ")
+			if key == "As" {
+				who = value
+				continue
+			}
+			r.Header.Set(key, strings.ReplaceAll(value, "SESSION", session))
+		}
+		res, err := clients[who].Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		fmt.Fprintf(&out, "%d %s\n", res.StatusCode, res.Header.Get("Content-Type"))
+		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+			session = id
+			out.WriteString("Mcp-Session-Id: SESSION\n")
+		}
+		out.WriteByte('\n')
+		out.Write(bytes.TrimSpace(text))
+		out.WriteByte('\n')
+		return bytes.ReplaceAll(out.Bytes(), []byte(session), []byte("SESSION"))
+	}
+}
