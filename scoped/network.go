@@ -1,6 +1,7 @@
 package scoped
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -14,30 +15,53 @@ import (
 const maxNotes = 256
 
 // network is the network part of a grant: its policy and its connections,
-// shared by all calls under the grant. It is safe for concurrent use.
+// shared by all calls under the grant. The client is made for the first call:
+// of a hundred thousand registered tools most are never called. It is safe
+// for concurrent use.
 type network struct {
+	grant   sallyport.NetworkGrant
+	backend *sallyport.NetworkBackend
+
+	once   sync.Once
 	client *egress.Client
 }
 
-// newNetwork compiles a grant. Without a backend nothing is granted. It fails
-// when the grant is not well formed.
+// newNetwork takes a grant and the backend that carries it. Without a backend
+// nothing is granted. It fails when either is not well formed.
 func newNetwork(g sallyport.NetworkGrant, b *sallyport.NetworkBackend) (*network, error) {
 	if b == nil {
 		g.Allow, b = nil, &sallyport.NetworkBackend{}
 	}
-	c, err := egress.New(g, &egress.Options{
-		DialOptions:      egress.DialOptions{Resolve: b.Resolve, Dial: b.Dial},
-		MaxResponseBytes: b.MaxResponseBytes,
-		Timeout:          b.Timeout,
-	})
-	if err != nil {
+	if _, err := egress.NewPolicy(g); err != nil {
 		return nil, err
 	}
-	return &network{client: c}, nil
+	if b.MaxResponseBytes < 0 || b.Timeout < 0 {
+		return nil, errors.New("network backend: a bound is negative")
+	}
+	return &network{grant: g, backend: b}, nil
 }
 
-// close closes idle connections.
-func (n *network) close() { n.client.Close() }
+// open makes the client once. When that fails, which newNetwork has ruled
+// out, the client is nil and its bindings refuse.
+func (n *network) open() *egress.Client {
+	n.once.Do(func() {
+		n.client, _ = egress.New(n.grant, &egress.Options{
+			DialOptions:      egress.DialOptions{Resolve: n.backend.Resolve, Dial: n.backend.Dial},
+			MaxResponseBytes: n.backend.MaxResponseBytes,
+			Timeout:          n.backend.Timeout,
+		})
+	})
+	return n.client
+}
+
+// close closes idle connections. A network that was never used refuses from
+// then on.
+func (n *network) close() {
+	n.once.Do(func() {})
+	if n.client != nil {
+		n.client.Close()
+	}
+}
 
 // bind returns the accessor for one call. Each refusal is noted, and each
 // target that was let pass once; note is never called by two goroutines at
@@ -45,9 +69,9 @@ func (n *network) close() { n.client.Close() }
 func (n *network) bind(note func(sallyport.Decision)) sallyport.Network {
 	a := &boundNetwork{note: note}
 	if note == nil {
-		a.Binding = n.client.Bind(nil)
+		a.Binding = n.open().Bind(nil)
 	} else {
-		a.Binding = n.client.Bind(a)
+		a.Binding = n.open().Bind(a)
 	}
 	return a
 }

@@ -126,10 +126,23 @@ func TestNetworkWithoutBackendRefuses(t *testing.T) {
 	}
 }
 
+func TestNetworkClosedBeforeUseRefuses(t *testing.T) {
+	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "93.184.215.14"))
+	n.close()
+	if err := fetch(t, n.bind(nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
+		t.Errorf("Get after close = %v, want ErrHostNotAllowed", err)
+	}
+}
+
 func TestNetworkRefusesBrokenGrant(t *testing.T) {
 	for _, g := range []sallyport.NetworkGrant{{Allow: []string{""}}, {Deny: []string{"https://a.b"}}} {
 		if _, err := newNetwork(g, &sallyport.NetworkBackend{}); err == nil {
 			t.Errorf("newNetwork(%+v) = nil, want an error", g)
+		}
+	}
+	for _, b := range []*sallyport.NetworkBackend{{MaxResponseBytes: -1}, {Timeout: -1}} {
+		if _, err := newNetwork(sallyport.NetworkGrant{}, b); err == nil {
+			t.Errorf("newNetwork(%+v) = nil, want an error", b)
 		}
 	}
 }
