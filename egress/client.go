@@ -147,7 +147,8 @@ type Binding struct {
 }
 
 // Bind returns the client's binding for one call. It is cheap. A nil observer
-// is allowed. The zero Binding refuses everything.
+// is allowed. The zero Binding, which a nil client gives too, refuses
+// everything.
 func (c *Client) Bind(o Observer) Binding { return Binding{client: c, observer: o} }
 
 // Client returns an *http.Client. It follows redirects, each checked like a

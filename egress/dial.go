@@ -149,62 +149,74 @@ func (d *Dialer) connect(ctx context.Context, network string, addrs []netip.Addr
 	if len(addrs) == 1 {
 		return d.dial(ctx, network, addrs[0])
 	}
-	type attempt struct {
-		conn net.Conn
-		err  error
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	results := make(chan attempt)
-	started, ended := 0, 0
-	start := func() {
-		addr := addrs[started]
-		started++
-		go func() {
-			conn, err := d.dial(ctx, network, addr)
-			results <- attempt{conn, err}
-		}()
-	}
-	// Every goroutine is waited for: those that lose are cancelled first.
-	defer func() {
-		cancel()
-		for ; ended < started; ended++ {
-			if r := <-results; r.conn != nil {
-				r.conn.Close()
-			}
-		}
-	}()
+	r := &attempts{dialer: d, network: network, left: addrs, results: make(chan attempt)}
+	// Those that lose are cancelled and then waited for.
+	defer r.drain()
+	defer cancel()
 	timer := time.NewTimer(attemptDelay)
 	defer timer.Stop()
-	var first error
-	for start(); ; {
+	var first error // that of the preferred address
+	for r.start(ctx); ; {
 		select {
-		case r := <-results:
-			ended++
-			if r.err == nil {
-				return r.conn, nil
+		case a := <-r.results:
+			r.running--
+			if a.err == nil {
+				return a.conn, nil
 			}
-			first = cmpError(first, r.err)
-			if ended == len(addrs) {
+			if first == nil {
+				first = a.err
+			}
+			if r.running > 0 {
+				continue
+			}
+			if len(r.left) == 0 {
 				return nil, first
 			}
-			if started < len(addrs) && started == ended {
-				start()
-			}
+			r.start(ctx)
 		case <-timer.C:
-			if started < len(addrs) {
-				start()
-				timer.Reset(attemptDelay)
-			}
+			r.start(ctx)
+			timer.Reset(attemptDelay)
 		}
 	}
 }
 
-// cmpError keeps the first error: that of the preferred address.
-func cmpError(first, next error) error {
-	if first != nil {
-		return first
+// attempt is the outcome for one address.
+type attempt struct {
+	conn net.Conn
+	err  error
+}
+
+// attempts is the state of one connect.
+type attempts struct {
+	dialer  *Dialer
+	network string
+	left    []netip.AddrPort
+	running int
+	results chan attempt
+}
+
+// start begins with the next address, if there is one.
+func (r *attempts) start(ctx context.Context) {
+	if len(r.left) == 0 {
+		return
 	}
-	return next
+	addr := r.left[0]
+	r.left = r.left[1:]
+	r.running++
+	go func() {
+		conn, err := r.dialer.dial(ctx, r.network, addr)
+		r.results <- attempt{conn, err}
+	}()
+}
+
+// drain waits for what still runs and closes what connected too late.
+func (r *attempts) drain() {
+	for ; r.running > 0; r.running-- {
+		if a := <-r.results; a.conn != nil {
+			a.conn.Close()
+		}
+	}
 }
 
 // dialError keeps refusals and cancellation and hides addresses: the text of

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -344,5 +345,39 @@ func TestObserverSeesRawConnections(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, o.lines); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
+func TestHTTP2(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/big" {
+			w.Write(make([]byte, 100))
+			return
+		}
+		io.WriteString(w, r.Proto+" "+r.Host)
+	}))
+	srv.EnableHTTP2 = true
+	srv.StartTLS() // its certificate is for example.com
+	defer srv.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	c, err := New(allow("example.com"), &Options{
+		DialOptions: DialOptions{
+			Resolve: func(context.Context, string) ([]netip.Addr, error) { return addrs("93.184.215.14"), nil },
+			Dial: func(ctx context.Context, network string, _ netip.AddrPort) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, srv.Listener.Addr().String())
+			},
+		},
+		RootCAs: roots, MaxResponseBytes: 99,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got, err := get(bind(c, nil), "https://Example.COM./"); got != "HTTP/2.0 example.com" || err != nil {
+		t.Errorf("Get = %q, %v, want HTTP/2 to the canonical host", got, err)
+	}
+	if got, err := get(bind(c, nil), "https://example.com/big"); len(got) != 99 || err == nil {
+		t.Errorf("Get = %d bytes, %v, want the bound", len(got), err)
 	}
 }
