@@ -1,0 +1,125 @@
+package sallyport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// The blocks of docs/tools.md stand here line for line; a test of
+// internal/house compares them.
+
+type countInput struct {
+	Path string `json:"path" jsonschema:"Text file whose words are counted."`
+}
+
+// wordCount is a tool: what it is, what it touches, what it does.
+func wordCount() sallyport.Tool {
+	return schema.MustTool(sallyport.Tool{
+		Name:        "word_count",
+		Description: "Count the words of a text file.",
+		Toolset:     "file",
+		ReadOnly:    true,
+		Capabilities: sallyport.Capabilities{
+			FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()},
+		},
+	}, count)
+}
+
+func count(_ context.Context, c *sallyport.Call, in countInput) (sallyport.Result, error) {
+	text, err := c.FS.ReadFile(in.Path)
+	if err != nil {
+		return sallyport.Result{}, err // as it is: its code stays in front
+	}
+	words := len(strings.Fields(string(text)))
+	r := sallyport.OK(fmt.Sprint(words, " words"))
+	r.Structured = map[string]any{"words": words}
+	return r, nil
+}
+
+// roles finds personalities by name.
+type roles map[string]*sallyport.Personality
+
+func (r roles) Personality(name string) (*sallyport.Personality, bool) {
+	p, ok := r[name]
+	return p, ok
+}
+
+// run registers the tool under a personality that reads one folder, and calls
+// it twice.
+func run(ctx context.Context, workspace string) error {
+	r, err := registry.New(&sallyport.Backends{
+		Personalities: roles{"reader": {Name: "reader", FSReach: &sallyport.Reach{Read: []string{workspace}}}},
+		Files:         &sallyport.FileBackend{},
+	}, &registry.Options{Workspace: workspace})
+	if err != nil {
+		return err
+	}
+	if err := r.Register(wordCount()); err != nil {
+		return err
+	}
+	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "me"}, Personality: "reader"}
+	for _, args := range []string{`{"path":"notes.txt"}`, `{"path":"/etc/hostname"}`} {
+		res := r.Call(ctx, caller, sallyport.Request{Tool: "word_count", Args: []byte(args)})
+		if err := res.Err(); err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(res.Value, res.Structured)
+	}
+	return r.Close(ctx)
+}
+
+// A tool declares what it touches; the personality bounds it; the gate gives
+// the tool accessors for what both agree on.
+func Example() {
+	workspace, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(workspace)
+	if err := os.WriteFile(filepath.Join(workspace, "notes.txt"), []byte("to be or not to be\n"), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	if err := run(context.Background(), workspace); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 6 words map[words:6]
+	// PATH_NOT_REACHABLE: read not permitted for /etc/hostname
+}
+
+// A refusal is matched by its sentinel, its parts are fields, and a missing
+// file is no refusal.
+func ExampleError() {
+	err := fmt.Errorf("loading: %w", sallyport.PathError("read", "/etc/hostname"))
+	fmt.Println(errors.Is(err, sallyport.ErrPathNotReachable), errors.Is(err, fs.ErrNotExist))
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		fmt.Println(e.Code, e.Operation, e.Resource)
+	}
+	fmt.Println(errors.Is(sallyport.FileNotFound("a.txt"), fs.ErrNotExist))
+	// Output:
+	// true false
+	// PATH_NOT_REACHABLE read /etc/hostname
+	// true
+}
+
+// The word from-personality leaves a list to the operator.
+func ExamplePathList() {
+	for _, l := range []sallyport.PathList{sallyport.FromPersonality(), sallyport.Paths("${workspace}/docs")} {
+		text, err := l.MarshalJSON()
+		fmt.Println(string(text), err)
+	}
+	// Output:
+	// "from-personality" <nil>
+	// ["${workspace}/docs"] <nil>
+}
