@@ -1,0 +1,219 @@
+package house_test
+
+import (
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// maxPageLines is what a reader takes in at a sitting. Reference pages are
+// looked up, not read, and are generated.
+const maxPageLines = 400
+
+var (
+	link    = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+	code    = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	scheme  = regexp.MustCompile(`^[a-z]+:`)
+)
+
+// TestLinksLeadSomewhere follows each relative link of each page to a file,
+// and its fragment to a heading.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, from := range pages(t) {
+		for _, target := range links(page(t, from)) {
+			if why := broken(t, from, target); why != "" {
+				t.Errorf("%s links to %s: %s", from, target, why)
+			}
+		}
+	}
+}
+
+// links returns the targets of the links of a page that lead to other pages of
+// the repository or to itself. Code is not looked at.
+func links(text string) []string {
+	var out []string
+	for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(text, "`code`"), -1) {
+		if !scheme.MatchString(m[1]) {
+			out = append(out, m[1])
+		}
+	}
+	return out
+}
+
+// broken says why a link leads nowhere; empty when it does not.
+func broken(t *testing.T, from, target string) string {
+	t.Helper()
+	file, fragment, _ := strings.Cut(target, "#")
+	to := from
+	if file != "" {
+		to = path.Join(path.Dir(from), file)
+	}
+	if strings.HasPrefix(to, "../") || path.IsAbs(file) {
+		return "it leaves the repository"
+	}
+	if _, err := os.Stat(filepath.Join(repository, to)); err != nil {
+		return "there is no such file"
+	}
+	if fragment == "" {
+		return ""
+	}
+	if !strings.HasSuffix(to, ".md") {
+		return "only pages have headings"
+	}
+	if !slices.Contains(anchors(page(t, to)), fragment) {
+		return "there is no such heading"
+	}
+	return ""
+}
+
+// anchors returns the fragments of a page's headings as GitHub makes them:
+// lower case, without punctuation, hyphens for blanks, numbered when repeated.
+func anchors(text string) []string {
+	fences := regexp.MustCompile("(?s)```.*?```")
+	var out []string
+	count := map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+		slug := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ' || r == '-':
+				return '-'
+			case r == '_', 'a' <= r && r <= 'z', '0' <= r && r <= '9', r >= 0x80:
+				return r
+			default:
+				return -1
+			}
+		}, strings.ToLower(m[1]))
+		if n := count[slug]; n > 0 {
+			out = append(out, slug+"-"+string(rune('0'+n)))
+		} else {
+			out = append(out, slug)
+		}
+		count[slug]++
+	}
+	return out
+}
+
+// TestPagesAreReachable walks from README.md.
+func TestPagesAreReachable(t *testing.T) {
+	seen := map[string]bool{}
+	for next := []string{"README.md"}; len(next) > 0; {
+		from := next[0]
+		next = next[1:]
+		if seen[from] {
+			continue
+		}
+		seen[from] = true
+		for _, target := range links(page(t, from)) {
+			file, _, _ := strings.Cut(target, "#")
+			to := path.Join(path.Dir(from), file)
+			if strings.HasSuffix(file, ".md") && broken(t, from, target) == "" {
+				next = append(next, to)
+			}
+		}
+	}
+	for _, p := range pages(t) {
+		if strings.HasPrefix(p, "docs/") && !seen[p] {
+			t.Errorf("%s cannot be reached from README.md: reached are %q", p, slices.Sorted(maps.Keys(seen)))
+		}
+	}
+}
+
+func TestPagesAreShort(t *testing.T) {
+	for _, p := range pages(t) {
+		if strings.HasPrefix(p, "docs/reference/") {
+			continue
+		}
+		if n := strings.Count(page(t, p), "\n"); n > maxPageLines {
+			t.Errorf("%s has %d lines, want at most %d: split it", p, n, maxPageLines)
+		}
+	}
+}
+
+// TestPagesShowCodeThatCompiles: a Go block of a page below docs stands, line
+// for line, in the example at the root, which is compiled and run.
+func TestPagesShowCodeThatCompiles(t *testing.T) {
+	fence := regexp.MustCompile("(?s)```go\n(.*?)```")
+	squeeze := func(text string) string {
+		var lines []string
+		for line := range strings.SplitSeq(text, "\n") {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	example := squeeze(page(t, "example_test.go"))
+	for _, p := range pages(t) {
+		if !strings.HasPrefix(p, "docs/") {
+			continue
+		}
+		for _, m := range fence.FindAllStringSubmatch(page(t, p), -1) {
+			if !strings.Contains(example, squeeze(m[1])) {
+				t.Errorf("%s shows Go code that is not in example_test.go:\n%s", p, m[1])
+			}
+		}
+	}
+}
+
+// TestPagesShowConfigurationThatLoads parses each YAML block of a page below
+// docs as a configuration.
+func TestPagesShowConfigurationThatLoads(t *testing.T) {
+	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	shown := 0
+	for _, p := range pages(t) {
+		if !strings.HasPrefix(p, "docs/") {
+			continue
+		}
+		for _, m := range fence.FindAllStringSubmatch(page(t, p), -1) {
+			shown++
+			dir := t.TempDir()
+			if _, err := config.Parse(filepath.Join(dir, "sallyport.yaml"), []byte(m[1]), &config.Options{Home: dir, Dir: dir}); err != nil {
+				t.Errorf("%s shows a configuration that does not load:\n%v", p, err)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no page shows a configuration")
+	}
+}
+
+func TestBrokenSeesBrokenLinks(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		from   string
+		target string
+		want   bool
+	}{
+		{"a page", "README.md", "docs/concepts.md", false},
+		{"a sibling", "docs/security.md", "guarantees.md", false},
+		{"up and down", "docs/security.md", "../SECURITY.md", false},
+		{"a heading", "docs/security.md", "guarantees.md#g-net-bytes-leave-to-granted-hosts-only", false},
+		{"a folder", "README.md", "docs", false},
+		{"its own heading", "docs/guarantees.md", "#guarantees", false},
+		{"no page", "README.md", "docs/nothing.md", true},
+		{"no heading", "README.md", "docs/guarantees.md#nothing", true},
+		{"outside", "README.md", "../x.md", true},
+		{"absolute", "README.md", "/docs/concepts.md", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := broken(t, tt.from, tt.target); (got != "") != tt.want {
+				t.Errorf("broken(%s, %s) = %q, want one = %v", tt.from, tt.target, got, tt.want)
+			}
+		})
+	}
+	got := links("[a](b.md) [x](https://e.x) `[c](d.md)` [m](mailto:a@b.c)\n```\n[e](f.md)\n```\n[g](#h)")
+	if !slices.Equal(got, []string{"b.md", "#h"}) {
+		t.Errorf("links() = %q, want b.md and #h", got)
+	}
+	if got := anchors("# A `B`: c-d\n\n## A\n## A\n```\n# no\n```\n"); !slices.Equal(got, []string{"a-b-c-d", "a", "a-1"}) {
+		t.Errorf("anchors() = %q", got)
+	}
+}
