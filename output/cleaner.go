@@ -38,8 +38,8 @@ const maxRounds = 4
 
 // Options configure a [Cleaner]. nil means no known secrets.
 type Options struct {
-	// Secrets lists values that must not appear. A value under 8 bytes,
-	// over 64 KiB, or without 8 visible bytes is an error.
+	// Secrets lists values that must not appear. A value that [CheckSecret]
+	// refuses is an error.
 	Secrets []sallyport.Secret
 }
 
@@ -118,8 +118,9 @@ func (c *Cleaner) knows(secrets []sallyport.Secret) bool {
 }
 
 // CheckSecret returns an error for a value that cannot be searched for: under
-// 8 bytes, over 64 KiB, without 8 visible bytes, or part of the marker that
-// would replace it. The error does not contain the value.
+// 8 bytes, over 64 KiB, without 8 visible bytes in at least 3 characters, or
+// part of the marker that would replace it. The error does not contain the
+// value.
 func CheckSecret(s sallyport.Secret) error {
 	c := &Cleaner{values: map[string]struct{}{s.Reveal(): {}}}
 	return c.addNeedles()

@@ -89,6 +89,16 @@ func FuzzTextRemovesSecrets(f *testing.F) {
 		f.Add("一二三四五六", "七", "八", uint8(i), uint8(4))
 		f.Add("==========++++//", "=", "+", uint8(i), uint8(5))
 	}
+	for _, odd := range []string{
+		"00000000  ", "000\x0600000", "000000\ré", "0000000\x00 0", "A\"\v \"//\"\" \"", "\x00 \\wordMé",
+		"\x000\"0\"\"000", "000\\\\\\\\0", "00;    01)70", "==== \x00 ===0", "二䰉四\u0085K", "00000\\0 \\",
+		"\\/%%41+ +", "~~~~~~0\n 0", "00000\x1a\x1a\x1a\x1a%\x1a\x1a\x1a00",
+	} {
+		for i := range spellings("") {
+			f.Add(odd, "0", "0", uint8(i), uint8(0))
+			f.Add(odd, "0", "0", uint8(i), uint8(5))
+		}
+	}
 	splits := []string{"", "\u200b", "\n", "\x00", "\u00ad\t", "\r\n", "\x1b[0m", "\U000E0061"}
 	f.Fuzz(func(t *testing.T, secret, before, after string, form, split uint8) {
 		c, err := output.New(&output.Options{Secrets: []sallyport.Secret{sallyport.NewSecret(secret)}})

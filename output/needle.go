@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	errShort = errors.New("output: a secret value has fewer than 8 visible bytes")
+	errShort = errors.New("output: a secret value has fewer than 8 visible bytes or 3 visible characters")
 	errLong  = fmt.Errorf("output: a secret value has more than %d bytes", maxSecret)
 	errOwn   = errors.New("output: a secret value is part of the marker [REDACTED:secret]")
 	errMany  = fmt.Errorf("output: the secret values have more than %d lines", maxNeedles)
@@ -48,7 +48,8 @@ type unit struct {
 	text string
 	r    rune
 	// optional units are controls and hidden characters, which the text may
-	// have lost; those that end a line are among them.
+	// have lost; those that end a line are among them. An optional blank is
+	// a run of blanks with such characters inside.
 	optional, ends bool
 }
 
@@ -115,14 +116,15 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 		return true
 	}
 	n := needle{raw: raw, units: unitsOf(raw)}
-	visible, optional := 0, false
+	visible, symbols, optional := 0, 0, false
 	for _, u := range n.units {
 		optional = optional || u.optional
-		if !u.optional && u.r != ' ' && u.r != utf8.RuneError {
+		if !u.optional && !outer(u.r) && u.r != utf8.RuneError {
 			visible += len(u.text)
+			symbols++
 		}
 	}
-	if visible < minSecret {
+	if visible < minSecret || symbols < keySymbols {
 		return false
 	}
 	if !optional {
@@ -147,18 +149,40 @@ func unitsOf(raw string) []unit {
 		u := unit{text: s[i : i+utf8.RuneLen(r)], r: r}
 		u.ends = r == '\n' || r == '\r' || t.of(r)&lineBreak != 0
 		u.optional = u.ends || r == '\t' || t.of(r)&hidden != 0
-		if n := len(units) - 1; n >= 0 {
-			if r == ' ' && (units[n].r == ' ' || units[n].ends) {
-				continue
-			}
-			if r == '\\' && units[n].r == '\\' {
-				units[n].text += u.text
-				continue
-			}
+		switch {
+		case r == ' ' && absorbed(units):
+			continue
+		case r == ' ':
+			units = joined(units)
+		case r == '\\' && len(units) > 0 && units[len(units)-1].r == '\\':
+			units[len(units)-1].text += u.text
+			continue
+		}
+		if n := len(units); r == ' ' && n > 0 && units[n-1].r == ' ' {
+			continue
 		}
 		units = append(units, u)
 	}
 	return units
+}
+
+// absorbed reports whether a blank after these units belongs to a line break.
+func absorbed(units []unit) bool {
+	return len(units) > 0 && units[len(units)-1].ends
+}
+
+// joined drops optional units at the end that a blank comes before: with a
+// blank after them too, the run is one blank that may hold controls.
+func joined(units []unit) []unit {
+	n := len(units)
+	for n > 0 && units[n-1].optional && units[n-1].r != ' ' {
+		n--
+	}
+	if n == 0 || n == len(units) || units[n-1].r != ' ' {
+		return units
+	}
+	units[n-1].optional = true
+	return units[:n]
 }
 
 // outer reports whether a character is left out at the ends of a value: the
@@ -193,11 +217,13 @@ func (c *Cleaner) addForms(id int32, n *needle) {
 func textForms(n *needle) []string {
 	head := n.raw[:min(len(n.raw), 4*window)]
 	var units, percent, cString, visible strings.Builder
-	for _, u := range n.units[:min(len(n.units), 4*window)] {
-		if !u.optional {
+	for i, u := range n.units {
+		if !u.optional && visible.Len() < 4*window {
 			visible.WriteString(u.text)
 		}
-		fmt.Fprintf(&units, `\u%04x`, u.r)
+		if i < window {
+			fmt.Fprintf(&units, `\u%04x`, u.r)
+		}
 	}
 	for _, b := range []byte(head[:min(len(head), window)]) {
 		fmt.Fprintf(&percent, "%%%02x", b)
