@@ -43,7 +43,9 @@ func (b *boundFiles) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if err := b.remember(o.f, o.real, data); err != nil {
-		return nil, failure(opRead, o.path, err)
+		// Reading changes nothing, so that it goes on when state cannot be
+		// written. Writes are refused then: their record cannot be kept.
+		b.decide(opRead, o.path, true, ": the read could not be remembered", "")
 	}
 	b.allow(opRead, o.path)
 	return data, nil
