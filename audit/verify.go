@@ -69,7 +69,7 @@ func (r *Report) String() string {
 		b.WriteString("\ntail not proven: compare with a head that was kept elsewhere")
 	}
 	if r.UnknownCount > 0 {
-		fmt.Fprintf(&b, "\n%d calls with unknown outcome: %s", r.UnknownCount, strings.Join(r.Unknown, ", "))
+		fmt.Fprintf(&b, "\n%d with unknown outcome: %s", r.UnknownCount, strings.Join(r.Unknown, ", "))
 		if r.UnknownCount > len(r.Unknown) {
 			b.WriteString(", …")
 		}

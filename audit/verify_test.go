@@ -185,7 +185,7 @@ func TestUnknownOutcomesAreListed(t *testing.T) {
 	if diff := cmp.Diff(want[:100], r.Unknown); diff != "" || r.UnknownCount != 120 {
 		t.Errorf("Verify: %d unknown outcomes, want 120; listed (-want +got):\n%s", r.UnknownCount, diff)
 	}
-	if !strings.Contains(r.String(), "120 calls with unknown outcome: c0, ") {
+	if !strings.Contains(r.String(), "120 with unknown outcome: c0, ") {
 		t.Errorf("String = %s, want the count and the calls", r.String())
 	}
 }
