@@ -161,12 +161,12 @@ func valueEnd(s string, i int) int {
 
 // random reports whether a value looks generated. Generated text changes
 // between lower case, upper case and digits about every second character,
-// names and words do so every fourth or later; one run of twenty is longer
-// than a word.
+// names and words do so every fourth or later and seldom to a digit and back
+// twice; one run of twenty is longer than a word.
 func random(v string) bool {
-	const longWord = 20
+	const longWord, variety, switches = 20, 6, 4
 	var seen [128]bool
-	runs, longest, run, chars, digits, distinct := 0, 0, 0, 0, 0, 0
+	var runs, longest, run, chars, digits, distinct, mixed int
 	last := byte(0)
 	for i := range len(v) {
 		b := v[i]
@@ -183,6 +183,9 @@ func random(v string) bool {
 			seen[b&127] = true
 			distinct++
 		}
+		if last != 0 && (k == 'd') != (last == 'd') {
+			mixed++
+		}
 		if k != last && !(k == 'l' && last == 'u' && run == 1) {
 			runs, run = runs+1, 0
 		}
@@ -192,7 +195,9 @@ func random(v string) bool {
 	if longest >= longWord {
 		return true
 	}
-	return digits > 0 && digits < chars && distinct >= 6 && 10*chars <= 31*runs
+	// At most 3.1 characters a run, measured between generated values of
+	// every alphabet and the names in the Go tree.
+	return digits > 0 && digits < chars && distinct >= variety && (mixed >= switches || 10*chars <= 31*runs)
 }
 
 // kindOf returns l, u or d for a lower or upper case letter or a digit, else
