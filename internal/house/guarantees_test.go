@@ -23,6 +23,8 @@ var (
 	// testCommand is `go test ./package -run NAMES`.
 	testCommand = regexp.MustCompile("`go test (\\.[\\w./]*)([^`]*)`")
 	testNames   = regexp.MustCompile(`^ -run '?([\w|]+)'?$`)
+	// fileRef is `path/file.go` alone.
+	fileRef = regexp.MustCompile("`([\\w./-]+/[\\w.-]+\\.go)`")
 	// anyGoFile catches references that the forms above would overlook.
 	anyGoFile = regexp.MustCompile("`[^`\n]*\\.go:[^`]*`")
 )
@@ -110,6 +112,11 @@ func (s *sources) faults(text string) []string {
 	for _, ref := range anyGoFile.FindAllString(text, -1) {
 		if !symbolRef.MatchString(ref) {
 			faults = append(faults, ref+" is not written `file.go: Symbol`")
+		}
+	}
+	for _, m := range fileRef.FindAllStringSubmatch(text, -1) {
+		if s.symbols(m[1]) == nil {
+			faults = append(faults, "there is no file "+m[1])
 		}
 	}
 	for _, m := range testRef.FindAllStringSubmatch(text, -1) {
@@ -223,6 +230,7 @@ func TestTheRegisterIsReallyRead(t *testing.T) {
 	}{
 		{"all there", "`call.go: SessionKey` `tool.go: Tool.Server` `error.go: codes` `. TestServer` `go test . -run TestServer`", 0},
 		{"no file", "`nowhere.go: X`", 1},
+		{"no file alone", "`egress/nowhere.go` `egress/dial.go`", 1},
 		{"no symbol", "`call.go: SessionLock`", 1},
 		{"no method", "`tool.go: Tool.Servant`", 1},
 		{"a function is no method", "`call.go: Caller.SessionKey`", 1},
