@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
 
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -33,7 +32,6 @@ type surface struct {
 	server *Server
 	newer  http.Handler // without sessions
 	older  http.Handler // with sessions
-	posts  atomic.Int64
 }
 
 // Handler serves streamable HTTP. Both generations of the protocol answer on
@@ -93,12 +91,12 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.generation(r, &envelope{}).ServeHTTP(w, r)
 		return
 	}
-	if s.posts.Add(1) > maxPosts {
-		s.posts.Add(-1)
+	if s.server.posts.size() >= maxPosts {
 		busy(w, "too many requests at once")
 		return
 	}
-	defer s.posts.Add(-1)
+	_, done := s.server.posts.begin(r.Context())
+	defer done()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
 	if err != nil {
 		unread(w, err)

@@ -221,3 +221,10 @@ func (k *kit) stdio(t testing.TB) (s *stream, stop context.CancelFunc) {
 	})
 	return s, cancel
 }
+
+// cancelled is a context that is over.
+func cancelled(t testing.TB) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}

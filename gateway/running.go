@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// running is the calls of one surface, so that its end can wait for them and
-// cancel them: the protocol library lets calls go on when it closes.
+// running is the calls or requests of one surface, so that its end can wait
+// for them and cancel them: the protocol library lets calls go on when it
+// closes, and drops their answers.
 type running struct {
 	mu      sync.Mutex
 	next    int
@@ -45,6 +46,13 @@ func (r *running) begin(ctx context.Context) (_ context.Context, done func()) {
 			close(r.idle)
 		}
 	}
+}
+
+// size is how many run.
+func (r *running) size() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.calls)
 }
 
 // stop cancels the calls that run and those that come.

@@ -65,7 +65,8 @@ type Server struct {
 	gate          Gate
 	o             Options
 	conversations conversations
-	overHTTP      *running
+	overHTTP      *running // calls
+	posts         *running // requests that are read and answered
 	mcp           *mcp.Server
 }
 
@@ -75,7 +76,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 		return nil, errors.New("gateway: the gate is nil")
 	}
 	s := &Server{
-		gate: gate, overHTTP: newRunning(),
+		gate: gate, overHTTP: newRunning(), posts: newRunning(),
 		conversations: conversations{idle: map[string]*conversation{}},
 	}
 	if o != nil {
@@ -112,6 +113,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer cancel()
 	err = errors.Join(err, s.overHTTP.wait(stop))
+	// A call is over before its answer is written; a session that closes
+	// would drop the answer.
+	err = errors.Join(err, s.posts.wait(stop))
 	var closing sync.WaitGroup
 	for session := range s.mcp.Sessions() {
 		if session.ID() != "" {

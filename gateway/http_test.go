@@ -1,0 +1,110 @@
+package gateway_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sallyport/sallyport/gateway"
+)
+
+// post sends a message as alice and returns status and body.
+func post(t *testing.T, h *http.Client, url, body string, header ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := h.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+const stateless = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+func TestHandlerWithoutAGuardLetsNobodyIn(t *testing.T) {
+	k := newKit(t)
+	s := httptest.NewServer(k.Handler())
+	defer s.Close()
+	h := client(t, "alice")
+	for _, header := range [][]string{nil, {"Sallyport-Principal", "alice"}, {"Mcp-Protocol-Version", "2026-07-28"}} {
+		if status, body := post(t, h, s.URL, hello, header...); status != http.StatusUnauthorized {
+			t.Errorf("with %v: status %d %s, want 401", header, status, body)
+		}
+	}
+	if got := k.record.outcomes(""); len(got) != 0 {
+		t.Errorf("recorded %d calls, want none", len(got))
+	}
+}
+
+func TestMessageThatIsTooLongIsRefused(t *testing.T) {
+	site := newKit(t).site(t)
+	h := client(t, "alice")
+	long := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10<<20) + `"}}}`
+	for _, version := range versions {
+		if status, body := post(t, h, site.URL, long, "Mcp-Protocol-Version", version); status != http.StatusRequestEntityTooLarge {
+			t.Errorf("version %s: status %d %.100s, want 413", version, status, body)
+		}
+	}
+}
+
+func TestRequestsAtOnceAreBounded(t *testing.T) {
+	const bound = 500
+	k := newKit(t)
+	site := k.site(t)
+	h := client(t, "alice")
+	var wg sync.WaitGroup
+	hold := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold","arguments":{},` + stateless + `}}`
+	header := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "hold"}
+	for range bound {
+		wg.Go(func() { post(t, h, site.URL, hold, header...) })
+	}
+	for range bound {
+		<-k.started
+	}
+	if status, body := post(t, h, site.URL, hold, header...); status != http.StatusServiceUnavailable {
+		t.Errorf("request %d: status %d %s, want 503", bound+1, status, body)
+	}
+	over, cancel := cancelled(t)
+	defer cancel()
+	if err := k.Shutdown(over); err == nil {
+		t.Error("Shutdown() = nil, want that calls had to be cancelled")
+	}
+	wg.Wait()
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	const bound = 1000
+	k := newKit(t)
+	site := k.site(t)
+	h := client(t, "alice")
+	for i := range bound {
+		if status, body := post(t, h, site.URL, hello); status != http.StatusOK {
+			t.Fatalf("session %d: status %d %s, want 200", i, status, body)
+		}
+	}
+	if status, body := post(t, h, site.URL, hello); status != http.StatusServiceUnavailable {
+		t.Errorf("session %d: status %d %s, want 503", bound+1, status, body)
+	}
+}
+
+func TestNewRefusesNoGate(t *testing.T) {
+	if _, err := gateway.New(nil, nil); err == nil {
+		t.Error("New(nil, nil) = nil error, want one")
+	}
+}

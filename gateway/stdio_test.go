@@ -1,0 +1,174 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
+
+func callLine(id int, tool, args string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, args) + "\n"
+}
+
+// answer is a line of the server.
+type answer struct {
+	ID     json.RawMessage
+	Result struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	Error *struct {
+		Code    int
+		Message string
+	}
+}
+
+func readAnswer(t *testing.T, r *bufio.Reader) answer {
+	t.Helper()
+	line, err := r.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		t.Fatalf("%v in %s", err, line)
+	}
+	return a
+}
+
+// send writes without waiting for the server to read.
+func send(t *testing.T, w io.Writer, text string) {
+	t.Helper()
+	go func() {
+		// A server that ends stops reading; the test then looks at that.
+		_, _ = io.WriteString(w, text)
+	}()
+}
+
+func TestInputThatEndsFinishesItsCalls(t *testing.T) {
+	k := newKit(t)
+	s, _ := k.stdio(t)
+	go func() {
+		_, _ = io.WriteString(s.in, hello+callLine(1, "echo", `{"a":1}`)+strings.TrimSpace(callLine(2, "echo", `{"a":2}`)))
+		s.in.Close()
+	}()
+	out, err := io.ReadAll(s.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-s.done; err != nil {
+		t.Errorf("Stdio() = %v, want nil", err)
+	}
+	for _, want := range []string{`"id":0,"result"`, `{\"a\":1}`, `{\"a\":2}`} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("output lacks %s:\n%s", want, out)
+		}
+	}
+}
+
+func TestContextThatEndsCancelsAndAnswers(t *testing.T) {
+	k := newKit(t)
+	s, stop := k.stdio(t)
+	r := bufio.NewReader(s.out)
+	send(t, s.in, hello+callLine(1, "hold", `{}`))
+	readAnswer(t, r)
+	<-k.started
+	stop()
+	if a := readAnswer(t, r); !a.Result.IsError || !strings.Contains(a.Result.Content[0].Text, "cancelled") {
+		t.Errorf("answer = %+v, want that the call was cancelled", a)
+	}
+	if err := <-s.done; err != nil {
+		t.Errorf("Stdio() = %v, want nil", err)
+	}
+	if got := k.record.outcomes("hold"); len(got) != 1 {
+		t.Errorf("recorded %d outcomes, want 1", len(got))
+	}
+}
+
+// A client that does not read must not hold the end of the server up for ever.
+func TestClientThatDoesNotReadHoldsNothingUp(t *testing.T) {
+	k := newKit(t)
+	s, stop := k.stdio(t)
+	send(t, s.in, hello)
+	stop()
+	if err := <-s.done; err != nil {
+		t.Errorf("Stdio() = %v, want nil", err)
+	}
+}
+
+func TestLineThatIsTooLongIsRefusedAndTheNextIsRead(t *testing.T) {
+	k := newKit(t)
+	s, _ := k.stdio(t)
+	r := bufio.NewReader(s.out)
+	long := strings.Repeat("x", 10<<20)
+	send(t, s.in, hello+callLine(1, "echo", `{"a":"`+long+`"}`)+callLine(2, "echo", `{}`))
+	readAnswer(t, r)
+	if a := readAnswer(t, r); a.Error == nil || a.Error.Code != -32600 || string(a.ID) != "null" {
+		t.Errorf("answer = %+v, want error -32600 without an id", a)
+	}
+	if a := readAnswer(t, r); string(a.ID) != "2" || a.Result.IsError {
+		t.Errorf("answer = %+v, want the one to call 2", a)
+	}
+}
+
+func TestIDInUseIsRefused(t *testing.T) {
+	k := newKit(t)
+	s, _ := k.stdio(t)
+	r := bufio.NewReader(s.out)
+	send(t, s.in, hello+callLine(1, "hold", `{}`))
+	readAnswer(t, r)
+	<-k.started
+	send(t, s.in, callLine(1, "echo", `{}`))
+	if a := readAnswer(t, r); a.Error == nil || string(a.ID) != "null" {
+		t.Errorf("answer = %+v, want an error without an id", a)
+	}
+	send(t, s.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`+"\n")
+	if a := readAnswer(t, r); string(a.ID) != "1" || !a.Result.IsError {
+		t.Errorf("answer = %+v, want the cancelled call 1", a)
+	}
+	send(t, s.in, callLine(1, "echo", `{}`))
+	if a := readAnswer(t, r); string(a.ID) != "1" || a.Result.IsError {
+		t.Errorf("answer = %+v, want that id 1 is free again", a)
+	}
+}
+
+// More calls than may run at once are read when others end, and all are
+// answered.
+func TestCallsBeyondTheBoundWait(t *testing.T) {
+	const calls = 300 // the bound is 256
+	k := newKit(t)
+	s, stop := k.stdio(t)
+	r := bufio.NewReader(s.out)
+	var in strings.Builder
+	for i := range calls {
+		in.WriteString(callLine(i+1, "hold", `{}`))
+	}
+	send(t, s.in, hello+in.String())
+	readAnswer(t, r)
+	for range 256 {
+		<-k.started
+	}
+	select {
+	case <-k.started:
+		t.Error("call 257 runs beside 256 others, want it to wait")
+	default:
+	}
+	stop()
+	seen := map[string]bool{}
+	for range 256 {
+		seen[string(readAnswer(t, r).ID)] = true
+	}
+	if len(seen) != 256 {
+		t.Errorf("answers to %d calls, want 256", len(seen))
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	if err := <-s.done; err != nil {
+		t.Errorf("Stdio() = %v, want nil", err)
+	}
+}
