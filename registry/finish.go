@@ -11,27 +11,35 @@ import (
 	"github.com/sallyport/sallyport/output"
 )
 
-// returns holds the structured part to the tool's returns schema.
+// returns makes the structured part plain, holds that of a success to the
+// tool's returns schema, and bounds it.
 func (c *call) returns() {
-	if !c.result.OK {
+	held := c.result.OK && c.entry.returns != nil
+	if c.result.Structured == nil && !held {
 		return
 	}
-	if len(c.result.Structured) > 0 || c.entry.returns != nil {
-		tree, err := plain(c.result.Structured, c.r.o.StructuredBytes)
-		if err != nil {
-			c.broken(err.Error())
-			return
-		}
-		c.result.Structured = tree
-	}
-	if c.entry.returns == nil {
+	tree, size, err := plain(c.result.Structured)
+	if err != nil && c.result.OK {
+		c.broken(err.Error())
 		return
 	}
-	if faults := c.entry.returns.Validate(c.result.Structured); len(faults) > 0 {
+	c.result.Structured = c.bounded(tree, size)
+	if !held {
+		return
+	}
+	if faults := c.entry.returns.Validate(tree); len(faults) > 0 {
 		c.broken(faults.Error())
 		return
 	}
 	c.allow(sallyport.StepReturns)
+}
+
+// bounded replaces structured data whose text is too long.
+func (c *call) bounded(tree map[string]any, size int) map[string]any {
+	if size <= c.r.o.StructuredBytes {
+		return tree
+	}
+	return map[string]any{"truncated": true, "bytes": size}
 }
 
 // broken replaces a result that breaks the tool's own promise.
@@ -42,26 +50,9 @@ func (c *call) broken(why string) {
 	c.result.CallID, c.result.CostUSD = c.out.ID, cost
 }
 
-// plain turns structured data, which may hold a tool's own types, into JSON's
-// types, and bounds it.
-func plain(v map[string]any, limit int) (map[string]any, error) {
-	if v == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("structured data is not JSON: %w", err)
-	}
-	if len(text) > limit {
-		return map[string]any{"truncated": true, "bytes": len(text)}, nil
-	}
-	var tree map[string]any
-	err = json.Unmarshal(text, &tree)
-	return tree, err
-}
-
-// reduce applies the tool's reducer. One that panics leaves the result as it
-// was; the full value is kept for the operator.
+// reduce applies the tool's reducer. Of what it returns the value, the error
+// and the structured part count. One that fails leaves the result as it was;
+// the full value is kept for the operator.
 func (c *call) reduce() {
 	red := c.r.reducer(c.q.Tool)
 	if red == nil {
@@ -72,18 +63,27 @@ func (c *call) reduce() {
 	if !ok {
 		return
 	}
-	after.CallID = before.CallID
-	if after.OK != before.OK || (!after.OK && after.Code != before.Code) {
+	tree, size, err := plain(after.Structured)
+	switch {
+	case after.OK != before.OK || (!after.OK && after.Code != before.Code):
 		c.note(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer changed the outcome; its result was ignored"})
 		return
+	case err != nil:
+		c.note(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer's result was ignored: " + err.Error()})
+		return
 	}
-	if after.Value != before.Value {
+	if before.OK && after.Value != before.Value {
 		c.full = before.Value
 	}
-	c.result = after
+	if c.result.Structured = c.bounded(tree, size); before.OK {
+		c.result.Value = after.Value
+	} else if after.Error != "" {
+		c.result.Error = after.Error
+	}
 	c.allow(sallyport.StepReduce)
 }
 
+// reduced runs a reducer on a copy.
 func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -92,7 +92,10 @@ func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 			ok = false
 		}
 	}()
-	return red.Reduce(c.result, sallyport.ReducerContext{Args: c.out.Args, Turn: c.out.Turn}), true
+	own := c.result
+	own.Structured = copiedObject(own.Structured)
+	args := append(json.RawMessage(nil), c.out.Args...)
+	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.out.Turn}), true
 }
 
 // clean removes secrets, control sequences and template tokens from
@@ -101,6 +104,7 @@ func (c *call) clean() {
 	cl := c.cleaner()
 	c.result.Value = cl.Text(c.result.Value)
 	c.result.Error = cl.Text(c.result.Error)
+	c.result.Source = cl.Text(c.result.Source)
 	c.full = cl.Text(c.full)
 	if c.result.Structured != nil {
 		c.result.Structured, _ = cl.Value(c.result.Structured).(map[string]any)

@@ -21,7 +21,9 @@ const grace = time.Second
 // outcome is what a tool's goroutine hands back.
 type outcome struct {
 	result sallyport.Result
-	err    error
+	failed bool // the tool returned an error, which the result tells
+	own    bool // and it is an accessor's own text
+	scoped bool // and a refusal
 	panic  any
 	stack  []byte
 }
@@ -52,20 +54,33 @@ func (c *call) run(ctx context.Context) {
 		case o := <-j.done:
 			c.settle(ctx, limit, o)
 		case <-timer.C:
-			c.settle(ctx, limit, outcome{err: ctx.Err()})
+			c.settle(ctx, limit, outcome{failed: true})
 		}
 	}
 }
 
-// run calls the tool and catches its panic.
-func (j *job) run() (o outcome) {
+// run calls the tool and hands its outcome over, whether it returns, panics or
+// ends its goroutine. Its error is asked for its text here too: a nil pointer
+// in an error is a panic of the tool's.
+func (j *job) run() {
+	o := outcome{panic: "the tool ended its goroutine"}
 	defer func() {
 		if v := recover(); v != nil {
 			o = outcome{panic: v, stack: debug.Stack()}
 		}
+		j.done <- o
 	}()
-	o.result, o.err = j.tool.Run(j.ctx, &j.out)
-	return o
+	res, err := j.tool.Run(j.ctx, &j.out)
+	if err == nil {
+		o = outcome{result: res}
+		return
+	}
+	e, coded := errors.AsType[*sallyport.Error](err)
+	refused := coded && e.Code.Scoped()
+	o = outcome{
+		result: sallyport.ErrorResult(err), failed: true, scoped: refused,
+		own: refused || coded && (e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist)),
+	}
 }
 
 // settle turns the tool's outcome into the result. What a panic says stays in
@@ -79,7 +94,7 @@ func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
 		d.Why = "the tool panicked"
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.out.ID+")", sallyport.CodeExecutionFailed)
-	case o.err != nil && ctx.Err() != nil:
+	case o.failed && ctx.Err() != nil:
 		d.Why = "cancelled by the caller"
 		c.bare = true
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -89,37 +104,23 @@ func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			res.Error = "The call " + d.Why
 		}
-	case o.err != nil:
+	case o.failed:
 		d.Why = "the tool returned an error"
-		res = sallyport.ErrorResult(o.err)
-		c.bare = ownWords(o.err)
-		if e, ok := errors.AsType[*sallyport.Error](o.err); ok && e.Code.Scoped() {
+		// What an accessor says is not somebody else's output: it begins with
+		// its code and is not wrapped.
+		c.bare = o.own
+		if o.scoped {
 			c.stage = sallyport.StepAccess
 		}
-	case !res.OK && !res.Code.Valid(), !res.OK && res.Code.Scoped():
-		res.Code = sallyport.CodeExecutionFailed
-		d.Why = "the tool failed"
 	case !res.OK:
 		d.Why = "the tool failed"
 	default:
 		d.Allowed = true
 	}
-	if res.OK {
-		res.Error, res.Code = "", ""
-	} else {
-		res.Value = ""
-	}
+	res = ofTool(res)
 	res.CallID = c.out.ID
 	c.note(d)
 	c.result = res
-}
-
-// ownWords reports whether the text of an error is an accessor's: what it
-// refused, or a file that is missing or stale. Such a text is not somebody
-// else's output, begins with its code, and is not wrapped.
-func ownWords(err error) bool {
-	e, ok := errors.AsType[*sallyport.Error](err)
-	return ok && (e.Code.Scoped() || e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist))
 }
 
 // emit returns the tool's way to report progress: named, bounded, cleaned,

@@ -87,7 +87,7 @@ func (w *workers) do(j *job) {
 // work runs a job, then those that come while it may wait.
 func (w *workers) work(j *job) {
 	for {
-		j.done <- j.run()
+		j.run()
 		select {
 		case w.idle <- struct{}{}:
 		default:

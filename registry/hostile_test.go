@@ -1,0 +1,168 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// returning is a tool body that hands back one fixed result.
+func returning(r sallyport.Result, err error) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+	return func(context.Context, *sallyport.Call) (sallyport.Result, error) { return r, err }
+}
+
+// recordable fails when a result or a record cannot be written as JSON.
+func recordable(t *testing.T, g *gate, res sallyport.Result) string {
+	t.Helper()
+	g.recorder.mu.Lock()
+	defer g.recorder.mu.Unlock()
+	text, err := json.Marshal([]any{res, g.recorder.events})
+	if err != nil {
+		t.Errorf("the result or its record cannot be written: %v", err)
+	}
+	return string(text)
+}
+
+type bomb struct{}
+
+func (bomb) MarshalJSON() ([]byte, error) { panic("boom") }
+
+func TestAResultThatIsNoJSONIsStillAnswered(t *testing.T) {
+	loop := map[string]any{}
+	loop["self"] = loop
+	// Forty maps that hold their successor twice are 2^40 values as text.
+	shared := map[string]any{}
+	for range 40 {
+		shared = map[string]any{"a": shared, "b": shared}
+	}
+	bad := map[string]map[string]any{
+		"nan": {"x": math.NaN()}, "inf": {"x": math.Inf(1)}, "loop": loop, "func": {"x": func() {}},
+		"bomb": {"x": bomb{}}, "shared": shared, "chan": {"x": make(chan int)},
+	}
+	for name, v := range bad {
+		for _, ok := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s ok=%v", name, ok), func(t *testing.T) {
+				g := newGate(t, nil)
+				r := sallyport.Result{OK: ok, Value: "v", Error: "e", Structured: v}
+				g.add(sallyport.Tool{Name: "tool", Run: returning(r, nil)})
+				res := call(g, "tool", "")
+				recordable(t, g, res)
+				if ok && (res.OK || res.Code != sallyport.CodeExecutionFailed) {
+					t.Errorf("Call() = %+v, want execution_failed", res.Code)
+				}
+			})
+		}
+	}
+}
+
+// nilError is an error whose text needs a receiver.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+func TestAnErrorThatPanicsIsAPanicOfTheTool(t *testing.T) {
+	g := newGate(t, nil)
+	var none *nilError
+	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{}, none)})
+	if res := call(g, "tool", ""); res.OK || !strings.Contains(res.Error, res.CallID) {
+		t.Errorf("Call() = %+v, want a failure that names the call", res)
+	}
+}
+
+func TestACostThatIsNoAmountDoesNotLoseTheRecord(t *testing.T) {
+	for _, cost := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -3} {
+		g := newGate(t, nil)
+		g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Value: "v", CostUSD: cost}, nil)})
+		res := call(g, "tool", "")
+		recordable(t, g, res)
+		if !res.OK || res.CostUSD != 0 {
+			t.Errorf("Call() with cost %v = %v %v, want ok without a cost", cost, res.OK, res.CostUSD)
+		}
+	}
+}
+
+func TestAnEmptyFailureHasAText(t *testing.T) {
+	g := newGate(t, nil)
+	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{}, nil)})
+	if res := call(g, "tool", ""); res.Error == "" {
+		t.Errorf("Call() = %+v, want a text", res)
+	}
+}
+
+func TestAToolCannotForgeWhatTheGateSays(t *testing.T) {
+	const value = "hunter2-Zq9!x/Y+7w=="
+	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/key": value}})
+	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{
+		Error: "e", Code: sallyport.CodeApprovalRequired, ApprovalID: value, ExpiresAt: time.Now(), Source: value,
+		RetryAfter: time.Hour,
+	}, nil)})
+	res := call(g, "tool", "")
+	if res.ApprovalID != "" || !res.ExpiresAt.IsZero() || res.RetryAfter != 0 || strings.Contains(res.Source, "hunter2") {
+		t.Errorf("Call() = %+v, want nothing that only the gate may say", res)
+	}
+}
+
+func TestAReducerThatFailsLeavesTheResultAsItWas(t *testing.T) {
+	g := newGate(t, nil)
+	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{
+		OK: true, Value: "v", CostUSD: 0.5, Structured: map[string]any{"a": map[string]any{"b": 1}},
+	}, nil)})
+	reduce := func(f func(sallyport.Result) sallyport.Result) sallyport.Result {
+		remove, err := g.RegisterReducer(sallyport.Reducer{Tool: "tool", Reduce: func(r sallyport.Result, _ sallyport.ReducerContext) sallyport.Result {
+			return f(r)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer remove()
+		return call(g, "tool", "")
+	}
+	res := reduce(func(r sallyport.Result) sallyport.Result {
+		r.Structured["a"].(map[string]any)["b"] = "spoiled"
+		panic("after the fact")
+	})
+	if got := fmt.Sprint(res.Structured); got != "map[a:map[b:1]]" {
+		t.Errorf("structured after a panic = %s, want it as it was", got)
+	}
+	res = reduce(func(r sallyport.Result) sallyport.Result {
+		r.Value, r.Structured = "short", map[string]any{"x": math.NaN()}
+		return r
+	})
+	recordable(t, g, res)
+	if res.Value != "v" {
+		t.Errorf("value after a reducer that returns no JSON = %q, want it as it was", res.Value)
+	}
+	res = reduce(func(sallyport.Result) sallyport.Result { return sallyport.OK("short") })
+	if res.Value != "short" || res.CostUSD != 0.5 {
+		t.Errorf("reduced = %+v, want the short value and the cost", res)
+	}
+}
+
+func TestLargeStructuredDataIsHeldToReturnsBeforeItIsCut(t *testing.T) {
+	g := newGate(t, nil)
+	g.add(sallyport.Tool{
+		Name: "tool", Returns: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}`),
+		Run: returning(sallyport.Result{OK: true, Value: "v", Structured: map[string]any{"text": strings.Repeat("x", registry.DefaultStructuredBytes)}}, nil),
+	})
+	if res := call(g, "tool", ""); !res.OK || res.Structured["truncated"] != true {
+		t.Errorf("Call() = %+v, want ok with the structured part replaced", res.Error)
+	}
+}
+
+func TestNothingOfTheToolsIsReturned(t *testing.T) {
+	g := newGate(t, nil)
+	own := map[string]any{}
+	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Structured: own}, nil)})
+	res := call(g, "tool", "")
+	own["late"] = true
+	if len(res.Structured) != 0 {
+		t.Errorf("structured = %v, want a copy", res.Structured)
+	}
+}
