@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
 	"sync"
 	"time"
 
@@ -66,8 +65,9 @@ func (k *cache) put(item *cachedResult) {
 	}
 }
 
-// cached looks the call up for a tool that asks for it. The result is cut to
-// the present budget afterwards.
+// cached looks the call up for a tool that asks for it. The result is cleaned
+// again, because there may be secrets that were not known when it was kept,
+// and cut to the present budget afterwards.
 func (c *call) cached() bool {
 	if c.entry.tool.Cache == nil {
 		return false
@@ -79,8 +79,9 @@ func (c *call) cached() bool {
 	}
 	c.from = hit
 	c.result = hit.result
-	c.result.Structured = maps.Clone(hit.result.Structured)
+	c.result.Structured = copiedObject(hit.result.Structured)
 	c.result.CallID = c.out.ID
+	c.clean()
 	c.note(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
 	return true
 }
@@ -95,19 +96,20 @@ func (c *call) keep() {
 		ttl = defaultTTL
 	}
 	kept := c.result
-	kept.Structured = maps.Clone(kept.Structured)
+	kept.Structured = copiedObject(kept.Structured)
 	c.r.cache.put(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
 }
 
 // cacheKey covers everything that could make two calls differ: what was
-// reviewed, what was asked, who asked in which role, and what it may touch.
+// reviewed, what was asked, who asked in which role, what it may touch, and
+// what the turn brought along.
 func (c *call) cacheKey() string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	// Strings and plain data: encoding cannot fail, and a hash does not.
 	_ = enc.Encode([]any{
 		c.entry.definition, string(c.doc.Canonical()), c.out.SessionKey,
-		c.out.Personality, c.grant, c.out.Workspace,
+		c.out.Personality, c.grant, c.out.Workspace, c.out.MemoryScope, c.caller.Attachments,
 	})
 	return string(h.Sum(nil))
 }

@@ -106,7 +106,7 @@ func (c *call) limit() bool { return c.allow(sallyport.StepLimit) }
 func (c *call) resolve() bool {
 	scope, err := c.r.scope(c.entry, c.role)
 	if err != nil {
-		c.r.o.Logger.Error("grant", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+		c.fault("grant", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
 			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}

@@ -87,7 +87,7 @@ func (c *call) reduce() {
 func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.r.o.Logger.Error("reducer panicked", "call", c.out.ID, "tool", c.q.Tool, "panic", fmt.Sprint(v))
+			c.fault("reducer panicked", v)
 			c.note(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer panicked; the result was left as it was"})
 			ok = false
 		}
@@ -168,8 +168,9 @@ func (c *call) describe(ctx context.Context) sallyport.Result {
 		// The text was decoded a moment ago, so that this cannot happen.
 		args.WriteString("{}")
 	}
-	text := "[dry-run] " + c.q.Tool + " would be called with: " + string(abridge(args.Bytes()))
-	c.result = sallyport.OK(c.cleaner().Text(text))
+	// Cleaning comes first, so that nothing is abridged within a secret.
+	clean := c.cleaner().Text("[dry-run] " + c.q.Tool + " would be called with: " + args.String())
+	c.result = sallyport.OK(string(abridge([]byte(clean))))
 	c.result.CallID = c.out.ID
 	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
 	c.allow(sallyport.StepDryRun)

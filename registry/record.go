@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -37,7 +39,7 @@ func (c *call) intent(ctx context.Context) bool {
 	if err == nil {
 		return c.allow(sallyport.StepIntent)
 	}
-	c.r.o.Logger.Error("intent not recorded", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+	c.fault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
 	if !c.entry.tool.Effects() {
 		d.Allowed = true
@@ -54,7 +56,7 @@ func (c *call) bind(ctx context.Context) bool {
 	c.out.NetworkPolicy = c.grant.Network
 	binding, err := c.scope.Bind(ctx, &c.out, c.caller.Attachments, c.note)
 	if err != nil {
-		c.r.o.Logger.Error("bind", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+		c.fault("bind", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
 			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}
@@ -70,8 +72,12 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 	}
 	e := c.event(audit.KindOutcome)
 	e.Decisions = c.trail.decisions()
+	cl := c.cleaner()
 	for i := range e.Decisions {
-		e.Decisions[i].Why = c.cleaner().Text(e.Decisions[i].Why)
+		// A tool chooses what it asks for, and may ask for a host or path
+		// that holds a secret.
+		d := &e.Decisions[i]
+		d.Resource, d.Why, d.Source, d.Fix = cl.Text(d.Resource), cl.Text(d.Why), cl.Text(d.Source), cl.Text(d.Fix)
 	}
 	e.OK, e.Code, e.Error = res.OK, res.Code, res.Error
 	e.Stage, e.DryRun, e.Cached = c.stage, c.caller.DryRun, c.from != nil
@@ -83,18 +89,18 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	if err := c.r.o.Recorder.Record(ctx, e); err != nil {
-		c.r.o.Logger.Error("outcome not recorded", "call", c.out.ID, "tool", c.q.Tool, "error", err)
+		c.fault("outcome not recorded", err)
 	}
 	return res
 }
 
 // event fills in what intent and outcome share.
 func (c *call) event(kind audit.Kind) *audit.Event {
-	o := &c.out
+	o, cl := &c.out, c.cleaner()
 	e := &audit.Event{
-		Kind: kind, Time: time.Now(), CallID: o.ID, ToolCallID: c.printable(o.ToolCallID), Tool: c.printable(o.Tool),
-		Principal: o.Principal.Name, Session: o.Session, Personality: o.Personality,
-		Platform: o.Platform, Agent: o.Agent, Team: o.Team, Level: c.r.o.Level,
+		Kind: kind, Time: time.Now(), CallID: o.ID, ToolCallID: word(cl, o.ToolCallID), Tool: word(cl, o.Tool),
+		Principal: o.Principal.Name, Session: word(cl, o.Session), Personality: word(cl, o.Personality),
+		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.r.o.Level,
 	}
 	if c.entry != nil {
 		e.Definition = c.entry.definition
@@ -107,13 +113,22 @@ func (c *call) event(kind audit.Kind) *audit.Event {
 	return e
 }
 
-// printable cleans and bounds a word that a caller chose.
-func (c *call) printable(s string) string {
+// word cleans and bounds a word that a caller chose: cleaning comes first, so
+// that no cut leaves half of a secret.
+func word(cl *output.Cleaner, s string) string {
 	const most = 256
-	if len(s) > most {
-		s = s[:most]
+	if s = cl.Text(s); len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
 	}
-	return c.cleaner().Text(s)
+	return s
+}
+
+// fault tells the operator's log what went wrong. Words of tools and backends
+// may hold a secret there too.
+func (c *call) fault(what string, why any, more ...any) {
+	cl := c.cleaner()
+	c.r.o.Logger.With("call", c.out.ID, "tool", word(cl, c.q.Tool)).
+		Error(what, append([]any{"error", cl.Text(fmt.Sprint(why))}, more...)...)
 }
 
 // redactedArgs is the arguments as JSON without secrets, bounded; longer ones

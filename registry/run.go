@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"runtime/debug"
 	"sync/atomic"
@@ -90,7 +89,7 @@ func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
 	res := o.result
 	switch {
 	case o.panic != nil:
-		c.r.o.Logger.Error("tool panicked", "call", c.out.ID, "tool", c.q.Tool, "panic", fmt.Sprint(o.panic), "stack", string(o.stack))
+		c.fault("tool panicked", o.panic, "stack", c.cleaner().Text(string(o.stack)))
 		d.Why = "the tool panicked"
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.out.ID+")", sallyport.CodeExecutionFailed)

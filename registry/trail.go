@@ -6,9 +6,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// maxTrail bounds the decisions of one call: about four times what its
-// accessors themselves report at most.
-const maxTrail = 200
+// maxAccess bounds the decisions of the accessors of one call. It is what they
+// report at most of what was granted, and with those of the steps less than a
+// record holds.
+const maxAccess = 100
 
 // trail is what the steps of one call said, in order. Steps that let the call
 // pass without a word take a few bytes each, so that the common call does not
@@ -18,6 +19,7 @@ type trail struct {
 	passed [20]sallyport.Step
 	count  int
 	said   []remark
+	access int // remarks of accessors
 }
 
 // remark is a decision with words and the number of steps passed before it.
@@ -36,14 +38,18 @@ func (t *trail) pass(s sallyport.Step) {
 	t.mu.Unlock()
 }
 
-// note adds any other decision. The trail is bounded, so that a tool cannot
-// grow it at will.
+// note adds any other decision. Those of accessors are bounded, so that a tool
+// can neither grow the trail at will nor push the steps after it out.
 func (t *trail) note(d sallyport.Decision) {
 	t.mu.Lock()
-	if len(t.said) < maxTrail {
-		t.said = append(t.said, remark{d, t.count})
+	defer t.mu.Unlock()
+	if d.Step == sallyport.StepAccess {
+		if t.access == maxAccess {
+			return
+		}
+		t.access++
 	}
-	t.mu.Unlock()
+	t.said = append(t.said, remark{d, t.count})
 }
 
 // decisions returns a copy of the whole trail.

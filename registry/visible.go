@@ -183,7 +183,7 @@ func (r *Registry) ready(e *entry) (d sallyport.Decision) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			r.o.Logger.Error("isAvailable panicked", "tool", e.tool.Name, "panic", v)
+			r.o.Logger.Error("isAvailable panicked", "tool", e.tool.Name, "panic", r.cleaner.Load().cleaner.Text(fmt.Sprint(v)))
 			d.Allowed, d.Why = false, "its availability check panicked"
 		}
 	}()
