@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
@@ -93,13 +95,39 @@ func TestContextThatEndsCancelsAndAnswers(t *testing.T) {
 
 // A client that does not read must not hold the end of the server up for ever.
 func TestClientThatDoesNotReadHoldsNothingUp(t *testing.T) {
-	k := newKit(t)
-	s, stop := k.stdio(t)
-	send(t, s.in, hello)
-	stop()
-	if err := <-s.done; err != nil {
-		t.Errorf("Stdio() = %v, want nil", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t)
+		s, stop := k.stdio(t)
+		send(t, s.in, hello)
+		synctest.Wait() // the answer is being written, and nobody reads it
+		stop()
+		if err := <-s.done; err != nil {
+			t.Errorf("Stdio() = %v, want nil", err)
+		}
+	})
+}
+
+// A tool that runs when the input ends has a while to finish, then none.
+func TestInputThatEndsDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t)
+		s, _ := k.stdio(t)
+		r := bufio.NewReader(s.out)
+		send(t, s.in, hello+callLine(1, "hold", `{}`))
+		readAnswer(t, r)
+		<-k.started
+		begun := time.Now()
+		s.in.Close()
+		if err := <-s.done; err != nil {
+			t.Errorf("Stdio() = %v, want nil", err)
+		}
+		if took := time.Since(begun); took < 10*time.Second || took > 12*time.Second {
+			t.Errorf("the server ended after %v, want 10s for the call", took)
+		}
+		if got := k.record.outcomes("hold"); len(got) != 1 {
+			t.Errorf("recorded %d outcomes, want 1", len(got))
+		}
+	})
 }
 
 func TestLineThatIsTooLongIsRefusedAndTheNextIsRead(t *testing.T) {
