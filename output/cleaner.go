@@ -26,6 +26,7 @@
 package output
 
 import (
+	"slices"
 	"sync/atomic"
 
 	sallyport "github.com/sallyport/sallyport"
@@ -149,6 +150,11 @@ func build(values map[string]struct{}) (*Cleaner, error) {
 //
 // Text(Text(s)) is Text(s). The time is linear in the length of s.
 func (c *Cleaner) Text(s string) string {
+	if len(c.values) > 0 && plain(s) != s {
+		// The end of a terminal sequence may be the first letter of a value:
+		// what is known goes before the sequence takes a part of it.
+		s = c.hide(s)
+	}
 	for range maxRounds {
 		s = plain(s)
 		spans := c.sweep(s)
@@ -158,6 +164,15 @@ func (c *Cleaner) Text(s string) string {
 		s = replace(s, spans)
 	}
 	return c.give(s)
+}
+
+// hide replaces known values in text as it came, and nothing else.
+func (c *Cleaner) hide(s string) string {
+	spans := slices.DeleteFunc(c.sweep(s), func(x span) bool { return x.mark != markSecret })
+	if len(spans) == 0 {
+		return s
+	}
+	return replace(s, spans)
 }
 
 // give ends a text whose markers keep completing secrets: everything between

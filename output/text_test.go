@@ -290,3 +290,16 @@ func TestCleanerIsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestASequenceTakesNoPartOfASecret(t *testing.T) {
+	const value = "hunter2-Zq9!x/Y+7w=="
+	c := cleaner(t, value)
+	for _, before := range []string{"\x1b[", "\x1b[1;", "\x1b(", "\x1b", "\u009b", "\x9b", "\x1b]0;", "\x1bP"} {
+		for _, after := range []string{"", " after", "\x07 after", "\x1b\\ after"} {
+			got := c.Text("a " + before + value + after)
+			if strings.Contains(got, value[1:8]) {
+				t.Errorf("Text(%q) = %q, want nothing of the secret", "a "+before+value+after, got)
+			}
+		}
+	}
+}
