@@ -1,24 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"os"
-	"os/signal"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"sallyport": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-			code := run(ctx, os.Args[1:], system())
-			stop()
-			os.Exit(code)
-		},
-	})
+	testscript.Main(m, map[string]func(){"sallyport": main})
 }
 
 func TestScripts(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,11 +22,14 @@ import (
 // Bounds of the HTTP server. A tool call may take minutes, so that writing
 // has no bound of its own: the call's deadline is the bound.
 const (
-	defaultListen   = "127.0.0.1:7331"
-	headerTimeout   = 10 * time.Second
-	bodyTimeout     = 60 * time.Second
-	idleTimeout     = 2 * time.Minute
-	maxHeaderBytes  = 64 << 10
+	defaultListen  = "127.0.0.1:7331"
+	headerTimeout  = 10 * time.Second
+	bodyTimeout    = 60 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+	// At the end calls have finishTimeout; those that are cancelled then have
+	// the rest of shutdownTimeout to be answered.
+	finishTimeout   = 10 * time.Second
 	shutdownTimeout = 15 * time.Second
 )
 
@@ -53,6 +58,9 @@ hash; --new-token replaces it.`,
 			if s.stdio && cmd.Flags().Changed("listen") {
 				return misused(errors.New("serve: --stdio and --listen exclude each other"))
 			}
+			// A client that is gone closes the pipe. Its calls are still
+			// recorded; the signal would end the process first.
+			signal.Ignore(syscall.SIGPIPE)
 			g, err := openGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
@@ -122,7 +130,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 		return misused(errors.Join(err, listener.Close()))
 	}
 	g.announce(env, role, address, token)
-	return listen(ctx, listener, guard.Protect(g.routes(server)))
+	return listen(ctx, listener, guard.Protect(g.routes(server)), server.Shutdown)
 }
 
 // routes is every route of the server.
@@ -142,8 +150,10 @@ func (g *gate) routes(server *gateway.Server) http.Handler {
 	return mux
 }
 
-// listen serves until the context ends, then waits for what runs.
-func listen(ctx context.Context, l net.Listener, h http.Handler) error {
+// listen serves until the context ends, then waits for what runs. The function
+// finish ends the sessions: a stream on which a client listens is a request
+// that does not end by itself.
+func listen(ctx context.Context, l net.Listener, h http.Handler, finish func(context.Context) error) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -158,6 +168,12 @@ func listen(ctx context.Context, l net.Listener, h http.Handler) error {
 		return misused(err)
 	case <-ctx.Done():
 	}
+	server.RegisterOnShutdown(func() {
+		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+		defer cancel()
+		// The error says that calls had to be cancelled, as their records do.
+		_ = finish(calls)
+	})
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := server.Shutdown(stop)
