@@ -44,11 +44,9 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 		return c.refused(ctx)
 	case c.cached():
 		return c.finish(ctx)
-	case !c.intent(ctx),
-		!c.bind(ctx):
+	case !c.intent(ctx), !c.run(ctx):
 		return c.refused(ctx)
 	}
-	c.run(ctx)
 	c.returns()
 	c.reduce()
 	c.clean()

@@ -28,14 +28,18 @@ const (
 )
 
 // intent records that the tool is about to run. When the record cannot be
-// kept, a call that may change something does not run.
+// kept, a call that may change something does not run. Nor does one that
+// nobody waits for any more.
 func (c *call) intent(ctx context.Context) bool {
-	if c.r.o.Recorder == nil {
-		return c.allow(sallyport.StepIntent)
+	var err error
+	if c.r.o.Recorder != nil && ctx.Err() == nil {
+		e := c.event(audit.KindIntent)
+		e.Grant = c.grant
+		err = c.r.o.Recorder.Record(ctx, e)
 	}
-	e := c.event(audit.KindIntent)
-	e.Grant = c.grant
-	err := c.r.o.Recorder.Record(ctx, e)
+	if how := ended(ctx, ctx, 0); how != "" {
+		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
+	}
 	if err == nil {
 		return c.allow(sallyport.StepIntent)
 	}

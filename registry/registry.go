@@ -102,6 +102,7 @@ type entry struct {
 	returns    *schema.Schema // nil when the tool has no returns schema
 	definition string         // digest of the declaration
 	missing    []string       // declared groups without a backend
+	available  availability
 }
 
 // New builds a registry over the wired backends. A nil b wires nothing, so

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -27,34 +26,53 @@ type outcome struct {
 	stack  []byte
 }
 
-// run calls the tool on another goroutine, under the deadline, and turns
-// whatever happens into a result.
-func (c *call) run(ctx context.Context) {
+// run binds the accessors, calls the tool on another goroutine, all under one
+// deadline, and turns whatever happens into a result. When it returns, the
+// context of the call is over, and no progress comes any more.
+func (c *call) run(ctx context.Context) bool {
 	limit := c.entry.tool.Timeout
 	if limit == 0 {
 		limit = c.r.o.Timeout
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	live := &atomic.Bool{}
-	live.Store(true)
-	defer live.Store(false)
-	c.out.Emit = c.emit(live)
+	if !c.bind(ctx) {
+		return false
+	}
+	p := &progress{call: c}
+	defer p.end()
+	c.out.Emit = p.emit
 
 	j := &job{ctx: ctx, tool: &c.entry.tool, out: c.out, done: make(chan outcome, 1)}
 	c.r.workers.do(j)
 	select {
 	case o := <-j.done:
-		c.settle(ctx, limit, o)
+		c.settle(ended(caller, ctx, limit), o)
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
+		o := outcome{failed: true}
 		select {
-		case o := <-j.done:
-			c.settle(ctx, limit, o)
+		case o = <-j.done:
 		case <-timer.C:
-			c.settle(ctx, limit, outcome{failed: true})
 		}
+		c.settle(ended(caller, ctx, limit), o)
+	}
+	return true
+}
+
+// ended says how the context of a call ended, "" when it has not.
+func ended(caller, ctx context.Context, limit time.Duration) string {
+	switch {
+	case ctx.Err() == nil:
+		return ""
+	case errors.Is(caller.Err(), context.DeadlineExceeded):
+		return "timed out: the caller's deadline passed"
+	case caller.Err() != nil:
+		return "was cancelled by the caller"
+	default:
+		return "timed out after " + limit.String()
 	}
 }
 
@@ -84,7 +102,7 @@ func (j *job) run() {
 
 // settle turns the tool's outcome into the result. What a panic says stays in
 // the log; a deadline or cancellation is named as such.
-func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
+func (c *call) settle(ended string, o outcome) {
 	d := sallyport.Decision{Step: sallyport.StepRun}
 	res := o.result
 	switch {
@@ -93,16 +111,10 @@ func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
 		d.Why = "the tool panicked"
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.out.ID+")", sallyport.CodeExecutionFailed)
-	case o.failed && ctx.Err() != nil:
-		d.Why = "cancelled by the caller"
+	case o.failed && ended != "":
+		d.Why = ended
 		c.bare = true
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			d.Why = "timed out after " + limit.String()
-		}
-		res = sallyport.Err("The call was "+d.Why, sallyport.CodeExecutionFailed)
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			res.Error = "The call " + d.Why
-		}
+		res = sallyport.Err("The call "+ended, sallyport.CodeExecutionFailed)
 	case o.failed:
 		d.Why = "the tool returned an error"
 		// What an accessor says is not somebody else's output: it begins with
@@ -120,25 +132,4 @@ func (c *call) settle(ctx context.Context, limit time.Duration, o outcome) {
 	res.CallID = c.out.ID
 	c.note(d)
 	c.result = res
-}
-
-// emit returns the tool's way to report progress: named, bounded, cleaned,
-// and dead once the call is over.
-func (c *call) emit(live *atomic.Bool) func(sallyport.Progress) {
-	sink := c.caller.Progress
-	if sink == nil {
-		return func(sallyport.Progress) {}
-	}
-	return func(p sallyport.Progress) {
-		if !live.Load() {
-			return
-		}
-		p.Tool, p.Audience = c.q.Tool, p.VisibleTo()
-		if p.Percent != nil {
-			clamped := min(max(*p.Percent, 0), 100)
-			p.Percent = &clamped
-		}
-		p.Message = c.cleaner().Text(p.Message)
-		sink(p)
-	}
 }

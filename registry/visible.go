@@ -173,22 +173,3 @@ func (ro *role) plugins() []string {
 	}
 	return ro.personality.Plugins
 }
-
-// ready decides whether the tool says that it can work now. A panic hides
-// this tool only.
-func (r *Registry) ready(e *entry) (d sallyport.Decision) {
-	d = sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
-	if e.tool.IsAvailable == nil {
-		return d
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			r.o.Logger.Error("isAvailable panicked", "tool", e.tool.Name, "panic", r.cleaner.Load().cleaner.Text(fmt.Sprint(v)))
-			d.Allowed, d.Why = false, "its availability check panicked"
-		}
-	}()
-	if !e.tool.IsAvailable() {
-		d.Allowed, d.Why = false, "the tool says that it cannot work now"
-	}
-	return d
-}

@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// availableWait bounds how long a call or listing waits for a tool's own word
+// on whether it can work. The word is asked for at each listing, so that it
+// has to be quick.
+const availableWait = time.Second
+
+// availability asks a tool whether it can work, once at a time: callers that
+// come meanwhile share the answer, and a check that hangs is not asked again.
+type availability struct {
+	mu      sync.Mutex
+	running *question
+}
+
+// question is one check under way.
+type question struct {
+	since time.Time
+	done  chan struct{}
+	why   string // why not; valid once done is closed
+}
+
+// ready decides whether the tool says that it can work now. A check that
+// panics or hangs hides this tool only.
+func (r *Registry) ready(e *entry) sallyport.Decision {
+	d := sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
+	if e.tool.IsAvailable == nil {
+		return d
+	}
+	q := e.available.ask(r, &e.tool)
+	timer := time.NewTimer(availableWait - time.Since(q.since))
+	defer timer.Stop()
+	select {
+	case <-q.done:
+		d.Why = q.why
+	case <-timer.C:
+		d.Why = "its availability check hangs"
+	}
+	d.Allowed = d.Why == ""
+	return d
+}
+
+// ask returns the check that is under way, else a new one.
+func (a *availability) ask(r *Registry, t *sallyport.Tool) *question {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running != nil {
+		return a.running
+	}
+	q := &question{since: time.Now(), done: make(chan struct{}), why: "its availability check panicked"}
+	a.running = q
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				r.o.Logger.Error("isAvailable panicked", "tool", t.Name, "panic", r.cleaner.Load().cleaner.Text(fmt.Sprint(v)))
+			}
+			a.mu.Lock()
+			a.running = nil
+			a.mu.Unlock()
+			close(q.done)
+		}()
+		if t.IsAvailable() {
+			q.why = ""
+		} else {
+			q.why = "the tool says that it cannot work now"
+		}
+	}()
+	return q
+}

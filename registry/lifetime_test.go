@@ -1,0 +1,201 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+)
+
+func TestAnAvailabilityCheckThatHangsHidesItsToolOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := registry.New(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := make(chan struct{})
+		var asked atomic.Int32
+		if err := r.Register(
+			sallyport.Tool{Name: "hangs", Run: echo, IsAvailable: func() bool { asked.Add(1); <-release; return true }},
+			sallyport.Tool{Name: "works", Run: echo, IsAvailable: func() bool { return true }},
+		); err != nil {
+			t.Fatal(err)
+		}
+		caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}
+		done := make(chan []sallyport.Tool, 1)
+		go func() { done <- r.List(caller) }()
+		time.Sleep(time.Minute)
+		select {
+		case tools := <-done:
+			if len(tools) != 1 || tools[0].Name != "works" {
+				t.Errorf("List() = %d tools, want the one that works", len(tools))
+			}
+		default:
+			t.Error("List() waits for one tool's check")
+		}
+		for range 10 {
+			go r.List(caller)
+		}
+		time.Sleep(time.Minute)
+		if n := asked.Load(); n > 1 {
+			t.Errorf("the hanging check was asked %d times, want 1 while it hangs", n)
+		}
+		close(release)
+		synctest.Wait()
+		if tools := r.List(caller); len(tools) != 2 {
+			t.Errorf("List() once the check answers = %d tools, want 2", len(tools))
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAToolThatEndsItsGoroutineIsAnsweredAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := registry.New(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Register(sallyport.Tool{Name: "exits", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+			runtime.Goexit()
+			return sallyport.OK(""), nil
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		res := r.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "exits"})
+		if res.OK || time.Since(start) > 0 {
+			t.Errorf("Call() = %+v after %v, want a failure at once", res, time.Since(start))
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestACallThatWasCancelledBeforeItRanSaysSo(t *testing.T) {
+	g := newGate(t, nil)
+	var ran atomic.Int32
+	run := func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+		ran.Add(1)
+		return sallyport.OK(""), nil
+	}
+	g.add(sallyport.Tool{Name: "pure", Run: run})
+	g.add(sallyport.Tool{Name: "writes", Run: run, Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Write: sallyport.FromPersonality()}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tool := range []string{"pure", "writes"} {
+		res := g.Call(ctx, g.caller(), sallyport.Request{Tool: tool})
+		if res.Code != sallyport.CodeExecutionFailed || res.Error != "The call was cancelled by the caller" {
+			t.Errorf("%s = %s %q, want a cancellation", tool, res.Code, res.Error)
+		}
+	}
+	if ran.Load() != 0 {
+		t.Errorf("%d cancelled calls ran", ran.Load())
+	}
+}
+
+func TestTheCallersOwnDeadlineIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := registry.New(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Register(sallyport.Tool{Name: "slow", Run: func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
+			<-ctx.Done()
+			return sallyport.Result{}, ctx.Err()
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		res := r.Call(ctx, &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "slow"})
+		if strings.Contains(res.Error, "2m0s") {
+			t.Errorf("error = %q, want no word of a bound that did not end it", res.Error)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestProgressIsBoundedAndEndsWithTheCall(t *testing.T) {
+	g := newGate(t, nil)
+	nan := math.NaN()
+	emitted := make(chan func(sallyport.Progress), 1)
+	g.add(sallyport.Tool{Name: "tool", Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		c.Emit(sallyport.Progress{Message: strings.Repeat("x", 1<<20), Percent: &nan})
+		emitted <- c.Emit
+		return sallyport.OK(""), nil
+	}})
+	var got []sallyport.Progress
+	caller := g.caller()
+	caller.Progress = func(p sallyport.Progress) { got = append(got, p) }
+	g.Call(t.Context(), caller, sallyport.Request{Tool: "tool"})
+	(<-emitted)(sallyport.Progress{Message: "late"})
+	if len(got) != 1 || len(got[0].Message) > 10_000 {
+		t.Fatalf("%d events, the first of %d bytes, want one bounded event", len(got), len(got[0].Message))
+	}
+	if _, err := json.Marshal(got); err != nil {
+		t.Errorf("progress cannot be written: %v", err)
+	}
+}
+
+func TestNoProgressArrivesAfterTheCall(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		t.Run(fmt.Sprintf("hangs=%v", hangs), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := registry.New(nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				entered, release := make(chan struct{}), make(chan struct{})
+				if err := r.Register(sallyport.Tool{Name: "tool", Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+					go c.Emit(sallyport.Progress{Message: "m"})
+					<-entered
+					return sallyport.OK(""), nil
+				}}); err != nil {
+					t.Fatal(err)
+				}
+				var over, late atomic.Bool
+				caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Progress: func(sallyport.Progress) {
+					close(entered)
+					<-release
+					late.Store(over.Load())
+				}}
+				go func() {
+					r.Call(t.Context(), caller, sallyport.Request{Tool: "tool"})
+					over.Store(true)
+				}()
+				synctest.Wait()
+				if over.Load() {
+					t.Error("Call returned while a report was on its way")
+				}
+				if hangs {
+					time.Sleep(5 * time.Second)
+					if !over.Load() {
+						t.Error("Call waits for ever for a sink that hangs")
+					}
+				}
+				close(release)
+				synctest.Wait()
+				if late.Load() != hangs {
+					t.Errorf("the report ended after the call = %v, want %v", late.Load(), hangs)
+				}
+				if err := r.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package registry
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
+)
+
+// maxMessage bounds a progress message in code points: it is a line for
+// people, not a result.
+const maxMessage = 1000
+
+// progress is a running tool's way to report: named, cleaned, bounded, and
+// over with the call. The sink belongs to an edge whose stream ends with the
+// call, so that nothing may reach it later.
+type progress struct {
+	call *call
+
+	mu     sync.Mutex
+	active int           // reports that the sink has not taken yet
+	over   bool          // no further report
+	idle   chan struct{} // made by end, closed when none is active
+}
+
+// emit hands a report to the caller's sink.
+func (p *progress) emit(e sallyport.Progress) {
+	c := p.call
+	if c.caller.Progress == nil {
+		return
+	}
+	e.Tool, e.Audience = c.q.Tool, e.VisibleTo()
+	if e.Percent != nil {
+		if n := min(max(*e.Percent, 0), 100); math.IsNaN(n) {
+			e.Percent = nil
+		} else {
+			e.Percent = &n
+		}
+	}
+	e.Message, _ = output.Trim(c.cleaner().Text(e.Message), maxMessage)
+	if p.begin() {
+		defer p.done()
+		c.caller.Progress(e)
+	}
+}
+
+func (p *progress) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return false
+	}
+	p.active++
+	return true
+}
+
+func (p *progress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active--; p.active == 0 && p.idle != nil {
+		close(p.idle)
+	}
+}
+
+// end drops later reports and waits for those on their way, but not for ever:
+// a sink that hangs must not keep the call.
+func (p *progress) end() {
+	p.mu.Lock()
+	p.over = true
+	if p.active == 0 {
+		p.mu.Unlock()
+		return
+	}
+	p.idle = make(chan struct{})
+	p.mu.Unlock()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.idle:
+	case <-timer.C:
+	}
+}
