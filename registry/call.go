@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -98,6 +99,8 @@ func (r *Registry) begin(caller *sallyport.Caller, q sallyport.Request, budget i
 		Agent: caller.Agent, Team: caller.Team, Workspace: caller.Workspace,
 		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
 	}
+	// The edge's list may serve other calls: a tool gets a copy.
+	c.out.Principal.Permissions = slices.Clone(caller.Principal.Permissions)
 	if c.out.Workspace == "" {
 		c.out.Workspace = r.o.Workspace
 	}

@@ -37,7 +37,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	if c.entry == nil {
 		return x, nil
 	}
-	x.Declared = c.entry.tool.Capabilities
+	x.Declared = clonedCapabilities(&c.entry.tool.Capabilities)
 	var err error
 	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
 	x.Grant, err = resolve(&c.entry.tool, x.role, r.o.variables())
@@ -134,10 +134,10 @@ var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalP
 // models.
 func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
 	cleaner := r.cleaner.Load().cleaner
-	tools := r.List(caller)
-	out := make([]Definition, len(tools))
-	for i := range tools {
-		t := &tools[i]
+	entries := r.seen(caller)
+	out := make([]Definition, len(entries))
+	for i, e := range entries {
+		t := &e.tool
 		out[i] = Definition{
 			Name: t.Name, Title: t.Title, Description: cleaner.Text(t.Description),
 			Schema: t.Schema, Returns: t.Returns,

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -119,6 +120,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	}
 	if o != nil {
 		r.o = *o
+		r.o.Variables = maps.Clone(o.Variables)
 	}
 	if err := r.o.complete(); err != nil {
 		return nil, err
@@ -214,23 +216,26 @@ func (r *Registry) entries() []*entry {
 // gate would let past visibility and availability. The slice is the caller's;
 // the tools' schemas are shared and read only.
 func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
+	return tools(r.seen(caller))
+}
+
+// seen returns the tools that the caller sees, sorted by name.
+func (r *Registry) seen(caller *sallyport.Caller) []*entry {
 	role := r.role(caller.Personality)
-	var out []sallyport.Tool
-	for _, e := range r.entries() {
-		if role.visible(&e.tool, caller.Exclude).Allowed && r.ready(e).Allowed {
-			out = append(out, e.tool)
-		}
-	}
-	return out
+	return slices.DeleteFunc(r.entries(), func(e *entry) bool {
+		return !role.visible(&e.tool, caller.Exclude).Allowed || !r.ready(e).Allowed
+	})
 }
 
 // Tools returns every registered tool, sorted by name, for checks and
-// reference pages. The slice is the caller's.
-func (r *Registry) Tools() []sallyport.Tool {
-	all := r.entries()
-	out := make([]sallyport.Tool, len(all))
-	for i, e := range all {
-		out[i] = e.tool
+// reference pages. The slice is the caller's; the tools' schemas are shared
+// and read only.
+func (r *Registry) Tools() []sallyport.Tool { return tools(r.entries()) }
+
+func tools(entries []*entry) []sallyport.Tool {
+	out := make([]sallyport.Tool, len(entries))
+	for i, e := range entries {
+		out[i] = cloned(&e.tool)
 	}
 	return out
 }

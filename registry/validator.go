@@ -62,6 +62,8 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // compile checks a declaration and computes what calls need. The entry is
 // valid only without faults.
 func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
+	own := cloned(t)
+	t = &own
 	c := checker{tool: t}
 	c.identity()
 	c.network()
@@ -109,7 +111,7 @@ func (c *checker) identity() {
 	if !toolName.MatchString(t.Name) {
 		c.fault("", "the name does not match [a-zA-Z0-9_-]{1,64}")
 	}
-	if strings.HasPrefix(t.Name, "mcp__") && t.Server() == "" {
+	if strings.HasPrefix(t.Name, "mcp__") && (t.Server() == "" || t.Name == "mcp__"+t.Server()+"__") {
 		c.fault("", "a name that begins with mcp__ has the form mcp__<server>__<tool>")
 	}
 	if t.Run == nil {
@@ -120,6 +122,9 @@ func (c *checker) identity() {
 	}
 	if t.Timeout < 0 {
 		c.fault("", "Timeout is negative")
+	}
+	if t.Cache != nil && t.Cache.TTL < 0 {
+		c.fault("", "Cache.TTL is negative")
 	}
 	if t.RateLimit != nil {
 		c.fault("", "not supported yet: rateLimit")

@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"slices"
+
+	"github.com/sallyport/sallyport"
+)
+
+// cloned returns a copy of a tool that shares nothing that could be written
+// to. What was checked at registration is what stays in force, whoever still
+// holds the declaration or was given a listing. The compiled texts of the
+// schemas are shared: they are many and large.
+func cloned(t *sallyport.Tool) sallyport.Tool {
+	out := *t
+	out.Capabilities = clonedCapabilities(&t.Capabilities)
+	out.Permissions = slices.Clone(t.Permissions)
+	out.RateLimit, out.Cache = clonedValue(t.RateLimit), clonedValue(t.Cache)
+	return out
+}
+
+func clonedCapabilities(c *sallyport.Capabilities) sallyport.Capabilities {
+	out := sallyport.Capabilities{
+		Network: clonedValue(c.Network), Secrets: slices.Clone(c.Secrets), Storage: clonedValue(c.Storage),
+		FSReach: clonedValue(c.FSReach), Process: clonedValue(c.Process), Attachments: clonedValue(c.Attachments),
+		Database: clonedValue(c.Database), Mail: clonedValue(c.Mail),
+	}
+	if n := out.Network; n != nil {
+		n.AllowedHosts = slices.Clone(n.AllowedHosts)
+	}
+	if f := out.FSReach; f != nil {
+		f.Read.Paths, f.Write.Paths = slices.Clone(f.Read.Paths), slices.Clone(f.Write.Paths)
+	}
+	if p := out.Process; p != nil {
+		p.AllowedBinaries, p.ExecFrom = slices.Clone(p.AllowedBinaries), slices.Clone(p.ExecFrom)
+	}
+	if a := out.Attachments; a != nil {
+		a.Kinds = slices.Clone(a.Kinds)
+	}
+	if d := out.Database; d != nil {
+		d.Connections = slices.Clone(d.Connections)
+	}
+	if m := out.Mail; m != nil {
+		m.To = slices.Clone(m.To)
+	}
+	return out
+}
+
+// clonedValue copies what a pointer points to; nil stays nil.
+func clonedValue[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
