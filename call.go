@@ -94,6 +94,9 @@ type Call struct {
 	Tool string
 	// Args is the arguments: validated, defaults filled in. Read only.
 	Args json.RawMessage
+	// Checked says that Args was decoded strictly and satisfies the tool's
+	// schema. The gate sets it; without it a typed tool looks again.
+	Checked bool
 	// Session is the caller's session id, SessionKey the id that is unique
 	// over principals.
 	Session, SessionKey string

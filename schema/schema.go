@@ -114,6 +114,10 @@ type Document struct {
 	Value map[string]any
 
 	text string // what was decoded
+	// by is the schema whose rule was looked at while decoding; unsure and
+	// absent are what that said.
+	by             *Schema
+	unsure, absent bool
 }
 
 // Canonical returns the one canonical text of the arguments, by RFC 8785:
@@ -129,12 +133,22 @@ func (d *Document) Canonical() []byte {
 // schema they must satisfy. Empty data means {}. The error is a
 // *sallyport.Error with code input_invalid. The document does not keep data
 // beyond its JSON field, which must not be changed while in use.
-func Parse(data json.RawMessage) (Document, error) {
+func Parse(data json.RawMessage) (Document, error) { return parse(data, nil) }
+
+// Parse is the function Parse for a document that Check of the same schema
+// will be asked about: it looks at the text once for both.
+func (s *Schema) Parse(data json.RawMessage) (Document, error) { return parse(data, s) }
+
+func parse(data json.RawMessage, s *Schema) (Document, error) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
+	var r *rule
+	if s != nil {
+		r = s.rule
+	}
 	d := decoder{build: true}
-	v, ok := d.read(data, (*Limits)(nil).orDefault(), nil)
+	v, ok := d.read(data, (*Limits)(nil).orDefault(), r)
 	if !ok {
 		return Document{}, invalid(d.fault())
 	}
@@ -142,7 +156,7 @@ func Parse(data json.RawMessage) (Document, error) {
 	if !ok {
 		return Document{}, invalid(oneFault("", "must be an object"))
 	}
-	return Document{JSON: data, Value: m, text: d.s}, nil
+	return Document{JSON: data, Value: m, text: d.s, by: s, unsure: d.unsure, absent: d.absent}, nil
 }
 
 // Check fills defaults into a parsed document and validates it. Beyond Parse
@@ -152,12 +166,15 @@ func Parse(data json.RawMessage) (Document, error) {
 // with code input_invalid whose Detail lists all faults and whose cause is
 // Faults; the document is then not for use.
 func (s *Schema) Check(d *Document) error {
-	var scan decoder
-	scan.scan(d.text, s.rule)
-	if scan.unsure && !affordable(s.root, d.Value) {
+	if d.by != s {
+		var scan decoder
+		scan.scan(d.text, s.rule)
+		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
+	}
+	if d.unsure && !affordable(s.root, d.Value) {
 		return invalid(tooMuch())
 	}
-	if scan.unsure || scan.absent {
+	if d.unsure || d.absent {
 		added, ok := s.fill(d.Value)
 		if !ok {
 			return invalid(oneFault("", "would be filled with too many defaults"))
@@ -167,7 +184,7 @@ func (s *Schema) Check(d *Document) error {
 			d.text = string(d.JSON)
 		}
 	}
-	if scan.unsure {
+	if d.unsure {
 		if f := s.check(d.Value); len(f) > 0 {
 			return invalid(f)
 		}
@@ -177,7 +194,7 @@ func (s *Schema) Check(d *Document) error {
 
 // Arguments is Parse followed by Check.
 func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
-	d, err := Parse(data)
+	d, err := s.Parse(data)
 	if err != nil {
 		return Document{}, err
 	}

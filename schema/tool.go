@@ -47,7 +47,7 @@ func Tool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.C
 			return sallyport.Result{}, fmt.Errorf("schema: %w", err)
 		}
 		var in In
-		if err := s.decodeInto(c.Args, &in); err != nil {
+		if err := s.decodeInto(c.Args, c.Checked, &in); err != nil {
 			return sallyport.Result{}, err
 		}
 		return run(ctx, c, in)
@@ -110,9 +110,10 @@ func structured(out any) (sallyport.Result, error) {
 	return r, nil
 }
 
-// decodeInto validates arguments and decodes them into a pointer.
-func (s *Schema) decodeInto(args json.RawMessage, in any) error {
-	if !s.accepts(args) {
+// decodeInto validates arguments, unless the gate did, and decodes them into a
+// pointer.
+func (s *Schema) decodeInto(args json.RawMessage, checked bool, in any) error {
+	if !checked && !s.accepts(args) {
 		doc, err := s.Arguments(args)
 		if err != nil {
 			return err
