@@ -88,8 +88,10 @@ func (s *service) stop(t testing.TB) {
 	}
 }
 
-var addressLine = regexp.MustCompile(`sallyport serves (http://[^/]+)/mcp`)
-var tokenLine = regexp.MustCompile(`token +(sallyport_[A-Za-z0-9_-]+)`)
+var (
+	addressLine = regexp.MustCompile(`sallyport serves (http://[^/]+)/mcp`)
+	tokenLine   = regexp.MustCompile(`token +(sallyport_[A-Za-z0-9_-]+)`)
+)
 
 // serveHTTP starts `serve` on a free port and reads what it prints.
 func serveHTTP(t testing.TB, dir string, args ...string) *service {
