@@ -20,6 +20,7 @@ import (
 type envelope struct {
 	id      json.RawMessage // nil for a notification
 	method  string          // "" for a response
+	params  json.RawMessage // nil when there are none
 	version string          // the protocol that the message itself names; mostly ""
 }
 
@@ -91,11 +92,7 @@ func open(message []byte) (envelope, error) {
 		}
 		e.id, invalid.id = id, id
 	}
-	if method, ok := top["method"]; ok && (method[0] != '"' || json.Unmarshal(method, &e.method) != nil) {
-		invalid.text = "the method must be a string"
-		return e, invalid
-	}
-	if err := e.parameters(top["params"]); err != nil {
+	if err := e.fill(top); err != nil {
 		invalid.text = err.Error()
 		return e, invalid
 	}
@@ -111,6 +108,37 @@ func (e *envelope) ignored() bool { return e.id == nil && e.method != "" && !off
 
 // stateless reports whether the message names a protocol without sessions.
 func (e *envelope) stateless() bool { return e.version >= statelessSince }
+
+// fill takes the members of a message over.
+func (e *envelope) fill(top map[string]json.RawMessage) error {
+	if string(top["jsonrpc"]) != `"2.0"` {
+		return errors.New(`the member jsonrpc must be "2.0"`)
+	}
+	switch method, ok := top["method"]; {
+	case ok && (method[0] != '"' || json.Unmarshal(method, &e.method) != nil || e.method == ""):
+		return errors.New("the method must be a string")
+	case !ok && (e.id == nil || top["result"] == nil && top["error"] == nil):
+		return errors.New("the message is no request, notification or response")
+	}
+	e.params = top["params"]
+	return e.parameters(e.params)
+}
+
+// request is the message in the library's form; its decoder would read the
+// text twice more and keep a buffer for each time.
+func (e *envelope) request() (*jsonrpc.Request, error) {
+	r := &jsonrpc.Request{Method: e.method, Params: e.params}
+	if e.id == nil {
+		return r, nil
+	}
+	var id any
+	if err := json.Unmarshal(e.id, &id); err != nil {
+		return nil, err
+	}
+	var err error
+	r.ID, err = jsonrpc.MakeID(id)
+	return r, err
+}
 
 // parameters reads the version that the parameters of a request name, and
 // refuses parameters that repeat a key or name a tool by something that is no

@@ -163,15 +163,15 @@ func (l *lines) accept(line []byte, long bool) bool {
 	case errors.As(err, &refused):
 		l.refuse(refused)
 		return true
-	case e.ignored():
+	case e.ignored(), e.method == "": // nothing is ever asked of the client
 		return true
 	}
-	msg, err := jsonrpc.DecodeMessage(line)
+	msg, err := e.request()
 	if err != nil {
-		l.refuse(&fault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: err.Error()})
+		l.refuse(&fault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
 		return true
 	}
-	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() && !l.enter(r.ID) {
+	if msg.IsCall() && !l.enter(msg.ID) {
 		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
 		return true
 	}

@@ -105,7 +105,7 @@ func answers(line []byte) int {
 	switch {
 	case len(line) == 0:
 		return 0
-	case json.Unmarshal(line, &m) == nil && m["method"] != nil && m["id"] == nil:
+	case json.Unmarshal(line, &m) == nil && (m["method"] != nil && m["id"] == nil || m["result"] != nil):
 		return 0
 	default:
 		return 1
