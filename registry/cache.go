@@ -80,7 +80,7 @@ func (c *call) cached() bool {
 	c.from = hit
 	c.result = hit.result
 	c.result.Structured = copiedObject(hit.result.Structured)
-	c.result.CallID = c.out.ID
+	c.result.CallID = c.id
 	c.clean()
 	c.note(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
 	return true
@@ -108,8 +108,8 @@ func (c *call) cacheKey() string {
 	enc := json.NewEncoder(h)
 	// Strings and plain data: encoding cannot fail, and a hash does not.
 	_ = enc.Encode([]any{
-		c.entry.definition, string(c.doc.Canonical()), c.out.SessionKey,
-		c.out.Personality, c.grant, c.out.Workspace, c.out.MemoryScope, c.caller.Attachments,
+		c.entry.definition, string(c.doc.Canonical()), c.sessionKey,
+		c.caller.Personality, c.grant, c.workspace(), c.caller.MemoryScope, c.caller.Attachments,
 	})
 	return string(h.Sum(nil))
 }

@@ -63,6 +63,8 @@ type call struct {
 	start  time.Time
 	budget int
 
+	id, session, sessionKey string
+
 	late  bool // the registry is closed
 	entry *entry
 	role  *role
@@ -79,7 +81,7 @@ type call struct {
 	binder *scoped.Binding // what the accessors handed out; nil before bind
 
 	trail trail
-	out   sallyport.Call
+	out   sallyport.Call // the tool's: it may outlive the gate's interest
 }
 
 // begin takes the facts of the call over. What the edge does not know stays
@@ -87,25 +89,38 @@ type call struct {
 // nothing.
 func (r *Registry) begin(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
 	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
-	id := newID(c.start)
-	session := caller.Session
-	if session == "" {
-		session = id
+	c.id = newID(c.start)
+	if c.session = caller.Session; c.session == "" {
+		c.session = c.id
 	}
+	c.sessionKey = sallyport.SessionKey(caller.Principal.Name, c.session)
+	c.result.CallID = c.id
+	c.entry = r.find(q.Tool)
+	return c
+}
+
+// workspace is the folder at which relative paths are anchored.
+func (c *call) workspace() string {
+	if c.caller.Workspace != "" {
+		return c.caller.Workspace
+	}
+	return c.r.o.Workspace
+}
+
+// introduce fills in what the tool learns about the call. It is the tool's own
+// from then on: the gate does not look at it again.
+func (c *call) introduce() {
+	caller := c.caller
 	c.out = sallyport.Call{
-		ID: id, ToolCallID: q.ID, Tool: q.Tool,
-		Session: session, SessionKey: sallyport.SessionKey(caller.Principal.Name, session),
-		Principal: caller.Principal, Personality: caller.Personality, Platform: caller.Platform,
-		Agent: caller.Agent, Team: caller.Team, Workspace: caller.Workspace,
+		ID: c.id, ToolCallID: c.q.ID, Tool: c.q.Tool, Args: c.doc.JSON, Checked: true,
+		Session: c.session, SessionKey: c.sessionKey, Principal: caller.Principal,
+		Personality: caller.Personality, Platform: caller.Platform,
+		Agent: caller.Agent, Team: caller.Team, Workspace: c.workspace(),
 		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
+		ResultBudget: c.limitChars(), NetworkPolicy: c.grant.Network,
 	}
 	// The edge's list may serve other calls: a tool gets a copy.
 	c.out.Principal.Permissions = slices.Clone(caller.Principal.Permissions)
-	if c.out.Workspace == "" {
-		c.out.Workspace = r.o.Workspace
-	}
-	c.result.CallID = id
-	return c
 }
 
 // note adds a decision to the trail. Accessors call it from any goroutine of
@@ -133,7 +148,7 @@ func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bo
 	d.Allowed = false
 	c.note(d)
 	c.stage = d.Step
-	c.result = sallyport.Result{Error: text, Code: code, CallID: c.out.ID}
+	c.result = sallyport.Result{Error: text, Code: code, CallID: c.id}
 	return false
 }
 

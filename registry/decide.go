@@ -11,9 +11,14 @@ import (
 )
 
 // decode reads the arguments once, strictly. Everything after it works on
-// what was decoded here.
+// what was decoded here. A tool that is known lends its schema, so that the
+// text is looked at once.
 func (c *call) decode() bool {
-	doc, err := schema.Parse(c.q.Args)
+	parse := schema.Parse
+	if c.entry != nil {
+		parse = c.entry.args.Parse
+	}
+	doc, err := parse(c.q.Args)
 	if err != nil {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: err.Error()},
 			sallyport.CodeInputInvalid, err.Error())
@@ -31,8 +36,7 @@ func (c *call) find() bool {
 	case c.caller.Principal.Name == "":
 		d.Why = "the edge named no principal"
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the caller is not known")
-	}
-	if c.entry = c.r.find(c.q.Tool); c.entry == nil {
+	case c.entry == nil:
 		d.Why = "no tool of this name is registered"
 		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool)
 	}
@@ -93,7 +97,6 @@ func (c *call) validate() bool {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
 			sallyport.CodeInputInvalid, err.Error())
 	}
-	c.out.Args = c.doc.JSON
 	return c.allow(sallyport.StepValidate)
 }
 

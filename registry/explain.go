@@ -88,6 +88,7 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 		return all[len(all)-1]
 	}
 	var noted *sallyport.Decision
+	c.introduce()
 	_, err := c.scope.Bind(ctx, &c.out, nil, func(n sallyport.Decision) {
 		if !n.Allowed {
 			n = c.located(n)

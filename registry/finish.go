@@ -47,7 +47,7 @@ func (c *call) broken(why string) {
 	c.note(sallyport.Decision{Step: sallyport.StepReturns, Why: why})
 	cost := c.result.CostUSD
 	c.result = sallyport.Err("The tool returned what its returns schema forbids: "+why, sallyport.CodeExecutionFailed)
-	c.result.CallID, c.result.CostUSD = c.out.ID, cost
+	c.result.CallID, c.result.CostUSD = c.id, cost
 }
 
 // reduce applies the tool's reducer. Of what it returns the value, the error
@@ -94,8 +94,8 @@ func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	}()
 	own := c.result
 	own.Structured = copiedObject(own.Structured)
-	args := append(json.RawMessage(nil), c.out.Args...)
-	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.out.Turn}), true
+	args := append(json.RawMessage(nil), c.doc.JSON...)
+	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.caller.Turn}), true
 }
 
 // clean removes secrets, control sequences and template tokens from
@@ -171,7 +171,7 @@ func (c *call) describe(ctx context.Context) sallyport.Result {
 	// Cleaning comes first, so that nothing is abridged within a secret.
 	clean := c.cleaner().Text("[dry-run] " + c.q.Tool + " would be called with: " + args.String())
 	c.result = sallyport.OK(string(abridge([]byte(clean))))
-	c.result.CallID = c.out.ID
+	c.result.CallID = c.id
 	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
 	c.allow(sallyport.StepDryRun)
 	return c.record(ctx, c.result)

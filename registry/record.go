@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -51,13 +52,12 @@ func (c *call) intent(ctx context.Context) bool {
 		return true
 	}
 	return c.refuse(d, sallyport.CodeNotAvailable,
-		"The call was not made: its record cannot be kept (call "+c.out.ID+")")
+		"The call was not made: its record cannot be kept (call "+c.id+")")
 }
 
 // bind makes the accessors of the grant.
 func (c *call) bind(ctx context.Context) bool {
-	c.out.ResultBudget = c.limitChars()
-	c.out.NetworkPolicy = c.grant.Network
+	c.introduce()
 	binding, err := c.scope.Bind(ctx, &c.out, c.caller.Attachments, c.note)
 	if err != nil {
 		c.fault("bind", err)
@@ -100,10 +100,10 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 
 // event fills in what intent and outcome share.
 func (c *call) event(kind audit.Kind) *audit.Event {
-	o, cl := &c.out, c.cleaner()
+	o, cl := c.caller, c.cleaner()
 	e := &audit.Event{
-		Kind: kind, Time: time.Now(), CallID: o.ID, ToolCallID: word(cl, o.ToolCallID), Tool: word(cl, o.Tool),
-		Principal: o.Principal.Name, Session: word(cl, o.Session), Personality: word(cl, o.Personality),
+		Kind: kind, Time: time.Now(), CallID: c.id, ToolCallID: word(cl, c.q.ID), Tool: word(cl, c.q.Tool),
+		Principal: o.Principal.Name, Session: word(cl, c.session), Personality: word(cl, o.Personality),
 		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.r.o.Level,
 	}
 	if c.entry != nil {
@@ -131,7 +131,7 @@ func word(cl *output.Cleaner, s string) string {
 // may hold a secret there too.
 func (c *call) fault(what string, why any, more ...any) {
 	cl := c.cleaner()
-	c.r.o.Logger.With("call", c.out.ID, "tool", word(cl, c.q.Tool)).
+	c.r.o.Logger.With("call", c.id, "tool", word(cl, c.q.Tool)).
 		Error(what, append([]any{"error", cl.Text(fmt.Sprint(why))}, more...)...)
 }
 
@@ -149,13 +149,15 @@ func (c *call) redactedArgs() string {
 // knownSecrets is the cleaner over every value that the secrets backend could
 // hand out, and when it was asked.
 type knownSecrets struct {
+	values  []sallyport.Secret
 	cleaner *output.Cleaner
 	asked   time.Time
 }
 
-// secretsAge is how long the list of known values may be used. A value that
-// an accessor hands out is known at once, whatever its age.
-const secretsAge = time.Minute
+// secretsAge is how long the list of known values may be used: backends that
+// read files do not look more often either. A value that an accessor hands
+// out is known at once.
+const secretsAge = time.Second
 
 // secretsKnown returns the cleaner, asking the backend again when its answer
 // is old. When it cannot answer, the old list stays in force.
@@ -173,15 +175,18 @@ func (r *Registry) secretsKnown(ctx context.Context) (*output.Cleaner, error) {
 				return nil, err
 			}
 			r.o.Logger.Error("known secrets", "error", err)
-			r.cleaner.Store(&knownSecrets{cleaner: known.cleaner, asked: now})
-			return known.cleaner, nil
+			values = known.values
 		}
+	}
+	if known != nil && slices.Equal(values, known.values) {
+		r.cleaner.Store(&knownSecrets{values, known.cleaner, now})
+		return known.cleaner, nil
 	}
 	fresh, err := output.New(&output.Options{Secrets: values})
 	if err != nil {
 		return nil, err
 	}
-	r.cleaner.Store(&knownSecrets{cleaner: fresh, asked: now})
+	r.cleaner.Store(&knownSecrets{values, fresh, now})
 	return fresh, nil
 }
 

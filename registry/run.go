@@ -44,17 +44,18 @@ func (c *call) run(ctx context.Context) bool {
 	defer p.end()
 	c.out.Emit = p.emit
 
-	j := &job{ctx: ctx, tool: &c.entry.tool, out: c.out, done: make(chan outcome, 1)}
+	j := &job{ctx: ctx, tool: &c.entry.tool, out: &c.out, done: make(chan struct{}, 1)}
 	c.r.workers.do(j)
 	select {
-	case o := <-j.done:
-		c.settle(ended(caller, ctx, limit), o)
+	case <-j.done:
+		c.settle(ended(caller, ctx, limit), &j.end)
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
-		o := outcome{failed: true}
+		o := &outcome{failed: true}
 		select {
-		case o = <-j.done:
+		case <-j.done:
+			o = &j.end
 		case <-timer.C:
 		}
 		c.settle(ended(caller, ctx, limit), o)
@@ -80,21 +81,21 @@ func ended(caller, ctx context.Context, limit time.Duration) string {
 // ends its goroutine. Its error is asked for its text here too: a nil pointer
 // in an error is a panic of the tool's.
 func (j *job) run() {
-	o := outcome{panic: "the tool ended its goroutine"}
+	j.end.panic = "the tool ended its goroutine"
 	defer func() {
 		if v := recover(); v != nil {
-			o = outcome{panic: v, stack: debug.Stack()}
+			j.end = outcome{panic: v, stack: debug.Stack()}
 		}
-		j.done <- o
+		j.done <- struct{}{}
 	}()
-	res, err := j.tool.Run(j.ctx, &j.out)
+	res, err := j.tool.Run(j.ctx, j.out)
 	if err == nil {
-		o = outcome{result: res}
+		j.end = outcome{result: res}
 		return
 	}
 	e, coded := errors.AsType[*sallyport.Error](err)
 	refused := coded && e.Code.Scoped()
-	o = outcome{
+	j.end = outcome{
 		result: sallyport.ErrorResult(err), failed: true, scoped: refused,
 		own: refused || coded && (e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist)),
 	}
@@ -102,7 +103,7 @@ func (j *job) run() {
 
 // settle turns the tool's outcome into the result. What a panic says stays in
 // the log; a deadline or cancellation is named as such.
-func (c *call) settle(ended string, o outcome) {
+func (c *call) settle(ended string, o *outcome) {
 	d := sallyport.Decision{Step: sallyport.StepRun}
 	res := o.result
 	switch {
@@ -110,7 +111,7 @@ func (c *call) settle(ended string, o outcome) {
 		c.fault("tool panicked", o.panic, "stack", c.cleaner().Text(string(o.stack)))
 		d.Why = "the tool panicked"
 		c.bare = true
-		res = sallyport.Err("The tool failed unexpectedly (call "+c.out.ID+")", sallyport.CodeExecutionFailed)
+		res = sallyport.Err("The tool failed unexpectedly (call "+c.id+")", sallyport.CodeExecutionFailed)
 	case o.failed && ended != "":
 		d.Why = ended
 		c.bare = true
@@ -129,7 +130,11 @@ func (c *call) settle(ended string, o outcome) {
 		d.Allowed = true
 	}
 	res = ofTool(res)
-	res.CallID = c.out.ID
-	c.note(d)
+	res.CallID = c.id
 	c.result = res
+	if d.Allowed {
+		c.allow(d.Step)
+		return
+	}
+	c.note(d)
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -16,23 +17,37 @@ const maxAccess = 100
 // pay for a list that nobody reads. It is safe for concurrent use.
 type trail struct {
 	mu     sync.Mutex
-	passed [20]sallyport.Step
-	count  int
+	passed [20]uint8 // indices of steps
+	count  uint8
+	access uint8 // remarks of accessors
 	said   []remark
-	access int // remarks of accessors
+}
+
+// steps lists the steps that may pass without a word: a trail holds an index
+// instead of a name.
+var steps = [...]sallyport.Step{
+	sallyport.StepDecode, sallyport.StepFind, sallyport.StepVisible, sallyport.StepReady,
+	sallyport.StepBackends, sallyport.StepPermit, sallyport.StepValidate, sallyport.StepDryRun,
+	sallyport.StepLimit, sallyport.StepGrant, sallyport.StepApprove, sallyport.StepIntent,
+	sallyport.StepRun, sallyport.StepReturns, sallyport.StepReduce,
 }
 
 // remark is a decision with words and the number of steps passed before it.
 type remark struct {
 	decision sallyport.Decision
-	after    int
+	after    uint8
 }
 
 // pass adds a step that let the call pass.
 func (t *trail) pass(s sallyport.Step) {
+	i := slices.Index(steps[:], s)
+	if i < 0 {
+		t.note(sallyport.Decision{Step: s, Allowed: true})
+		return
+	}
 	t.mu.Lock()
-	if t.count < len(t.passed) {
-		t.passed[t.count] = s
+	if int(t.count) < len(t.passed) {
+		t.passed[t.count] = uint8(i)
 		t.count++
 	}
 	t.mu.Unlock()
@@ -56,16 +71,16 @@ func (t *trail) note(d sallyport.Decision) {
 func (t *trail) decisions() []sallyport.Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]sallyport.Decision, 0, t.count+len(t.said))
-	next := 0
+	out := make([]sallyport.Decision, 0, int(t.count)+len(t.said))
+	next := uint8(0)
 	for _, r := range t.said {
 		for ; next < r.after; next++ {
-			out = append(out, sallyport.Decision{Step: t.passed[next], Allowed: true})
+			out = append(out, sallyport.Decision{Step: steps[t.passed[next]], Allowed: true})
 		}
 		out = append(out, r.decision)
 	}
 	for ; next < t.count; next++ {
-		out = append(out, sallyport.Decision{Step: t.passed[next], Allowed: true})
+		out = append(out, sallyport.Decision{Step: steps[t.passed[next]], Allowed: true})
 	}
 	return out
 }

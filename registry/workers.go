@@ -13,13 +13,13 @@ import (
 // several times per call, which costs more than the rest of the gate.
 const maxIdle = 16
 
-// job is one run of a tool. The call is the tool's own copy: it may outlive
-// the gate's interest in it.
+// job is one run of a tool.
 type job struct {
 	ctx  context.Context
 	tool *sallyport.Tool
-	out  sallyport.Call
-	done chan outcome // buffered: nobody may be waiting any more
+	out  *sallyport.Call
+	end  outcome       // set before done
+	done chan struct{} // buffered: nobody may be waiting any more
 }
 
 // workers runs jobs, each at once: on a waiting goroutine, else on a new one.

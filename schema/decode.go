@@ -89,7 +89,7 @@ type decoder struct {
 
 	// keys is a stack: the keys of the objects that are open.
 	keys   []string
-	keybuf [16]string
+	keybuf [8]string
 
 	// message and path describe the fault. The path is collected while the
 	// calls return, so that a valid text pays nothing for it.
