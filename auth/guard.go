@@ -43,10 +43,10 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		return nil, fmt.Errorf("auth: address %q: expected host:port: %w", address, err)
 	}
 	g := &Guard{tokens: tokens, hosts: map[string]bool{}, open: map[string]bool{}}
-	g.hosts[strings.ToLower(net.JoinHostPort(host, port))] = true
+	g.admit(host, port)
 	if Loopback(host) {
 		for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
-			g.hosts[net.JoinHostPort(name, port)] = true
+			g.admit(name, port)
 		}
 	}
 	if o != nil {
@@ -58,6 +58,16 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		}
 	}
 	return g, nil
+}
+
+// admit adds the forms in which a Host header names this server: at port 80,
+// the default of http, clients leave the port out.
+func (g *Guard) admit(host, port string) {
+	full := strings.ToLower(net.JoinHostPort(host, port))
+	g.hosts[full] = true
+	if port == "80" {
+		g.hosts[strings.TrimSuffix(full, ":80")] = true
+	}
 }
 
 // Loopback reports whether a host is this machine's loopback: the name

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -77,6 +78,25 @@ func TestGuardLetsOnlyItsOwnRequestsThrough(t *testing.T) {
 				t.Errorf("status = %d, handler ran = %v, want status %d", w.Code, ran, tt.want)
 			}
 		})
+	}
+}
+
+func TestGuardKnowsThePortThatClientsLeaveOut(t *testing.T) {
+	token, hash := auth.NewToken()
+	for port, want := range map[string]int{"80": 200, "443": 403, "7331": 403} {
+		g, err := auth.NewGuard(net.JoinHostPort("127.0.0.1", port), auth.Single{Hash: hash, Owner: sallyport.Principal{Name: "local"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := g.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
+			r := httptest.NewRequest("GET", "http://"+host+"/", nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("Host %s at port %s: status %d, want %d", host, port, w.Code, want)
+			}
+		}
 	}
 }
 
