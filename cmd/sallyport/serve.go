@@ -107,20 +107,15 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 // serveHTTP listens, says how to connect, and serves until the context ends.
 // What runs then is finished or cancelled, and recorded either way.
 func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role *sallyport.Personality, server *gateway.Server) error {
-	host, _, err := net.SplitHostPort(s.listen)
+	listener, err := listenLoopback(ctx, s.listen)
 	if err != nil {
-		return misused(fmt.Errorf("--listen %q: expected host:port", s.listen))
+		return misused(err)
 	}
-	if !auth.Loopback(host) {
-		return misused(fmt.Errorf("not supported yet: --listen %s: only loopback addresses are served", s.listen))
-	}
+	// A token that is made before the port is taken would never be shown
+	// when it cannot be taken.
 	token, hash, err := g.token(ctx, s.newToken)
 	if err != nil {
-		return misused(err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
-	if err != nil {
-		return misused(err)
+		return misused(errors.Join(err, listener.Close()))
 	}
 	address := listener.Addr().String()
 	guard, err := auth.NewGuard(address, auth.Single{
@@ -131,6 +126,26 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	}
 	g.announce(env, role, address, token)
 	return listen(ctx, listener, guard.Protect(g.routes(server)), server.Shutdown)
+}
+
+// listenLoopback listens at a host:port of this machine's loopback.
+func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %q: expected host:port", address)
+	}
+	if !auth.Loopback(host) {
+		return nil, fmt.Errorf("not supported yet: --listen %s: only loopback addresses are served", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	// A name is judged by the address that it led to.
+	if a, ok := listener.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("--listen %s is %s, which is not a loopback address", address, listener.Addr()), listener.Close())
+	}
+	return listener, nil
 }
 
 // routes is every route of the server.

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"net"
+	"strings"
+	"testing"
+)
+
+// TestServeKeepsItsTokenWhenThePortIsTaken starts where another program
+// listens: a token that was made then would never be shown, and one that was
+// replaced would lock the clients out.
+func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
+	dir := folder(t)
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	refused := func(flags ...string) {
+		t.Helper()
+		cmd := sallyportCommand(dir, append([]string{"serve", "--listen", taken.Addr().String()}, flags...)...)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != exitUsage || strings.Contains(string(out), "sallyport_") {
+			t.Fatalf("serve where another listens = %v %s, want a refusal without a token", err, out)
+		}
+	}
+	refused()
+	first := serveHTTP(t, dir)
+	if first.token == "" {
+		t.Fatalf("the first start that succeeds prints no token:\n%s", first.banner)
+	}
+	first.stop(t)
+	refused("--new-token")
+	again := serveHTTP(t, dir)
+	again.token = first.token
+	if status, _ := again.request(t, "POST", "/mcp", initialize, again.headers()); status != 200 {
+		t.Errorf("the token after a start that failed: status %d, want 200", status)
+	}
+	again.stop(t)
+}
