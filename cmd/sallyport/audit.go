@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -36,7 +37,15 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 	}
 	g := &gate{config: c, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	if err := g.openStore(ctx); err != nil {
+	open := g.openStore
+	if path := c.State.Path; path != "" {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			// Reading must not make a state file.
+			fmt.Fprintf(env.stderr, "sallyport: no record yet: %s does not exist\n", path)
+			open = g.openMemory
+		}
+	}
+	if err := open(ctx); err != nil {
 		return misused(err)
 	}
 	return do(g)
@@ -119,7 +128,7 @@ func printEvent(p *printer, e *audit.Event) error {
 	if p.json {
 		return p.value(e)
 	}
-	p.line("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, describeEvent(e))
+	p.line("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, oneLine(describeEvent(e)))
 	return nil
 }
 

@@ -44,7 +44,7 @@ it. The exit code is 1 when the answer is no.`,
 					return g.explainCall(cmd.Context(), env.printer(f), q.call)
 				})
 			}
-			g, err := openGate(cmd.Context(), env, f)
+			g, err := viewGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
@@ -201,17 +201,18 @@ func kinds(a *sallyport.AttachmentsCapability) []string {
 func printDecision(p *printer, d sallyport.Decision) {
 	words := []string{p.mark(d.Allowed), string(d.Step)}
 	if d.Resource != "" {
-		words = append(words, d.Resource)
+		words = append(words, oneLine(d.Resource))
 	}
 	p.line("%s", strings.Join(words, " "))
+	// What a caller chose must not read as a line of this answer.
 	if d.Why != "" {
-		p.line("      why: %s", d.Why)
+		p.line("      why: %s", oneLine(d.Why))
 	}
 	if d.Source != "" {
 		p.line("      at:  %s", d.Source)
 	}
 	if d.Fix != "" {
-		p.line("      fix: %s", d.Fix)
+		p.line("      fix: %s", oneLine(d.Fix))
 	}
 }
 
@@ -232,7 +233,7 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 		return p.value(events)
 	}
 	last := &events[len(events)-1]
-	p.line("call %s: %s by %s as %s at %s", last.CallID, last.Tool, last.Principal,
+	p.line("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
 		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
 		p.line("arguments: %s", shorten(last.Args, 1000))
@@ -243,7 +244,7 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 	}
 	p.line("outcome: %s", outcomeWord(p, last))
 	if !last.OK {
-		p.line("         %s: %s", last.Code, last.Error)
+		p.line("         %s: %s", last.Code, oneLine(last.Error))
 	}
 	refusals := 0
 	for _, d := range last.Decisions {
@@ -256,7 +257,7 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 		p.line("no step refused; accesses:")
 		for _, d := range last.Decisions {
 			if d.Step == sallyport.StepAccess {
-				p.line("  %s", d.Why)
+				p.line("  %s", oneLine(d.Why))
 			}
 		}
 	}

@@ -44,6 +44,7 @@ type settings interface {
 type gate struct {
 	config   *config.Config
 	builtin  bool // no file: the configuration that init would write
+	passing  bool // the state ends with the command
 	state    state
 	settings settings
 	key      audit.Key
@@ -69,7 +70,9 @@ func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err
 		}
 	}
 	if len(paths) == 0 {
-		_, err := os.Stat(filepath.Join(env.dir, configName))
+		// A link that leads nowhere is a configuration that is missing, not
+		// the absence of one.
+		_, err := os.Lstat(filepath.Join(env.dir, configName))
 		if errors.Is(err, fs.ErrNotExist) {
 			text, err := config.Preset(config.DefaultPreset)
 			if err != nil {
@@ -84,8 +87,19 @@ func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err
 	return c, false, err
 }
 
-// openGate wires backends, registry and record. The caller closes it.
-func openGate(ctx context.Context, env *environment, f *flags) (g *gate, err error) {
+// openGate wires backends, registry and record for calls. The caller closes
+// it.
+func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
+	return wire(ctx, env, f, (*gate).openStore)
+}
+
+// viewGate wires a gate that is only asked what it would decide. It leaves no
+// state file behind and needs none.
+func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
+	return wire(ctx, env, f, (*gate).openMemory)
+}
+
+func wire(ctx context.Context, env *environment, f *flags, open func(*gate, context.Context) error) (g *gate, err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
 		return nil, misused(err)
@@ -99,7 +113,10 @@ func openGate(ctx context.Context, env *environment, f *flags) (g *gate, err err
 	if builtin {
 		fmt.Fprintf(env.stderr, "sallyport: no %s here; using what 'sallyport init' would write\n", configName)
 	}
-	if err := g.openState(ctx); err != nil {
+	if err := open(g, ctx); err != nil {
+		return g, err
+	}
+	if err := g.openLog(); err != nil {
 		return g, err
 	}
 	backends, err := g.backends(env)
@@ -146,11 +163,8 @@ func builtins() []sallyport.Tool {
 	return append(file.Tools(), web.Tools()...)
 }
 
-// openState opens the state file, the key beside it and the log on both.
-func (g *gate) openState(ctx context.Context) (err error) {
-	if err := g.openStore(ctx); err != nil {
-		return err
-	}
+// openLog opens the log on the state and the key beside it.
+func (g *gate) openLog() (err error) {
 	if g.key, err = g.loadKey(); err != nil {
 		return err
 	}
@@ -161,21 +175,27 @@ func (g *gate) openState(ctx context.Context) (err error) {
 	return nil
 }
 
-// openStore opens the state file alone.
+// openStore opens the state that the configuration names.
 func (g *gate) openStore(ctx context.Context) error {
 	if g.config.State.Kind == config.StateMemory {
-		m, err := memory.New(nil)
-		if err != nil {
-			return err
-		}
-		g.state, g.settings = m, m.Settings()
-	} else {
-		db, err := sqlite.Open(ctx, g.config.State.Path, nil)
-		if err != nil {
-			return err
-		}
-		g.state, g.settings = db, db.Settings()
+		return g.openMemory(ctx)
 	}
+	db, err := sqlite.Open(ctx, g.config.State.Path, nil)
+	if err != nil {
+		return err
+	}
+	g.state, g.settings = db, db.Settings()
+	g.closers = append(g.closers, g.state.Close)
+	return nil
+}
+
+// openMemory opens a state that ends with the command.
+func (g *gate) openMemory(context.Context) error {
+	m, err := memory.New(nil)
+	if err != nil {
+		return err
+	}
+	g.state, g.settings, g.passing = m, m.Settings(), true
 	g.closers = append(g.closers, g.state.Close)
 	return nil
 }
@@ -187,7 +207,7 @@ func (g *gate) keyPath() string {
 }
 
 func (g *gate) loadKey() (audit.Key, error) {
-	if g.config.State.Kind == config.StateMemory {
+	if g.passing {
 		return randomKey()
 	}
 	return audit.LoadKey(g.keyPath())
@@ -209,7 +229,7 @@ func (g *gate) backends(env *environment) (*sallyport.Backends, error) {
 	return &sallyport.Backends{
 		Personalities: rolesOf(g.config),
 		Network:       &sallyport.NetworkBackend{},
-		Files:         &sallyport.FileBackend{Home: env.home, Deny: g.ownFiles(), Reads: g.state},
+		Files:         &sallyport.FileBackend{Home: env.home, Deny: g.ownFiles(env.dir), Reads: g.state},
 		Secrets:       source,
 		KV:            g.state,
 		Attachments:   uploads,
@@ -217,13 +237,18 @@ func (g *gate) backends(env *environment) (*sallyport.Backends, error) {
 }
 
 // ownFiles is what no tool may reach: configuration, state, key and secrets.
-func (g *gate) ownFiles() []string {
+// A file in which a later command would look for its configuration belongs to
+// it even while there is none: a tool that writes one would set its own
+// ceiling.
+func (g *gate) ownFiles(dir string) []string {
 	own := append([]string{}, g.config.Files...)
-	if g.builtin {
-		own = append(own, filepath.Join(g.config.Dir, configName))
+	for _, folder := range []string{dir, g.config.Dir, g.config.Workspace} {
+		if folder != "" {
+			own = append(own, filepath.Join(folder, configName), filepath.Join(folder, stateDir))
+		}
 	}
 	if g.config.State.Path != "" {
-		own = append(own, g.config.State.Path, g.keyPath(), filepath.Join(g.config.Dir, stateDir))
+		own = append(own, g.config.State.Path, g.keyPath())
 	}
 	for _, b := range g.config.Secrets {
 		if b.Dir != "" {

@@ -24,7 +24,7 @@ printed in the form that a model's API takes.`,
   sallyport tools --format anthropic`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			g, err := openGate(cmd.Context(), env, f)
+			g, err := viewGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
