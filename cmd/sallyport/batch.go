@@ -16,8 +16,9 @@ import (
 
 // Bounds of a batch.
 const (
-	maxBatch     = 10_000  // calls
-	maxBatchLine = 9 << 20 // bytes: the gate's bound on arguments and an envelope
+	maxBatch      = 10_000    // calls
+	maxBatchLine  = 9 << 20   // bytes: the gate's bound on arguments and an envelope
+	maxBatchBytes = 256 << 20 // bytes: every line is held until the calls are made
 )
 
 func batchCommand(env *environment, f *flags) *cobra.Command {
@@ -77,35 +78,55 @@ type batchLine struct {
 // readBatch reads every line before any call is made, so that a repeated id
 // refuses the later line and not a call that has already run.
 func readBatch(in io.Reader) ([]batchLine, error) {
-	scan := bufio.NewScanner(in)
-	scan.Buffer(make([]byte, 64<<10), maxBatchLine)
+	r := bufio.NewReaderSize(in, 64<<10)
 	var lines []batchLine
-	seen := map[string]bool{}
-	for scan.Scan() {
-		if len(bytes.TrimSpace(scan.Bytes())) == 0 {
-			continue
+	seen, total := map[string]bool{}, 0
+	for {
+		text, err := readLine(r, maxBatchLine)
+		if err != nil && err != io.EOF {
+			return nil, err
 		}
-		if len(lines) == maxBatch {
-			return nil, fmt.Errorf("a batch has at most %d calls", maxBatch)
+		if total += len(text); total > maxBatchBytes {
+			return nil, fmt.Errorf("a batch has at most %d MiB", maxBatchBytes>>20)
 		}
-		line := parseLine(bytes.Clone(scan.Bytes()))
-		if line.result == nil && seen[string(line.id)] {
-			res := sallyport.Err("id "+string(line.id)+" is repeated", sallyport.CodeInputInvalid)
-			line.result = &res
+		if len(bytes.TrimSpace(text)) > 0 {
+			if len(lines) == maxBatch {
+				return nil, fmt.Errorf("a batch has at most %d calls", maxBatch)
+			}
+			lines = append(lines, parseLine(text, seen))
 		}
-		seen[string(line.id)] = line.id != nil
-		lines = append(lines, line)
+		if err == io.EOF {
+			return lines, nil
+		}
 	}
-	return lines, scan.Err()
 }
 
-// parseLine reads one line strictly. What is wrong with it is its answer; the
-// arguments are the gate's to judge, so that a fault in them is recorded.
-func parseLine(text []byte) (line batchLine) {
+// readLine reads a line. Of one that is longer than most it returns a little
+// more than that, and drops the rest.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line) <= most {
+			line = append(line, part...)
+		}
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+	}
+}
+
+// parseLine reads one line strictly and notes its id in seen. What is wrong
+// with it is its answer; the arguments are the gate's to judge, so that a fault
+// in them is recorded.
+func parseLine(text []byte, seen map[string]bool) (line batchLine) {
 	broken := func(why string) batchLine {
 		res := sallyport.Err(why, sallyport.CodeInputInvalid)
 		line.result = &res
 		return line
+	}
+	if len(text) > maxBatchLine {
+		return broken(fmt.Sprintf("the line is longer than %d bytes", maxBatchLine))
 	}
 	keys, err := topLevel(text)
 	line.id = keys["id"]
@@ -116,6 +137,11 @@ func parseLine(text []byte) (line batchLine) {
 	if json.Unmarshal(keys["id"], &id) != nil || id == "" {
 		return broken("id: expected a string that is not empty")
 	}
+	// Ids are compared as what they mean: one may be spelled in two ways.
+	if seen[id] {
+		return broken("id " + string(line.id) + " is repeated")
+	}
+	seen[id] = true
 	if json.Unmarshal(keys["tool"], &tool) != nil || tool == "" {
 		return broken("tool: expected a string that is not empty")
 	}

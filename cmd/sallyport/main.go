@@ -12,6 +12,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the program at once: somebody means it.
+	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], system())
 	stop()
 	os.Exit(code)

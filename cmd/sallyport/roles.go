@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
@@ -93,8 +95,8 @@ func (g *gate) caller(personality, principal, session string) (*sallyport.Caller
 	if session == "" {
 		session = "cli-" + rand.Text()
 	}
-	if len(session) > maxSessionBytes || strings.ContainsFunc(session, func(r rune) bool { return r < ' ' }) {
-		return nil, errors.New("--session: expected at most 256 characters without control characters")
+	if len(session) > maxSessionBytes || !utf8.ValidString(session) || strings.ContainsFunc(session, unicode.IsControl) {
+		return nil, errors.New("--session: expected at most 256 bytes of text without control characters")
 	}
 	return &sallyport.Caller{
 		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal},

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -78,11 +80,47 @@ type flags struct {
 	json   bool
 }
 
+// reply is standard output: it remembers the first write that failed, so that
+// no command that prints in passing loses its answer and calls it done. It is
+// safe for concurrent use.
+type reply struct {
+	io.WriteCloser
+	mu  sync.Mutex
+	err error
+}
+
+// Write writes and remembers a failure.
+func (r *reply) Write(text []byte) (int, error) {
+	n, err := r.WriteCloser.Write(text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// lost returns why something was not written. A reader that has gone away
+// wants no more, which is no failure.
+func (r *reply) lost() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil || errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, io.ErrClosedPipe) {
+		return nil
+	}
+	return fmt.Errorf("the answer could not be written: %w", r.err)
+}
+
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, env *environment) int {
-	cmd := newCommand(env)
+	out, own := &reply{WriteCloser: env.stdout}, *env
+	own.stdout = out
+	cmd := newCommand(&own)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
+	if lost := out.lost(); lost != nil {
+		err = misused(lost)
+	}
 	if err == nil {
 		return exitDone
 	}
