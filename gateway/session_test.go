@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,32 @@ func TestConversationEndsWhenIdle(t *testing.T) {
 			t.Errorf("%d conversations are kept, want the live one", len(c.idle))
 		}
 	})
+}
+
+func TestNamedSession(t *testing.T) {
+	tests := []struct {
+		name string
+		meta map[string]any
+		want string
+		ok   bool
+	}{
+		{name: "none", ok: true},
+		{name: "text", meta: map[string]any{sessionMeta: "talk 1"}, want: "talk 1", ok: true},
+		{name: "longest", meta: map[string]any{sessionMeta: strings.Repeat("x", 256)}, want: strings.Repeat("x", 256), ok: true},
+		{name: "too long", meta: map[string]any{sessionMeta: strings.Repeat("x", 257)}},
+		{name: "empty", meta: map[string]any{sessionMeta: ""}},
+		{name: "number", meta: map[string]any{sessionMeta: 1.0}},
+		{name: "null", meta: map[string]any{sessionMeta: nil}},
+		{name: "control character", meta: map[string]any{sessionMeta: "a\x1bb"}},
+		{name: "not UTF-8", meta: map[string]any{sessionMeta: "a\xff"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := namedSession(tt.meta); got != tt.want || (err == nil) != tt.ok {
+				t.Errorf("namedSession() = %q, %v, want %q, ok %v", got, err, tt.want, tt.ok)
+			}
+		})
+	}
 }
 
 func TestProgressSteps(t *testing.T) {

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/registry"
 )
 
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
@@ -199,4 +204,40 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 	if err := <-s.done; err != nil {
 		t.Errorf("Stdio() = %v, want nil", err)
 	}
+}
+
+// lateGate keeps the way to report progress, for use after the call.
+type lateGate struct{ report func(sallyport.Progress) }
+
+func (g *lateGate) Definitions(*sallyport.Caller) []registry.Definition { return nil }
+
+func (g *lateGate) Call(_ context.Context, caller *sallyport.Caller, _ sallyport.Request) sallyport.Result {
+	g.report = caller.Progress
+	return sallyport.OK("done")
+}
+
+func TestNoProgressFollowsTheResult(t *testing.T) {
+	gate := &lateGate{}
+	server, err := gateway.New(gate, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kit{Server: server}
+	s, _ := k.stdio(t)
+	r := bufio.NewReader(s.out)
+	send(t, s.in, hello+`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":1}}}`+"\n")
+	readAnswer(t, r)
+	readAnswer(t, r)
+	late := make(chan struct{})
+	go func() {
+		defer close(late)
+		gate.report(sallyport.Progress{Message: "late", Audience: sallyport.AudienceUser})
+	}()
+	send(t, s.in, `{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n")
+	// A late event would be written before the second answer at the latest,
+	// or hold up its goroutine.
+	if a := readAnswer(t, r); string(a.ID) != "2" {
+		t.Errorf("a line without the id of the ping follows the result: %+v", a)
+	}
+	<-late
 }
