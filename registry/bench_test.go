@@ -13,16 +13,16 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// order is three arguments of a trivial tool.
-type order struct {
-	Item  string `json:"item"`
-	Count int    `json:"count"`
-	Gift  bool   `json:"gift"`
+// forecast is the three arguments of a trivial tool.
+type forecast struct {
+	Location string `json:"location"`
+	Days     int    `json:"days"`
+	Unit     string `json:"unit"`
 }
 
-var orderArgs = json.RawMessage(`{"item":"lamp","count":3,"gift":true}`)
+var forecastArgs = json.RawMessage(`{"location": "Amsterdam, North Holland", "days": 3, "unit": "celsius"}`)
 
-func describe(o order) string { return o.Item }
+func describe(f forecast) string { return f.Location }
 
 // BenchmarkCall compares a gated call with the bare work: decoding the same
 // arguments and calling the function. Compare the two of one run.
@@ -30,8 +30,8 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			var o order
-			if err := json.Unmarshal(orderArgs, &o); err != nil || describe(o) == "" {
+			var f forecast
+			if err := json.Unmarshal(forecastArgs, &f); err != nil || describe(f) == "" {
 				b.Fatal(err)
 			}
 		}
@@ -39,7 +39,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("gated", func(b *testing.B) {
 		r := filled(b, 1)
 		caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
-		q := sallyport.Request{Tool: "tool-0", Args: orderArgs}
+		q := sallyport.Request{Tool: "tool-0", Args: forecastArgs}
 		b.ReportAllocs()
 		for b.Loop() {
 			if res := r.Call(b.Context(), caller, q); !res.OK {
@@ -55,7 +55,7 @@ func BenchmarkTools(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			r := filled(b, n)
 			caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
-			q := sallyport.Request{Tool: fmt.Sprintf("tool-%d", n/2), Args: orderArgs}
+			q := sallyport.Request{Tool: fmt.Sprintf("tool-%d", n/2), Args: forecastArgs}
 			for b.Loop() {
 				if res := r.Call(b.Context(), caller, q); !res.OK {
 					b.Fatal(res.Error)
@@ -69,10 +69,10 @@ func BenchmarkTools(b *testing.B) {
 // reports the time and the memory that they hold.
 func BenchmarkRegister(b *testing.B) {
 	for b.Loop() {
-		tools := many(b, 100_000)
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
+		tools := many(b, 100_000)
 		start := time.Now()
 		r, err := registry.New(nil, nil)
 		if err != nil {
@@ -82,6 +82,7 @@ func BenchmarkRegister(b *testing.B) {
 			b.Fatal(err)
 		}
 		took := time.Since(start)
+		clear(tools)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		b.ReportMetric(took.Seconds(), "s/100k-tools")
@@ -105,9 +106,9 @@ func filled(b *testing.B, n int) *registry.Registry {
 // many makes tools over at most 100 distinct schemas.
 func many(b *testing.B, n int) []sallyport.Tool {
 	b.Helper()
-	base, err := schema.Tool(sallyport.Tool{Name: "tool", Description: "Describe an order."},
-		func(_ context.Context, _ *sallyport.Call, o order) (sallyport.Result, error) {
-			return sallyport.OK(describe(o)), nil
+	base, err := schema.Tool(sallyport.Tool{Name: "tool", Description: "Describe a forecast."},
+		func(_ context.Context, _ *sallyport.Call, f forecast) (sallyport.Result, error) {
+			return sallyport.OK(describe(f)), nil
 		})
 	if err != nil {
 		b.Fatal(err)
@@ -116,7 +117,7 @@ func many(b *testing.B, n int) []sallyport.Tool {
 	for i := range out {
 		out[i] = base
 		out[i].Name = fmt.Sprintf("tool-%d", i)
-		out[i].Schema = json.RawMessage(fmt.Sprintf(`{"type":"object","title":"s%d","properties":{"item":{"type":"string"},"count":{"type":"integer"},"gift":{"type":"boolean"}},"required":["item"],"additionalProperties":false}`, i%100))
+		out[i].Schema = json.RawMessage(fmt.Sprintf(`{"type":"object","title":"s%d","properties":{"location":{"type":"string"},"days":{"type":"integer"},"unit":{"type":"string"}},"required":["location"],"additionalProperties":false}`, i%100))
 	}
 	return out
 }

@@ -2,9 +2,7 @@ package registry
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -152,19 +150,19 @@ func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bo
 	return false
 }
 
-// idText is Crockford's alphabet in lower case: no letters to confuse.
-var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+// idDigits is Crockford's alphabet in lower case: no letters to confuse.
+const idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // newID returns a call id that sorts by time: 48 bits of milliseconds and 72
-// random bits.
+// random bits, five to a digit. An id is no secret, it only has to be unique,
+// so that the runtime's generator will do.
 func newID(now time.Time) string {
-	var b [15]byte
-	// The last of these reads cannot fail since Go 1.24: it would abort.
-	_, _ = rand.Read(b[6:])
-	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
-	copy(b[:6], ms[2:])
+	high := uint64(now.UnixMilli())<<12 | uint64(rand.Uint32N(1<<12))
+	low := rand.Uint64()
 	var text [24]byte
-	idText.Encode(text[:], b[:])
+	for i := range 12 {
+		text[11-i] = idDigits[high>>(5*i)&31]
+		text[23-i] = idDigits[low>>(5*i)&31]
+	}
 	return string(text[:])
 }

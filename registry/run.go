@@ -86,7 +86,6 @@ func (j *job) run() {
 		if v := recover(); v != nil {
 			j.end = outcome{panic: v, stack: debug.Stack()}
 		}
-		j.done <- struct{}{}
 	}()
 	res, err := j.tool.Run(j.ctx, j.out)
 	if err == nil {

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -17,19 +16,10 @@ const maxAccess = 100
 // pay for a list that nobody reads. It is safe for concurrent use.
 type trail struct {
 	mu     sync.Mutex
-	passed [20]uint8 // indices of steps
+	passed [13]sallyport.Step // as many as there are before the result
 	count  uint8
 	access uint8 // remarks of accessors
 	said   []remark
-}
-
-// steps lists the steps that may pass without a word: a trail holds an index
-// instead of a name.
-var steps = [...]sallyport.Step{
-	sallyport.StepDecode, sallyport.StepFind, sallyport.StepVisible, sallyport.StepReady,
-	sallyport.StepBackends, sallyport.StepPermit, sallyport.StepValidate, sallyport.StepDryRun,
-	sallyport.StepLimit, sallyport.StepGrant, sallyport.StepApprove, sallyport.StepIntent,
-	sallyport.StepRun, sallyport.StepReturns, sallyport.StepReduce,
 }
 
 // remark is a decision with words and the number of steps passed before it.
@@ -40,14 +30,9 @@ type remark struct {
 
 // pass adds a step that let the call pass.
 func (t *trail) pass(s sallyport.Step) {
-	i := slices.Index(steps[:], s)
-	if i < 0 {
-		t.note(sallyport.Decision{Step: s, Allowed: true})
-		return
-	}
 	t.mu.Lock()
 	if int(t.count) < len(t.passed) {
-		t.passed[t.count] = uint8(i)
+		t.passed[t.count] = s
 		t.count++
 	}
 	t.mu.Unlock()
@@ -75,12 +60,12 @@ func (t *trail) decisions() []sallyport.Decision {
 	next := uint8(0)
 	for _, r := range t.said {
 		for ; next < r.after; next++ {
-			out = append(out, sallyport.Decision{Step: steps[t.passed[next]], Allowed: true})
+			out = append(out, sallyport.Decision{Step: t.passed[next], Allowed: true})
 		}
 		out = append(out, r.decision)
 	}
 	for ; next < t.count; next++ {
-		out = append(out, sallyport.Decision{Step: steps[t.passed[next]], Allowed: true})
+		out = append(out, sallyport.Decision{Step: t.passed[next], Allowed: true})
 	}
 	return out
 }

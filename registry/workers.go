@@ -25,22 +25,14 @@ type job struct {
 // workers runs jobs, each at once: on a waiting goroutine, else on a new one.
 // The zero value is not usable.
 type workers struct {
-	jobs chan *job
-	quit chan struct{}
-	idle chan struct{} // a token per waiting goroutine
-
 	mu     sync.Mutex
-	busy   int  // calls and jobs under way, and goroutines
-	closed bool // no call may begin
+	idle   []chan *job // the waiting goroutines, the last to come first
+	busy   int         // calls and goroutines under way
+	closed bool        // no call may begin
 	empty  chan struct{}
 }
 
-func newWorkers() *workers {
-	return &workers{
-		jobs: make(chan *job), quit: make(chan struct{}),
-		idle: make(chan struct{}, maxIdle), empty: make(chan struct{}),
-	}
-}
+func newWorkers() *workers { return &workers{empty: make(chan struct{})} }
 
 // enter counts a call in; false means that the registry is closed. Every true
 // is followed by one leave.
@@ -54,14 +46,6 @@ func (w *workers) enter() bool {
 	return true
 }
 
-// add counts a goroutine in. The call that starts it is counted, so that the
-// count cannot be zero.
-func (w *workers) add() {
-	w.mu.Lock()
-	w.busy++
-	w.mu.Unlock()
-}
-
 func (w *workers) leave() {
 	w.mu.Lock()
 	w.busy--
@@ -71,36 +55,55 @@ func (w *workers) leave() {
 	w.mu.Unlock()
 }
 
-// do starts a job and does not wait for it.
+// do starts a job and does not wait for it. The call that does it is counted,
+// so that the count cannot be zero.
 func (w *workers) do(j *job) {
-	select {
-	case w.jobs <- j:
-	default:
-		w.add()
-		go func() {
-			defer w.leave()
-			w.work(j)
-		}()
+	w.mu.Lock()
+	if n := len(w.idle); n > 0 {
+		next := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		w.mu.Unlock()
+		next <- j
+		return
+	}
+	w.busy++
+	w.mu.Unlock()
+	go func() {
+		defer w.leave()
+		w.work(j)
+	}()
+}
+
+// work runs a job, then those that come while it may wait. It is listed as
+// waiting before the gate hears that the job is done, so that the next call
+// of the same caller finds it.
+func (w *workers) work(j *job) {
+	jobs := make(chan *job, 1)
+	defer func() {
+		if j != nil { // the tool ended the goroutine
+			j.done <- struct{}{}
+		}
+	}()
+	for j != nil {
+		j.run()
+		waits := w.wait(jobs)
+		j.done <- struct{}{}
+		j = nil
+		if waits {
+			j = <-jobs
+		}
 	}
 }
 
-// work runs a job, then those that come while it may wait.
-func (w *workers) work(j *job) {
-	for {
-		j.run()
-		select {
-		case w.idle <- struct{}{}:
-		default:
-			return // enough others wait
-		}
-		select {
-		case j = <-w.jobs:
-			<-w.idle
-		case <-w.quit:
-			<-w.idle
-			return
-		}
+// wait lists a goroutine as waiting unless enough others do.
+func (w *workers) wait(jobs chan *job) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || len(w.idle) >= maxIdle {
+		return false
 	}
+	w.idle = append(w.idle, jobs)
+	return true
 }
 
 // close lets no further call begin, and waits until neither a call nor a tool
@@ -109,7 +112,10 @@ func (w *workers) close(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
-		close(w.quit)
+		for _, jobs := range w.idle {
+			jobs <- nil
+		}
+		w.idle = nil
 		if w.busy == 0 {
 			close(w.empty)
 		}

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -38,6 +39,7 @@ type Schema struct {
 	rule     *rule            // of root; nil accepts anything
 	nodes    map[string]*node // by the location that the validator reports
 	defaults bool             // some property has a default
+	decoders sync.Pool        // of *decoder: one is as large as all it makes of small arguments
 }
 
 // noProperties is the schema of a tool that declares none.
@@ -144,10 +146,18 @@ func parse(data json.RawMessage, s *Schema) (Document, error) {
 		data = json.RawMessage("{}")
 	}
 	var r *rule
+	var d *decoder
 	if s != nil {
 		r = s.rule
+		d, _ = s.decoders.Get().(*decoder)
 	}
-	d := decoder{build: true}
+	if d == nil {
+		d = &decoder{}
+	}
+	if s != nil {
+		defer s.decoders.Put(d)
+	}
+	*d = decoder{build: true}
 	v, ok := d.read(data, (*Limits)(nil).orDefault(), r)
 	if !ok {
 		return Document{}, invalid(d.fault())
