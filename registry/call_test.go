@@ -512,6 +512,42 @@ func TestAnAccessRefusalNamesItsRule(t *testing.T) {
 	t.Errorf("no refusal in the trail: %+v", g.recorder.last().Decisions)
 }
 
+func TestARefusalOfAPersonalityWithoutACeilingNamesTheChange(t *testing.T) {
+	g := newGate(t, &sallyport.Personality{Name: "role", Sources: map[string]string{"": "sallyport.yaml:3:3"}})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{
+			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
+			FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()},
+		},
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			_, err := c.Network.DialContext(ctx, "tcp", "api.example:443")
+			_, err2 := c.FS.ReadFile("/srv/a")
+			return sallyport.Result{}, errors.Join(err, err2)
+		},
+	})
+	call(g, "tool", "")
+	want := map[string]string{
+		"api.example": "add api.example to personalities.role.safety.network.allow",
+		"/srv/a":      "add /srv/a to personalities.role.fs_reach.read",
+	}
+	for _, d := range g.recorder.last().Decisions {
+		if d.Step != sallyport.StepAccess {
+			continue
+		}
+		if d.Fix != want[d.Resource] || d.Source != "sallyport.yaml:3:3" {
+			t.Errorf("refusal = %+v, want the change %q", d, want[d.Resource])
+		}
+		delete(want, d.Resource)
+	}
+	if len(want) > 0 {
+		t.Errorf("no refusal of %v in the trail", want)
+	}
+	x, err := g.Explain(g.caller(), "tool")
+	if err != nil || len(x.Grant.Dropped) != 2 || x.Grant.Dropped[0].Fix == "" || x.Grant.Dropped[1].Fix == "" {
+		t.Errorf("dropped = %+v, %v, want two items with a change each", x.Grant.Dropped, err)
+	}
+}
+
 func TestCloseRefusesNewCalls(t *testing.T) {
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: echo})

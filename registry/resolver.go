@@ -43,7 +43,10 @@ func resolve(t *sallyport.Tool, ro *role, vars map[string]string) (*sallyport.Gr
 
 func (r *resolver) drop(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.source(key)}
-	if p := r.role.personality; p != nil && item != everything && item != fromPersonality {
+	if p := r.role.personality; p != nil {
+		if item == everything || item == fromPersonality {
+			item = "what the tool may reach"
+		}
 		d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, p.Name, key)
 	}
 	r.grant.Dropped = append(r.grant.Dropped, d)
@@ -76,7 +79,7 @@ func (r *resolver) network() error {
 	if policy.Allow == nil {
 		for _, d := range declared {
 			if d.Any() {
-				r.drop("network", everything, "* means what the personality allows, and it has no network allow list", "safety.network")
+				r.drop("network", everything, "* means what the personality allows, and it has no network allow list", "safety.network.allow")
 				continue
 			}
 			g.Allow = append(g.Allow, d.String())

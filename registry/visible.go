@@ -96,10 +96,12 @@ func ceiling(capability string) string {
 // change.
 func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
 	key := ceiling(d.Capability)
-	if key == "" || d.Source != "" || d.Fix != "" || d.Resource == "" {
+	deferred := defers(&t.Capabilities, d.Capability)
+	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
+	if key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != "") {
 		return d
 	}
-	if ro.personality == nil || !defers(&t.Capabilities, d.Capability) {
+	if ro.personality == nil || !deferred {
 		d.Fix = "declare " + d.Resource + " in the tool's capabilities." + d.Capability
 		return d
 	}
