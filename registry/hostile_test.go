@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,5 +165,35 @@ func TestNothingOfTheToolsIsReturned(t *testing.T) {
 	own["late"] = true
 	if len(res.Structured) != 0 {
 		t.Errorf("structured = %v, want a copy", res.Structured)
+	}
+}
+
+func TestEveryStepOfALongPathIsInTheTrail(t *testing.T) {
+	g := newGate(t, nil)
+	g.add(sallyport.Tool{
+		Name: "tool", Returns: open, Cache: &sallyport.Cache{}, OutputIsUntrusted: true, MaxResultChars: 3,
+		Run: returning(sallyport.Result{OK: true, Value: "value", Structured: map[string]any{"a": 1}}, nil),
+	})
+	if _, err := g.RegisterReducer(sallyport.Reducer{Tool: "tool", Reduce: func(r sallyport.Result, _ sallyport.ReducerContext) sallyport.Result {
+		return r
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	call(g, "tool", "")
+	got := steps(g.recorder.last())
+	for _, want := range []sallyport.Step{sallyport.StepRun, sallyport.StepReturns, sallyport.StepReduce, sallyport.StepTrim} {
+		if !slices.Contains(got, want) {
+			t.Errorf("steps = %v, want %s among them", got, want)
+		}
+	}
+}
+
+func TestArgumentsOfAHiddenToolTellNothing(t *testing.T) {
+	g := newGate(t, &sallyport.Personality{Name: "role", Toolset: []string{}})
+	g.add(sallyport.Tool{Name: "hidden", Run: echo, Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)})
+	for _, args := range []string{`{"n":1}`, `{"n":"x"}`, `{}`, `{"N":1}`, `{"n":1,"N":2}`, `{"n":1,"other":{"a":1}}`} {
+		if res := call(g, "hidden", args); res.Error != "Tool hidden is not permitted for this personality" {
+			t.Errorf("Call(%s) = %q, want the same refusal for all", args, res.Error)
+		}
 	}
 }

@@ -18,6 +18,7 @@ const maxMessage = 1000
 // call, so that nothing may reach it later.
 type progress struct {
 	call *call
+	sink func(sallyport.Progress) // the caller's; nil drops everything
 
 	mu     sync.Mutex
 	active int           // reports that the sink has not taken yet
@@ -28,7 +29,7 @@ type progress struct {
 // emit hands a report to the caller's sink.
 func (p *progress) emit(e sallyport.Progress) {
 	c := p.call
-	if c.caller.Progress == nil {
+	if p.sink == nil {
 		return
 	}
 	e.Tool, e.Audience = c.q.Tool, e.VisibleTo()
@@ -42,7 +43,7 @@ func (p *progress) emit(e sallyport.Progress) {
 	e.Message, _ = output.Trim(c.cleaner().Text(e.Message), maxMessage)
 	if p.begin() {
 		defer p.done()
-		c.caller.Progress(e)
+		p.sink(e)
 	}
 }
 

@@ -40,7 +40,7 @@ func (c *call) run(ctx context.Context) bool {
 	if !c.bind(ctx) {
 		return false
 	}
-	p := &progress{call: c}
+	p := &progress{call: c, sink: c.caller.Progress}
 	defer p.end()
 	c.out.Emit = p.emit
 

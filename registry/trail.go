@@ -16,7 +16,7 @@ const maxAccess = 100
 // pay for a list that nobody reads. It is safe for concurrent use.
 type trail struct {
 	mu     sync.Mutex
-	passed [13]sallyport.Step // as many as there are before the result
+	passed [14]sallyport.Step // as many as can pass in one call, the reducer's the last
 	count  uint8
 	access uint8 // remarks of accessors
 	said   []remark
