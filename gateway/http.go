@@ -17,11 +17,14 @@ import (
 
 const (
 	// maxSessions bounds the protocol sessions that are open at once. Each
-	// costs some tens of kilobytes and ends after sessionIdle.
+	// costs about ten kilobytes and ends after sessionIdle.
 	maxSessions = 1000
-	// maxPosts bounds the requests that are read and answered at once: with
-	// maxMessageBytes it bounds the memory that clients can occupy.
-	maxPosts = 500
+	// maxPosts bounds the requests that are read and answered at once, and
+	// maxLarge those among them whose message is longer than smallBytes: what
+	// clients can occupy is about 200 MiB, whatever they send.
+	maxPosts   = 500
+	maxLarge   = 8
+	smallBytes = 256 << 10
 )
 
 // principalKey is where a verified token carries the principal.
@@ -32,6 +35,7 @@ type surface struct {
 	server *Server
 	newer  http.Handler // without sessions
 	older  http.Handler // with sessions
+	large  chan struct{}
 }
 
 // Handler serves streamable HTTP. Both generations of the protocol answer on
@@ -49,9 +53,9 @@ func (s *Server) Handler() http.Handler {
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	stateful.SessionTimeout = sessionIdle
 	return bind(&surface{
-		server: s,
-		newer:  mcp.NewStreamableHTTPHandler(server, &stateless),
-		older:  mcp.NewStreamableHTTPHandler(server, &stateful),
+		server: s, large: make(chan struct{}, maxLarge),
+		newer: mcp.NewStreamableHTTPHandler(server, &stateless),
+		older: mcp.NewStreamableHTTPHandler(server, &stateful),
 	})
 }
 
@@ -97,7 +101,8 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, done := s.server.posts.begin(r.Context())
 	defer done()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
+	body, release, err := s.read(w, r)
+	defer release()
 	if err != nil {
 		unread(w, err)
 		return
@@ -114,6 +119,25 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		handler.ServeHTTP(w, r)
 	}
+}
+
+// read returns the body. A long one waits for its turn, which ends with
+// release.
+func (s *surface) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	release = func() {}
+	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
+	body, err = io.ReadAll(io.LimitReader(all, smallBytes))
+	if err != nil || len(body) < smallBytes {
+		return body, release, err
+	}
+	select {
+	case s.large <- struct{}{}:
+		release = func() { <-s.large }
+	case <-r.Context().Done():
+		return nil, release, r.Context().Err()
+	}
+	rest, err := io.ReadAll(all)
+	return append(body, rest...), release, err
 }
 
 // generation chooses by the header, and by the body when that names a protocol

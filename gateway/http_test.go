@@ -88,6 +88,49 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 	wg.Wait()
 }
 
+func TestLongMessagesWaitForTheirTurn(t *testing.T) {
+	const bound = 8
+	k := newKit(t)
+	site := k.site(t)
+	h := client(t, "alice")
+	header := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name"}
+	message := func(tool, filler string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"a":"` + filler + `"},` + stateless + `}}`
+	}
+	long := strings.Repeat("x", 300<<10)
+	var wg sync.WaitGroup
+	for range bound {
+		wg.Go(func() { post(t, h, site.URL, message("hold", long), append(header, "hold")...) })
+	}
+	for range bound {
+		<-k.started
+	}
+	answered := make(chan struct{})
+	wg.Go(func() {
+		defer close(answered)
+		if status, body := post(t, h, site.URL, message("echo", long), append(header, "echo")...); status != http.StatusOK {
+			t.Errorf("the message that waited: status %d %.100s, want 200", status, body)
+		}
+	})
+	if status, body := post(t, h, site.URL, message("sum", ""), append(header, "sum")...); status != http.StatusOK {
+		t.Errorf("a short message beside them: status %d %s, want 200", status, body)
+	}
+	select {
+	case <-answered:
+		t.Errorf("long message %d was answered beside %d others, want it to wait", bound+1, bound)
+	default:
+	}
+	over, cancel := cancelled(t)
+	defer cancel()
+	if err := k.Shutdown(over); err == nil {
+		t.Error("Shutdown() = nil, want that calls had to be cancelled")
+	}
+	wg.Wait()
+	if got := len(k.record.outcomes("echo")); got != 1 {
+		t.Errorf("recorded %d calls of echo, want 1", got)
+	}
+}
+
 func TestSessionsAreBounded(t *testing.T) {
 	const bound = 1000
 	k := newKit(t)
