@@ -144,12 +144,28 @@ type Observer interface {
 type Binding struct {
 	client   *Client
 	observer Observer
+	call     context.Context
 }
 
 // Bind returns the client's binding for one call. It is cheap. A nil observer
 // is allowed. The zero Binding, which a nil client gives too, refuses
 // everything.
 func (c *Client) Bind(o Observer) Binding { return Binding{client: c, observer: o} }
+
+// During returns a copy that refuses once the context of its call is over. A
+// binding lives for one call, so that it may hold its context.
+func (b Binding) During(call context.Context) Binding {
+	b.call = call
+	return b
+}
+
+// over returns why the call has ended; nil when it has not.
+func (b *Binding) over() error {
+	if b.call == nil {
+		return nil
+	}
+	return b.call.Err()
+}
 
 // Client returns an *http.Client. It follows redirects, each checked like a
 // first request; it has no cookie jar; its time and size bounds lie in its
@@ -166,6 +182,10 @@ func countedByRoundTrip(*http.Request, []*http.Request) error { return nil }
 // RoundTrip sends one request, or the next hop of one. See [Client.Bind] and
 // the package comment for what it holds to.
 func (b *Binding) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := b.over(); err != nil {
+		closeBody(req)
+		return nil, err
+	}
 	if b.client == nil {
 		closeBody(req)
 		return nil, b.observe(req.URL.Hostname(), sallyport.HostError(req.URL.Hostname(), ""))
@@ -178,6 +198,9 @@ func (b *Binding) RoundTrip(req *http.Request) (*http.Response, error) {
 // tcp4 or tcp6, the address host:port. A read-only grant has no raw
 // connections: whatever is sent over one could change something.
 func (b *Binding) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if err := b.over(); err != nil {
+		return nil, err
+	}
 	switch network {
 	case "tcp", "tcp4", "tcp6":
 	default:

@@ -19,6 +19,14 @@ func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallypo
 	return r.call(ctx, caller, q, r.budget(caller))
 }
 
+// Reject records a request that an edge found broken before it was one, and
+// returns the refusal: input_invalid, with why as its text.
+func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
+	c := r.begin(caller, q, r.budget(caller))
+	c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: why}, sallyport.CodeInputInvalid, why)
+	return c.refused(ctx)
+}
+
 // call is the path of one call: its body is the steps, in order. A step that
 // refuses has set the result and returns false.
 func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {

@@ -497,13 +497,13 @@ func TestAnAccessRefusalNamesItsRule(t *testing.T) {
 	if res := call(g, "read", `{"path":"`+filepath.Join(dir, "a")+`"}`); res.Value != "text" {
 		t.Errorf("Call(a) = %+v, want its content", res)
 	}
-	res := call(g, "read", `{"path":"/etc/passwd"}`)
-	if want := "PATH_NOT_REACHABLE: read not permitted for /etc/passwd"; res.Error != want {
+	res := call(g, "read", `{"path":"/srv/data.txt"}`)
+	if want := "PATH_NOT_REACHABLE: read not permitted for /srv/data.txt"; res.Error != want {
 		t.Errorf("error = %q, want %q", res.Error, want)
 	}
 	for _, d := range g.recorder.last().Decisions {
 		if d.Step == sallyport.StepAccess && !d.Allowed {
-			if d.Source != "sallyport.yaml:9:7" || d.Fix != "add /etc/passwd to personalities.role.fs_reach.read" {
+			if d.Source != "sallyport.yaml:9:7" || d.Fix != "add /srv/data.txt to personalities.role.fs_reach.read" {
 				t.Errorf("refusal = %+v, want its rule and the smallest change", d)
 			}
 			return

@@ -3,9 +3,13 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/netip"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // Explanation says what a tool would get under a personality, and why.
@@ -44,33 +48,52 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	return x, err
 }
 
-// Host decides whether the grant reaches a host at a port, as the network
-// accessor would before it looks at addresses.
+// Host asks the policy of the network accessor whether it would look up and
+// dial a host at a port. The addresses that a name has are judged when it is
+// dialled.
 func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "network", Resource: host}
+	if x.Grant == nil {
+		d.Why = "the tool is not known"
+		return d
+	}
 	name, err := reach.CanonicalHost(host)
 	if err != nil {
 		d.Why = err.Error()
 		return d
 	}
 	d.Resource = name
-	if x.Grant == nil {
-		d.Why = "the tool is not known"
+	policy, err := egress.NewPolicy(x.Grant.Network)
+	if err != nil {
+		d.Why = err.Error()
 		return d
 	}
+	if ip, parseErr := netip.ParseAddr(name); parseErr == nil {
+		err = policy.Judge(name, port, []netip.Addr{ip})
+	}
+	if decided := policy.Decide(name, port); decided != nil {
+		err = decided
+	}
+	refusal, refused := errors.AsType[*sallyport.Error](err)
+	if !refused {
+		d.Allowed = err == nil
+		return d
+	}
+	d.Why = refusal.Detail
+	if !scoped.OutsideGrant(refusal) {
+		d.Source = x.floorOrDeny(name, port)
+	}
+	return x.role.located(x.entry, d)
+}
+
+// floorOrDeny is the place of the rule that refuses a host whatever the allow
+// list says.
+func (x *Explanation) floorOrDeny(name string, port uint16) string {
 	deny, err := reach.ParseHosts(x.Grant.Network.Deny)
 	if err == nil && reach.NewDenyHosts(deny).Match(name, port) {
-		d.Why = name + " is on the personality's deny list"
-		d.Source = x.role.source("safety.network.deny")
-		return d
+		return x.role.source("safety.network.deny")
 	}
-	allow, err := reach.ParseHosts(x.Grant.Network.Allow)
-	if err == nil && reach.NewHosts(allow).Match(name, port) {
-		d.Allowed = true
-		return d
-	}
-	d.Why = sallyport.HostError(name, "").Detail
-	return x.role.located(x.entry, d)
+	return scoped.FloorSource
 }
 
 // prober is the ability of a file accessor to decide without opening.

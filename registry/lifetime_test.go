@@ -3,8 +3,10 @@ package registry_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -197,5 +199,93 @@ func TestNoProgressArrivesAfterTheCall(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestAKeptAccessorIsDeadAfterTheCall(t *testing.T) {
+	g := newGateWith(t, nil, &sallyport.Backends{
+		Secrets: fixedSecrets{"a/key": "hunter2-Zq9!x/Y+7w=="}, Network: &sallyport.NetworkBackend{}, KV: noKV{},
+	})
+	var kept *sallyport.Call
+	g.add(sallyport.Tool{
+		Name: "keeper",
+		Capabilities: sallyport.Capabilities{
+			Secrets: []string{"a/key"}, Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example"}},
+			Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeSession, Kind: "kv"},
+		},
+		Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			kept = c
+			return sallyport.OK("kept"), nil
+		},
+	})
+	if res := call(g, "keeper", ""); !res.OK {
+		t.Fatal(res.Error)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	if s, err := kept.Secrets.Get(ctx, "a/key"); err == nil {
+		t.Errorf("Secrets.Get() after the call = %v, want an error", s)
+	}
+	if _, _, err := kept.KV.Get(ctx, "k"); err == nil || !strings.Contains(err.Error(), "the call is over") {
+		t.Errorf("KV.Get() after the call = %v, want that the call is over", err)
+	}
+	if _, err := kept.Network.DialContext(ctx, "tcp", "a.example:80"); !errors.Is(err, context.Canceled) {
+		t.Errorf("DialContext() after the call = %v, want context.Canceled", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a.example/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := kept.Network.Client().Do(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("Client().Do() after the call = %v, %v, want context.Canceled", resp, err)
+	}
+}
+
+func TestASecretThatCannotBeFoundIsNotHandedOut(t *testing.T) {
+	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/blank": "          ", "a/key": "hunter2-Zq9!x/Y+7w=="}})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{Secrets: []string{"a/*"}},
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			if _, err := c.Secrets.Get(ctx, "a/key"); err != nil {
+				return sallyport.Result{}, err
+			}
+			_, err := c.Secrets.Get(ctx, "a/blank")
+			return sallyport.OK("had it"), err
+		},
+	})
+	if res := call(g, "tool", ""); res.OK || !strings.Contains(res.Error, "a/blank is refused") {
+		t.Errorf("Call() = %+v, want the blank value refused by its reference", res)
+	}
+}
+
+func TestExplainAsksTheAccessorsOwnPolicy(t *testing.T) {
+	p := &sallyport.Personality{
+		Name: "role", Network: &sallyport.NetworkPolicy{Allow: []string{"*"}, Deny: []string{"bad.example"}},
+		Sources: map[string]string{"safety.network.allow": "f:1:1", "safety.network.deny": "f:2:2"},
+	}
+	g := newGate(t, p)
+	g.add(sallyport.Tool{Name: "tool", Run: echo, Capabilities: sallyport.Capabilities{
+		Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
+	}})
+	x, err := g.Explain(g.caller(), "tool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		host   string
+		port   uint16
+		ok     bool
+		source string
+	}{
+		{"good.example", 443, true, ""},
+		{"bad.example", 443, false, "f:2:2"},
+		{"169.254.169.254", 80, false, "always-deny floor"},
+		{"metadata.google.internal", 80, false, "always-deny floor"},
+		{"10.0.0.1", 80, false, "always-deny floor"},
+		{"good.example", 8080, false, "f:1:1"},
+	} {
+		d := x.Host(tt.host, tt.port)
+		if d.Allowed != tt.ok || d.Source != tt.source || (tt.source == "always-deny floor") && d.Fix != "" {
+			t.Errorf("Host(%s, %d) = %+v, want allowed %v from %q", tt.host, tt.port, d, tt.ok, tt.source)
+		}
 	}
 }

@@ -182,12 +182,26 @@ func (r *Registry) secretsKnown(ctx context.Context) (*output.Cleaner, error) {
 		r.cleaner.Store(&knownSecrets{values, known.cleaner, now})
 		return known.cleaner, nil
 	}
-	fresh, err := output.New(&output.Options{Secrets: values})
+	fresh, err := output.New(&output.Options{Secrets: r.searchable(values)})
 	if err != nil {
 		return nil, err
 	}
 	r.cleaner.Store(&knownSecrets{values, fresh, now})
 	return fresh, nil
+}
+
+// searchable leaves out values that cannot be told from ordinary text, such as
+// eight blanks. No accessor hands one out.
+func (r *Registry) searchable(values []sallyport.Secret) []sallyport.Secret {
+	out := make([]sallyport.Secret, 0, len(values))
+	for _, v := range values {
+		if err := output.CheckSecret(v); err != nil {
+			r.o.Logger.Warn("a secret is not handed out", "reason", err)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // cleaner returns what cleans this call: every known value and those that

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // Fault is one thing wrong with a tool, or with a tool under a personality.
@@ -249,14 +250,26 @@ func (c *checker) others() {
 		if len(d.Connections) == 0 {
 			c.fault("database", "connections is empty")
 		}
+		for _, name := range d.Connections {
+			if name == "" {
+				c.fault("database", "a connection's name is empty")
+			}
+		}
 		switch d.Mode {
 		case "", sallyport.ModeRead, sallyport.ModeWrite:
 		default:
 			c.fault("database", "mode %q: expected read or write", d.Mode)
 		}
 	}
-	if m := p.Mail; m != nil && len(m.To) == 0 {
-		c.fault("mail", "to is empty: list recipients, or leave mail out")
+	if m := p.Mail; m != nil {
+		if len(m.To) == 0 {
+			c.fault("mail", "to is empty: list recipients, or leave mail out")
+		}
+		for _, to := range m.To {
+			if err := scoped.CheckRecipient(to); err != nil {
+				c.fault("mail", "%v", err)
+			}
+		}
 	}
 }
 

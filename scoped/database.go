@@ -13,6 +13,9 @@ type databases struct{ b *Binding }
 // Query runs a statement on a granted connection, in the granted mode. The
 // statement and its arguments are in no decision: they may hold anything.
 func (d databases) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
+	if err := d.b.live(); err != nil {
+		return sallyport.Table{}, err
+	}
 	s := d.b.scope
 	g := s.grant.Database
 	if !slices.Contains(g.Connections, connection) {

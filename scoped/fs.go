@@ -151,10 +151,16 @@ func (b *boundFiles) admit(op, name string) (string, error) {
 	if err != nil {
 		return "", b.refuse(op, fmt.Sprintf("%q", name), err.Error())
 	}
-	if b.f.cover(op, p) == nil {
+	reason, denied := b.f.floor.Check(op, p)
+	switch covered := b.f.cover(op, p) != nil; {
+	case !covered && denied:
+		// The text is that of any path outside the grant; the operator
+		// learns that a wider grant would change nothing.
+		b.decide(op, p, false, ": outside the granted "+op+" reach, and on the always-deny floor: "+reason, FloorSource)
+		return "", sallyport.PathError(op, p)
+	case !covered:
 		return "", b.refuse(op, p, "outside the granted "+op+" reach")
-	}
-	if reason, denied := b.f.floor.Check(op, p); denied {
+	case denied:
 		return "", b.refuseFloor(op, p, reason)
 	}
 	return p, nil
@@ -184,8 +190,9 @@ func (f *files) cover(op, p string) *entry {
 	return best
 }
 
-// floorSource stands for the place of a rule that no configuration holds.
-const floorSource = "always-deny floor"
+// FloorSource stands for the place of a rule that no configuration holds, in
+// a decision about a path or host that no grant reaches.
+const FloorSource = "always-deny floor"
 
 // decide records a decision about a path.
 func (b *boundFiles) decide(op, path string, allowed bool, why, source string) {
@@ -207,7 +214,7 @@ func (b *boundFiles) refuse(op, path, why string) error {
 // refuseFloor records and returns a refusal by the floor, which no
 // configuration turns around.
 func (b *boundFiles) refuseFloor(op, path, reason string) error {
-	b.decide(op, path, false, ": always-deny floor: "+reason, floorSource)
+	b.decide(op, path, false, ": always-deny floor: "+reason, FloorSource)
 	return sallyport.PathFloorError(op, path)
 }
 
@@ -216,7 +223,7 @@ func (b *boundFiles) refuseKind(op, path string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return failure(op, path, syscall.EISDIR)
 	}
-	b.decide(op, path, false, ": not a regular file", floorSource)
+	b.decide(op, path, false, ": not a regular file", FloorSource)
 	err := sallyport.PathError(op, path)
 	err.Detail += ": not a regular file"
 	return err

@@ -102,6 +102,9 @@ func (s *store) ready(ctx context.Context, key string) (sallyport.KV, error) {
 }
 
 func (s *store) open(ctx context.Context) (sallyport.KV, error) {
+	if err := s.b.live(); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.opened {

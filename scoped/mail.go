@@ -46,6 +46,13 @@ func parseRecipients(list []string) ([]recipient, error) {
 	return parsed, nil
 }
 
+// CheckRecipient returns what is wrong with an entry of a mail declaration: an
+// address, or "*@domain".
+func CheckRecipient(entry string) error {
+	_, err := parseRecipients([]string{entry})
+	return err
+}
+
 // parseAddress reads a bare address. Display names, comments, quoted local
 // parts and domain literals are refused, because relays read them in more than
 // one way. The local part is compared without regard to case: RFC 5321, section
@@ -83,6 +90,9 @@ type mailer struct{ b *Binding }
 // Send hands the message to the granted relay when the grant covers every
 // recipient. The message is in no decision but for refused recipients.
 func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
+	if err := m.b.live(); err != nil {
+		return err
+	}
 	// The copy keeps a tool from changing the list after the check.
 	msg.To = slices.Clone(msg.To)
 	if err := m.check(&msg); err != nil {

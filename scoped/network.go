@@ -1,15 +1,18 @@
 package scoped
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
 )
 
-// maxNotes bounds how many decisions one call adds to its trail, so that a
+// maxNotes bounds how many decisions of either kind one call adds to its
+// trail, so that a
 // tool that asks for a forbidden host in a loop does not fill the memory or
 // the record. What is refused stays refused.
 const maxNotes = 256
@@ -66,12 +69,12 @@ func (n *network) close() {
 // bind returns the accessor for one call. Each refusal is noted, and each
 // target that was let pass once; note is never called by two goroutines at
 // once and may be nil.
-func (n *network) bind(note func(sallyport.Decision)) sallyport.Network {
+func (n *network) bind(ctx context.Context, note func(sallyport.Decision)) sallyport.Network {
 	a := &boundNetwork{note: note}
 	if note == nil {
-		a.Binding = n.open().Bind(nil)
+		a.Binding = n.open().Bind(nil).During(ctx)
 	} else {
-		a.Binding = n.open().Bind(a)
+		a.Binding = n.open().Bind(a).During(ctx)
 	}
 	return a
 }
@@ -82,9 +85,9 @@ type boundNetwork struct {
 	egress.Binding
 	note func(sallyport.Decision)
 
-	mu     sync.Mutex
-	passed []string
-	notes  int
+	mu      sync.Mutex
+	passed  []string
+	refused int
 }
 
 var _ sallyport.Network = (*boundNetwork)(nil)
@@ -93,18 +96,16 @@ var _ sallyport.Network = (*boundNetwork)(nil)
 func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.notes >= maxNotes {
-		return
-	}
 	if refusal != nil {
-		a.notes++
-		a.note(refused(target, refusal))
+		if a.refused < maxNotes {
+			a.refused++
+			a.note(refused(target, refusal))
+		}
 		return
 	}
-	if slices.Contains(a.passed, target) {
+	if len(a.passed) >= maxNotes || slices.Contains(a.passed, target) {
 		return
 	}
-	a.notes++
 	a.passed = append(a.passed, target)
 	a.note(sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: true, Capability: capNetwork, Resource: target, Why: "dial " + target,
@@ -118,8 +119,17 @@ func refused(target string, e *sallyport.Error) sallyport.Decision {
 	if e.Err != nil {
 		d.Why += " (" + e.Err.Error() + ")"
 	}
-	if e.Detail != sallyport.HostError(target, "").Detail {
-		d.Source = floorSource
+	if !OutsideGrant(e) {
+		d.Source = FloorSource
 	}
 	return d
 }
+
+// OutsideGrant reports whether a refused host is merely not granted, so that a
+// wider grant would let it pass, and not on a deny list or a floor.
+func OutsideGrant(e *sallyport.Error) bool {
+	return e.Code == sallyport.CodeHostNotAllowed && strings.HasSuffix(e.Detail, " "+notDeclared)
+}
+
+// notDeclared is the detail of a host outside the grant, after its name.
+var notDeclared = strings.TrimPrefix(sallyport.HostError("x", "").Detail, "x ")

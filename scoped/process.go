@@ -33,6 +33,9 @@ type process struct{ b *Binding }
 func (p process) Spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
+	if err := p.b.live(); err != nil {
+		return sallyport.ProcessResult{}, err
+	}
 	s := p.b.scope
 	if !reach.MatchBinary(s.grant.Process.Binaries, binary) {
 		p.b.refuse(capProcess, binary, binaryOf(binary))

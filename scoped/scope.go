@@ -159,7 +159,7 @@ func (s *Scope) Bind(
 		return nil, nil
 	}
 	b := &Binding{
-		scope: s, session: c.SessionKey, personality: c.Personality,
+		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality,
 		turn: attachments, out: note,
 	}
 	b.bindReach(ctx, c)
@@ -172,7 +172,7 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 	s, note := b.scope, b.note
 	switch {
 	case s.network != nil:
-		c.Network = s.network.bind(note)
+		c.Network = s.network.bind(ctx, note)
 	case s.dropped(capNetwork):
 		c.Network = refusedNetwork{func(d sallyport.Decision) { b.note(s.explain(d, anything)) }}
 	}
@@ -230,12 +230,22 @@ func reachesFiles(g *sallyport.Grant) bool { return len(g.FS.Read) > 0 || len(g.
 // that of a tool without grant.
 type Binding struct {
 	scope                *Scope
+	call                 context.Context // a binding lives for one call
 	session, personality string
 	turn                 []sallyport.Attachment
 	out                  func(sallyport.Decision)
 	noted                tally
 	secrets              secrets
 	kv                   store
+}
+
+// live returns an error once the call is over: an accessor that a tool kept
+// reaches nothing any more.
+func (b *Binding) live() error {
+	if b.call.Err() != nil {
+		return notAvailable("", "the call is over")
+	}
+	return nil
 }
 
 // Revealed returns the secret values that the call received, so that the gate

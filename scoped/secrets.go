@@ -7,6 +7,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/output"
 )
 
 // secrets is the secrets accessor of a call. It remembers what it handed out:
@@ -27,6 +28,9 @@ type heldSecret struct {
 // Get returns the value of a granted reference. Within a call a reference is
 // asked of the source once.
 func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
+	if err := s.b.live(); err != nil {
+		return sallyport.Secret{}, err
+	}
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
 		s.b.refuse(capSecrets, ref, refOf(ref))
 		return sallyport.Secret{}, sallyport.SecretError(ref)
@@ -43,6 +47,10 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 	case len(value.Reveal()) < reach.MinSecretBytes:
 		return sallyport.Secret{}, secretFault(ref,
 			fmt.Sprintf("is refused: its value has fewer than %d bytes", reach.MinSecretBytes))
+	}
+	// What could not be removed from a result is not handed out.
+	if err := output.CheckSecret(value); err != nil {
+		return sallyport.Secret{}, secretFault(ref, "is refused: "+err.Error())
 	}
 	// The value is on the list before the tool has it.
 	if s.remember(ref, value) {

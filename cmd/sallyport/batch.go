@@ -56,6 +56,12 @@ refused. The exit code is 1 when any answer is an error.`,
 			if err != nil {
 				return misused(err)
 			}
+			for i := range lines {
+				if l := &lines[i]; l.broken != "" {
+					res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)
+					l.result = &res
+				}
+			}
 			requests, places := wellFormed(lines)
 			results := g.registry.Batch(cmd.Context(), caller, requests)
 			for i, place := range places {
@@ -72,6 +78,7 @@ refused. The exit code is 1 when any answer is an error.`,
 type batchLine struct {
 	id      json.RawMessage
 	request sallyport.Request
+	broken  string // what is wrong with the line itself
 	result  *sallyport.Result
 }
 
@@ -117,12 +124,10 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 }
 
 // parseLine reads one line strictly and notes its id in seen. What is wrong
-// with it is its answer; the arguments are the gate's to judge, so that a fault
-// in them is recorded.
+// with it becomes its answer; the arguments are the gate's to judge.
 func parseLine(text []byte, seen map[string]bool) (line batchLine) {
 	broken := func(why string) batchLine {
-		res := sallyport.Err(why, sallyport.CodeInputInvalid)
-		line.result = &res
+		line.broken = why
 		return line
 	}
 	if len(text) > maxBatchLine {

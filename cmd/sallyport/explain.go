@@ -96,15 +96,11 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *questions) ([]sallyport.Decision, error) {
 	var answers []sallyport.Decision
 	if q.host != "" {
-		ports := []uint16{443, 80}
 		host, port, err := reach.SplitHostPort(q.host)
 		if err != nil {
 			return nil, fmt.Errorf("--host: %w", err)
 		}
-		if port != 0 {
-			ports = []uint16{port}
-		}
-		answers = append(answers, x.Host(host, ports[0]))
+		answers = append(answers, askHost(x, host, port))
 	}
 	if q.path != "" {
 		operation := "read"
@@ -114,6 +110,20 @@ func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Ex
 		answers = append(answers, g.registry.Path(ctx, caller, x.Tool, operation, q.path))
 	}
 	return answers, nil
+}
+
+// askHost asks about a port, or about the two that a host without one means: a
+// host is reachable when one of them is.
+func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decision {
+	if port != 0 {
+		return x.Host(host, port)
+	}
+	d := x.Host(host, 443)
+	if plain := x.Host(host, 80); !d.Allowed && plain.Allowed {
+		plain.Why = "at port 80 only"
+		return plain
+	}
+	return d
 }
 
 func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.Decision) {
