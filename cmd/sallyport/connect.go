@@ -143,6 +143,10 @@ type member struct {
 // addEntry puts the server into a client's file and leaves everything else as
 // it is, in its order. A file that is not plain JSON is not touched.
 func addEntry(path, key string, entry map[string]any) error {
+	// A link to where somebody keeps such files stays a link.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
 	old, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -169,6 +173,9 @@ func addEntry(path, key string, entry map[string]any) error {
 		return err
 	}
 	out.WriteByte('\n')
+	if bytes.Equal(old, out.Bytes()) {
+		return nil // the copy is of the file before the entry
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -187,8 +194,11 @@ func replaceFile(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+	if st, statErr := os.Stat(path); statErr == nil {
+		err = tmp.Chmod(st.Mode().Perm())
+	}
+	_, writeErr := tmp.Write(text)
+	if err = errors.Join(err, writeErr, tmp.Sync(), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {

@@ -30,14 +30,17 @@ func newUploads() (*uploads, error) { return &uploads{known: map[string]bool{}},
 // addFile copies a file of the user's, so that the tool sees what was
 // attached even if the file changes.
 func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
+	// Opening a pipe would wait for its other end.
+	if st, err := os.Stat(path); err != nil {
+		return a, err
+	} else if !st.Mode().IsRegular() {
+		return a, fmt.Errorf("%s: expected a regular file", path)
+	}
 	in, err := os.Open(path)
 	if err != nil {
 		return a, err
 	}
 	defer in.Close()
-	if st, err := in.Stat(); err != nil || !st.Mode().IsRegular() {
-		return a, fmt.Errorf("%s: expected a regular file", path)
-	}
 	out, ref, err := u.create()
 	if err != nil {
 		return a, err
