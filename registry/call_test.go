@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -470,81 +467,6 @@ func TestRegisterNamesEveryFault(t *testing.T) {
 	}
 	if tools := g.Tools(); len(tools) != 1 {
 		t.Errorf("%d tools are registered, want only the first: nothing is half registered", len(tools))
-	}
-}
-
-func TestAnAccessRefusalNamesItsRule(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := newGate(t, &sallyport.Personality{
-		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}},
-		Sources: map[string]string{"fs_reach.read": "sallyport.yaml:9:7"},
-	})
-	g.add(sallyport.Tool{
-		Name: "read", Schema: open, ReadOnly: true,
-		Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}},
-		Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			var in struct{ Path string }
-			if err := json.Unmarshal(c.Args, &in); err != nil {
-				return sallyport.Result{}, err
-			}
-			b, err := fs.ReadFile(c.FS, in.Path)
-			return sallyport.OK(string(b)), err
-		},
-	})
-	if res := call(g, "read", `{"path":"`+filepath.Join(dir, "a")+`"}`); res.Value != "text" {
-		t.Errorf("Call(a) = %+v, want its content", res)
-	}
-	res := call(g, "read", `{"path":"/srv/data.txt"}`)
-	if want := "PATH_NOT_REACHABLE: read not permitted for /srv/data.txt"; res.Error != want {
-		t.Errorf("error = %q, want %q", res.Error, want)
-	}
-	for _, d := range g.recorder.last().Decisions {
-		if d.Step == sallyport.StepAccess && !d.Allowed {
-			if d.Source != "sallyport.yaml:9:7" || d.Fix != "add /srv/data.txt to personalities.role.fs_reach.read" {
-				t.Errorf("refusal = %+v, want its rule and the smallest change", d)
-			}
-			return
-		}
-	}
-	t.Errorf("no refusal in the trail: %+v", g.recorder.last().Decisions)
-}
-
-func TestARefusalOfAPersonalityWithoutACeilingNamesTheChange(t *testing.T) {
-	g := newGate(t, &sallyport.Personality{Name: "role", Sources: map[string]string{"": "sallyport.yaml:3:3"}})
-	g.add(sallyport.Tool{
-		Name: "tool", Capabilities: sallyport.Capabilities{
-			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
-			FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()},
-		},
-		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			_, err := c.Network.DialContext(ctx, "tcp", "api.example:443")
-			_, err2 := c.FS.ReadFile("/srv/a")
-			return sallyport.Result{}, errors.Join(err, err2)
-		},
-	})
-	call(g, "tool", "")
-	want := map[string]string{
-		"api.example": "add api.example to personalities.role.safety.network.allow",
-		"/srv/a":      "add /srv/a to personalities.role.fs_reach.read",
-	}
-	for _, d := range g.recorder.last().Decisions {
-		if d.Step != sallyport.StepAccess {
-			continue
-		}
-		if d.Fix != want[d.Resource] || d.Source != "sallyport.yaml:3:3" {
-			t.Errorf("refusal = %+v, want the change %q", d, want[d.Resource])
-		}
-		delete(want, d.Resource)
-	}
-	if len(want) > 0 {
-		t.Errorf("no refusal of %v in the trail", want)
-	}
-	x, err := g.Explain(g.caller(), "tool")
-	if err != nil || len(x.Grant.Dropped) != 2 || x.Grant.Dropped[0].Fix == "" || x.Grant.Dropped[1].Fix == "" {
-		t.Errorf("dropped = %+v, %v, want two items with a change each", x.Grant.Dropped, err)
 	}
 }
 

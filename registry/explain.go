@@ -81,19 +81,9 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	}
 	d.Why = refusal.Detail
 	if !scoped.OutsideGrant(refusal) {
-		d.Source = x.floorOrDeny(name, port)
+		d.Source = scoped.FloorSource
 	}
 	return x.role.located(x.entry, d)
-}
-
-// floorOrDeny is the place of the rule that refuses a host whatever the allow
-// list says.
-func (x *Explanation) floorOrDeny(name string, port uint16) string {
-	deny, err := reach.ParseHosts(x.Grant.Network.Deny)
-	if err == nil && reach.NewDenyHosts(deny).Match(name, port) {
-		return x.role.source("safety.network.deny")
-	}
-	return scoped.FloorSource
 }
 
 // prober is the ability of a file accessor to decide without opening.

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -176,8 +178,8 @@ func (c *checker) storage() {
 	if s.Kind != "kv" {
 		c.fault("storage", `kind %q: expected "kv"`, s.Kind)
 	}
-	if s.TTLSecondsDefault < 0 {
-		c.fault("storage", "ttlSecondsDefault is negative")
+	if most := int64(math.MaxInt64 / time.Second); s.TTLSecondsDefault < 0 || s.TTLSecondsDefault > most {
+		c.fault("storage", "ttlSecondsDefault: expected 0 to %d", most)
 	}
 }
 

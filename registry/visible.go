@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
 )
 
@@ -95,6 +96,11 @@ func ceiling(capability string) string {
 // change, where the accessor did not know them. A floor has a source and no
 // change.
 func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
+	if d.Source == scoped.FloorSource && ro.denies(d) {
+		d.Source = ro.source("safety.network.deny")
+		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
+		return d
+	}
 	key := ceiling(d.Capability)
 	deferred := defers(&t.Capabilities, d.Capability)
 	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
@@ -108,6 +114,25 @@ func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decis
 	d.Source = ro.source(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", d.Resource, ro.name(), key)
 	return d
+}
+
+// denies reports whether a refused host is on the personality's own list.
+// Whatever port an entry names, the host that a decision is about may stand
+// without one.
+func (ro *role) denies(d sallyport.Decision) bool {
+	if d.Capability != "network" || ro.personality == nil || ro.personality.Network == nil {
+		return false
+	}
+	list, err := reach.ParseHosts(ro.personality.Network.Deny)
+	host, port, splitErr := reach.SplitHostPort(d.Resource)
+	if err != nil || splitErr != nil {
+		return false
+	}
+	deny := reach.NewDenyHosts(list)
+	if port != 0 {
+		return deny.Match(host, port)
+	}
+	return deny.Match(host, 443) || deny.Match(host, 80)
 }
 
 // defers reports whether a declaration leaves a group to the personality.

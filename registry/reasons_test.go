@@ -1,0 +1,140 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+func TestAnAccessRefusalNamesItsRule(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(t, &sallyport.Personality{
+		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}},
+		Sources: map[string]string{"fs_reach.read": "sallyport.yaml:9:7"},
+	})
+	g.add(sallyport.Tool{
+		Name: "read", Schema: open, ReadOnly: true,
+		Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}},
+		Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			var in struct{ Path string }
+			if err := json.Unmarshal(c.Args, &in); err != nil {
+				return sallyport.Result{}, err
+			}
+			b, err := fs.ReadFile(c.FS, in.Path)
+			return sallyport.OK(string(b)), err
+		},
+	})
+	if res := call(g, "read", `{"path":"`+filepath.Join(dir, "a")+`"}`); res.Value != "text" {
+		t.Errorf("Call(a) = %+v, want its content", res)
+	}
+	res := call(g, "read", `{"path":"/srv/data.txt"}`)
+	if want := "PATH_NOT_REACHABLE: read not permitted for /srv/data.txt"; res.Error != want {
+		t.Errorf("error = %q, want %q", res.Error, want)
+	}
+	for _, d := range g.recorder.last().Decisions {
+		if d.Step == sallyport.StepAccess && !d.Allowed {
+			if d.Source != "sallyport.yaml:9:7" || d.Fix != "add /srv/data.txt to personalities.role.fs_reach.read" {
+				t.Errorf("refusal = %+v, want its rule and the smallest change", d)
+			}
+			return
+		}
+	}
+	t.Errorf("no refusal in the trail: %+v", g.recorder.last().Decisions)
+}
+
+func TestARefusalOfAPersonalityWithoutACeilingNamesTheChange(t *testing.T) {
+	g := newGate(t, &sallyport.Personality{Name: "role", Sources: map[string]string{"": "sallyport.yaml:3:3"}})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{
+			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
+			FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()},
+		},
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			_, err := c.Network.DialContext(ctx, "tcp", "api.example:443")
+			_, err2 := c.FS.ReadFile("/srv/a")
+			return sallyport.Result{}, errors.Join(err, err2)
+		},
+	})
+	call(g, "tool", "")
+	want := map[string]string{
+		"api.example": "add api.example to personalities.role.safety.network.allow",
+		"/srv/a":      "add /srv/a to personalities.role.fs_reach.read",
+	}
+	for _, d := range g.recorder.last().Decisions {
+		if d.Step != sallyport.StepAccess {
+			continue
+		}
+		if d.Fix != want[d.Resource] || d.Source != "sallyport.yaml:3:3" {
+			t.Errorf("refusal = %+v, want the change %q", d, want[d.Resource])
+		}
+		delete(want, d.Resource)
+	}
+	if len(want) > 0 {
+		t.Errorf("no refusal of %v in the trail", want)
+	}
+	x, err := g.Explain(g.caller(), "tool")
+	if err != nil || len(x.Grant.Dropped) != 2 || x.Grant.Dropped[0].Fix == "" || x.Grant.Dropped[1].Fix == "" {
+		t.Errorf("dropped = %+v, %v, want two items with a change each", x.Grant.Dropped, err)
+	}
+}
+
+func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
+	g := newGate(t, &sallyport.Personality{
+		Name:    "role",
+		Network: &sallyport.NetworkPolicy{Allow: []string{"*.api.example"}, Deny: []string{"bad.api.example", "worse.api.example:8443"}},
+		Sources: map[string]string{"safety.network.deny": "sallyport.yaml:8:9"},
+	})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			_, err := c.Network.DialContext(ctx, "tcp", "bad.api.example:443")
+			return sallyport.Result{}, err
+		},
+	})
+	call(g, "tool", "")
+	x, err := g.Explain(g.caller(), "tool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := []sallyport.Decision{x.Host("bad.api.example", 443)}
+	for _, d := range g.recorder.last().Decisions {
+		if d.Step == sallyport.StepAccess {
+			asked = append(asked, d)
+		}
+	}
+	if len(asked) != 2 {
+		t.Fatalf("decisions = %+v, want the one of explain and that of the call", asked)
+	}
+	for _, d := range asked {
+		want := "take what covers bad.api.example off personalities.role.safety.network.deny"
+		if d.Allowed || d.Source != "sallyport.yaml:8:9" || d.Fix != want {
+			t.Errorf("refusal = %+v, want the deny list and how to change it", d)
+		}
+	}
+}
+
+func TestALifetimeFitsItsType(t *testing.T) {
+	g := newGate(t, nil)
+	storage := func(seconds int64) sallyport.Tool {
+		return sallyport.Tool{Name: "tool", Run: echo, Capabilities: sallyport.Capabilities{
+			Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeSession, Kind: "kv", TTLSecondsDefault: seconds},
+		}}
+	}
+	if err := g.Register(storage(math.MaxInt64)); err == nil {
+		t.Error("Register() with a lifetime beyond a duration = nil, want a fault")
+	}
+	if err := g.Register(storage(math.MaxInt64 / int64(time.Second))); err != nil {
+		t.Errorf("Register() with the longest lifetime = %v", err)
+	}
+}
