@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 const (
@@ -181,7 +183,7 @@ type letterPairs struct {
 // pairs counts the pairs of the first previewChars bytes.
 func pairs(s string) letterPairs {
 	var p letterPairs
-	s = cutBytes(s, previewChars)
+	s = cut.Bytes(s, previewChars)
 	for i := 0; i+1 < len(s); i++ {
 		h := s[i]*31 + s[i+1]
 		if p.counts[h] < 255 {

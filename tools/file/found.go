@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 const (
@@ -163,7 +164,7 @@ func clip(line []byte, at int) string {
 		}
 	}
 	window := string(line[from:min(len(line), from+4*maxLineChars)])
-	shown := cutChars(window, maxLineChars)
+	shown := cut.Chars(window, maxLineChars)
 	cut := len(shown) < len(line)-from
 	shown = strings.ToValidUTF8(shown, "\ufffd")
 	if from > 0 {

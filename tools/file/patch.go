@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 // maxListedMatches bounds the places that are listed when old_text is not
@@ -182,7 +183,7 @@ const previewChars = 160
 // preview shortens a line.
 func preview(line string) string {
 	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\ufffd")
-	if short := cutChars(line, previewChars); len(short) < len(line) {
+	if short := cut.Chars(line, previewChars); len(short) < len(line) {
 		return short + "..."
 	}
 	return line

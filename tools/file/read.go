@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 const (
@@ -166,7 +167,7 @@ func (p *passage) result(size, budget int) sallyport.Result {
 	if !whole {
 		fit, fitLines = p.fit(budget - utf8.RuneCountInString(head) - hintChars)
 		head += p.hint(fitLines)
-		pass = cutBytes(pass, max(readPassBytes, 4*budget))
+		pass = cut.Bytes(pass, max(readPassBytes, 4*budget))
 	}
 	r := sallyport.OK("[" + p.name + "] " + head + "\n\n" + pass)
 	r.Structured = map[string]any{
@@ -220,7 +221,7 @@ func (p *passage) hint(fitLines int) string {
 // points, and a part of the first line when not even that fits.
 func (p *passage) fit(chars int) (content string, lines int) {
 	chars = max(chars-utf8.RuneCountInString(p.name), 0)
-	head := cutChars(p.content, chars)
+	head := cut.Chars(p.content, chars)
 	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
 		head = head[:i+1]
 		return head, strings.Count(head, "\n")
@@ -251,31 +252,6 @@ func lineOffset(s string, n int) int {
 	return at
 }
 
-// cutChars returns the first n code points of s.
-func cutChars(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
-}
-
-// cutBytes returns at most n bytes of s and never half a character.
-func cutBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
 // budget is the number of code points that a result may have: what the gate
 // leaves to this call, and no more than the tool's own bound.
 func budget(c *sallyport.Call, own int) int {
@@ -293,5 +269,5 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-	return cutChars(s, 200)
+	return cut.Chars(s, 200)
 }

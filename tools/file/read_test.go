@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 func TestReadFile(t *testing.T) {
@@ -132,7 +133,7 @@ func TestReadFileContinues(t *testing.T) {
 		r := run(t, c, "read_file", map[string]any{"path": "long", "start_line": start})
 		wantOK(t, r)
 		piece := r.Structured["content"].(string)
-		cut := cutChars(r.Value, c.ResultBudget)
+		cut := cut.Chars(r.Value, c.ResultBudget)
 		if !strings.Contains(cut, piece) {
 			t.Fatalf("the first %d characters of the value do not hold the structured content", c.ResultBudget)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 const (
@@ -126,7 +127,7 @@ func (d *document) result(offset, maxChars, budget int) (sallyport.Result, error
 	if maxChars > 0 {
 		room = min(room, maxChars)
 	}
-	fit := cutChars(rest, room)
+	fit := cut.Chars(rest, room)
 	head := d.head()
 	next := offset + utf8.RuneCountInString(fit)
 	if offset > 0 || next < total {
@@ -134,7 +135,7 @@ func (d *document) result(offset, maxChars, budget int) (sallyport.Result, error
 	}
 	if next < total {
 		head += fmt.Sprintf("; continue with offset=%d", next)
-		rest = cutBytes(rest, passBytes)
+		rest = cut.Bytes(rest, passBytes)
 	}
 	if maxChars > 0 {
 		rest = fit
@@ -154,7 +155,7 @@ func (d *document) result(offset, maxChars, budget int) (sallyport.Result, error
 func (d *document) head() string {
 	head := fmt.Sprintf("%d %s", d.status, d.contentType)
 	if d.title != "" {
-		head += ", " + cutChars(d.title, headChars/2)
+		head += ", " + cut.Chars(d.title, headChars/2)
 	}
 	if d.cut {
 		head += fmt.Sprintf(" (only the first %d MiB were read)", maxBodyBytes>>20)
@@ -167,7 +168,7 @@ func (d *document) head() string {
 func (d *document) failure() sallyport.Result {
 	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", d.status, http.StatusText(d.status))) + " from " + d.url
 	if d.text != "" {
-		text += "\n\n" + cutChars(d.text, errorChars)
+		text += "\n\n" + cut.Chars(d.text, errorChars)
 	}
 	r := sallyport.Err(text, sallyport.CodeExecutionFailed)
 	r.Source = d.url
@@ -183,29 +184,4 @@ func budget(c *sallyport.Call) int {
 }
 
 // dropChars returns s without its first n code points.
-func dropChars(s string, n int) string { return s[len(cutChars(s, n)):] }
-
-// cutChars returns the first n code points of s.
-func cutChars(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
-}
-
-// cutBytes returns at most n bytes of s and never half a character.
-func cutBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+func dropChars(s string, n int) string { return s[len(cut.Chars(s, n)):] }

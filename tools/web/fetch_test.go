@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 // fakeNetwork allows one server and refuses every other host, redirects
@@ -284,7 +285,7 @@ func TestFetchContinues(t *testing.T) {
 		r := run(t, t.Context(), c, map[string]any{"url": srv.URL, "offset": offset})
 		wantOK(t, r)
 		piece := r.Structured["content"].(string)
-		if !strings.Contains(cutChars(r.Value, c.ResultBudget), piece) || piece == "" {
+		if !strings.Contains(cut.Chars(r.Value, c.ResultBudget), piece) || piece == "" {
 			t.Fatalf("the first %d characters of the value do not hold the structured content", c.ResultBudget)
 		}
 		got.WriteString(piece)
