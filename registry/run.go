@@ -3,8 +3,10 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -22,8 +24,12 @@ type outcome struct {
 	failed bool // the tool returned an error, which the result tells
 	own    bool // and it is an accessor's own text
 	scoped bool // and a refusal
-	panic  any
-	stack  []byte
+	// transient says that running the tool again may help, retries how often
+	// that was done.
+	transient bool
+	retries   int
+	panic     any
+	stack     []byte
 }
 
 // run binds the accessors, calls the tool on another goroutine, all under one
@@ -77,10 +83,10 @@ func ended(caller, ctx context.Context, limit time.Duration) string {
 	}
 }
 
-// run calls the tool and hands its outcome over, whether it returns, panics or
+// once calls the tool and hands its outcome over, whether it returns, panics or
 // ends its goroutine. Its error is asked for its text here too: a nil pointer
 // in an error is a panic of the tool's.
-func (j *job) run() {
+func (j *job) once() {
 	j.end.panic = "the tool ended its goroutine"
 	defer func() {
 		if v := recover(); v != nil {
@@ -96,7 +102,8 @@ func (j *job) run() {
 	refused := coded && e.Code.Scoped()
 	j.end = outcome{
 		result: sallyport.ErrorResult(err), failed: true, scoped: refused,
-		own: refused || coded && (e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist)),
+		transient: transient(err),
+		own:       refused || coded && (e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist)),
 	}
 }
 
@@ -131,9 +138,12 @@ func (c *call) settle(ended string, o *outcome) {
 	res = ofTool(res)
 	res.CallID = c.id
 	c.result = res
-	if d.Allowed {
+	if d.Allowed && o.retries == 0 {
 		c.allow(d.Step)
 		return
+	}
+	if o.retries > 0 {
+		d.Why = strings.TrimPrefix(fmt.Sprintf("%s; run %d times because of transient failures", d.Why, o.retries+1), "; ")
 	}
 	c.note(d)
 }
