@@ -13,6 +13,7 @@ import (
 // results in the order of the requests. They share the budget evenly. One
 // call's failure never touches another's.
 func (r *Registry) Batch(ctx context.Context, caller *sallyport.Caller, requests []sallyport.Request) []sallyport.Result {
+	caller = named(caller)
 	results := make([]sallyport.Result, len(requests))
 	budget := output.Budget(r.budget(caller), len(requests), output.NoLimit)
 	slots := make(chan struct{}, r.o.Parallel)

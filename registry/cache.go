@@ -13,6 +13,10 @@ import (
 // defaultTTL is how long a cached result may be used when the tool sets none.
 const defaultTTL = 5 * time.Minute
 
+// maxKept bounds the value of a kept result, in bytes: several times the
+// budget of a batch, which is all that a caller is ever given of it.
+const maxKept = 1 << 20
+
 // cache keeps successful results, the least recently used go first.
 type cache struct {
 	most int
@@ -86,9 +90,10 @@ func (c *call) cached() bool {
 	return true
 }
 
-// keep stores a success. Errors are never kept.
+// keep stores a success. Errors are never kept, nor is what is so long that a
+// cache full of it would exhaust the memory.
 func (c *call) keep() {
-	if c.key == "" || !c.result.OK {
+	if c.key == "" || !c.result.OK || len(c.result.Value) > maxKept {
 		return
 	}
 	ttl := c.entry.tool.Cache.TTL

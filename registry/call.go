@@ -16,6 +16,7 @@ import (
 // and never returns an error: a refusal is a result with a code. Cancelling
 // the context cancels the tool.
 func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
+	caller = named(caller)
 	return r.call(ctx, caller, q, r.budget(caller))
 }
 
@@ -25,6 +26,15 @@ func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sally
 	c := r.begin(caller, q, r.budget(caller))
 	c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: why}, sallyport.CodeInputInvalid, why)
 	return c.refused(ctx)
+}
+
+// named stands in for a caller that an edge forgot: one without a name, which
+// is refused.
+func named(c *sallyport.Caller) *sallyport.Caller {
+	if c == nil {
+		return &sallyport.Caller{}
+	}
+	return c
 }
 
 // call is the path of one call: its body is the steps, in order. A step that

@@ -79,6 +79,31 @@ func TestACachedResultIsNobodysToChange(t *testing.T) {
 	}
 }
 
+func TestALongResultIsNotKept(t *testing.T) {
+	g := newGate(t, nil)
+	runs := 0
+	g.add(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+		runs++
+		return sallyport.OK(strings.Repeat("x", 2<<20)), nil
+	}})
+	call(g, "tool", "")
+	call(g, "tool", "")
+	if runs != 2 {
+		t.Errorf("the tool ran %d times, want 2: a thousand such results would not fit", runs)
+	}
+}
+
+func TestNoCallerIsARefusal(t *testing.T) {
+	g := newGate(t, nil)
+	g.add(sallyport.Tool{Name: "tool", Run: echo})
+	if res := g.Call(t.Context(), nil, sallyport.Request{Tool: "tool"}); res.Code != sallyport.CodePermissionDenied {
+		t.Errorf("Call() without a caller = %+v, want permission_denied", res)
+	}
+	if res := g.Batch(t.Context(), nil, []sallyport.Request{{Tool: "tool"}}); res[0].Code != sallyport.CodePermissionDenied {
+		t.Errorf("Batch() without a caller = %+v, want permission_denied", res[0])
+	}
+}
+
 func TestCachedResultsOfOtherAttachmentsAreNotUsed(t *testing.T) {
 	g := newGate(t, nil)
 	runs := 0
