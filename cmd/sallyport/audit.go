@@ -21,6 +21,7 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport audit tail
   sallyport audit verify --head "$(cat head.txt)"
   sallyport audit export > audit.jsonl`,
+		RunE: subcommand,
 	}
 	cmd.AddCommand(
 		auditTail(env, f), auditShow(env, f), auditHead(env, f),

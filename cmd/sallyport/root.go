@@ -168,6 +168,19 @@ intersection, nothing else, and a record.`,
 	return root
 }
 
+// subcommand answers for a command that only groups others. A name that it
+// does not have must not pass for success, as in "audit verfy && deploy".
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += fmt.Sprintf(" (did you mean %q?)", near[0])
+	}
+	return misused(errors.New(text))
+}
+
 // version is the module's version and revision as the linker recorded them.
 func version() string {
 	info, ok := debug.ReadBuildInfo()

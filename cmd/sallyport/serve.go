@@ -38,8 +38,8 @@ const tokenSetting = "auth/local/token_sha256"
 
 // serving are the flags of serve.
 type serving struct {
-	stdio, strict, newToken bool
-	listen, personality     string
+	stdio, strict, newToken, json bool
+	listen, personality           string
 }
 
 func serveCommand(env *environment, f *flags) *cobra.Command {
@@ -61,6 +61,7 @@ hash; --new-token replaces it.`,
 			// A client that is gone closes the pipe. Its calls are still
 			// recorded; the signal would end the process first.
 			signal.Ignore(syscall.SIGPIPE)
+			s.json = f.json
 			g, err := openGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
@@ -124,7 +125,9 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err != nil {
 		return misused(errors.Join(err, listener.Close()))
 	}
-	g.announce(env, role, address, token)
+	if err := g.announce(env, s, role, address, token); err != nil {
+		return misused(errors.Join(err, listener.Close()))
+	}
 	return listen(ctx, listener, guard.Protect(g.routes(server)), server.Shutdown)
 }
 
@@ -213,11 +216,23 @@ func (g *gate) token(ctx context.Context, replace bool) (token, hash string, err
 	return "", existing, nil
 }
 
+// announcement is what serve --json prints.
+type announcement struct {
+	URL         string     `json:"url"`
+	Workspace   string     `json:"workspace"`
+	Personality string     `json:"personality"`
+	Token       string     `json:"token,omitempty"` // at the first start, or a new one
+	Enforced    []enforced `json:"enforced"`
+}
+
 // announce says where the server is, how to connect, what to try, and what is
 // enforced.
-func (g *gate) announce(env *environment, role *sallyport.Personality, address, token string) {
-	p := &printer{w: env.stdout, colour: env.colour}
+func (g *gate) announce(env *environment, s *serving, role *sallyport.Personality, address, token string) error {
+	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + address + "/mcp"
+	if s.json {
+		return p.value(announcement{url, g.config.Workspace, role.Name, token, enforcement(g.config.State.Path)})
+	}
 	shown := token
 	p.line("sallyport serves %s", url)
 	p.line("workspace    %s", g.config.Workspace)
@@ -245,6 +260,7 @@ func (g *gate) announce(env *environment, role *sallyport.Personality, address, 
 	p.line("  %s audit tail", self)
 	p.line("")
 	printEnforcement(p, enforcement(g.config.State.Path))
+	return nil
 }
 
 // invocation is how this program was started, in a form that works again:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net"
 	"strings"
 	"testing"
@@ -37,4 +38,28 @@ func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 		t.Errorf("the token after a start that failed: status %d, want 200", status)
 	}
 	again.stop(t)
+}
+
+// TestServeAnnouncesItselfAsJSON is for the program that starts the server.
+func TestServeAnnouncesItselfAsJSON(t *testing.T) {
+	dir := folder(t)
+	cmd := sallyportCommand(dir, "serve", "--json", "--listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	var said announcement
+	if err := json.NewDecoder(out).Decode(&said); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(said.URL, "http://127.0.0.1:") || said.Token == "" || said.Personality == "" || len(said.Enforced) == 0 {
+		t.Errorf("serve --json = %+v, want address, token, personality and what is enforced", said)
+	}
 }

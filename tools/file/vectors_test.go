@@ -78,8 +78,8 @@ func (v *vector) play(t *testing.T, f *fakeFS) sallyport.Result {
 		f.put(t, "f.ts", v.Input.Line)
 		return run(t, c, "search_files", map[string]any{"pattern": v.Input.Pattern})
 	default:
-		f.put(t, "a.ts", "import ethos")
-		f.put(t, "b.ts", "an ethos of its own")
+		f.put(t, "a.ts", "import needle")
+		f.put(t, "b.ts", "a needle of its own")
 		return run(t, c, "search_files", map[string]any{"pattern": v.Input.Pattern})
 	}
 }
