@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/sallyport/sallyport/internal/config"
 )
 
 // Exit codes of every command.
@@ -175,8 +177,12 @@ func subcommand(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		text += fmt.Sprintf(" (did you mean %q?)", near[0])
+	var known []string
+	for _, c := range cmd.Commands() {
+		known = append(known, c.Name())
+	}
+	if near := config.Suggest(args[0], known); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return misused(errors.New(text))
 }
