@@ -1,6 +1,7 @@
 package sallyport
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"time"
@@ -96,7 +97,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	w := resultJSON{OK: r.OK, CostUSD: r.CostUSD, CallID: r.CallID, Structured: r.Structured}
 	if r.OK {
 		w.Value = &r.Value
-		return json.Marshal(w)
+		return plainJSON(w)
 	}
 	w.Error, w.Code, w.ApprovalID = &r.Error, r.Code, r.ApprovalID
 	if r.Code == CodeRateLimited {
@@ -106,7 +107,17 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if !r.ExpiresAt.IsZero() {
 		w.ExpiresAt = &r.ExpiresAt
 	}
-	return json.Marshal(w)
+	return plainJSON(w)
+}
+
+// plainJSON marshals without escaping what matters in HTML only: the tags of
+// the wrapper stay readable where the outer encoder leaves them.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

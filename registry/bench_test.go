@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,28 +26,60 @@ var forecastArgs = json.RawMessage(`{"location": "Amsterdam, North Holland", "da
 func describe(f forecast) string { return f.Location }
 
 // BenchmarkCall compares a gated call with the bare work: decoding the same
-// arguments and calling the function. Compare the two of one run.
+// arguments and calling the function.
 func BenchmarkCall(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			var f forecast
-			if err := json.Unmarshal(forecastArgs, &f); err != nil || describe(f) == "" {
-				b.Fatal(err)
-			}
+			bare(b)
 		}
 	})
 	b.Run("gated", func(b *testing.B) {
-		r := filled(b, 1)
-		caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
-		q := sallyport.Request{Tool: "tool-0", Args: forecastArgs}
+		gated := trivial(b)
 		b.ReportAllocs()
 		for b.Loop() {
-			if res := r.Call(b.Context(), caller, q); !res.OK {
-				b.Fatal(res.Error)
-			}
+			gated()
 		}
 	})
+	// Both in turn, a thousand at a time, so that a change of the machine's
+	// pace falls on both: the median of the ratios.
+	b.Run("ratio", func(b *testing.B) {
+		gated := trivial(b)
+		var ratios []float64
+		for b.Loop() {
+			start := time.Now()
+			for range 1000 {
+				bare(b)
+			}
+			between := time.Now()
+			for range 1000 {
+				gated()
+			}
+			ratios = append(ratios, float64(time.Since(between))/float64(between.Sub(start)))
+		}
+		slices.Sort(ratios)
+		b.ReportMetric(ratios[len(ratios)/2], "x-bare")
+	})
+}
+
+func bare(b *testing.B) {
+	var f forecast
+	if err := json.Unmarshal(forecastArgs, &f); err != nil || describe(f) == "" {
+		b.Fatal(err)
+	}
+}
+
+// trivial returns a gated call of one tool.
+func trivial(b *testing.B) func() {
+	b.Helper()
+	r := filled(b, 1)
+	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
+	q := sallyport.Request{Tool: "tool-0", Args: forecastArgs}
+	return func() {
+		if res := r.Call(b.Context(), caller, q); !res.OK {
+			b.Fatal(res.Error)
+		}
+	}
 }
 
 // BenchmarkTools compares a call among 100 tools with one among 100,000.

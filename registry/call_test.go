@@ -139,8 +139,16 @@ func TestACallWithEffectsNeedsItsRecord(t *testing.T) {
 	add("pure", sallyport.Capabilities{})
 	add("writes", sallyport.Capabilities{FSReach: &sallyport.FSCapability{Write: sallyport.FromPersonality()}})
 	add("sends", sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example"}}})
+	g.add(sallyport.Tool{
+		Name: "fetches", ReadOnly: true,
+		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example"}}},
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+			ran["fetches"] = true
+			return sallyport.OK("ran"), nil
+		},
+	})
 	g.recorder.refuse(fmt.Errorf("%w: disk is full", audit.ErrNotKept))
-	for _, name := range []string{"writes", "sends"} {
+	for _, name := range []string{"writes", "sends", "fetches"} {
 		res := call(g, name, "")
 		if res.OK || ran[name] || !strings.Contains(res.Error, "record cannot be kept") {
 			t.Errorf("%s without a record = %+v, ran = %v, want a refusal that says so", name, res, ran[name])

@@ -29,7 +29,7 @@ const (
 )
 
 // intent records that the tool is about to run. When the record cannot be
-// kept, a call that may change something does not run. Nor does one that
+// kept, a call that may change something, or reach out, does not run. Nor does one that
 // nobody waits for any more.
 func (c *call) intent(ctx context.Context) bool {
 	var err error
@@ -46,7 +46,8 @@ func (c *call) intent(ctx context.Context) bool {
 	}
 	c.fault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
-	if !c.entry.tool.Effects() {
+	// A request that only reads can still carry something out.
+	if !c.entry.tool.Effects() && !c.entry.tool.OpenWorld() {
 		d.Allowed = true
 		c.note(d)
 		return true

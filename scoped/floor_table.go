@@ -182,6 +182,9 @@ var floorTable = [...]floorGroup{
 		"~/.emacs", "~/.emacs.d", "~/.nanorc", "~/library/application support/code",
 		"~/library/application support/cursor", "~/appdata/roaming/code", "**/.dir-locals.el",
 	}},
+	{true, "whoever runs the gate there gets this configuration", []string{
+		"**/sallyport.yaml", "**/.sallyport",
+	}},
 	{true, "a tool client's configuration runs commands", []string{
 		"**/.mcp.json", "~/.claude.json", "**/.cursor/mcp.json", "**/.cursor/hooks.json", "**/.claude/settings.json",
 		"**/.claude/settings.local.json", "**/.claude/commands", "**/.claude/agents", "**/.claude/hooks",
