@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,42 +31,34 @@ budget. A broken line answers input_invalid in its place; a repeated id is
 refused. The exit code is 1 when any answer is an error.`,
 		Example: `  printf '%s\n' '{"id":"1","tool":"read_file","args":{"path":"README.md"}}' | sallyport batch`,
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			g, err := openGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			caller, err := g.caller(r.personality, r.principal, r.session)
-			if err != nil {
-				return misused(err)
-			}
-			caller.DryRun = r.dryRun
-			in := io.Reader(env.stdin)
-			if len(args) == 1 && args[0] != "-" {
-				file, err := os.Open(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.with(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+				in := io.Reader(env.stdin)
+				if len(args) == 1 && args[0] != "-" {
+					file, err := os.Open(args[0])
+					if err != nil {
+						return misused(err)
+					}
+					defer file.Close()
+					in = file
+				}
+				lines, err := readBatch(in)
 				if err != nil {
 					return misused(err)
 				}
-				defer file.Close()
-				in = file
-			}
-			lines, err := readBatch(in)
-			if err != nil {
-				return misused(err)
-			}
-			for i := range lines {
-				if l := &lines[i]; l.broken != "" {
-					res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)
-					l.result = &res
+				for i := range lines {
+					if l := &lines[i]; l.broken != "" {
+						res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)
+						l.result = &res
+					}
 				}
-			}
-			requests, places := wellFormed(lines)
-			results := g.registry.Batch(cmd.Context(), caller, requests)
-			for i, place := range places {
-				lines[place].result = &results[i]
-			}
-			return printBatch(env.stdout, lines)
+				requests, places := wellFormed(lines)
+				results := g.registry.Batch(cmd.Context(), caller, requests)
+				for i, place := range places {
+					lines[place].result = &results[i]
+				}
+				return printBatch(env.stdout, lines)
+			})
 		},
 	}
 	r.register(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,25 @@ func (r *role) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
 }
 
+// with opens a gate, says who calls, and closes the gate after do.
+func (r *role) with(
+	ctx context.Context, env *environment, f *flags,
+	open func(context.Context, *environment, *flags) (*gate, error),
+	do func(g *gate, caller *sallyport.Caller) error,
+) (err error) {
+	g, err := open(ctx, env, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	caller, err := g.caller(r.personality, r.principal, r.session)
+	if err != nil {
+		return misused(err)
+	}
+	caller.DryRun = r.dryRun
+	return do(g, caller)
+}
+
 func callCommand(env *environment, f *flags) *cobra.Command {
 	var r role
 	var attach []string
@@ -40,30 +60,22 @@ the exit code is 1 when the answer is an error.`,
   echo '{"pattern":"TODO"}' | sallyport call search_files - --json
   sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			g, err := openGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			caller, err := g.caller(r.personality, r.principal, r.session)
-			if err != nil {
-				return misused(err)
-			}
-			caller.DryRun = r.dryRun
-			caller.Progress = env.progress
-			for _, path := range attach {
-				a, err := g.uploads.addFile(path)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.with(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+				caller.Progress = env.progress
+				for _, path := range attach {
+					a, err := g.uploads.addFile(path)
+					if err != nil {
+						return misused(err)
+					}
+					caller.Attachments = append(caller.Attachments, a)
+				}
+				text, err := arguments(env, args[1:])
 				if err != nil {
 					return misused(err)
 				}
-				caller.Attachments = append(caller.Attachments, a)
-			}
-			text, err := arguments(env, args[1:])
-			if err != nil {
-				return misused(err)
-			}
-			return answer(env.printer(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+				return answer(env.printer(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+			})
 		},
 	}
 	r.register(cmd)

@@ -35,7 +35,7 @@ it. The exit code is 1 when the answer is no.`,
   sallyport explain write_file --path notes/a.txt --write
   sallyport explain --call 06e2k7m9q4c1v8w3x5z0a2b4`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if (q.call == "") == (len(args) == 0) {
 				return misused(errors.New("explain: give a TOOL or --call ID"))
 			}
@@ -44,16 +44,9 @@ it. The exit code is 1 when the answer is no.`,
 					return g.explainCall(cmd.Context(), env.printer(f), q.call)
 				})
 			}
-			g, err := viewGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			caller, err := g.caller(r.personality, r.principal, r.session)
-			if err != nil {
-				return misused(err)
-			}
-			return g.explainTool(cmd.Context(), env.printer(f), caller, args[0], &q)
+			return r.with(cmd.Context(), env, f, viewGate, func(g *gate, caller *sallyport.Caller) error {
+				return g.explainTool(cmd.Context(), env.printer(f), caller, args[0], &q)
+			})
 		},
 	}
 	r.register(cmd)

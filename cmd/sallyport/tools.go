@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,25 +22,18 @@ printed in the form that a model's API takes.`,
 		Example: `  sallyport tools
   sallyport tools --format anthropic`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			g, err := viewGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			caller, err := g.caller(r.personality, r.principal, r.session)
-			if err != nil {
-				return misused(err)
-			}
-			p := env.printer(f)
-			if format != "" {
-				shaped, err := shape(format, g.registry.Definitions(caller))
-				if err != nil {
-					return misused(err)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.with(cmd.Context(), env, f, viewGate, func(g *gate, caller *sallyport.Caller) error {
+				p := env.printer(f)
+				if format != "" {
+					shaped, err := shape(format, g.registry.Definitions(caller))
+					if err != nil {
+						return misused(err)
+					}
+					return p.value(shaped)
 				}
-				return p.value(shaped)
-			}
-			return printTools(p, g.registry.List(caller))
+				return printTools(p, g.registry.List(caller))
+			})
 		},
 	}
 	r.register(cmd)
