@@ -129,6 +129,7 @@ func (c *call) settle(ended string, o *outcome) {
 		c.bare = o.own
 		if o.scoped {
 			c.stage = sallyport.StepAccess
+			d.Why = "the tool was refused: " + res.Error
 		}
 	case !res.OK:
 		d.Why = "the tool failed"
