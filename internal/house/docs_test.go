@@ -1,5 +1,3 @@
-// Package house_test holds the rules of the repository as tests: who may
-// import whom, and that every exported name says what it is.
 package house_test
 
 import (
