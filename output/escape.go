@@ -16,11 +16,11 @@ const notRune = utf8.MaxRune + 1
 // There may be none; a gap at the end is left to what follows. The blanks
 // after a line break go with it.
 func (m *matcher) controls(i int, to *places) {
-	for seen := byte(0); ; {
+	for seen := (spelling{}); ; {
 		p, _ := m.gap(i)
-		if b := m.at(p); b != seen {
+		if e := m.kind(p); e != seen {
 			// An escape of another kind may be what comes after.
-			seen = b
+			seen = e
 			to.add(i)
 		}
 		c, end := m.control(p)
@@ -33,6 +33,24 @@ func (m *matcher) controls(i int, to *places) {
 		}
 		i = end
 	}
+}
+
+// spelling tells escapes apart: its first byte, how many backslashes, and what
+// follows them.
+type spelling struct {
+	lead, follows byte
+	slashes       int
+}
+
+// kind returns the escape that may begin at i.
+func (m *matcher) kind(i int) spelling {
+	e := spelling{lead: m.at(i)}
+	if e.lead == '\\' {
+		var k int
+		k, e.slashes = m.backslashes(i)
+		e.follows, _ = m.read(k)
+	}
+	return e
 }
 
 // indent returns the index after blanks at i. A plus sign is one in a query
