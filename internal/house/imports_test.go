@@ -27,7 +27,7 @@ var layers = map[string]layer{
 	"": root, "internal": inner,
 	"registry": mechanism, "scoped": mechanism, "egress": mechanism, "sandbox": mechanism,
 	"output": mechanism, "schema": mechanism, "audit": mechanism, "auth": mechanism,
-	"store": adapter, "secrets": adapter, "tools": adapter, "gateway": adapter,
+	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"ambient": adapter,
 	"cmd":     wiring, "examples": wiring,

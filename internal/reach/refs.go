@@ -175,8 +175,12 @@ const AnyBinary Binary = "*"
 // ParseBinary reads an entry of a process allow list. A name has ASCII
 // letters, digits and "._+-@" and does not begin with "." or "-"; a path is
 // absolute and clean. Anything else is refused: a relative path means another
-// file in every directory, and other characters belong to shells.
+// file in every directory, and other characters belong to shells. So is a
+// [Launcher].
 func ParseBinary(s string) (Binary, error) {
+	if why := Launcher(s); why != "" {
+		return "", errors.New(why)
+	}
 	switch {
 	case s == "":
 		return "", errors.New("empty")

@@ -1,0 +1,106 @@
+// Package running keeps track of what runs on a surface, so that the end of a
+// server can wait for it and cancel it.
+package running
+
+import (
+	"context"
+	"sync"
+)
+
+// Set is the calls or requests that run. It is safe for concurrent use.
+type Set struct {
+	most, each int // bounds: of all, and of one owner's; 0 is none
+
+	mu      sync.Mutex
+	next    int
+	cancels map[int]context.CancelFunc
+	whose   map[string]int // how many by owner
+	idle    chan struct{}  // closed while there is none
+	stopped bool
+}
+
+// New returns an empty set that holds at most so many, and at most so many of
+// each owner; 0 means no bound.
+func New(most, each int) *Set {
+	s := &Set{
+		most: most, each: each, cancels: map[int]context.CancelFunc{}, whose: map[string]int{},
+		idle: make(chan struct{}),
+	}
+	close(s.idle)
+	return s
+}
+
+// Begin adds one of an owner and gives it its context. Call done when it is
+// over; ok is false when too many run. After Stop, the context is cancelled
+// from the start: a call is decided and recorded then, and its tool ends at
+// once.
+func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.most > 0 && len(s.cancels) >= s.most || s.each > 0 && s.whose[owner] >= s.each {
+		return ctx, func() {}, false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if s.stopped {
+		cancel()
+	}
+	if len(s.cancels) == 0 {
+		s.idle = make(chan struct{})
+	}
+	id := s.next
+	s.next++
+	s.cancels[id] = cancel
+	s.whose[owner]++
+	return ctx, func() {
+		cancel()
+		s.end(id, owner)
+	}, true
+}
+
+func (s *Set) end(id int, owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.whose[owner]--; s.whose[owner] == 0 {
+		delete(s.whose, owner)
+	}
+	if delete(s.cancels, id); len(s.cancels) == 0 {
+		close(s.idle)
+	}
+}
+
+// Len is how many run.
+func (s *Set) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.cancels)
+}
+
+// Stop cancels those that run and those that come.
+func (s *Set) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	for _, cancel := range s.cancels {
+		cancel()
+	}
+}
+
+// Stopped reports whether Stop was called.
+func (s *Set) Stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
+}
+
+// Wait returns when none runs, or with the context's error when that ends.
+func (s *Set) Wait(ctx context.Context) error {
+	s.mu.Lock()
+	idle := s.idle
+	s.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
