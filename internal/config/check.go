@@ -146,6 +146,18 @@ func (s *scope) state(v string) (string, error) {
 	return v, err
 }
 
+// limits reads state or memory. A URL may hold a password and is never
+// repeated.
+func (s *scope) limits(v string) (string, error) {
+	switch scheme, _, _ := strings.Cut(v, ":"); {
+	case v == LimitsState, v == LimitsMemory:
+		return v, nil
+	case scheme == "redis" || scheme == "rediss":
+		return "", fmt.Errorf("%w: limits: redis", errNotYet)
+	}
+	return "", errors.New("expected state or memory")
+}
+
 // envPrefix reads the prefix of environment variables. The text is never
 // repeated: somebody may have written the secret itself.
 func (s *scope) envPrefix(v string) (string, error) {

@@ -29,6 +29,24 @@ type Config struct {
 	// Secrets lists the secret backends in order. nil means that the key is
 	// absent, an empty list that it is [].
 	Secrets []SecretBackend
+	// Sandbox says how child processes are confined.
+	Sandbox Sandbox
+	// Limits is LimitsState or LimitsMemory.
+	Limits string
+	// Principals holds who may call, by name. It may have [sallyport.LocalPrincipal],
+	// which has no token; nil means that no file has principals.
+	Principals map[string]Principal
+	// Security says how callers are known and what all of them may do.
+	Security Security
+	// Databases holds the connections by name.
+	Databases map[string]Database
+	// Mail holds the relays by name.
+	Mail map[string]Relay
+	// Actions lists the tools that the files declare, in the order of the
+	// files.
+	Actions []Part
+	// Servers lists the upstream servers that the files declare, by name.
+	Servers []Part
 	// Personalities holds the roles by name, at least one.
 	Personalities map[string]*sallyport.Personality
 	// Implicit is true when no file has personalities. Personalities then
@@ -53,6 +71,15 @@ const (
 	StateSQLite StateKind = "sqlite"
 	// StateMemory is the memory of the process.
 	StateMemory StateKind = "memory"
+)
+
+// Where the counters of rate limits live.
+const (
+	// LimitsState keeps them in the state, where every process that uses it
+	// shares them.
+	LimitsState = "state"
+	// LimitsMemory keeps them in the memory of each process.
+	LimitsMemory = "memory"
 )
 
 // State is where state lives.

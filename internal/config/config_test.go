@@ -83,6 +83,8 @@ personalities:
     safety:
       network: {allow: ["API.example.com", "*.github.com."], deny: ["x.github.com"], allow_private_urls: true}
       secrets: {allow: ["providers/*"]}
+      process: {allow: [git, /usr/bin/make]}
+sandbox: {level: strict, memory: 2GiB, processes: 64, cpus: 1.5, file_size: 10MiB, tmp: 1MiB, toolchains: [/opt/node, "${home}/sdk/go"]}
 `
 
 func TestParseFull(t *testing.T) {
@@ -104,8 +106,13 @@ func TestParseFull(t *testing.T) {
 			Network: &sallyport.NetworkPolicy{
 				Allow: []string{"api.example.com", "*.github.com"}, Deny: []string{"x.github.com"}, AllowPrivate: true,
 			},
-			Secrets: []string{"providers/*"},
+			Secrets: []string{"providers/*"}, Process: []string{"git", "/usr/bin/make"},
 		}},
+		Sandbox: Sandbox{
+			Level: sallyport.LevelStrict, Memory: 2 << 30, Processes: 64, CPUs: 1.5, FileSize: 10 << 20, Tmp: 1 << 20,
+			Toolchains: []string{"/opt/node", "/home/ann/sdk/go"},
+		},
+		Limits: LimitsState, Security: Security{RequireAuth: true},
 		Digest: "6b9a",
 	}
 	ignore := cmp.Options{
@@ -134,6 +141,7 @@ func TestSources(t *testing.T) {
 		"safety.network.allow": at("15:17"), "safety.network.allow.0": at("15:25"), "safety.network.allow.1": at("15:44"),
 		"safety.network.deny": at("15:62"), "safety.network.deny.0": at("15:69"), "safety.network.allow_private_urls": at("15:86"),
 		"safety.secrets": at("16:7"), "safety.secrets.allow": at("16:17"), "safety.secrets.allow.0": at("16:25"),
+		"safety.process": at("17:7"), "safety.process.allow": at("17:17"), "safety.process.allow.0": at("17:25"), "safety.process.allow.1": at("17:30"),
 	}
 	p := c.Personalities["researcher"]
 	if diff := cmp.Diff(want, p.Sources); diff != "" {
@@ -161,6 +169,8 @@ func TestAbsentAndEmptyDiffer(t *testing.T) {
 		{"allow absent", "{safety: {network: {}}}", func(p *sallyport.Personality) []string { return p.Network.Allow }, true},
 		{"allow empty", "{safety: {network: {allow: []}}}", func(p *sallyport.Personality) []string { return p.Network.Allow }, false},
 		{"secrets absent", "{safety: {secrets: {}}}", func(p *sallyport.Personality) []string { return p.Secrets }, true},
+		{"process absent", "{safety: {process: {}}}", func(p *sallyport.Personality) []string { return p.Process }, true},
+		{"process empty", "{safety: {process: {allow: []}}}", func(p *sallyport.Personality) []string { return p.Process }, false},
 		{"secrets empty", "{safety: {secrets: {allow: []}}}", func(p *sallyport.Personality) []string { return p.Secrets }, false},
 	}
 	for _, tt := range tests {
@@ -198,6 +208,8 @@ func TestImplicitDefault(t *testing.T) {
 	}
 	want := &Config{
 		Dir: "/work/proj", Workspace: "/work/proj", State: State{Kind: StateSQLite, Path: "/work/proj/.sallyport/state.db"},
+		Sandbox: Sandbox{Level: sallyport.LevelFull},
+		Limits:  LimitsState, Security: Security{RequireAuth: true},
 		Secrets: []SecretBackend{}, Implicit: true,
 		Personalities: map[string]*sallyport.Personality{"default": {Name: "default"}},
 		// printf 'version: 1\nsecrets: []\n' | sha256sum

@@ -7,6 +7,11 @@
 // Nothing is half loaded. The keys are rows of one table; [Reference],
 // [WriteReference] and [Schema] print the same table for people and editors.
 //
+// The keys inside an action are judged by whoever makes a tool of it; an
+// [Action] keeps its text as JSON and places such faults. [Fingerprint] and
+// [Config.Changed] tell a server when to load again; what it has stays as it
+// is.
+//
 // The package promises strictness: an unknown or duplicate key, a wrong type,
 // a dangling name, an anchor, a second document or a byte that is not UTF-8
 // is a fault, and a key whose feature is not built is refused by name. It

@@ -32,7 +32,7 @@ type Fault struct {
 	Message string
 	// Snippet is the source line and a caret below the column, two lines
 	// without a final line feed. Values that may be secret are left out. It
-	// may be empty.
+	// may be empty, and is behind the first faults of a load.
 	Snippet string
 	// Err is the cause, nil when there is none.
 	Err error
@@ -120,8 +120,11 @@ func (c *collector) err() error {
 		}
 	})
 	fs := make(Faults, 0, len(c.faults)+1)
-	for _, f := range c.faults {
-		f.Snippet = f.file.snippet(pos{f.Line, f.Column})
+	for i, f := range c.faults {
+		// The others are not shown, and a line may be a whole file.
+		if i < maxSnippets {
+			f.Snippet = f.file.snippet(pos{f.Line, f.Column})
+		}
 		fs = append(fs, f.Fault)
 	}
 	if c.more {
@@ -138,10 +141,16 @@ var userinfo = regexp.MustCompile(`://[^/\s"'@]*@`)
 // snippet returns the source line with a caret below the place, "" when there
 // is nothing to show or the place is behind a value that must not show.
 func (f *file) snippet(at pos) string {
+	cut, hidden := f.cuts[at.line]
+	return f.snippetTo(at, cut, hidden)
+}
+
+// snippetTo is snippet with the line ending behind cut code points when it is
+// hidden from there on.
+func (f *file) snippetTo(at pos, cut int, hidden bool) string {
 	if at.line < 1 || at.line > len(f.lines) || strings.TrimSpace(f.lines[at.line-1]) == "" {
 		return ""
 	}
-	cut, hidden := f.cuts[at.line]
 	if hidden && at.col > cut+1 {
 		return ""
 	}

@@ -72,7 +72,9 @@ func seeds(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(fullYAML))
-	for _, name := range []string{"wrong_types", "values", "refused_yaml", "syntax", "json", "paths", "unknown_keys", "duplicate_keys"} {
+	f.Add([]byte(callersYAML))
+	f.Add([]byte(actionYAML))
+	for _, name := range []string{"wrong_types", "values", "refused_yaml", "syntax", "json", "paths", "unknown_keys", "duplicate_keys", "callers", "connections", "approvals", "actions", "layers"} {
 		ar, err := txtar.ParseFile("testdata/" + name + ".txtar")
 		if err != nil {
 			f.Fatal(err)
@@ -151,7 +153,7 @@ func checkJSON(t *testing.T, c *Config, data []byte) {
 		t.Fatalf("JSON form of a good configuration: %v\n%s", err, toJSON(root))
 	}
 	again.Digest = c.Digest
-	if diff := cmp.Diff(stripped(c), stripped(again), cmpopts.IgnoreUnexported(Config{})); diff != "" {
+	if diff := cmp.Diff(stripped(c), stripped(again), cmpopts.IgnoreUnexported(Config{}, Part{})); diff != "" {
 		t.Errorf("YAML and JSON form differ:\n%s", diff)
 	}
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -15,17 +17,25 @@ const (
 	TypeText Type = "text"
 	// TypeNumber is a whole number.
 	TypeNumber Type = "number"
+	// TypeDecimal is a number that may have a decimal point.
+	TypeDecimal Type = "decimal number"
 	// TypeBool is true or false.
 	TypeBool Type = "true/false"
 	// TypeTexts is a list of texts.
 	TypeTexts Type = "list of text"
 	// TypeMapping is a mapping with the keys of the table.
 	TypeMapping Type = "mapping"
+	// TypeTextOrMapping is a mapping, or the text of its most important key.
+	TypeTextOrMapping Type = "text or mapping"
 	// TypeNames is a mapping whose keys are names that the operator chooses.
 	TypeNames Type = "mapping by name"
 	// TypeChoices is a list of mappings, each with exactly one of the keys of
 	// the table.
 	TypeChoices Type = "list of one-key mappings"
+	// TypeActions is a list of actions, of which the table has the id alone.
+	TypeActions Type = "list of actions"
+	// TypeServer is an upstream server, of which the table has nothing.
+	TypeServer Type = "server"
 )
 
 // KeyDoc documents one key: a row of the table.
@@ -35,7 +45,7 @@ type KeyDoc struct {
 	Key string
 	// Type is what the key holds; empty while it is not supported.
 	Type Type
-	// Required is true when every file has the key.
+	// Required is true when every mapping that may have the key has it.
 	Required bool
 	// Supported is false while the feature is not built; the key is then
 	// refused by name.
@@ -54,6 +64,10 @@ type row struct {
 	// check judges one text and returns the form that is kept; nil keeps the
 	// text as it is.
 	check func(*scope, string) (string, error)
+	// words lists the only texts that the key may hold; nil means any.
+	words []string
+	// short is the key below that a text in place of the mapping stands for.
+	short string
 	// set stores the value; nil stores nothing.
 	set func(*scope, value)
 	// refersTo is the key whose names the texts must exist under. While that
@@ -61,6 +75,17 @@ type row struct {
 	refersTo string
 	// hide keeps the value out of snippets: people put secrets here.
 	hide bool
+	// some is true when an empty mapping by name is refused, since it would
+	// not be what an absent one is.
+	some bool
+	// adds is true when the key may stand in several files and what is below
+	// it adds up.
+	adds bool
+	// means is the key that this one is another spelling of: one value is
+	// stored for both, so that only one of them may be given.
+	means string
+	// done judges the keys of a mapping together, when all are read.
+	done func(s *scope, key string)
 }
 
 // value is what a row's set receives: the field of its type.
@@ -75,7 +100,8 @@ const personalityKey = "personalities.<name>"
 
 // keys returns the table. Supporting a key is a matter of its row alone.
 func keys() []row {
-	return append(topKeys(), personalityKeys()...)
+	return slices.Concat(topKeys(), principalKeys(), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
+		connectionKeys(), actionKeys(), serverKeys(), sandboxKeys(), personalityKeys())
 }
 
 func topKeys() []row {
@@ -89,7 +115,10 @@ func topKeys() []row {
 			KeyDoc: KeyDoc{"state", TypeText, false, true, "sqlite:.sallyport/state.db", "Where state lives: `sqlite:PATH`, or `memory` to forget it at exit.", "sqlite:.sallyport/state.db"},
 			check:  (*scope).state, hide: true,
 		},
-		notYet("limits", "Where the counters of rate limits live."),
+		{
+			KeyDoc: KeyDoc{"limits", TypeText, false, true, "state", "Where the counters of rate limits live: `state`, shared by every process that uses it, or `memory` of each process.", "state"},
+			check:  (*scope).limits, hide: true, set: func(s *scope, v value) { s.cfg.Limits = v.text },
+		},
 		{
 			KeyDoc: KeyDoc{"secrets", TypeChoices, false, true, "no secrets", "Where secret values come from, asked in this order.", "[{env: SALLYPORT_SECRET_}, {dir: ./secrets}]"},
 			set:    func(s *scope, _ value) { s.cfg.Secrets = []SecretBackend{} },
@@ -104,14 +133,7 @@ func topKeys() []row {
 			check:  (*scope).path,
 			set:    func(s *scope, v value) { s.backend(SecretBackend{Dir: v.text}) },
 		},
-		{KeyDoc: KeyDoc{"personalities", TypeNames, false, true, "one personality `default` without files and without a network ceiling", "What each role of an agent may touch at most.", "{researcher: {toolset: [\"@file\"]}}"}},
-		notYet("principals", "Who may call, with which permissions and personalities."),
-		notYet("security", "Authentication and default permissions."),
-		notYet("databases", "Database connections by name."),
-		notYet("mail", "Mail relays by name."),
-		notYet("actions", "Tools declared in this file."),
-		notYet("mcp_servers", "Upstream MCP servers by name."),
-		notYet("layers", "The form `layers.capabilities` that other documents use."),
+		{KeyDoc: KeyDoc{"personalities", TypeNames, false, true, "one personality `default` without files and without a network ceiling", "What each role of an agent may touch at most.", "{researcher: {toolset: [\"@file\"]}}"}, some: true},
 	}
 }
 
@@ -128,7 +150,7 @@ func personalityKeys() []row {
 			check:  (*scope).toolEntry, set: func(s *scope, v value) { s.p.Toolset = v.list },
 		},
 		{
-			KeyDoc: KeyDoc{p + ".mcp_servers", TypeTexts, false, true, "none", "Upstream MCP servers whose tools are visible.", "[]"},
+			KeyDoc: KeyDoc{p + ".mcp_servers", TypeTexts, false, true, "none", "Upstream MCP servers whose tools are visible.", "[notes]"},
 			set:    func(s *scope, v value) { s.p.MCPServers = v.list }, refersTo: "mcp_servers",
 		},
 		{
@@ -147,7 +169,12 @@ func personalityKeys() []row {
 			KeyDoc: KeyDoc{p + ".fs_reach.write", TypeTexts, false, true, "none", "What may be written.", `["${workspace}/notes"]`},
 			check:  (*scope).path, set: func(s *scope, v value) { s.p.FSReach.Write = v.list },
 		},
-		{KeyDoc: KeyDoc{p + ".safety", TypeMapping, false, true, "", "Ceilings on hosts and secrets.", "{network: {allow: []}}"}},
+		{
+			KeyDoc: KeyDoc{p + ".fs_reach.mode", TypeText, false, true, "what the tool declares", "How writes of child processes reach the disk. `direct`: at once. `overlay`: into a private layer, which is checked and carried over when the child ends well.", "overlay"},
+			words:  []string{string(sallyport.FSDirect), string(sallyport.FSOverlay)},
+			set:    func(s *scope, v value) { s.p.FSReach.Mode = sallyport.FSMode(v.text) },
+		},
+		{KeyDoc: KeyDoc{p + ".safety", TypeMapping, false, true, "", "Ceilings on hosts, secrets and binaries.", "{network: {allow: []}}"}},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network", TypeMapping, false, true, "declared hosts stand, and `*` gives nothing", "Ceiling on hosts.", `{allow: ["*.github.com"]}`},
 			set:    func(s *scope, _ value) { s.p.Network = &sallyport.NetworkPolicy{} },
@@ -169,14 +196,29 @@ func personalityKeys() []row {
 			KeyDoc: KeyDoc{p + ".safety.secrets.allow", TypeTexts, false, true, "declared references stand; `[]` means no secret", "References within reach: exact, or `prefix/*`.", `["providers/*"]`},
 			check:  (*scope).secretRef, set: func(s *scope, v value) { s.p.Secrets = v.list },
 		},
-		notYet(p+".safety.process", "Ceiling on binaries."),
-		notYet(p+".approvals", "Tools that a human decides about."),
+		{KeyDoc: KeyDoc{p + ".safety.process", TypeMapping, false, true, "declared binaries stand", "Ceiling on the binaries that tools start.", `{allow: [git]}`}},
+		{
+			KeyDoc: KeyDoc{p + ".safety.process.allow", TypeTexts, false, true, "declared binaries stand; `[]` means no binary", "Binaries within reach: a name that the fixed search path finds, an absolute path, or `*` for any name.", "[git]"},
+			check:  (*scope).binary, set: func(s *scope, v value) { s.p.Process = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".approvals", TypeMapping, false, true, "no tool waits for a human", "Tools that a human decides about.", "{require: [email-send], wait: 30s}"},
+			set:    func(s *scope, _ value) { s.p.Approvals = &sallyport.Approvals{Wait: defaultWait} }, done: (*scope).approvals,
+		},
+		{
+			KeyDoc: KeyDoc{p + ".approvals.require", TypeTexts, false, true, "none", "Tools by name, each of whose calls is held until a human decides.", "[email-send, terminal]"},
+			check:  (*scope).toolName, set: func(s *scope, v value) { s.p.Approvals.Require = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".approvals.wait", TypeText, false, true, "30s", "How long a call waits for the decision, `0s` to `1h`; then it answers `approval_required`.", "30s"},
+			check:  span(0, maxWait), set: func(s *scope, v value) { s.p.Approvals.Wait = keptSpan(v.text) },
+		},
+		{
+			KeyDoc: KeyDoc{p + ".approvals.expires", TypeText, false, true, "the default of the runtime", "How long a held call may be decided and the decision used, `1s` to `30d`, not less than `wait`.", "1h"},
+			check:  span(time.Second, maxExpiry), set: func(s *scope, v value) { s.p.Approvals.Expires = keptSpan(v.text) },
+		},
 	}
 }
-
-// notYet is the row of a key whose feature is not built. Its value is not
-// looked at, so it has no type.
-func notYet(key, doc string) row { return row{KeyDoc: KeyDoc{Key: key, Doc: doc}} }
 
 // table finds rows by key and the keys that are valid below one.
 type table struct {
@@ -228,7 +270,7 @@ func (t *table) expected(parent string) []string {
 func (t *table) elsewhere(name string) string {
 	found := ""
 	for i := range t.rows {
-		if _, last := splitKey(t.rows[i].Key); last == name {
+		if _, last := splitKey(t.rows[i].Key); last == name && !strings.HasPrefix(t.rows[i].Key, layersKey) {
 			if found != "" {
 				return ""
 			}

@@ -1,14 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -43,6 +44,8 @@ type file struct {
 	root   *node
 	// cuts holds, by line, after how many code points a snippet ends.
 	cuts map[int]int
+	// json is true for a file that is read as JSON.
+	json bool
 }
 
 // Load reads the files of a configuration, later ones adding keys to earlier
@@ -94,6 +97,12 @@ type loader struct {
 	// places holds where each key stands, by its full dotted name.
 	places map[string]place
 	refs   []reference
+	// declared counts the actions, ids holds where each id stands.
+	declared int
+	ids      map[string]place
+	// named counts the names under each key, tokens holds whose each is.
+	named  map[string]int
+	tokens map[string]string
 	// badWorkspace is set when ${workspace} has no value because of a fault
 	// that is reported already.
 	badWorkspace bool
@@ -101,9 +110,13 @@ type loader struct {
 
 func newLoader(rows []row, o *Options) *loader {
 	l := &loader{
-		table:  newTable(rows),
-		cfg:    &Config{Personalities: map[string]*sallyport.Personality{}},
+		table: newTable(rows),
+		cfg: &Config{
+			Limits: LimitsState, Security: Security{RequireAuth: true},
+			Personalities: map[string]*sallyport.Personality{},
+		},
 		places: map[string]place{},
+		ids:    map[string]place{}, named: map[string]int{}, tokens: map[string]string{},
 	}
 	if o != nil {
 		l.opts = *o
@@ -168,7 +181,7 @@ func (l *loader) parse(f *file, data []byte) {
 	text, faults := decodeText(data)
 	f.lines = text.lines
 	if len(faults) == 0 {
-		if isJSON(f.name, text.text) {
+		if f.json = isJSON(f.name, text.text); f.json {
 			f.root, faults = parseJSON(text.text)
 		} else {
 			f.root, faults = parseYAML(text)
@@ -211,6 +224,11 @@ func (l *loader) finish() (*Config, error) {
 		return nil, err
 	}
 	l.defaults()
+	l.toolchains()
+	l.ownState()
+	if err := l.faults.err(); err != nil {
+		return nil, err
+	}
 	return l.cfg, nil
 }
 
@@ -226,9 +244,9 @@ func (l *loader) checkTop(f *file, seen map[string]pos) {
 			s.unknown("", "", fd)
 		}
 	}
-	for i := range l.table.rows {
-		r := &l.table.rows[i]
-		if _, has := seen[r.Key]; r.Required && !has && f.root.kind == kindMap {
+	for _, name := range l.table.below[""] {
+		r := l.table.byKey[name]
+		if _, has := seen[name]; r.Required && !has && f.root.kind == kindMap && !f.onlyLayers() {
 			l.fault(f, pos{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
 		}
 	}
@@ -245,7 +263,7 @@ func (l *loader) readTop(r *row, seen []map[string]pos) {
 				continue
 			}
 			first, dup := l.places[r.Key]
-			if dup && r.Supported && !r.Required && r.Type != TypeNames {
+			if dup && r.Supported && !r.Required && r.Type != TypeNames && !r.adds {
 				l.keyFault(f, fd.at, r.Key, "%s is already defined at %s: later files add keys and never override", r.Key, first)
 				continue
 			}
@@ -272,19 +290,23 @@ func (l *loader) defaults() {
 	if c.State.Kind == "" {
 		c.State = State{Kind: StateSQLite, Path: filepath.Join(c.Dir, ".sallyport", "state.db")}
 	}
+	if c.Sandbox.Level == "" {
+		c.Sandbox.Level = sallyport.LevelFull
+	}
 	if _, given := l.places["personalities"]; !given {
 		c.Implicit = true
 		c.Personalities[DefaultPersonality] = &sallyport.Personality{Name: DefaultPersonality}
 	}
-	if len(l.files) == 1 {
-		c.Digest = hex.EncodeToString(l.files[0].digest[:])
-		return
+	c.roles()
+	slices.SortStableFunc(c.Actions, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(a.file.rank, b.file.rank), cmp.Compare(a.node.at.line, b.node.at.line), cmp.Compare(a.node.at.col, b.node.at.col))
+	})
+	slices.SortFunc(c.Servers, func(a, b Part) int { return strings.Compare(a.ID, b.ID) })
+	sums := make([][sha256.Size]byte, len(l.files))
+	for i, f := range l.files {
+		sums[i] = f.digest
 	}
-	h := sha256.New()
-	for _, f := range l.files {
-		h.Write(f.digest[:])
-	}
-	c.Digest = hex.EncodeToString(h.Sum(nil))
+	c.Digest = digest(sums)
 }
 
 func (f *file) place(at pos) string { return fmt.Sprintf("%s:%d:%d", f.name, at.line, at.col) }
@@ -294,19 +316,17 @@ func (f *file) keyEnd(at pos) int {
 	if at.line < 1 || at.line > len(f.lines) {
 		return 1
 	}
-	runes := []rune(f.lines[at.line-1])
-	i := min(max(at.col-1, 0), len(runes))
-	quote := rune(0)
-	if i < len(runes) && (runes[i] == '"' || runes[i] == '\'') {
-		quote = runes[i]
-		i++
-	}
-	for ; i < len(runes); i++ {
-		if quote != 0 && runes[i] == quote {
+	i, quote := 0, rune(0)
+	for _, r := range f.lines[at.line-1] {
+		switch i++; {
+		case i < at.col:
+		case i == at.col && (r == '"' || r == '\''):
+			quote = r
+		case quote != 0 && r == quote:
 			quote = 0
-		} else if quote == 0 && runes[i] == ':' {
-			return i + 1
+		case quote == 0 && r == ':':
+			return i
 		}
 	}
-	return len(runes)
+	return i
 }

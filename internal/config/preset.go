@@ -3,7 +3,6 @@ package config
 import (
 	"embed"
 	"fmt"
-	"strings"
 )
 
 //go:embed presets/*.yaml
@@ -25,5 +24,5 @@ func Preset(name string) ([]byte, error) {
 		}
 	}
 	names := PresetNames()
-	return nil, fmt.Errorf("no preset %s%s", quote(name), strings.TrimPrefix(hint(name, names, names), ":"))
+	return nil, fmt.Errorf("no preset %s%s", quote(name), hint(name, names, names))
 }

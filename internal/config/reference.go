@@ -34,8 +34,10 @@ func WriteReference(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "\n- Type: %s\n", k.Type)
 		switch {
+		case k.Required && !strings.Contains(k.Key, "."):
+			b.WriteString("- Required in every file, but one with `layers` alone\n")
 		case k.Required:
-			b.WriteString("- Required in every file\n")
+			b.WriteString("- Required\n")
 		case k.Default != "":
 			fmt.Fprintf(&b, "- Absent: %s\n", k.Default)
 		}
@@ -54,7 +56,8 @@ const referenceHead = `<!-- Code generated from the table in internal/config/key
 The file is ` + "`sallyport.yaml`" + `, in YAML or JSON, at most 1 MiB of UTF-8. Every path in it is relative to its own folder and
 may begin with ` + "`${workspace}`, `${home}` or `${self}`" + ` (the folder of the file). Anchors, aliases, merge keys, tags and a second
 document are refused. An unknown or duplicate key, a wrong type or a name that does not exist stops the start, with file, line
-and column. ` + "`--config`" + ` may be given more than once: later files add keys and never override.
+and column. ` + "`--config`" + ` may be given more than once: later files add keys and never override; names, the actions and the keys of ` + "`security`" + `
+of all files add up. A duration is a whole number with ` + "`s`, `m`, `h` or `d`" + `.
 
 An absent list and an empty one differ: ` + "`[]`" + ` always means nothing.
 
@@ -68,6 +71,12 @@ func Schema() ([]byte, error) {
 	root := t.object("")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "sallyport.yaml"
+	// The documents' form has no version; it stands alone.
+	root["anyOf"] = []any{
+		map[string]any{"required": root["required"]},
+		map[string]any{"required": []string{"layers"}, "maxProperties": 1},
+	}
+	delete(root, "required")
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -99,27 +108,49 @@ func (t *table) schema(r *row) map[string]any {
 	switch r.Type {
 	case TypeText:
 		s = map[string]any{"type": "string"}
+		if r.words != nil {
+			s["enum"] = r.words
+		}
+	case TypeDecimal:
+		s = map[string]any{"type": "number"}
 	case TypeNumber:
 		s = map[string]any{"type": "integer"}
 	case TypeBool:
 		s = map[string]any{"type": "boolean"}
 	case TypeTexts:
-		s = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
+		item := map[string]any{"type": "string"}
+		if r.words != nil {
+			item["enum"] = r.words
+		}
+		s = map[string]any{"type": "array", "items": item}
 		if r.refersTo != "" && !t.supported(r.refersTo) {
 			s["maxItems"] = 0
 		}
 	case TypeMapping:
 		s = t.object(r.Key)
+	case TypeTextOrMapping:
+		s = map[string]any{"anyOf": []any{t.schema(t.byKey[r.short]), t.object(r.Key)}}
 	case TypeNames:
 		s = map[string]any{
-			"type": "object", "minProperties": 1,
+			"type":                 "object",
 			"patternProperties":    map[string]any{"^[a-zA-Z0-9_-]{1,64}$": t.schema(t.byKey[r.Key+".<name>"])},
 			"additionalProperties": false,
+		}
+		if r.some {
+			s["minProperties"] = 1
 		}
 	case TypeChoices:
 		item := t.object(r.Key + "[]")
 		item["minProperties"], item["maxProperties"] = 1, 1
 		s = map[string]any{"type": "array", "items": item}
+	case TypeActions:
+		// What else an action has is judged when a tool is made of it.
+		item := t.object(actionKey)
+		delete(item, "additionalProperties")
+		s = map[string]any{"type": "array", "items": item}
+	case TypeServer:
+		// What it has is judged when its tools are mounted.
+		s = map[string]any{"type": "object"}
 	default:
 		// Nothing is known about the value, so nothing is accepted.
 		s = map[string]any{"not": map[string]any{}}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +72,7 @@ func TestReferencePage(t *testing.T) {
 // TestTableIsComplete holds every row to what the reference page needs and
 // every supported leaf to a type that the walk knows.
 func TestTableIsComplete(t *testing.T) {
-	types := []Type{TypeText, TypeNumber, TypeBool, TypeTexts, TypeMapping, TypeNames, TypeChoices}
+	types := []Type{TypeText, TypeNumber, TypeDecimal, TypeBool, TypeTexts, TypeMapping, TypeTextOrMapping, TypeNames, TypeChoices, TypeActions, TypeServer}
 	for _, k := range Reference() {
 		if k.Doc == "" || k.Supported && (!slices.Contains(types, k.Type) || k.Type != TypeMapping && k.Example == "") {
 			t.Errorf("row %+v lacks a doc, a type or an example", k)
@@ -106,10 +107,21 @@ func TestSchemaAgrees(t *testing.T) {
 		{"full", fullYAML, true},
 		{"unknown key", "version: 1\nfoo: 1\n", false},
 		{"no version", "workspace: .\n", false},
-		{"not built", "version: 1\nlimits: state\n", false},
+		{"callers", callersYAML, true},
+		{"the documents' form", `{"layers": {"capabilities": {"actions": [{"id": "a"}]}}}`, true},
+		{"the documents' form with more", `{"layers": {}, "principals": {}}`, false},
+		{"action without an id", "version: 1\nactions: [{name: x}]\n", false},
+		{"database without a driver", "version: 1\ndatabases: {a: {url_secret: b}}\n", false},
+		{"another algorithm", "version: 1\nsecurity: {oidc: {issuer: 'https://a.b', audience: a, permissions_claim: p, algorithms: [HS256]}}\n", false},
+		{"server", "version: 1\nmcp_servers: {a: {command: [b]}}\npersonalities: {c: {mcp_servers: [a]}}\n", true},
+		{"server as text", "version: 1\nmcp_servers: {a: b}\n", false},
 		{"wrong type", "version: 1\npersonalities: {a: {toolset: x}}\n", false},
-		{"dangling server", "version: 1\npersonalities: {a: {mcp_servers: [x]}}\n", false},
+		{"not built", "version: 1\npersonalities: {a: {plugins: [x]}}\n", false},
 		{"two keys in one secret", "version: 1\nsecrets: [{env: A_, dir: b}]\n", false},
+		{"sandbox as a word", "version: 1\nsandbox: none\n", true},
+		{"sandbox as a mapping", "version: 1\nsandbox: {level: strict, cpus: 1.5}\n", true},
+		{"sandbox with another word", "version: 1\nsandbox: off\n", false},
+		{"sandbox with an unknown key", "version: 1\nsandbox: {network: true}\n", false},
 		{"bad name", "version: 1\npersonalities: {'a b': {}}\n", false},
 	}
 	for _, name := range PresetNames() {
@@ -133,10 +145,37 @@ func TestSchemaAgrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, parseErr := Parse("s.yaml", []byte(tt.text), testOptions())
+			file := "s.yaml"
+			if json.Valid([]byte(tt.text)) {
+				file = "s.json"
+			}
+			_, parseErr := Parse(file, []byte(tt.text), testOptions())
 			if err := s.Validate(v); (err == nil) != tt.valid || (parseErr == nil) != tt.valid {
 				t.Errorf("schema says %v, Parse says %v, want valid = %t", err, parseErr, tt.valid)
 			}
 		})
+	}
+}
+
+// TestGuideLoads loads each configuration that the guide shows.
+func TestGuideLoads(t *testing.T) {
+	const page = "../../docs/configuration.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, block := range strings.Split(string(text), "\n```") {
+		kind, body, _ := strings.Cut(block, "\n")
+		if i%2 == 0 || kind != "yaml" && kind != "json" {
+			continue
+		}
+		n++
+		if _, err := Parse("example."+kind, []byte(body), testOptions()); err != nil {
+			t.Errorf("%s shows\n%s\n%v", page, body, err)
+		}
+	}
+	if n < 4 {
+		t.Errorf("%s shows %d configurations, want more", page, n)
 	}
 }

@@ -68,12 +68,15 @@ func TestParseAccepts(t *testing.T) {
 		{"document markers", "s.yaml", "---\nversion: 1\n...\n"},
 		{"json with tabs", "s.json", "{\n\t\"version\": 1\n}"},
 		{"json under another name", "s.yaml", "{\n\t\"version\": 1\n}"},
+		{"both spellings beside each other", "s.yaml", "version: 1\nactions: [{id: a}]\nlayers: {capabilities: {actions: [{id: b}], security: {requireAuth: false}}}\nprincipals: {ci: {}}\nsecurity: {default_permissions: [a:b]}\n"},
+		{"nothing by name", "s.yaml", "version: 1\nprincipals: {}\ndatabases: {}\nmail: {}\nactions: []\n"},
 		{"state in memory", "s.yaml", "version: 1\nstate: memory\n"},
 		{"quoted merge key is a name like any other", "s.yaml", "version: 1\npersonalities: {'a-_9': {description: '<< &x *y !z'}}\n"},
 		{"folded text", "s.yaml", "version: 1\npersonalities:\n  a:\n    description: >-\n      two\n      lines\n"},
 		{"texts in every style", "s.yaml", "version: 1\npersonalities:\n  a: {description: 'it''s  one'}\n  b: {description: \"a \\\"b\\\"  c\"}\n  c:\n    description: two\n      lines\n  d: {description: \"two\n      lines\"}\n  e:\n    description: |\n      two\n\n       lines  x\n  f: {description: ''}\n  g: {description: ' a '}\n"},
 		{"tabs before comments", "s.yaml", "#\tx\nversion: 1\t# x\n\t\nworkspace: a # x\ty\npersonalities:\t\n  a: {}\n"},
 		{"blanks at line ends", "s.yaml", "version: 1  \nworkspace: a b  \n  c   \npersonalities: \n  a: {toolset: [x  , y ]  }  # z  \n"},
+		{"colons in a list inside braces", "s.yaml", "version: 1\npersonalities: {a: {fs_reach: {read: [a:b, a:b:c, 1:2, a:8, g:true, a:b c , a:/x,\n  x:y, d]}}}\n"},
 		{"star in a folder's name", "s.yaml", "version: 1\npersonalities: {a: {fs_reach: {read: [/data/a*b]}}}\n"},
 	}
 	for _, tt := range tests {
@@ -82,6 +85,24 @@ func TestParseAccepts(t *testing.T) {
 				t.Errorf("Parse error = %v, want none", err)
 			}
 		})
+	}
+}
+
+// TestColonsInLists: inside braces, too, only a colon before a blank separates
+// a key from its value, and what is in braces stays a mapping.
+func TestColonsInLists(t *testing.T) {
+	text, _ := decodeText([]byte("{x: [weather:read, a:b:c, 01:2, smtp:25, g:true, a:b  c , {c:d}, e: f, \"q\":r, q:\"r\", ~:a], y: [a:b, [c:d],\n e:f\n]}"))
+	root, faults := parseYAML(text)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	want := `{"x": ["weather:read", "a:b:c", "01:2", "smtp:25", "g:true", "a:b  c", {"c": "d"}, {"e": "f"}, {"q": "r"}, {"q": "r"}, "~:a"],` +
+		"\n\t" + `"y": ["a:b", ["c:d"], "e:f"]}`
+	if got := toJSON(root); got != want {
+		t.Errorf("tree = %s, want %s", got, want)
+	}
+	if got, want := root.fields[1].value.items[2].at, (pos{2, 2}); got != want {
+		t.Errorf("e:f stands at %v, want %v", got, want)
 	}
 }
 
@@ -199,35 +220,6 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLiftedKeys supports keys by changing their rows alone.
-func TestLiftedKeys(t *testing.T) {
-	rows := keys()
-	for i := range rows {
-		switch rows[i].Key {
-		case "mcp_servers":
-			rows[i].Type, rows[i].Supported = TypeNames, true
-		case "limits":
-			rows[i].Type, rows[i].Supported = TypeText, true
-		}
-	}
-	const head = "version: 1\nlimits: state\nmcp_servers: {everything: {}, local: {}}\npersonalities:\n  a:\n    mcp_servers: "
-	c, err := parseWith(rows, "s.yaml", []byte(head+"[local]\n"), testOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"local"}, c.Personalities["a"].MCPServers); diff != "" {
-		t.Errorf("MCPServers differ (-want +got):\n%s", diff)
-	}
-	_, err = parseWith(rows, "s.yaml", []byte(head+"[local, everthing, nothing]\n"), testOptions())
-	want := []string{
-		`s.yaml:6:26: personalities.a.mcp_servers.1: "everthing" is not defined under mcp_servers; did you mean "everything"?`,
-		`s.yaml:6:37: personalities.a.mcp_servers.2: "nothing" is not defined under mcp_servers: expected everything or local`,
-	}
-	if diff := cmp.Diff(want, faultLines(err)); diff != "" {
-		t.Errorf("faults differ (-want +got):\n%s", diff)
-	}
-}
-
 // TestUnjudgedRowIsRefused holds the walk to refuse what it has no rule for.
 func TestUnjudgedRowIsRefused(t *testing.T) {
 	rows := append(keys(), row{KeyDoc: KeyDoc{Key: "novel", Type: "novel", Supported: true}})
@@ -264,6 +256,30 @@ func TestSuggest(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Suggest(tt.word, names); got != tt.want {
 				t.Errorf("Suggest(%q) = %q, want %q", tt.word, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestNamesAreBounded feeds more names and dangling ones than a person writes;
+// the work for each must not grow with their number.
+func TestNamesAreBounded(t *testing.T) {
+	var names, refs strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&names, `"p%d":{},`, i)
+		fmt.Fprintf(&refs, `"x%d",`, i)
+	}
+	tests := []struct{ name, text, want string }{
+		{"names", `{"version": 1, "principals": {` + names.String() + `"z": {}}}`, "principals: expected at most 1000 names in all files"},
+		{"unknown", `{"version": 1, "principals": {"a": {` + names.String() + `"z": {}}}}`, `unknown key "p0": expected token_sha256, expires, permissions or personalities`},
+		{"dangling", `{"version": 1, "principals": {"a": {"personalities": [` + refs.String() + `"z"]}}}`, `principals.a.personalities.0: "x0" is not defined under personalities: expected default`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("s.json", []byte(tt.text), testOptions())
+			fs, ok := errors.AsType[Faults](err)
+			if !ok || fs[0].Message != tt.want {
+				t.Errorf("Parse error = %.300v, want %s", err, tt.want)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func Suggest(word string, names []string) string {
 
 // maxExpected is how many names a message lists before the list stops being
 // of help.
-const maxExpected = 12
+const maxExpected = 16
 
 // hint returns "; did you mean …?" for a word near one of the names, else
 // ": expected …" with the expected ones, else "".

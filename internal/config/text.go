@@ -28,8 +28,12 @@ type fileText struct {
 // decodeText checks the bytes of a file and returns its text. A fault means
 // that the text cannot be parsed.
 func decodeText(data []byte) (fileText, []textFault) {
-	if len(data) > maxFileBytes {
-		return fileText{}, []textFault{{pos{1, 1}, fmt.Sprintf("the file is larger than %d bytes", maxFileBytes)}}
+	return decodeBounded(data, maxFileBytes)
+}
+
+func decodeBounded(data []byte, most int) (fileText, []textFault) {
+	if len(data) > most {
+		return fileText{}, []textFault{{pos{1, 1}, fmt.Sprintf("the file is larger than %d bytes", most)}}
 	}
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return fileText{}, []textFault{{pos{1, 1}, "the file is UTF-16: expected UTF-8"}}

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // The scalar styles of YAML, as far as the check of a text differs.
@@ -70,6 +74,45 @@ func (s *source) ends(st style) bool {
 		r, ok = s.next()
 	}
 	return !ok && st == stylePlain || ok && closes(r, st)
+}
+
+// rejoin makes one text again of an element of a list in brackets, such as
+// weather:read, that the library took for a mapping: in YAML (1.2.2, section
+// 7.3.3) only a colon before a blank separates, but inside braces the library
+// separates at any. An element in braces or with quotes is left as it is.
+func (y *yamlReader) rejoin(item ast.Node, n *node) {
+	m, ok := item.(*ast.MappingNode)
+	if !ok || m.IsFlowStyle || len(m.Values) != 1 || len(n.fields) != 1 {
+		return
+	}
+	key, value := m.Values[0].Key.GetToken(), m.Values[0].Value.GetToken()
+	at, text := n.fields[0].at, key.Value+":"+value.Value
+	if !isPlain(key) || !isPlain(value) || !strings.HasPrefix(string(y.at.rest(at)), text) {
+		return
+	}
+	*n = node{kind: kindText, at: at, text: text}
+	y.verify(n, key)
+}
+
+// isNumber reports whether plain text is a number of JSON.
+func isNumber(s string) bool {
+	return s != "" && strings.IndexByte("-0123456789", s[0]) >= 0 && json.Valid([]byte(s))
+}
+
+func isPlain(tk *token.Token) bool {
+	switch tk.Type {
+	case token.StringType, token.NullType, token.BoolType, token.IntegerType, token.BinaryIntegerType,
+		token.OctetIntegerType, token.HexIntegerType, token.FloatType, token.InfinityType, token.NanType:
+		return true
+	default:
+		return false
+	}
+}
+
+// rest returns the line from a place on.
+func (p *places) rest(at pos) []rune {
+	s := p.source(at)
+	return s.runes[min(s.i, len(s.runes)):]
 }
 
 func closes(r rune, s style) bool {

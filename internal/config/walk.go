@@ -14,6 +14,8 @@ import (
 type scope struct {
 	*loader
 	file *file
+	// name is the chosen name that is being read, empty outside of one.
+	name string
 	// p is the personality being read, nil outside of one; prefix is its key
 	// with a final dot.
 	p      *sallyport.Personality
@@ -27,12 +29,6 @@ type place struct {
 }
 
 func (p place) String() string { return p.file.place(p.at) }
-
-// reference is a name that must exist under another key.
-type reference struct {
-	place
-	key, name, target string
-}
 
 // fault makes a fault with its snippet.
 func (p place) fault(key, message string) Fault {
@@ -50,6 +46,11 @@ func (l *loader) fault(f *file, at pos, key, format string, args ...any) {
 // keyFault reports something about a key. Its value is not understood, so it
 // may be a secret and is kept out of snippets.
 func (l *loader) keyFault(f *file, at pos, key, format string, args ...any) {
+	if l.faults.more {
+		// Nobody reads this one; where its value begins is not worth a search.
+		f.hide(at.line, 0)
+		return
+	}
 	f.hide(at.line, f.keyEnd(at))
 	l.fault(f, at, key, format, args...)
 }
@@ -73,8 +74,11 @@ func (s scope) read(r *row, key string, keyAt pos, n *node) {
 		s.keyFault(s.file, keyAt, key, "not supported yet: %s", key)
 		return
 	}
+	if r.hide && n.kind != kindList && n.kind != kindMap {
+		s.file.hide(n.at.line, n.at.col-1)
+	}
 	switch r.Type {
-	case TypeText, TypeNumber, TypeBool:
+	case TypeText, TypeNumber, TypeDecimal, TypeBool:
 		s.scalar(r, key, n)
 	case TypeTexts:
 		s.texts(r, key, n)
@@ -82,7 +86,12 @@ func (s scope) read(r *row, key string, keyAt pos, n *node) {
 		if s.expect(r, key, n, kindMap) {
 			s.store(r, value{})
 			s.mapping(r.Key, key, n)
+			if r.done != nil {
+				r.done(&s, key)
+			}
 		}
+	case TypeTextOrMapping:
+		s.textOrMapping(r, key, n)
 	case TypeNames:
 		if s.expect(r, key, n, kindMap) {
 			s.names(r, key, n)
@@ -91,6 +100,14 @@ func (s scope) read(r *row, key string, keyAt pos, n *node) {
 		if s.expect(r, key, n, kindList) {
 			s.store(r, value{})
 			s.choices(r, key, n)
+		}
+	case TypeActions:
+		if s.expect(r, key, n, kindList) {
+			s.actions(key, n)
+		}
+	case TypeServer:
+		if s.expect(r, key, n, kindMap) {
+			s.server(key, n)
 		}
 	default:
 		// A row of another type is a mistake of the table; what nothing
@@ -124,13 +141,15 @@ func (s scope) expect(r *row, key string, n *node, want kind) bool {
 	if n.kind == kindOpaque {
 		return false
 	}
-	s.valueFault(r, n.at, key, "%s: expected %s, found %s%s", key, want, n.kind, advice(want, n))
+	s.valueFault(r, n.at, key, "%s: expected %s, found %s%s", key, want, n.kind, advice(want, n, r.Example))
 	return false
 }
 
 // advice says how to write a value whose kind is wrong.
-func advice(want kind, n *node) string {
+func advice(want kind, n *node, example string) string {
 	switch {
+	case n.kind == kindNumber && want == kindText && hasUnit(example):
+		return "; write it with its unit, such as " + example
 	case n.kind == kindNull && want == kindList:
 		return "; write [] for an empty list"
 	case n.kind == kindNull && want == kindMap:
@@ -144,10 +163,31 @@ func advice(want kind, n *node) string {
 	}
 }
 
+// hasUnit reports whether an example is a number with a unit.
+func hasUnit(example string) bool {
+	rest := strings.TrimLeft(example, "0123456789")
+	return rest != "" && rest != example && rest == strings.Trim(rest, "0123456789-.:")
+}
+
+// textOrMapping reads a mapping, or the text of one of its keys in its place.
+func (s scope) textOrMapping(r *row, key string, n *node) {
+	switch n.kind {
+	case kindText:
+		s.mark(r.short, n.at)
+		s.scalar(s.table.byKey[r.short], key, n)
+	case kindMap:
+		s.store(r, value{})
+		s.mapping(r.Key, key, n)
+	case kindOpaque:
+	default:
+		s.valueFault(r, n.at, key, "%s: expected a mapping or text, found %s", key, n.kind)
+	}
+}
+
 func (s scope) scalar(r *row, key string, n *node) {
 	want := kindText
 	switch r.Type {
-	case TypeNumber:
+	case TypeNumber, TypeDecimal:
 		want = kindNumber
 	case TypeBool:
 		want = kindBool
@@ -164,6 +204,10 @@ func (s scope) scalar(r *row, key string, n *node) {
 func (s scope) text(r *row, key string, n *node) (string, bool) {
 	if why := checkText(n.text); why != "" {
 		s.valueFault(r, n.at, key, "%s: %s", key, why)
+		return "", false
+	}
+	if r.words != nil && !slices.Contains(r.words, n.text) {
+		s.valueFault(r, n.at, key, "%s: %s is not known%s", key, quote(n.text), hint(n.text, r.words, r.words))
 		return "", false
 	}
 	if r.check == nil {
@@ -217,11 +261,35 @@ func (s scope) mapping(pattern, key string, n *node) {
 			continue
 		}
 		if r := s.table.child(pattern, f.name); r != nil {
-			s.read(r, full, f.at, f.value)
+			s.below(r, full, f)
 		} else {
 			s.unknown(pattern, key, f)
 		}
 	}
+	for _, name := range s.table.below[pattern] {
+		if r := s.table.byKey[join(pattern, name)]; r.Required && seen[name] == (pos{}) {
+			full, at := join(key, name), n.at
+			if p, ok := s.places[key]; ok && p.file == s.file {
+				at = p.at
+			}
+			s.fault(s.file, at, full, "missing key %s: expected %s: %s", full, name, r.Example)
+		}
+	}
+}
+
+// below reads a key of a mapping. Another file may have it where mappings add
+// up, or this one in another spelling.
+func (s scope) below(r *row, full string, f field) {
+	same := full
+	if r.means != "" {
+		same = r.means
+	}
+	if first, dup := s.places[same]; dup && !r.adds {
+		s.keyFault(s.file, f.at, full, "%s is already defined at %s: later files add keys and never override", full, first)
+		return
+	}
+	s.mark(same, f.at)
+	s.read(r, full, f.at, f.value)
 }
 
 // twice reports a key that stands in its mapping already.
@@ -239,8 +307,11 @@ func (s scope) twice(seen map[string]pos, f field, full string) bool {
 
 func (s scope) unknown(pattern, key string, f field) {
 	names := s.table.below[pattern]
+	if s.faults.more {
+		names = nil
+	}
 	help := hint(f.name, names, s.table.expected(pattern))
-	if right := s.table.elsewhere(f.name); right != "" && Suggest(f.name, names) == "" {
+	if right := s.table.elsewhere(f.name); right != "" && Suggest(f.name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
 		help = "; it belongs at " + right
 	}
 	s.keyFault(s.file, f.at, join(key, f.name), "unknown key %s%s", quote(f.name), help)
@@ -249,7 +320,7 @@ func (s scope) unknown(pattern, key string, f field) {
 // names reads a mapping whose keys the operator chooses.
 func (s scope) names(r *row, key string, n *node) {
 	below := s.table.byKey[r.Key+".<name>"]
-	if len(n.fields) == 0 {
+	if r.some && len(n.fields) == 0 {
 		s.fault(s.file, n.at, key, "%s: expected at least one name; remove the key for the default", key)
 	}
 	seen := map[string]pos{}
@@ -266,16 +337,25 @@ func (s scope) names(r *row, key string, n *node) {
 			s.keyFault(s.file, f.at, full, "%s is already defined at %s: later files add keys and never override", full, first)
 			continue
 		}
-		s.named(r.Key, below, full, f)
+		if s.loader.named[r.Key]++; s.loader.named[r.Key] > maxNames {
+			s.keyFault(s.file, f.at, full, "%s: expected at most %d names in all files", key, maxNames)
+			return
+		}
+		s.readNamed(r.Key, below, full, f)
 	}
 }
 
-// named reads what stands under a chosen name.
-func (s scope) named(key string, below *row, full string, f field) {
+// maxNames bounds the names under one key: a person wrote them, and each is
+// compared with others for what was probably meant.
+const maxNames = 1000
+
+// readNamed reads what stands under a chosen name.
+func (s scope) readNamed(key string, below *row, full string, f field) {
 	if below == nil {
 		s.mark(full, f.at)
 		return
 	}
+	s.name = f.name
 	if key == "personalities" {
 		s.p, s.prefix = &sallyport.Personality{Name: f.name, Sources: map[string]string{}}, full+"."
 		s.p.Sources[""] = place{s.file, f.at}.String()
@@ -297,23 +377,6 @@ func (s scope) choices(r *row, key string, n *node) {
 			s.valueFault(r, item.at, at, "%s: expected exactly one key, %s", at, oneOf(s.table.below[pattern]))
 		}
 		s.mapping(pattern, at, item)
-	}
-}
-
-// dangling reports names that exist nowhere.
-func (l *loader) dangling() {
-	for _, ref := range l.refs {
-		if _, ok := l.places[join(ref.target, ref.name)]; ok {
-			continue
-		}
-		var names []string
-		for key := range l.places {
-			if parent, last := splitKey(key); parent == ref.target {
-				names = append(names, last)
-			}
-		}
-		slices.Sort(names)
-		l.fault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quote(ref.name), ref.target, hint(ref.name, names, names))
 	}
 }
 

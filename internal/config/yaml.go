@@ -28,6 +28,11 @@ const (
 // construct that is refused, whose node is opaque; after a syntax error the
 // tree is nil.
 func parseYAML(text fileText) (root *node, faults []textFault) {
+	return parseYAMLBounded(text, maxYAMLKeys)
+}
+
+// parseYAMLBounded is parseYAML with another bound for the keys of the text.
+func parseYAMLBounded(text fileText, most int) (root *node, faults []textFault) {
 	defer func() {
 		// The parser is a dependency that reads text from outside; a panic
 		// in it is a file that cannot be read, not the end of a server.
@@ -41,7 +46,7 @@ func parseYAML(text fileText) (root *node, faults []textFault) {
 	}
 	at := &places{lines: text.lines}
 	tokens := lexer.Tokenize(text.text)
-	end, more, ok := scanTokens(at, tokens)
+	end, more, ok := scanTokens(at, tokens, most)
 	if faults = append(faults, more...); !ok {
 		return nil, faults
 	}
@@ -100,7 +105,7 @@ func plainLines(text fileText) (out fileText, faults []textFault, ok bool) {
 // scanTokens refuses what a configuration does not need and what would cost
 // the parser too much. It returns the number of tokens of the first document;
 // ok is false when the parser must not run.
-func scanTokens(places *places, tokens token.Tokens) (end int, faults []textFault, ok bool) {
+func scanTokens(places *places, tokens token.Tokens, most int) (end int, faults []textFault, ok bool) {
 	var depth, keys, directiveLine int
 	var content, closed bool
 	for i, tk := range tokens {
@@ -138,7 +143,7 @@ func scanTokens(places *places, tokens token.Tokens) (end int, faults []textFaul
 		case token.MappingValueType:
 			keys++
 		}
-		if why := tooMuch(tk, depth, keys); why != "" {
+		if why := tooMuch(tk, depth, keys, most); why != "" {
 			refuse(why)
 			return 0, faults, false
 		}
@@ -147,15 +152,15 @@ func scanTokens(places *places, tokens token.Tokens) (end int, faults []textFaul
 	return len(tokens), faults, true
 }
 
-func tooMuch(tk *token.Token, depth, keys int) string {
+func tooMuch(tk *token.Token, depth, keys, most int) string {
 	block := depth == 0 && (tk.Type == token.SequenceEntryType || tk.Type == token.MappingKeyType || tk.Type == token.MappingValueType)
 	switch {
 	case depth > maxFlowDepth:
 		return fmt.Sprintf("nested too deep: at most %d brackets", maxFlowDepth)
 	case block && tk.Position.Column > maxBlockColumn:
 		return fmt.Sprintf("nested too deep: keys and list items begin before column %d", maxBlockColumn)
-	case keys > maxYAMLKeys:
-		return fmt.Sprintf("more than %d keys in one file", maxYAMLKeys)
+	case keys > most:
+		return fmt.Sprintf("more than %d keys in one file", most)
 	default:
 		return ""
 	}
@@ -225,6 +230,11 @@ func (y *yamlReader) node(n ast.Node) *node {
 	case *ast.StringNode:
 		out.kind, out.text = kindText, n.Value
 		y.verify(out, tk)
+		// The library takes 1e3 for text, which is a number (YAML 1.2.2,
+		// section 10.3.2).
+		if tk.Type == token.StringType && isNumber(n.Value) {
+			out.kind = kindNumber
+		}
 	case *ast.LiteralNode:
 		out.kind = kindText
 		if n.Value != nil {
@@ -239,7 +249,11 @@ func (y *yamlReader) node(n ast.Node) *node {
 	case *ast.SequenceNode:
 		out.kind = kindList
 		for _, item := range n.Values {
-			out.items = append(out.items, y.node(item))
+			read := y.node(item)
+			if n.IsFlowStyle {
+				y.rejoin(item, read)
+			}
+			out.items = append(out.items, read)
 		}
 	case *ast.MappingNode:
 		out.kind = kindMap

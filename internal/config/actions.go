@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// actionKey is the key of an action in the table.
+	actionKey = "actions[]"
+	// layersKey is the key of the documents' form.
+	layersKey = "layers"
+	// maxActions bounds the actions of all files: a model cannot choose
+	// between more tools, and each costs a schema.
+	maxActions = 1000
+)
+
+// shownOfActions lists the keys of an action whose values snippets may show.
+var shownOfActions = []string{"id", "name", "description", "parameters", "returns", "permissions", "rateLimit", "rate_limit", "capabilities", "timeout", "maxResultChars"}
+
+func actionKeys() []row {
+	const caps = layersKey + ".capabilities"
+	list := func(key, doc string) row {
+		return row{KeyDoc: KeyDoc{key, TypeActions, false, true, "none", doc, "[{id: get-weather, handler: ./weather.py}]"}, adds: true}
+	}
+	rows := []row{
+		list("actions", "Tools declared in this file. The actions of all files add up."),
+		{
+			KeyDoc: KeyDoc{actionKey + ".id", TypeText, true, true, "", "Name of the tool, 1 to 64 letters, digits, `_` or `-`, unique in all files. The other keys of an action are in [actions](../actions.md).", "get-weather"},
+			check:  (*scope).actionID,
+		},
+		{KeyDoc: KeyDoc{layersKey, TypeMapping, false, true, "", "Another spelling of `actions` and `security`. A JSON file with this key alone needs no `version`.", "{capabilities: {actions: []}}"}, adds: true},
+		{KeyDoc: KeyDoc{caps, TypeMapping, false, true, "", "The only layer that is read.", "{actions: []}"}, adds: true},
+		list(caps+".actions", "As `actions`."),
+	}
+	return slices.Concat(rows, securityKeys(caps+".security", "defaultPermissions", "requireAuth", "auditLog"))
+}
+
+// onlyLayers reports whether a file is the documents' form, which has no
+// version.
+func (f *file) onlyLayers() bool {
+	for _, fd := range f.root.fields {
+		if fd.name != layersKey {
+			return false
+		}
+	}
+	return f.json && len(f.root.fields) > 0
+}
+
+func (s *scope) actionID(v string) (string, error) {
+	switch {
+	case strings.HasPrefix(v, "mcp__"):
+		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", quote(v))
+	case !nameOK(v):
+		return "", fmt.Errorf("%s is not a name: expected %s", quote(v), nameForm)
+	}
+	return v, nil
+}
+
+// actions reads a list of actions. One that is at fault is left out.
+func (s scope) actions(key string, n *node) {
+	for i, item := range n.items {
+		at := key + "." + strconv.Itoa(i)
+		if s.declared++; s.declared > maxActions {
+			s.fault(s.file, item.at, at, "%s: expected at most %d actions in all files", key, maxActions)
+			return
+		}
+		if s.expect(s.table.byKey[actionKey+".id"], at, item, kindMap) {
+			s.action(at, item)
+		}
+	}
+}
+
+func (s scope) action(key string, n *node) {
+	a, ok := s.part("action", key, n, shownOfActions)
+	id, known := s.identify(key, n)
+	if !ok || !known {
+		return
+	}
+	a.ID = id
+	s.cfg.Actions = append(s.cfg.Actions, a)
+}
+
+// identify reads the id of an action.
+func (s scope) identify(key string, n *node) (string, bool) {
+	r, key := s.table.byKey[actionKey+".id"], key+".id"
+	i := slices.IndexFunc(n.fields, func(f field) bool { return f.name == "id" })
+	if i < 0 {
+		s.fault(s.file, n.at, key, "missing key %s: expected id: %s", key, r.Example)
+		return "", false
+	}
+	v := n.fields[i].value
+	if !s.expect(r, key, v, kindText) {
+		return "", false
+	}
+	id, ok := s.text(r, key, v)
+	if !ok {
+		return "", false
+	}
+	if first, dup := s.ids[id]; dup {
+		s.fault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quote(id), first)
+		return "", false
+	}
+	s.ids[id] = place{s.file, v.at}
+	return id, true
+}

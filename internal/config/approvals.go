@@ -1,0 +1,39 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// defaultWait is what the documentation promises.
+	defaultWait = 30 * time.Second
+	// maxWait bounds a wait: a call holds a connection and a turn.
+	maxWait = time.Hour
+	// maxExpiry bounds how long a decision may be used: nobody remembers
+	// after a month what was approved.
+	maxExpiry = 30 * 24 * time.Hour
+)
+
+// toolName reads the name of a tool. Whether there is one is known when the
+// tools are registered.
+func (s *scope) toolName(v string) (string, error) {
+	switch {
+	case strings.HasPrefix(v, "@"):
+		return "", errors.New("labels are not accepted here: expected the name of a tool")
+	case !nameOK(v):
+		return "", fmt.Errorf("%s is not a tool: expected a name of %s", quote(v), nameForm)
+	}
+	return v, nil
+}
+
+// approvals judges the keys of one approvals block together.
+func (s *scope) approvals(key string) {
+	a := s.p.Approvals
+	if at, ok := s.places[key+".expires"]; ok && a.Expires > 0 && a.Expires < a.Wait {
+		s.fault(s.file, at.at, key+".expires", "%s.expires: %s is less than the wait of %s: expected at least that",
+			key, inUnits(a.Expires), inUnits(a.Wait))
+	}
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxPartBytes bounds one part as JSON. The longest is a schema, and what
+	// a model is shown is a hundredth of it.
+	maxPartBytes = 128 << 10
+	// maxKeyBytes bounds a key inside one: they are names of properties.
+	maxKeyBytes = 256
+)
+
+// part reads a value whose keys are judged elsewhere. The word says what it is
+// to messages.
+func (s scope) part(word, key string, n *node, shown []string) (Part, bool) {
+	e := encoder{scope: s, top: n, shown: shown, ok: true}
+	e.value(key, n, 1, false)
+	if e.ok && e.b.Len() > maxPartBytes {
+		e.check(key, n, fmt.Sprintf("the %s is larger than %d bytes", word, maxPartBytes))
+	}
+	return Part{JSON: bytes.Clone(e.b.Bytes()), Dir: s.file.dir, key: key, file: s.file, node: n}, e.ok
+}
+
+// encoder writes a part as JSON and reports what JSON cannot say, or says in
+// two ways.
+type encoder struct {
+	scope
+	top *node
+	// shown lists the keys of the part whose values snippets may show. What
+	// stands under another one, such as the headers of a handler, may be a
+	// secret that somebody wrote by mistake.
+	shown []string
+	b     bytes.Buffer
+	ok    bool
+}
+
+var errNumber = errors.New("expected a number as JSON writes it, such as 10 or 1.5")
+
+func (e *encoder) value(key string, n *node, depth int, hidden bool) {
+	if hidden && (n.kind == kindText || n.kind == kindNumber) {
+		e.file.hide(n.at.line, n.at.col-1)
+	}
+	switch n.kind {
+	case kindText:
+		e.check(key, n, checkText(n.text))
+		e.string(n.text)
+	case kindNumber:
+		if !json.Valid([]byte(n.text)) {
+			e.check(key, n, errNumber.Error())
+		}
+		e.b.WriteString(n.text)
+	case kindBool:
+		e.b.WriteString(strconv.FormatBool(n.isTrue()))
+	case kindNull:
+		e.b.WriteString("null")
+	case kindList, kindMap:
+		if depth > maxJSONDepth {
+			e.check(key, n, fmt.Sprintf("nested too deep: at most %d levels", maxJSONDepth))
+			return
+		}
+		e.children(key, n, depth, hidden)
+	default:
+		// What is opaque is reported already.
+		e.ok = false
+	}
+}
+
+func (e *encoder) children(key string, n *node, depth int, hidden bool) {
+	if n.kind == kindList {
+		e.b.WriteByte('[')
+		for i, item := range n.items {
+			e.comma(i)
+			e.value(key+"."+strconv.Itoa(i), item, depth+1, hidden)
+		}
+		e.b.WriteByte(']')
+		return
+	}
+	seen := map[string]pos{}
+	e.b.WriteByte('{')
+	for i, f := range n.fields {
+		full := join(key, f.name)
+		if e.twice(seen, f, full) {
+			e.ok = false
+		}
+		if why := checkKey(f.name); why != "" {
+			e.keyFault(e.file, f.at, full, "%s: a key with %s", key, why)
+			e.ok = false
+			continue
+		}
+		e.comma(i)
+		e.string(f.name)
+		e.b.WriteByte(':')
+		e.value(full, f.value, depth+1, hidden || n == e.top && e.maySecret(f))
+	}
+	e.b.WriteByte('}')
+}
+
+// checkKey is checkText for a key, which messages repeat as it stands.
+func checkKey(name string) string {
+	switch {
+	case len(name) > maxKeyBytes:
+		return fmt.Sprintf("more than %d bytes", maxKeyBytes)
+	case strings.ContainsAny(name, "\n\t"):
+		return "a line feed or tab"
+	default:
+		return checkText(name)
+	}
+}
+
+// maySecret reports whether what stands under a key of a part is kept out of
+// snippets. A handler that is a path is shown.
+func (e *encoder) maySecret(f field) bool {
+	return !slices.Contains(e.shown, f.name) && (f.name != "handler" || f.value.kind != kindText)
+}
+
+func (e *encoder) check(key string, n *node, why string) {
+	if why != "" {
+		e.fault(e.file, n.at, key, "%s: %s", key, why)
+		e.ok = false
+	}
+}
+
+func (e *encoder) comma(i int) {
+	if i > 0 {
+		e.b.WriteByte(',')
+	}
+}
+
+func (e *encoder) string(s string) {
+	enc := json.NewEncoder(&e.b)
+	enc.SetEscapeHTML(false)
+	// A string always encodes and a buffer always takes it.
+	_ = enc.Encode(s)
+	e.b.Truncate(e.b.Len() - 1) // the line feed
+}

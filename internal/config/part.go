@@ -1,0 +1,106 @@
+package config
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Part is one thing that a file declares and that is judged elsewhere: an
+// action or an upstream server. The keys inside it are judged by whoever makes
+// tools of it; this package knows its name. It is immutable.
+type Part struct {
+	// ID is an action's id, the name of its tool, or a server's name. It is
+	// unique among those of its kind over all files.
+	ID string
+	// JSON is the part as one JSON object: keys in the order of the file,
+	// each once, numbers as they are written. The caller must not change it.
+	JSON json.RawMessage
+	// Dir is the absolute folder of the file in which the part stands, at
+	// which its relative paths are anchored.
+	Dir string
+
+	// key is the dotted key of the part, file and node where it stands.
+	key  string
+	file *file
+	node *node
+	// name is where its name stands when that is a key.
+	name pos
+}
+
+// Fault returns a fault at a JSON pointer (RFC 6901) inside the part, whose
+// text begins with the dotted key as all texts of this package do. It stands
+// at the key that the pointer ends with, or at that element of a list; what is
+// not in the file is placed at its nearest parent.
+func (p Part) Fault(pointer, message string) Fault {
+	if p.file == nil {
+		return Fault{Key: p.key, Message: message}
+	}
+	at, key, named := p.find(pointer)
+	cut, hidden := p.file.cuts[at.line]
+	if named {
+		// The value is not understood here, so it may be a secret.
+		if end := p.file.keyEnd(at); !hidden || end < cut {
+			cut, hidden = end, true
+		}
+	}
+	return Fault{
+		File: p.file.name, Line: at.line, Column: at.col, Key: key,
+		Message: key + ": " + message, Snippet: p.file.snippetTo(at, cut, hidden),
+	}
+}
+
+// Source returns the place of a JSON pointer inside the part, or of its
+// nearest parent, as file:line:column; empty for the zero Part.
+func (p Part) Source(pointer string) string {
+	if p.file == nil {
+		return ""
+	}
+	at, _, _ := p.find(pointer)
+	return p.file.place(at)
+}
+
+// find returns the place of a pointer, its dotted key, and whether a key
+// stands at that place.
+func (p Part) find(pointer string) (at pos, key string, named bool) {
+	n := p.node
+	at, key = n.at, p.key
+	if p.name != (pos{}) {
+		at, named = p.name, true
+	}
+	for _, segment := range segments(pointer) {
+		key = join(key, segment)
+		if n != nil {
+			n, at, named = n.child(segment, at, named)
+		}
+	}
+	return at, key, named
+}
+
+// segments splits a JSON pointer. A first part that is not empty is taken for
+// a segment too.
+func segments(pointer string) []string {
+	pointer = strings.TrimPrefix(pointer, "/")
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(pointer, "/")
+	for i, p := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
+	}
+	return parts
+}
+
+// child returns what a segment of a pointer names, its place, and whether that
+// is a key; nil and what was given for what is not there.
+func (n *node) child(segment string, at pos, key bool) (*node, pos, bool) {
+	for _, f := range n.fields {
+		if f.name == segment {
+			return f.value, f.at, true
+		}
+	}
+	if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(n.items) {
+		return n.items[i], n.items[i].at, false
+	}
+	return nil, at, key
+}

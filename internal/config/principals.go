@@ -1,0 +1,159 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxPermissionBytes bounds a permission: they stand in errors and in the
+	// record.
+	maxPermissionBytes = 128
+	// firstYear is the earliest year of an expiry. The year 1 would be the
+	// zero time, which means never.
+	firstYear = 2000
+)
+
+// Principal is somebody who may call.
+type Principal struct {
+	// Name is the name in the file.
+	Name string
+	// TokenSHA256 is the SHA-256 of the token, 64 lower-case hexadecimal
+	// digits. Empty means that no token makes a caller this principal.
+	TokenSHA256 string
+	// Expires is when the principal stops being known; zero means never.
+	Expires time.Time
+	// Permissions is what the principal holds beside the default ones.
+	Permissions []string
+	// Personalities lists the roles that the principal may take. nil means
+	// any, which only the local principal has.
+	Personalities []string
+}
+
+func principalKeys() []row {
+	const p = "principals.<name>"
+	set := func(store func(*Principal, value)) func(*scope, value) {
+		return func(s *scope, v value) { change(&s.cfg.Principals, s.name, func(p *Principal) { store(p, v) }) }
+	}
+	return []row{
+		{KeyDoc: KeyDoc{"principals", TypeNames, false, true, "nobody but the local user", "Who may call, with which permissions and personalities. `local` is the user of the command line.", "{ci-agent: {permissions: [\"weather:read\"]}}"}, hide: true},
+		{
+			KeyDoc: KeyDoc{p, TypeMapping, false, true, "", "One caller; the name has 1 to 64 letters, digits, `_` or `-`.", "{permissions: [\"weather:read\"]}"},
+			set:    func(s *scope, _ value) { change(&s.cfg.Principals, s.name, func(p *Principal) { p.Name = s.name }) }, done: (*scope).caller, hide: true,
+		},
+		{
+			KeyDoc: KeyDoc{p + ".token_sha256", TypeText, false, true, "no token makes a caller this principal", "SHA-256 of the token, 64 hexadecimal digits. `local` has none.", "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""},
+			check:  (*scope).tokenHash, hide: true,
+			set: set(func(p *Principal, v value) { p.TokenSHA256 = v.text }),
+		},
+		{
+			KeyDoc: KeyDoc{p + ".expires", TypeText, false, true, "never", "When the principal stops being known: a date, which means its first moment in UTC, or a time of RFC 3339.", "2027-01-01"},
+			check:  (*scope).expiry,
+			set:    set(func(p *Principal, v value) { p.Expires, _ = time.Parse(time.RFC3339Nano, v.text) }),
+		},
+		{
+			KeyDoc: KeyDoc{p + ".permissions", TypeTexts, false, true, "none beside the default ones", "Permissions that the principal holds, each exact: there are no wildcards.", "[\"weather:read\", \"http:read\"]"},
+			check:  (*scope).permission,
+			set:    set(func(p *Principal, v value) { p.Permissions = v.list }),
+		},
+		{
+			KeyDoc: KeyDoc{p + ".personalities", TypeTexts, false, true, "the only personality, else `default`, else none; for `local` any", "Personalities that the principal may take.", "[researcher]"},
+			set:    set(func(p *Principal, v value) { p.Personalities = v.list }), refersTo: "personalities",
+		},
+	}
+}
+
+// tokenHash reads a digest. The text is never repeated: somebody may have
+// written the token itself.
+func (s *scope) tokenHash(v string) (string, error) {
+	sum, err := hex.DecodeString(v)
+	switch {
+	case err != nil || len(sum) != sha256.Size:
+		return "", errors.New("expected the SHA-256 of the token as 64 hexadecimal digits")
+	case [sha256.Size]byte(sum) == sha256.Sum256(nil):
+		return "", errors.New("this is the SHA-256 of an empty token: expected that of a token")
+	}
+	return hex.EncodeToString(sum), nil
+}
+
+// expiry reads a date or a time.
+func (s *scope) expiry(v string) (string, error) {
+	t, err := time.Parse(time.DateOnly, v)
+	if err != nil {
+		// UnmarshalText holds to RFC 3339, which time.Parse does not.
+		err = t.UnmarshalText([]byte(v))
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s is no date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", quote(v))
+	case t.Year() < firstYear:
+		return "", fmt.Errorf("%s is out of range: expected the year %d or later", quote(v), firstYear)
+	}
+	return t.UTC().Format(time.RFC3339Nano), nil
+}
+
+// permission reads a permission: exact words, since every listed one is
+// compared as it stands.
+func (s *scope) permission(v string) (string, error) {
+	if strings.Contains(v, "*") {
+		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", quote(v))
+	}
+	ok := v != "" && len(v) <= maxPermissionBytes
+	for i := range len(v) {
+		c := v[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
+		ok = ok && (letter || i > 0 && strings.IndexByte(":._-/", c) >= 0)
+	}
+	if !ok {
+		return "", fmt.Errorf("%s is not a permission: expected a word such as weather:read, of 1 to %d letters, digits or : . _ - /", quote(v), maxPermissionBytes)
+	}
+	return v, nil
+}
+
+// caller judges the keys of a principal together.
+func (s *scope) caller(key string) {
+	me := s.cfg.Principals[s.name]
+	if s.name == sallyport.LocalPrincipal {
+		for _, name := range []string{"token_sha256", "expires"} {
+			if at, ok := s.places[join(key, name)]; ok {
+				s.keyFault(s.file, at.at, join(key, name), "%s: the local user has no token and does not expire: remove the key, or name another principal", join(key, name))
+			}
+		}
+		return
+	}
+	if me.TokenSHA256 == "" {
+		return
+	}
+	if other, dup := s.tokens[me.TokenSHA256]; dup {
+		s.keyFault(s.file, s.places[key+".token_sha256"].at, key+".token_sha256", "%s.token_sha256: the same token as that of principals.%s at %s: expected one of its own",
+			key, other, s.places["principals."+other+".token_sha256"])
+		return
+	}
+	s.tokens[me.TokenSHA256] = s.name
+}
+
+// roles gives callers without a list of personalities the one that is chosen
+// when nobody chooses. Only the local user, who can read and write this file,
+// may take any.
+func (c *Config) roles() {
+	alone := []string{}
+	if p, err := c.Choose(""); err == nil {
+		alone = []string{p.Name}
+	}
+	for name, p := range c.Principals {
+		if p.Personalities == nil && name != sallyport.LocalPrincipal {
+			p.Personalities = slices.Clone(alone)
+			c.Principals[name] = p
+		}
+	}
+	if o := c.Security.OIDC; o != nil && o.Personalities == nil {
+		o.Personalities = slices.Clone(alone)
+	}
+}

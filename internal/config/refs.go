@@ -1,0 +1,41 @@
+package config
+
+import "slices"
+
+// reference is a name that must exist under another key.
+type reference struct {
+	place
+	key, name, target string
+}
+
+// dangling reports names that exist nowhere.
+func (l *loader) dangling() {
+	defined := map[string][]string{}
+	for _, ref := range l.refs {
+		if l.faults.more {
+			return
+		}
+		names, known := defined[ref.target]
+		if !known {
+			names = l.definedUnder(ref.target)
+			defined[ref.target] = names
+		}
+		if _, ok := slices.BinarySearch(names, ref.name); !ok {
+			l.fault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quote(ref.name), ref.target, hint(ref.name, names, names))
+		}
+	}
+}
+
+// definedUnder returns the sorted names under a key.
+func (l *loader) definedUnder(key string) (names []string) {
+	if _, given := l.places[key]; key == "personalities" && !given {
+		return []string{DefaultPersonality}
+	}
+	for k := range l.places {
+		if parent, last := splitKey(k); parent == key {
+			names = append(names, last)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
