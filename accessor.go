@@ -125,37 +125,6 @@ type KV interface {
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Process is the process accessor. Errors match ErrBinaryNotAllowed. It is
-// safe for concurrent use.
-type Process interface {
-	// Spawn starts a binary by name, without a shell, and waits for it. On
-	// timeout or cancellation the whole process tree is gone when it
-	// returns. A non-zero exit code is not an error.
-	Spawn(ctx context.Context, binary string, args []string, o *SpawnOptions) (ProcessResult, error)
-}
-
-// SpawnOptions refine one spawn. nil means the defaults.
-type SpawnOptions struct {
-	// Dir is the working directory; empty means the workspace.
-	Dir string
-	// Env is added to the minimal environment of the child.
-	Env map[string]string
-	// Stdin is given to the child; nil means closed.
-	Stdin []byte
-	// Timeout bounds the run; 0 means the deadline of the call.
-	Timeout time.Duration
-}
-
-// ProcessResult is what a finished child left.
-type ProcessResult struct {
-	// ExitCode is the exit status, 128 plus the signal for a killed child.
-	ExitCode int
-	// Stdout and Stderr are bounded; what was dropped is not counted in.
-	Stdout, Stderr []byte
-	// Dropped is the number of bytes beyond the bound.
-	Dropped int64
-}
-
 // Attachment describes one file of a turn.
 type Attachment struct {
 	// Ref is opaque.

@@ -68,6 +68,11 @@ type FileBackend struct {
 	// configuration, state, key and audit files. A path covers everything
 	// below it and its names with a suffix such as "-wal".
 	Deny []string
+	// Packages is the absolute folder in which the runtime keeps the packages
+	// that it installed; empty means none. It is on the floor like what Deny
+	// lists, for tools and children alike. A child whose grant names a package
+	// in it as a program is shown that one.
+	Packages string
 	// MaxFileBytes bounds a file that is read whole; 0 means 64 MiB.
 	MaxFileBytes int64
 	// Reads remembers what sessions read; nil switches the stale-write check
@@ -111,12 +116,6 @@ type SecretSource interface {
 // or "personality:<personality>". It must be safe for concurrent use.
 type KVFactory interface {
 	KV(ctx context.Context, scope string) (KV, error)
-}
-
-// ProcessRunner starts children that the kernel holds to the grant. It must
-// be safe for concurrent use.
-type ProcessRunner interface {
-	Run(ctx context.Context, g *Grant, binary string, args []string, o SpawnOptions) (ProcessResult, error)
 }
 
 // DatabaseBackend runs queries on named connections. It must be safe for

@@ -3,6 +3,7 @@ package sallyport
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 )
 
 // Platform is the surface on which a call arrived.
@@ -26,6 +27,28 @@ type Principal struct {
 	Name string
 	// Permissions is what the principal holds.
 	Permissions []string
+	// Personalities lists the roles that the principal may take; nil means
+	// any.
+	Personalities []string
+}
+
+// MayTake reports whether the principal may take a role.
+func (p *Principal) MayTake(personality string) bool {
+	return p.Personalities == nil || slices.Contains(p.Personalities, personality)
+}
+
+// Role chooses the role of a caller: the one that is asked for, else the
+// fallback when the principal may take it, else the principal's first. What is
+// asked for is not judged here; the gate refuses a role that the principal may
+// not take.
+func (p *Principal) Role(asked, fallback string) string {
+	if asked != "" {
+		return asked
+	}
+	if p.MayTake(fallback) || len(p.Personalities) == 0 {
+		return fallback
+	}
+	return p.Personalities[0]
 }
 
 // Caller is what an edge knows about a turn. Fields that it does not know

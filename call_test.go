@@ -105,3 +105,28 @@ func TestPersonalitySource(t *testing.T) {
 		})
 	}
 }
+
+func TestPrincipalRole(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		may             []string
+		asked, fallback string
+		want            string
+	}{
+		{"any role", nil, "", "default", "default"},
+		{"asked for", nil, "ops", "default", "ops"},
+		{"asked for and not its own", []string{"reader"}, "ops", "default", "ops"}, // the gate refuses it
+		{"fallback", []string{"reader", "default"}, "", "default", "default"},
+		{"first of its own", []string{"reader", "writer"}, "", "default", "reader"},
+		{"none", []string{}, "", "default", "default"}, // the gate refuses it
+	} {
+		p := sallyport.Principal{Name: "p", Personalities: c.may}
+		if got := p.Role(c.asked, c.fallback); got != c.want {
+			t.Errorf("%s: Role = %q, want %q", c.name, got, c.want)
+		}
+	}
+	p := sallyport.Principal{Personalities: []string{}}
+	if p.MayTake("default") {
+		t.Error("a principal with an empty list may take a role")
+	}
+}

@@ -147,6 +147,13 @@ type ProcessCapability struct {
 	// ExecFrom lists write reach whose files may also be executed; empty
 	// means none.
 	ExecFrom []string `json:"execFrom,omitempty"`
+	// Programs lists absolute paths of files that the operator's
+	// configuration names as what runs, such as the script of an interpreter,
+	// and of installed packages: folders directly in [FileBackend.Packages].
+	// Children may read and execute them whatever the personality's file
+	// reach is; the tool itself gains nothing. It has no spelling: code sets
+	// it. What the tool may write is refused.
+	Programs []string `json:"-"`
 }
 
 // AttachmentKind is the kind of a file that a turn brings along.

@@ -78,6 +78,9 @@ type ProcessGrant struct {
 	Binaries []string `json:"binaries,omitempty"`
 	// ExecFrom lists write reach that may be executed.
 	ExecFrom []string `json:"execFrom,omitempty"`
+	// Programs lists files and installed packages that children may read and
+	// execute beside the file reach.
+	Programs []string `json:"programs,omitempty"`
 }
 
 // Step names a stage of the gate. The order of the constants is the order of

@@ -46,6 +46,10 @@ type Reach struct {
 	Read []string
 	// Write lists what may be written.
 	Write []string
+	// Mode is how writes of child processes reach the disk: with FSOverlay
+	// those of every tool go to a private layer first. Empty means what the
+	// tool declares.
+	Mode FSMode
 }
 
 // NetworkPolicy is the network ceiling of a personality.
@@ -66,6 +70,9 @@ type Approvals struct {
 	Require []string
 	// Wait is how long a call waits for the decision.
 	Wait time.Duration
+	// Expires is how long a request may be decided and its decision used; 0
+	// means the default of the runtime.
+	Expires time.Duration
 }
 
 // Source returns where a key was defined, the nearest parent's place when the

@@ -32,6 +32,15 @@ type Tool struct {
 	Returns json.RawMessage
 	// Capabilities is what the tool touches outside itself.
 	Capabilities Capabilities
+	// Revision identifies what Run does when that is configured, as a digest:
+	// the gate takes another revision for another definition, so that neither
+	// an approval nor a kept result of the former is used. Empty for code.
+	Revision string
+	// Sources maps a key of the definition, such as "rateLimit" or
+	// "permissions", to its place as file:line:column, and "" to that of the
+	// whole. It is for the operator and no part of the definition. Nil for
+	// code.
+	Sources map[string]string
 	// Permissions lists what a principal needs, all of it, to call the tool.
 	Permissions []string
 	// RateLimit bounds calls per principal; nil means no limit.
@@ -113,6 +122,15 @@ func (t *Tool) Server() string {
 		return ""
 	}
 	return server
+}
+
+// Source returns where a key of the definition stands, the place of the whole
+// when the key itself has none, and "" when nothing is known.
+func (t *Tool) Source(key string) string {
+	if s, ok := t.Sources[key]; ok {
+		return s
+	}
+	return t.Sources[""]
 }
 
 // Effects reports whether a call may change something outside the process,

@@ -1,0 +1,223 @@
+package sallyport
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Process is the process accessor. Errors match ErrBinaryNotAllowed. It is
+// safe for concurrent use.
+type Process interface {
+	// Spawn starts a binary by name, without a shell, and waits for it. On
+	// timeout or cancellation the whole process tree is gone when it
+	// returns. Neither a non-zero exit code nor the timeout of the options is
+	// an error; the end of ctx is.
+	Spawn(ctx context.Context, binary string, args []string, o *SpawnOptions) (ProcessResult, error)
+	// Start starts a binary and does not wait. The child may outlive the
+	// call: it ends by itself, by its timeout, by Stop, or with the runtime.
+	// ctx bounds the start only.
+	Start(ctx context.Context, binary string, args []string, o *SpawnOptions) (Child, error)
+}
+
+// SpawnOptions refine one spawn. nil means the defaults.
+type SpawnOptions struct {
+	// Dir is the working directory, absolute or relative to the workspace,
+	// inside the reach. Empty means the workspace when it or part of it is
+	// within reach, else a private empty directory.
+	Dir string
+	// Env is added to the minimal environment of the child.
+	Env map[string]string
+	// Secrets puts stand-ins for secrets into the environment.
+	Secrets []ChildSecret
+	// Stdin is given to the child; nil means closed.
+	Stdin []byte
+	// Input is given to the child as it comes, in place of Stdin. It is closed
+	// when the child has ended, and its own end closes the child's input. nil
+	// means Stdin.
+	Input io.ReadCloser
+	// Timeout bounds the run; 0 means the deadline of the call, for Start no
+	// bound.
+	Timeout time.Duration
+	// Output receives standard output and standard error together, in the
+	// order in which they arrive, one Write at a time. The result holds
+	// neither then. nil keeps them in the result. After a failed Write the
+	// rest is dropped and counted.
+	Output io.Writer
+	// ErrorOutput receives standard error by itself, so that Output receives
+	// standard output alone. It needs Output. nil means with Output.
+	ErrorOutput io.Writer
+	// MaxOutput bounds each stream in the result in bytes; 0 means 1 MiB. It
+	// is at most 64 MiB.
+	MaxOutput int64
+	// Discard throws away what a child wrote in overlay mode, whatever its
+	// exit code. Without overlay mode it is an error.
+	Discard bool
+}
+
+// ChildSecret is a secret that a child uses without seeing it: the variable
+// holds a stand-in, and the value takes its place in requests to the hosts.
+type ChildSecret struct {
+	// Env is the name of the variable.
+	Env string
+	// Ref is a granted reference.
+	Ref string
+	// Hosts lists the granted host patterns that get the value.
+	Hosts []string
+}
+
+// ProcessResult is what a finished child left.
+type ProcessResult struct {
+	// ExitCode is the exit status, 128 plus the signal for a killed child.
+	ExitCode int
+	// TimedOut is true when the timeout of the options ended the child.
+	TimedOut bool
+	// Stdout and Stderr are the first bytes of each stream, bounded.
+	Stdout, Stderr []byte
+	// Dropped is the number of bytes beyond the bounds.
+	Dropped int64
+	// Level is how the child was confined.
+	Level Level
+	// Touched is what the child was seen to use.
+	Touched Touched
+	// Changes is what it wrote in overlay mode, sorted by path.
+	Changes []Change
+}
+
+// Child is a started process with all its descendants. It is safe for
+// concurrent use.
+type Child interface {
+	// Done is closed when the whole tree is gone and its output was handed
+	// over.
+	Done() <-chan struct{}
+	// Wait waits for Done. The error is why the child was not let run to its
+	// end, or why it could not be started in its confinement; the result is
+	// valid beside it.
+	Wait() (ProcessResult, error)
+	// Stop asks the tree to end, kills it after grace, and waits for Done. It
+	// was asked for, so Wait has no error for it.
+	Stop(grace time.Duration)
+}
+
+// Touched is what a child was seen to use, for comparison with what was
+// declared. It is a report: the grant was enforced elsewhere.
+type Touched struct {
+	// Hosts lists the hosts that were asked for, granted or not.
+	Hosts []HostUse `json:"hosts,omitempty"`
+	// Binaries lists the absolute paths of programs that were started, in
+	// the order of their first start.
+	Binaries []string `json:"binaries,omitempty"`
+	// Written lists the absolute paths below the reach that were created,
+	// changed or removed.
+	Written []string `json:"written,omitempty"`
+	// Planted lists those of them that are on the always-deny floor and were
+	// not there before, or are another file now: hooks and configuration of a
+	// repository that the child itself created. What it put into the directory
+	// of a repository that was there before is out of force: it was renamed to
+	// NAME.sallyport-planted-NUMBER at the end of the child.
+	Planted []string `json:"planted,omitempty"`
+	// More is true when a list was cut.
+	More bool `json:"more,omitempty"`
+}
+
+// HostUse is one host that a child asked for.
+type HostUse struct {
+	// Host is the canonical host.
+	Host string `json:"host"`
+	// Port is the port.
+	Port uint16 `json:"port"`
+	// Allowed is false when it was refused.
+	Allowed bool `json:"allowed"`
+	// Why is the reason of a refusal or failure.
+	Why string `json:"why,omitempty"`
+	// Connections counts the connections and requests.
+	Connections int `json:"connections"`
+	// Sent counts the bytes that the child sent.
+	Sent int64 `json:"sent"`
+	// Received counts the bytes that it received.
+	Received int64 `json:"received"`
+}
+
+// ChangeKind says what happened to a file.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	ChangeAdded    ChangeKind = "added"
+	ChangeModified ChangeKind = "modified"
+	ChangeDeleted  ChangeKind = "deleted"
+)
+
+// Change is one path that a child wrote in overlay mode.
+type Change struct {
+	// Path is absolute.
+	Path string `json:"path"`
+	// Kind says what happened to it.
+	Kind ChangeKind `json:"kind"`
+	// Bytes is the new size of a file.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Committed is true when the change was carried over.
+	Committed bool `json:"committed"`
+	// Why says why it was not.
+	Why string `json:"why,omitempty"`
+}
+
+// Level is how a child is confined.
+type Level string
+
+// The levels, strongest first.
+const (
+	// LevelStrict is LevelFull with limits of cgroup v2.
+	LevelStrict Level = "strict"
+	// LevelFull is namespaces, a tree of its own, Landlock, seccomp, no
+	// capabilities.
+	LevelFull Level = "full"
+	// LevelLandlock is Landlock and seccomp without namespaces: files, and no
+	// network at all.
+	LevelLandlock Level = "landlock"
+	// LevelNone is no confinement.
+	LevelNone Level = "none"
+)
+
+// ProcessRunner starts children that the kernel holds to the grant. It must
+// be safe for concurrent use.
+type ProcessRunner interface {
+	// Confines returns the level at which children with this grant run. The
+	// error is not_available and names the layer that this machine lacks.
+	Confines(g *Grant) (Level, error)
+	// Start starts a child. The end of ctx ends the whole tree. Errors match
+	// ErrBinaryNotAllowed and ErrPathNotReachable where the binary or the
+	// directory is refused; not_available where confinement is.
+	Start(ctx context.Context, s *Spawn) (Child, error)
+}
+
+// Spawn is what a runner is asked for. The accessor has judged the name, the
+// arguments and the environment.
+type Spawn struct {
+	// Grant is what the child is held to.
+	Grant *Grant
+	// Binary is a granted name, Args the arguments without it.
+	Binary string
+	// Args is the arguments without the binary.
+	Args []string
+	// Options is the rest, Env without reserved names.
+	Options SpawnOptions
+	// Workspace is the absolute folder of the call; it may be empty.
+	Workspace string
+	// Splices lists the stand-ins of Options.Secrets.
+	Splices []Splice
+	// Links says where granted paths led that were symbolic links when the
+	// grant was compiled. A path that is not in it must be free of links: one
+	// that appears later was put there by somebody whom the grant bounds.
+	Links map[string]string
+}
+
+// Splice puts a secret in the place of a stand-in, in requests to some hosts.
+type Splice struct {
+	// Placeholder is the text that the child sees.
+	Placeholder string
+	// Value is the secret.
+	Value Secret
+	// Hosts lists canonical host patterns.
+	Hosts []string
+}
