@@ -70,6 +70,9 @@ type Limits struct {
 	Reads int
 	// ReadAge is how long a read is remembered; 0 means 30 days.
 	ReadAge time.Duration
+	// LimitKeys bounds the pairs of principal and tool whose calls are
+	// counted for rate limits; 0 means 100,000.
+	LimitKeys int
 }
 
 const (
@@ -78,6 +81,7 @@ const (
 	defaultValueBytes = 1 << 20
 	defaultReads      = 10_000
 	defaultReadAge    = 30 * 24 * time.Hour
+	defaultLimitKeys  = 100_000
 	// hardValueBytes keeps a value well below what an engine can hold in one
 	// row and what the 256 MiB of an embedded engine can work with.
 	hardValueBytes = 32 << 20
@@ -86,7 +90,7 @@ const (
 // WithDefaults returns the limits with zeros replaced, or an error that
 // names what is out of range.
 func (l Limits) WithDefaults() (Limits, error) {
-	if l.KeyBytes < 0 || l.ValueBytes < 0 || l.Reads < 0 || l.ReadAge < 0 {
+	if l.KeyBytes < 0 || l.ValueBytes < 0 || l.Reads < 0 || l.ReadAge < 0 || l.LimitKeys < 0 {
 		return l, errors.New("store: limits must not be negative")
 	}
 	if l.ValueBytes > hardValueBytes {
@@ -103,6 +107,9 @@ func (l Limits) WithDefaults() (Limits, error) {
 	}
 	if l.ReadAge == 0 {
 		l.ReadAge = defaultReadAge
+	}
+	if l.LimitKeys == 0 {
+		l.LimitKeys = defaultLimitKeys
 	}
 	return l, nil
 }

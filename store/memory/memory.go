@@ -30,8 +30,8 @@ type Options struct {
 }
 
 // Store is the state. It implements audit.Store, audit.Pruner,
-// sallyport.KVFactory and sallyport.ReadMemory. It is safe for concurrent
-// use.
+// sallyport.KVFactory, sallyport.ReadMemory and sallyport.Limiter. It is safe
+// for concurrent use.
 type Store struct {
 	limits store.Limits
 	now    func() time.Time
@@ -42,6 +42,10 @@ type Store struct {
 	kv       map[string]map[string]entry
 	reads    map[string][]sallyport.ReadRecord
 	settings map[string]string
+	who      who
+	counters limits
+
+	approvals *Approvals
 }
 
 type entry struct {
@@ -70,6 +74,8 @@ func New(o *Options) (*Store, error) {
 		kv:       make(map[string]map[string]entry),
 		reads:    make(map[string][]sallyport.ReadRecord),
 		settings: make(map[string]string),
+
+		approvals: NewApprovals(opts.Now),
 	}, nil
 }
 
@@ -96,7 +102,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // Append implements audit.Store.
-func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
+func (s *Store) Append(ctx context.Context, _ bool, seal func(audit.Head) ([]audit.Record, error)) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err

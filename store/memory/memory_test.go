@@ -19,7 +19,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestNewRefusesBadLimits(t *testing.T) {
-	for _, l := range []store.Limits{{KeyBytes: -1}, {ValueBytes: 1 << 30}, {Reads: -1}, {ReadAge: -1}} {
+	for _, l := range []store.Limits{{KeyBytes: -1}, {ValueBytes: 1 << 30}, {Reads: -1}, {ReadAge: -1}, {LimitKeys: -1}} {
 		if _, err := memory.New(&memory.Options{Limits: l}); err == nil {
 			t.Errorf("New(%+v) = no error, want one", l)
 		}

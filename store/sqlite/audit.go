@@ -31,8 +31,9 @@ const (
 var errPruned = errors.New("records were pruned while they were read: try again")
 
 // Append implements audit.Store.
-func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
-	return db.write(ctx, true, func(c *conn) error {
+func (db *DB) Append(ctx context.Context, durable bool, seal func(audit.Head) ([]audit.Record, error)) error {
+	n := 0
+	err := db.write(ctx, durable, func(c *conn) error {
 		head, err := c.head()
 		if err != nil {
 			return err
@@ -41,6 +42,7 @@ func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 		if err != nil {
 			return err
 		}
+		n = len(records)
 		for i := range records {
 			if records[i].Seq != head.Seq+1+int64(i) {
 				return fmt.Errorf("sqlite: record %d does not follow record %d", records[i].Seq, head.Seq+int64(i))
@@ -51,6 +53,11 @@ func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 		}
 		return nil
 	})
+	if err == nil && durable && n == 0 {
+		// A commit without a change does not touch the disk.
+		err = wrap(syncFile(db.path + "-wal"))
+	}
+	return err
 }
 
 func (c *conn) head() (h audit.Head, err error) {

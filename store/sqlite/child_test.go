@@ -38,8 +38,12 @@ func playChild(role string, args []string) error {
 		return childWrite(args[0], args[1])
 	case "record":
 		return childRecord(args[0], args[1])
+	case "admit":
+		return childAdmit(args[0])
 	case "hold":
 		return childHold(args[0], args[1])
+	case "approvals":
+		return childApprovals(args[0])
 	default:
 		return fmt.Errorf("no such role: %s", role)
 	}

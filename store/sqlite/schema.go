@@ -57,6 +57,8 @@ var migrations = [...]string{
 		name TEXT PRIMARY KEY,
 		value TEXT NOT NULL
 	) STRICT, WITHOUT ROWID;`,
+
+	limitsSchema + approvalsSchema + principalsSchema,
 }
 
 // migrate brings the file to the present version, or refuses it.

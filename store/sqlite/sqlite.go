@@ -4,10 +4,10 @@
 //
 // Start with [Open]. The file and its companions (-wal, -shm) are created
 // with mode 0600, missing directories with 0700. What was acknowledged
-// survives the death of the process; audit records, key-value writes and
-// settings survive a loss of power too. The remembered reads of the last
-// moments may be lost then, which makes a stale-write check less strict and
-// nothing else.
+// survives the death of the process; key-value writes, settings and the audit
+// records that ask for it survive a loss of power too. Other records of the
+// last moments may be lost then, and remembered reads, which makes a
+// stale-write check less strict and nothing else.
 //
 // Errors are those of package store: no text of the driver leaves this
 // package.
@@ -73,6 +73,7 @@ type DB struct {
 	closeOnce sync.Once
 	closeErr  error
 	swept     atomic.Int64
+	decided   store.Signal // of held calls
 }
 
 // Open opens the state file at path and creates or migrates it when needed.

@@ -1,0 +1,257 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/store"
+)
+
+// approvalsSchema is the table of held calls. The body holds what never
+// changes. Of a digest one request at most is open, whatever a program does.
+const approvalsSchema = `
+	CREATE TABLE approvals(
+		seq INTEGER PRIMARY KEY,
+		id TEXT NOT NULL UNIQUE,
+		digest TEXT NOT NULL,
+		state TEXT NOT NULL,
+		principal BLOB NOT NULL,
+		expires INTEGER NOT NULL,
+		decided INTEGER NOT NULL,
+		decided_by BLOB NOT NULL,
+		reason TEXT NOT NULL,
+		body TEXT NOT NULL
+	) STRICT;
+	CREATE INDEX approvals_digest ON approvals(digest, seq);
+	CREATE INDEX approvals_expires ON approvals(expires);
+	CREATE UNIQUE INDEX approvals_open ON approvals(digest) WHERE state IN ('pending', 'approved');
+	CREATE INDEX approvals_pending ON approvals(expires, principal) WHERE state = 'pending';
+`
+
+const (
+	// approvalPoll is how often a waiting call looks for the decision of
+	// another process: a person does not notice it, and a look takes some
+	// twenty microseconds.
+	approvalPoll = 200 * time.Millisecond
+	// approvalAge is how long a request is kept after its expiry.
+	approvalAge = 30 * 24 * time.Hour
+	// maxApprovals bounds the requests that are kept although they are over.
+	maxApprovals = 2000
+)
+
+// Approvals returns the held calls of this file.
+func (db *DB) Approvals() *Approvals { return &Approvals{db} }
+
+// Approvals keeps held calls. It implements sallyport.ApprovalStore and is
+// safe for concurrent use, also by several processes. Its errors are those of
+// package sallyport for the request, and those of package store for the file.
+// Those who wait see a decision made through the same DB at once, any other
+// within a fraction of a second.
+type Approvals struct{ db *DB }
+
+// Ask implements sallyport.ApprovalQueue.
+func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
+	if err := a.Check(); err != nil {
+		return a, err
+	}
+	found := a
+	err := s.db.write(ctx, true, func(c *conn) error {
+		now := s.db.o.Now()
+		last, ok, err := c.approval(`WHERE digest = ?1 ORDER BY seq DESC LIMIT 1`, a.Digest)
+		if err != nil {
+			return err
+		}
+		newest := &last
+		if !ok {
+			newest = nil
+		}
+		expired, fresh := sallyport.NextApproval(newest, now)
+		if expired {
+			last.State = sallyport.ApprovalExpired
+			if err := c.putApproval(&last); err != nil {
+				return err
+			}
+		}
+		if !fresh {
+			found = last
+			return nil
+		}
+		found.State = sallyport.ApprovalPending
+		return c.addApproval(&found, now)
+	})
+	return found, err
+}
+
+// addApproval keeps a new request unless too many are pending.
+func (c *conn) addApproval(a *sallyport.Approval, now time.Time) error {
+	const count = "SELECT count(*) FROM approvals WHERE state = 'pending' AND expires > ?1"
+	own, total := 0, 0
+	if err := c.countRows(&total, count, now.UnixNano()); err != nil {
+		return err
+	}
+	if err := c.countRows(&own, count+" AND principal = ?2", now.UnixNano(), blob(a.Principal)); err != nil {
+		return err
+	}
+	if own >= sallyport.MaxPendingApprovals || total >= sallyport.MaxPendingApprovalsTotal {
+		return sallyport.ErrApprovalsFull
+	}
+	if err := c.sweepApprovals(now); err != nil {
+		return err
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("sqlite: held call: %w", err)
+	}
+	_, err = c.exec(`INSERT INTO approvals(id, digest, state, principal, expires, decided, decided_by, reason, body)
+		VALUES(?1, ?2, ?3, ?4, ?5, 0, ?6, '', ?7)`,
+		a.ID, a.Digest, string(a.State), blob(a.Principal), a.Expires.UnixNano(), blob(""), string(body))
+	return err
+}
+
+// sweepApprovals removes some of what is over: what is old, and the oldest of
+// too many.
+func (c *conn) sweepApprovals(now time.Time) error {
+	_, err := c.exec(`DELETE FROM approvals WHERE seq IN (SELECT seq FROM approvals WHERE expires < ?1 LIMIT ?2)`,
+		now.Add(-approvalAge).UnixNano(), sweepRows)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`DELETE FROM approvals WHERE seq <= (SELECT max(seq) FROM approvals) - ?1 AND expires <= ?2`,
+		maxApprovals-1, now.UnixNano())
+	return err
+}
+
+// Wait implements sallyport.ApprovalQueue.
+func (s *Approvals) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
+	return store.AwaitApproval(ctx, &s.db.decided, approvalPoll, s.db.o.Now, func(ctx context.Context) (sallyport.Approval, error) {
+		return s.Get(ctx, id)
+	})
+}
+
+// Use implements sallyport.ApprovalQueue.
+func (s *Approvals) Use(ctx context.Context, id string) (ok bool, err error) {
+	err = s.db.write(ctx, true, func(c *conn) error {
+		a, found, err := c.approval(`WHERE id = ?1`, id)
+		if err != nil || !found || !a.Use(s.db.o.Now()) {
+			return err
+		}
+		ok = true
+		return c.putApproval(&a)
+	})
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		s.db.decided.Send()
+	}
+	return ok, nil
+}
+
+// List implements sallyport.ApprovalDesk.
+func (s *Approvals) List(ctx context.Context, all bool) (out []sallyport.Approval, err error) {
+	now := s.db.o.Now()
+	sql, args := approvalColumns+` ORDER BY seq`, []any(nil)
+	if !all {
+		sql = approvalColumns + ` WHERE state IN ('pending', 'approved') AND expires > ?1 ORDER BY seq`
+		args = []any{now.UnixNano()}
+	}
+	err = s.db.read(ctx, func(c *conn) error {
+		out = nil
+		return c.query(sql, args, func(row *sqlite3.Stmt) (bool, error) {
+			a, err := scanApproval(row)
+			a.State = a.StateAt(now)
+			out = append(out, a)
+			return true, err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Get implements sallyport.ApprovalDesk.
+func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
+	err = s.db.read(ctx, func(c *conn) (err error) {
+		a, err = c.knownApproval(id)
+		return err
+	})
+	a.State = a.StateAt(s.db.o.Now())
+	return a, err
+}
+
+// Decide implements sallyport.ApprovalDesk.
+func (s *Approvals) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+	err := s.db.write(ctx, true, func(c *conn) error {
+		a, err := c.knownApproval(id)
+		if err != nil {
+			return err
+		}
+		if err := a.Decide(s.db.o.Now(), by, approve, reason); err != nil {
+			return err
+		}
+		return c.putApproval(&a)
+	})
+	if err == nil {
+		s.db.decided.Send()
+	}
+	return err
+}
+
+const approvalColumns = `SELECT id, digest, state, principal, decided, decided_by, reason, body FROM approvals`
+
+// scanApproval reads a row: what changes, and what is looked up, comes from
+// the columns.
+func scanApproval(row *sqlite3.Stmt) (a sallyport.Approval, err error) {
+	if err := json.Unmarshal(row.ColumnRawText(7), &a); err != nil {
+		return a, &store.Error{Reason: store.ErrDamaged, Err: err}
+	}
+	a.ID, a.Digest, a.State = row.ColumnText(0), row.ColumnText(1), sallyport.ApprovalState(row.ColumnText(2))
+	a.Principal, a.DecidedBy, a.Reason = string(row.ColumnRawBlob(3)), string(row.ColumnRawBlob(5)), row.ColumnText(6)
+	if ns := row.ColumnInt64(4); ns != 0 {
+		a.Decided = time.Unix(0, ns).UTC()
+	}
+	return a, nil
+}
+
+// approval returns the first request that a condition selects.
+func (c *conn) approval(where string, args ...any) (a sallyport.Approval, ok bool, err error) {
+	err = c.query(approvalColumns+" "+where, args, func(row *sqlite3.Stmt) (_ bool, err error) {
+		a, err = scanApproval(row)
+		ok = err == nil
+		return false, err
+	})
+	return a, ok, err
+}
+
+func (c *conn) knownApproval(id string) (sallyport.Approval, error) {
+	a, ok, err := c.approval(`WHERE id = ?1`, id)
+	if err == nil && !ok {
+		err = sallyport.ErrApprovalUnknown
+	}
+	return a, err
+}
+
+// putApproval writes what changes.
+func (c *conn) putApproval(a *sallyport.Approval) error {
+	decided := int64(0)
+	if !a.Decided.IsZero() {
+		decided = a.Decided.UnixNano()
+	}
+	_, err := c.exec(`UPDATE approvals SET state = ?2, decided = ?3, decided_by = ?4, reason = ?5 WHERE id = ?1`,
+		a.ID, string(a.State), decided, blob(a.DecidedBy), a.Reason)
+	return err
+}
+
+// countRows reads one number.
+func (c *conn) countRows(dest *int, sql string, args ...any) error {
+	return c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
+		*dest = s.ColumnInt(0)
+		return false, nil
+	})
+}

@@ -1,0 +1,215 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/window"
+	"github.com/sallyport/sallyport/store"
+)
+
+// limitsSchema is the tables of this file: a row for each key, and a row for
+// the time of each admission that may still decide, so that a step touches the
+// same number of pages whatever the limit is.
+const limitsSchema = `
+	CREATE TABLE limits(
+		id INTEGER PRIMARY KEY,
+		key BLOB NOT NULL UNIQUE,
+		count INTEGER NOT NULL,
+		last INTEGER NOT NULL,
+		ahead INTEGER NOT NULL,
+		dropped INTEGER NOT NULL,
+		expires INTEGER NOT NULL
+	) STRICT;
+	CREATE INDEX limits_expires ON limits(expires);
+
+	CREATE TABLE admissions(
+		id INTEGER NOT NULL,
+		number INTEGER NOT NULL,
+		time INTEGER NOT NULL,
+		PRIMARY KEY(id, number)
+	) STRICT, WITHOUT ROWID;
+`
+
+const (
+	// surplusRows is how many times at most an admission removes that do not
+	// count any more. One is the rule; more are left by a limit that became
+	// smaller.
+	surplusRows = 16
+	// expiredKeys and expiredRows bound what is removed when a key is added,
+	// to a millisecond or two.
+	expiredKeys, expiredRows = 4, 500
+	// expiryStep is how exactly the expiry of a key is kept, in nanoseconds,
+	// so that its index is rarely written.
+	expiryStep = int64(time.Hour)
+)
+
+// errLimitKeys is for the log.
+var errLimitKeys = errors.New("too many keys of rate limits are in use")
+
+// counter is a row of limits.
+type counter struct {
+	id      int64
+	line    window.Line
+	expires int64
+}
+
+// Admit implements sallyport.Limiter: one transaction that no other process
+// can come between. The death of the process loses nothing of what was
+// admitted. It does not wait for the disk: the record of the intent of a call
+// that may change or reach anything, which follows in the same file, does, and
+// takes the admission with it. A loss of power may give others back the last
+// moments. The error matches store.ErrFull when more keys are in use than the store counts.
+func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) (wait time.Duration, err error) {
+	if err := window.CheckCall(key, limit); err != nil {
+		return 0, err
+	}
+	full := false
+	err = db.write(ctx, false, func(c *conn) (err error) {
+		// The clock is read inside the transaction, so that the times of all
+		// processes are in the order of their admissions.
+		now := db.o.Now().UnixNano()
+		k, err := c.counter(key)
+		if err == nil && k.id == 0 {
+			k.id, err = c.addCounter(key, db.limits.LimitKeys, now)
+		}
+		if full = k.id == 0; err == nil && !full {
+			wait, err = c.admit(&k, limit, now)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case full:
+		// What was removed to make room is, so that the next call finds some.
+		return 0, &store.Error{Reason: store.ErrFull, Err: errLimitKeys}
+	}
+	return wait, nil
+}
+
+// admit takes the step and keeps what it changes.
+func (c *conn) admit(k *counter, limit sallyport.RateLimit, now int64) (time.Duration, error) {
+	nth, err := c.nth(k, limit)
+	if err != nil {
+		return 0, err
+	}
+	next, wait := k.line.Step(limit, now, nth)
+	if next != k.line {
+		_, err := c.exec(`UPDATE limits SET count = ?2, last = ?3, ahead = ?4, dropped = ?5 WHERE id = ?1`,
+			k.id, next.Count, next.Last, next.Ahead, next.Dropped)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if wait == 0 {
+		if err := c.addAdmission(k.id, next, limit); err != nil {
+			return 0, err
+		}
+	}
+	// A limit that refuses may have a longer window than the last that
+	// admitted: its key stays for it.
+	if expires := next.Expires(limit.Window); expires > k.expires {
+		_, err = c.exec(`UPDATE limits SET expires = ?2 WHERE id = ?1`, k.id, expires+expiryStep)
+	}
+	return wait, err
+}
+
+// counter returns the row of a key; its id is 0 when there is none.
+func (c *conn) counter(key string) (k counter, err error) {
+	err = c.query(`SELECT id, count, last, ahead, dropped, expires FROM limits WHERE key = ?1`, []any{blob(key)},
+		func(s *sqlite3.Stmt) (bool, error) {
+			k.id, k.expires = s.ColumnInt64(0), s.ColumnInt64(5)
+			k.line = window.Line{
+				Count: s.ColumnInt64(1), Last: s.ColumnInt64(2), Ahead: s.ColumnInt64(3), Dropped: s.ColumnInt64(4),
+			}
+			return false, nil
+		})
+	return k, err
+}
+
+// addCounter adds a key and returns its id, 0 when there are too many.
+func (c *conn) addCounter(key string, most int, now int64) (id int64, err error) {
+	if room, err := c.limitRoom(most, now); err != nil || !room {
+		return 0, err
+	}
+	_, err = c.exec(`INSERT INTO limits(key, count, last, ahead, dropped, expires) VALUES(?1, 0, 0, 0, 0, 0)`, blob(key))
+	return c.LastInsertRowID(), err
+}
+
+// nth returns the time of the N-th newest admission.
+func (c *conn) nth(k *counter, limit sallyport.RateLimit) (at int64, err error) {
+	number, ok := k.line.Nth(limit)
+	if !ok {
+		return 0, nil
+	}
+	at = k.line.Dropped
+	err = c.query(`SELECT time FROM admissions WHERE id = ?1 AND number = ?2`, []any{k.id, number},
+		func(s *sqlite3.Stmt) (bool, error) {
+			at = s.ColumnInt64(0)
+			return false, nil
+		})
+	return at, err
+}
+
+// addAdmission keeps the time of the newest admission and removes those that
+// do not count any more.
+func (c *conn) addAdmission(id int64, line window.Line, limit sallyport.RateLimit) error {
+	_, err := c.exec(`INSERT INTO admissions(id, number, time) VALUES(?1, ?2, ?3)`, id, line.Count-1, line.Last)
+	if err != nil {
+		return err
+	}
+	if oldest, ok := line.Nth(limit); ok {
+		_, err = c.exec(`DELETE FROM admissions WHERE id = ?1 AND number IN
+			(SELECT number FROM admissions WHERE id = ?1 AND number < ?2 ORDER BY number LIMIT ?3)`,
+			id, oldest, surplusRows)
+	}
+	return err
+}
+
+// limitRoom removes some keys that expired and reports whether there may be
+// one more. A key that may still count is never removed for another one.
+func (c *conn) limitRoom(most int, now int64) (room bool, err error) {
+	for range expiredKeys {
+		more, err := c.forgetLimit(now)
+		if err != nil {
+			return false, err
+		}
+		if !more {
+			break
+		}
+	}
+	n := 0
+	err = c.intRow(`SELECT count(*) FROM limits`, &n)
+	return n < most, err
+}
+
+// forgetLimit removes one key that expired, or some of its times when there
+// are many. more is false when no other key has expired.
+func (c *conn) forgetLimit(now int64) (more bool, err error) {
+	id := int64(0)
+	err = c.query(`SELECT id FROM limits WHERE expires <= ?1 ORDER BY expires LIMIT 1`, []any{now},
+		func(s *sqlite3.Stmt) (bool, error) {
+			id = s.ColumnInt64(0)
+			return false, nil
+		})
+	if err != nil || id == 0 {
+		return false, err
+	}
+	// Whoever comes back meanwhile takes the newest time for those that are
+	// gone.
+	if _, err := c.exec(`UPDATE limits SET dropped = last WHERE id = ?1`, id); err != nil {
+		return false, err
+	}
+	n, err := c.exec(`DELETE FROM admissions WHERE id = ?1 AND number IN
+		(SELECT number FROM admissions WHERE id = ?1 ORDER BY number LIMIT ?2)`, id, expiredRows)
+	if err != nil || n == expiredRows {
+		return false, err
+	}
+	_, err = c.exec(`DELETE FROM limits WHERE id = ?1`, id)
+	return true, err
+}

@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/auth"
+)
+
+// Switches returns the kill switches.
+func (db *DB) Switches() auth.SwitchStore { return switches{db} }
+
+type switches struct{ db *DB }
+
+// Stop implements auth.SwitchStore.
+func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
+	if err := sw.Check(); err != nil {
+		return err
+	}
+	return w.db.write(ctx, true, func(c *conn) error {
+		count := 0
+		if err := c.intRow(`SELECT count(*) FROM switches`, &count); err != nil {
+			return err
+		}
+		if count >= auth.MaxSwitches {
+			return fmt.Errorf("at most %d things can be stopped at once", auth.MaxSwitches)
+		}
+		_, err := c.exec(`INSERT INTO switches(kind, name, reason, since) VALUES(?1, ?2, ?3, ?4)
+			ON CONFLICT(kind, name) DO UPDATE SET reason = excluded.reason`,
+			string(sw.Kind), blob(sw.Name), sw.Reason, sw.Since.UnixNano())
+		return err
+	})
+}
+
+// Start implements auth.SwitchStore.
+func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
+	err = w.db.write(ctx, true, func(c *conn) error {
+		n, err := c.exec(`DELETE FROM switches WHERE kind = ?1 AND name = ?2`, string(kind), blob(name))
+		was = n > 0
+		return err
+	})
+	return was && err == nil, err
+}
+
+// Stopped implements auth.SwitchStore. The order of the kinds is that of the
+// alphabet.
+func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
+	list, err := w.list(ctx, `
+		WHERE kind = 'principal' AND name = ?1 OR kind = 'session' AND name = ?2 OR kind = 'tool' AND name = ?3
+		ORDER BY kind LIMIT 1`, blob(principal), blob(sessionKey), blob(tool))
+	if err != nil || len(list) == 0 {
+		return sw, false, err
+	}
+	return list[0], true, nil
+}
+
+// All implements auth.SwitchStore.
+func (w switches) All(ctx context.Context) ([]auth.Switch, error) {
+	return w.list(ctx, `ORDER BY kind, name`)
+}
+
+func (w switches) list(ctx context.Context, where string, args ...any) (list []auth.Switch, err error) {
+	err = w.db.read(ctx, func(c *conn) error {
+		return c.query(`SELECT kind, name, reason, since FROM switches `+where, args, func(s *sqlite3.Stmt) (bool, error) {
+			list = append(list, auth.Switch{
+				Kind: auth.SwitchKind(s.ColumnText(0)), Name: string(s.ColumnRawBlob(1)),
+				Reason: s.ColumnText(2), Since: momentAt(s, 3),
+			})
+			return true, nil
+		})
+	})
+	return list, err
+}

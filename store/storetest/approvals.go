@@ -1,0 +1,372 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// RunApprovals runs the suite of held calls. Open opens an empty store with a
+// clock, which may be nil for time.Now.
+func RunApprovals(t *testing.T, open func(t testing.TB, now func() time.Time) sallyport.ApprovalStore) {
+	suite := []struct {
+		name string
+		run  func(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore)
+	}{
+		{"Ask", testApprovalAsk},
+		{"Decide", testApprovalDecide},
+		{"Expiry", testApprovalExpiry},
+		{"Bounds", testApprovalBounds},
+		{"Once", testApprovalOnce},
+		{"Wait", testApprovalWait},
+		{"List", testApprovalList},
+		{"Cancelled", testApprovalCancelled},
+	}
+	for _, part := range suite {
+		t.Run(part.name, func(t *testing.T) { part.run(t, open) })
+	}
+}
+
+// heldCall is a request that lives for an hour.
+func heldCall(id, digest string, now time.Time) sallyport.Approval {
+	return sallyport.Approval{
+		ID: id, Digest: digest, Tool: "send", Args: `{"to":"a@example.com"}`, Hidden: 1,
+		Principal: "agent\xff'1", Personality: "role", Session: "s", CallID: "c",
+		Created: now, Expires: now.Add(time.Hour),
+	}
+}
+
+func ask(t testing.TB, s sallyport.ApprovalStore, a sallyport.Approval) sallyport.Approval {
+	t.Helper()
+	got, err := s.Ask(t.Context(), a)
+	if err != nil {
+		t.Fatalf("Ask(%s) = %v", a.ID, err)
+	}
+	return got
+}
+
+func decide(t testing.TB, s sallyport.ApprovalStore, id string, approve bool) {
+	t.Helper()
+	if err := s.Decide(t.Context(), id, "boss", approve, "because"); err != nil {
+		t.Fatalf("Decide(%s, %v) = %v", id, approve, err)
+	}
+}
+
+func use(t testing.TB, s sallyport.ApprovalStore, id string, want bool) {
+	t.Helper()
+	if ok, err := s.Use(t.Context(), id); ok != want || err != nil {
+		t.Errorf("Use(%s) = %v, %v, want %v", id, ok, err, want)
+	}
+}
+
+func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	c := newClock()
+	s := open(t, c.Now)
+	want := heldCall("a1", "d1", c.Now())
+	want.State = sallyport.ApprovalPending
+	if diff := cmp.Diff(want, ask(t, s, heldCall("a1", "d1", c.Now()))); diff != "" {
+		t.Errorf("Ask, difference (-want +got):\n%s", diff)
+	}
+	if got := ask(t, s, heldCall("a2", "d1", c.Now())); got.ID != "a1" {
+		t.Errorf("a repeat is held as %s, want a1", got.ID)
+	}
+	if got := ask(t, s, heldCall("a3", "d2", c.Now())); got.ID != "a3" {
+		t.Errorf("another call is held as %s, want a3", got.ID)
+	}
+	got, err := s.Get(t.Context(), "a1")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Get = %v, difference (-want +got):\n%s", err, diff)
+	}
+	if _, err := s.Get(t.Context(), "a2"); !errors.Is(err, sallyport.ErrApprovalUnknown) {
+		t.Errorf("Get(a2) = %v, want unknown", err)
+	}
+	for _, broken := range []sallyport.Approval{
+		{},
+		{ID: "x", Digest: "d", Tool: "t", Principal: "p", Created: c.Now(), Expires: c.Now()},
+		{ID: "x", Tool: "t", Principal: "p", Expires: c.Now()},
+	} {
+		if _, err := s.Ask(t.Context(), broken); err == nil {
+			t.Errorf("Ask(%+v) = no error, want one", broken)
+		}
+	}
+}
+
+func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	c := newClock()
+	s := open(t, c.Now)
+	states := func(id string, want sallyport.ApprovalState) {
+		t.Helper()
+		if got, err := s.Get(t.Context(), id); got.State != want || err != nil {
+			t.Errorf("%s is %s, %v, want %s", id, got.State, err, want)
+		}
+	}
+	refuses := func(id, by string, approve bool, reason string, want error) {
+		t.Helper()
+		if err := s.Decide(t.Context(), id, by, approve, reason); err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("Decide(%s, %s, %v) = %v, want %v", id, by, approve, err, want)
+		}
+	}
+	a := ask(t, s, heldCall("a", "da", c.Now()))
+	use(t, s, "a", false)
+	refuses("a", a.Principal, true, "", sallyport.ErrApprovalOwn)
+	refuses("a", "", true, "", nil)
+	refuses("a", "boss", true, strings.Repeat("x", 1001), nil)
+	refuses("nobody", "boss", true, "", sallyport.ErrApprovalUnknown)
+	states("a", sallyport.ApprovalPending)
+
+	c.advance(time.Minute)
+	decide(t, s, "a", true)
+	got, err := s.Get(t.Context(), "a")
+	if err != nil || got.State != sallyport.ApprovalApproved || got.DecidedBy != "boss" || got.Reason != "because" || !got.Decided.Equal(c.Now()) {
+		t.Errorf("after the decision Get = %+v, %v, want it with name, time and reason", got, err)
+	}
+	if got := ask(t, s, heldCall("a2", "da", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalApproved {
+		t.Errorf("a repeat finds %s %s, want the approval", got.ID, got.State)
+	}
+	refuses("a", "boss", true, "", sallyport.ErrApprovalClosed)
+	use(t, s, "a", true)
+	use(t, s, "a", false)
+	states("a", sallyport.ApprovalUsed)
+	refuses("a", "boss", false, "", sallyport.ErrApprovalClosed)
+	if got := ask(t, s, heldCall("a3", "da", c.Now())); got.ID != "a3" || got.State != sallyport.ApprovalPending {
+		t.Errorf("after the use a repeat finds %s %s, want a new request", got.ID, got.State)
+	}
+
+	// An approval that was not used can be taken back; a denial stands.
+	ask(t, s, heldCall("b", "db", c.Now()))
+	decide(t, s, "b", true)
+	decide(t, s, "b", false)
+	use(t, s, "b", false)
+	refuses("b", "boss", true, "", sallyport.ErrApprovalClosed)
+	if got := ask(t, s, heldCall("b2", "db", c.Now())); got.ID != "b" || got.State != sallyport.ApprovalDenied {
+		t.Errorf("a repeat finds %s %s, want the denial", got.ID, got.State)
+	}
+
+	// Who asked may take it back; the local user may approve too.
+	ask(t, s, heldCall("c", "dc", c.Now()))
+	if err := s.Decide(t.Context(), "c", a.Principal, false, ""); err != nil {
+		t.Errorf("the denial of an own call = %v, want none", err)
+	}
+	own := heldCall("d", "dd", c.Now())
+	own.Principal = sallyport.LocalPrincipal
+	ask(t, s, own)
+	if err := s.Decide(t.Context(), "d", sallyport.LocalPrincipal, true, ""); err != nil {
+		t.Errorf("the local user's decision = %v, want none", err)
+	}
+}
+
+func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	for _, decision := range []string{"none", "approved", "denied"} {
+		c := newClock()
+		s := open(t, c.Now)
+		ask(t, s, heldCall("a", "d", c.Now()))
+		if decision != "none" {
+			decide(t, s, "a", decision == "approved")
+		}
+		c.advance(time.Hour - time.Nanosecond)
+		before := ask(t, s, heldCall("b", "d", c.Now()))
+		if before.ID != "a" || before.State == sallyport.ApprovalExpired {
+			t.Errorf("%s: before the expiry a repeat finds %s %s, want a", decision, before.ID, before.State)
+		}
+		c.advance(time.Nanosecond)
+		use(t, s, "a", false)
+		if err := s.Decide(t.Context(), "a", "boss", true, ""); !errors.Is(err, sallyport.ErrApprovalClosed) {
+			t.Errorf("%s: Decide after the expiry = %v, want closed", decision, err)
+		}
+		if decision != "denied" {
+			if got, err := s.Get(t.Context(), "a"); got.State != sallyport.ApprovalExpired || err != nil {
+				t.Errorf("%s: Get = %s, %v, want expired", decision, got.State, err)
+			}
+			if got := ask(t, s, heldCall("c", "d", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalExpired {
+				t.Errorf("%s: the first repeat finds %s %s, want a expired", decision, got.ID, got.State)
+			}
+		}
+		if got := ask(t, s, heldCall("e", "d", c.Now())); got.ID != "e" || got.State != sallyport.ApprovalPending {
+			t.Errorf("%s: the next repeat finds %s %s, want a new request", decision, got.ID, got.State)
+		}
+	}
+}
+
+func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	c := newClock()
+	s := open(t, c.Now)
+	n := 0
+	add := func(principal string) error {
+		n++
+		a := heldCall(fmt.Sprint("a", n), fmt.Sprint("d", n), c.Now())
+		a.Principal = principal
+		_, err := s.Ask(t.Context(), a)
+		return err
+	}
+	most := sallyport.MaxPendingApprovals
+	for i := range sallyport.MaxPendingApprovalsTotal {
+		if err := add(fmt.Sprint("p", i/most)); err != nil {
+			t.Fatalf("request %d = %v", i, err)
+		}
+		if i == most-1 {
+			if err := add("p0"); !errors.Is(err, sallyport.ErrApprovalsFull) {
+				t.Errorf("one more than %d of a principal = %v, want full", most, err)
+			}
+		}
+	}
+	if err := add("another"); !errors.Is(err, sallyport.ErrApprovalsFull) {
+		t.Errorf("one more than %d = %v, want full", sallyport.MaxPendingApprovalsTotal, err)
+	}
+	// A repeat of what is held is no further request.
+	again := heldCall("x", "d1", c.Now())
+	again.Principal = "p0"
+	if got := ask(t, s, again); got.ID != "a1" {
+		t.Errorf("a repeat is held as %s, want a1", got.ID)
+	}
+	// What is decided or over makes room.
+	decide(t, s, "a1", false)
+	if err := add("p0"); err != nil {
+		t.Errorf("after a decision = %v, want room", err)
+	}
+	c.advance(time.Hour)
+	if err := add("p0"); err != nil {
+		t.Errorf("after the expiry = %v, want room", err)
+	}
+}
+
+func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	s := open(t, nil)
+	const callers = 16
+	var wg sync.WaitGroup
+	ids, used := make([]string, callers), make([]bool, callers)
+	for i := range callers {
+		wg.Go(func() {
+			a, err := s.Ask(t.Context(), heldCall(fmt.Sprint("a", i), "d", time.Now()))
+			if err != nil {
+				t.Errorf("Ask = %v", err)
+			}
+			ids[i] = a.ID
+		})
+	}
+	wg.Wait()
+	decide(t, s, ids[0], true)
+	for i := range callers {
+		wg.Go(func() {
+			var err error
+			if used[i], err = s.Use(t.Context(), ids[i]); err != nil {
+				t.Errorf("Use = %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	for i := range callers {
+		if ids[i] != ids[0] {
+			t.Errorf("caller %d is held as %s, caller 0 as %s", i, ids[i], ids[0])
+		}
+		if used[i] {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d callers used the approval, want 1", n)
+	}
+}
+
+func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	s := open(t, nil)
+	ask(t, s, heldCall("a", "d", time.Now()))
+	const waiters = 4
+	states := make(chan sallyport.ApprovalState, waiters)
+	for range waiters {
+		go func() {
+			a, err := s.Wait(context.WithoutCancel(t.Context()), "a")
+			if err != nil {
+				t.Errorf("Wait = %v", err)
+			}
+			states <- a.State
+		}()
+	}
+	decide(t, s, "a", true)
+	for range waiters {
+		if got := <-states; got != sallyport.ApprovalApproved {
+			t.Errorf("Wait = %s, want approved", got)
+		}
+	}
+	short := heldCall("b", "e", time.Now())
+	short.Expires = short.Created.Add(20 * time.Millisecond)
+	ask(t, s, short)
+	if a, err := s.Wait(t.Context(), "b"); a.State != sallyport.ApprovalExpired || err != nil {
+		t.Errorf("Wait = %s, %v, want expired", a.State, err)
+	}
+	ask(t, s, heldCall("c", "f", time.Now()))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if a, err := s.Wait(ctx, "c"); a.State != sallyport.ApprovalPending && a.ID != "" || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Wait = %s, %v, want the end of the context", a.State, err)
+	}
+	if _, err := s.Wait(t.Context(), "nobody"); !errors.Is(err, sallyport.ErrApprovalUnknown) {
+		t.Errorf("Wait(nobody) = %v, want unknown", err)
+	}
+}
+
+func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	c := newClock()
+	s := open(t, c.Now)
+	for _, id := range []string{"late", "used", "denied", "approved"} {
+		ask(t, s, heldCall(id, id, c.Now()))
+	}
+	for _, id := range []string{"used", "approved", "denied"} {
+		decide(t, s, id, id != "denied")
+	}
+	use(t, s, "used", true)
+	long := heldCall("pending", "pending", c.Now())
+	long.Expires = long.Expires.Add(time.Hour)
+	ask(t, s, long)
+	list := func(all bool) (out []string) {
+		t.Helper()
+		found, err := s.List(t.Context(), all)
+		if err != nil {
+			t.Fatalf("List = %v", err)
+		}
+		for _, a := range found {
+			out = append(out, a.ID+" "+string(a.State))
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"late pending", "approved approved", "pending pending"}, list(false)); diff != "" {
+		t.Errorf("List(false), difference (-want +got):\n%s", diff)
+	}
+	c.advance(time.Hour)
+	if diff := cmp.Diff([]string{"pending pending"}, list(false)); diff != "" {
+		t.Errorf("List(false) an hour later, difference (-want +got):\n%s", diff)
+	}
+	all := []string{"late expired", "used used", "denied denied", "approved expired", "pending pending"}
+	if diff := cmp.Diff(all, list(true)); diff != "" {
+		t.Errorf("List(true), difference (-want +got):\n%s", diff)
+	}
+}
+
+func testApprovalCancelled(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+	s := open(t, nil)
+	ask(t, s, heldCall("a", "d", time.Now()))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, asked := s.Ask(ctx, heldCall("b", "e", time.Now()))
+	_, used := s.Use(ctx, "a")
+	_, listed := s.List(ctx, true)
+	_, waited := s.Wait(ctx, "a")
+	for what, err := range map[string]error{
+		"Ask": asked, "Use": used, "List": listed, "Wait": waited, "Decide": s.Decide(ctx, "a", "boss", true, ""),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after the cancellation = %v, want it", what, err)
+		}
+	}
+	if a, err := s.Get(t.Context(), "a"); a.State != sallyport.ApprovalPending || err != nil {
+		t.Errorf("a is %s, %v, want it pending", a.State, err)
+	}
+}
