@@ -1,6 +1,7 @@
 // Package audit keeps the record of what tools were asked to do and what
 // came of it: an intent before a call runs, an outcome after it, denials
-// included, in one chain that shows tampering.
+// included, and what an operator changed meanwhile, in one chain that shows
+// tampering.
 //
 // Start with [LoadKey] and [New]; [Log.Record] returns when a record is
 // durable. [Verify] walks the chain, [Export] writes it as JSON Lines,

@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // Version is the format of the records that this package writes.
 const Version = 1
 
-// Kind says which half of a call a record is.
+// Kind says what a record is about: half of a call, or a change.
 type Kind string
 
 // The kinds of records.
@@ -24,15 +25,19 @@ const (
 	KindIntent Kind = "intent"
 	// KindOutcome is recorded after a call ran or was refused.
 	KindOutcome Kind = "outcome"
+	// KindChange is recorded when an operator changes who may call, what is
+	// stopped, what is decided about a held call, or what configuration is
+	// in force.
+	KindChange Kind = "change"
 	// KindCheckpoint stands for the records that [Prune] removed. It is
 	// never the kind of an Event.
 	KindCheckpoint Kind = "checkpoint"
 )
 
 // Valid reports whether k is the kind of an event.
-func (k Kind) Valid() bool { return k == KindIntent || k == KindOutcome }
+func (k Kind) Valid() bool { return k == KindIntent || k == KindOutcome || k == KindChange }
 
-// Event is what is recorded about a call. The caller has removed secrets
+// Event is what is recorded about a call, or about a change. The caller has removed secrets
 // from it. Texts that exceed their bound are cut when the event is recorded;
 // the bounds are constants of this package.
 type Event struct {
@@ -42,16 +47,18 @@ type Event struct {
 	Seq int64 `json:"seq,omitempty"`
 	// Time is when it happened; the zero time means now.
 	Time time.Time `json:"time"`
-	// Kind is intent or outcome.
+	// Kind is intent, outcome or change.
 	Kind Kind `json:"kind"`
 	// CallID is the gate's id for the call. Ids that sort by time keep the
-	// store's index small.
+	// store's index small. That of a change is the held call's that it is
+	// about, else one of its own.
 	CallID string `json:"call_id"`
 	// ToolCallID is the caller's own id; it may be empty.
 	ToolCallID string `json:"tool_call_id,omitempty"`
-	// Tool is the name that was called, whether or not it exists.
+	// Tool is the name that was called, whether or not it exists. It is
+	// empty for a change that is about no tool.
 	Tool string `json:"tool"`
-	// Principal is who called.
+	// Principal is who called, or who changed something.
 	Principal string `json:"principal"`
 	// Session is the caller's session id; it may be empty.
 	Session string `json:"session,omitempty"`
@@ -75,13 +82,15 @@ type Event struct {
 	// GrantDigest is the SHA-256 of the grant's JSON in hex when the grant
 	// itself is larger than a record may hold; Record fills it in.
 	GrantDigest string `json:"grant_digest,omitempty"`
-	// OK is true for a success. It means nothing on an intent.
+	// Change says what was changed; nil on a call.
+	Change *Change `json:"change,omitempty"`
+	// OK is true for a success. It means nothing on an intent or a change.
 	OK bool `json:"-"`
 	// Code classifies a failure.
 	Code sallyport.Code `json:"code,omitempty"`
 	// Stage is the step that refused; empty when none did.
 	Stage sallyport.Step `json:"stage,omitempty"`
-	// Error is the text of a failure.
+	// Error is the text of a failure. A change that has one was not made.
 	Error string `json:"error,omitempty"`
 	// Decisions is the trail of the call; nil on an intent.
 	Decisions []sallyport.Decision `json:"decisions,omitempty"`
@@ -96,11 +105,20 @@ type Event struct {
 	ValueChars int `json:"value_chars,omitempty"`
 	// CostUSD is the price of the call in US dollars.
 	CostUSD float64 `json:"cost_usd,omitempty"`
-	// Level is the level of confinement, "none" when the tool ran in the
-	// process. Empty is recorded as "none".
-	Level string `json:"level"`
+	// Level is how the children of the call were confined: the weakest that
+	// ran, else the level that held for those that might have. It is none
+	// for a call whose grant has no binaries, which runs in the process and
+	// starts nothing, and where the operator lowered the level to none; the
+	// grant of the intent says which. Empty is recorded as none, but for a
+	// change, which has none.
+	Level sallyport.Level `json:"level,omitempty"`
 	// Full is the value before a reducer shortened it; empty when none did.
 	Full string `json:"full,omitempty"`
+	// Durable makes Record wait for the disk: what the event announces must
+	// not happen without a record, whatever else fails. Others survive the
+	// death of the process at once, and a loss of power with the next
+	// durable record or after [Options.Settle]. It is not recorded.
+	Durable bool `json:"-"`
 	// KeyID is the [Key.ID] of the key that sealed the record; Record fills
 	// it in.
 	KeyID string `json:"key_id,omitempty"`
@@ -172,12 +190,17 @@ func (e *Event) bounded() (Event, error) {
 	}
 	b.Version, b.Seq, b.GrantDigest = Version, 0, ""
 	b.Time = b.Time.UTC().Round(0)
-	if b.Level == "" {
-		b.Level = "none"
+	if (b.Kind == KindChange) != (b.Change != nil) {
+		return b, errors.New("audit: a change says what was changed, and nothing else does")
+	}
+	if b.Change != nil {
+		b.Change = b.Change.bounded()
+	} else if b.Level == "" {
+		b.Level = sallyport.LevelNone
 	}
 	for _, s := range [...]*string{
 		&b.CallID, &b.ToolCallID, &b.Tool, &b.Principal, &b.Session, &b.Personality, (*string)(&b.Platform),
-		&b.Agent, &b.Team, &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), &b.Level,
+		&b.Agent, &b.Team, &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
 	} {
 		*s = clip(*s, MaxName)
 	}

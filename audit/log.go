@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,6 +29,10 @@ const (
 	defaultWaiting = 4096
 	// defaultBatch keeps one transaction to some milliseconds.
 	defaultBatch = 512
+	// defaultSettle is short enough that a loss of power takes no more than
+	// a person would miss, and long enough that under load the intents of
+	// later calls carry the outcomes of earlier ones to the disk.
+	defaultSettle = 50 * time.Millisecond
 	// defaultTimeout is longer than a store's own wait for a lock, whose
 	// error says more than a deadline.
 	defaultTimeout = 10 * time.Second
@@ -42,6 +47,9 @@ type Options struct {
 	Waiting int
 	// Batch is how many records one commit may hold; 0 means 512.
 	Batch int
+	// Settle is how long a record that nobody asked to be durable may be
+	// kept from the disk; 0 means 50 ms.
+	Settle time.Duration
 	// Timeout bounds one commit; 0 means 10 seconds. Records that wait
 	// meanwhile fail with it.
 	Timeout time.Duration
@@ -52,8 +60,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		d = *o
 	}
-	if d.Waiting < 0 || d.Batch < 0 || d.Timeout < 0 {
-		return d, errors.New("audit: options: waiting, batch and timeout must not be negative")
+	if d.Waiting < 0 || d.Batch < 0 || d.Settle < 0 || d.Timeout < 0 {
+		return d, errors.New("audit: options: waiting, batch, settle and timeout must not be negative")
 	}
 	if d.Now == nil {
 		d.Now = time.Now
@@ -64,6 +72,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if d.Batch == 0 {
 		d.Batch = defaultBatch
 	}
+	if d.Settle == 0 {
+		d.Settle = defaultSettle
+	}
 	if d.Timeout == 0 {
 		d.Timeout = defaultTimeout
 	}
@@ -71,7 +82,7 @@ func (o *Options) withDefaults() (Options, error) {
 }
 
 // Log adds records to a chain. Records that wait at the same time share one
-// durable commit. It is safe for concurrent use.
+// commit. It is safe for concurrent use.
 type Log struct {
 	store Store
 	keyID string
@@ -88,13 +99,16 @@ type Log struct {
 	sealer *sealer
 	batch  []*pending
 	sealed []Record
+	// owed is true while the disk may lack what was committed.
+	owed bool
 }
 
 // pending is a record on its way into the store.
 type pending struct {
-	rec    Record
-	body   bytes.Buffer
-	result chan error
+	rec     Record
+	body    bytes.Buffer
+	durable bool
+	result  chan error
 }
 
 // New returns a log over store, sealing with key. It fails with an error
@@ -137,8 +151,8 @@ func checkKey(ctx context.Context, r Reader, key Key) error {
 	return nil
 }
 
-// Record adds an event and returns when it is durable, or with an error that
-// matches [ErrNotKept]. The event is copied. Cancelling ctx ends the wait,
+// Record adds an event and returns when it is kept, as [Event.Durable] asks,
+// or with an error that matches [ErrNotKept]. The event is copied. Cancelling ctx ends the wait,
 // not the recording: detach an outcome's context from that of its call, and
 // give it a deadline.
 func (l *Log) Record(ctx context.Context, e *Event) error {
@@ -180,7 +194,7 @@ func (l *Log) encode(p *pending, e *Event) error {
 	if err := b.appendBody(&p.body); err != nil {
 		return err
 	}
-	p.rec = Record{Body: p.body.Bytes()}
+	p.rec, p.durable = Record{Body: p.body.Bytes()}, b.Durable
 	p.rec.fill(&b)
 	return nil
 }
@@ -212,7 +226,7 @@ func (l *Log) recycle(p *pending) {
 	l.pool.Put(p)
 }
 
-// Close waits until every record that was handed over is kept or has failed.
+// Close waits until every record that was handed over is durable or has failed.
 // Record fails afterwards. The store stays open. Closing twice is safe.
 func (l *Log) Close() error {
 	l.mu.Lock()
@@ -225,21 +239,54 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// commitAll is the committer: it takes what waits and commits it at once.
+// commitAll is the committer: it takes what waits and commits it at once, and
+// what the disk may lack a while later.
 func (l *Log) commitAll() {
 	defer close(l.done)
-	for p := range l.queue {
-		l.batch = append(l.batch[:0], p)
-		l.collect()
-		err := l.commit()
-		for _, p := range l.batch {
-			p.result <- err
+	settle := time.NewTimer(l.o.Settle)
+	defer settle.Stop()
+	for {
+		select {
+		case p, ok := <-l.queue:
+			if !ok {
+				l.settle()
+				return
+			}
+			owed := l.owed
+			l.commitBatch(p)
+			if l.owed && !owed {
+				settle.Reset(l.o.Settle)
+			}
+		case <-settle.C:
+			l.settle()
 		}
-		if err != nil {
-			l.fail(err)
-		}
-		clear(l.batch)
 	}
+}
+
+// commitBatch commits p and what waits behind it.
+func (l *Log) commitBatch(p *pending) {
+	l.batch = append(l.batch[:0], p)
+	l.collect()
+	err := l.commit()
+	for _, p := range l.batch {
+		p.result <- err
+	}
+	if err != nil {
+		l.fail(err)
+	}
+	clear(l.batch)
+}
+
+// settle brings to the disk what it may lack. When that fails, the next
+// settle or durable record tries it again, and the latter reports it.
+func (l *Log) settle() {
+	if !l.owed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
+	defer cancel()
+	err := l.store.Append(ctx, true, func(Head) ([]Record, error) { return nil, nil })
+	l.owed = err != nil
 }
 
 // collect fills the batch with what already waits. It yields once to callers
@@ -263,7 +310,8 @@ func (l *Log) collect() {
 	}
 }
 
-// commit seals and appends the batch.
+// commit seals and appends the batch, which waits for the disk when one of it
+// has to.
 func (l *Log) commit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()
@@ -271,7 +319,8 @@ func (l *Log) commit() error {
 		// Waiters reuse their buffers once they hear the result.
 		clear(l.sealed)
 	}()
-	return l.store.Append(ctx, func(head Head) ([]Record, error) {
+	durable := slices.ContainsFunc(l.batch, func(p *pending) bool { return p.durable })
+	err := l.store.Append(ctx, durable, func(head Head) ([]Record, error) {
 		l.sealed = l.sealed[:0]
 		for _, p := range l.batch {
 			r := p.rec
@@ -282,6 +331,10 @@ func (l *Log) commit() error {
 		}
 		return l.sealed, nil
 	})
+	if err == nil {
+		l.owed = !durable
+	}
+	return err
 }
 
 // fail gives the error of a commit to everybody who waited meanwhile, so that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,67 @@ func TestRecordIsWrittenAlthoughNobodyWaits(t *testing.T) {
 		l.Close()
 		if r := verify(t, s, nil); r.Records != 1 {
 			t.Errorf("%d records after Close, want the one that was handed over", r.Records)
+		}
+	})
+}
+
+// TestWhatWaitsForTheDisk: an intent that asks for it waits, an outcome does
+// not and follows a moment later, or with the next one that waits, or at the
+// end.
+func TestWhatWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slice{}
+		l := newLog(t, s, &audit.Options{Settle: time.Second})
+		record := func(durable bool, after time.Duration) {
+			t.Helper()
+			e := intent("c")
+			e.Durable = durable
+			if err := l.Record(t.Context(), e); err != nil {
+				t.Errorf("Record = %v", err)
+			}
+			time.Sleep(after)
+		}
+		record(true, 2*time.Second)    // owes nothing
+		record(false, time.Second/2)   // waits for company
+		record(true, 2*time.Second)    // takes it along
+		record(false, 3*time.Second/2) // settles
+		record(false, time.Second/10)  // cut short by the end
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		want := []bool{true, false, true, false, true, false, true}
+		if diff := cmp.Diff(want, s.durable); diff != "" {
+			t.Errorf("appended durably (-want +got):\n%s", diff)
+		}
+		if r := verify(t, s, nil); !r.OK() || r.Records != 5 {
+			t.Errorf("Verify: %s, want 5 records", r.String())
+		}
+	})
+}
+
+// TestAFailedSettleIsTriedAgain: what could not be brought to the disk is owed
+// until a later attempt succeeds.
+func TestAFailedSettleIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		s := &slice{before: func(context.Context) error {
+			if broken.Load() {
+				return errors.New("no space")
+			}
+			return nil
+		}}
+		l := newLog(t, s, &audit.Options{Settle: time.Second})
+		if err := l.Record(t.Context(), intent("c")); err != nil {
+			t.Fatal(err)
+		}
+		broken.Store(true)
+		time.Sleep(2 * time.Second)
+		broken.Store(false)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]bool{false, true}, s.durable); diff != "" {
+			t.Errorf("appended durably (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -259,7 +321,7 @@ func TestRecordIsBounded(t *testing.T) {
 	e := audit.Event{
 		Kind: audit.KindOutcome, CallID: long, ToolCallID: long, Tool: long, Principal: long, Session: long, Personality: long,
 		Platform: sallyport.Platform(long), Agent: long, Team: long, Args: long, ArgsDigest: long, Definition: long,
-		Code: sallyport.Code(long), Stage: sallyport.Step(long), Error: long, Level: long, Full: long,
+		Code: sallyport.Code(long), Stage: sallyport.Step(long), Error: long, Level: sallyport.Level(long), Full: long,
 		Grant: &sallyport.Grant{Network: sallyport.NetworkGrant{Allow: hosts}},
 	}
 	for range 1000 {

@@ -21,10 +21,12 @@ type Store interface {
 	Reader
 	// Append calls seal inside a write transaction with the newest record's
 	// head and keeps what seal returns: records with consecutive numbers
-	// from head.Seq+1. It returns nil only when they are durable. After an
+	// from head.Seq+1. When it returns nil they survive the death of the
+	// process and, with durable, a loss of power, as does then everything
+	// that was appended before, also when seal returns no record. After an
 	// error none of them is kept. It may not call seal twice, nor keep a
 	// Body after it returned: it copies.
-	Append(ctx context.Context, seal func(head Head) ([]Record, error)) error
+	Append(ctx context.Context, durable bool, seal func(head Head) ([]Record, error)) error
 }
 
 // Pruner is the ability of a store to forget its oldest records.
@@ -71,6 +73,18 @@ func Newest(ctx context.Context, r Reader) (Head, error) {
 		h = rec.Head()
 	}
 	return h, nil
+}
+
+// Settled returns the head of a chain once everything up to it is on the
+// disk: what is kept elsewhere must not know more than the chain itself after
+// a loss of power.
+func Settled(ctx context.Context, s Store) (Head, error) {
+	var h Head
+	err := s.Append(ctx, true, func(newest Head) ([]Record, error) {
+		h = newest
+		return nil, nil
+	})
+	return h, err
 }
 
 // Events yields the events that q asks for, by ascending number, and leaves

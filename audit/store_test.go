@@ -17,11 +17,13 @@ type slice struct {
 	mu      sync.Mutex
 	records []audit.Record
 	commits int
+	// durable has an entry for each successful Append.
+	durable []bool
 	// before is called in front of each Append; its error fails it.
 	before func(ctx context.Context) error
 }
 
-func (s *slice) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
+func (s *slice) Append(ctx context.Context, durable bool, seal func(audit.Head) ([]audit.Record, error)) error {
 	if s.before != nil {
 		if err := s.before(ctx); err != nil {
 			return err
@@ -38,6 +40,7 @@ func (s *slice) Append(ctx context.Context, seal func(audit.Head) ([]audit.Recor
 		return err
 	}
 	s.commits++
+	s.durable = append(s.durable, durable)
 	for _, r := range records {
 		r.Body = bytes.Clone(r.Body)
 		s.records = append(s.records, r)

@@ -1,0 +1,46 @@
+package audit
+
+// Action says what an operator did.
+type Action string
+
+// The actions that are recorded.
+const (
+	// ActionAdd made a principal.
+	ActionAdd Action = "principal.add"
+	// ActionRotate gave a principal another token.
+	ActionRotate Action = "principal.rotate"
+	// ActionRevoke ended a principal.
+	ActionRevoke Action = "principal.revoke"
+	// ActionStop threw a kill switch, ActionStart released it.
+	ActionStop Action = "switch.stop"
+	// ActionStart released a kill switch.
+	ActionStart Action = "switch.start"
+	// ActionApprove let a held call run once, ActionDeny refused it.
+	ActionApprove Action = "approval.approve"
+	// ActionDeny refused a held call, or took an approval back.
+	ActionDeny Action = "approval.deny"
+	// ActionReload put a changed configuration in force.
+	ActionReload Action = "configuration.reload"
+)
+
+// Change is what an operator did. Who and when are the event's.
+type Change struct {
+	// Action is what was done.
+	Action Action `json:"action"`
+	// Target is what it was done to: a principal, the kind and name of what
+	// is stopped, the id of a held call, the fingerprint of a configuration.
+	Target string `json:"target"`
+	// Detail is what else is known of it, in words.
+	Detail string `json:"detail,omitempty"`
+	// User is the user of the operating system who did it; empty when it is
+	// not known.
+	User string `json:"user,omitempty"`
+}
+
+// bounded returns the copy that is recorded.
+func (c *Change) bounded() *Change {
+	return &Change{
+		Action: Action(clip(string(c.Action), MaxName)), Target: clip(c.Target, MaxName),
+		Detail: clip(c.Detail, MaxReason), User: clip(c.User, MaxName),
+	}
+}
