@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -17,9 +18,14 @@ import (
 // for another host, from another site, of another content type or without a
 // token, in that order, before any handler sees it.
 type Guard struct {
-	tokens Tokens
-	hosts  map[string]bool
-	open   map[string]bool
+	tokens    Tokens
+	hosts     map[string]bool
+	every     bool // listens at every address of the machine
+	open      map[string]bool
+	logger    *slog.Logger
+	multipart func(*http.Request) bool
+	answer    func(w http.ResponseWriter, status int, why string)
+	anonymous func() sallyport.Principal
 }
 
 // GuardOptions configure a Guard. nil means the defaults.
@@ -29,11 +35,26 @@ type GuardOptions struct {
 	Hosts []string
 	// Open lists paths that need no token: health checks.
 	Open []string
+	// Logger receives why a token could not be checked; nil discards it.
+	Logger *slog.Logger
+	// Multipart reports whether a request may bring files, as
+	// multipart/form-data instead of JSON; nil means that none may.
+	Multipart func(r *http.Request) bool
+	// Refuse answers a request that is refused; nil answers in plain text.
+	Refuse func(w http.ResponseWriter, status int, why string)
+	// Anonymous says who a request without an Authorization header is; nil
+	// refuses it. It is asked at each request, so that what the principal
+	// may do is what it may do now. A token that is brought along is checked
+	// all the same. It is refused for an address, and with Hosts, that others
+	// can reach, and a request that a proxy passed on needs a token.
+	Anonymous func() sallyport.Principal
 }
 
 // NewGuard guards a server that listens at address, a host:port. A loopback
 // address answers to its own name, localhost and the loopback literals at its
-// port; any other address only to itself and o.Hosts.
+// port; one that stands for every address of the machine to localhost, to the
+// address at which a connection arrived, and to o.Hosts; any other address
+// only to itself and o.Hosts.
 func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	if tokens == nil {
 		return nil, errors.New("auth: a guard without tokens would let everybody in")
@@ -42,8 +63,18 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("auth: address %q: expected host:port: %w", address, err)
 	}
-	g := &Guard{tokens: tokens, hosts: map[string]bool{}, open: map[string]bool{}}
-	g.admit(host, port)
+	g := &Guard{
+		tokens: tokens, hosts: map[string]bool{}, open: map[string]bool{}, logger: slog.New(slog.DiscardHandler),
+		multipart: func(*http.Request) bool { return false },
+		answer:    func(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) },
+	}
+	ip := net.ParseIP(host)
+	if g.every = host == "" || ip != nil && ip.IsUnspecified(); g.every {
+		// Browsers take 0.0.0.0 for this machine: it is nobody's name.
+		g.admit("localhost", port)
+	} else {
+		g.admit(host, port)
+	}
 	if Loopback(host) {
 		for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
 			g.admit(name, port)
@@ -55,6 +86,24 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		}
 		for _, p := range o.Open {
 			g.open[p] = true
+		}
+		if o.Logger != nil {
+			g.logger = o.Logger
+		}
+		if o.Multipart != nil {
+			g.multipart = o.Multipart
+		}
+		if o.Refuse != nil {
+			g.answer = o.Refuse
+		}
+		if o.Anonymous != nil {
+			// A further name is one by which others come, through a proxy.
+			for _, reached := range append([]string{address}, o.Hosts...) {
+				if err := CheckExposure(reached, false); err != nil {
+					return nil, err
+				}
+			}
+			g.anonymous = o.Anonymous
 		}
 	}
 	return g, nil
@@ -90,41 +139,80 @@ func PrincipalFrom(ctx context.Context) (p sallyport.Principal, ok bool) {
 }
 
 // Protect wraps a handler. A refusal is 403 for host and site, 415 for the
-// content type, 401 for the token.
+// content type, 401 for the token, 503 when the token cannot be checked.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := g.refuse(r); status != 0 {
-			http.Error(w, why, status)
+			g.answer(w, status, why)
 			return
 		}
 		if g.open[r.URL.Path] {
 			next.ServeHTTP(w, r)
 			return
 		}
-		token, ok := bearer(r.Header.Get("Authorization"))
-		p, known := sallyport.Principal{}, false
-		if ok {
-			p, known = g.tokens.Principal(token)
-		}
-		if !known {
+		again := g.asking(r)
+		p, status := again(r.Context())
+		switch status {
+		case 0:
+		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="sallyport"`)
-			http.Error(w, "a bearer token is required", http.StatusUnauthorized)
+			g.answer(w, status, "a bearer token is required")
+			return
+		default:
+			g.answer(w, status, "the token cannot be checked now")
 			return
 		}
 		// The token goes no further: no handler can pass it on.
-		r = r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 		r.Header.Del("Authorization")
+		r, end := hold(r.WithContext(context.WithValue(r.Context(), principalKey{}, p)), p, again)
+		defer end()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// asking returns the question whose request this is, which may be asked again
+// when the handler has the header no more. Why a token could not be checked is
+// the operator's to know, not the caller's.
+func (g *Guard) asking(r *http.Request) ask {
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 && g.anonymous != nil && !forwarded(r.Header) {
+		return func(context.Context) (sallyport.Principal, int) { return g.anonymous(), 0 }
+	}
+	token, ok := bearer(values)
+	return func(ctx context.Context) (sallyport.Principal, int) {
+		if !ok {
+			return sallyport.Principal{}, http.StatusUnauthorized
+		}
+		p, known, err := g.tokens.Principal(ctx, token)
+		switch {
+		case err != nil:
+			g.logger.Error("a token could not be checked", "error", err)
+			return sallyport.Principal{}, http.StatusServiceUnavailable
+		case !known || p.Name == "":
+			return sallyport.Principal{}, http.StatusUnauthorized
+		}
+		return p, 0
+	}
+}
+
+// forwarded reports whether a proxy says that it passed a request on: whoever
+// is behind it need not be on this machine.
+func forwarded(h http.Header) bool {
+	for _, key := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if len(h.Values(key)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse names the first thing wrong with where a request comes from or goes
 // to; status 0 means nothing.
 func (g *Guard) refuse(r *http.Request) (status int, why string) {
-	if !g.hosts[strings.ToLower(r.Host)] {
+	if !g.own(r, r.Host) {
 		return http.StatusForbidden, "the Host header names another server"
 	}
-	if origin := r.Header.Values("Origin"); len(origin) > 0 && !g.ownOrigin(origin) {
+	if origin := r.Header.Values("Origin"); len(origin) > 0 && !g.ownOrigin(r, origin) {
 		return http.StatusForbidden, "the request comes from another site"
 	}
 	// Browsers send this header and scripts cannot change it. A page of
@@ -135,18 +223,31 @@ func (g *Guard) refuse(r *http.Request) (status int, why string) {
 		return http.StatusForbidden, "the request comes from another site"
 	}
 	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if err != nil || kind != "application/json" && (kind != "multipart/form-data" || !g.multipart(r)) {
 			return http.StatusUnsupportedMediaType, "the content type must be application/json"
 		}
 	}
 	return 0, ""
 }
 
-func (g *Guard) ownOrigin(values []string) bool {
+// own reports whether a host, with its port, is this server. A literal that is
+// where the connection arrived is: a page of another site reaches us under its
+// own name, never under our address.
+func (g *Guard) own(r *http.Request, host string) bool {
+	host = strings.ToLower(host)
+	if g.hosts[host] || !g.every {
+		return g.hosts[host]
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && (host == local.String() || host == strings.TrimSuffix(local.String(), ":80"))
+}
+
+func (g *Guard) ownOrigin(r *http.Request, values []string) bool {
 	if len(values) != 1 {
 		return false
 	}
 	u, err := url.Parse(values[0])
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
-		u.Path == "" && u.User == nil && g.hosts[strings.ToLower(u.Host)]
+		u.Path == "" && u.User == nil && g.own(r, u.Host)
 }

@@ -1,18 +1,23 @@
-// Package auth answers who is calling: it makes and checks bearer tokens and
-// guards HTTP surfaces against other sites and other hosts.
+// Package auth answers who is calling: it makes and checks bearer tokens,
+// keeps principals and kill switches, believes the tokens of an OpenID Connect
+// issuer, and guards HTTP surfaces against other sites and other hosts.
 //
-// Start with [NewToken] and [Guard]. It promises that a token is kept as a
-// hash only and compared in constant time, and that a request without a
-// principal reaches no handler. It does not decide what a principal may do.
+// Start with [Directory], [OIDC], [Chain] and [Guard]. It promises that a
+// token is kept as a hash only and compared in constant time, that a
+// revocation counts at the next use in every process, that no issuer can name
+// a principal of the configuration, and that a request without a principal
+// reaches no handler. It does not decide what a principal may do: the gate
+// does, which asks [Switches] at every call.
 package auth
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"strings"
+	"errors"
+	"slices"
 
 	"github.com/sallyport/sallyport"
 )
@@ -43,7 +48,8 @@ func HashToken(token string) string {
 // Tokens finds principals by token. It must be safe for concurrent use.
 type Tokens interface {
 	// Principal returns whose token this is; ok is false for any other text.
-	Principal(token string) (p sallyport.Principal, ok bool)
+	// An error means that nobody can say, which lets nobody in.
+	Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error)
 }
 
 // Single is one token for one principal.
@@ -55,16 +61,34 @@ type Single struct {
 }
 
 // Principal compares in constant time. An empty hash matches nothing.
-func (s Single) Principal(token string) (sallyport.Principal, bool) {
-	if s.Hash == "" || subtle.ConstantTimeCompare([]byte(HashToken(token)), []byte(s.Hash)) != 1 {
-		return sallyport.Principal{}, false
+func (s Single) Principal(_ context.Context, token string) (sallyport.Principal, bool, error) {
+	if !same(HashToken(token), s.Hash) {
+		return sallyport.Principal{}, false, nil
 	}
-	return s.Owner, true
+	return s.Owner, true, nil
 }
 
-// bearer returns the token of an Authorization header.
-func bearer(header string) (string, bool) {
-	scheme, token, ok := strings.Cut(header, " ")
-	token = strings.TrimSpace(token)
-	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
+// chain asks several in order.
+type chain []Tokens
+
+// Chain returns Tokens that ask each of the given ones in order; the first
+// that knows a token decides. When none does and one could not say, its error
+// is returned: a directory that cannot be read does not lock out who comes
+// with a token of an issuer.
+func Chain(tokens ...Tokens) Tokens { return chain(slices.Clone(tokens)) }
+
+// Principal implements Tokens.
+func (c chain) Principal(ctx context.Context, token string) (sallyport.Principal, bool, error) {
+	var faults []error
+	for _, t := range c {
+		p, ok, err := t.Principal(ctx, token)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if ok {
+			return p, true, nil
+		}
+	}
+	return sallyport.Principal{}, false, errors.Join(faults...)
 }

@@ -1,0 +1,39 @@
+package auth
+
+import "strings"
+
+// maxBearerBytes bounds a token before anything looks at it. A token of an
+// issuer with many groups has a few thousand bytes; a server's headers have 64
+// KiB together.
+const maxBearerBytes = 16 << 10
+
+// bearer returns the token of the Authorization headers of a request: one
+// header, of the scheme Bearer, with a token in the alphabet of RFC 6750. Two
+// headers are none: another program on the way may have looked at the other.
+func bearer(headers []string) (string, bool) {
+	if len(headers) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(headers[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	token = strings.Trim(token, " ")
+	return token, tokenText(token)
+}
+
+// tokenText reports whether a text is a b64token of RFC 6750.
+func tokenText(token string) bool {
+	body := strings.TrimRight(token, "=")
+	if body == "" || len(token) > maxBearerBytes {
+		return false
+	}
+	for i := range len(body) {
+		switch c := body[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~+/", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}

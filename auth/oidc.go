@@ -1,0 +1,212 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/sallyport/sallyport"
+)
+
+// OIDCPrefix begins the name of every principal that an issuer names. A name
+// of the configuration has no colon, so that none is like it.
+const OIDCPrefix = "oidc:"
+
+// oidcLeeway is how far the issuer's clock and ours may be apart. Machines
+// that keep time at all are within a second or two.
+const oidcLeeway = 30 * time.Second
+
+// algorithms are the signatures that may be accepted. The symmetric ones are
+// not there: with them whoever can check a token can make one.
+func algorithms() []string {
+	return []string{
+		oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
+		oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+	}
+}
+
+// OIDCOptions say whose tokens are believed, and for what.
+type OIDCOptions struct {
+	// Issuer is the URL of the provider, exactly as its tokens write it: https,
+	// or http on this machine's loopback.
+	Issuer string
+	// Audience is what aud of a token must be or contain: the id of this
+	// server at the provider.
+	Audience string
+	// PermissionsClaim names the claim with the permissions: a list of texts,
+	// or one text with spaces between them. A name with dots that is no claim
+	// itself leads into objects, as realm_access.roles. Empty means that
+	// tokens bring no permissions.
+	PermissionsClaim string
+	// PrincipalClaim names the claim with who it is; empty means sub. With
+	// email the issuer must say that it verified the address.
+	PrincipalClaim string
+	// Algorithms lists the signatures that are accepted; none means RS256 and
+	// ES256. Symmetric ones and none are refused.
+	Algorithms []string
+	// DefaultPermissions returns what every principal holds. It is asked at
+	// each use, so that a change counts at once; nil means nothing.
+	DefaultPermissions func() []string
+	// Personalities returns the roles that such a principal may take: nil
+	// means any, an empty list none. It is asked at each use, as
+	// DefaultPermissions is; a nil function means any.
+	Personalities func() []string
+	// HTTPClient fetches the provider's documents; nil means one over
+	// http.DefaultTransport. Size, time and redirects are bounded whatever it
+	// allows.
+	HTTPClient *http.Client
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Logger receives, at debug level, why a token was refused, and when keys
+	// cannot be fetched; nil discards it. No token is written to it.
+	Logger *slog.Logger
+}
+
+// OIDC believes the tokens of one OpenID Connect issuer. It implements
+// [Tokens] and is safe for concurrent use.
+type OIDC struct {
+	o    OIDCOptions
+	keys *keys
+}
+
+// NewOIDC asks the issuer where its keys are. An issuer that does not answer,
+// or that answers for another one, is an error.
+func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("auth: oidc: %w", err)
+	}
+	client := fetcher(o.HTTPClient, strings.HasPrefix(o.Issuer, "http:"))
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, client), fetchTime)
+	defer cancel()
+	provider, err := oidc.NewProvider(ctx, o.Issuer)
+	if err != nil {
+		// The text may quote what the issuer answered.
+		return nil, fmt.Errorf("auth: oidc: the issuer %s cannot be asked for its keys: %.300s", o.Issuer, err)
+	}
+	var found struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&found); err != nil || found.Keys == "" {
+		return nil, fmt.Errorf("auth: oidc: the issuer %s names no jwks_uri", o.Issuer)
+	}
+	var pinned []jose.SignatureAlgorithm
+	for _, a := range o.Algorithms {
+		pinned = append(pinned, jose.SignatureAlgorithm(a))
+	}
+	k := &keys{url: found.Keys, client: client, algorithms: pinned, now: o.Now, logger: o.Logger}
+	if err := k.fetch(ctx); err != nil {
+		return nil, fmt.Errorf("auth: oidc: the keys of the issuer %s: %.300s", o.Issuer, err)
+	}
+	return &OIDC{o: o, keys: k}, nil
+}
+
+// complete fills in defaults and reports everything that is wrong.
+func (o *OIDCOptions) complete() error {
+	faults := []error{checkIssuer(o.Issuer)}
+	if o.Audience == "" {
+		faults = append(faults, errors.New("audience is missing: any token of the issuer would do, whoever it was made for"))
+	}
+	if len(o.Algorithms) == 0 {
+		o.Algorithms = []string{oidc.RS256, oidc.ES256}
+	}
+	for _, a := range o.Algorithms {
+		if !slices.Contains(algorithms(), a) {
+			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", clip(a), strings.Join(algorithms(), ", ")))
+		}
+	}
+	if o.PrincipalClaim == "" {
+		o.PrincipalClaim = "sub"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.DefaultPermissions == nil {
+		o.DefaultPermissions = func() []string { return nil }
+	}
+	if o.Personalities == nil {
+		o.Personalities = func() []string { return nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Algorithms = slices.Clone(o.Algorithms)
+	return errors.Join(faults...)
+}
+
+func checkIssuer(issuer string) error {
+	u, err := url.Parse(issuer)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("issuer %q: expected a URL such as https://login.example.com", clip(issuer))
+	case u.Scheme == "https", u.Scheme == "http" && Loopback(u.Hostname()):
+		return nil
+	default:
+		return fmt.Errorf("issuer %q: expected https", clip(issuer))
+	}
+}
+
+// Principal implements [Tokens]. An error means that a key could not be
+// fetched.
+func (i *OIDC) Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error) {
+	if strings.Count(token, ".") != 2 || !tokenText(token) {
+		return p, false, nil
+	}
+	payload, err := i.keys.VerifySignature(ctx, token)
+	if errors.Is(err, errNoKeys) {
+		return p, false, fmt.Errorf("auth: oidc: %w", err)
+	}
+	if err == nil {
+		p, err = i.believe(ctx, token, payload)
+	}
+	if err != nil {
+		i.o.Logger.DebugContext(ctx, "a token of an issuer was refused", "why", err)
+		return sallyport.Principal{}, false, nil
+	}
+	return p, true, nil
+}
+
+// believe checks the claims of a token whose signature is good, with the
+// library and then with our own stricter eyes.
+func (i *OIDC) believe(ctx context.Context, token string, payload []byte) (p sallyport.Principal, err error) {
+	library := oidc.NewVerifier(i.o.Issuer, signed(payload), &oidc.Config{
+		ClientID: i.o.Audience, SupportedSigningAlgs: i.o.Algorithms,
+		SkipExpiryCheck: true, // its leeway is five minutes and only for nbf
+	})
+	if _, err := library.Verify(ctx, token); err != nil {
+		return p, err
+	}
+	c, err := readClaims(payload)
+	if err != nil {
+		return p, err
+	}
+	if err := errors.Join(c.meant(i.o.Issuer, i.o.Audience), c.timely(i.o.Now())); err != nil {
+		return p, err
+	}
+	name, err := c.name(i.o.PrincipalClaim)
+	if err != nil {
+		return p, err
+	}
+	held, err := c.permissions(i.o.PermissionsClaim)
+	if err != nil {
+		return p, err
+	}
+	return sallyport.Principal{
+		Name: OIDCPrefix + name, Permissions: union(i.o.DefaultPermissions(), held),
+		Personalities: slices.Clone(i.o.Personalities()),
+	}, nil
+}
+
+// signed is the payload of a token whose signature was verified before.
+type signed []byte
+
+// VerifySignature implements oidc.KeySet.
+func (s signed) VerifySignature(context.Context, string) ([]byte, error) { return s, nil }

@@ -1,0 +1,130 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// SwitchKind says what a kill switch stops.
+type SwitchKind string
+
+// The kinds of kill switches.
+const (
+	// SwitchPrincipal stops everything that a principal calls.
+	SwitchPrincipal SwitchKind = "principal"
+	// SwitchSession stops one session; the name is its key as
+	// sallyport.SessionKey makes it.
+	SwitchSession SwitchKind = "session"
+	// SwitchTool stops a tool for everybody.
+	SwitchTool SwitchKind = "tool"
+)
+
+// Valid reports whether k is a kind of kill switch.
+func (k SwitchKind) Valid() bool {
+	return k == SwitchPrincipal || k == SwitchSession || k == SwitchTool
+}
+
+const (
+	// MaxSwitches is how many switches may be thrown at once.
+	MaxSwitches = 10_000
+	// maxReason bounds a reason, in bytes: a sentence or two.
+	maxReason = 500
+	// maxSwitchName bounds a name: a session key is an escaped principal and
+	// an id.
+	maxSwitchName = 2048
+)
+
+// Switch is a kill switch that is thrown. It stops calls that begin after it;
+// what runs already is not touched.
+type Switch struct {
+	// Kind says what is stopped.
+	Kind SwitchKind `json:"kind"`
+	// Name is the principal, the session key or the tool.
+	Name string `json:"name"`
+	// Reason is the operator's, for people; it may be empty.
+	Reason string `json:"reason,omitempty"`
+	// Since is when it was thrown.
+	Since time.Time `json:"since"`
+}
+
+// Check refuses a switch that would stop nothing or that cannot be shown.
+func (s *Switch) Check() error {
+	switch {
+	case !s.Kind.Valid():
+		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session or tool", clip(string(s.Kind)))
+	case s.Name == "" || len(s.Name) > maxSwitchName:
+		return fmt.Errorf("a %s to stop has a name of 1 to %d bytes", s.Kind, maxSwitchName)
+	case len(s.Reason) > maxReason || !utf8.ValidString(s.Reason) || hasControl(s.Reason):
+		return fmt.Errorf("the reason: expected at most %d bytes of text in one line", maxReason)
+	}
+	return nil
+}
+
+func hasControl(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// String says in words what is stopped, since when and why.
+func (s *Switch) String() string {
+	name := s.Name
+	if s.Kind == SwitchSession {
+		name = fmt.Sprintf("%q", name) // an id of the caller's
+	}
+	text := fmt.Sprintf("%s %s is stopped since %s", s.Kind, name, s.Since.UTC().Format(time.RFC3339))
+	if s.Reason != "" {
+		text += ": " + s.Reason
+	}
+	return text
+}
+
+// Switches answers the gate. It reads the state at every call, so that a
+// switch that another process threw counts at once.
+type Switches struct {
+	store SwitchStore
+	now   func() time.Time
+}
+
+// NewSwitches returns the switches of a store.
+func NewSwitches(store SwitchStore) (*Switches, error) {
+	if store == nil {
+		return nil, errors.New("auth: kill switches without a store would stop nothing")
+	}
+	return &Switches{store: store, now: time.Now}, nil
+}
+
+// Stop throws a switch; reason may be empty.
+func (s *Switches) Stop(ctx context.Context, kind SwitchKind, name, reason string) error {
+	sw := Switch{Kind: kind, Name: name, Reason: reason, Since: s.now()}
+	if err := sw.Check(); err != nil {
+		return fmt.Errorf("auth: %w", err)
+	}
+	return s.store.Stop(ctx, &sw)
+}
+
+// Start releases a switch; was is false when it was not thrown.
+func (s *Switches) Start(ctx context.Context, kind SwitchKind, name string) (was bool, err error) {
+	return s.store.Start(ctx, kind, name)
+}
+
+// All returns what is stopped, by kind and name.
+func (s *Switches) All(ctx context.Context) ([]Switch, error) { return s.store.All(ctx) }
+
+// Stopped returns the kind of the first switch that stops a call, in the order
+// principal, session, tool, and why in words for the operator. An empty kind
+// means that nothing does. An error means that nobody can say, which refuses.
+func (s *Switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
+	sw, ok, err := s.store.Stopped(ctx, principal, sessionKey, tool)
+	if err != nil || !ok {
+		return "", "", err
+	}
+	return string(sw.Kind), sw.String(), nil
+}
