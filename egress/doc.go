@@ -2,9 +2,9 @@
 // and its addresses, dials what it has judged, and carries HTTP over that.
 //
 // Start with [New], which compiles a grant into a [Client], and
-// [Client.Bind], which gives one call its *http.Client and DialContext. A
-// proxy that serves other processes uses the parts: [Policy] decides,
-// [Dialer] resolves, judges and connects.
+// [Client.Bind], which gives one call its *http.Client and DialContext.
+// [NewProxy] serves a confined child in the same way, of the same parts:
+// [Policy] decides, [Dialer] resolves, judges and connects.
 //
 // It promises that only granted hosts on granted ports are dialled; that the
 // address dialled is one that was judged, in the same step, after DNS, and is
@@ -12,5 +12,5 @@
 // request and carries no credentials to another origin; that no proxy of the
 // environment is used; and that size and time of a response are bounded. It
 // does not look into the bytes: what a granted host is told is the tool's
-// responsibility.
+// responsibility. What a proxy promises and looks at is said at [Proxy].
 package egress

@@ -44,9 +44,9 @@ func (c *Client) checkHeader(req *http.Request, to origin) error {
 			reason = "may not be asked to change the protocol"
 		case "Connection":
 			reason = connectionReason(values)
-		case "X-Http-Method-Override", "X-Http-Method", "X-Method-Override":
-			if c.policy.readOnly {
-				reason = whyReadOnly + "the method is overridden"
+		default:
+			if c.policy.readOnly && overridesMethod(name) {
+				reason = whyReadOnly + whyOverride
 			}
 		}
 		if reason != "" {
@@ -54,6 +54,20 @@ func (c *Client) checkHeader(req *http.Request, to origin) error {
 		}
 	}
 	return nil
+}
+
+// whyOverride follows whyReadOnly.
+const whyOverride = "the method is overridden"
+
+// overridesMethod reports whether servers take the method of a request from a
+// header with this name instead of the request line.
+func overridesMethod(name string) bool {
+	switch textproto.CanonicalMIMEHeaderKey(name) {
+	case "X-Http-Method-Override", "X-Http-Method", "X-Method-Override":
+		return true
+	default:
+		return false
+	}
 }
 
 // connectionReason refuses connection options that name other headers, which

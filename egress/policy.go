@@ -24,6 +24,8 @@ type Policy struct {
 	allow, deny  *reach.Hosts
 	allowPrivate bool
 	readOnly     bool
+	// any lets every host through on every port.
+	any bool
 }
 
 // NewPolicy compiles a grant. An entry that is not a host pattern is an
@@ -40,6 +42,13 @@ func NewPolicy(g sallyport.NetworkGrant) (*Policy, error) {
 	}, nil
 }
 
+// AnyPolicy returns a policy that lets every host through on every port, where
+// a grant of "*" means the usual two. It is for a program that is observed in
+// order to find out what to grant; the floor holds for it, too.
+func AnyPolicy(allowPrivate bool) *Policy {
+	return &Policy{allow: reach.NewHosts(nil), deny: reach.NewDenyHosts(nil), allowPrivate: allowPrivate, any: true}
+}
+
 // Decide says whether a host may be reached on a port, before DNS. The host
 // is in the form of reach.CanonicalHost. The error is an [*sallyport.Error]
 // with the code HOST_NOT_ALLOWED. The floor is asked first and the deny list
@@ -51,7 +60,7 @@ func (p *Policy) Decide(host string, port uint16) error {
 	if p.deny.Match(host, port) {
 		return sallyport.HostError(host, whyDenied)
 	}
-	if !p.allow.Match(host, port) {
+	if !p.any && !p.allow.Match(host, port) {
 		return sallyport.HostError(target(host, port), "")
 	}
 	return nil

@@ -55,7 +55,7 @@ func (c *Client) check(req *http.Request) (origin, history, error) {
 	if err := c.policy.Decide(to.host, to.port); err != nil {
 		return to, history{}, err
 	}
-	if err := c.checkMethod(req.Method, to); err != nil {
+	if err := c.policy.checkMethod(req.Method, to); err != nil {
 		return to, history{}, err
 	}
 	if err := c.checkHeader(req, to); err != nil {
@@ -67,13 +67,13 @@ func (c *Client) check(req *http.Request) (origin, history, error) {
 
 // checkMethod refuses methods that are not fetches: CONNECT opens a tunnel,
 // TRACE and TRACK echo credentials. net/http refuses what is no token.
-func (c *Client) checkMethod(method string, to origin) error {
+func (p *Policy) checkMethod(method string, to origin) error {
 	for _, m := range [...]string{http.MethodConnect, http.MethodTrace, "TRACK"} {
 		if strings.EqualFold(method, m) {
 			return sallyport.HostError(target(to.host, to.port), "may not be asked to "+m)
 		}
 	}
-	if !c.policy.readOnly || method == "" || method == http.MethodGet || method == http.MethodHead {
+	if !p.readOnly || method == "" || method == http.MethodGet || method == http.MethodHead {
 		return nil
 	}
 	return sallyport.HostError(target(to.host, to.port), whyReadOnly+"the method is neither GET nor HEAD")

@@ -1,0 +1,312 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// DefaultProxyConnections is how many connections of one child a proxy
+	// serves at once unless configured: a package manager opens some dozens.
+	DefaultProxyConnections = 256
+	// DefaultHeadTimeout bounds the time in which a request, or the greeting
+	// of a protocol, has to arrive unless configured.
+	DefaultHeadTimeout = 30 * time.Second
+	// DefaultProxyIdle ends a connection over which nothing came or went
+	// unless configured. Long polls answer within a minute or two.
+	DefaultProxyIdle = 5 * time.Minute
+
+	// acceptPause is how long an exhausted process waits before it accepts
+	// again.
+	acceptPause = 50 * time.Millisecond
+)
+
+// ProxyOptions configure a proxy. The zero value splices nothing and has the
+// default bounds.
+type ProxyOptions struct {
+	// Splices lists the secrets that take the place of stand-ins. See [Proxy].
+	Splices []sallyport.Splice
+	// RootCAs is whom to trust for the hosts of splices; nil means the
+	// system's pool.
+	RootCAs *x509.CertPool
+	// MaxConnections bounds the connections of the child; 0 means
+	// [DefaultProxyConnections]. Those beyond it are answered with 503.
+	MaxConnections int
+	// HeadTimeout bounds the arrival of a request's head; 0 means
+	// [DefaultHeadTimeout].
+	HeadTimeout time.Duration
+	// IdleTimeout ends a silent connection; 0 means [DefaultProxyIdle].
+	IdleTimeout time.Duration
+}
+
+// Proxy is the way out of one confined child under one policy. It speaks HTTP
+// CONNECT, plain HTTP with absolute targets, and SOCKS5 on the same listener.
+//
+// What the child asks for is the target of its request, never a Host header.
+// It is decided and dialled by the same [Policy] and [Dialer] as a fetch in
+// this process: canonical name, decision, one lookup, judgement of every
+// address, and the floor once more on the socket. A redirect is the child's
+// to follow and a new request here.
+//
+// A tunnel that begins with TLS must name its own host in the ClientHello, so
+// that a granted name is no door to its neighbours behind one front end. On
+// port 443 it must begin with TLS. Without TLS, what begins like HTTP and
+// whatever goes to port 80 is served like plain HTTP, each request for the
+// host of the tunnel; so there are neither WebSockets nor HTTP/2 without
+// encryption. On other ports any other protocol may pass: the policy has named
+// the host and the port, and the address is fixed. What is said inside of TLS
+// is not seen. Neither is a ClientHello that a server asks to repeat, nor the
+// inner name of an encrypted one, whose outer name must be the host's. A
+// read-only grant opens no tunnels but those that are read here.
+//
+// Whoever can connect to the listener is the child: it lies in the child's
+// network namespace, so that a password would prove nothing. Credentials for
+// a proxy are accepted and dropped.
+//
+// A host that gets a secret is different: its TLS ends here, under a
+// certificate of an authority that lives for this run ([Proxy.CA]). The
+// stand-in becomes the value in header values, Basic credentials included,
+// and in the query of the URL; in paths and bodies it stays. The value is
+// taken out of the answer again, in the forms in which servers usually repeat
+// what they were told; a server that transforms it otherwise, or a secret
+// cut by the server, is not caught. Answers have to come uncompressed and
+// whole: Range and its like are not sent, and a part is refused. Such a host is
+// spoken to in HTTP/1.1 without a change of protocol, so that there are neither
+// WebSockets nor gRPC. On its other ports, and on port 80, the value is taken
+// out as well and never put in; tunnels to them carry TLS or, on port 80, HTTP.
+// Without encryption no value travels, and for any other host the stand-in is
+// ordinary text.
+//
+// With AllowPrivate a loopback address is the one of this process, not the
+// child's: the child reaches its own loopback without a proxy.
+//
+// A Proxy is safe for concurrent use.
+type Proxy struct {
+	policy    *Policy
+	dialer    *Dialer
+	transport *http.Transport
+	splices   *splices // nil when there are none
+	uses      uses
+
+	maxConns          int
+	headTimeout, idle time.Duration
+
+	// life is the context of everything that the proxy does; it ends with
+	// Close, which no call's context spans.
+	life context.Context
+	end  context.CancelFunc
+
+	mu        sync.Mutex
+	closed    bool
+	listeners map[net.Listener]struct{}
+	conns     int
+	running   sync.WaitGroup
+}
+
+// NewProxy returns a proxy for a policy; nil options mean their zero values.
+// It fails when a bound is negative or a splice is not well formed. The error
+// does not hold a secret. The owner calls [Proxy.Close].
+func NewProxy(p *Policy, d *DialOptions, o *ProxyOptions) (*Proxy, error) {
+	if p == nil {
+		return nil, errors.New("egress: a proxy without a policy")
+	}
+	if o == nil {
+		o = &ProxyOptions{}
+	}
+	if o.MaxConnections < 0 || o.HeadTimeout < 0 || o.IdleTimeout < 0 {
+		return nil, errors.New("egress: a bound of the proxy is negative")
+	}
+	s, err := newSplices(o.Splices)
+	if err != nil {
+		return nil, err
+	}
+	x := &Proxy{
+		policy: p, dialer: NewDialer(p, d), splices: s, maxConns: o.MaxConnections,
+		headTimeout: o.HeadTimeout, idle: o.IdleTimeout, listeners: map[net.Listener]struct{}{},
+	}
+	if x.maxConns == 0 {
+		x.maxConns = DefaultProxyConnections
+	}
+	if x.headTimeout == 0 {
+		x.headTimeout = DefaultHeadTimeout
+	}
+	if x.idle == 0 {
+		x.idle = DefaultProxyIdle
+	}
+	x.life, x.end = context.WithCancel(context.Background())
+	x.transport = &http.Transport{
+		Proxy:       nil, // as in New
+		DialContext: x.dialHTTP,
+		// The child negotiates HTTP/1.1 and so does the proxy; it never asks
+		// for a compression that the child did not ask for.
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+		TLSHandshakeTimeout:    tlsTimeout,
+		DisableCompression:     true,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+	return x, nil
+}
+
+// CA returns the certificate of the run's authority as PEM, nil when no host
+// needs one. The child has to trust it beside the usual ones. It is valid for
+// a day, and only for the hosts of splices as far as they can be enumerated.
+func (p *Proxy) CA() []byte {
+	if p.splices == nil {
+		return nil
+	}
+	return p.splices.authority.pem
+}
+
+// Uses returns what was decided and how many bytes went so far, by host, port
+// and decision in the order of the first request. What was allowed and
+// what was refused have a bound each, and the rest of either is summed up in
+// one more entry, whose host is "*". Where a target could not be understood the
+// host is empty, or quoted as it came.
+func (p *Proxy) Uses() []sallyport.HostUse { return p.uses.list() }
+
+// Serve accepts connections until Close, for which it returns nil, or until
+// the listener fails. It closes the listener. It may be called for several
+// listeners of the same child.
+func (p *Proxy) Serve(l net.Listener) error {
+	defer l.Close()
+	if !p.track(l) {
+		return nil
+	}
+	defer p.untrack(l)
+	for {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			p.start(conn)
+		case p.life.Err() != nil:
+			return nil
+		case exhausted(err):
+			select {
+			case <-p.life.Done():
+			case <-time.After(acceptPause):
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// exhausted reports whether accepting may succeed again later. The child must
+// not be able to end its proxy by filling a table.
+func exhausted(err error) bool {
+	for _, e := range [...]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends every connection and waits until nothing runs any more. The
+// counts of Uses are final then. It always returns nil.
+func (p *Proxy) Close() error {
+	p.end()
+	p.mu.Lock()
+	p.closed = true
+	for l := range p.listeners {
+		l.Close()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+	p.transport.CloseIdleConnections()
+	return nil
+}
+
+func (p *Proxy) track(l net.Listener) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.listeners[l] = struct{}{}
+	p.running.Add(1)
+	return true
+}
+
+func (p *Proxy) untrack(l net.Listener) {
+	p.mu.Lock()
+	delete(p.listeners, l)
+	p.mu.Unlock()
+	p.running.Done()
+}
+
+// start serves a connection. As many again as may be served are told that
+// there are too many; what comes beyond those is dropped.
+func (p *Proxy) start(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.conns >= 2*p.maxConns {
+		conn.Close()
+		return
+	}
+	p.conns++
+	tooMany := p.conns > p.maxConns
+	p.running.Go(func() {
+		p.serve(conn, tooMany)
+		p.mu.Lock()
+		p.conns--
+		p.mu.Unlock()
+	})
+}
+
+// serve speaks with the child over one connection until either hangs up.
+func (p *Proxy) serve(conn net.Conn, tooMany bool) {
+	ctx, cancel := context.WithCancel(p.life)
+	defer cancel()
+	c := newChild(conn, time.AfterFunc(p.idle, cancel), p.idle)
+	defer c.release()
+	defer c.idle.Stop()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	c.deadline(p.headTimeout)
+	first, err := c.r.Peek(1)
+	switch {
+	case err != nil:
+	case tooMany:
+		c.refuse(http.StatusServiceUnavailable, "the proxy serves as many connections as it may")
+	case first[0] == socksVersion:
+		p.serveSOCKS(ctx, cancel, c)
+	default:
+		p.serveHTTP(ctx, cancel, c, nil)
+	}
+}
+
+// dialHTTP is called by the transport. It decides again, like a client's.
+func (p *Proxy) dialHTTP(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := splitAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	// The transport detaches its dials from requests. This one ends with the
+	// proxy, and so does the connection.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.life, cancel)()
+	conn, err := p.dialer.Dial(ctx, network, host, port)
+	if err != nil {
+		return nil, err
+	}
+	return p.counted(p.life, conn, host, port), nil
+}
+
+// readers holds buffers of the size that a request's head may have.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxHead) }}

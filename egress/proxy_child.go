@@ -1,0 +1,158 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// lingerBytes and lingerTime bound what is read after a last answer:
+	// closing with unread bytes resets a connection, and the child would
+	// lose the answer. net/http waits as long.
+	lingerBytes = 256 << 10
+	lingerTime  = 500 * time.Millisecond
+	// copyBuffer is what a direction of a tunnel reads at once, as io.Copy
+	// does.
+	copyBuffer = 32 << 10
+)
+
+// child is a connection of the child. Every byte over it, in either
+// direction, shows that it is alive; what goes through a tunnel or comes from
+// a server passes here too.
+type child struct {
+	net.Conn
+	r    *bufio.Reader
+	idle *time.Timer
+	wait time.Duration
+	// shared is true when someone else may still read from r.
+	shared bool
+}
+
+func newChild(conn net.Conn, idle *time.Timer, wait time.Duration) *child {
+	c := &child{Conn: conn, idle: idle, wait: wait, r: readers.Get().(*bufio.Reader)}
+	c.r.Reset(c)
+	return c
+}
+
+// release gives the buffer back.
+func (c *child) release() {
+	if !c.shared {
+		c.r.Reset(nil)
+		readers.Put(c.r)
+	}
+}
+
+// Read reads past the buffer: it is what fills it.
+func (c *child) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.idle.Reset(c.wait)
+	}
+	return n, err
+}
+
+func (c *child) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if n > 0 {
+		c.idle.Reset(c.wait)
+	}
+	return n, err
+}
+
+// deadline bounds reading from now on; 0 lifts the bound.
+func (c *child) deadline(d time.Duration) {
+	if d == 0 {
+		c.SetReadDeadline(time.Time{})
+		return
+	}
+	c.SetReadDeadline(time.Now().Add(d))
+}
+
+// refuse answers with a text, for the last time on this connection.
+func (c *child) refuse(status int, text string) {
+	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, http.StatusText(status), len(text)+1, text)
+	c.linger()
+}
+
+// linger lets the child read the last answer before the connection closes.
+func (c *child) linger() {
+	closeWrite(c.Conn)
+	c.deadline(lingerTime)
+	io.CopyN(io.Discard, c.Conn, lingerBytes)
+}
+
+// buffered is the connection with the bytes that are in the buffer already.
+type buffered struct{ *child }
+
+func (b buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
+
+// upstream is a connection to a granted host, whose bytes are counted.
+type upstream struct {
+	net.Conn
+	use  *use
+	stop func() bool
+}
+
+// counted returns the connection as one of a host's, which ends with ctx.
+func (p *Proxy) counted(ctx context.Context, conn net.Conn, host string, port uint16) *upstream {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	return &upstream{Conn: conn, use: p.uses.entry(host, port, true), stop: stop}
+}
+
+func (u *upstream) Read(p []byte) (int, error) {
+	n, err := u.Conn.Read(p)
+	u.use.received.Add(int64(n))
+	return n, err
+}
+
+func (u *upstream) Write(p []byte) (int, error) {
+	n, err := u.Conn.Write(p)
+	u.use.sent.Add(int64(n))
+	return n, err
+}
+
+func (u *upstream) Close() error {
+	u.stop()
+	return u.Conn.Close()
+}
+
+// closeWrite says that nothing more will come. A connection that cannot be
+// closed by half stays open until the other half is.
+func closeWrite(c net.Conn) {
+	if h, ok := c.(interface{ CloseWrite() error }); ok {
+		h.CloseWrite()
+	}
+}
+
+var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
+
+// flow copies one direction of a tunnel until its end, which it passes on.
+// splice(2) is not used on purpose: it would hide from the idle timer whether
+// anything moves, and the counts would come late.
+func flow(to io.Writer, half net.Conn, from io.Reader) error {
+	buf := buffers.Get().(*[copyBuffer]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := from.Read(buf[:])
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			closeWrite(half)
+			return nil
+		default:
+			return err
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+)
+
+const (
+	// maxHead bounds the head of a request, and the ClientHello of a tunnel.
+	maxHead = 64 << 10
+	// maxHeaderLines bounds the fields of a head; browsers stay below 50.
+	maxHeaderLines = 256
+)
+
+// errMalformed refuses a head for its form. Its text is shown to the child.
+type errMalformed string
+
+func (e errMalformed) Error() string { return string(e) }
+
+const (
+	errLongHead = errMalformed("the head of the request is longer than 64 KiB")
+	errLineEnd  = errMalformed("a line of the head ends in another way than CR LF, or holds a NUL")
+)
+
+// head is what the proxy has to know about a request before net/http reads
+// it.
+type head struct {
+	method, target string
+	size           int // of the head in bytes
+	minor          int // of HTTP/1.x
+	body           bool
+}
+
+// peekHead waits for a whole head and checks its bytes. It consumes nothing:
+// net/http reads the same bytes afterwards for the body's framing, which it
+// does well. It is lenient about the rest (bare line feeds, folded and
+// repeated fields, both kinds of length), and where two readers may disagree
+// about a request the child would have two requests in one. So that leniency
+// never matters, whatever passes here has one reading only.
+func peekHead(r *bufio.Reader) (head, error) {
+	seen := 0
+	for {
+		raw, err := r.Peek(max(r.Buffered(), seen+1))
+		// A protocol that is not HTTP is answered without waiting for lines.
+		if len(raw) > 0 && !isToken(raw[0]) {
+			return head{}, errMalformed("neither HTTP nor SOCKS5")
+		}
+		if i := bytes.Index(raw[max(0, seen-3):], []byte("\r\n\r\n")); i >= 0 {
+			return checkHead(raw[:max(0, seen-3)+i+4])
+		}
+		switch {
+		case bareLF(raw):
+			return head{}, errLineEnd // the end that it waits for would never come
+		case errors.Is(err, bufio.ErrBufferFull):
+			return head{}, errLongHead
+		case err == io.EOF && len(raw) > 0:
+			return head{}, io.ErrUnexpectedEOF
+		case err != nil:
+			return head{}, err
+		}
+		seen = len(raw)
+	}
+}
+
+// bareLF reports whether a line feed follows something else than a carriage
+// return.
+func bareLF(raw []byte) bool {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(raw[i:], '\n')
+		if n < 0 {
+			return false
+		}
+		if i += n; i == 0 || raw[i-1] != '\r' {
+			return true
+		}
+	}
+}
+
+// checkHead checks a head that ends in an empty line (RFC 9112, sections 2, 3
+// and 5, without what they let a reader forgive).
+func checkHead(raw []byte) (head, error) {
+	h := head{size: len(raw)}
+	text := string(raw[:len(raw)-2])
+	var fields fields
+	for n := 0; text != ""; n++ {
+		line, rest, ok := strings.Cut(text, "\r\n")
+		text = rest
+		if !ok || strings.ContainsAny(line, "\r\n\x00") {
+			return head{}, errLineEnd
+		}
+		var err error
+		switch {
+		case n == 0:
+			err = h.requestLine(line)
+		case n > maxHeaderLines:
+			err = errMalformed("the head has more than 256 fields")
+		default:
+			err = fields.add(line)
+		}
+		if err != nil {
+			return head{}, err
+		}
+	}
+	return h, h.frame(fields)
+}
+
+// requestLine reads "method SP target SP version".
+func (h *head) requestLine(line string) error {
+	for i := 0; i < len(line); i++ {
+		if line[i] < ' ' || line[i] > '~' {
+			return errMalformed("the request line holds a control character or is not ASCII")
+		}
+	}
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
+		return errMalformed("the request line is not method, target and version")
+	}
+	h.method, h.target = parts[0], parts[1]
+	if !isTokenText(h.method) {
+		return errMalformed("the method is not a token")
+	}
+	switch parts[2] {
+	case "HTTP/1.1":
+		h.minor = 1
+	case "HTTP/1.0":
+	default:
+		return errMalformed("the version is neither HTTP/1.1 nor HTTP/1.0")
+	}
+	return nil
+}
+
+// fields is what was seen of those that decide about framing.
+type fields struct {
+	host, expect, length, coding int
+	chunked, zero                bool
+}
+
+// add checks one field line.
+func (f *fields) add(line string) error {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || name == "" || !isTokenText(name) {
+		// This refuses folded lines and blanks in front of the colon too.
+		return errMalformed("a header is not a name, a colon and a value")
+	}
+	for i := 0; i < len(value); i++ {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return errMalformed("a header holds a control character")
+		}
+	}
+	value = strings.Trim(value, " \t")
+	switch strings.ToLower(name) {
+	case "host":
+		f.host++
+	case "expect":
+		f.expect++
+		if !strings.EqualFold(value, "100-continue") {
+			return errMalformed("Expect is not 100-continue")
+		}
+	case "content-length":
+		f.length++
+		f.zero = value == "0"
+		// 18 digits fit an int64; a sign or a list has two readings.
+		if value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "" {
+			return errMalformed("Content-Length is not a number")
+		}
+	case "transfer-encoding":
+		f.coding++
+		f.chunked = strings.EqualFold(value, "chunked")
+	}
+	return nil
+}
+
+// frame checks that the request has one length.
+func (h *head) frame(f fields) error {
+	switch {
+	case f.host > 1 || f.expect > 1 || f.length > 1 || f.coding > 1:
+		return errMalformed("a header that may stand once is repeated")
+	case f.coding > 0 && f.length > 0:
+		return errMalformed("both Content-Length and Transfer-Encoding")
+	case f.coding > 0 && (!f.chunked || h.minor == 0):
+		return errMalformed("Transfer-Encoding is not chunked in HTTP/1.1")
+	}
+	h.body = f.coding > 0 || f.length > 0 && !f.zero
+	if h.method == "CONNECT" && h.body {
+		return errMalformed("CONNECT with a body")
+	}
+	return nil
+}
+
+// isToken reports whether c may stand in a method or a field name (RFC 9110,
+// section 5.6.2).
+func isToken(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	default:
+		return strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+	}
+}
+
+func isTokenText(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !isToken(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+const (
+	// maxMethod bounds a method; the longest that is registered has 17 letters.
+	maxMethod = 64
+	// maxFirstLine bounds a first line that may be one of HTTP, twice the
+	// longest URL.
+	maxFirstLine = 2 * maxURL
+)
+
+// speaksHTTP reports whether a connection begins with a request of HTTP,
+// without consuming it. It is generous where servers are: empty lines in
+// front, bare line feeds, any blanks, any version. It waits only while the
+// bytes may still become such a request, so that a protocol whose client sends
+// a few letters and waits is not held up for ever: the deadline ends it.
+func speaksHTTP(r *bufio.Reader) (bool, error) {
+	for seen := 0; ; {
+		raw, err := r.Peek(max(r.Buffered(), seen+1))
+		plain, known := judgeLine(raw)
+		switch {
+		case known:
+			return plain, nil
+		case err == io.EOF:
+			return false, nil // no server answers half a line
+		case err != nil:
+			return false, err
+		case len(raw) > maxFirstLine:
+			return false, errLongHead
+		}
+		seen = len(raw)
+	}
+}
+
+// judgeLine judges a first line as far as it is there.
+func judgeLine(raw []byte) (plain, known bool) {
+	line, _, whole := strings.Cut(strings.TrimLeft(string(raw), " \t\r\n"), "\n")
+	n := 0
+	for n < len(line) && isToken(line[n]) {
+		n++
+	}
+	switch {
+	case n > maxMethod, n < len(line) && line[n] != ' ' && line[n] != '\t', strings.Contains(line, "\x00"):
+		return false, true
+	case !whole:
+		return false, false
+	}
+	words := strings.Fields(line)
+	if len(words) < 2 {
+		return false, true
+	}
+	target, last := strings.ToLower(words[1]), strings.ToLower(words[len(words)-1])
+	return strings.HasPrefix(last, "http/") || strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://"), true
+}

@@ -1,0 +1,342 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+)
+
+// hopByHop lists the fields that concern one connection (RFC 9110, section
+// 7.6.1, with the older ones). Connection may name more.
+var hopByHop = [...]string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
+}
+
+// serveHTTP serves the requests of a connection; t is the tunnel in which they
+// come, with its scheme, nil outside of one.
+func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *child, t *tunnel) {
+	for {
+		h, err := peekHead(c.r)
+		if err != nil {
+			if e, ok := errors.AsType[errMalformed](err); ok {
+				status := http.StatusBadRequest
+				if e == errLongHead {
+					status = http.StatusRequestHeaderFieldsTooLarge
+				}
+				c.refuse(status, e.Error())
+			}
+			return
+		}
+		c.deadline(0)
+		if h.method == http.MethodConnect && t == nil {
+			p.connect(ctx, cancel, c, h)
+			return
+		}
+		if !p.forward(ctx, c, h, t) {
+			return
+		}
+		// The next request may take its time to begin, but not to arrive.
+		if _, err := c.r.Peek(1); err != nil {
+			return
+		}
+		c.deadline(p.headTimeout)
+	}
+}
+
+// forward serves one request and reports whether the connection can be used
+// for another.
+func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
+	req, err := http.ReadRequest(c.r)
+	if err != nil {
+		c.refuse(http.StatusBadRequest, "the request cannot be read")
+		return false
+	}
+	u, to, bad := requestTarget(req, h, t)
+	if bad != nil {
+		p.uses.malformed(bad)
+		c.refuse(http.StatusBadRequest, bad.Error())
+		return false
+	}
+	where := target(to.host, to.port)
+	if err := p.judge(req, to, t); err != nil {
+		p.uses.outcome(to.host, to.port, err)
+		status, text := explain(where, err)
+		c.refuse(status, text)
+		return false
+	}
+	up := &upload{rc: req.Body, c: c, left: h.body, expect: req.Header.Get("Expect") != ""}
+	out := p.outbound(ctx, req, u, up)
+	s := p.splices.at(to.host, to.port, to.scheme == "https")
+	if to.scheme == "http" && p.splices.mentions(to, out) {
+		p.uses.entry(to.host, to.port, true).note("the secret is not sent without encryption")
+	}
+	if s != nil {
+		s.request(out)
+	}
+	resp, err := p.send(out, to, s, t)
+	up.answer()
+	if err != nil {
+		c.shared = c.shared || up.unfinished()
+		status, text := explain(where, err)
+		c.refuse(status, text)
+		return false
+	}
+	defer resp.Body.Close()
+	again := h.minor == 1 && !req.Close && !up.unfinished()
+	err = reply(c, req, resp, s, again)
+	if up.unfinished() {
+		// Somebody may still read the body, and nobody waits for its rest.
+		c.shared = true
+		if err == nil {
+			c.linger()
+		}
+		return false
+	}
+	return again && err == nil
+}
+
+// send exchanges a request for an answer that can be passed on, and records
+// the outcome. Requests in a tunnel were counted with the tunnel.
+func (p *Proxy) send(out *http.Request, to origin, s *swap, t *tunnel) (*http.Response, error) {
+	resp, err := p.transport.RoundTrip(out)
+	if err == nil {
+		err = checkAnswer(resp, target(to.host, to.port), s)
+	}
+	if t == nil || err != nil {
+		p.uses.outcome(to.host, to.port, err)
+	}
+	return resp, err
+}
+
+// requestTarget reads where a request goes. Outside of a tunnel that is its
+// absolute target; inside it is the tunnel's host, and the target a path.
+func requestTarget(req *http.Request, h head, t *tunnel) (*url.URL, origin, *sallyport.Error) {
+	raw := h.target
+	switch {
+	case strings.Contains(raw, "#"):
+		return nil, origin{}, urlError("", "of a request has a fragment")
+	case t == nil:
+	case !strings.HasPrefix(raw, "/"):
+		return nil, origin{}, urlError(t.host, "of a request in a tunnel is not a path")
+	case !sameHost(req.Host, t.scheme, origin{t.scheme, t.host, t.port}):
+		return nil, origin{}, sallyport.HostError(target(t.host, t.port), "does not match the Host header")
+	default:
+		raw = t.scheme + "://" + req.Host + raw
+	}
+	u, err := ParseURL(raw)
+	if err != nil {
+		return nil, origin{}, asError(err)
+	}
+	o, err := originOf(u)
+	if err != nil {
+		return nil, origin{}, asError(err)
+	}
+	if t == nil && o.scheme != "http" {
+		return nil, origin{}, urlError(o.host, "needs CONNECT")
+	}
+	u.Host = o.urlHost(u)
+	return u, o, nil
+}
+
+// asError returns the error that it is, or a refusal without a cause to show.
+func asError(err error) *sallyport.Error {
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		return e
+	}
+	return urlError("", "cannot be read")
+}
+
+// judge decides about a request outside of a tunnel, and about what is done
+// with it everywhere.
+func (p *Proxy) judge(req *http.Request, to origin, t *tunnel) error {
+	if err := p.policy.Decide(to.host, to.port); err != nil {
+		return err
+	}
+	if err := p.policy.checkMethod(req.Method, to); err != nil {
+		return err
+	}
+	for name := range req.Header {
+		if p.policy.readOnly && overridesMethod(name) {
+			return sallyport.HostError(target(to.host, to.port), whyReadOnly+whyOverride)
+		}
+	}
+	return nil
+}
+
+// outbound returns the request as it is sent. Its Host is the target's.
+func (p *Proxy) outbound(ctx context.Context, req *http.Request, u *url.URL, up *upload) *http.Request {
+	out := &http.Request{
+		Method: req.Method, URL: u, Header: req.Header, ContentLength: req.ContentLength,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
+	}
+	if up.left {
+		out.Body = up
+	}
+	stripHops(out.Header)
+	// The child is answered by the proxy, see upload.
+	out.Header.Del("Expect")
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = []string{""} // or net/http adds its own
+	}
+	return out.WithContext(ctx)
+}
+
+// stripHops removes what concerns one connection only.
+func stripHops(h http.Header) {
+	for _, v := range h["Connection"] {
+		for name := range strings.SplitSeq(v, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopByHop {
+		h.Del(name)
+	}
+}
+
+// checkAnswer refuses what cannot be passed on.
+func checkAnswer(resp *http.Response, where string, s *swap) error {
+	reason := ""
+	switch {
+	case resp.StatusCode < http.StatusOK:
+		reason = "changed the protocol without being asked"
+	case s != nil && s.veiled(resp):
+		// The value could come back in it unseen.
+		reason = "answered in an encoding that was not asked for"
+	case s != nil && s.cut(resp):
+		reason = "answered with a part of what was asked for"
+	default:
+		return nil
+	}
+	resp.Body.Close()
+	return failed(where, reason, nil)
+}
+
+// upload is the body of a request. It tells a child that waits for it to go
+// on, once somebody reads.
+type upload struct {
+	rc io.ReadCloser
+	c  *child
+
+	mu       sync.Mutex
+	expect   bool // the child waits for 100 Continue
+	left     bool // not read to the end
+	answered bool
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	if u.expect && !u.answered {
+		u.expect = false
+		io.WriteString(u.c, "HTTP/1.1 100 Continue\r\n\r\n")
+	}
+	u.mu.Unlock()
+	n, err := u.rc.Read(p)
+	if err == io.EOF {
+		u.mu.Lock()
+		u.left = false
+		u.mu.Unlock()
+	}
+	return n, err
+}
+
+// Close does not read the rest, as that of net/http would.
+func (u *upload) Close() error { return nil }
+
+// answer says that the final answer begins.
+func (u *upload) answer() {
+	u.mu.Lock()
+	u.answered = true
+	u.mu.Unlock()
+}
+
+func (u *upload) unfinished() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.left
+}
+
+// reply writes the answer. What was read is passed on at once, for streams of
+// events.
+func reply(c *child, req *http.Request, resp *http.Response, s *swap, again bool) error {
+	h, body, length := resp.Header, io.Reader(resp.Body), resp.ContentLength
+	stripHops(h)
+	if s != nil {
+		s.header(h)
+		body, length = s.body(body), -1
+	}
+	bare := req.Method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
+	chunked := !bare && length < 0 && req.ProtoAtLeast(1, 1)
+	switch {
+	case bare && s != nil:
+		// It would be that of the value.
+		h.Del("Content-Length")
+	case bare:
+	case length >= 0:
+		h.Set("Content-Length", strconv.FormatInt(length, 10))
+	default:
+		h.Del("Content-Length")
+	}
+	if chunked {
+		h.Set("Transfer-Encoding", "chunked")
+	}
+	if !again {
+		h.Set("Connection", "close")
+	}
+	w := bufio.NewWriter(c)
+	fmt.Fprintf(w, "HTTP/1.1 %03d %s\r\n", resp.StatusCode, http.StatusText(resp.StatusCode))
+	h.Write(w)
+	io.WriteString(w, "\r\n")
+	if bare {
+		return w.Flush()
+	}
+	// An HTTP/1.0 child without a length reads until the connection ends,
+	// which it does because only HTTP/1.1 is served again.
+	return stream(w, body, chunked)
+}
+
+// stream copies a body and flushes whatever comes.
+func stream(w *bufio.Writer, body io.Reader, chunked bool) error {
+	to := io.WriteCloser(plain{w})
+	if chunked {
+		to = httputil.NewChunkedWriter(w)
+	}
+	buf := buffers.Get().(*[copyBuffer]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if flushed := w.Flush(); err == nil {
+			err = flushed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	to.Close()
+	if chunked {
+		io.WriteString(w, "\r\n") // no trailers
+	}
+	return w.Flush()
+}
+
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }

@@ -1,0 +1,152 @@
+package egress
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// spelling finds a value in which each character may be escaped for JSON, HTML
+// or a URL, or not: encoders differ in which ones they escape and in the case
+// of the digits, so that a list of whole texts would miss most of them.
+type spelling struct {
+	units [][]string // the ways in which each character is written
+	first [256]bool  // the bytes with which the value may begin
+	to    string
+}
+
+func newSpelling(value, to string) *spelling {
+	s := &spelling{to: to}
+	for len(value) > 0 {
+		_, size := utf8.DecodeRuneInString(value)
+		s.units = append(s.units, spell(value[:size]))
+		value = value[size:]
+	}
+	for _, way := range s.units[0] {
+		s.first[way[0]] = true
+	}
+	return s
+}
+
+// spell returns the ways in which one character is written: as it is; with a
+// backslash (RFC 8259, section 7); in percent (RFC 3986, section 2.1), a blank
+// also as in forms; as a reference of HTML, with zeros that PHP adds.
+func spell(c string) []string {
+	ways := []string{c}
+	both := func(format string, a any) {
+		ways = append(ways, fmt.Sprintf(strings.ReplaceAll(format, "X", "x"), a), fmt.Sprintf(format, a))
+	}
+	percent := ""
+	for i := range len(c) {
+		percent += fmt.Sprintf("%%%02X", c[i])
+	}
+	ways = append(ways, percent, strings.ToLower(percent))
+	r, _ := utf8.DecodeRuneInString(c)
+	if r == utf8.RuneError {
+		return ways
+	}
+	units := utf16.Encode([]rune{r})
+	lower, upper := "", ""
+	for _, u := range units {
+		lower, upper = lower+fmt.Sprintf(`\u%04x`, u), upper+fmt.Sprintf(`\u%04X`, u)
+	}
+	ways = append(ways, lower, upper)
+	for _, format := range []string{"%X;", "%02X;", "%04X;"} {
+		both("&#x"+format, r)
+	}
+	for _, format := range []string{"&#%d;", "&#%03d;"} {
+		ways = append(ways, fmt.Sprintf(format, r))
+	}
+	switch c {
+	case `"`, `\`, "/", "'":
+		ways = append(ways, `\`+c)
+	case " ":
+		ways = append(ways, "+")
+	}
+	if name := map[string]string{`"`: "&quot;", "'": "&apos;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}[c]; name != "" {
+		ways = append(ways, name)
+	}
+	slices.Sort(ways)
+	return slices.Compact(ways)
+}
+
+// match returns the length of the longest spelling at the head of b, 0 when
+// there is none; more says that b ends where one might go on.
+func (s *spelling) match(b []byte) (n int, more bool) {
+	ends := []int{0}
+	for _, ways := range s.units {
+		var next []int
+		for _, at := range ends {
+			rest := b[at:]
+			for _, way := range ways {
+				switch {
+				case len(rest) >= len(way) && string(rest[:len(way)]) == way:
+					if !slices.Contains(next, at+len(way)) {
+						next = append(next, at+len(way))
+					}
+				case len(rest) < len(way) && way[:len(rest)] == string(rest):
+					more = true
+				}
+			}
+		}
+		if ends = next; len(ends) == 0 {
+			return 0, more
+		}
+	}
+	return slices.Max(ends), more
+}
+
+// index returns the first spelling in b, len(b) and 0 when there is none.
+func (s *spelling) index(b []byte) (at, n int) {
+	for at = range b {
+		if s.first[b[at]] {
+			if n, _ = s.match(b[at:]); n > 0 {
+				return at, n
+			}
+		}
+	}
+	return len(b), 0
+}
+
+// begun returns the length of the longest end of b that begins a spelling.
+func (s *spelling) begun(b []byte) int {
+	// Nothing further back could be unfinished.
+	from := max(0, len(b)-len(s.units)*s.longest())
+	for i := from; i < len(b); i++ {
+		if s.first[b[i]] {
+			if _, more := s.match(b[i:]); more {
+				return len(b) - i
+			}
+		}
+	}
+	return 0
+}
+
+// longest is the length of the longest way to write a character.
+func (s *spelling) longest() int {
+	n := 0
+	for _, ways := range s.units {
+		for _, way := range ways {
+			n = max(n, len(way))
+		}
+	}
+	return n
+}
+
+// replace returns text without the spellings.
+func (s *spelling) replace(text string) string {
+	b := []byte(text)
+	var out bytes.Buffer
+	for {
+		at, n := s.index(b)
+		out.Write(b[:at])
+		if n == 0 {
+			return out.String()
+		}
+		out.WriteString(s.to)
+		b = b[at+n:]
+	}
+}

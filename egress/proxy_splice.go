@@ -1,0 +1,323 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+const (
+	// minPlaceholder is the shortest stand-in: a shorter one would be met by
+	// chance.
+	minPlaceholder = 8
+	// maxSpliced bounds a value: servers take header fields up to 8 KiB.
+	maxSpliced = 8 << 10
+)
+
+// unreserved is the characters that are spelled the same in a header, a
+// query, JSON and HTML (RFC 3986, section 2.3). A stand-in has no others.
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+// splices is what a run puts in the place of stand-ins. A nil *splices holds
+// none.
+type splices struct {
+	list      []splice
+	authority *authority
+}
+
+type splice struct {
+	placeholder string
+	value       sallyport.Secret
+	hosts       *reach.Hosts
+	// names is the hosts on whatever port.
+	names *reach.Hosts
+}
+
+// newSplices checks the list; it returns nil when there is nothing to splice.
+func newSplices(list []sallyport.Splice) (*splices, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	s := &splices{}
+	var patterns []string
+	for i, in := range list {
+		hosts, err := reach.ParseHosts(in.Hosts)
+		value := in.Value.Reveal()
+		switch {
+		case err != nil:
+		case len(in.Placeholder) < minPlaceholder || strings.Trim(in.Placeholder, unreserved) != "":
+			err = errors.New("the stand-in is shorter than 8 bytes or has other characters than URLs leave alone")
+		case len(value) < reach.MinSecretBytes || len(value) > maxSpliced:
+			err = errors.New("the value has fewer than 8 or more than 8192 bytes")
+		case strings.Contains(in.Placeholder, value) || strings.Contains(value, in.Placeholder):
+			err = errors.New("the stand-in and the value contain each other")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("egress: splice %d: %w", i+1, err)
+		}
+		for _, h := range hosts {
+			patterns = append(patterns, h.String())
+		}
+		s.list = append(s.list, splice{in.Placeholder, in.Value, reach.NewHosts(hosts), reach.NewDenyHosts(hosts)})
+	}
+	var err error
+	s.authority, err = newAuthority(patterns)
+	return s, err
+}
+
+// at returns what is swapped on the way to a host, nil when nothing is. A
+// value is put in where its patterns say and the way is encrypted; it is taken
+// out of what comes from the host's other ports too, because a server that
+// keeps what it got on one may show it on another. Port 80 is that of HTTP
+// without encryption, also when a pattern means both.
+func (s *splices) at(host string, port uint16, encrypted bool) *swap {
+	if s == nil {
+		return nil
+	}
+	var w *swap
+	for _, one := range s.list {
+		if !one.names.Match(host, port) {
+			continue
+		}
+		if w == nil {
+			w = &swap{}
+		}
+		w.hideFrom(one)
+		if encrypted && port != portHTTP && one.hosts.Match(host, port) {
+			w.there = append(w.there, pair{one.placeholder, one.value.Reveal()})
+		}
+	}
+	return w
+}
+
+// mentions reports whether a request without encryption holds a stand-in that
+// would have been replaced with it.
+func (s *splices) mentions(to origin, r *http.Request) bool {
+	if s == nil {
+		return false
+	}
+	for _, one := range s.list {
+		if !one.hosts.Match(to.host, to.port) {
+			continue
+		}
+		if strings.Contains(r.URL.RawQuery, one.placeholder) {
+			return true
+		}
+		for _, values := range r.Header {
+			for _, v := range values {
+				if _, user, ok := basic(v); ok {
+					v = user
+				}
+				if strings.Contains(v, one.placeholder) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// swap puts values in the place of stand-ins in the requests to one host, and
+// stand-ins in the place of values in the answers.
+type swap struct {
+	there []pair // stand-in, value; empty where no value may travel
+	back  []pair // a form of the value, stand-in
+	spelt []*spelling
+}
+
+type pair struct{ from, to string }
+
+// hideFrom keeps a value from the child.
+func (s *swap) hideFrom(one splice) {
+	s.spelt = append(s.spelt, newSpelling(one.value.Reveal(), one.placeholder))
+	for _, form := range formsOf(one.value.Reveal()) {
+		s.veil(form, one.placeholder)
+	}
+}
+
+// veil adds a text that must not reach the child.
+func (s *swap) veil(form, placeholder string) {
+	for _, p := range s.back {
+		if p.from == form {
+			return
+		}
+	}
+	s.back = append(s.back, pair{form, placeholder})
+}
+
+// fill returns text with values for stand-ins, each brought into a form.
+func (s *swap) fill(text string, form func(string) string) string {
+	// One pass: a value is not searched for other stand-ins.
+	for _, p := range s.there {
+		if strings.Contains(text, p.from) {
+			return s.replacer(form).Replace(text)
+		}
+	}
+	return text
+}
+
+func (s *swap) replacer(form func(string) string) *strings.Replacer {
+	list := make([]string, 0, 2*len(s.there))
+	for _, p := range s.there {
+		list = append(list, p.from, form(p.to))
+	}
+	return strings.NewReplacer(list...)
+}
+
+func asIs(s string) string { return s }
+
+// request puts the values into a request. Every answer of the host has to be
+// one in which they can be seen: whole and uncompressed.
+func (s *swap) request(r *http.Request) {
+	for _, values := range r.Header {
+		for i, v := range values {
+			values[i] = s.fillHeader(v)
+		}
+	}
+	r.URL.RawQuery = s.fill(r.URL.RawQuery, url.QueryEscape)
+	for _, name := range partial {
+		r.Header.Del(name)
+	}
+	r.Header.Set("Accept-Encoding", "identity")
+}
+
+// partial lists the fields that ask for a part of an answer, a difference to
+// one, or its text in another encoding (RFC 9110, section 14; RFC 3229; what
+// object stores read instead of Range). A value cut in two is seen by nobody.
+var partial = [...]string{
+	"Range", "If-Range", "Request-Range", "X-Ms-Range", "X-Goog-Range", "A-Im", "Accept-Charset",
+}
+
+// cut reports whether an answer is a part of something, whoever asked for it:
+// a child that reads it byte by byte would put a value together.
+func (s *swap) cut(resp *http.Response) bool {
+	if resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed {
+		return true
+	}
+	_, ranged := resp.Header["Content-Range"]
+	for _, v := range resp.Header["Content-Type"] {
+		kind, _, _ := strings.Cut(v, ";")
+		ranged = ranged || strings.EqualFold(strings.TrimSpace(kind), "multipart/byteranges")
+	}
+	return ranged
+}
+
+// fillHeader fills a header's value, and the credentials inside of Basic
+// (RFC 7617), which clients encode before they come here.
+func (s *swap) fillHeader(v string) string {
+	scheme, credentials, ok := basic(v)
+	if !ok {
+		return s.fill(v, asIs)
+	}
+	filled := s.fill(credentials, asIs)
+	if filled == credentials {
+		return v
+	}
+	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(filled))
+}
+
+// basic reads Basic credentials.
+func basic(v string) (scheme, credentials string, ok bool) {
+	scheme, encoded, ok := strings.Cut(v, " ")
+	if !ok || !strings.EqualFold(scheme, "Basic") {
+		return "", "", false
+	}
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(encoded), "="))
+	return scheme, string(b), err == nil
+}
+
+// veiled reports whether an answer is encoded, so that nothing can be seen in
+// it.
+func (s *swap) veiled(resp *http.Response) bool {
+	for _, v := range resp.Header["Content-Encoding"] {
+		if v != "" && !strings.EqualFold(v, "identity") {
+			return true
+		}
+	}
+	return false
+}
+
+// header takes the values out of an answer's header.
+func (s *swap) header(h http.Header) {
+	for name, values := range h {
+		if s.hide(name) != name || s.hasFolded(name) {
+			delete(h, name)
+			continue
+		}
+		for i, v := range values {
+			values[i] = s.hide(v)
+		}
+	}
+}
+
+// hide returns text with stand-ins for values.
+func (s *swap) hide(text string) string {
+	for _, p := range s.back {
+		text = strings.ReplaceAll(text, p.from, p.to)
+	}
+	for _, p := range s.spelt {
+		text = p.replace(text)
+	}
+	return text
+}
+
+// hasFolded reports whether a header's name is made of a value: its letters
+// have lost their case on the way.
+func (s *swap) hasFolded(name string) bool {
+	for _, p := range s.back {
+		if strings.Contains(strings.ToLower(name), strings.ToLower(p.from)) {
+			return true
+		}
+	}
+	return false
+}
+
+// terminate ends the child's TLS here and serves the requests inside.
+func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *child, t *tunnel) {
+	c.deadline(p.headTimeout)
+	first, err := c.r.Peek(1)
+	if err != nil {
+		return
+	}
+	if first[0] != recordHandshake && t.port == portHTTP {
+		p.serveHTTP(ctx, cancel, c, t.inside("http"))
+		return
+	}
+	if first[0] != recordHandshake {
+		// A value may only travel encrypted, and a raw tunnel to this host
+		// would be one in which nothing is hidden again.
+		p.refuseInside(t, "", "gets a secret and is not spoken to in TLS")
+		return
+	}
+	s := tls.Server(buffered{c}, &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if err := p.checkName(t, hello.ServerName); err != nil {
+				return nil, err
+			}
+			return p.splices.authority.leaf(t.host)
+		},
+	})
+	if err := s.HandshakeContext(ctx); err != nil {
+		p.uses.entry(t.host, t.port, true).note("the child did not accept the certificate of the run")
+		return
+	}
+	inside := &child{Conn: s, idle: c.idle, wait: c.wait, r: readers.Get().(*bufio.Reader)}
+	inside.r.Reset(inside)
+	defer func() {
+		inside.release()
+		c.shared = c.shared || inside.shared
+	}()
+	p.serveHTTP(ctx, cancel, inside, t.inside("https"))
+	s.Close()
+}

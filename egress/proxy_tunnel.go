@@ -1,0 +1,272 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// recordHandshake is the first byte of a TLS connection (RFC 8446, section
+// 5.1).
+const recordHandshake = 22
+
+const established = "HTTP/1.1 200 Connection established\r\n\r\n"
+
+// connect serves a CONNECT whose head has been peeked at.
+func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *child, h head) {
+	c.r.Discard(h.size)
+	host, port, err := connectTarget(h.target)
+	if err != nil {
+		p.uses.malformed(err)
+		c.refuse(http.StatusBadRequest, err.Error())
+		return
+	}
+	t, failure := p.open(ctx, host, port)
+	if failure != nil {
+		status, text := explain(target(host, port), failure)
+		c.refuse(status, text)
+		return
+	}
+	defer t.close()
+	if _, err := io.WriteString(c, established); err != nil {
+		return
+	}
+	p.run(ctx, cancel, c, t)
+}
+
+// connectTarget reads "host:port" (RFC 9110, section 9.3.6) and nothing else.
+func connectTarget(s string) (string, uint16, *sallyport.Error) {
+	// User info is not repeated: it may be a credential.
+	if strings.ContainsAny(s, "@/?#") {
+		return "", 0, sallyport.HostError("the target of CONNECT", "is not host:port")
+	}
+	host, port, err := reach.SplitHostPort(s)
+	if err != nil {
+		return "", 0, badHost(s, err)
+	}
+	if port == 0 {
+		return "", 0, sallyport.HostError(host, "is asked for without a port")
+	}
+	return host, port, nil
+}
+
+// tunnel is a decided way to a host: a connection, or the place where what is
+// said in it is read.
+type tunnel struct {
+	host string
+	port uint16
+	up   *upstream // nil when requests are read here from the beginning
+	// scheme is that of the requests that are read here, http or https.
+	scheme string
+}
+
+// inside returns the tunnel as one whose requests are read here.
+func (t *tunnel) inside(scheme string) *tunnel {
+	return &tunnel{host: t.host, port: t.port, scheme: scheme}
+}
+
+func (t *tunnel) close() {
+	if t.up != nil {
+		t.up.Close()
+	}
+}
+
+// open decides about a tunnel, records the decision and connects.
+func (p *Proxy) open(ctx context.Context, host string, port uint16) (*tunnel, error) {
+	t, err := p.tryOpen(ctx, host, port)
+	p.uses.outcome(host, port, err)
+	return t, err
+}
+
+func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel, error) {
+	if err := p.policy.Decide(host, port); err != nil {
+		return nil, err
+	}
+	if p.splices.at(host, port, true) != nil {
+		// The requests inside are judged and dialled one by one.
+		return &tunnel{host: host, port: port}, nil
+	}
+	if p.policy.readOnly {
+		return nil, sallyport.HostError(target(host, port), whyReadOnly+"no tunnels")
+	}
+	conn, err := p.dialer.Dial(ctx, "tcp", host, port)
+	if err != nil {
+		return nil, err
+	}
+	return &tunnel{host: host, port: port, up: p.counted(ctx, conn, host, port)}, nil
+}
+
+// run moves bytes until both sides are done, one fails or the child asks for
+// another host than the one it named. What the server says first is passed at
+// once, so that protocols in which it greets work.
+func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *child, t *tunnel) {
+	c.deadline(0)
+	if t.up == nil {
+		p.terminate(ctx, cancel, c, t)
+		return
+	}
+	down := make(chan struct{})
+	var served atomic.Bool
+	go func() {
+		defer close(down)
+		if flow(c, c.Conn, t.up) != nil && !served.Load() {
+			cancel()
+		}
+	}()
+	switch plain, err := p.admit(c, t); {
+	case err != nil:
+		cancel()
+	case plain:
+		// The connection is one that has been told nothing. It ends, and the
+		// requests are served like those without a tunnel.
+		served.Store(true)
+		t.up.Close()
+		<-down
+		c.deadline(p.headTimeout)
+		p.serveHTTP(ctx, cancel, c, t.inside("http"))
+	case flow(t.up, t.up.Conn, buffered{c}) != nil:
+		cancel()
+	}
+	<-down
+}
+
+// admit looks at the first bytes of the child in a tunnel. It reports whether
+// they are HTTP, whose requests name hosts themselves.
+func (p *Proxy) admit(c *child, t *tunnel) (plain bool, err error) {
+	first, err := c.r.Peek(1)
+	if err == io.EOF {
+		return false, nil // a client that only listens
+	}
+	if err != nil {
+		return false, err
+	}
+	c.deadline(p.headTimeout)
+	defer c.deadline(0)
+	switch {
+	case first[0] == recordHandshake:
+		name, err := helloName(c.r)
+		if err != nil {
+			return false, p.refuseInside(t, "", "is sent a ClientHello that cannot be read")
+		}
+		return false, p.checkName(t, name)
+	case t.port == portHTTPS:
+		return false, p.refuseInside(t, "", "is not spoken to in TLS on port 443")
+	case t.port == portHTTP:
+		return true, nil
+	}
+	plain, err = speaksHTTP(c.r)
+	if err != nil {
+		return false, p.refuseInside(t, "", "is sent a first line that does not end")
+	}
+	return plain, nil
+}
+
+// checkName refuses a ClientHello that names another host than the tunnel: a
+// front end that serves both would answer for the other (domain fronting). It
+// may be silent only where there is nothing to name, with an address.
+func (p *Proxy) checkName(t *tunnel, name string) error {
+	if name == "" {
+		if _, ok := literal(t.host); ok {
+			return nil
+		}
+		return p.refuseInside(t, "", "is not named in the ClientHello")
+	}
+	host, err := reach.CanonicalHost(name)
+	if err != nil {
+		return p.refuseInside(t, "", "is named differently in the ClientHello")
+	}
+	if host != t.host {
+		return p.refuseInside(t, host, "is asked for through a tunnel to "+target(t.host, t.port))
+	}
+	return nil
+}
+
+// refuseInside records a refusal that comes after the tunnel was opened. The
+// host is the one that was really asked for, or "" for the tunnel's.
+func (p *Proxy) refuseInside(t *tunnel, host, reason string) error {
+	if host == "" {
+		host = t.host
+	}
+	err := sallyport.HostError(host, reason)
+	p.uses.outcome(host, t.port, err)
+	return err
+}
+
+var errPeeked = errors.New("the name is known")
+
+// helloName reads the server name of the ClientHello at the head of r without
+// consuming it; "" means that there is none. crypto/tls does the reading: it
+// joins fragments, bounds lengths, and refuses repeated extensions and names.
+func helloName(r *bufio.Reader) (string, error) {
+	name := ""
+	s := tls.Server(&peekConn{r: r}, &tls.Config{
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			name = hello.ServerName
+			return nil, errPeeked
+		},
+	})
+	if err := s.Handshake(); !errors.Is(err, errPeeked) {
+		return "", errors.New("no ClientHello")
+	}
+	return name, nil
+}
+
+// peekConn reads what comes without taking it away, and keeps alerts to
+// itself.
+type peekConn struct {
+	net.Conn // nil: nothing else is called during a handshake without a deadline
+	r        *bufio.Reader
+	off      int
+}
+
+func (p *peekConn) Read(b []byte) (int, error) {
+	if _, err := p.r.Peek(p.off + 1); err != nil {
+		return 0, err
+	}
+	raw, err := p.r.Peek(p.r.Buffered())
+	n := copy(b, raw[p.off:])
+	p.off += n
+	return n, err
+}
+
+func (*peekConn) Write(b []byte) (int, error) { return len(b), nil }
+
+// refusalOf returns whether an error is the policy's, and its reason for the
+// record.
+func refusalOf(err error) (refusal bool, why string) {
+	if err == nil {
+		return false, ""
+	}
+	e, ok := errors.AsType[*sallyport.Error](err)
+	if !ok {
+		return false, "did not answer"
+	}
+	return e.Code == sallyport.CodeHostNotAllowed, e.Detail
+}
+
+// explain returns what the child is told about an error: the text of ours,
+// and none of the texts below it, which name addresses.
+func explain(where string, err error) (status int, text string) {
+	e, ok := errors.AsType[*sallyport.Error](err)
+	if ok && e.Code == sallyport.CodeHostNotAllowed {
+		return http.StatusForbidden, e.Error()
+	}
+	status, text = http.StatusBadGateway, where+" did not answer"
+	if ok {
+		text = e.Error()
+	}
+	var timeout interface{ Timeout() bool }
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		status = http.StatusGatewayTimeout
+	}
+	return status, text
+}

@@ -1,0 +1,114 @@
+package egress
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxUses bounds the hosts that were allowed, and as many those that were
+// refused. The child chooses the names, and the list goes into a record of the
+// call; names that are refused cost nothing, and must not hide one that is not.
+const maxUses = 256
+
+// An entry with this host, which is none, sums up those beyond the bound.
+const (
+	hostMore = "*"
+	whyMore  = "further hosts, summed up"
+)
+
+// uses is what the child was seen to ask for. The zero value is empty.
+type uses struct {
+	mu    sync.Mutex
+	byKey map[useKey]*use
+	order []*use
+	// allowed and refused count the entries of each kind without its sum.
+	allowed, refused int
+}
+
+type useKey struct {
+	host    string
+	port    uint16
+	allowed bool
+}
+
+// use is one entry. The counts move while the list is read.
+type use struct {
+	key            useKey
+	connections    atomic.Int64
+	sent, received atomic.Int64
+
+	mu  sync.Mutex
+	why string
+}
+
+// entry returns the entry of a host, the one that sums up beyond the bound.
+func (u *uses) entry(host string, port uint16, allowed bool) *use {
+	key := useKey{host, port, allowed}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.byKey[key]; s != nil {
+		return s
+	}
+	count := &u.refused
+	if allowed {
+		count = &u.allowed
+	}
+	full := *count >= maxUses
+	if full {
+		key = useKey{host: hostMore, allowed: allowed}
+		if s := u.byKey[key]; s != nil {
+			return s
+		}
+	}
+	if u.byKey == nil {
+		u.byKey = map[useKey]*use{}
+	}
+	s := &use{key: key}
+	if full {
+		s.why = whyMore
+	} else {
+		*count++
+	}
+	u.byKey[key] = s
+	u.order = append(u.order, s)
+	return s
+}
+
+// outcome counts a connection or request and remembers how it was decided. A
+// failure that is no refusal belongs to a host that was allowed.
+func (u *uses) outcome(host string, port uint16, err error) {
+	refusal, why := refusalOf(err)
+	s := u.entry(host, port, !refusal)
+	s.connections.Add(1)
+	s.note(why)
+}
+
+// malformed counts a request whose target could not be understood. What it
+// named is kept as far as the error shows it, quoted and cut.
+func (u *uses) malformed(err *sallyport.Error) { u.outcome(err.Resource, 0, err) }
+
+// note keeps the first reason.
+func (s *use) note(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == "" {
+		s.why = why
+	}
+}
+
+func (u *uses) list() []sallyport.HostUse {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	out := make([]sallyport.HostUse, 0, len(u.order))
+	for _, s := range u.order {
+		s.mu.Lock()
+		out = append(out, sallyport.HostUse{
+			Host: s.key.host, Port: s.key.port, Allowed: s.key.allowed, Why: s.why,
+			Connections: int(s.connections.Load()), Sent: s.sent.Load(), Received: s.received.Load(),
+		})
+		s.mu.Unlock()
+	}
+	return out
+}
