@@ -1,0 +1,105 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// bare starts a child without confinement, which the operator asked for by
+// name: the kernel holds it to nothing. What is left is what the runtime can
+// do alone: a fixed search path, an environment from nothing, a private home,
+// a group that is killed as one.
+func (r *Runner) bare(c *child) error {
+	s := c.spawn
+	prog, err := r.resolve(s.Binary, s.Grant.FS.Write)
+	if err != nil {
+		return err
+	}
+	for _, path := range s.Grant.Process.Programs {
+		if slices.ContainsFunc(s.Grant.FS.Write, func(w string) bool { return reach.Within(w, path) }) {
+			return sallyport.BinaryError(path, whyWritable)
+		}
+	}
+	private, err := os.MkdirTemp(r.o.Scratch, "sallyport-")
+	if err != nil {
+		return failure(s.Binary, err)
+	}
+	c.atEnd(func() { _ = os.RemoveAll(private) })
+	dir, err := bareDir(s, private)
+	if err != nil {
+		return err
+	}
+	stdin, stdout, stderr, err := c.streams()
+	if err != nil {
+		return failure(s.Binary, err)
+	}
+	c.start = time.Now()
+	c.proc, err = os.StartProcess(prog.path, append([]string{prog.name}, s.Args...), &os.ProcAttr{
+		Dir: dir, Env: r.environ(s.Options.Env, private, private, false, false),
+		Files: []*os.File{stdin, stdout, stderr}, Sys: groupOfItsOwn(),
+	})
+	stdin.Close()
+	stdout.Close()
+	if stderr != stdout {
+		stderr.Close()
+	}
+	if err != nil {
+		return &sallyport.Error{
+			Code: sallyport.CodeExecutionFailed, Resource: s.Binary, Operation: "spawn",
+			Detail: s.Binary + " could not be started", Err: err,
+		}
+	}
+	return nil
+}
+
+// bareDir is the working directory of a child that sees the host's tree.
+func bareDir(s *sallyport.Spawn, private string) (string, error) {
+	asked := s.Options.Dir
+	path := asked
+	if path == "" {
+		path = s.Workspace
+	}
+	if path == "" {
+		return private, nil
+	}
+	if strings.ContainsRune(path, 0) {
+		return "", sallyport.InputInvalid("the working directory holds a NUL byte")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Workspace, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		for _, list := range [][]string{s.Grant.FS.Read, s.Grant.FS.Write} {
+			for _, base := range list {
+				if base, err := filepath.EvalSymlinks(base); err == nil && reach.Within(base, real) && isDir(real) {
+					return real, nil
+				}
+			}
+		}
+	}
+	if asked == "" {
+		return private, nil
+	}
+	return "", sallyport.PathError("enter", asked)
+}
+
+// failure is what a caller sees of a child that could not be confined. What
+// the kernel said is for the log.
+func failure(binary string, err error) error {
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		return e
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return unavailable(binary+" could not be confined and was not started", err)
+}

@@ -1,0 +1,242 @@
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// child is a started process with all its descendants.
+type child struct {
+	r     *Runner
+	spawn *sallyport.Spawn
+	level sallyport.Level
+	probe bool // it attacks its own confinement
+	start time.Time
+	proc  *os.Process
+
+	out, err capture
+	stdin    *os.File
+
+	// ends are run in reverse order when the tree is gone; report fills in
+	// what was touched before that.
+	ends   []func()
+	report []func(*sallyport.ProcessResult)
+
+	mu     sync.Mutex // keeps slay from a number that reap has given back
+	reaped bool
+
+	once   sync.Once // the first who ends the child says why
+	cause  error     // set within once, read after done
+	done   chan struct{}
+	result sallyport.ProcessResult
+	fault  error
+}
+
+// Start starts a child: what the name stands for, what the grant becomes, a
+// helper, and the hand-over after which the child runs.
+func (r *Runner) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child, error) {
+	level, err := r.Confines(s.Grant)
+	if err != nil {
+		return nil, err
+	}
+	c := &child{r: r, spawn: s, level: level, done: make(chan struct{})}
+	if err := r.start(ctx, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// start has a child run and follows it.
+func (r *Runner) start(ctx context.Context, c *child) error {
+	if !r.starting() {
+		return unavailable("the runtime is ending", nil)
+	}
+	defer r.starts.Done()
+	if err := r.begin(ctx, c); err != nil {
+		c.unwind()
+		return err
+	}
+	r.adopt(c)
+	go c.follow(ctx)
+	return nil
+}
+
+// atEnd has f run when the tree is gone.
+func (c *child) atEnd(f func()) { c.ends = append(c.ends, f) }
+
+// unwind frees what belongs to the child.
+func (c *child) unwind() {
+	for i := len(c.ends) - 1; i >= 0; i-- {
+		c.ends[i]()
+	}
+	c.ends = nil
+}
+
+// streams makes the pipes of a child and returns its ends.
+func (c *child) streams() (stdin, stdout, stderr *os.File, err error) {
+	o := &c.spawn.Options
+	limit := cmp.Or(o.MaxOutput, defaultOutput)
+	c.out = capture{max: limit, sink: o.Output, done: make(chan struct{})}
+	c.err = capture{max: limit, sink: o.ErrorOutput, done: make(chan struct{})}
+	if stdin, err = c.input(o); err != nil {
+		return nil, nil, nil, err
+	}
+	r, stdout, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		return nil, nil, nil, err
+	}
+	c.out.file = r
+	go c.out.take()
+	if o.Output != nil && o.ErrorOutput == nil {
+		// One pipe for both keeps their order.
+		c.err.end()
+		return stdin, stdout, stdout, nil
+	}
+	r, stderr, err = os.Pipe()
+	if err != nil {
+		c.err.end()
+		stdin.Close()
+		stdout.Close()
+		return nil, nil, nil, err
+	}
+	c.err.file = r
+	go c.err.take()
+	return stdin, stdout, stderr, nil
+}
+
+// input is what the child reads: a pipe that is being filled, or one at its
+// end. A device of the host would come with its mode and owner, which a child
+// of root could change.
+func (c *child) input(o *sallyport.SpawnOptions) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	source := io.Reader(bytes.NewReader(o.Stdin))
+	switch {
+	case o.Input != nil:
+		source = o.Input
+		c.atEnd(func() { o.Input.Close() })
+	case o.Stdin == nil:
+		w.Close()
+		return r, nil
+	}
+	c.stdin = w
+	go func() {
+		// A child that does not read its input is not an error.
+		_, _ = io.Copy(w, source)
+		w.Close()
+	}()
+	return r, nil
+}
+
+// follow waits for the end of the child, or brings it about.
+func (c *child) follow(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })
+	defer stop()
+	if t := c.spawn.Options.Timeout; t > 0 {
+		timer := time.AfterFunc(t-time.Since(c.start), func() { c.ask(errTimeout, stopGrace) })
+		defer timer.Stop()
+	}
+	state, err := c.reap()
+	// Whoever comes later comes too late.
+	c.once.Do(func() {})
+	if c.stdin != nil {
+		c.stdin.Close()
+	}
+	if c.level == sallyport.LevelNone {
+		// Nothing but the kernel's confinement ends all who hold the pipes.
+		timer := time.AfterFunc(pipeGrace, func() { c.out.cut(); c.err.cut() })
+		defer timer.Stop()
+	}
+	<-c.out.done
+	<-c.err.done
+	c.finish(state, err)
+}
+
+// pipeGrace is how long the output of a child that is not confined is read
+// when it has ended: what it has left running in another session may hold the
+// pipes for ever (os/exec: Cmd.WaitDelay).
+const pipeGrace = 200 * time.Millisecond
+
+// errTimeout ends a child whose own timeout has passed, which is no error of
+// the caller's.
+var errTimeout = errors.New("timeout")
+
+// finish fills in the result.
+func (c *child) finish(state *os.ProcessState, err error) {
+	res := sallyport.ProcessResult{
+		Level: c.level, Stdout: c.out.kept, Stderr: c.err.kept, Dropped: c.out.dropped + c.err.dropped,
+		TimedOut: errors.Is(c.cause, errTimeout),
+	}
+	if state != nil {
+		res.ExitCode = state.ExitCode()
+		if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			res.ExitCode = 128 + int(ws.Signal())
+		}
+	}
+	if err == nil && c.cause != nil && !res.TimedOut && !errors.Is(c.cause, errStopped) {
+		err = fmt.Errorf("%s was ended: %w", c.spawn.Binary, c.cause)
+	}
+	c.fault = err
+	for _, f := range c.report {
+		f(&res)
+	}
+	c.result = res
+	c.unwind()
+	c.r.forget(c)
+	close(c.done)
+}
+
+// Done is closed when the whole tree is gone and its output was handed over.
+func (c *child) Done() <-chan struct{} { return c.done }
+
+// Wait waits for the end.
+func (c *child) Wait() (sallyport.ProcessResult, error) {
+	<-c.done
+	return c.result, c.fault
+}
+
+// errStopped ends a child because its caller asked for it, which is no error
+// of the child's.
+var errStopped = errors.New("it was stopped")
+
+// Stop asks the tree to end, kills it after grace, and waits.
+func (c *child) Stop(grace time.Duration) {
+	c.ask(errStopped, grace)
+	<-c.done
+}
+
+// ask signals the first process and kills the tree when it does not end. One
+// that does not handle the signal is killed at once: as the first of its
+// namespace it would never see it (pid_namespaces(7)).
+func (c *child) ask(cause error, grace time.Duration) {
+	c.once.Do(func() { c.cause = cause })
+	if grace <= 0 || !c.handlesTerm() {
+		c.slay()
+		return
+	}
+	_ = c.proc.Signal(syscall.SIGTERM)
+	timer := time.AfterFunc(grace, c.slay)
+	go func() {
+		<-c.done
+		timer.Stop()
+	}()
+}
+
+// kill ends the tree at once.
+func (c *child) kill(cause error) {
+	c.once.Do(func() { c.cause = cause })
+	c.slay()
+}

@@ -1,0 +1,57 @@
+package sandbox
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// TestAChildIsTalkedTo has a child answer line by line, with its errors apart.
+func TestAChildIsTalkedTo(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, nil))
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	var complaints strings.Builder
+	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: out, ErrorOutput: &complaints},
+		"sh", "-c", `while read -r line; do echo "got $line"; echo "saw $line" >&2; done; echo end`)
+	lines := bufio.NewScanner(answers)
+	for i := range 3 {
+		if _, err := fmt.Fprintf(ask, "line %d\n", i); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("got line %d", i); !lines.Scan() || lines.Text() != want {
+			t.Fatalf("answer %d = %q, %v, want %q", i, lines.Text(), lines.Err(), want)
+		}
+	}
+	// The end of what is said is the end of the child's input.
+	if err := ask.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !lines.Scan() || lines.Text() != "end" {
+		t.Errorf("last answer = %q, want end", lines.Text())
+	}
+	if res := w.wait(c); res.ExitCode != 0 || len(res.Stdout)+len(res.Stderr) != 0 {
+		t.Errorf("result = %+v, want nothing beside what was handed over", res)
+	}
+	if got := complaints.String(); got != "saw line 0\nsaw line 1\nsaw line 2\n" {
+		t.Errorf("standard error = %q", got)
+	}
+}
+
+// TestAChildThatEndsIsNotTalkedTo: whoever still writes to it learns that.
+func TestAChildThatEndsIsNotTalkedTo(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, nil))
+	in, ask := io.Pipe()
+	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: io.Discard, ErrorOutput: io.Discard}, "sleep", "600")
+	c.Stop(time.Second)
+	if _, err := ask.Write([]byte("x")); err == nil {
+		t.Error("writing to a child that has ended succeeded")
+	}
+}

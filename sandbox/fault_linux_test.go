@@ -1,0 +1,416 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+)
+
+// roleVar says which part of a fault a second process of this test plays.
+const roleVar = "SALLYPORT_TEST_ROLE"
+
+// TestMissingHelper has the runner execute something that is not the helper
+// in its place, after it has found the machine fit.
+func TestMissingHelper(t *testing.T) {
+	t.Parallel()
+	for _, self := range []string{"/nonexistent/helper", "/bin/true", "/bin/false", "/etc/passwd", "/bin/sh"} {
+		r := open(t, &Options{Warm: -1})
+		w := workspace(t, r)
+		w.ok(nil, "true")
+		sound := r.platform.self
+		r.platform.self = self
+		m := mark(t)
+		_, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "sleep", m))
+		if !errors.Is(err, sallyport.ErrNotAvailable) {
+			t.Errorf("Start with %s for the helper = %v, want not_available", self, err)
+		}
+		if left := marked(m); len(left) > 0 {
+			t.Errorf("with %s for the helper the child runs: %q", self, left)
+		}
+		r.platform.self = sound
+		w.ok(nil, "true")
+	}
+}
+
+// TestSilentHelper has a helper that never answers: yes, which ignores its
+// control socket.
+func TestSilentHelper(t *testing.T) {
+	t.Parallel()
+	r := open(t, &Options{Warm: -1})
+	w := workspace(t, r)
+	w.ok(nil, "true")
+	r.platform.self = "/usr/bin/yes"
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := r.Start(ctx, w.spawn(sallyport.SpawnOptions{}, "true")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Start = %v, want the deadline", err)
+	}
+}
+
+// TestDeadHelper kills a warm helper before a child becomes of it: that child
+// is refused, the next one gets another.
+func TestDeadHelper(t *testing.T) {
+	t.Parallel()
+	r := open(t, &Options{Warm: 1})
+	w := workspace(t, r)
+	w.ok(nil, "true")
+	warm(t, r, 1)
+	p := r.platform.pool
+	p.mu.Lock()
+	h := p.idle[0]
+	p.mu.Unlock()
+	if err := h.proc.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// Its end of the control socket closes when it is gone.
+	eventually(t, "the helper is gone", func() bool {
+		fds := []unix.PollFd{{Fd: controlFD(t, h), Events: unix.POLLIN}}
+		n, _ := unix.Poll(fds, 0)
+		return n == 1 && fds[0].Revents&unix.POLLHUP != 0
+	})
+	child, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))
+	if err == nil {
+		w.wait(child)
+	} else if !errors.Is(err, sallyport.ErrNotAvailable) {
+		t.Errorf("Start with a dead helper = %v, want not_available", err)
+	}
+	w.ok(nil, "true")
+}
+
+func controlFD(t *testing.T, h *ready) (fd int32) {
+	t.Helper()
+	raw, err := h.control.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(p uintptr) { fd = int32(p) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// warm waits until n helpers are warm.
+func warm(t testing.TB, r *Runner, n int) {
+	t.Helper()
+	p := r.platform.pool
+	p.refill()
+	eventually(t, "helpers are warm", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.idle) >= n
+	})
+}
+
+// TestCutSpecification sends a helper less than its header says.
+func TestCutSpecification(t *testing.T) {
+	t.Parallel()
+	r := open(t, &Options{Warm: -1})
+	w := workspace(t, r)
+	w.ok(nil, "true")
+	spec := helper.Spec{Path: "/bin/sleep", Argv: []string{"sleep", "1000"}, Dir: "/"}
+	for _, c := range []struct {
+		name string
+		bend func(m *message) error
+		want string
+	}{
+		{"cut", func(m *message) error { return m.body.Truncate(20) }, "cut or changed"},
+		{"empty", func(m *message) error { return m.body.Truncate(0) }, "cut or changed"},
+		{"longer", func(m *message) error { _, err := m.body.Write([]byte(" ")); return err }, "cut or changed"},
+		{"changed", func(m *message) error { _, err := m.body.WriteAt([]byte("x"), 10); return err }, "cut or changed"},
+		{"huge", func(m *message) error { return m.body.Truncate(1 << 40) }, "too long"},
+		{"kind", func(m *message) error { m.header[0] = helper.MsgBase; return nil }, "not the expected"},
+	} {
+		h, err := r.helper(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := newMessage(helper.MsgRun, &spec)
+		if err == nil {
+			err = c.bend(&m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		null := r.platform.null
+		if err := m.send(h.control, null, null, null); err != nil {
+			t.Fatal(err)
+		}
+		kind, text, _, err := h.receive()
+		if err != nil || kind != helper.MsgFailed || !strings.Contains(text, c.want) {
+			t.Errorf("%s: the helper answered %q %q, %v, want %q", c.name, string(kind), text, err, c.want)
+		}
+		if state, err := h.proc.Wait(); err != nil || state.ExitCode() != helper.ExitCode {
+			t.Errorf("%s: the helper ended with %v, %v, want %d", c.name, state, err, helper.ExitCode)
+		}
+		m.body.Close()
+		h.close()
+		h.gone()
+	}
+	// The same on the way that a child takes.
+	if err := r.platform.base.body.Truncate(100); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))
+	if e, ok := errors.AsType[*sallyport.Error](err); !ok || e.Code != sallyport.CodeNotAvailable ||
+		!strings.Contains(fmt.Sprint(e.Err), "cut or changed") {
+		t.Errorf("Start with a cut base = %v, want not_available because it was cut", err)
+	}
+}
+
+// TestMissingDescriptors sends a specification without its streams.
+func TestMissingDescriptors(t *testing.T) {
+	t.Parallel()
+	r := open(t, &Options{Warm: -1})
+	h, err := r.helper(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.discard()
+	m, err := newMessage(helper.MsgRun, &helper.Spec{Path: "/bin/true", Argv: []string{"true"}, Dir: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.body.Close()
+	if err := m.send(h.control, r.platform.null); err != nil {
+		t.Fatal(err)
+	}
+	if kind, text, _, err := h.receive(); err != nil || kind != helper.MsgFailed || !strings.Contains(text, "descriptors") {
+		t.Errorf("the helper answered %q %q, %v", string(kind), text, err)
+	}
+}
+
+func TestFullTmp(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, &Options{Limits: Limits{TmpBytes: 1 << 20}}))
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "head -c 4194304 /dev/zero >/tmp/x; echo $?; stat -c %s /tmp/x")
+	if !strings.Contains(string(res.Stderr), "No space left on device") || strings.HasPrefix(string(res.Stdout), "0\n") {
+		t.Errorf("4 MiB into a /tmp of 1 MiB = %q, stderr %q, want no space", res.Stdout, res.Stderr)
+	}
+	res = w.run(sallyport.SpawnOptions{}, "sh", "-c", "for i in $(seq 400); do : >/tmp/$i || exit 9; done")
+	if !strings.Contains(string(res.Stderr), "No space left on device") {
+		t.Errorf("400 files in a /tmp of 1 MiB = exit %d, %q, want no space", res.ExitCode, res.Stderr)
+	}
+	w.sh("echo x >/tmp/x") // the next child has its own
+}
+
+func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, &Options{Limits: Limits{FileBytes: 1 << 20, OpenFiles: 32}}))
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "head -c 4194304 /dev/zero >big; stat -c %s big; ulimit -n; ulimit -c")
+	if got := string(res.Stdout); got != "1048576\n32\n0\n" {
+		t.Errorf("limits of a file, descriptors and cores = %q", got)
+	}
+}
+
+// TestStartAndCloseTogether starts children while the runner is closed: each
+// start fails or gives a child that ends.
+func TestStartAndCloseTogether(t *testing.T) {
+	t.Parallel()
+	for range 8 {
+		r := open(t, &Options{Warm: 1})
+		w := workspace(t, r)
+		m := mark(t)
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				c, err := r.Start(context.Background(), w.spawn(sallyport.SpawnOptions{}, "sleep", m))
+				if err != nil {
+					return
+				}
+				<-c.Done()
+			})
+		}
+		wg.Go(func() { r.Close() })
+		wg.Go(func() { r.Close() })
+		wg.Wait()
+		if left := marked(m); len(left) > 0 {
+			t.Errorf("left running: %q", left)
+		}
+	}
+}
+
+// role starts this test again in another role.
+func role(t *testing.T, name string, attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-test.run=^" + t.Name() + "$", "-test.v=false", "--"}, args...)...)
+	cmd.Env = append(os.Environ(), roleVar+"="+name)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = attr
+	return cmd
+}
+
+// TestKilledRuntime kills a runtime that has a child, which has a grandchild
+// in a session of its own, and warm helpers. All of them die.
+func TestKilledRuntime(t *testing.T) {
+	if os.Getenv(roleVar) == "runtime" {
+		r, err := New(&Options{Warm: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := workspace(t, r)
+		warm(t, r, 2)
+		m := os.Args[len(os.Args)-1]
+		out := newSpoken()
+		w.start(context.Background(), sallyport.SpawnOptions{Output: out}, "sh", "-c",
+			"trap '' TERM HUP; setsid sleep "+m+" & echo begun; sleep "+m)
+		out.wait(t)
+		warm(t, r, 2)
+		fmt.Println("ready")
+		time.Sleep(patience)
+		return
+	}
+	t.Parallel()
+	m := mark(t)
+	cmd := role(t, "runtime", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, m)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		rest, _ := io.ReadAll(out)
+		t.Fatalf("the runtime said %q%s, %v", line, rest, err)
+	}
+	helpers := descendants(cmd.Process.Pid)
+	if len(helpers) < 3 || len(marked(m)) < 3 {
+		t.Fatalf("%d processes below the runtime, %q; want two helpers and a child", len(helpers), marked(m))
+	}
+	begun := time.Now()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, "children and helpers are gone", func() bool {
+		for _, pid := range helpers {
+			if alive(pid) {
+				return false
+			}
+		}
+		return len(marked(m)) == 0
+	})
+	t.Logf("all gone after %v", time.Since(begun))
+}
+
+// descendants lists the children of a process.
+func descendants(pid int) (list []int) {
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, task := range tasks {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		for _, field := range strings.Fields(string(data)) {
+			var child int
+			fmt.Sscan(field, &child)
+			list = append(list, child)
+		}
+	}
+	return list
+}
+
+// alive reports whether a process runs; one that nobody has waited for yet
+// does not.
+func alive(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+// TestNoUserNamespaces runs the runtime in a user namespace that permits no
+// others, as a container or a hardened machine does.
+func TestNoUserNamespaces(t *testing.T) {
+	if os.Getenv(roleVar) == "runtime" {
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, nil)
+		rep := r.Report()
+		if rep.Level != "" || !strings.Contains(rep.Missing, "user namespace") {
+			t.Errorf("Report = %+v, want no level and user namespaces named", rep)
+		}
+		w := workspace(t, r)
+		m := mark(t)
+		if _, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "sleep", m)); !errors.Is(err, sallyport.ErrNotAvailable) ||
+			!strings.Contains(err.Error(), "user namespace") {
+			t.Errorf("Start = %v, want not_available with the layer", err)
+		}
+		if left := marked(m); len(left) > 0 {
+			t.Errorf("the child runs: %q", left)
+		}
+		// What the operator names does not need them.
+		w.r = open(t, &Options{Level: sallyport.LevelNone})
+		if res := w.run(sallyport.SpawnOptions{}, "true"); res.ExitCode != 0 || res.Level != sallyport.LevelNone {
+			t.Errorf("at the level none: exit %d, level %s", res.ExitCode, res.Level)
+		}
+		return
+	}
+	t.Parallel()
+	cmd := role(t, "runtime", &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	})
+	if out, err := cmd.Output(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestDeadLauncher kills the process that forks the helpers: at most one child
+// is refused, and the next one gets another launcher.
+func TestDeadLauncher(t *testing.T) {
+	t.Parallel()
+	r := open(t, &Options{Warm: -1})
+	w := workspace(t, r)
+	w.ok(nil, "true")
+	w.ok(nil, "true") // the second helper is the launcher's
+	l := r.platform.launcher
+	l.mu.Lock()
+	dead := l.proc.Pid
+	err := l.proc.Kill()
+	l.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the launcher is dead", func() bool { return !alive(dead) })
+	if c, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true")); err == nil {
+		w.wait(c)
+	} else if !errors.Is(err, sallyport.ErrNotAvailable) {
+		t.Errorf("Start with a dead launcher = %v, want not_available", err)
+	}
+	w.ok(nil, "true")
+}
+
+// TestFailedForkLeavesNoZombie has the launcher fork a helper that cannot be
+// executed, which is this process's child all the same.
+func TestFailedForkLeavesNoZombie(t *testing.T) {
+	r := open(t, &Options{Warm: -1})
+	w := workspace(t, r)
+	w.ok(nil, "true")
+	w.ok(nil, "true")
+	before := len(descendants(os.Getpid()))
+	r.platform.self = "/nonexistent/helper"
+	for range 5 {
+		if _, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true")); err == nil {
+			t.Error("Start without a helper succeeded")
+		}
+	}
+	if after := len(descendants(os.Getpid())); after > before {
+		t.Errorf("%d children instead of %d", after, before)
+	}
+}

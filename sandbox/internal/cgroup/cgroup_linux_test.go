@@ -1,0 +1,457 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// real opens the control groups of this machine.
+func real(t testing.TB) *Controllers {
+	t.Helper()
+	c, err := Open(nil)
+	must(t, err)
+	if c.Kind() == "" {
+		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
+			t.Fatalf("no control groups: %s", c.Why())
+		}
+		t.Skipf("no control groups: %s", c.Why())
+	}
+	return c
+}
+
+func group(t testing.TB, c *Controllers, l Limits) *Group {
+	t.Helper()
+	g, err := c.New(l)
+	must(t, err)
+	t.Cleanup(func() { must(t, g.Close()) })
+	return g
+}
+
+// start starts a shell that waits for a line before it runs the script, and
+// puts it into the group.
+func start(t testing.TB, g *Group, script string) (run func() (string, error)) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "read -r _; "+script)
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	must(t, cmd.Start())
+	must(t, g.Add(cmd.Process.Pid))
+	return func() (string, error) {
+		// A child that was killed already takes no line.
+		_, _ = in.Write([]byte("\n"))
+		err := cmd.Wait()
+		return out.String(), err
+	}
+}
+
+// TestDoors has a thread start a program in a group, and go back.
+func TestDoors(t *testing.T) {
+	c := real(t)
+	g := group(t, c, Limits{Processes: 10})
+	there, err := g.Doors()
+	must(t, err)
+	back, err := c.Home()
+	must(t, err)
+	if c.Kind() == KindV2 {
+		if len(there)+len(back) > 0 {
+			t.Errorf("%d doors in, %d back in version 2", len(there), len(back))
+		}
+		return
+	}
+	pass := func(doors []*os.File) {
+		for _, f := range doors {
+			_, err := f.WriteAt([]byte("0"), 0)
+			must(t, err)
+		}
+	}
+	runtime.LockOSThread()
+	pass(there)
+	cmd := exec.CommandContext(t.Context(), "sleep", "600")
+	err = cmd.Start()
+	pass(back)
+	runtime.UnlockOSThread()
+	must(t, err)
+	for _, d := range g.unique {
+		if diff := cmp.Diff([]string{fmt.Sprint(cmd.Process.Pid)}, words(filepath.Join(d, "tasks"))); diff != "" {
+			t.Errorf("the threads of %s (-want +got):\n%s", d, diff)
+		}
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	for _, f := range append(there, back...) {
+		must(t, f.Close())
+	}
+}
+
+func TestMemoryIsLimited(t *testing.T) {
+	g := group(t, real(t), Limits{Memory: 32 << 20})
+	// tail keeps what has no line end.
+	_, err := start(t, g, "head -c 200000000 /dev/zero | tail -c 150000000 >/dev/null")()
+	if s := g.Stats(); s.OOMKilled == 0 || s.PeakMemory < 16<<20 || s.PeakMemory > 32<<20 {
+		t.Errorf("after 150 MB in 32 MiB: %v, %+v", err, s)
+	}
+	g = group(t, real(t), Limits{Memory: 32 << 20})
+	if out, err := start(t, g, "head -c 1000000 /dev/zero | tail -c 1000000 >/dev/null")(); err != nil || g.Stats().OOMKilled != 0 {
+		t.Errorf("after 1 MB: %v %s, %+v", err, out, g.Stats())
+	}
+}
+
+func TestProcessesAreLimited(t *testing.T) {
+	g := group(t, real(t), Limits{Processes: 5})
+	const fork = "for i in 1 2 3 4 5 6 7 8; do sleep 60 >/dev/null 2>&1 & done; wait"
+	// The group is closed while its processes run.
+	run := start(t, g, fork)
+	done := make(chan string, 1)
+	go func() {
+		out, _ := run()
+		done <- out
+	}()
+	for deadline := time.Now().Add(20 * time.Second); g.Stats().Refused == 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("no fork was refused: %+v", g.Stats())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if n := len(words(filepath.Join(g.dirs[pids], "cgroup.procs"))); n > 5 {
+		t.Errorf("%d processes run, want at most 5", n)
+	}
+	must(t, g.Close())
+	<-done
+}
+
+func TestProcessorTimeIsLimited(t *testing.T) {
+	c := real(t)
+	g := group(t, c, Limits{CPUs: 0.5})
+	file, want := "cpu.cfs_quota_us", []string{"50000"}
+	if c.Kind() == KindV2 {
+		file, want = "cpu.max", []string{"50000", "100000"}
+	}
+	if diff := cmp.Diff(want, words(filepath.Join(g.dirs[cpu], file))); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+	// The group is closed while the loop runs.
+	run := start(t, g, "while :; do :; done")
+	done := make(chan struct{})
+	go func() { defer close(done); _, _ = run() }()
+	for deadline := time.Now().Add(20 * time.Second); field(filepath.Join(g.dirs[cpu], "cpu.stat"), "nr_throttled") == 0; {
+		if time.Now().After(deadline) {
+			t.Error("a busy loop was never held back")
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	must(t, g.Close())
+	<-done
+}
+
+func TestCloseRemovesAGroupWithProcesses(t *testing.T) {
+	g, err := real(t).New(Limits{Processes: 10})
+	must(t, err)
+	dirs := g.unique
+	run := start(t, g, "sleep 60 & sleep 60")
+	done := make(chan error, 1)
+	go func() { _, err := run(); done <- err }()
+	must(t, g.Close())
+	var exit *exec.ExitError
+	if err := <-done; !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("the child ended with %v, want killed", err)
+	}
+	for _, d := range dirs {
+		if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	must(t, g.Close())
+}
+
+// ours lists the groups for children that exist.
+func ours(t testing.TB, c *Controllers) []string {
+	t.Helper()
+	var out []string
+	for _, d := range c.uniqueDirs() {
+		found, err := filepath.Glob(filepath.Join(d, groupName+c.name.String()+"-*"))
+		must(t, err)
+		out = append(out, found...)
+	}
+	return out
+}
+
+func TestAThousandGroupsLeaveNothing(t *testing.T) {
+	c := real(t)
+	for range 1000 {
+		g, err := c.New(Limits{Memory: 64 << 20, Processes: 10, CPUs: 1})
+		must(t, err)
+		must(t, g.Close())
+	}
+	if left := ours(t, c); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestOpenRemovesWhatDeadRuntimesLeft(t *testing.T) {
+	c := real(t)
+	dir := c.uniqueDirs()[0]
+	self := c.name
+	dead := owner{self.namespace, self.pid, self.start + 1}
+	elsewhere := owner{self.namespace + 1, 1 << 22, 1}
+	tests := []struct {
+		name string
+		gone bool
+	}{
+		{groupName + dead.String() + "-1", true},
+		{leafName + dead.String(), true},
+		{groupName + self.String() + "-x", false},
+		{groupName + elsewhere.String() + "-1", false},
+		{groupName + "something", false},
+		{"other-" + dead.String(), false},
+	}
+	for _, tt := range tests {
+		must(t, os.Mkdir(filepath.Join(dir, tt.name), 0o755))
+		defer os.Remove(filepath.Join(dir, tt.name))
+	}
+	_, err := Open(nil)
+	must(t, err)
+	for _, tt := range tests {
+		_, err := os.Stat(filepath.Join(dir, tt.name))
+		if gone := errors.Is(err, os.ErrNotExist); gone != tt.gone {
+			t.Errorf("%s: gone = %v, want %v", tt.name, gone, tt.gone)
+		}
+	}
+}
+
+// TestVersion2KillsAndRemoves uses the real hierarchy of version 2, with the
+// controllers that are enabled there, if any.
+func TestVersion2KillsAndRemoves(t *testing.T) {
+	mounts, err := readMounts("/proc/self/mountinfo")
+	must(t, err)
+	own, err := readOwn("/proc/self/cgroup")
+	must(t, err)
+	base := ""
+	for _, m := range mounts {
+		if d, ok := m.dir(own[""]); m.v2 && ok && os.Geteuid() == 0 {
+			base = d
+		}
+	}
+	if base == "" {
+		t.Skip("cgroup v2 is not mounted, or this is not the administrator")
+	}
+	c := &Controllers{kind: KindV2, dirs: map[string]string{"": base}}
+	c.name, err = thisProcess()
+	must(t, err)
+	d := filepath.Join(base, groupName+c.name.String()+"-v2")
+	must(t, os.Mkdir(d, 0o755))
+	g := &Group{v2: true, dirs: map[string]string{}, unique: []string{d}}
+	run := start(t, g, "sleep 60 & setsid sleep 60")
+	done := make(chan error, 1)
+	go func() { _, err := run(); done <- err }()
+	must(t, g.Close())
+	if err := <-done; err == nil {
+		t.Error("the child was not killed")
+	}
+	if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the group is still there: %v", err)
+	}
+}
+
+func TestALimitWithoutControllerIsRefused(t *testing.T) {
+	none := &Controllers{why: "because"}
+	for _, l := range []Limits{{}, {Memory: 1}} {
+		if _, err := none.New(l); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "because") {
+			t.Errorf("New(%+v) without control groups = %v", l, err)
+		}
+	}
+	some := &Controllers{kind: KindV1, dirs: map[string]string{memory: t.TempDir()}}
+	if _, err := some.New(Limits{CPUs: 1}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("New with a limit of processors and no controller = %v", err)
+	}
+}
+
+// machine makes the files of a machine in a directory.
+func machine(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		p := filepath.Join(root, name)
+		must(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must(t, os.WriteFile(p, []byte(text), 0o644))
+	}
+	return root
+}
+
+const (
+	v2Mount = "41 31 0:38 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+	v1Mount = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n" +
+		"36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+)
+
+func TestOpenFindsWhatIsDelegated(t *testing.T) {
+	slice := "sys/fs/cgroup/user.slice/gate.scope/"
+	pid := fmt.Sprintln(os.Getpid())
+	tests := []struct {
+		name     string
+		files    map[string]string
+		delegate bool
+		kind     string
+		names    []string
+		why      string
+		leaf     bool
+	}{
+		{
+			name: "version 2, enabled already", kind: KindV2, names: []string{memory, pids, cpu},
+			files: map[string]string{
+				"proc/self/mountinfo": v2Mount, "proc/self/cgroup": "0::/user.slice/gate.scope\n",
+				slice + "cgroup.controllers": "cpu io memory pids\n", slice + "cgroup.procs": "",
+				slice + "cgroup.subtree_control": "cpu memory pids\n", slice + "cgroup.type": "domain\n",
+			},
+		},
+		{
+			name: "version 2 without cpu", kind: KindV2, names: []string{memory, pids}, why: "does not delegate the cpu controller",
+			files: map[string]string{
+				"proc/self/mountinfo": v2Mount, "proc/self/cgroup": "0::/user.slice/gate.scope\n",
+				slice + "cgroup.controllers": "memory pids\n", slice + "cgroup.procs": "",
+				slice + "cgroup.subtree_control": "memory pids\n",
+			},
+		},
+		{
+			name: "version 2 without controllers, version 1 beside it", kind: KindV1, names: []string{memory, cpu},
+			why: "cgroup v2 has no memory controller at ",
+			files: map[string]string{
+				"proc/self/mountinfo": v2Mount + v1Mount, "proc/self/cgroup": "4:memory:/x\n3:cpu,cpuacct:/\n0::/\n",
+				"sys/fs/cgroup/cgroup.controllers": "hugetlb\n", "sys/fs/cgroup/memory/x/cgroup.procs": "",
+				"sys/fs/cgroup/cpu,cpuacct/cgroup.procs": "",
+			},
+		},
+		{
+			name: "other processes in the group", why: "holds other processes",
+			files: map[string]string{
+				"proc/self/mountinfo": v2Mount, "proc/self/cgroup": "0::/user.slice/gate.scope\n",
+				slice + "cgroup.controllers": "cpu memory pids\n", slice + "cgroup.procs": pid + "1\n",
+				slice + "cgroup.subtree_control": "", slice + "cgroup.type": "domain\n",
+			}, delegate: true,
+		},
+		{
+			name: "alone, but not delegated", why: "is not marked as delegated",
+			files: map[string]string{
+				"proc/self/mountinfo": v2Mount, "proc/self/cgroup": "0::/user.slice/gate.scope\n",
+				slice + "cgroup.controllers": "cpu memory pids\n", slice + "cgroup.procs": pid,
+				slice + "cgroup.subtree_control": "", slice + "cgroup.type": "domain\n",
+			},
+		},
+		{
+			name: "outside what is mounted", why: "is not visible here",
+			files: map[string]string{
+				"proc/self/mountinfo": strings.Replace(v2Mount, "0:38 /", "0:38 /docker/abc", 1),
+				"proc/self/cgroup":    "0::/../other\n",
+			},
+		},
+		{
+			name: "nothing is mounted", why: "cgroup v2 is not mounted",
+			files: map[string]string{"proc/self/mountinfo": "", "proc/self/cgroup": ""},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := machine(t, tt.files)
+			if tt.delegate {
+				must(t, syscall.Setxattr(filepath.Join(root, slice), "user.delegate", []byte("1"), 0))
+			}
+			if !tt.delegate && os.Geteuid() != 0 && strings.Contains(tt.why, "delegated") {
+				t.Skip("what belongs to this user is delegated to it")
+			}
+			c, err := Open(&Options{Root: root})
+			must(t, err)
+			if diff := cmp.Diff(tt.names, c.Names()); diff != "" || c.Kind() != tt.kind {
+				t.Errorf("Open() = %q (-want +got):\n%s%s", c.Kind(), diff, c.Why())
+			}
+			if !strings.Contains(c.Why(), tt.why) || tt.why == "" && c.Why() != "" {
+				t.Errorf("Why() = %q, want %q in it", c.Why(), tt.why)
+			}
+		})
+	}
+}
+
+// TestARuntimeThatIsAloneMakesRoomForItself follows the steps on files: a real
+// kernel moves the process when its number is written.
+func TestARuntimeThatIsAloneMakesRoomForItself(t *testing.T) {
+	slice := "sys/fs/cgroup/gate.scope"
+	root := machine(t, map[string]string{
+		"proc/self/mountinfo": v2Mount, "proc/self/cgroup": "0::/gate.scope\n",
+		slice + "/cgroup.controllers": "cpu memory pids\n", slice + "/cgroup.procs": fmt.Sprintln(os.Getpid()),
+		slice + "/cgroup.subtree_control": "", slice + "/cgroup.type": "domain\n",
+	})
+	base := filepath.Join(root, slice)
+	must(t, syscall.Setxattr(base, "user.delegate", []byte("1"), 0))
+	name, err := thisProcess()
+	must(t, err)
+	leaf := filepath.Join(base, leafName+name.String())
+	must(t, os.Mkdir(leaf, 0o755))
+	must(t, os.WriteFile(filepath.Join(leaf, "cgroup.procs"), nil, 0o644))
+	_, err = Open(&Options{Root: root})
+	must(t, err)
+	if got := words(filepath.Join(leaf, "cgroup.procs")); len(got) != 1 || got[0] != fmt.Sprint(os.Getpid()) {
+		t.Errorf("the leaf holds %v, want this process", got)
+	}
+	if got := words(filepath.Join(base, "cgroup.subtree_control")); len(got) != 1 || !strings.HasPrefix(got[0], "+") {
+		t.Errorf("enabled: %v", got)
+	}
+}
+
+// BenchmarkGroup makes, fills and removes a group as for one child.
+func BenchmarkGroup(b *testing.B) {
+	c := real(b)
+	for b.Loop() {
+		g, err := c.New(Limits{Memory: 64 << 20, Processes: 64, CPUs: 1})
+		must(b, err)
+		must(b, g.Close())
+	}
+}
+
+// BenchmarkGroupSteps tells what the parts of BenchmarkGroup take.
+func BenchmarkGroupSteps(b *testing.B) {
+	c := real(b)
+	b.Run("empty", func(b *testing.B) {
+		for b.Loop() {
+			g, err := c.New(Limits{})
+			must(b, err)
+			must(b, g.Close())
+		}
+	})
+	b.Run("limits", func(b *testing.B) {
+		g := group(b, c, Limits{})
+		for b.Loop() {
+			must(b, g.Limit(Limits{Memory: 64 << 20, Processes: 64, CPUs: 1}))
+		}
+	})
+}
+
+// BenchmarkAdd moves a process into a group, as every start does.
+func BenchmarkAdd(b *testing.B) {
+	c := real(b)
+	gs := []*Group{group(b, c, Limits{}), group(b, c, Limits{})}
+	cmd := exec.CommandContext(b.Context(), "sleep", "600")
+	must(b, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	for i := 0; b.Loop(); i++ {
+		must(b, gs[i%2].Add(cmd.Process.Pid))
+	}
+}

@@ -1,0 +1,241 @@
+package cgroup
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// mount is one mounted hierarchy.
+type mount struct {
+	root, point string
+	v2          bool
+	controllers []string
+}
+
+// readMounts reads the hierarchies of control groups from a mountinfo file;
+// see proc_pid_mountinfo(5).
+func readMounts(file string) ([]mount, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []mount
+	for line := range strings.Lines(string(data)) {
+		before, after, ok := strings.Cut(line, " - ")
+		left, right := strings.Fields(before), strings.Fields(after)
+		if !ok || len(left) < 6 || len(right) < 3 {
+			continue
+		}
+		m := mount{root: unescape(left[3]), point: unescape(left[4])}
+		switch right[0] {
+		case "cgroup2":
+			m.v2 = true
+		case "cgroup":
+			m.controllers = strings.Split(right[2], ",")
+		default:
+			continue
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// unescape undoes the octal escapes of mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// dir returns the directory of a group in the mount. A group outside what is
+// mounted, as in a container without a namespace of its own, has none.
+func (m mount) dir(group string) (string, bool) {
+	if group == "" || slices.Contains(strings.Split(group, "/"), "..") {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(m.root, "/"))
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return filepath.Join(m.point, rest), true
+}
+
+// readOwn reads the groups of this process by controller, that of version 2
+// under the empty name; see cgroups(7), /proc/pid/cgroup.
+func readOwn(file string) (map[string]string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string)
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for name := range strings.SplitSeq(parts[1], ",") {
+			out[name] = parts[2]
+		}
+	}
+	return out, nil
+}
+
+// words returns the words of a file, none when it cannot be read.
+func words(file string) []string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data))
+}
+
+// open opens a control file for writing and never creates it. It does without
+// the poller of the runtime, which costs more than the write.
+func open(file string) (*os.File, error) {
+	for {
+		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return os.NewFile(uintptr(fd), file), nil
+		}
+		if err != unix.EINTR {
+			return nil, &fs.PathError{Op: "open", Path: file, Err: err}
+		}
+	}
+}
+
+// write writes a control file in one call.
+func write(file, value string) error {
+	f, err := open(file)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(value); err != nil {
+		_ = f.Close() // The error that counts is the other one.
+		return err
+	}
+	return f.Close()
+}
+
+// number reads a file that holds one number.
+func number(file string) int64 {
+	w := words(file)
+	if len(w) != 1 {
+		return 0
+	}
+	n, err := strconv.ParseInt(w[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// field reads one number of a file with lines "name number".
+func field(file, name string) int64 {
+	w := words(file)
+	for i := 0; i+1 < len(w); i += 2 {
+		if w[i] == name {
+			n, err := strconv.ParseInt(w[i+1], 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// owner says which runtime made a group: its process in its PID namespace, and
+// when that began, since numbers of processes are used again.
+type owner struct {
+	namespace uint64
+	pid       int
+	start     uint64
+}
+
+func (o owner) String() string { return fmt.Sprintf("%d-%d-%d", o.namespace, o.pid, o.start) }
+
+// groupName begins the name of each group for a child.
+const groupName = "sallyport-child-"
+
+// ownerOf reads the name of a group.
+func ownerOf(name string) (owner, bool) {
+	rest, ok := strings.CutPrefix(name, groupName)
+	if !ok {
+		if rest, ok = strings.CutPrefix(name, leafName); !ok {
+			return owner{}, false
+		}
+	}
+	var o owner
+	if n, err := fmt.Sscanf(rest, "%d-%d-%d", &o.namespace, &o.pid, &o.start); err != nil || n != 3 {
+		return owner{}, false
+	}
+	return o, o.pid > 0
+}
+
+func thisProcess() (owner, error) {
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return owner{}, err
+	}
+	o := owner{pid: os.Getpid()}
+	if _, err := fmt.Sscanf(ns, "pid:[%d]", &o.namespace); err != nil {
+		return owner{}, fmt.Errorf("read %q: %w", ns, err)
+	}
+	var ok bool
+	if o.start, ok = startOf(o.pid); !ok {
+		return owner{}, fmt.Errorf("the start of process %d is not known", o.pid)
+	}
+	return o, nil
+}
+
+// startOf returns when a process began, in clock ticks since boot: field 22 of
+// proc_pid_stat(5). The name in the second field may hold anything.
+func startOf(pid int) (uint64, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, false
+	}
+	i := strings.LastIndexByte(string(data), ')')
+	fields := strings.Fields(string(data[i+1:]))
+	if len(fields) < 20 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(fields[19], 10, 64)
+	return n, err == nil
+}
+
+// sweep removes the groups of runtimes of this PID namespace that are gone. A
+// group that still holds processes stays: they are not this runtime's to end.
+func (c *Controllers) sweep() {
+	for _, dir := range c.uniqueDirs() {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			o, ok := ownerOf(e.Name())
+			if !ok || o.namespace != c.name.namespace {
+				continue
+			}
+			if start, alive := startOf(o.pid); !alive || start != o.start {
+				_ = os.Remove(filepath.Join(dir, e.Name())) // The next start tries again.
+			}
+		}
+	}
+}
+
+// uniqueDirs returns the directories in which groups are made.
+func (c *Controllers) uniqueDirs() []string {
+	var out []string
+	for _, name := range wanted {
+		if d := c.dirs[name]; d != "" && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,264 @@
+package cgroup
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// period is the time over which processor time is counted, the default of the
+// kernel.
+const period = 100 * time.Millisecond
+
+// minQuota is the least that the kernel grants in one period.
+const minQuota = time.Millisecond
+
+// closeWait bounds how long Close waits for the last process to be gone: the
+// kernel takes an ended process out of its group a moment after its end.
+const closeWait = 2 * time.Second
+
+// Limits are what the processes of one group may use together. The zero value
+// of a field means no limit.
+type Limits struct {
+	// Memory is in bytes, without swap.
+	Memory int64
+	// Processes counts threads, too.
+	Processes int
+	// CPUs is the number of processors' worth of time.
+	CPUs float64
+}
+
+// Stats are what the processes of a group used. What a kernel does not tell is
+// zero.
+type Stats struct {
+	// OOMKilled counts processes that were killed for want of memory.
+	OOMKilled int64
+	// PeakMemory is in bytes.
+	PeakMemory int64
+	// CPU is the processor time.
+	CPU time.Duration
+	// Refused counts attempts to start a process beyond the limit.
+	Refused int64
+}
+
+// Group is a control group for one child. It is safe for concurrent use,
+// except that nothing may follow Close.
+type Group struct {
+	v2  bool
+	why string
+	// dirs are the directories of the group by controller; unique lists each
+	// once.
+	dirs   map[string]string
+	unique []string
+}
+
+// New makes a group. A limit for which there is no controller is an error that
+// matches [errors.ErrUnsupported]: what cannot be enforced is not promised.
+func (c *Controllers) New(l Limits) (*Group, error) {
+	if c.kind == "" {
+		return nil, fmt.Errorf("there are no control groups: %s: %w", c.why, errors.ErrUnsupported)
+	}
+	g := &Group{v2: c.kind == KindV2, why: c.why, dirs: make(map[string]string)}
+	var unique [8]byte
+	rand.Read(unique[:]) // Never fails; see crypto/rand.
+	name := groupName + c.name.String() + "-" + hex.EncodeToString(unique[:])
+	for _, dir := range c.uniqueDirs() {
+		d := filepath.Join(dir, name)
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("make a control group: %w", err), g.Close())
+		}
+		g.unique = append(g.unique, d)
+	}
+	for controller, dir := range c.dirs {
+		if dir != "" {
+			g.dirs[controller] = filepath.Join(dir, name)
+		}
+	}
+	if err := g.Limit(l); err != nil {
+		return nil, errors.Join(fmt.Errorf("limit a control group: %w", err), g.Close())
+	}
+	return g, nil
+}
+
+// Limit sets limits of a group that has none yet, so that a group can be made
+// and filled before it is known what for. The error is that of New.
+func (g *Group) Limit(l Limits) error {
+	for name, want := range map[string]bool{memory: l.Memory > 0, pids: l.Processes > 0, cpu: l.CPUs > 0} {
+		if want && g.dirs[name] == "" {
+			return fmt.Errorf("no control group limits %s: %s: %w", name, g.why, errors.ErrUnsupported)
+		}
+	}
+	if l.Memory > 0 {
+		if err := g.limitMemory(strconv.FormatInt(l.Memory, 10)); err != nil {
+			return err
+		}
+	}
+	if l.Processes > 0 {
+		if err := g.set(pids, "pids.max", strconv.Itoa(l.Processes)); err != nil {
+			return err
+		}
+	}
+	if l.CPUs <= 0 {
+		return nil
+	}
+	quota := int64(math.Max(l.CPUs*float64(period.Microseconds()), float64(minQuota.Microseconds())))
+	us := strconv.FormatInt(period.Microseconds(), 10)
+	if g.v2 {
+		return g.set(cpu, "cpu.max", strconv.FormatInt(quota, 10)+" "+us)
+	}
+	return errors.Join(g.set(cpu, "cpu.cfs_period_us", us), g.set(cpu, "cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
+}
+
+// limitMemory limits memory and allows no swap. Without swap accounting the
+// files for it are missing, and the system's swap counts as memory beyond.
+func (g *Group) limitMemory(bytes string) error {
+	limit, swap, none := "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes
+	if g.v2 {
+		limit, swap, none = "memory.max", "memory.swap.max", "0"
+	}
+	if err := g.set(memory, limit, bytes); err != nil {
+		return err
+	}
+	if err := g.set(memory, swap, none); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (g *Group) set(controller, file, value string) error {
+	return write(filepath.Join(g.dirs[controller], file), value)
+}
+
+// Add puts a process, with all its threads, into the group. What it starts
+// from then on is in it as well. Memory that it has already stays with the
+// group in which it was.
+func (g *Group) Add(pid int) error {
+	for _, d := range g.unique {
+		if err := write(filepath.Join(d, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("add process %d to its control group: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// Doors opens what a thread writes 0 to in order to move itself into the group,
+// so that what it starts is born there: nil in version 2, where the threads of a
+// process stay together. A process that is moved by another one waits for RCU,
+// 10 ms on a quiet machine; a thread that moves itself does not
+// (kernel/cgroup/cgroup.c: cgroup_procs_write_start). The caller closes them.
+func (g *Group) Doors() ([]*os.File, error) {
+	if g.v2 {
+		return nil, nil
+	}
+	return doors(g.unique)
+}
+
+// Home is [Group.Doors] of the groups in which this process is itself.
+func (c *Controllers) Home() ([]*os.File, error) {
+	if c.kind != KindV1 {
+		return nil, nil
+	}
+	return doors(c.uniqueDirs())
+}
+
+func doors(dirs []string) (list []*os.File, err error) {
+	for _, d := range dirs {
+		f, err := open(filepath.Join(d, "tasks"))
+		if err != nil {
+			for _, f := range list {
+				f.Close()
+			}
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// Stats returns what was used so far. It is to be asked before Close.
+func (g *Group) Stats() Stats {
+	if len(g.unique) == 0 {
+		return Stats{}
+	}
+	at := func(controller, file string) string { return filepath.Join(g.dirs[controller], file) }
+	if g.v2 {
+		return Stats{
+			OOMKilled:  field(at(memory, "memory.events"), "oom_kill"),
+			PeakMemory: number(at(memory, "memory.peak")),
+			CPU:        time.Duration(field(filepath.Join(g.unique[0], "cpu.stat"), "usage_usec")) * time.Microsecond,
+			Refused:    field(at(pids, "pids.events"), "max"),
+		}
+	}
+	return Stats{
+		OOMKilled:  field(at(memory, "memory.oom_control"), "oom_kill"),
+		PeakMemory: number(at(memory, "memory.max_usage_in_bytes")),
+		// Only where the two controllers are mounted together, as usual.
+		CPU:     time.Duration(number(at(cpu, "cpuacct.usage"))),
+		Refused: field(at(pids, "pids.events"), "max"),
+	}
+}
+
+// Kill ends every process of the group. In version 1 that is no single step: a
+// process that forks fast enough may outrun it, unless its number is limited.
+func (g *Group) Kill() error {
+	if len(g.unique) == 0 {
+		return nil
+	}
+	if g.v2 {
+		err := write(filepath.Join(g.unique[0], "cgroup.kill"), "1")
+		// The file came with Linux 5.14.
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	var failed error
+	for _, d := range g.unique {
+		for _, w := range words(filepath.Join(d, "cgroup.procs")) {
+			pid, err := strconv.Atoi(w)
+			if err != nil || pid <= 0 {
+				continue // 0 is a process of another PID namespace.
+			}
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				failed = err
+			}
+		}
+	}
+	return failed
+}
+
+// Close ends what is left in the group and removes it. An error means that it
+// is still there; the next [Open] of a later runtime removes it.
+func (g *Group) Close() error {
+	deadline := time.Now().Add(closeWait)
+	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := g.remove()
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+			return err
+		}
+		if err := g.Kill(); err != nil {
+			return fmt.Errorf("end the processes of a control group: %w", err)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// remove removes the directories; what is gone already does not count.
+func (g *Group) remove() error {
+	for len(g.unique) > 0 {
+		err := unix.Rmdir(g.unique[0])
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("remove a control group: %w", err)
+		}
+		g.unique = g.unique[1:]
+	}
+	return nil
+}

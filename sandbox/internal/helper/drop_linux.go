@@ -1,0 +1,86 @@
+package helper
+
+import (
+	"syscall"
+	"unsafe"
+
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp/install"
+)
+
+// lastCap is the highest capability that a kernel may know: the sets have 64
+// bits (include/uapi/linux/capability.h).
+const lastCap = 63
+
+// securebits fixes that no uid means a capability, for ever
+// (capabilities(7): SECBIT_NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE,
+// each with its lock).
+const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7
+
+// dropCapabilities empties the bounding, ambient, inheritable, permitted and
+// effective sets. Who has no capability cannot empty the bounding set, and
+// with no_new_privs need not: nothing adds to the others any more.
+func dropCapabilities() error {
+	var have, none [2]capData
+	if err := capget(&have); err != nil {
+		return failed("capabilities", err)
+	}
+	if have[0].permitted|have[1].permitted == 0 {
+		return nil
+	}
+	for c := uintptr(0); c <= lastCap; c++ {
+		if err := prctl(prCapbsetDrop, c, 0); err == syscall.EINVAL {
+			break // the kernel knows no capability of this number
+		} else if err != nil {
+			return failed("capability bounding set", err)
+		}
+	}
+	if err := prctl(prSetSecurebits, securebits, 0); err != nil {
+		return failed("securebits", err)
+	}
+	if err := prctl(prCapAmbient, prCapAmbientClearAll, 0); err != nil {
+		return failed("ambient capabilities", err)
+	}
+	return failed("capabilities", capset(&none))
+}
+
+func limit(list []Rlimit) error {
+	for _, l := range list {
+		if err := prlimit(l.Resource, &syscall.Rlimit{Cur: l.Value, Max: l.Value}); err != nil {
+			return failed("resource limit "+decimal(int64(l.Resource)), err)
+		}
+	}
+	return nil
+}
+
+// filter installs the seccomp program and hands its listener to the runtime.
+func filter(spec *Spec) error {
+	fd, err := install.Install(spec.Filter, spec.Notify)
+	if err != nil {
+		return failed("seccomp", err)
+	}
+	if spec.Notify {
+		return send(MsgNotify, fd)
+	}
+	return nil
+}
+
+func execArgs(spec *Spec) (path *byte, argv, env []*byte, err error) {
+	if path, err = syscall.BytePtrFromString(spec.Path); err != nil {
+		return nil, nil, nil, failed("program", err)
+	}
+	if argv, err = syscall.SlicePtrFromStrings(spec.Argv); err != nil {
+		return nil, nil, nil, failed("arguments", err)
+	}
+	if env, err = syscall.SlicePtrFromStrings(spec.Env); err != nil {
+		return nil, nil, nil, failed("environment", err)
+	}
+	return path, argv, env, nil
+}
+
+// execve returns only when it failed. It is the raw call: that of package
+// syscall restores a resource limit first.
+func execve(path *byte, argv, env []*byte) error {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(path)),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+	return errno
+}

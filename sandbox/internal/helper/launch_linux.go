@@ -1,0 +1,258 @@
+package helper
+
+import (
+	"errors"
+	"syscall"
+)
+
+// LauncherArg0 is the name under which the launcher is executed.
+const LauncherArg0 = "sallyport-launcher"
+
+// The kinds of messages between the runtime and the launcher.
+const (
+	// MsgLaunch brings a Launch, the control socket of the helper, and the
+	// doors of its control groups and of the launcher's own, as many of each.
+	MsgLaunch = 'S'
+	// MsgGuard brings a Guard and the pidfd of the helper.
+	MsgGuard = 'G'
+	// MsgLaunched brings the process id of the helper in eight bytes.
+	MsgLaunched = 'P'
+)
+
+// MaxLaunchBytes bounds a Launch.
+const MaxLaunchBytes = 8 << 10
+
+// maxLaunchFiles bounds the descriptors that come with it: two for each of the
+// hierarchies of control groups, of which a kernel has about a dozen.
+const maxLaunchFiles = 1 + 2*16
+
+// Launch is a helper to be started.
+//
+// A process in a new user namespace is made by a true fork (package syscall:
+// forkAndExecInChild), because its parent has to write the maps of ids while
+// it waits. That copies the page tables of the parent, makes all its memory
+// copy-on-write, and costs the more the larger the parent is: 2 ms, with 64
+// MiB of heap 10 ms. The launcher is a small process that does nothing else.
+// Its children are the runtime's (clone(2): CLONE_PARENT), which waits for
+// them. When the runtime is gone, it kills them.
+type Launch struct {
+	// Path is the program.
+	Path string
+	// Arg0 is its name.
+	Arg0 string
+	// Env is its environment.
+	Env []string
+	// Flags are the namespaces, as clone(2) numbers them.
+	Flags uintptr
+	// UIDs is the map of users in them.
+	UIDs []syscall.SysProcIDMap
+	// GIDs is the map of groups.
+	GIDs []syscall.SysProcIDMap
+	// Caps are the ambient capabilities.
+	Caps []uintptr
+	// Setsid makes it the leader of a session.
+	Setsid bool
+}
+
+// Pack encodes a Launch with its kind in front.
+func (l *Launch) Pack() []byte { return append([]byte{MsgLaunch}, encode(l)...) }
+
+// unpack decodes what Pack made.
+func (l *Launch) unpack(msg []byte) error {
+	if len(msg) == 0 || msg[0] != MsgLaunch {
+		return errors.New("the launcher got another message than expected")
+	}
+	return failed("launcher", decode(msg[1:], l))
+}
+
+func (l *Launch) fields(c *codec) {
+	c.text(&l.Path)
+	c.text(&l.Arg0)
+	list(c, &l.Env, (*codec).text)
+	c.uintptr(&l.Flags)
+	list(c, &l.UIDs, (*codec).ids)
+	list(c, &l.GIDs, (*codec).ids)
+	list(c, &l.Caps, (*codec).uintptr)
+	c.bool(&l.Setsid)
+}
+
+func (c *codec) ids(m *syscall.SysProcIDMap) {
+	c.int(&m.ContainerID)
+	c.int(&m.HostID)
+	c.int(&m.Size)
+}
+
+// Guard is a helper that the runtime has started itself. Its pidfd comes with
+// it.
+type Guard struct {
+	// PID is its number.
+	PID int
+	// Group has its process group end with it. It is for helpers without a
+	// process namespace, whose end is the end of all in it.
+	Group bool
+}
+
+// Pack encodes a Guard with its kind in front.
+func (g *Guard) Pack() []byte { return append([]byte{MsgGuard}, encode(g)...) }
+
+func (g *Guard) fields(c *codec) {
+	c.int(&g.PID)
+	c.bool(&g.Group)
+}
+
+// ward is a process that ends with the runtime.
+type ward struct {
+	Guard
+	pidfd int
+}
+
+// wards are the processes that the launcher kills when the runtime is gone. A
+// parent death signal is not enough: it belongs to a task, so that it is lost
+// when a second thread executes a program, and descendants do not have it
+// (prctl(2), PR_SET_PDEATHSIG).
+type wards []ward
+
+// kill ends all. A pidfd never means another process; the group is killed while
+// the number is still that of its leader.
+func (w wards) kill() {
+	for _, p := range w {
+		if p.Group && pidfdSignal(p.pidfd, 0) != syscall.ESRCH {
+			_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+		}
+		_ = pidfdSignal(p.pidfd, syscall.SIGKILL)
+	}
+}
+
+// prune forgets those that have been waited for.
+func (w *wards) prune() {
+	left := (*w)[:0]
+	for _, p := range *w {
+		if pidfdSignal(p.pidfd, 0) == syscall.ESRCH {
+			syscall.Close(p.pidfd)
+		} else {
+			left = append(left, p)
+		}
+	}
+	*w = left
+}
+
+// launcher starts helpers until the runtime closes the socket or ends. It has no
+// parent death signal, since it outlives the runtime by what it takes to kill
+// the helpers and what has become of them.
+func launcher() error {
+	var w wards
+	err := w.serve()
+	w.kill()
+	if err == nil {
+		syscall.Exit(0)
+	}
+	return err
+}
+
+// serve returns nil at the end of the socket.
+func (w *wards) serve() error {
+	buf, oob := make([]byte, MaxLaunchBytes), make([]byte, syscall.CmsgSpace(4*maxLaunchFiles))
+	for {
+		n, oobn, _, _, err := syscall.Recvmsg(ControlFD, buf, oob, syscall.MSG_CMSG_CLOEXEC)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return failed("launcher socket", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		fds, err := rights(oob[:oobn])
+		if err != nil {
+			return err
+		}
+		w.prune()
+		pid, err := w.take(buf[:n], fds)
+		answer := []byte{MsgLaunched}
+		for i := range 8 {
+			answer = append(answer, byte(uint64(pid)>>(8*i)))
+		}
+		if err != nil {
+			answer = append([]byte{MsgFailed}, err.Error()...)
+		}
+		if err := syscall.Sendmsg(ControlFD, answer, nil, nil, syscall.MSG_NOSIGNAL); err != nil {
+			return failed("launcher socket", err)
+		}
+	}
+}
+
+// take does what a message asks for.
+func (w *wards) take(msg []byte, fds []int) (pid int, err error) {
+	var l Launch
+	p := ward{pidfd: -1}
+	switch {
+	case msg[0] == MsgGuard && len(fds) == 1:
+		p.pidfd = fds[0]
+		if err := decode(msg[1:], &p.Guard); err != nil {
+			return 0, failed("launcher", err)
+		}
+		*w = append(*w, p)
+		return p.PID, nil
+	case msg[0] != MsgGuard && len(fds)%2 == 1:
+		if err = l.unpack(msg); err == nil {
+			err = inside(fds[1:], func() error { pid, err = w.launch(&l, fds[0]); return err })
+		}
+	default:
+		err = errors.New("the launcher got " + decimal(int64(len(fds))) + " descriptors, which is not what it needs")
+	}
+	for _, fd := range fds {
+		syscall.Close(fd)
+	}
+	return pid, err
+}
+
+// inside calls f while this thread is in other control groups: the first half of
+// the doors leads there, the second half back.
+func inside(doors []int, f func() error) error {
+	there, back := doors[:len(doors)/2], doors[len(doors)/2:]
+	err := pass(there)
+	if err == nil {
+		err = f()
+	}
+	if home := pass(back); err == nil {
+		err = home
+	}
+	return err
+}
+
+// pass moves this thread through doors, all that let it.
+func pass(doors []int) (err error) {
+	for _, fd := range doors {
+		if _, no := syscall.Pwrite(fd, []byte{'0'}, 0); no != nil && err == nil {
+			err = failed("limits: control group", no)
+		}
+	}
+	return err
+}
+
+// launch starts one helper.
+func (w *wards) launch(l *Launch, control int) (pid int, err error) {
+	// A fork whose execve fails leaves a child of the runtime's that nobody
+	// knows. What is known to fail is not tried.
+	if err := syscall.Access(l.Path, 1); err != nil {
+		return 0, err
+	}
+	pidfd := -1
+	pid, err = syscall.ForkExec(l.Path, []string{l.Arg0}, &syscall.ProcAttr{
+		Dir: "/", Env: l.Env, Files: []uintptr{0, 1, 2, uintptr(control)},
+		Sys: &syscall.SysProcAttr{
+			Setsid: l.Setsid, Cloneflags: l.Flags | syscall.CLONE_PARENT, UidMappings: l.UIDs, GidMappings: l.GIDs,
+			AmbientCaps: l.Caps, PidFD: &pidfd,
+		},
+	})
+	if err != nil {
+		return 0, err
+	}
+	if pidfd < 0 {
+		// It ends with its control socket.
+		return 0, errors.New("this kernel gives no pidfd")
+	}
+	*w = append(*w, ward{Guard{PID: pid, Group: l.Flags&syscall.CLONE_NEWPID == 0}, pidfd})
+	return pid, nil
+}

@@ -1,0 +1,256 @@
+package helper
+
+import (
+	"errors"
+	"syscall"
+)
+
+// maxSpecBytes bounds a specification: the arguments and environment that
+// Linux accepts, and a tree.
+const maxSpecBytes = 64 << 20
+
+// init turns a program that was executed as the helper into the helper, into
+// the launcher or into the probe. It runs before most other packages are
+// initialised and before main, and on the main thread, as all init functions do
+// (runtime.LockOSThread): locking it once more would only start a thread.
+//
+// The marker alone decides nothing: the runtime hands the first two a socket of
+// packets as well. Where it is missing, the variable has come here by another
+// way, and the program is itself.
+func init() {
+	role, ok := syscall.Getenv(Marker)
+	if !ok {
+		return
+	}
+	if kind, err := syscall.GetsockoptInt(ControlFD, syscall.SOL_SOCKET, syscall.SO_TYPE); err != nil || kind != syscall.SOCK_SEQPACKET {
+		probe(role)
+		return
+	}
+	switch role {
+	case Arg0:
+		fail(run())
+	case LauncherArg0:
+		fail(launcher())
+	}
+}
+
+// fail reports an error to the runtime and ends the helper.
+func fail(err error) {
+	_ = syscall.Sendmsg(ControlFD, append([]byte{MsgFailed}, err.Error()...), nil, nil, syscall.MSG_NOSIGNAL)
+	syscall.Exit(ExitCode)
+}
+
+// run is the life of a helper, in the order that the kernel asks for: what
+// needs a capability first, what takes them away next, what denies the calls
+// that were used last. It returns only when something failed.
+func run() error {
+	// The runtime's death is the helper's. The signal was set before the
+	// execve, which may have cleared it.
+	if err := prctl(prSetPdeathsig, uintptr(syscall.SIGKILL), 0); err != nil {
+		return failed("parent death signal", err)
+	}
+	var base Base
+	if _, err := receive(MsgBase, 0, &base); err != nil {
+		return err
+	}
+	if err := prepare(&base); err != nil {
+		return err
+	}
+	var spec Spec
+	files, err := receive(MsgRun, 3, &spec)
+	if err != nil {
+		return err
+	}
+	return become(&base, &spec, files)
+}
+
+// prepare does what does not depend on the child: its network, its tree.
+func prepare(base *Base) error {
+	if !base.Namespaces {
+		return send(MsgReady, -1)
+	}
+	if !base.HostTree {
+		if err := syscall.Sethostname([]byte("sandbox")); err != nil {
+			return failed("host name", err)
+		}
+	}
+	if err := loopbackUp(); err != nil {
+		return failed("loopback", err)
+	}
+	listener := -1
+	if base.Listen {
+		var err error
+		if listener, err = listen(); err != nil {
+			return err
+		}
+	}
+	if err := tree(base); err != nil {
+		return err
+	}
+	err := send(MsgReady, listener)
+	if listener >= 0 {
+		syscall.Close(listener)
+	}
+	return err
+}
+
+// tree builds the shared part of the tree, or keeps that of the host.
+func tree(base *Base) error {
+	if !base.HostTree {
+		if err := enter(); err != nil {
+			return err
+		}
+		return build(base.Tree)
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return failed("private mounts", err)
+	}
+	// A container that masks parts of /proc refuses this; the host's then
+	// shows other numbers than the program's own, which few programs notice.
+	_ = syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, "")
+	return nil
+}
+
+// usualSlack is the timer slack of a process whose parents never set one, in
+// nanoseconds (init/init_task.c).
+const usualSlack = 50_000
+
+// become gives everything up and executes the child.
+func become(base *Base, spec *Spec, files []int) error {
+	if base.Namespaces && !base.HostTree {
+		if err := build(spec.Tree); err != nil {
+			return err
+		}
+		if err := leave(); err != nil {
+			return err
+		}
+	}
+	for i, fd := range files {
+		if err := syscall.Dup3(fd, i, 0); err != nil {
+			return failed("standard streams", err)
+		}
+	}
+	if err := syscall.Chdir(spec.Dir); err != nil {
+		return failed("working directory "+spec.Dir, err)
+	}
+	if err := limit(spec.Rlimits); err != nil {
+		return err
+	}
+	if spec.DropCaps {
+		if err := dropCapabilities(); err != nil {
+			return err
+		}
+	}
+	if err := prctl(prSetTimerslack, usualSlack, 0); err != nil {
+		return failed("timer slack", err)
+	}
+	if err := prctl(prSetNoNewPrivs, 1, 0); err != nil {
+		return failed("no_new_privs", err)
+	}
+	if spec.Landlock != nil {
+		if err := spec.Landlock.restrict(); err != nil {
+			return err
+		}
+	}
+	// Nothing that the runtime or its parent left open reaches the child. The
+	// control socket closes with the execve, which tells the runtime that it
+	// worked.
+	if err := closeOnExec(3); err != nil {
+		return failed("descriptors", err)
+	}
+	path, argv, env, err := execArgs(spec)
+	if err != nil {
+		return err
+	}
+	if len(spec.Filter) > 0 {
+		if err := filter(spec); err != nil {
+			return err
+		}
+	}
+	return failed("execute "+spec.Path, execve(path, argv, env))
+}
+
+// receive waits for one message and returns the descriptors that came with
+// it, without that of the body. The end of the socket is the end of the
+// runtime, or of its interest.
+func receive(kind byte, files int, v any) ([]int, error) {
+	header := make([]byte, HeaderLen+1)
+	oob := make([]byte, syscall.CmsgSpace(4*(files+1)))
+	var n, oobn int
+	var err error
+	for {
+		n, oobn, _, _, err = syscall.Recvmsg(ControlFD, header, oob, syscall.MSG_CMSG_CLOEXEC)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return nil, failed("control socket", err)
+	}
+	if n == 0 {
+		syscall.Exit(0)
+	}
+	fds, err := rights(oob[:oobn])
+	if err != nil {
+		return nil, err
+	}
+	if len(fds) != files+1 {
+		return nil, errors.New("the message brings " + decimal(int64(len(fds))) + " descriptors instead of " + decimal(int64(files+1)))
+	}
+	body, err := slurp(fds[0])
+	if err != nil {
+		return nil, err
+	}
+	return fds[1:], Unpack(kind, header[:n], body, v)
+}
+
+func rights(oob []byte) (fds []int, err error) {
+	msgs, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, failed("control message", err)
+	}
+	for i := range msgs {
+		got, err := syscall.ParseUnixRights(&msgs[i])
+		if err != nil {
+			return nil, failed("control message", err)
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}
+
+// slurp reads a memfd from its beginning.
+func slurp(fd int) ([]byte, error) {
+	defer syscall.Close(fd)
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return nil, failed("specification", err)
+	}
+	if st.Size > maxSpecBytes {
+		return nil, errors.New("the specification is too long")
+	}
+	body := make([]byte, st.Size)
+	for off := 0; off < len(body); {
+		n, err := syscall.Pread(fd, body[off:], int64(off))
+		if err == nil && n == 0 {
+			err = errCut
+		}
+		if err != nil && err != syscall.EINTR {
+			return nil, failed("specification", err)
+		}
+		off += max(n, 0)
+	}
+	return body, nil
+}
+
+// send tells the runtime something, with a descriptor when it is not negative.
+func send(kind byte, fd int) error {
+	var oob []byte
+	if fd >= 0 {
+		oob = syscall.UnixRights(fd)
+	}
+	if err := syscall.Sendmsg(ControlFD, []byte{kind}, oob, nil, syscall.MSG_NOSIGNAL); err != nil {
+		return failed("control socket", err)
+	}
+	return nil
+}

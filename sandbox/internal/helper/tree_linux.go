@@ -1,0 +1,478 @@
+package helper
+
+import (
+	"errors"
+	"syscall"
+)
+
+const (
+	// hostDir is where the host's tree hangs while the child's is built.
+	hostDir = "/.host"
+	// emptyDir and emptyFile are what covers a path: they have no mode bits
+	// and lie on a file system that becomes read-only, so not even their
+	// owner opens them.
+	emptyDir  = "/.empty-dir"
+	emptyFile = "/.empty-file"
+	// rootBytes bounds the memory of the tree itself: directories and a few
+	// small files.
+	rootBytes = "16m"
+	// maxDepth bounds the elements of a path.
+	maxDepth = 256
+)
+
+// enter puts an empty file system in the place of the root and the host's
+// tree below it. Whatever the host mounts or unmounts later stays out.
+func enter() error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return failed("private mounts", err)
+	}
+	// Any directory will do: the mount moves away from it at once.
+	base := "/tmp"
+	if err := syscall.Access(base, 0); err != nil {
+		base = "/usr"
+	}
+	if err := syscall.Mount("tmpfs", base, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755,size="+rootBytes); err != nil {
+		return failed("tree: mount", err)
+	}
+	if err := syscall.Chdir(base); err != nil {
+		return failed("tree", err)
+	}
+	old := hostDir[1:]
+	if err := syscall.Mkdir(old, 0o700); err != nil {
+		return failed("tree", err)
+	}
+	if err := syscall.PivotRoot(".", old); err != nil {
+		return failed("tree: pivot_root", err)
+	}
+	if err := syscall.Chdir("/"); err != nil {
+		return failed("tree", err)
+	}
+	if err := own("/"); err != nil {
+		return failed("tree", err)
+	}
+	if err := syscall.Mkdir(emptyDir, 0); err != nil {
+		return failed("tree", err)
+	}
+	return syscall.Mknod(emptyFile, syscall.S_IFREG, 0)
+}
+
+// leave lets go of the host and closes the tree for writing.
+func leave() error {
+	if err := syscall.Unmount(hostDir, syscall.MNT_DETACH); err != nil {
+		return failed("tree: let go of the host", err)
+	}
+	if err := syscall.Rmdir(hostDir); err != nil {
+		return failed("tree", err)
+	}
+	root, err := openPath(atFDCWD, "/", 0)
+	if err != nil {
+		return failed("tree", err)
+	}
+	defer syscall.Close(root)
+	return failed("tree: read-only root", setMount(root, 0, mountAttr{set: attrReadOnly | attrNoSuid | attrNoDev}))
+}
+
+// build carries out the steps in order.
+func build(ops []Op) error {
+	for i := range ops {
+		op := &ops[i]
+		if err := op.apply(); err != nil {
+			if op.Optional && (err == syscall.ENOENT || op.Do == DoProc) {
+				continue
+			}
+			if op.Alias && (err == syscall.ELOOP || err == syscall.EEXIST) {
+				continue
+			}
+			return failed("tree: "+op.Do+" "+op.Path, err)
+		}
+	}
+	return nil
+}
+
+func (op *Op) apply() error {
+	switch op.Do {
+	case DoDir:
+		fd, err := place(op.Path, true)
+		if err != nil {
+			return err
+		}
+		syscall.Close(fd)
+		return syscall.Chmod(op.Path, op.Mode)
+	case DoFile:
+		return op.file()
+	case DoLink:
+		return op.link()
+	case DoBind:
+		return op.bind()
+	case DoTmpfs:
+		return op.tmpfs()
+	case DoProc:
+		return op.proc()
+	case DoOverlay:
+		return op.overlay()
+	case DoPin:
+		return op.pin()
+	case DoCover:
+		return op.cover()
+	default:
+		return errors.New("unknown step")
+	}
+}
+
+func (op *Op) file() error {
+	parent, name := split(op.Path)
+	dir, err := lately.enter(parent)
+	if err != nil {
+		return err
+	}
+	fd, err := syscall.Openat(dir, name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, op.Mode)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	for data := op.Data; len(data) > 0; {
+		n, err := syscall.Write(fd, data)
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func (op *Op) link() error {
+	parent, name := split(op.Path)
+	dir, err := lately.enter(parent)
+	if err != nil {
+		return err
+	}
+	return symlinkat(op.Source, dir, name)
+}
+
+// bind shows a path of the host. It is opened without following any link and
+// compared with what the runtime judged; the mount is made of what was opened.
+func (op *Op) bind() error {
+	src, st, err := op.source()
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(src)
+	tree, err := cloneTree(src, atRecursive)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(tree)
+	if err := setMount(tree, atRecursive, mountAttr{set: op.attributes()}); err != nil {
+		return err
+	}
+	return attach(tree, op.Path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
+}
+
+// attributes is what a mount is held to.
+func (op *Op) attributes() uint64 {
+	attr := uint64(attrNoSuid)
+	if !op.Write {
+		attr |= attrReadOnly
+	}
+	if !op.Exec {
+		attr |= attrNoExec
+	}
+	if !op.Device {
+		attr |= attrNoDev
+	}
+	return attr
+}
+
+var errExchanged = errors.New("the path was exchanged")
+
+// source opens a path of the host without following links.
+func (op *Op) source() (fd int, st syscall.Stat_t, err error) {
+	fd, err = openPath(atFDCWD, hostDir+op.Source, 0)
+	if err != nil {
+		return -1, st, err
+	}
+	if err = syscall.Fstat(fd, &st); err == nil && (op.Ino != 0 || op.Dev != 0) && (st.Ino != op.Ino || st.Dev != op.Dev) {
+		err = errExchanged
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return -1, st, err
+	}
+	return fd, st, nil
+}
+
+// attach mounts a detached tree on a path, which is made when it may be.
+func attach(tree int, path string, dir bool) error {
+	target, err := place(path, dir)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(target)
+	lately.leave(path)
+	return moveMount(tree, target)
+}
+
+func (op *Op) tmpfs() error {
+	target, err := place(op.Path, true)
+	if err != nil {
+		return err
+	}
+	syscall.Close(target)
+	flags := uintptr(syscall.MS_NOSUID | syscall.MS_NODEV)
+	if !op.Exec {
+		flags |= syscall.MS_NOEXEC
+	}
+	// An inode costs memory that no size counts: one for every 4 KiB.
+	data := "mode=" + octal(op.Mode) + ",size=" + decimal(op.Size) + ",nr_inodes=" + decimal(max(op.Size/4096, 64))
+	lately.leave(op.Path)
+	if err := syscall.Mount("tmpfs", op.Path, "tmpfs", flags, data); err != nil {
+		return err
+	}
+	return own(op.Path)
+}
+
+func (op *Op) proc() error {
+	target, err := place(op.Path, true)
+	if err != nil {
+		return err
+	}
+	syscall.Close(target)
+	const flags = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_RDONLY
+	lately.leave(op.Path)
+	return syscall.Mount("proc", op.Path, "proc", flags, "")
+}
+
+// overlay shows a directory of the host with a layer on top that takes the
+// writes. The layers are named by descriptor, which needs no quoting and is
+// what was opened.
+func (op *Op) overlay() error {
+	lower, _, err := op.source()
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(lower)
+	target, err := place(op.Path, true)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(target)
+	upper, work := op.Upper, op.Work
+	if op.Memory != "" {
+		upper, work = op.Memory+"/upper", op.Memory+"/work"
+		for _, dir := range []string{upper, work} {
+			fd, err := place(dir, true)
+			if err != nil {
+				return err
+			}
+			syscall.Close(fd)
+		}
+	} else {
+		upper, work = hostDir+upper, hostDir+work
+	}
+	up, err := openDir(upper)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(up)
+	wk, err := openDir(work)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(wk)
+	flags := uintptr(syscall.MS_NOSUID | syscall.MS_NODEV)
+	if !op.Exec {
+		flags |= syscall.MS_NOEXEC
+	}
+	data := "lowerdir=" + procFD(lower) + ",upperdir=" + procFD(up) + ",workdir=" + procFD(wk) + ",userxattr"
+	lately.leave(op.Path)
+	return syscall.Mount("overlay", procFD(target), "overlay", flags, data)
+}
+
+func openDir(path string) (int, error) { return openPath(atFDCWD, path, syscall.O_DIRECTORY) }
+
+// pin mounts a path of the tree on itself.
+func (op *Op) pin() error {
+	// A link as the last element is pinned itself: it must not be replaced.
+	fd, err := openPath(atFDCWD, op.Path, syscall.O_NOFOLLOW)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	tree, err := cloneTree(fd, atRecursive)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(tree)
+	var attr mountAttr
+	if !op.Write {
+		attr.set = attrReadOnly
+	}
+	if op.Exec {
+		attr.clr = attrNoExec
+	}
+	if attr != (mountAttr{}) {
+		if err := setMount(tree, atRecursive, attr); err != nil {
+			return err
+		}
+	}
+	lately.leave(op.Path)
+	return moveMount(tree, fd)
+}
+
+// cover hides a path that exists.
+func (op *Op) cover() error {
+	var st syscall.Stat_t
+	if err := syscall.Lstat(op.Path, &st); err != nil {
+		return err
+	}
+	empty := emptyFile
+	if st.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+		empty = emptyDir
+	}
+	src, err := openPath(atFDCWD, empty, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(src)
+	tree, err := cloneTree(src, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(tree)
+	if err := setMount(tree, 0, mountAttr{set: op.attributes()}); err != nil {
+		return err
+	}
+	return attach(tree, op.Path, empty == emptyDir)
+}
+
+// place opens a path of the tree without following links. What is missing is
+// made, but only in the tree's own memory: nothing is ever made on the host.
+func place(path string, dir bool) (int, error) {
+	fd, _, err := placeBelow(path, dir, maxDepth)
+	return fd, err
+}
+
+// placeBelow is place for a path of so many elements. made says that the last
+// one was made, so that what is made in it needs no look at the file system.
+func placeBelow(path string, dir bool, depth int) (fd int, made bool, err error) {
+	up, name := split(path)
+	known := lately.path == up && path != "/"
+	if known {
+		fd, err = openPath(lately.fd, name, 0)
+	} else {
+		fd, err = openPath(atFDCWD, path, 0)
+	}
+	if err != syscall.ENOENT || path == "/" {
+		return fd, false, err
+	}
+	if depth == 0 {
+		return -1, false, errors.New("the path is too deep")
+	}
+	parent, ours := lately.fd, false
+	if !known {
+		if parent, ours, err = placeBelow(up, true, depth-1); err != nil {
+			return -1, false, err
+		}
+		defer syscall.Close(parent)
+	}
+	if !ours {
+		if err := ownMemory(parent); err != nil {
+			return -1, false, err
+		}
+	}
+	if dir {
+		err = syscall.Mkdirat(parent, name, 0o755)
+	} else {
+		err = syscall.Mknodat(parent, name, syscall.S_IFREG|0o644, 0)
+	}
+	if err != nil {
+		return -1, false, err
+	}
+	fd, err = openPath(parent, name, 0)
+	return fd, true, err
+}
+
+// folder is a directory of the tree that stays open.
+type folder struct {
+	path string // empty when there is none
+	fd   int
+}
+
+// lately is where a file or link was made last: most steps follow others in the
+// same directory.
+var lately folder
+
+// enter opens a directory, which is made when it may be.
+func (f *folder) enter(path string) (fd int, err error) {
+	if f.path == path {
+		return f.fd, nil
+	}
+	if fd, err = place(path, true); err != nil {
+		return -1, err
+	}
+	f.leave("/")
+	f.path, f.fd = path, fd
+	return fd, nil
+}
+
+// leave closes the directory when it is the one at a path or lies below it,
+// where something is being mounted.
+func (f *folder) leave(path string) {
+	below := path == "/" || f.path == path || len(f.path) > len(path) && f.path[:len(path)] == path && f.path[len(path)] == '/'
+	if f.path == "" || !below {
+		return
+	}
+	syscall.Close(f.fd)
+	*f = folder{}
+}
+
+// split cuts a clean absolute path before its last element.
+func split(path string) (dir, name string) {
+	i := len(path) - 1
+	for i > 0 && path[i] != '/' {
+		i--
+	}
+	if i <= 0 {
+		return "/", path[min(1, len(path)):]
+	}
+	return path[:i], path[i+1:]
+}
+
+// memory is the devices of the file systems that this helper has mounted for
+// itself.
+var memory []uint64
+
+// own notes that the file system at a path is this helper's.
+func own(path string) error {
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil {
+		return err
+	}
+	memory = append(memory, st.Dev)
+	return nil
+}
+
+// ownMemory refuses a directory of the host.
+func ownMemory(fd int) error {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return err
+	}
+	for _, dev := range memory {
+		if dev == st.Dev {
+			return nil
+		}
+	}
+	return errors.New("a mount point is missing on the host")
+}
+
+func procFD(fd int) string { return "/proc/self/fd/" + decimal(int64(fd)) }
+
+// octal writes permission bits.
+func octal(mode uint32) string {
+	var b [5]byte
+	for i := range b {
+		b[i] = '0' + byte(mode>>(3*(len(b)-1-i))&7)
+	}
+	return string(b[:])
+}

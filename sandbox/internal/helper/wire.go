@@ -1,0 +1,225 @@
+package helper
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// codec writes or reads the fields of a message, in the one order that the
+// fields methods give: numbers as eight bytes, the lowest first, truths as one
+// byte, texts and lists with their length in front. There is one encoding of a
+// value, so that what was read is what was written. Package encoding/json is
+// not imported.
+type codec struct {
+	reading bool
+	out     []byte // what was written
+	in      string // what is left to be read
+	err     error  // the first one; what is read after it is empty
+}
+
+// wire is what travels between the runtime and a helper.
+type wire interface{ fields(c *codec) }
+
+var (
+	errCut   = errors.New("the message is too short")
+	errLeft  = errors.New("the message is too long")
+	errValue = errors.New("the message holds an impossible value")
+)
+
+// encode writes a message.
+func encode(v wire) []byte {
+	var c codec
+	v.fields(&c)
+	return c.out
+}
+
+// decode reads all of a message.
+func decode(b []byte, v wire) error {
+	// Not copied: nobody changes what was received.
+	c := codec{reading: true, in: unsafe.String(unsafe.SliceData(b), len(b))}
+	v.fields(&c)
+	if c.err == nil && c.in != "" {
+		c.err = errLeft
+	}
+	return c.err
+}
+
+// take reads n bytes.
+func (c *codec) take(n uint64) string {
+	if c.err == nil && n > uint64(len(c.in)) {
+		c.err = errCut
+	}
+	if c.err != nil {
+		return ""
+	}
+	s := c.in[:n]
+	c.in = c.in[n:]
+	return s
+}
+
+func (c *codec) uint64(v *uint64) {
+	if !c.reading {
+		for i := range 8 {
+			c.out = append(c.out, byte(*v>>(8*i)))
+		}
+		return
+	}
+	*v = 0
+	for i, b := range []byte(c.take(8)) {
+		*v |= uint64(b) << (8 * i)
+	}
+}
+
+func (c *codec) int64(v *int64) {
+	u := uint64(*v)
+	c.uint64(&u)
+	*v = int64(u)
+}
+
+func (c *codec) int(v *int) {
+	n := int64(*v)
+	c.int64(&n)
+	if *v = int(n); int64(*v) != n {
+		c.bad()
+	}
+}
+
+func (c *codec) uintptr(v *uintptr) {
+	n := uint64(*v)
+	c.uint64(&n)
+	if *v = uintptr(n); uint64(*v) != n {
+		c.bad()
+	}
+}
+
+func (c *codec) uint32(v *uint32) {
+	n := uint64(*v)
+	c.uint64(&n)
+	if *v = uint32(n); uint64(*v) != n {
+		c.bad()
+	}
+}
+
+func (c *codec) bool(v *bool) {
+	if !c.reading {
+		var b byte
+		if *v {
+			b = 1
+		}
+		c.out = append(c.out, b)
+		return
+	}
+	s := c.take(1)
+	if s > "\x01" {
+		c.bad()
+	}
+	*v = s == "\x01"
+}
+
+func (c *codec) text(v *string) {
+	n := uint64(len(*v))
+	c.uint64(&n)
+	if c.reading {
+		*v = c.take(n)
+	} else {
+		c.out = append(c.out, *v...)
+	}
+}
+
+func (c *codec) bytes(v *[]byte) {
+	n := uint64(len(*v))
+	c.uint64(&n)
+	if !c.reading {
+		c.out = append(c.out, *v...)
+		return
+	}
+	*v = nil
+	if s := c.take(n); s != "" {
+		*v = []byte(s)
+	}
+}
+
+// bad notes a value that nobody writes.
+func (c *codec) bad() {
+	if c.err == nil {
+		c.err = errValue
+	}
+}
+
+// list writes or reads a list. An element has at least eight bytes, which
+// bounds what a length can have allocated.
+func list[T any](c *codec, v *[]T, field func(*codec, *T)) {
+	n := uint64(len(*v))
+	c.uint64(&n)
+	if c.reading {
+		if *v = nil; n == 0 {
+			return
+		}
+		if n > uint64(len(c.in))/8 && c.err == nil {
+			c.err = errCut
+		}
+		if c.err != nil {
+			return
+		}
+		*v = make([]T, n)
+	}
+	for i := range *v {
+		field(c, &(*v)[i])
+	}
+}
+
+func (b *Base) fields(c *codec) {
+	c.bool(&b.Namespaces)
+	c.bool(&b.Listen)
+	c.bool(&b.HostTree)
+	list(c, &b.Tree, (*codec).op)
+}
+
+func (s *Spec) fields(c *codec) {
+	c.text(&s.Path)
+	list(c, &s.Argv, (*codec).text)
+	list(c, &s.Env, (*codec).text)
+	c.text(&s.Dir)
+	list(c, &s.Tree, (*codec).op)
+	has := s.Landlock != nil
+	if c.bool(&has); has {
+		if s.Landlock == nil {
+			s.Landlock = &Landlock{}
+		}
+		s.Landlock.fields(c)
+	}
+	c.bytes(&s.Filter)
+	c.bool(&s.Notify)
+	c.bool(&s.DropCaps)
+	list(c, &s.Rlimits, func(c *codec, l *Rlimit) {
+		c.int(&l.Resource)
+		c.uint64(&l.Value)
+	})
+}
+
+func (l *Landlock) fields(c *codec) {
+	c.uint64(&l.FS)
+	c.uint64(&l.Net)
+	c.uint64(&l.Scoped)
+	list(c, &l.Rules, func(c *codec, r *PathRule) {
+		c.text(&r.Path)
+		c.uint64(&r.Access)
+		c.uint64(&r.Dev)
+		c.uint64(&r.Ino)
+		c.bool(&r.Optional)
+	})
+}
+
+func (c *codec) op(o *Op) {
+	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Upper, &o.Work, &o.Memory} {
+		c.text(s)
+	}
+	c.uint64(&o.Dev)
+	c.uint64(&o.Ino)
+	c.bytes(&o.Data)
+	c.uint32(&o.Mode)
+	c.int64(&o.Size)
+	for _, b := range []*bool{&o.Write, &o.Exec, &o.Device, &o.Optional, &o.Alias} {
+		c.bool(b)
+	}
+}

@@ -1,0 +1,258 @@
+package overlay
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// carry carries one change over and marks it.
+func (s *step) carry() {
+	dir, err := s.layer.openBase(filepath.Dir(s.rel))
+	if err != nil {
+		s.Why = staleParent
+		if ignoreMissing(err) != nil {
+			s.Why = failure(err)
+		}
+		return
+	}
+	defer dir.Close()
+	name := filepath.Base(s.rel)
+	now, err := statAt(dir, name)
+	switch {
+	case err != nil:
+		s.Why = failure(err)
+		return
+	case !s.base.unchanged(now):
+		s.Why = staleChanged
+		return
+	}
+	p := &placing{step: s, dir: dir, name: name, tmp: tempName()}
+	switch s.do {
+	case placeFile:
+		err = p.file()
+	case placeLink:
+		err = p.link()
+	case makeDir:
+		err = p.mkdir()
+	case modeOfDir:
+		err = p.chmod()
+	case removeAny:
+		err = p.remove()
+	default:
+		err = errors.New("unknown change")
+	}
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		s.Why = staleChanged
+	case err != nil:
+		s.Why = failure(err)
+	default:
+		s.Committed = true
+	}
+}
+
+// failure is the reason of a system call that failed, without paths of the
+// private layer.
+func failure(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return "could not be written: " + errno.Error()
+	}
+	return "could not be written"
+}
+
+// tempName returns a name that nobody can guess and that says whose it is.
+func tempName() string {
+	var r [12]byte
+	rand.Read(r[:]) // Never fails; see crypto/rand.
+	return ".sallyport-" + hex.EncodeToString(r[:]) + ".tmp"
+}
+
+// placing is one change under way in its opened directory. What is prepared
+// has the name tmp until it takes its place.
+type placing struct {
+	*step
+	dir       *os.File
+	name, tmp string
+}
+
+func (p *placing) fd() int { return int(p.dir.Fd()) }
+
+// file copies a file beside its place and renames it.
+func (p *placing) file() (err error) {
+	from, err := p.openUpper()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	// Nobody else may open it before it has its owner and mode.
+	fd, err := unix.Openat(p.fd(), p.tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	to := os.NewFile(uintptr(fd), p.tmp)
+	defer func() {
+		_ = to.Close() // A second close after success, or the error is known.
+		if err != nil {
+			_ = unix.Unlinkat(p.fd(), p.tmp, 0) // The error that counts is the other one.
+		}
+	}()
+	if n, err := io.Copy(to, io.LimitReader(from, p.Bytes+1)); err != nil {
+		return err
+	} else if n != p.Bytes {
+		return errors.New("the private layer changed")
+	}
+	if err := p.dress(to, info); err != nil {
+		return err
+	}
+	if err := to.Sync(); err != nil {
+		return err
+	}
+	return p.install()
+}
+
+// dress gives a file its owner, mode and time: the owner of the file that it
+// replaces, or of the child. Only a privileged process may change owners; for
+// the others the file is their own, as with every editor. The owner comes
+// before the mode, which a change of owner would cut.
+func (p *placing) dress(f *os.File, info fs.FileInfo) error {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if ok && os.Geteuid() == 0 {
+		uid, gid := owner.Uid, owner.Gid
+		if p.base.exists && !p.base.dir() {
+			uid, gid = p.base.st.Uid, p.base.st.Gid
+		}
+		_ = f.Chown(int(uid), int(gid)) // Not being allowed to is no failure.
+	}
+	// Permission bits only: a setuid bit is not carried over.
+	if err := f.Chmod(p.mode); err != nil {
+		return err
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(info.ModTime().UnixNano())}
+	return unix.UtimesNanoAt(p.fd(), p.tmp, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// install renames what was prepared to its name. A name that was free must
+// still be free. A directory changes places with it and is removed then.
+func (p *placing) install() error {
+	switch {
+	case !p.base.exists:
+		return unix.Renameat2(p.fd(), p.tmp, p.fd(), p.name, unix.RENAME_NOREPLACE)
+	case p.base.dir() || p.do == makeDir:
+		if err := unix.Renameat2(p.fd(), p.tmp, p.fd(), p.name, unix.RENAME_EXCHANGE); err != nil {
+			return err
+		}
+		return p.removeTmp()
+	default:
+		return unix.Renameat(p.fd(), p.tmp, p.fd(), p.name)
+	}
+}
+
+func (p *placing) link() error {
+	target, err := os.Readlink(p.upper())
+	if err != nil {
+		return err
+	}
+	if err := unix.Symlinkat(target, p.fd(), p.tmp); err != nil {
+		return err
+	}
+	if err := p.install(); err != nil {
+		_ = unix.Unlinkat(p.fd(), p.tmp, 0) // The error that counts is the other one.
+		return err
+	}
+	return nil
+}
+
+// mkdir makes a directory, which takes the place of a file where one is. What
+// belongs into it follows.
+func (p *placing) mkdir() error {
+	if err := unix.Mkdirat(p.fd(), p.tmp, 0o700); err != nil {
+		return err
+	}
+	err := p.setMode(p.tmp, p.mode|0o700)
+	if err == nil {
+		err = p.install()
+	}
+	if err != nil {
+		_ = unix.Unlinkat(p.fd(), p.tmp, unix.AT_REMOVEDIR) // The error that counts is the other one.
+	}
+	return err
+}
+
+// chmod keeps a directory open to its owner until finish.
+func (p *placing) chmod() error { return p.setMode(p.name, p.mode|0o700) }
+
+// finish gives a directory its mode.
+func (s *step) finish() {
+	if !s.Committed || s.do != makeDir && s.do != modeOfDir || s.mode&0o700 == 0o700 {
+		return
+	}
+	dir, err := s.layer.openBase(filepath.Dir(s.rel))
+	if err == nil {
+		p := &placing{step: s, dir: dir, name: filepath.Base(s.rel)}
+		err = p.setMode(p.name, s.mode)
+		_ = dir.Close() // It was only an anchor.
+	}
+	if err != nil {
+		s.Why = "its mode " + failure(err)
+	}
+}
+
+// setMode sets the permission bits of a directory and keeps the bits that say
+// how its entries are owned.
+func (p *placing) setMode(name string, mode fs.FileMode) error {
+	fd, err := unix.Openat(p.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(p.upper()); err == nil && name == p.tmp && os.Geteuid() == 0 {
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+			_ = unix.Fchown(fd, int(owner.Uid), int(owner.Gid)) // Not being allowed to is no failure.
+		}
+	}
+	return unix.Fchmod(fd, uint32(mode)|st.Mode&(unix.S_ISGID|unix.S_ISVTX))
+}
+
+// remove takes a file away, or a directory with everything in it: first out of
+// sight in one step, then piece by piece.
+func (p *placing) remove() error {
+	switch {
+	case !p.base.exists:
+		return nil
+	case !p.base.dir():
+		return unix.Unlinkat(p.fd(), p.name, 0)
+	}
+	if err := unix.Renameat2(p.fd(), p.name, p.fd(), p.tmp, unix.RENAME_NOREPLACE); err != nil {
+		return err
+	}
+	return p.removeTmp()
+}
+
+// removeTmp removes what tmp names, without following links.
+func (p *placing) removeTmp() error {
+	root, err := os.OpenRoot("/proc/self/fd/" + strconv.Itoa(p.fd()))
+	if err != nil {
+		return fmt.Errorf("open the directory again: %w", err)
+	}
+	defer root.Close()
+	return root.RemoveAll(p.tmp)
+}

@@ -1,0 +1,211 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/sandbox/internal/survey"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// Why a change is not carried over, after the code where there is one.
+const (
+	staleChanged  = string(sallyport.CodeStaleWrite) + ": changed on the host since the start"
+	staleVanished = string(sallyport.CodeStaleWrite) + ": removed on the host since the start"
+	staleParent   = string(sallyport.CodeStaleWrite) + ": the directory around it is not there"
+	staleClock    = string(sallyport.CodeStaleWrite) + ": the clock was set back, so that changes of the host cannot be seen"
+	whyLeads      = "leads to where a protected file would be under another name"
+)
+
+// Commit carries over what the child wrote and returns all of it, sorted by
+// path: with Committed set, or with Why. What is on the floor for writing is
+// left out, as is what the host changed since the start, whose Why begins with
+// STALE_WRITE. A directory is removed whole or not at all.
+//
+// The error is that of reading the layer or of the context; what was committed
+// until then stays, and is marked in the result.
+func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyport.Change, error) {
+	steps, err := v.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{Overlay: v, ctx: ctx, floor: floor}
+	var roots []string
+	for _, n := range v.names {
+		roots = append(roots, n.given, n.real)
+	}
+	if j.masks, err = v.surveyor.Floor(ctx, floor, nil, roots); err != nil {
+		return nil, err
+	}
+	// All are judged before the first is carried over, so that what the
+	// commit itself changes is not taken for a change of the host.
+	for _, s := range steps {
+		if s.Why == "" {
+			if s.Why, err = j.why(s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, s := range steps {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		if s.Why == "" {
+			s.carry()
+		}
+	}
+	// A directory gets its mode after what is in it, for its owner may have
+	// closed it to himself.
+	for _, s := range slices.Backward(steps) {
+		s.finish()
+	}
+	return changes(steps), errors.Join(err, v.sync(steps))
+}
+
+// sync makes the new names durable; the contents are.
+func (v *Overlay) sync(steps []*step) error {
+	for _, l := range v.layers {
+		if !slices.ContainsFunc(steps, func(s *step) bool { return s.layer == l && s.Committed }) {
+			continue
+		}
+		dir, err := l.openBase(".")
+		if err != nil {
+			return err
+		}
+		err = unix.Fsync(int(dir.Fd()))
+		_ = dir.Close() // It was only synced.
+		if err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("sync %s: %w", l.lower, err)
+		}
+	}
+	return nil
+}
+
+// judge decides which steps are carried over.
+type judge struct {
+	*Overlay
+	ctx     context.Context
+	floor   *scoped.DenyFloor
+	masks   []survey.Mask
+	visited int
+}
+
+// why returns the reason against a step, empty when there is none.
+func (j *judge) why(s *step) (string, error) {
+	if why := j.denied(s.layer, s.rel); why != "" {
+		return why, nil
+	}
+	if s.do == placeLink || s.do == placeFile && strings.EqualFold(filepath.Base(s.rel), ".git") {
+		// A link or a file "gitdir: …" by which another directory becomes
+		// the repository, whose hooks and configuration nobody judged.
+		reserved := func(name string) bool { return j.surveyor.Reserved(j.floor, name) }
+		if slices.ContainsFunc(j.namesOf(s.Path), reserved) {
+			return whyLeads, nil
+		}
+	}
+	switch {
+	case clockSetBack(j.start):
+		return staleClock, nil
+	case !s.base.exists && s.origin:
+		return j.vanished(s)
+	case s.base.dir() && (s.do == removeAny || s.do == placeFile || s.do == placeLink):
+		return j.tree(s.layer, s.rel)
+	case s.base.exists && j.young(&s.base.st):
+		return staleChanged, nil
+	}
+	return "", nil
+}
+
+// vanished decides about a copy of a lower file in whose place nothing is.
+// Either the host removed the lower file, or the child renamed the copy, which
+// it cannot do to a directory. A removal shows in the directory around it.
+func (j *judge) vanished(s *step) (string, error) {
+	around, err := s.layer.statDir(filepath.Dir(s.rel))
+	if err != nil {
+		return "", err
+	}
+	if s.do == makeDir || around.exists && j.young(&around.st) {
+		return staleVanished, nil
+	}
+	return "", nil
+}
+
+// namesOf returns a path under each of its names: by which write path
+// whatsoever it was granted.
+func (j *judge) namesOf(path string) []string {
+	list := []string{path}
+	for _, n := range j.names {
+		if n.given != n.real && reach.Within(n.real, path) {
+			list = append(list, filepath.Join(n.given, strings.TrimPrefix(path, n.real)))
+		}
+	}
+	return list
+}
+
+// denied asks the floor about a path under each of its names.
+func (j *judge) denied(l *layer, rel string) string {
+	path := filepath.Join(l.lower, rel)
+	for _, name := range j.namesOf(path) {
+		if why, denied := j.floor.Check("write", name); denied {
+			return "on the always-deny floor: " + why
+		}
+	}
+	for _, m := range j.masks {
+		if m.Path == path || !m.Link && reach.Within(m.Path, path) {
+			return "on the always-deny floor: " + m.Why
+		}
+	}
+	return ""
+}
+
+// young reports whether something was changed since the start.
+func (j *judge) young(st *unix.Stat_t) bool {
+	return !time.Unix(st.Ctim.Unix()).Before(j.start.Round(0))
+}
+
+// tree judges the removal of a directory by everything in it.
+func (j *judge) tree(l *layer, rel string) (string, error) {
+	if err := j.ctx.Err(); err != nil {
+		return "", err
+	}
+	s, err := l.stat(rel)
+	if err != nil || !s.exists {
+		return "", err
+	}
+	if j.visited++; j.visited > j.limit.MaxEntries {
+		return "too many files are in it to judge its removal", nil
+	}
+	if why := j.denied(l, rel); why != "" {
+		return why + " (" + filepath.Join(l.lower, rel) + ")", nil
+	}
+	if j.young(&s.st) {
+		return staleChanged + " (" + filepath.Join(l.lower, rel) + ")", nil
+	}
+	if !s.dir() {
+		return "", nil
+	}
+	dir, err := l.openBase(rel)
+	if err != nil {
+		return "cannot be looked into: " + rel, nil
+	}
+	names, err := dir.Readdirnames(-1)
+	_ = dir.Close() // It was only read from.
+	if err != nil {
+		return "", err
+	}
+	for _, n := range names {
+		if why, err := j.tree(l, filepath.Join(rel, n)); why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,39 @@
+// Package overlay gives a child a private copy of what it may write, and
+// carries over afterwards what may be.
+//
+// Start with [New], which makes the directories; whoever builds the child's
+// tree mounts each of [Overlay.Mounts] with overlayfs and the option userxattr,
+// in the child's user namespace. When the child and all its descendants are
+// gone, [Overlay.Diff] tells what it wrote, [Overlay.Commit] carries it over,
+// and [Overlay.Discard] removes the directories.
+//
+// # What a commit promises
+//
+// Each file appears whole or not at all: it is written beside its place, synced
+// and renamed. A commit as a whole is not atomic: when the runtime dies in the
+// middle, some files are new and the others old, and files or directories
+// named .sallyport-*.tmp may be left. Nothing on the always-deny floor is
+// written, and nothing that the host changed since the start is overwritten or
+// removed: such a change is reported with the code STALE_WRITE. Names are
+// looked up without following symbolic links, so one that is put in the place
+// of a directory meanwhile makes the commit of that file fail.
+//
+// Contents, permission bits, symbolic links, directories, removals and the
+// modification time are carried over. Setuid, setgid and sticky bits, extended
+// attributes and hard links between files are not; FIFOs, sockets and devices
+// never.
+//
+// # How a change of the host is seen
+//
+// By the time of the last change of its inode (ctime), which no program
+// without privileges can set. File systems take it from the clock's last tick,
+// so New waits for the next tick, at most 10 ms: what was written before New
+// is older than the start, and what is written after it is not. If the clock
+// was set back meanwhile, everything counts as changed. A server's clock may
+// differ: a network file system as lower layer is judged by that clock.
+//
+// A file that the child wrote in place and the host removed is known by the
+// mark of a copy that overlayfs leaves (user.overlay.origin), beside a change of
+// the directory around it. One that the child replaced has no such mark: it is
+// committed as a new file, which takes nothing from the host.
+package overlay

@@ -1,0 +1,113 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/scoped"
+)
+
+func TestNewRefusesWhatCannotBecomeALayer(t *testing.T) {
+	ws, scratch := workspace(t, "mkdir d; echo 1 >f; ln -s ../scratch s")
+	tests := []struct {
+		name, scratch, write, want string
+	}{
+		{"scratch in the write path", ws, ws, "lies in the write path"},
+		{"scratch below the write path", filepath.Join(ws, "d"), ws, "lies in the write path"},
+		{"scratch in the write path by a link", filepath.Join(ws, "s"), filepath.Dir(ws), "lies in the write path"},
+		{"a missing write path", scratch, filepath.Join(ws, "missing"), "no such file"},
+		{"a file as write path", scratch, filepath.Join(ws, "f"), "not a directory"},
+		{"a missing scratch directory", filepath.Join(scratch, "missing"), ws, "no such file"},
+		{"scratch without extended attributes", "/proc", ws, "scratch directory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := New(tt.scratch, []string{tt.write}, nil)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || v != nil {
+				t.Errorf("New() = %v, %v; want %q", v, err, tt.want)
+			}
+		})
+	}
+	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+		t.Errorf("left in scratch: %v, %v", left, err)
+	}
+}
+
+func TestBoundsOfWhatAChildMayLeave(t *testing.T) {
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{{Options{MaxEntries: 3}, "too many files"}, {Options{MaxBytes: 100}, "too many bytes"}, {Options{MaxEntries: 4, MaxBytes: 400}, ""}} {
+		ws, scratch := workspace(t, "echo 1 >a")
+		v, err := New(scratch, []string{ws}, &tt.o)
+		must(t, err)
+		for _, n := range []string{"a", "b", "c", "d"} {
+			must(t, os.WriteFile(filepath.Join(v.Mounts()[0].Upper, n), make([]byte, 100), 0o600))
+		}
+		_, err = v.Commit(t.Context(), scoped.Floor(nil))
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("Commit with %+v = %v, want %q", tt.o, err, tt.want)
+		}
+		if _, err := os.Stat(filepath.Join(ws, "b")); (err == nil) != (tt.want == "") {
+			t.Errorf("with %+v: committed in part: %v", tt.o, err)
+		}
+		must(t, v.Discard())
+		must(t, v.Discard())
+	}
+}
+
+func TestADeadContextCommitsNothing(t *testing.T) {
+	ws, scratch := workspace(t, "echo 1 >a")
+	v := begin(t, scratch, ws)
+	must(t, os.WriteFile(filepath.Join(v.Mounts()[0].Upper, "b"), []byte("2"), 0o644))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.Commit(ctx, scoped.Floor(nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Commit() = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(ws, "b")); err == nil {
+		t.Error("something was committed")
+	}
+}
+
+func TestWhiteoutsWithoutADeviceNeedAMarkedDirectory(t *testing.T) {
+	ws, scratch := workspace(t, "mkdir d e; echo 1 >d/x; echo 1 >e/x")
+	v := begin(t, scratch, ws)
+	for _, d := range []string{"d", "e"} {
+		up := filepath.Join(v.Mounts()[0].Upper, d)
+		must(t, os.Mkdir(up, 0o755))
+		must(t, os.WriteFile(filepath.Join(up, "x"), nil, 0o644))
+		must(t, unix.Setxattr(filepath.Join(up, "x"), "user.overlay.whiteout", []byte("y"), 0))
+	}
+	must(t, unix.Setxattr(filepath.Join(v.Mounts()[0].Upper, "d"), "user.overlay.opaque", []byte("x"), 0))
+	got, err := v.Diff(t.Context())
+	must(t, err)
+	if diff := cmp.Diff([]string{"!- d/x", "!~ e/x"}, brief(ws, got)); diff != "" {
+		t.Errorf("Diff() (-want +got):\n%s", diff)
+	}
+}
+
+func TestAChangeBetweenJudgingAndCarryingIsSeen(t *testing.T) {
+	ws, scratch := workspace(t, "echo 1 >a")
+	v := begin(t, scratch, ws)
+	must(t, os.WriteFile(filepath.Join(v.Mounts()[0].Upper, "a"), []byte("2"), 0o644))
+	must(t, os.WriteFile(filepath.Join(v.Mounts()[0].Upper, "b"), []byte("2"), 0o644))
+	steps, err := v.plan(t.Context())
+	must(t, err)
+	shell(t, ws, "echo 33 >a; echo 33 >b")
+	for _, s := range steps {
+		s.carry()
+		if s.Committed || !strings.HasPrefix(s.Why, "STALE_WRITE") {
+			t.Errorf("%s: committed %v, %q", s.rel, s.Committed, s.Why)
+		}
+	}
+	shell(t, ws, `[ "$(cat a b)" = "33
+33" ]`)
+}

@@ -1,0 +1,265 @@
+package seccomp
+
+import "golang.org/x/net/bpf"
+
+// The constants below are those of the kernel's uapi headers, written out
+// because golang.org/x/sys has them for Linux only and the table is checked
+// and printed everywhere.
+const (
+	afUnix  = 1
+	afInet  = 2
+	afInet6 = 10
+
+	sockStream    = 1
+	sockDgram     = 2
+	sockSeqpacket = 5
+	// sockTypeMask is SOCK_TYPE_MASK of linux/net.h; the bits above it are
+	// SOCK_CLOEXEC and SOCK_NONBLOCK, or EINVAL.
+	sockTypeMask = 0xf
+
+	ipprotoTCP = 6
+	ipprotoUDP = 17
+
+	msgFastopen = 0x20000000
+
+	// cloneNamespaces are the CLONE_NEW flags except CLONE_NEWTIME, whose
+	// bit is part of the exit signal in clone.
+	cloneNamespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 |
+		0x10000000 | 0x20000000 | 0x40000000
+	cloneParent = 0x00008000
+
+	tiocCONS  = 0x541d
+	tiocLINUX = 0x541c
+	tiocSETD  = 0x5423
+	tiocSTI   = 0x5412
+
+	// sIFMT masks the type of a file in a mode; 0 means a regular file.
+	sIFMT   = 0xf000
+	sIFIFO  = 0x1000
+	sIFREG  = 0x8000
+	sIFSOCK = 0xc000
+
+	// setIDs are S_ISUID and S_ISGID of a mode.
+	setIDs = 0x0c00
+	// createFlags are O_CREAT and the bit of O_TMPFILE that is its own
+	// (asm-generic/fcntl.h): with these, open has a mode.
+	createFlags = 0x40 | 0x400000
+
+	// Which argument of setpriority and of ioprio_set (linux/resource.h,
+	// linux/ioprio.h).
+	prioProcess   = 0
+	prioGroup     = 1
+	ioprioProcess = 1
+	ioprioGroup   = 2
+
+	prSetPdeathsig = 1
+	sigKill        = 9
+
+	// Operations and flags of seccomp(2).
+	seccompSetModeStrict   = 0
+	seccompSetModeFilter   = 1
+	seccompGetActionAvail  = 2
+	seccompGetNotifSizes   = 3
+	seccompFlagNewListener = 8
+)
+
+// checkExec allows or notifies.
+func checkExec(o Options) code {
+	if o.Notify {
+		return ret(verdictNotify)
+	}
+	return ret(verdictAllow)
+}
+
+// checkIPC allows System V IPC where it has a namespace.
+func checkIPC(o Options) code {
+	if o.IPC {
+		return ret(verdictAllow)
+	}
+	return refuse(eNOSYS)
+}
+
+// checkRename allows RENAME_NOREPLACE and RENAME_EXCHANGE (rename(2)).
+func checkRename(Options) code {
+	const known = 1 | 2
+	return arg(4, when(bpf.JumpBitsSet, ^uint32(known), refuse(eINVAL), ret(verdictAllow)))
+}
+
+// checkSession keeps a child in its process group unless a namespace ends what
+// leaves it.
+func checkSession(o Options) code {
+	if o.Sessions {
+		return ret(verdictAllow)
+	}
+	return refuse(ePERM)
+}
+
+// checkClone judges the flags of clone, its first argument on both
+// architectures. The kernel takes the low 32 bits.
+func checkClone(Options) code {
+	return arg(0, when(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuse(ePERM), ret(verdictAllow)))
+}
+
+// checkSocket judges family, type and protocol. EAFNOSUPPORT is what
+// systemd's RestrictAddressFamilies answers, so programs have met it: the C
+// library does without its cache daemon, without netlink and without syslog.
+// The internet families without a network are EPERM, which says that the
+// network is not missing but refused.
+func checkSocket(o Options) code {
+	inet := refuse(ePERM)
+	if o.Network {
+		inet = arg(1, mask(sockTypeMask, choose(map[uint32]code{
+			sockStream: protocol(ipprotoTCP),
+			sockDgram:  protocol(ipprotoUDP),
+		}, refuse(ePERM))))
+	}
+	return arg(0, oneOf([]uint32{afInet, afInet6}, inet, refuse(eAFNOSUPPORT)))
+}
+
+// protocol allows the default protocol of a socket type, also by its number.
+func protocol(number uint32) code {
+	return arg(2, oneOf([]uint32{0, number}, ret(verdictAllow), refuse(ePROTONOSUPPORT)))
+}
+
+// checkSocketpair allows pairs that cannot be connected to anything else. The
+// kernel makes SOCK_RAW of this family a datagram socket too.
+func checkSocketpair(Options) code {
+	types := arg(1, mask(sockTypeMask,
+		oneOf([]uint32{sockStream, sockSeqpacket}, ret(verdictAllow), refuse(ePERM))))
+	return arg(0, when(bpf.JumpEqual, afUnix, types, refuse(eAFNOSUPPORT)))
+}
+
+// checkSendto refuses fast open and a destination. Of the address, which is a
+// pointer, both halves count.
+func checkSendto(Options) code {
+	address := arg(4, when(bpf.JumpEqual, 0,
+		argHigh(4, when(bpf.JumpEqual, 0, ret(verdictAllow), refuse(ePERM))),
+		refuse(ePERM)))
+	return fastopen(3, address)
+}
+
+// checkSendmsg and checkSendmmsg refuse fast open. The flags inside of a
+// message header are ignored by the kernel when sending.
+func checkSendmsg(Options) code  { return fastopen(2, ret(verdictAllow)) }
+func checkSendmmsg(Options) code { return fastopen(3, ret(verdictAllow)) }
+
+// fastopen refuses MSG_FASTOPEN in a flags argument with the error of a
+// kernel where it is turned off.
+func fastopen(flags uint32, then code) code {
+	return arg(flags, when(bpf.JumpBitsSet, msgFastopen, refuse(eOPNOTSUPP), then))
+}
+
+// checkIoctl refuses requests by number. Everything else depends on the
+// device, and the child's tree has harmless ones only.
+func checkIoctl(Options) code {
+	return arg(1, oneOf([]uint32{tiocSTI, tiocLINUX, tiocCONS, tiocSETD}, refuse(ePERM), ret(verdictAllow)))
+}
+
+// checkMknod judges the mode, which is the given argument.
+func checkMknod(mode uint32) func(Options) code {
+	return func(Options) code {
+		return judgeMode(mode, mask(sIFMT,
+			oneOf([]uint32{0, sIFREG, sIFIFO, sIFSOCK}, ret(verdictAllow), refuse(ePERM))))
+	}
+}
+
+// checkMode judges the bits of a mode that lend an identity. The refusal is
+// that of systemd's RestrictSUIDSGID. The group that a folder hands down to
+// what is made in it is not asked for, and stays.
+func checkMode(mode uint32) func(Options) code {
+	return func(Options) code { return judgeMode(mode, ret(verdictAllow)) }
+}
+
+// checkOpen judges the mode of a file that may be made. The mode comes after
+// the flags.
+func checkOpen(flags uint32) func(Options) code {
+	return func(Options) code {
+		return arg(flags, when(bpf.JumpBitsSet, createFlags, judgeMode(flags+1, ret(verdictAllow)), ret(verdictAllow)))
+	}
+}
+
+// judgeMode refuses a mode with a set-ID bit. The rest finds the mode in the
+// accumulator.
+func judgeMode(mode uint32, then code) code {
+	return arg(mode, when(bpf.JumpBitsSet, setIDs, refuse(ePERM), then))
+}
+
+// checkOwn holds a child without a process namespace to its own process. It is
+// named by 0 alone: the filter does not know its number, and a thread's is one
+// too. No hook of Landlock covers these calls. Given which, the argument before
+// is one of these: a user owns more than the child.
+func checkOwn(process uint32, which []uint32) func(Options) code {
+	return func(o Options) code {
+		if o.Sessions {
+			return ret(verdictAllow)
+		}
+		own := arg(process, when(bpf.JumpEqual, 0, ret(verdictAllow), refuse(ePERM)))
+		if which == nil {
+			return own
+		}
+		return arg(process-1, oneOf(which, own, refuse(ePERM)))
+	}
+}
+
+// prctlOptions are the allowed options of prctl, by linux/prctl.h. Left out
+// are PR_SET_MM (35), perf events (31, 32), machine checks (33, 34),
+// SET_IO_FLUSHER (57), syscall user dispatch (59), core scheduling (62), and
+// what belongs to other architectures.
+var prctlOptions = []uint32{
+	2,    // GET_PDEATHSIG
+	3, 4, // GET_DUMPABLE, SET_DUMPABLE
+	7, 8, // GET_KEEPCAPS, SET_KEEPCAPS
+	15, 16, // SET_NAME, GET_NAME
+	21, 22, // GET_SECCOMP, SET_SECCOMP
+	23, 24, // CAPBSET_READ, CAPBSET_DROP
+	25, 26, // GET_TSC, SET_TSC
+	27, 28, // GET_SECUREBITS, SET_SECUREBITS
+	29, 30, // SET_TIMERSLACK, GET_TIMERSLACK
+	36, 37, // SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER
+	38, 39, // SET_NO_NEW_PRIVS, GET_NO_NEW_PRIVS
+	40,     // GET_TID_ADDRESS
+	41, 42, // SET_THP_DISABLE, GET_THP_DISABLE
+	47,     // CAP_AMBIENT
+	50, 51, // SVE_SET_VL, SVE_GET_VL
+	52, 53, // GET_SPECULATION_CTRL, SET_SPECULATION_CTRL
+	54, 60, 61, // PAC_RESET_KEYS, PAC_SET_ENABLED_KEYS, PAC_GET_ENABLED_KEYS
+	55, 56, // SET_TAGGED_ADDR_CTRL, GET_TAGGED_ADDR_CTRL
+	63, 64, // SME_SET_VL, SME_GET_VL
+	65, 66, // SET_MDWE, GET_MDWE
+	67, 68, // SET_MEMORY_MERGE, GET_MEMORY_MERGE
+	74, 75, 76, // shadow stack status of a thread
+	78,         // FUTEX_HASH
+	0x53564d41, // SET_VMA, which names a mapping
+	0x59616d61, // SET_PTRACER, for crash reporters
+}
+
+// checkPrctl allows a list of options. The parent death signal may be what it
+// is for the child already.
+func checkPrctl(Options) code {
+	known := make(map[uint32]code, len(prctlOptions)+1)
+	for _, option := range prctlOptions {
+		known[option] = ret(verdictAllow)
+	}
+	known[prSetPdeathsig] = arg(1, when(bpf.JumpEqual, sigKill, ret(verdictAllow), refuse(ePERM)))
+	return arg(0, choose(known, refuse(eINVAL)))
+}
+
+// checkSeccomp allows everything but a listener: with one a program would
+// hold its own calls in the kernel, which nothing ordinary needs.
+func checkSeccomp(Options) code {
+	filter := arg(1, when(bpf.JumpBitsSet, seccompFlagNewListener, refuse(ePERM), ret(verdictAllow)))
+	return arg(0, choose(map[uint32]code{
+		seccompSetModeStrict:  ret(verdictAllow),
+		seccompSetModeFilter:  filter,
+		seccompGetActionAvail: ret(verdictAllow),
+		seccompGetNotifSizes:  ret(verdictAllow),
+	}, refuse(eINVAL)))
+}
+
+// personalities are PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE and the query.
+var personalities = []uint32{0, 0x8, 0x40000, 0xffffffff}
+
+// checkPersonality allows a list of values.
+func checkPersonality(Options) code {
+	return arg(0, oneOf(personalities, ret(verdictAllow), refuse(ePERM)))
+}

@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package install is empty where there is no seccomp.
+package install

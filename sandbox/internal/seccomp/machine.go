@@ -1,0 +1,149 @@
+package seccomp
+
+import (
+	"fmt"
+
+	"golang.org/x/net/bpf"
+)
+
+// number is one system call with its number on each architecture.
+type number struct {
+	name         string
+	amd64, arm64 int
+}
+
+// absent stands for the number of a call that an architecture does not have.
+const absent = -1
+
+// machine is an architecture.
+type machine struct {
+	// audit is its AUDIT_ARCH constant of linux/audit.h.
+	audit uint32
+	// x32 is the bit that marks the calls of a second ABI with the same
+	// architecture constant (__X32_SYSCALL_BIT), 0 without one.
+	x32 uint32
+	// number is the number of a call, or absent.
+	number func(number) int
+}
+
+// machines are the supported architectures by their Go names. Both are
+// little-endian, on which the offsets of the arguments rely.
+var machines = map[string]machine{
+	"amd64": {0xc000003e, 0x40000000, func(n number) int { return n.amd64 }},
+	"arm64": {0xc00000b7, 0, func(n number) int { return n.arm64 }},
+}
+
+// The layout of struct seccomp_data of linux/seccomp.h.
+const (
+	offsetNumber = 0
+	offsetArch   = 4
+	offsetArgs   = 16
+)
+
+// arg loads the low 32 bits of an argument.
+func arg(i uint32, then code) code {
+	return load(offsetArgs+8*i, then)
+}
+
+// argHigh loads the high 32 bits, for pointers.
+func argHigh(i uint32, then code) code {
+	return load(offsetArgs+8*i+4, then)
+}
+
+// The verdicts of linux/seccomp.h, and the numbers of asm-generic/errno.h,
+// which both architectures use.
+const (
+	verdictAllow  = 0x7fff0000
+	verdictNotify = 0x7fc00000
+	verdictErrno  = 0x00050000
+	verdictKill   = 0x80000000 // SECCOMP_RET_KILL_PROCESS
+
+	ePERM           = 1
+	eINVAL          = 22
+	eNOSYS          = 38
+	ePROTONOSUPPORT = 93
+	eOPNOTSUPP      = 95
+	eAFNOSUPPORT    = 97
+)
+
+// refuse fails a call with an error number.
+func refuse(errno uint32) code {
+	return ret(verdictErrno | errno)
+}
+
+// assemble returns the filter for a machine.
+func (m machine) assemble(o Options) (Program, error) {
+	c := m.watch()
+	if !o.Watch {
+		var err error
+		if c, err = m.confine(o); err != nil {
+			return nil, err
+		}
+	}
+	p, err := bpf.Assemble(c)
+	if err != nil {
+		return nil, fmt.Errorf("assembling the filter: %w", err)
+	}
+	if len(p) > maxInstructions {
+		return nil, fmt.Errorf("the filter has %d instructions, the kernel takes %d", len(p), maxInstructions)
+	}
+	return p, nil
+}
+
+// confine is the policy of the table. Calls of another architecture or ABI
+// end the process: their numbers mean something else, no program for this one
+// makes them, and a refusal would let it go on looking.
+func (m machine) confine(o Options) (code, error) {
+	calls, err := m.calls(o)
+	if err != nil {
+		return nil, err
+	}
+	body := choose(calls, refuse(eNOSYS))
+	if m.x32 != 0 {
+		body = when(bpf.JumpBitsSet, m.x32, ret(verdictKill), body)
+	}
+	return load(offsetArch, when(bpf.JumpEqual, m.audit, load(offsetNumber, body), ret(verdictKill))), nil
+}
+
+// calls maps the numbers of a machine to their answers.
+func (m machine) calls(o Options) (map[uint32]code, error) {
+	byName := make(map[string]*rule)
+	for i := range rules {
+		for _, name := range rules[i].names() {
+			if byName[name] != nil {
+				return nil, fmt.Errorf("the call %s has two rules", name)
+			}
+			byName[name] = &rules[i]
+		}
+	}
+	calls := make(map[uint32]code)
+	for _, n := range numbers {
+		r := byName[n.name]
+		nr := m.number(n)
+		if r == nil || nr == absent {
+			continue
+		}
+		c, err := r.code(o)
+		if err != nil {
+			return nil, err
+		}
+		calls[uint32(nr)] = c
+	}
+	return calls, nil
+}
+
+// watch allows everything and notifies the watched calls. Calls of another
+// architecture pass unseen.
+func (m machine) watch() code {
+	calls := make(map[uint32]code)
+	for nr := range m.watched() {
+		calls[nr] = ret(verdictNotify)
+	}
+	for _, n := range numbers {
+		if nr := m.number(n); nr != absent && isUring(n.name) {
+			calls[uint32(nr)] = refuse(eNOSYS)
+		}
+	}
+	body := load(offsetNumber, choose(calls, ret(verdictAllow)))
+	return load(offsetArch, when(bpf.JumpEqual, m.audit, body, ret(verdictAllow)))
+}

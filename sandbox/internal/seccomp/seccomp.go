@@ -1,0 +1,105 @@
+// Package seccomp builds the system call filter of confined children. It is an
+// allow list: a call that is not in the table, such as one of a kernel newer
+// than this source, is answered ENOSYS.
+//
+// [Assemble] makes the program, which the runtime sends to its helper;
+// [Install] puts it on the helper's thread just before the target is executed;
+// [Listener] is the runtime's end of the notifications; [Rules] describes the
+// policy.
+//
+// The filter sees numbers and argument words, never what a pointer points at,
+// so it decides nothing about paths and addresses: mounts, Landlock and the
+// network namespace do. Arguments that the kernel takes as 32 bits are compared
+// as 32 bits, since the kernel ignores the rest (CVE-2019-7303 was a comparison
+// of 64).
+package seccomp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/net/bpf"
+)
+
+//go:generate go run gen.go
+
+// Options choose what a child may do. The zero value is the narrowest: no
+// network, no System V IPC, no notification.
+type Options struct {
+	// Network lets the child make IPv4 and IPv6 sockets. It is for children
+	// in a network namespace of their own, which has loopback only.
+	Network bool
+	// IPC lets the child use System V IPC and POSIX message queues. It is for
+	// children in an IPC namespace of their own; without one they would meet
+	// the objects of the host.
+	IPC bool
+	// Sessions lets the child make sessions and process groups. It is for
+	// children in a process namespace of their own, which ends with its first
+	// process; without one, the process group is all that can be killed.
+	Sessions bool
+	// Notify asks for a notification of execve and execveat. Whoever installs
+	// the filter must then have a [Listener] running until the last filtered
+	// process is gone: without one these calls fail with ENOSYS.
+	Notify bool
+	// Watch replaces the policy: everything is allowed, and the calls of
+	// [Watched] are notified. Only io_uring is refused, as absent, because
+	// what it opens could not be seen. The other options do nothing then.
+	Watch bool
+}
+
+// Program is a filter as the kernel takes it: the instructions have the layout
+// of struct sock_filter.
+type Program []bpf.RawInstruction
+
+const (
+	// maxInstructions is BPF_MAXINSNS of linux/bpf_common.h.
+	maxInstructions = 4096
+	// instructionSize is the size of struct sock_filter.
+	instructionSize = 8
+)
+
+// ErrNotSupported is returned on systems and architectures without a filter.
+var ErrNotSupported = errors.New("no system call filter for this system and architecture")
+
+// Assemble returns the filter for the architecture that this program was
+// built for. The error matches [ErrNotSupported] where there is no table.
+func Assemble(o Options) (Program, error) {
+	m, ok := machines[runtime.GOARCH]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", ErrNotSupported, runtime.GOARCH)
+	}
+	return m.assemble(o)
+}
+
+// Encode returns the program as bytes, in the byte order of the machine on
+// which it was assembled, for [Decode] on the same one.
+func (p Program) Encode() []byte {
+	b := make([]byte, 0, len(p)*instructionSize)
+	for _, in := range p {
+		b = binary.NativeEndian.AppendUint16(b, in.Op)
+		b = append(b, in.Jt, in.Jf)
+		b = binary.NativeEndian.AppendUint32(b, in.K)
+	}
+	return b
+}
+
+// Decode reads what Encode wrote. It checks the length only: whether the
+// program is valid is decided by the kernel that gets it.
+func Decode(b []byte) (Program, error) {
+	if len(b) == 0 || len(b)%instructionSize != 0 || len(b) > maxInstructions*instructionSize {
+		return nil, fmt.Errorf("a filter of %d bytes is no whole number of instructions up to %d",
+			len(b), maxInstructions)
+	}
+	p := make(Program, 0, len(b)/instructionSize)
+	for ; len(b) > 0; b = b[instructionSize:] {
+		p = append(p, bpf.RawInstruction{
+			Op: binary.NativeEndian.Uint16(b),
+			Jt: b[2],
+			Jf: b[3],
+			K:  binary.NativeEndian.Uint32(b[4:]),
+		})
+	}
+	return p, nil
+}

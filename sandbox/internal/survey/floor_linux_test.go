@@ -1,0 +1,437 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// plant makes a tree: "a/b/" a directory, "a -> b" a symbolic link, "a = b" a
+// hard link, else a file. It returns the root without symbolic links.
+func plant(t testing.TB, lines ...string) string {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		plantOne(t, top, line)
+	}
+	return top
+}
+
+func plantOne(t testing.TB, top, line string) {
+	t.Helper()
+	name, link, isLink := strings.Cut(line, " -> ")
+	name, other, isHard := strings.Cut(name, " = ")
+	path := filepath.Join(top, name)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	switch {
+	case isLink:
+		must(t, os.Symlink(strings.ReplaceAll(link, "TOP", top), path))
+	case isHard:
+		must(t, os.Link(filepath.Join(top, other), path))
+	case strings.HasSuffix(line, "/"):
+		must(t, os.MkdirAll(path, 0o755))
+	default:
+		must(t, os.WriteFile(path, []byte("x"), 0o644))
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// brief prints masks beneath a top directory: "d" directory, "f" file, "l"
+// link, "w" for write-only.
+func brief(top string, masks []Mask) []string {
+	var out []string
+	for _, m := range masks {
+		kind := "f"
+		if m.Dir {
+			kind = "d"
+		}
+		if m.Link {
+			kind = "l"
+		}
+		if m.WriteOnly {
+			kind += "w"
+		}
+		rel, err := filepath.Rel(top, m.Path)
+		if err != nil {
+			rel = m.Path
+		}
+		out = append(out, kind+" "+rel)
+	}
+	return out
+}
+
+func under(top string, names []string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, filepath.Join(top, n))
+	}
+	return out
+}
+
+func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
+	tests := []struct {
+		name        string
+		tree        []string
+		read, write []string
+		want        []string
+	}{
+		{
+			name: "a repository in the write reach", write: []string{"ws"},
+			tree: []string{"ws/.git/hooks/pre-commit", "ws/.git/config", "ws/.git/HEAD", "ws/main.go"},
+			want: []string{"fw ws/.git/config", "dw ws/.git/hooks"},
+		},
+		{
+			name: "rules for writing do not count in the read reach", read: []string{"ws"},
+			tree: []string{"ws/.git/hooks/pre-commit", "ws/.git/config", "ws/sub/.ssh/id_rsa"},
+			want: []string{"d ws/sub/.ssh"},
+		},
+		{
+			name: "keys are masked in both", read: []string{"r"}, write: []string{"w"},
+			tree: []string{"r/id_rsa", "w/id_rsa", "w/a/b/c/.netrc", "w/id_rsa.pub"},
+			want: []string{"f r/id_rsa", "f w/a/b/c/.netrc", "f w/id_rsa"},
+		},
+		{
+			name: "letters of another case", write: []string{"ws"},
+			tree: []string{"ws/.GIT/Hooks/x", "ws/ID_RSA"},
+			want: []string{"dw ws/.GIT/Hooks", "f ws/ID_RSA"},
+		},
+		{
+			name: "the file of a worktree", write: []string{"ws", "one/.git"}, read: []string{"ro"},
+			tree: []string{"ws/wt/.git", "ws/wt2/.GIT", "ws/x/.git/y", "ro/wt/.git", "one/.git"},
+			want: []string{"fw one/.git", "fw ws/wt/.git", "fw ws/wt2/.GIT"},
+		},
+		{
+			name: "a write path within a read path", read: []string{"ws"}, write: []string{"ws/out"},
+			tree: []string{"ws/.git/config", "ws/out/.git/config"},
+			want: []string{"fw ws/out/.git/config"},
+		},
+		{
+			name: "a read path within a write path", read: []string{"ws/in"}, write: []string{"ws"},
+			tree: []string{"ws/in/.git/config"},
+			want: []string{"fw ws/in/.git/config"},
+		},
+		{
+			name: "a secret within what is protected against writing", write: []string{"home"},
+			tree: []string{"home/.config/git/credentials", "home/.config/git/ignore"},
+			want: []string{"dw home/.config/git", "f home/.config/git/credentials"},
+		},
+		{
+			name: "a path of the reach on the floor", read: []string{"home/.aws", "ws"}, write: []string{"home/.config/git"},
+			tree: []string{"home/.aws/credentials", "home/.config/git/config", "ws/x"},
+			want: []string{"d home/.aws", "dw home/.config/git"},
+		},
+		{
+			name: "a path of the reach within the floor", read: []string{"home/.aws/sub/dir"},
+			tree: []string{"home/.aws/sub/dir/x"},
+			want: []string{"d home/.aws/sub/dir"},
+		},
+		{
+			name: "a file as a path of the reach", write: []string{"ws/.git/config", "ws/plain"},
+			tree: []string{"ws/.git/config", "ws/plain"},
+			want: []string{"fw ws/.git/config"},
+		},
+		{
+			name: "a missing path of the reach", read: []string{"nothing"}, tree: []string{"ws/"},
+		},
+		{
+			name: "a path of the reach through a link", write: []string{"link"},
+			tree: []string{"real/.git/config", "link -> real"},
+			want: []string{"fw real/.git/config"},
+		},
+		{
+			name: "a path of the reach whose given name is a home", write: []string{"home"},
+			tree: []string{"data/.npmrc", "data/.config/gh/hosts.yml", "home -> data"},
+			want: []string{"d data/.config/gh", "f data/.npmrc"},
+		},
+		{
+			name: "the runtime's own files", write: []string{"ws"},
+			tree: []string{"ws/state/audit.db", "ws/gate.yaml", "ws/gate.yaml.bak", "ws/gate.yaml.txt"},
+			want: []string{"f ws/gate.yaml", "f ws/gate.yaml.bak", "d ws/state"},
+		},
+		{
+			name: "the runtime's own files under a link", write: []string{"ws"},
+			tree: []string{"ws/real/state/x", "ws/lnk -> real"},
+			want: []string{"lw ws/lnk", "d ws/real/state"},
+		},
+		{
+			name: "sockets of a shell agent and others are files", read: []string{"ws"},
+			tree: []string{"ws/.ssh"}, want: []string{"f ws/.ssh"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			top := plant(t, tt.tree...)
+			floor := scoped.Floor(&sallyport.FileBackend{
+				Home: filepath.Join(top, "home"),
+				Deny: under(top, []string{"ws/state", "ws/gate.yaml", "ws/lnk/state"}),
+			})
+			s := New(nil)
+			for _, when := range []string{"cold", "warm"} {
+				got, err := s.Floor(t.Context(), floor, under(top, tt.read), under(top, tt.write))
+				must(t, err)
+				if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s: Floor() (-want +got):\n%s", when, diff)
+				}
+				for _, m := range got {
+					if m.Why == "" {
+						t.Errorf("%s has no reason", m.Path)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestFloorPinsEveryLinkOfAChain(t *testing.T) {
+	top := plant(t, "ws/repo/config", "ws/in/l2 -> ../repo", "ws/l1 -> TOP/ws/in/l2", "ws/.git -> l1", "ws/sub/.git -> ../mid/repo",
+		"ws/mid -> .", "out/l4 -> TOP/ws/repo", "ws/other/.git -> TOP/out/l4", "ws/circle/.git -> .git", "ws/plain -> l1")
+	got, err := New(nil).Floor(t.Context(), scoped.Floor(nil), nil, under(top, []string{"ws"}))
+	must(t, err)
+	want := []string{"lw ws/.git", "lw ws/in/l2", "lw ws/l1", "lw ws/mid", "lw ws/other/.git", "fw ws/repo/config", "lw ws/sub/.git"}
+	if diff := cmp.Diff(want, brief(top, got)); diff != "" {
+		t.Errorf("Floor() (-want +got):\n%s", diff)
+	}
+}
+
+func TestFloorFollowsSymbolicLinksToTheirTargets(t *testing.T) {
+	tests := []struct {
+		name        string
+		tree        []string
+		read, write []string
+		want        []string
+	}{
+		{
+			name: "a key that lies elsewhere in the reach", read: []string{"ws"},
+			tree: []string{"ws/.ssh -> keys", "ws/keys/k"},
+			want: []string{"d ws/keys"},
+		},
+		{
+			name: "a key that lies outside", read: []string{"ws"},
+			tree: []string{"ws/.ssh -> ../keys", "keys/k"},
+		},
+		{
+			name: "a key in another part of the reach", read: []string{"ws", "keys"},
+			tree: []string{"ws/.ssh -> TOP/keys", "keys/k"},
+			want: []string{"d keys"},
+		},
+		{
+			name: "hooks elsewhere, which may not be replaced", write: []string{"ws"},
+			tree: []string{"ws/.git/hooks -> ../tools/hooks", "ws/tools/hooks/pre-commit"},
+			want: []string{"lw ws/.git/hooks", "dw ws/tools/hooks"},
+		},
+		{
+			name: "hooks that lie in the read reach", read: []string{"ro"}, write: []string{"ws"},
+			tree: []string{"ws/.git/hooks -> ../../ro/hooks", "ro/hooks/pre-commit"},
+			want: []string{"lw ws/.git/hooks"},
+		},
+		{
+			name: "a repository under another name", write: []string{"ws"},
+			tree: []string{"ws/.git -> store", "ws/store/hooks/x", "ws/store/config", "ws/store/objects/config"},
+			want: []string{"lw ws/.git", "fw ws/store/config", "dw ws/store/hooks"},
+		},
+		{
+			name: "a link in a repository under another name", write: []string{"ws"},
+			tree: []string{"ws/.git -> store", "ws/store/config -> ../cfg", "ws/cfg"},
+			want: []string{"lw ws/.git", "fw ws/cfg", "lw ws/store/config"},
+		},
+		{
+			name: "a home's configuration under another name", read: []string{"home", "dots"},
+			tree: []string{"home/.config -> ../dots/config", "dots/config/gh/hosts.yml", "dots/config/git/x"},
+			want: []string{"d dots/config/gh"},
+		},
+		{
+			name: "a link in what leads elsewhere", read: []string{"ws"},
+			tree: []string{"ws/.aws -> a", "ws/a/sso -> ../b", "ws/b/token", "ws/a/x"},
+			want: []string{"d ws/b"},
+		},
+		{
+			name: "a link to its own folder", write: []string{"ws"},
+			tree: []string{"ws/.git -> .", "ws/config", "ws/hooks/x", "ws/y/z"},
+			want: []string{"lw ws/.git", "fw ws/config", "dw ws/hooks"},
+		},
+		{
+			name: "links in a circle and into nothing", write: []string{"ws"},
+			tree: []string{"ws/.git -> b", "ws/b -> .git", "ws/.ssh -> nothing", "ws/.vscode -> .vscode"},
+			want: []string{"lw ws/.ssh", "lw ws/.vscode"},
+		},
+		{
+			name: "a harmless link is not entered", write: []string{"ws"},
+			tree: []string{"ws/x -> ../other", "other/.git/config"},
+		},
+		{
+			name: "a secret in what leads elsewhere and stays readable", write: []string{"home"},
+			tree: []string{"home/.config/git -> ../g", "home/g/credentials", "home/g/ignore"},
+			want: []string{"lw home/.config/git", "dw home/g", "f home/g/credentials"},
+		},
+		{
+			name: "a home that is a link", read: []string{"homes", "data"},
+			tree: []string{"homes/me -> ../data", "data/.npmrc"},
+			want: []string{"f data/.npmrc"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			top := plant(t, tt.tree...)
+			home := "home"
+			if tt.name == "a home that is a link" {
+				home = "homes/me"
+			}
+			floor := scoped.Floor(&sallyport.FileBackend{Home: filepath.Join(top, home)})
+			got, err := New(nil).Floor(t.Context(), floor, under(top, tt.read), under(top, tt.write))
+			must(t, err)
+			if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Floor() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFloorFindsHardLinksOfProtectedFiles(t *testing.T) {
+	top := plant(t, "home/.ssh/id_work", "ws/a", "ws/sub/b", "state/key")
+	floor := func() *scoped.DenyFloor {
+		return scoped.Floor(&sallyport.FileBackend{Home: filepath.Join(top, "home"), Deny: []string{filepath.Join(top, "state")}})
+	}
+	s, f := New(nil), floor()
+	survey := func(f *scoped.DenyFloor) []string {
+		t.Helper()
+		got, err := s.Floor(t.Context(), f, under(top, []string{"ws", "ws/a"}), nil)
+		must(t, err)
+		return brief(top, got)
+	}
+	if got := survey(f); got != nil {
+		t.Fatalf("before: %v", got)
+	}
+	plantOne(t, top, "ws/sub/c = home/.ssh/id_work")
+	plantOne(t, top, "ws/d = state/key")
+	// A new floor has no list yet, where the old one is up to a second behind.
+	want := []string{"f ws/d", "f ws/sub/c"}
+	if diff := cmp.Diff(want, survey(floor())); diff != "" {
+		t.Errorf("Floor() (-want +got):\n%s", diff)
+	}
+}
+
+func TestPinsAreTheDirectoriesAboveMasks(t *testing.T) {
+	masks := []Mask{{Path: "/ws/a/.git/config"}, {Path: "/ws/a/.git/hooks"}, {Path: "/ws/x"}, {Path: "/ro/b/.ssh"}, {Path: "/ws2/c/.netrc"}}
+	want := []string{"/ws/a", "/ws/a/.git", "/ws2/c"}
+	if diff := cmp.Diff(want, Pins(masks, []string{"/ws", "/ws2"})); diff != "" {
+		t.Errorf("Pins() (-want +got):\n%s", diff)
+	}
+}
+
+func TestPinsAreAlsoPathsOfTheReachWithinAnother(t *testing.T) {
+	masks := []Mask{{Path: "/ws/a/b/.git/config"}}
+	want := []string{"/ws/a", "/ws/a/b", "/ws/a/b/.git"}
+	if diff := cmp.Diff(want, Pins(masks, []string{"/ws", "/ws/a", "/ws/a/b"})); diff != "" {
+		t.Errorf("Pins() (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"/a"}, Pins([]Mask{{Path: "/a/.netrc"}}, []string{"/"})); diff != "" {
+		t.Errorf("Pins() below the root (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
+	top := plant(t, "ws/.git/config", "ws/.git/hooks/x", "ws/.mcp.json")
+	s, floor, ws := New(nil), scoped.Floor(nil), []string{filepath.Join(top, "ws")}
+	before, err := s.Floor(t.Context(), floor, nil, ws)
+	must(t, err)
+	must(t, os.Rename(filepath.Join(top, "ws/.git"), filepath.Join(top, "ws/old")))
+	plantOne(t, top, "ws/.git/config")
+	plantOne(t, top, "ws/.git/hooks/x")
+	got, err := s.Planted(t.Context(), floor, ws, before)
+	must(t, err)
+	if diff := cmp.Diff([]string{"fw ws/.git/config", "dw ws/.git/hooks"}, brief(top, got)); diff != "" {
+		t.Errorf("Planted() (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlantedIsWhatWasNotThereBefore(t *testing.T) {
+	top := plant(t, "ws/.git/config", "ws/.git/hooks/")
+	s, floor, ws := New(nil), scoped.Floor(nil), []string{filepath.Join(top, "ws")}
+	before, err := s.Floor(t.Context(), floor, nil, ws)
+	must(t, err)
+	for _, l := range []string{"ws/new/.git/config", "ws/new/.git/hooks/pre-commit", "ws/.git/commondir", "ws/.vscode -> x", "ws/y"} {
+		plantOne(t, top, l)
+	}
+	got, err := s.Planted(t.Context(), floor, ws, before)
+	must(t, err)
+	want := []string{"fw ws/.git/commondir", "lw ws/.vscode", "fw ws/new/.git/config", "dw ws/new/.git/hooks"}
+	if diff := cmp.Diff(want, brief(top, got)); diff != "" {
+		t.Errorf("Planted() (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsTooDeepIsMasked(t *testing.T) {
+	top := plant(t, "ws/1/2/3/4/5/.netrc", "ws/1/2/.ssh/x", "ws/1/2/3/.netrc")
+	s := New(nil)
+	s.limit.depth = 3
+	got, err := s.Floor(t.Context(), scoped.Floor(nil), nil, under(top, []string{"ws"}))
+	must(t, err)
+	if diff := cmp.Diff([]string{"d ws/1/2/.ssh", "f ws/1/2/3/.netrc", "d ws/1/2/3/4"}, brief(top, got)); diff != "" {
+		t.Errorf("Floor() (-want +got):\n%s", diff)
+	}
+	_, err = s.Floor(t.Context(), scoped.Floor(nil), under(top, []string{"ws/1/2/3/4/5"}), under(top, []string{"ws"}))
+	if err == nil || !strings.Contains(err.Error(), "ws/1/2/3/4 is a directory too deep") {
+		t.Errorf("a part of the reach below: Floor() = %v", err)
+	}
+}
+
+func TestBoundsEndASurveyByName(t *testing.T) {
+	var tree []string
+	for i := range 6 {
+		tree = append(tree, fmt.Sprintf("ws/d%d/.netrc", i))
+	}
+	tree = append(tree, "ws/1/2/3/4/5/6/", "ws/.git -> 1", "ws/q/.git -> ../1", "ws/q/.config -> ../1")
+	top := plant(t, tree...)
+	tests := []struct {
+		name  string
+		limit bounds
+		want  string
+	}{
+		{"directories", bounds{5, 99, 99, 99}, "more than 5 directories, the last at "},
+		{"masks", bounds{99, 99, 5, 99}, "more than 5 paths on the always-deny floor, the last at "},
+		{"aliases", bounds{99, 99, 99, 1}, "more than 1 directories with second names"},
+		{"none", bounds{99, 99, 99, 99}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(nil)
+			s.limit = tt.limit
+			masks, err := s.Floor(t.Context(), scoped.Floor(nil), nil, []string{filepath.Join(top, "ws")})
+			switch {
+			case tt.want == "" && err != nil:
+				t.Errorf("Floor() = %v", err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("Floor() = %v, want %q in it", err, tt.want)
+			case tt.want != "" && masks != nil:
+				t.Errorf("Floor() = %v beside an error", masks)
+			}
+			planted, err := s.Planted(t.Context(), scoped.Floor(nil), []string{filepath.Join(top, "ws")}, nil)
+			if (err != nil) != (tt.want != "") || len(planted) == 0 {
+				t.Errorf("Planted() = %v, %v, want what was found", brief(top, planted), err)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := New(nil).Floor(ctx, scoped.Floor(nil), []string{top}, nil); err != context.Canceled {
+		t.Errorf("with a dead context: Floor() = %v", err)
+	}
+}

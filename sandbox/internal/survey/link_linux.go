@@ -1,0 +1,278 @@
+package survey
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// hit turns an entry on the floor into masks.
+func (w *walker) hit(p place, h hit, write bool, depth int) error {
+	if h.link {
+		return w.hitLink(p, h, write)
+	}
+	w.cover(Mask{Path: p.real, Dir: h.dir, WriteOnly: h.writeOnly, Why: h.why})
+	if h.dir && h.writeOnly {
+		// What is protected against reading may lie in what is protected
+		// against writing, such as a shell's history in its configuration.
+		return w.dir(p, false, depth+1)
+	}
+	return nil
+}
+
+// cover adds a mask when its path is in the reach, and in the write reach if
+// it only forbids writing.
+func (w *walker) cover(m Mask) {
+	if m.WriteOnly && !w.writable(m.Path) || !inside(w.reach, m.Path) {
+		return
+	}
+	w.add(m)
+}
+
+// hitLink handles a symbolic link on the floor: it may not be replaced, and
+// what it leads to is protected under its name.
+func (w *walker) hitLink(p place, h hit, write bool) error {
+	w.pin(p.real, write, h.why)
+	target, info, err := resolve(p.real)
+	if err != nil || info == nil {
+		return err
+	}
+	w.cover(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Why: h.why})
+	if info.IsDir() && h.writeOnly {
+		return w.alias(place{target, p.judged})
+	}
+	return nil
+}
+
+// pin keeps a link from being replaced, and every further link by which it
+// leads to its end.
+func (w *walker) pin(link string, write bool, why string) {
+	for _, l := range chain(link) {
+		if l == link && write || l != link && w.writable(l) {
+			w.add(Mask{Path: l, WriteOnly: true, Link: true, Why: why})
+		}
+	}
+}
+
+// maxChain bounds the links that are followed from one; Linux follows 40
+// (path_resolution(7)).
+const maxChain = 40
+
+// chain returns the symbolic links that are followed from a path to its end,
+// each by a name that is free of links but for its last element.
+func chain(path string) (links []string) {
+	at, pending := "/", strings.Split(path, "/")
+	for len(pending) > 0 && len(links) < maxChain {
+		elem := pending[0]
+		pending = pending[1:]
+		switch elem {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := join(at, elem)
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next // Not a link; what is missing ends there.
+			continue
+		}
+		links = append(links, next)
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		pending = append(strings.Split(target, "/"), pending...)
+	}
+	return links
+}
+
+// follow handles a symbolic link that is not on the floor, but under whose
+// name something may be: .git that leads to another directory.
+func (w *walker) follow(p place, write bool) error {
+	target, info, err := resolve(p.real)
+	if err != nil || info == nil || !info.IsDir() {
+		return err
+	}
+	before := w.found
+	if err := w.alias(place{target, p.judged}); err != nil {
+		return err
+	}
+	if w.found > before {
+		w.pin(p.real, write, "leads to what is protected under this name")
+	}
+	return nil
+}
+
+// alias surveys a directory under another name, as far as rules reach.
+func (w *walker) alias(p place) error {
+	near := func(r string) bool { return reach.Within(r, p.real) || reach.Within(p.real, r) }
+	if !slices.ContainsFunc(w.reach, near) || !w.mayHold(p.judged) {
+		return nil
+	}
+	key := p.real + "\x00" + w.sameName(p.judged)
+	if found, again := w.aliased[key]; again {
+		if found {
+			w.found++
+		}
+		return nil
+	}
+	if len(w.aliased) >= w.limit.aliases {
+		return limitError("directories with second names", w.limit.aliases, p.judged)
+	}
+	w.aliased[key] = false
+	before := w.found
+	// The levels below are few, since only those are entered that may count.
+	err := w.dir(p, w.writable(p.real), 0)
+	w.aliased[key] = w.found > before
+	return err
+}
+
+// sameName returns a text that is equal for names below which the same rules
+// count: the same beginnings of rules match, and a home is as far away. A link
+// to one of its own ancestors gives ever longer names, of which only a few are
+// different in this sense.
+func (w *walker) sameName(judged string) string {
+	if w.holdsOwn(judged) {
+		return judged
+	}
+	var key strings.Builder
+	elems := strings.Split(judged, "/")
+	for n := len(elems); n > max(0, len(elems)-w.names.longest); n-- {
+		if w.isHome(strings.Join(elems[:n], "/")) {
+			fmt.Fprintf(&key, "%d ", len(elems)-n)
+		}
+	}
+	for _, p := range w.names.matching(judged) {
+		key.WriteString("\x00" + strings.Join(p.elems, "/"))
+	}
+	return key.String()
+}
+
+// resolve follows a link to its end. A nil info means that nothing is there.
+func resolve(link string) (string, fs.FileInfo, error) {
+	target, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		// Missing, a circle, or closed to this user: the child does not get
+		// there by this name either, and any other name is judged for itself.
+		return "", nil, nil
+	}
+	info, err := os.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	return target, info, err
+}
+
+func statOf(info fs.FileInfo) (*syscall.Stat_t, bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return st, ok
+}
+
+// prefixes are the beginnings of the floor's rules, to tell whether something
+// below a name can be on the floor.
+type prefixes struct {
+	byLast  map[string][]prefix
+	pattern []prefix
+	longest int
+}
+
+// prefix is one beginning of a rule, and the rest of it.
+type prefix struct {
+	elems []string
+	rest  string
+}
+
+func compilePrefixes(rules []scoped.FloorRule) *prefixes {
+	x := &prefixes{byLast: make(map[string][]prefix)}
+	for _, r := range rules {
+		path := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(r.Path, "~/"), "**/"), "/")
+		elems := strings.Split(strings.ToLower(path), "/")
+		x.longest = max(x.longest, len(elems))
+		for n := 1; n < len(elems); n++ {
+			last, p := elems[n-1], prefix{elems[:n], strings.Join(elems[n:], "/")}
+			if strings.Contains(last, "*") {
+				x.pattern = append(x.pattern, p)
+			} else {
+				x.byLast[last] = append(x.byLast[last], p)
+			}
+		}
+	}
+	return x
+}
+
+// matching returns the beginnings of rules with which a name ends.
+func (x *prefixes) matching(path string) (out []prefix) {
+	elems := strings.Split(strings.ToLower(path), "/")
+	for _, list := range [][]prefix{x.byLast[elems[len(elems)-1]], x.pattern} {
+		for _, p := range list {
+			if endsLike(elems, p.elems) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// Reserved reports whether the floor denies writing something below a path, so
+// that a link of this name would put what it leads to on the floor: .git
+// anywhere, .config in a home.
+func (s *Surveyor) Reserved(floor *scoped.DenyFloor, path string) bool {
+	for _, p := range s.names.matching(path) {
+		// A star matches any text; an example will do.
+		rest := strings.ReplaceAll(p.rest, "*", "x")
+		if _, denied := floor.Check(opWrite, join(path, rest)); denied {
+			return true
+		}
+	}
+	w := walker{Surveyor: s, floor: floor}
+	return w.holdsOwn(path) || w.isHome(path)
+}
+
+func endsLike(elems, prefix []string) bool {
+	if len(prefix) > len(elems) {
+		return false
+	}
+	for i, e := range elems[len(elems)-len(prefix):] {
+		if !matchElem(prefix[i], e) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayHold reports whether something below a name can be on the floor. It errs
+// on the side of yes: rules for home directories count everywhere.
+func (w *walker) mayHold(path string) bool {
+	return len(w.names.matching(path)) > 0 || w.holdsOwn(path) || w.isHome(path)
+}
+
+// holdsOwn reports whether a file of the runtime lies below a name.
+func (w *walker) holdsOwn(path string) bool {
+	return slices.ContainsFunc(w.floor.Own(), func(own string) bool { return reach.Within(path, own) })
+}
+
+// isHome reports whether the floor treats a directory as somebody's home. It
+// does not say so itself, but a rule that counts in homes only does.
+func (w *walker) isHome(path string) bool {
+	_, denied := w.floor.Check(opRead, join(path, ".vault-token"))
+	return denied
+}
+
+// matchElem matches one element against a pattern with at most one star, as
+// the floor does.
+func matchElem(pattern, elem string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == elem
+	}
+	return len(elem) >= len(before)+len(after) && strings.HasPrefix(elem, before) && strings.HasSuffix(elem, after)
+}

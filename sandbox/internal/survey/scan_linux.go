@@ -1,0 +1,164 @@
+package survey
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// whyLinked is the reason of a mask over a hard link.
+const whyLinked = "another name of a protected file"
+
+// settleTime is the age that the last change of a directory must have before
+// what was read of it is believed later. A change in the same tick of the
+// clock as the listing leaves the same time behind: git calls such entries
+// racy (Documentation/technical/racy-git.txt). Two seconds are the coarsest
+// time stamps of a file system that Linux mounts (FAT).
+const settleTime = 2 * time.Second
+
+// batch is how many entries are read at a time.
+const batch = 1024
+
+// listing is what counts in one directory.
+type listing struct {
+	state   dirState
+	settled bool
+	// linkedKey names the set of hard links that files were compared with.
+	linkedKey string
+	hits      []hit
+	// links are symbolic links that may give a directory a name under which
+	// part of it is on the floor.
+	links []string
+	// subs are the directories to enter.
+	subs []string
+}
+
+// hit is an entry on the floor.
+type hit struct {
+	name      string
+	dir, link bool
+	writeOnly bool
+	why       string
+}
+
+// size is about what a listing occupies.
+func (l *listing) size() int64 {
+	n := int64(160)
+	for _, h := range l.hits {
+		n += int64(len(h.name)) + 56
+	}
+	for _, s := range l.links {
+		n += int64(len(s)) + 16
+	}
+	for _, s := range l.subs {
+		n += int64(len(s)) + 16
+	}
+	return n
+}
+
+// openDir opens a directory by a path that must be free of symbolic links.
+func openDir(at int, path string) (*os.File, error) {
+	how := &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NONBLOCK,
+		Resolve: unix.RESOLVE_NO_SYMLINKS,
+	}
+	for {
+		fd, err := unix.Openat2(at, path, how)
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+		// EAGAIN means that something was renamed meanwhile; see openat2(2).
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
+
+// scan reads a directory. Its state is taken before the names, so a change
+// that the names miss makes the state differ next time.
+func (w *walker) scan(p place, write bool) (*listing, error) {
+	f, err := openDir(unix.AT_FDCWD, p.real)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	now := time.Now()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, err
+	}
+	l := &listing{state: stateOf(&st), linkedKey: w.linkedKey}
+	l.settled = now.Sub(time.Unix(st.Ctim.Unix())) >= settleTime
+	for {
+		entries, err := f.ReadDir(batch)
+		for _, e := range entries {
+			w.classify(l, p, e, write)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return l, nil
+		case err != nil:
+			return nil, err
+		}
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// classify judges one entry by its name. Only what does not depend on other
+// directories is kept.
+func (w *walker) classify(l *listing, p place, e fs.DirEntry, write bool) {
+	name, kind := e.Name(), e.Type()
+	judged := join(p.judged, name)
+	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0
+	if m, denied := w.judge(judged, write, kind.IsRegular()); denied {
+		l.hits = append(l.hits, hit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Why})
+		return
+	}
+	switch {
+	case isDir:
+		if !p.alias() || w.mayHold(judged) {
+			l.subs = append(l.subs, name)
+		}
+	case isLink:
+		if w.mayHold(judged) {
+			l.links = append(l.links, name)
+		}
+	case kind.IsRegular() && len(w.linked) > 0:
+		info, err := e.Info()
+		if err == nil && w.isLinked(info) {
+			l.hits = append(l.hits, hit{name: name, why: whyLinked})
+		}
+	}
+}
+
+func (w *walker) isLinked(info fs.FileInfo) bool {
+	for _, p := range w.linked {
+		if os.SameFile(p, info) {
+			return true
+		}
+	}
+	return false
+}
+
+// linkedFiles returns the protected files that have several names, and a key
+// that is equal for equal sets.
+func linkedFiles(floor *scoped.DenyFloor) ([]fs.FileInfo, string) {
+	files := floor.Linked()
+	var key strings.Builder
+	for _, f := range files {
+		if st, ok := statOf(f); ok {
+			fmt.Fprintf(&key, "%x:%x ", st.Dev, st.Ino)
+		}
+	}
+	return files, key.String()
+}

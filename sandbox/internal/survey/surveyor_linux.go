@@ -1,0 +1,213 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// Bounds of one survey. A checkout of the Linux kernel has 6,000 directories,
+// a large monorepo with its node_modules about 100,000.
+const (
+	maxDirectories = 200_000
+	maxDepth       = 128
+	// maxMasks is the number of mounts that a child is worth waiting for;
+	// each costs about 10 µs.
+	maxMasks = 1024
+	// maxAliases bounds how often a directory is looked at again because a
+	// symbolic link gives it another name.
+	maxAliases = 4096
+	// maxAttempts is how often a survey starts again when the tree changes
+	// under it.
+	maxAttempts = 3
+)
+
+// Mask is an existing path at or below the reach that is on the floor.
+type Mask struct {
+	// Path is absolute and free of symbolic links, except that the last
+	// element is one when Link is set. A path of the reach that is denied as a
+	// whole has a mask with its own resolved path.
+	Path string
+	// Dir is true for a directory.
+	Dir bool
+	// WriteOnly means that the path stays readable.
+	WriteOnly bool
+	// Link means that the path is a symbolic link in the write reach which
+	// must not be replaced: clone it with AT_SYMLINK_NOFOLLOW and mount it on
+	// itself. Where it leads has a mask of its own. WriteOnly is set, too.
+	Link bool
+	// Dev and Ino are the file that was judged; zero when it was gone at once.
+	Dev, Ino uint64
+	// Why says for operators what is protected.
+	Why string
+}
+
+// Options refine a [Surveyor]. The zero value means the defaults.
+type Options struct {
+	// CacheBytes bounds what is remembered about directories, roughly; 0
+	// means 64 MiB, enough for 200,000 of them. Negative remembers nothing.
+	CacheBytes int64
+}
+
+// Surveyor walks trees and remembers directories that did not change. It is
+// safe for concurrent use.
+type Surveyor struct {
+	cache *cache
+	names *prefixes
+	limit bounds
+	// mounts lists what is mounted; tests replace it.
+	mounts func() ([]mount, error)
+}
+
+// bounds are the limits of one survey; tests lower them.
+type bounds struct{ directories, depth, masks, aliases int }
+
+// New returns a surveyor; nil options mean the defaults.
+func New(o *Options) *Surveyor {
+	size := int64(defaultCacheBytes)
+	if o != nil && o.CacheBytes != 0 {
+		size = o.CacheBytes
+	}
+	return &Surveyor{
+		cache: newCache(size),
+		names: compilePrefixes(scoped.FloorRules()),
+		limit: bounds{maxDirectories, maxDepth, maxMasks, maxAliases},
+
+		mounts: readMounts,
+	}
+}
+
+// errChanged means that the tree was rearranged during the survey.
+var errChanged = errors.New("the tree below the reach keeps changing while it is surveyed; try again")
+
+// Floor returns which existing paths at or below the reach are on the floor,
+// sorted by path so that a directory precedes what lies in it: first cover the
+// one, then the other. read and write are absolute paths; missing ones are
+// skipped. Rules for writing count beneath write paths only.
+//
+// A masked directory is not entered, except that beneath one that stays
+// readable the rules for reading still count. A symbolic link on the floor
+// masks what it leads to when that is in the reach; so does a link to a
+// directory whose other name puts part of it on the floor, such as .git. A
+// regular file that is a further hard link of a protected file, as far as the
+// floor knows those, is masked like it. A directory that cannot be listed, but
+// whose contents a child could open, is masked as a whole, as is one that lies
+// more than 128 levels deep, and a mount below the reach that holds no files:
+// /proc of a chroot, for one.
+//
+// Not covered: another bind mount of a protected file, and hard links of files
+// that are protected against writing only.
+//
+// The error says which bound was exceeded, or is that of the context.
+func (s *Surveyor) Floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
+	for attempt := 1; ; attempt++ {
+		masks, err := s.floor(ctx, floor, read, write)
+		switch {
+		case err == nil:
+			return masks, nil
+		case !errors.Is(err, errChanged) || attempt == maxAttempts:
+			return nil, err
+		}
+	}
+}
+
+// Planted returns the paths that are on the floor now and have no mask in
+// before, or one of another file: what a child made where the floor lies, such
+// as the hooks of a repository that it created itself, or put in the place of
+// what was there. Symbolic links are reported like files. Beside an error it
+// returns what it had found.
+func (s *Surveyor) Planted(ctx context.Context, floor *scoped.DenyFloor, write []string, before []Mask) ([]Mask, error) {
+	now, err := s.floor(ctx, floor, nil, write)
+	for attempt := 1; errors.Is(err, errChanged) && attempt < maxAttempts; attempt++ {
+		now, err = s.floor(ctx, floor, nil, write)
+	}
+	known := make(map[string]Mask, len(before))
+	for _, m := range before {
+		known[m.Path] = m
+	}
+	return slices.DeleteFunc(now, func(m Mask) bool {
+		old, ok := known[m.Path]
+		return ok && m.Dev == old.Dev && m.Ino == old.Ino
+	}), err
+}
+
+// Pins returns the directories between the write reach and each mask in it,
+// sorted. A mount does not keep the directories above it from being renamed,
+// and then a child could put something else in the place of a protected file.
+// A directory that is mounted on itself cannot be renamed (EBUSY, rename(2)).
+// A path of the reach within another one is such a directory, too: nothing says
+// that it has a mount of its own. Both lists must hold resolved paths.
+func Pins(masks []Mask, write []string) []string {
+	seen := make(map[string]bool)
+	for _, m := range masks {
+		for dir := filepath.Dir(m.Path); dir != "/" && inside(write, filepath.Dir(dir)); dir = filepath.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for p := range seen {
+		out = append(out, p)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// inside reports whether a clean path is one of the clean roots or below it.
+func inside(roots []string, p string) bool {
+	return slices.ContainsFunc(roots, func(r string) bool { return reach.Within(r, p) })
+}
+
+// floor is one attempt. Beside an error it returns what it had found.
+func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
+	w := &walker{Surveyor: s, ctx: ctx, floor: floor, masks: make(map[string]Mask), aliased: make(map[string]bool)}
+	w.kernel = make(map[string]bool)
+	w.linked, w.linkedKey = linkedFiles(floor)
+	var roots []root
+	for _, p := range read {
+		roots = w.addRoot(roots, p, opRead)
+	}
+	for _, p := range write {
+		roots = w.addRoot(roots, p, opWrite)
+	}
+	for _, r := range roots {
+		w.reach = append(w.reach, r.real)
+		if r.op == opWrite {
+			w.write = append(w.write, r.real)
+		}
+	}
+	if err := w.maskKernel(); err != nil {
+		return nil, err
+	}
+	// Sorted, an outer directory precedes those in it, which need no walk of
+	// their own.
+	slices.SortFunc(roots, func(a, b root) int { return strings.Compare(a.real, b.real) })
+	var done []string
+	for _, r := range roots {
+		if err := w.surveyRoot(r, inside(done, r.real)); err != nil {
+			found, _ := w.result() // The error that counts is the other one.
+			return found, err
+		}
+		done = append(done, r.real)
+	}
+	return w.result()
+}
+
+// limitError says which bound a survey hit and what to do about it.
+func limitError(what string, limit int, at string) error {
+	return fmt.Errorf("survey of the reach: more than %d %s, the last at %s; remove what need not be there or declare narrower fs_reach paths", limit, what, short(at))
+}
+
+// short cuts the middle out of a path that nobody would read.
+func short(path string) string {
+	const most = 300
+	if len(path) <= most {
+		return path
+	}
+	return path[:most/2] + "…" + path[len(path)-most/2:]
+}

@@ -1,0 +1,306 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// The operations of the floor.
+const (
+	opRead  = "read"
+	opWrite = "write"
+)
+
+// root is one path of the reach.
+type root struct{ given, real, op string }
+
+// walker is one survey under way.
+type walker struct {
+	*Surveyor
+	ctx         context.Context
+	floor       *scoped.DenyFloor
+	reach       []string
+	write       []string
+	masks       map[string]Mask
+	found       int
+	directories int
+	// kernel are the mounts that hold no files.
+	kernel map[string]bool
+	// aliased are the directories that were looked at under another name, and
+	// whether something was found there.
+	aliased map[string]bool
+	// linked are the protected files with several names.
+	linked    []fs.FileInfo
+	linkedKey string
+}
+
+// place is a directory with the name under which it is judged. The two differ
+// when a symbolic link leads there.
+type place struct{ real, judged string }
+
+func (p place) child(name string) place {
+	if p.real == p.judged {
+		c := join(p.real, name)
+		return place{c, c}
+	}
+	return place{join(p.real, name), join(p.judged, name)}
+}
+
+func (p place) alias() bool { return p.real != p.judged }
+
+// join is filepath.Join for a clean directory and a plain name.
+func join(dir, name string) string {
+	if dir == "/" {
+		return dir + name
+	}
+	return dir + "/" + name
+}
+
+// addRoot resolves a path of the reach. What does not exist is left out: no
+// mount shows it. What cannot be resolved is masked under its given name.
+func (w *walker) addRoot(roots []root, given, op string) []root {
+	given = filepath.Clean(given)
+	real, err := filepath.EvalSymlinks(given)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return roots
+	case err != nil:
+		w.add(Mask{Path: given, Why: whyUnreadable})
+		return roots
+	}
+	return append(roots, root{given, real, op})
+}
+
+// surveyRoot judges a path of the reach by each of its names and walks it,
+// unless the walk around it did.
+func (w *walker) surveyRoot(r root, walked bool) error {
+	if w.kernel[r.real] {
+		return nil
+	}
+	info, err := os.Lstat(r.real)
+	if err != nil {
+		return errChanged
+	}
+	for _, name := range []string{r.real, r.given} {
+		if m, denied := w.judge(name, w.writable(r.real), info.Mode().IsRegular()); denied {
+			m.Path, m.Dir = r.real, info.IsDir()
+			w.add(m)
+			if !m.WriteOnly {
+				return nil
+			}
+		}
+	}
+	if !info.IsDir() {
+		return w.judgeIdentity(r.real, info)
+	}
+	if !walked {
+		if err := w.dir(place{r.real, r.real}, w.writable(r.real), 0); err != nil {
+			return err
+		}
+	}
+	if r.given != r.real {
+		return w.alias(place{r.real, r.given})
+	}
+	return nil
+}
+
+// judge asks the floor about a name, which may be that of a regular file.
+func (w *walker) judge(name string, write, file bool) (Mask, bool) {
+	op := opRead
+	if write {
+		op = opWrite
+	}
+	check := w.floor.Check
+	if file {
+		check = w.floor.CheckFile
+	}
+	why, denied := check(op, name)
+	if !denied {
+		return Mask{}, false
+	}
+	if !write {
+		return Mask{Why: why}, true
+	}
+	_, unreadable := w.floor.Check(opRead, name)
+	return Mask{Why: why, WriteOnly: !unreadable}, true
+}
+
+func (w *walker) judgeIdentity(path string, info fs.FileInfo) error {
+	if w.isLinked(info) {
+		w.add(Mask{Path: path, Why: whyLinked})
+	}
+	return nil
+}
+
+func (w *walker) writable(real string) bool { return inside(w.write, real) }
+
+// add keeps a mask; the stricter of two for one path counts.
+func (w *walker) add(m Mask) {
+	w.found++
+	if old, ok := w.masks[m.Path]; ok && !old.WriteOnly {
+		return
+	}
+	w.masks[m.Path] = m
+}
+
+// result sorts the masks and drops those that another one covers.
+func (w *walker) result() ([]Mask, error) {
+	all := make([]Mask, 0, len(w.masks))
+	for _, m := range w.masks {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b Mask) int { return strings.Compare(a.Path, b.Path) })
+	var out []Mask
+	for _, m := range all {
+		covered := slices.ContainsFunc(out, func(o Mask) bool {
+			return o.Dir && (m.WriteOnly || !o.WriteOnly) && reach.Within(o.Path, m.Path)
+		})
+		if !covered {
+			var st unix.Stat_t
+			if unix.Lstat(m.Path, &st) == nil {
+				m.Dev, m.Ino = uint64(st.Dev), st.Ino
+			}
+			out = append(out, m)
+		}
+		if len(out) > w.limit.masks {
+			return out, limitError("paths on the always-deny floor", w.limit.masks, m.Path)
+		}
+	}
+	return out, nil
+}
+
+// dir surveys one directory and what lies below it.
+func (w *walker) dir(p place, write bool, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if w.kernel[p.real] {
+		return nil // It is masked.
+	}
+	if depth > w.limit.depth {
+		return w.maskWhole(p.real, whyDeep)
+	}
+	if w.directories++; w.directories > w.limit.directories {
+		return limitError("directories", w.limit.directories, p.real)
+	}
+	l, err := w.list(p, write)
+	if err != nil || l == nil {
+		return err
+	}
+	for _, h := range l.hits {
+		if err := w.hit(p.child(h.name), h, write, depth); err != nil {
+			return err
+		}
+	}
+	for _, name := range l.links {
+		if err := w.follow(p.child(name), write); err != nil {
+			return err
+		}
+	}
+	for _, name := range l.subs {
+		c := p.child(name)
+		if err := w.dir(c, write || slices.Contains(w.write, c.real), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns what counts in a directory, from memory when it has not
+// changed. nil means that it is gone or was masked as a whole.
+func (w *walker) list(p place, write bool) (*listing, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(p.real, &st); err != nil {
+		return nil, w.lost(p, write, err)
+	}
+	key := dirKey{w.floor, p, write}
+	if l := w.cache.get(key, stateOf(&st), w.linkedKey); l != nil {
+		return l, nil
+	}
+	l, err := w.scan(p, write)
+	if err != nil {
+		return nil, w.lost(p, write, err)
+	}
+	if l.settled {
+		w.cache.put(key, l)
+	}
+	return l, nil
+}
+
+// lost decides about a directory that could not be listed.
+func (w *walker) lost(p place, write bool, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		return errChanged
+	case errors.Is(err, fs.ErrPermission):
+		return w.unreadable(p.real, write)
+	default:
+		return err
+	}
+}
+
+// unreadable masks a directory that cannot be listed, unless the child cannot
+// get into it either.
+func (w *walker) unreadable(dir string, write bool) error {
+	if closed(dir, write) {
+		return w.alone(dir, whyUnreadable)
+	}
+	return w.maskWhole(dir, whyUnreadable)
+}
+
+// maskWhole masks a directory that is not judged.
+func (w *walker) maskWhole(dir, why string) error {
+	if err := w.alone(dir, why); err != nil {
+		return err
+	}
+	w.cover(Mask{Path: dir, Dir: true, Why: why})
+	return nil
+}
+
+// alone refuses a part of the reach within a directory that is not judged: it
+// could not be shown.
+func (w *walker) alone(dir, why string) error {
+	for _, r := range w.reach {
+		if r != dir && reach.Within(dir, r) {
+			return fmt.Errorf("survey of the reach: %s is %s and contains %s; declare the inner path alone", short(dir), why, short(r))
+		}
+	}
+	return nil
+}
+
+// The reasons of masks over what could not be judged. Depth is no reason to
+// refuse: a child that makes a deep tree would keep all later ones from
+// starting.
+const (
+	whyUnreadable = "a directory that cannot be listed, so that nothing in it can be judged"
+	whyDeep       = "a directory too deep in the reach for anything in it to be judged"
+)
+
+// closed reports whether a directory that this process cannot list is closed
+// to a child of the same user as well: it must not be able to pass through by
+// a name that it knows, nor, where it may write, to change the mode of what
+// its user owns.
+func closed(dir string, write bool) bool {
+	if unix.Faccessat(unix.AT_FDCWD, dir, unix.X_OK, unix.AT_EACCESS) == nil {
+		return false
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		// Whatever hides its owner hides the rest of it.
+		return errors.Is(err, unix.EACCES)
+	}
+	return !write || int(st.Uid) != os.Geteuid()
+}

@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/sandbox/internal/cgroup"
+)
+
+// openLimits finds the control groups of this machine. Without any, the
+// limits of each process are what there is.
+func (r *Runner) openLimits() error {
+	groups, err := cgroup.Open(nil)
+	if err != nil {
+		return fmt.Errorf("sandbox: control groups: %w", err)
+	}
+	p, l := &r.platform, r.o.Limits
+	p.groups = groups
+	names := groups.Names()
+	if slices.Contains(names, "memory") {
+		p.bounds.Memory = l.Memory
+	}
+	if slices.Contains(names, "pids") {
+		p.bounds.Processes = l.Processes
+	}
+	if slices.Contains(names, "cpu") {
+		p.bounds.CPUs = l.CPUs
+	}
+	return nil
+}
+
+// group makes the control group of a helper, nil when there are none, and returns
+// what removes it when the tree is gone. The kernel may need a moment for that,
+// for which nobody waits but Close. The next helper finds one ready.
+func (r *Runner) group() (g *cgroup.Group, gone func(), err error) {
+	p := &r.platform
+	if p.groups == nil || p.groups.Kind() == "" {
+		return nil, func() {}, nil
+	}
+	if g = p.spare.Swap(nil); g == nil {
+		if g, err = p.groups.New(p.bounds); err != nil {
+			return nil, nil, fmt.Errorf("limits: %w", err)
+		}
+	}
+	return g, func() { p.removals.Go(func() { r.remove(g); r.makeSpare() }) }, nil
+}
+
+func (r *Runner) remove(g *cgroup.Group) {
+	if err := g.Close(); err != nil {
+		r.logger.Warn("sandbox: a control group is left behind", "error", err)
+	}
+}
+
+// makeSpare has a control group ready for the next helper.
+func (r *Runner) makeSpare() {
+	p := &r.platform
+	if p.spare.Load() != nil {
+		return
+	}
+	// Who needs one learns why there is none.
+	if g, err := p.groups.New(p.bounds); err == nil && !p.spare.CompareAndSwap(nil, g) {
+		r.remove(g)
+	}
+}
+
+// doors opens the way into a group and back, nil when there is none.
+func (r *Runner) doors(g *cgroup.Group) ([]*os.File, error) {
+	if g == nil {
+		return nil, nil
+	}
+	there, err := g.Doors()
+	if err == nil && there != nil {
+		var back []*os.File
+		if back, err = r.platform.groups.Home(); err == nil {
+			return append(there, back...), nil
+		}
+		closeAll(there)
+	}
+	if err != nil {
+		err = fmt.Errorf("limits: %w", err)
+	}
+	return nil, err
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// strictLimits reports whether cgroup v2 bounds memory and processes.
+func (r *Runner) strictLimits() bool { return r.platform.groups.Kind() == cgroup.KindV2 }
+
+// unheld lists limits that nothing enforces on this machine: those that were
+// asked for, and defaults. A limit of memory is not among them; without its
+// controller it bounds each process by RLIMIT_DATA.
+func (r *Runner) unheld() (asked, others []string) {
+	if r.platform.groups == nil {
+		return nil, nil
+	}
+	names := r.platform.groups.Names()
+	if r.asked.CPUs > 0 && !slices.Contains(names, "cpu") {
+		asked = append(asked, "processor time (no cpu controller)")
+	}
+	// RLIMIT_NPROC does not hold root (kernel/fork.c: copy_process).
+	if os.Geteuid() == 0 && !slices.Contains(names, "pids") {
+		const processes = "the number of processes (no pids controller, and a resource limit does not hold root)"
+		if r.asked.Processes > 0 {
+			asked = append(asked, processes)
+		} else {
+			others = append(others, processes)
+		}
+	}
+	// Only a mount namespace has a /tmp with a size.
+	if r.asked.TmpBytes > 0 && !r.platform.namespaces {
+		asked = append(asked, "the size of /tmp (no mount namespace)")
+	}
+	return asked, others
+}
+
+// limitsHow says by what a child's use is bounded, and what is not.
+func (r *Runner) limitsHow() string {
+	g := r.platform.groups
+	if g == nil {
+		return "resource limits of each process"
+	}
+	var parts []string
+	if asked, others := r.unheld(); len(asked)+len(others) > 0 {
+		parts = append(parts, "not bounded here: "+strings.Join(append(asked, others...), ", "))
+	}
+	if g.Kind() != "" {
+		parts = append(parts, g.Kind()+" for "+strings.Join(g.Names(), ", "))
+	}
+	parts = append(parts, "resource limits of each process")
+	if !slices.Contains(g.Names(), "memory") {
+		parts = append(parts, "memory is bounded for each process, not for all of a child")
+	}
+	switch why := g.Why(); {
+	case g.Kind() == "":
+		parts = append(parts, "no control groups: "+why)
+	case why != "":
+		parts = append(parts, why)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,77 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+)
+
+// receive waits for one message of the helper. At the end of the socket the
+// kind is 0.
+func (h *ready) receive() (kind byte, text string, fd int, err error) {
+	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	n, oobn, _, _, err := h.control.ReadMsgUnix(buf, oob)
+	if errors.Is(err, unix.ECONNRESET) {
+		// It ended with a message unread, which is told before what it said
+		// (net/unix/af_unix.c: unix_release_sock).
+		n, oobn, _, _, err = h.control.ReadMsgUnix(buf, oob)
+	}
+	if errors.Is(err, io.EOF) {
+		return 0, "", -1, nil
+	}
+	if err != nil {
+		return 0, "", -1, err
+	}
+	fd = -1
+	if msgs, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(msgs) == 1 {
+		if fds, err := unix.ParseUnixRights(&msgs[0]); err == nil && len(fds) == 1 {
+			fd = fds[0]
+			unix.CloseOnExec(fd)
+		}
+	}
+	return buf[0], string(buf[1:n]), fd, nil
+}
+
+// message is something for a helper: a header that says what the memfd holds.
+type message struct {
+	header [helper.HeaderLen]byte
+	body   *os.File
+}
+
+func newMessage(kind byte, v any) (m message, err error) {
+	header, body, err := helper.Pack(kind, v)
+	if err != nil {
+		return m, err
+	}
+	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return m, os.NewSyscallError("memfd_create", err)
+	}
+	m = message{header, os.NewFile(uintptr(fd), "specification")}
+	if _, err := m.body.Write(body); err != nil {
+		m.body.Close()
+		return m, err
+	}
+	return m, nil
+}
+
+// send hands the message over together with files.
+func (m message) send(c *net.UnixConn, files ...*os.File) error {
+	fds := make([]int, 0, len(files)+1)
+	for _, f := range append([]*os.File{m.body}, files...) {
+		fds = append(fds, int(f.Fd()))
+	}
+	_, _, err := c.WriteMsgUnix(m.header[:], unix.UnixRights(fds...), nil)
+	runtime.KeepAlive(files)
+	if err != nil {
+		return fmt.Errorf("helper: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,373 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// observer runs one program that is watched and not confined.
+type observer struct {
+	o       ObserveOptions
+	runner  *Runner // for the search path and the environment only
+	dir     string  // holds the home and the temporary files of the program
+	sights  *sights
+	proxy   *egress.Proxy // nil without a network namespace
+	blind   error         // why there is none
+	private atomic.Bool   // whether a host with a private address was asked for
+}
+
+// Observe runs a program and reports what it used. Nothing is refused and
+// everything is noted: the program sees the tree of this machine with the
+// rights of this process, and goes out through the proxy, whose policy allows
+// every public host. As for a confined child, its environment and home are its
+// own, and it gains no privileges by starting something.
+//
+// The end of ctx ends the program with all its descendants; what was seen until
+// then is reported. An error means that the program did not run: it matches
+// what a [Runner] says about a binary that is not there, and is not_available
+// where the kernel has no seccomp notifications.
+func Observe(ctx context.Context, argv []string, o *ObserveOptions) (*Observation, error) {
+	if len(argv) == 0 {
+		return nil, sallyport.InputInvalid("there is no program to observe")
+	}
+	b := &observer{}
+	if o != nil {
+		b.o = *o
+	}
+	if err := b.prepare(); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.dir)
+	prog, err := b.runner.resolve(argv[0], nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.run(ctx, prog, argv)
+	if err != nil {
+		return nil, failure(argv[0], err)
+	}
+	b.report(out, argv[0], prog)
+	return out, nil
+}
+
+// prepare finds the folders and makes the private one.
+func (b *observer) prepare() (err error) {
+	work := b.o.Workspace
+	if work == "" {
+		if work, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	if work, err = filepath.Abs(work); err != nil {
+		return err
+	}
+	if b.o.Workspace, err = filepath.EvalSymlinks(work); err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	if b.o.Home == "" {
+		// Without a home there is nothing to call ${home}.
+		b.o.Home, _ = os.UserHomeDir()
+	}
+	if real, err := filepath.EvalSymlinks(b.o.Home); err == nil {
+		b.o.Home = real
+	}
+	b.runner = &Runner{o: Options{Toolchains: b.o.Toolchains}}
+	if b.dir, err = os.MkdirTemp("", "sallyport-observe-"); err != nil {
+		return err
+	}
+	if b.dir, err = filepath.EvalSymlinks(b.dir); err != nil {
+		return err
+	}
+	if err := b.furnish(); err != nil {
+		os.RemoveAll(b.dir)
+		return err
+	}
+	b.sights = newSights(scoped.Floor(b.o.Files), b.o.Workspace, b.freeDirs())
+	return nil
+}
+
+// home and tmp are the private folders of the program.
+func (b *observer) home() string { return filepath.Join(b.dir, "home") }
+func (b *observer) tmp() string  { return filepath.Join(b.dir, "tmp") }
+
+// furnish makes the private folders. Caches that a confined child finds filled
+// are those of the user here.
+func (b *observer) furnish() error {
+	for _, dir := range []string{b.home(), b.tmp()} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, t := range b.o.Toolchains {
+		for _, c := range t.Caches {
+			at := filepath.Join(b.home(), c.Home)
+			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+				return err
+			}
+			if err := os.Symlink(c.Host, at); err != nil && !errors.Is(err, os.ErrExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// freeDirs is what every confined child has without a declaration.
+func (b *observer) freeDirs() []string {
+	free := append([]string{b.dir, "/proc"}, systemDirs...)
+	free = append(free, systemFiles...)
+	for _, op := range accounts() {
+		free = append(free, op.Path)
+	}
+	for _, t := range b.o.Toolchains {
+		free = append(free, t.Dirs...)
+		for _, c := range t.Caches {
+			free = append(free, c.Host)
+		}
+	}
+	all := free
+	for _, path := range free {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// run starts the program and follows it to its end.
+func (b *observer) run(ctx context.Context, prog *program, argv []string) (*Observation, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	s := newSpawner()
+	defer s.close()
+	h, spaces, err := b.launch(ctx, s, null)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	if err := b.serve(h); err != nil {
+		h.discard()
+		return nil, err
+	}
+	l, err := b.handOver(h, null, prog, argv)
+	if err != nil {
+		h.discard()
+		return nil, err
+	}
+	noted := make(chan struct{})
+	go func() {
+		defer close(noted)
+		for {
+			if _, err := l.Next(); err != nil {
+				return
+			}
+		}
+	}()
+	out, err := b.wait(ctx, h, spaces)
+	l.Close()
+	<-noted
+	if b.proxy != nil {
+		b.proxy.Close()
+	}
+	return out, err
+}
+
+// launch starts a helper in the namespaces that this machine gives. Root keeps
+// its user namespace: in a new one it would lose what it may do to the files
+// of others, and the program would be refused something.
+func (b *observer) launch(ctx context.Context, s *spawner, null *os.File) (*ready, bool, error) {
+	const spaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	var errs []error
+	for _, flags := range []uintptr{spaces, spaces | syscall.CLONE_NEWUSER, 0} {
+		if flags == spaces && os.Geteuid() != 0 {
+			continue
+		}
+		if b.o.bare && flags != 0 {
+			errs = append(errs, errors.New("switched off"))
+			continue
+		}
+		r := &Runner{platform: platform{self: "/proc/self/exe", null: null, spawner: s}}
+		base := helper.Base{Namespaces: flags != 0, Listen: flags != 0, HostTree: true}
+		m, err := newMessage(helper.MsgBase, &base)
+		if err != nil {
+			return nil, false, err
+		}
+		r.platform.base = m
+		h, err := r.helperIn(ctx, observeAttributes(flags))
+		m.body.Close()
+		if err == nil {
+			b.blind = errors.Join(errs...)
+			return h, flags != 0, nil
+		}
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		errs = append(errs, err)
+	}
+	return nil, false, errors.Join(errs...)
+}
+
+// observeAttributes are the namespaces of an observed program. It stays in the
+// session and group of this process, so that the terminal is its own, too;
+// without a process namespace it needs a group that can be killed.
+func observeAttributes(flags uintptr) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: flags, Setsid: flags == 0}
+	if flags&syscall.CLONE_NEWUSER != 0 {
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	}
+	return a
+}
+
+// serve lets the program out to every host and notes which. A namespace of its
+// own without a listener does not happen; neither gives hosts.
+func (b *observer) serve(h *ready) error {
+	if h.listener == nil {
+		return nil
+	}
+	dial := &egress.DialOptions{Resolve: b.resolve}
+	if n := b.o.Network; n != nil {
+		dial.Dial = n.Dial
+	}
+	var err error
+	if b.proxy, err = egress.NewProxy(egress.AnyPolicy(b.o.AllowPrivate), dial, nil); err != nil {
+		return err
+	}
+	go func(l net.Listener) { _ = b.proxy.Serve(l) }(h.listener)
+	return nil
+}
+
+// resolve looks a host up and notes whether its address is a private one.
+func (b *observer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	lookUp := func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+	if n := b.o.Network; n != nil && n.Resolve != nil {
+		lookUp = n.Resolve
+	}
+	addrs, err := lookUp(ctx, host)
+	for i, a := range addrs {
+		addrs[i] = a.Unmap() // as package egress compares them
+	}
+	if slices.ContainsFunc(addrs, isPrivate) {
+		b.private.Store(true)
+	}
+	return addrs, err
+}
+
+// privateLiteral is isPrivate for a host that is an address.
+func privateLiteral(u sallyport.HostUse) bool {
+	a, err := netip.ParseAddr(u.Host)
+	return err == nil && isPrivate(a)
+}
+
+// isPrivate reports an address that only allow_private_urls lets through.
+func isPrivate(a netip.Addr) bool { return egress.Floor(a, false) != "" && egress.Floor(a, true) == "" }
+
+// handOver turns the helper into the program and returns the listener of its
+// calls.
+func (b *observer) handOver(h *ready, null *os.File, prog *program, argv []string) (*seccomp.Listener, error) {
+	filter, err := seccomp.Assemble(seccomp.Options{Watch: true})
+	if err != nil {
+		return nil, unavailable("programs cannot be observed here", err)
+	}
+	spec := helper.Spec{
+		Path: prog.path, Argv: append([]string{prog.name}, argv[1:]...), Dir: b.o.Workspace,
+		Env:    b.runner.environ(b.o.Env, b.tmp(), b.home(), b.proxy != nil, false),
+		Filter: filter.Encode(), Notify: true,
+		// In a user namespace there are capabilities to give up; the user
+		// who started this never had them.
+		DropCaps: os.Geteuid() != 0 && b.proxy != nil,
+	}
+	m, err := newMessage(helper.MsgRun, &spec)
+	if err != nil {
+		return nil, err
+	}
+	defer m.body.Close()
+	if err := m.send(h.control, cmp.Or(b.o.Stdin, null), cmp.Or(b.o.Stdout, null), cmp.Or(b.o.Stderr, null)); err != nil {
+		return nil, err
+	}
+	_ = h.control.SetReadDeadline(time.Now().Add(helperWait))
+	kind, text, fd, err := h.receive()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("hand over: %w", err)
+	case kind == helper.MsgFailed:
+		return nil, errors.New(text)
+	case kind != helper.MsgNotify || fd < 0:
+		return nil, fmt.Errorf("the helper answered %q", string(kind))
+	}
+	l, err := seccomp.NewListener(fd)
+	if err != nil {
+		return nil, err
+	}
+	l.Before = b.sights.note
+	return l, nil
+}
+
+// wait waits until the program runs and then until it has ended, or ends it
+// when ctx does.
+func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observation, error) {
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() { endObserved(h.proc, spaces, done) })()
+	kind, text, _, err := h.receive()
+	if kind == helper.MsgFailed {
+		err = errors.New(text)
+	}
+	if err != nil {
+		h.discard()
+		return nil, err
+	}
+	state, err := h.proc.Wait()
+	if !spaces {
+		_ = syscall.Kill(-h.proc.Pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Observation{ExitCode: state.ExitCode(), Interrupted: ctx.Err() != nil}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		out.ExitCode = 128 + int(ws.Signal())
+	}
+	return out, nil
+}
+
+// endObserved asks the program to end, which it does when it handles the
+// signal, or that of a terminal, which it has got already; then it kills.
+func endObserved(p *os.Process, spaces bool, done <-chan struct{}) {
+	if catches(p.Pid, syscall.SIGTERM, syscall.SIGINT) {
+		_ = p.Signal(syscall.SIGTERM)
+		select {
+		case <-done:
+			return
+		case <-time.After(stopGrace):
+		}
+	}
+	if !spaces {
+		_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+	}
+	_ = p.Kill()
+}

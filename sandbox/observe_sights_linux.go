@@ -1,0 +1,373 @@
+package sandbox
+
+import (
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+const (
+	// maxSights bounds what is remembered of a run: a build of a large tree
+	// opens some ten thousand files.
+	maxSights = 50_000
+	// maxListed bounds the lists that are for reading only.
+	maxListed = 1000
+)
+
+// sights is what a program was seen to use. Events come one at a time, each
+// while its caller still waits, so that the files are as they were before the
+// call. What fails then, for want of a file or a permission, would have failed
+// without us, and is no need.
+type sights struct {
+	floor *scoped.DenyFloor
+	free  []string
+	// tmp are the folders that a child has empty and may write.
+	tmp  []string
+	work string
+
+	read, write, exec map[string]use
+	// entered are working directories: they have to be in the tree, for which
+	// any reach in or above them will do.
+	entered map[string]use
+	// made is what came to be during the run: no grant can name it, only what
+	// it came to be in.
+	made map[string]bool
+
+	programs, readPaths, writtenPaths, missed, conf, kernel list
+	withheld                                                map[Withheld]bool
+	more                                                    bool
+}
+
+// use is one path that was used, by its real name.
+type use struct {
+	dir bool
+	// given is the name by which it was used, where a link leads to it.
+	given string
+}
+
+// list is a set in the order of arrival, which is bounded.
+type list struct {
+	items []string
+	known map[string]bool
+}
+
+func (l *list) add(s string, limit int) (full bool) {
+	switch {
+	case s == "" || l.known[s]:
+		return false
+	case len(l.items) >= limit:
+		return true
+	}
+	if l.known == nil {
+		l.known = map[string]bool{}
+	}
+	l.known[s] = true
+	l.items = append(l.items, s)
+	return false
+}
+
+func newSights(floor *scoped.DenyFloor, work string, free []string) *sights {
+	return &sights{
+		floor: floor, free: free, work: work, tmp: []string{tmpDir, varTmpDir, "/dev/shm"},
+		read: map[string]use{}, write: map[string]use{}, exec: map[string]use{}, entered: map[string]use{},
+		made: map[string]bool{}, withheld: map[Withheld]bool{},
+	}
+}
+
+// note takes one event.
+func (s *sights) note(e *seccomp.Event) {
+	switch {
+	case e.Call == "execve" || e.Call == "execveat":
+		s.program(e.File)
+	case e.Peer != "":
+		s.peer(e)
+	case strings.HasPrefix(e.Call, "rename"), e.Call == "link", e.Call == "linkat":
+		s.pair(e)
+	case len(e.Paths) == 1:
+		s.single(e, e.Paths[0])
+	}
+}
+
+// single takes a call that names one path.
+func (s *sights) single(e *seccomp.Event, path string) {
+	switch e.Call {
+	case "open", "openat", "openat2", "creat":
+		s.open(path, e.Flags, e.Write)
+	case "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat":
+		if p := look(path, false); !p.exists {
+			s.make(p)
+		}
+	case "unlink", "unlinkat", "rmdir":
+		s.remove(look(path, false))
+	case "chdir":
+		if p := look(path, true); p.exists && p.dir && s.grantable(p, withheldRead) {
+			s.need(s.entered, p, p.real, true)
+		}
+	default:
+		// Changes of what is there: its size, mode, owner, times, attributes.
+		if p := look(path, true); p.exists && (p.owned || p.may(unix.W_OK)) {
+			s.needWrite(p, p.real)
+		} else {
+			s.miss(p)
+		}
+	}
+}
+
+// open takes a call that opens. A descriptor that only stands for a place
+// needs no right to it.
+func (s *sights) open(path string, flags uint64, write bool) {
+	p := look(path, true)
+	switch {
+	case flags&unix.O_PATH != 0:
+	case !p.exists && write && flags&unix.O_CREAT != 0 || !p.exists && write && flags == 0:
+		// creat has no flags.
+		s.make(p)
+		if flags&unix.O_ACCMODE == unix.O_RDWR {
+			s.needRead(p)
+		}
+	case !p.exists:
+		s.miss(p)
+	case p.dir && write:
+		if flags&unix.O_TMPFILE == unix.O_TMPFILE {
+			s.needWrite(p, p.real)
+		}
+	case !write:
+		s.openToRead(p)
+	case !p.may(unix.W_OK):
+		s.miss(p)
+	default:
+		s.needWrite(p, p.real)
+		if flags&unix.O_ACCMODE != unix.O_WRONLY && flags != 0 {
+			s.openToRead(p)
+		}
+	}
+}
+
+func (s *sights) openToRead(p place) {
+	if !p.may(unix.R_OK) {
+		s.miss(p)
+		return
+	}
+	s.needRead(p)
+	if library.MatchString(p.real) {
+		s.exec[p.real] = use{given: p.given}
+	}
+}
+
+// library matches files that are mapped for execution, which a file system
+// mounted noexec refuses like an execve.
+var library = regexp.MustCompile(`\.(so(\.[0-9]+)*|node)$`)
+
+// pair takes a call with an old and a new name.
+func (s *sights) pair(e *seccomp.Event) {
+	if len(e.Paths) != 2 {
+		return
+	}
+	from, to := look(e.Paths[0], false), look(e.Paths[1], false)
+	if !from.exists || to.parent == "" {
+		return
+	}
+	if strings.HasPrefix(e.Call, "link") {
+		s.needWrite(from, from.real)
+	} else {
+		s.remove(from)
+	}
+	if to.exists {
+		s.remove(to)
+		return
+	}
+	s.make(to)
+}
+
+// make notes a name that comes to be in a folder.
+func (s *sights) make(p place) {
+	if p.parent == "" || unix.Access(p.parent, unix.W_OK) != nil {
+		s.miss(p)
+		return
+	}
+	s.needWrite(p, p.parent)
+	if len(s.made) < maxSights {
+		s.made[p.real] = true
+	} else {
+		s.more = true
+	}
+}
+
+// remove notes a name that goes or is replaced, for which the folder counts.
+func (s *sights) remove(p place) {
+	if p.exists && unix.Access(p.parent, unix.W_OK) == nil {
+		s.needWrite(p, p.parent)
+	}
+}
+
+// needRead notes a use of what exists.
+func (s *sights) needRead(p place) {
+	if !s.grantable(p, withheldRead) {
+		return
+	}
+	s.more = s.readPaths.add(p.real, maxListed) || s.more
+	s.need(s.read, p, p.real, p.dir)
+}
+
+// needWrite notes a change of a path for which the right to another counts,
+// which is the path or its folder.
+func (s *sights) needWrite(p place, to string) {
+	if !s.grantable(p, withheldWrite) {
+		return
+	}
+	s.more = s.writtenPaths.add(p.real, maxListed) || s.more
+	s.need(s.write, p, to, p.dir || to != p.real)
+}
+
+// need adds a path to a set, or where it did not exist when the program began,
+// what it came to be in.
+func (s *sights) need(set map[string]use, p place, path string, dir bool) {
+	if a := s.anchor(path); a != path {
+		path, dir = a, true
+	}
+	u := use{dir: dir}
+	if p.real == path {
+		u.given = p.given
+	}
+	if _, known := set[path]; !known && len(set) >= maxSights {
+		s.more = true
+		return
+	}
+	set[path] = u
+}
+
+// anchor is the deepest folder above a path that was there when the program
+// began, or the path itself when it was.
+func (s *sights) anchor(path string) string {
+	out := path
+	for p := path; len(p) > 1 && p[0] == '/'; p = filepath.Dir(p) {
+		if s.made[p] {
+			out = filepath.Dir(p)
+		}
+	}
+	return out
+}
+
+// grantable says whether a path is one that a declaration could name and needs
+// to: not what every child has, nor what none gets.
+func (s *sights) grantable(p place, op string) bool {
+	anchor := s.anchor(p.real)
+	switch {
+	case !filepath.IsAbs(p.real):
+		// The name of something without one, such as a deleted folder.
+		return false
+	case s.isFree(p, anchor):
+		return false
+	case reach.Within("/sys", p.real):
+		s.kernel.add(p.real, maxListed)
+		return false
+	case reach.Within("/dev", p.real):
+		if slices.Contains(devices, p.real) || terminal.MatchString(p.real) {
+			return false
+		}
+	case op == withheldRead && (dispensable.MatchString(p.real) || dispensable.MatchString(p.given)):
+		s.conf.add(p.real, maxListed)
+		return false
+	}
+	// What the program itself brought about is not on the floor: a repository
+	// that a child creates is its own (contract, "Files").
+	if why, denied := s.floor.Check(op, p.real); denied && anchor == p.real {
+		s.withhold(Withheld{Kind: op, Item: p.real, Why: why, Floor: true})
+		return false
+	}
+	return true
+}
+
+// terminal matches what leads to the streams that the program has anyway.
+var terminal = regexp.MustCompile(`^/dev/(tty|ptmx|console|stdin|stdout|stderr|fd|pts)(/|$)`)
+
+// dispensable matches configuration that no child sees and that programs do
+// without: of the resolver (names are the proxy's to look up), of the loader,
+// of shells and readline, of the machine, of git and Python.
+var dispensable = regexp.MustCompile(`^/etc/(resolv\.conf|host\.conf|gai\.conf|hostname|ld\.so\.preload|inputrc|` +
+	`bash\.bashrc|profile|environment|login\.defs|machine-id|mtab|gitconfig|npmrc|wgetrc|curlrc|locale\.alias|timezone|` +
+	`python3[^/]*/sitecustomize\.py|nsswitch\.conf|shells|default/.*|security/.*|pam\.d/.*)$|^/run/(systemd/resolve|resolvconf)/`)
+
+// isFree says whether every child has the path. In the folders for temporary
+// files that is what the program puts there itself.
+func (s *sights) isFree(p place, anchor string) bool {
+	if slices.ContainsFunc(s.free, func(dir string) bool { return reach.Within(dir, p.real) }) {
+		return true
+	}
+	if reach.Within(s.work, p.real) {
+		return false
+	}
+	return slices.Contains(s.tmp, anchor) || slices.Contains(s.tmp, filepath.Dir(p.real)) && !p.exists
+}
+
+func (s *sights) withhold(w Withheld) {
+	if len(s.withheld) >= maxListed {
+		s.more = true
+		return
+	}
+	s.withheld[w] = true
+}
+
+// miss notes a failed lookup.
+func (s *sights) miss(p place) {
+	if p.real != "" && !s.isFree(p, p.real) && !reach.Within("/dev", p.real) {
+		s.missed.add(p.real, maxListed)
+	}
+}
+
+// program notes a started file and what the kernel starts for it.
+func (s *sights) program(file string) {
+	for range 2 {
+		p := look(file, true)
+		if !p.exists || p.dir || !p.may(unix.X_OK) {
+			return
+		}
+		s.more = s.programs.add(p.real, maxSeen) || s.more
+		s.needRead(p)
+		s.exec[p.real] = use{}
+		if file = interpreter(p.real); file == "" {
+			return
+		}
+	}
+}
+
+// peer notes an address that was asked for without the proxy.
+func (s *sights) peer(e *seccomp.Event) {
+	addr, err := netip.ParseAddrPort(e.Peer)
+	switch {
+	case err != nil:
+		s.socket(e.Peer)
+	case e.Call == "bind":
+		// A server of its own on its own loopback.
+	case addr.Addr().IsLoopback() || addr.Addr().IsUnspecified():
+		if addr.Port() != helper.ProxyPort {
+			s.withhold(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "a child's loopback is its own: it meets the servers that it started and no others"})
+		}
+	case addr.Port() == 53:
+		s.withhold(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "looks names up itself: there is no DNS for a child, the proxy looks up"})
+	default:
+		s.withhold(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "ignores the proxy settings: would have no network"})
+	}
+}
+
+// socket notes a unix socket. One that is not there was probed in vain, as the
+// C library does for its cache.
+func (s *sights) socket(name string) {
+	if !strings.HasPrefix(name, "@") {
+		if info, err := os.Stat(name); err == nil && info.Mode().Type() != fs.ModeSocket || err != nil && filepath.IsAbs(name) {
+			return
+		}
+	}
+	s.withhold(Withheld{Kind: withheldSocket, Item: name, Why: "a child reaches no unix socket"})
+}

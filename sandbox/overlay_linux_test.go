@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// TestOverlayCommitsOnSuccess has a child write in overlay mode and looks at
+// the host while it runs, and after.
+func TestOverlayCommitsOnSuccess(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		discard      bool
+		want         map[string]string // afterwards, on the host
+		changes      []sallyport.Change
+	}{
+		{
+			name: "success", script: "echo new > added; echo more >> kept; rm gone; mkdir -p d && echo x > d/x",
+			want: map[string]string{"added": "new\n", "kept": "old\nmore\n", "d/x": "x\n"},
+			changes: []sallyport.Change{
+				{Path: "added", Kind: sallyport.ChangeAdded, Bytes: 4, Committed: true},
+				{Path: "d", Kind: sallyport.ChangeAdded, Committed: true},
+				{Path: "d/x", Kind: sallyport.ChangeAdded, Bytes: 2, Committed: true},
+				{Path: "gone", Kind: sallyport.ChangeDeleted, Committed: true},
+				{Path: "kept", Kind: sallyport.ChangeModified, Bytes: 9, Committed: true},
+			},
+		},
+		{
+			name: "failure", script: "echo new > added; exit 3",
+			want:    map[string]string{"kept": "old\n", "gone": "old\n"},
+			changes: []sallyport.Change{{Path: "added", Kind: sallyport.ChangeAdded, Bytes: 4}},
+		},
+		{
+			name: "thrown away", script: "echo new > added", discard: true,
+			want:    map[string]string{"kept": "old\n", "gone": "old\n"},
+			changes: []sallyport.Change{{Path: "added", Kind: sallyport.ChangeAdded, Bytes: 4}},
+		},
+		{
+			name: "hooks of a repository of its own", script: "mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit && echo [core] > .git/config",
+			want: map[string]string{"kept": "old\n", "gone": "old\n"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := workspace(t, open(t, &Options{Warm: -1}))
+			w.grant.FS.Mode = sallyport.FSOverlay
+			w.write("kept", "old\n")
+			w.write("gone", "old\n")
+			res := w.run(sallyport.SpawnOptions{Discard: tt.discard}, "sh", "-c", tt.script)
+			for i := range res.Changes {
+				res.Changes[i].Path = strings.TrimPrefix(res.Changes[i].Path, w.dir+"/")
+			}
+			if tt.changes != nil {
+				if d := cmp.Diff(tt.changes, res.Changes); d != "" {
+					t.Errorf("changes (-want +got):\n%s", d)
+				}
+			}
+			if d := cmp.Diff(tt.want, contents(t, w.dir)); d != "" {
+				t.Errorf("host (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestOverlayShowsNothingOfTheHostBesides has areas within the layer: a folder
+// that may be executed, and one that is only read.
+func TestOverlayShowsNothingOfTheHostBesides(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	tool := w.write("bin/tool", "#!/bin/sh\necho ran\n")
+	w.write("docs/page", "old\n")
+	if err := os.Chmod(tool, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Dir(tool)
+	w.grant.FS = sallyport.FSGrant{
+		Read: []string{w.dir, filepath.Join(w.dir, "docs")}, Write: []string{w.dir, bin}, Mode: sallyport.FSOverlay,
+	}
+	w.grant.Process.ExecFrom = []string{bin}
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c",
+		"bin/tool; echo evil > bin/tool; echo evil > docs/page; cp /bin/true ./t; ./t || exit 1")
+	if res.ExitCode != 1 || string(res.Stdout) != "ran\n" {
+		t.Fatalf("the child ended with %d %q %q, want 1 and a program that may not be executed", res.ExitCode, res.Stdout, res.Stderr)
+	}
+	if d := cmp.Diff(map[string]string{"bin/tool": "#!/bin/sh\necho ran\n", "docs/page": "old\n"}, contents(t, w.dir)); d != "" {
+		t.Errorf("host (-want +got):\n%s", d)
+	}
+}
+
+// contents reads every file below a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		out[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

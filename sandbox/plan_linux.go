@@ -1,0 +1,468 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+	"github.com/sallyport/sallyport/sandbox/internal/survey"
+)
+
+// area is one path of the reach as a child gets it.
+type area struct {
+	// given is the path of the grant, real the path without links.
+	given, real       string
+	read, write, exec bool
+	dev, ino          uint64
+	dir               bool
+}
+
+// plan is what a grant becomes: the areas, the masks over the deny floor, and
+// in overlay mode the private layers.
+type plan struct {
+	areas []area
+	// packages are the installed packages, which lie on the deny floor and are
+	// shown by themselves.
+	packages []area
+	masks    []survey.Mask
+	// layers is the private layers of overlay mode by real path.
+	layers map[string]layer
+	// links is where granted paths led when the grant was compiled.
+	links map[string]string
+}
+
+// layer is where the writes of an overlay go.
+type layer struct{ upper, work string }
+
+// kernelDirs are never shown from the host, whatever is granted: the child has
+// its own, or none.
+var kernelDirs = []string{"/proc", "/sys", "/dev"}
+
+// notFromHost reports whether a child has something of its own in the place of
+// a path. What lies below the folders for temporary files is shown when it is
+// granted; the folders are private.
+func notFromHost(path string) bool {
+	return path == tmpDir || path == varTmpDir ||
+		slices.ContainsFunc(kernelDirs, func(d string) bool { return reach.Within(d, path) })
+}
+
+// plan looks at the reach as it is now.
+func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]string) (*plan, error) {
+	p := &plan{links: links}
+	for _, path := range g.FS.Read {
+		if err := p.add(path, area{read: true, exec: true}); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range g.FS.Write {
+		if err := p.add(path, area{write: true}); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range g.Process.ExecFrom {
+		if err := p.add(path, area{write: true, exec: true}); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range g.Process.Programs {
+		if err := p.program(path, r.floor); err != nil {
+			return nil, err
+		}
+	}
+	p.settle()
+	if err := p.blind(); err != nil {
+		return nil, err
+	}
+	var err error
+	p.masks, err = r.platform.survey.Floor(ctx, r.floor, p.names(false), p.names(true))
+	if err != nil {
+		return nil, fmt.Errorf("deny floor: %w", err)
+	}
+	// What is on the floor as a whole is not shown at all, nor is a part of it
+	// that is granted for itself.
+	p.areas = slices.DeleteFunc(p.areas, func(a area) bool {
+		return slices.ContainsFunc(p.masks, func(m survey.Mask) bool {
+			return !m.WriteOnly && (m.Path == a.real || m.Dir && reach.Within(m.Path, a.real))
+		})
+	})
+	return p, nil
+}
+
+// blind refuses what may be written and not read below the private folders for
+// temporary files: rules of Landlock add up along a path, and there the child
+// may read.
+func (p *plan) blind() error {
+	for _, a := range p.areas {
+		if a.write && !a.read && (reach.Within(tmpDir, a.real) || reach.Within(varTmpDir, a.real)) {
+			return unavailable("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.given, nil)
+		}
+	}
+	return nil
+}
+
+// add resolves one path of the reach. A path that does not exist gives
+// nothing: never its parent.
+func (p *plan) add(path string, a area) error {
+	if path == "/" {
+		// The root is its entries: the tree has one of its own.
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return fmt.Errorf("reach /: %w", err)
+		}
+		for _, e := range entries {
+			name := "/" + e.Name()
+			if real, err := filepath.EvalSymlinks(name); err == nil {
+				// The links of the root are the system's.
+				p.allow(name, real)
+			}
+			if err := p.add(name, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if notFromHost(path) {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reach %s: %w", path, err)
+	}
+	if err := p.follow(path, real); err != nil {
+		return err
+	}
+	if notFromHost(real) {
+		return nil
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return fmt.Errorf("reach %s: %w", path, err)
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	a.given, a.real, a.dir, a.dev, a.ino = path, real, info.IsDir(), uint64(st.Dev), st.Ino
+	p.areas = append(p.areas, a)
+	return nil
+}
+
+// follow refuses a granted path that leads elsewhere by a link, unless it led
+// there when the grant was compiled: whoever may write around it could show a
+// child whatever he likes under its name.
+func (p *plan) follow(path, real string) error {
+	if real == path || p.links[path] == real {
+		return nil
+	}
+	return unavailable("the granted path "+path+" leads elsewhere by a symbolic link that was not there when it was granted", nil)
+}
+
+// allow notes a link that nobody but the system makes.
+func (p *plan) allow(path, real string) {
+	if real == path {
+		return
+	}
+	links := maps.Clone(p.links)
+	if links == nil {
+		links = map[string]string{}
+	}
+	links[path], p.links = real, links
+}
+
+// settle makes one area of each path, hands the rights of an outer area to
+// those inside, and puts the outer ones first.
+func (p *plan) settle() {
+	slices.SortStableFunc(p.areas, func(a, b area) int {
+		return cmp.Or(len(a.real)-len(b.real), strings.Compare(a.real, b.real), strings.Compare(a.given, b.given))
+	})
+	var out []area
+	for _, a := range p.areas {
+		known := false
+		for i := range out {
+			o := &out[i]
+			if !reach.Within(o.real, a.real) {
+				continue
+			}
+			if o.real == a.real && o.given == a.given {
+				known = true
+				// A path that may be written is executable only when that was
+				// granted for writing.
+				o.exec = execOf(*o, a)
+				o.read, o.write = o.read || a.read, o.write || a.write
+				continue
+			}
+			a.exec = execOf(*o, a)
+			a.read, a.write = a.read || o.read, a.write || o.write
+		}
+		if !known {
+			out = append(out, a)
+		}
+	}
+	p.areas = out
+}
+
+// execOf joins the right to execute of two areas of one path.
+func execOf(a, b area) bool {
+	switch {
+	case a.write && b.write:
+		return a.exec || b.exec
+	case a.write:
+		return a.exec
+	case b.write:
+		return b.exec
+	default:
+		return a.exec || b.exec
+	}
+}
+
+// reals lists the real paths that may be written, or all of them.
+func (p *plan) reals(write bool) []string {
+	var list []string
+	for _, a := range p.areas {
+		if a.write || !write {
+			list = append(list, a.real)
+		}
+	}
+	return slices.Compact(list)
+}
+
+// names lists the same paths with the names by which they were granted: the
+// floor is asked about both. /home/u that leads to /data/u stays a home.
+func (p *plan) names(write bool) []string {
+	var list []string
+	for _, a := range p.areas {
+		if a.write || !write {
+			list = append(list, a.real, a.given)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// tree is the steps that show the areas and cover the floor in them. A path
+// that the grant names by a link is shown where it is, and linked to.
+func (p *plan) tree() []helper.Op {
+	var ops, links []helper.Op
+	for i, a := range p.areas {
+		if op, ok := p.show(a, p.areas[:i]); ok {
+			ops = append(ops, op)
+		}
+		if a.given != a.real {
+			links = append(links, helper.Op{Do: helper.DoLink, Path: a.given, Source: a.real, Alias: true})
+		}
+	}
+	return slices.Concat(ops, p.covers(), p.unpacked(), links)
+}
+
+// show is the step that shows one area, given those before it; not ok when one
+// of them does. Within a private layer nothing of the host is shown again: it
+// could be written there.
+func (p *plan) show(a area, before []area) (op helper.Op, ok bool) {
+	op = helper.Op{Do: helper.DoBind, Path: a.real, Source: a.real, Dev: a.dev, Ino: a.ino, Write: a.write, Exec: a.exec}
+	for _, o := range slices.Backward(before) {
+		switch {
+		case !reach.Within(o.real, a.real):
+			continue
+		case o.write == a.write && o.exec == a.exec:
+			return op, false
+		case p.layered(a.real):
+			return helper.Op{Do: helper.DoPin, Path: a.real, Write: true, Exec: a.exec}, true
+		default:
+			return op, true
+		}
+	}
+	if l, ok := p.layers[a.real]; ok {
+		op.Do, op.Upper, op.Work = helper.DoOverlay, l.upper, l.work
+	}
+	return op, true
+}
+
+// layered reports whether a path lies in a private layer.
+func (p *plan) layered(path string) bool {
+	for base := range p.layers {
+		if reach.Within(base, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers puts mounts over what is on the floor.
+func (p *plan) covers() []helper.Op {
+	masks := map[string]survey.Mask{}
+	all := survey.Pins(p.masks, p.reals(true))
+	for _, m := range p.masks {
+		masks[m.Path] = m
+		all = append(all, m.Path)
+	}
+	slices.Sort(all)
+	var ops []helper.Op
+	for _, path := range slices.Compact(all) {
+		op := helper.Op{Do: helper.DoPin, Path: path}
+		m, masked := masks[path]
+		switch {
+		case !p.shown(path):
+			continue
+		case !masked:
+			op.Write = true
+		case !m.WriteOnly:
+			op.Do = helper.DoCover
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// shown reports whether a path is in the tree. What is on the floor as a whole
+// is not.
+func (p *plan) shown(path string) bool {
+	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
+}
+
+// Rights of Landlock by purpose.
+const (
+	llRead = helper.LandlockReadFile | helper.LandlockReadDir
+	llExec = helper.LandlockExecute
+	// llWrite makes no devices: a block device is a disk.
+	llWrite = helper.LandlockWriteFile | helper.LandlockRemoveDir | helper.LandlockRemoveFile | helper.LandlockMakeDir |
+		helper.LandlockMakeReg | helper.LandlockMakeSock | helper.LandlockMakeFifo | helper.LandlockMakeSym |
+		helper.LandlockRefer | helper.LandlockTruncate
+	llAll = llRead | llExec | llWrite | helper.LandlockMakeChar | helper.LandlockMakeBlock | helper.LandlockIoctlDev
+)
+
+// landlock is the same grant as rules over paths: what a mistake in the tree
+// would show stays closed.
+func (r *Runner) landlock(j *job) *helper.Landlock {
+	l := r.ruleset()
+	rule := func(path string, access uint64) {
+		l.Rules = append(l.Rules, helper.PathRule{Path: path, Access: access & l.FS, Optional: true})
+	}
+	for _, dir := range r.visibleDirs() {
+		rule(dir, llRead|llExec)
+	}
+	if r.platform.namespaces {
+		// The tree's own; the host's hold much that is nobody's business.
+		rule("/proc", llRead)
+		rule("/etc", llRead)
+		if !slices.ContainsFunc(j.plan.areas, func(a area) bool { return !a.read }) {
+			// The tree may be looked around in, unless some of it is for
+			// writing only.
+			rule("/", helper.LandlockReadDir)
+		}
+		rule(caFile, llRead)
+	} else {
+		for _, file := range systemFiles {
+			rule(file, llRead)
+		}
+		// A child without accounts of its own needs those of the host to
+		// find its own name, and its own entry in /proc.
+		rule("/proc/self", llRead)
+		// Nothing leads out: a network needs a namespace of its own.
+		if r.platform.abi >= 4 {
+			l.Net = helper.LandlockBindTCP | helper.LandlockConnectTCP
+		}
+	}
+	rule("/dev", helper.LandlockReadDir)
+	for _, d := range devices {
+		rule(d, llRead|helper.LandlockWriteFile|helper.LandlockTruncate)
+	}
+	rule(j.tmp, llRead|llWrite|llExec)
+	if r.platform.namespaces {
+		rule(varTmpDir, llRead|llWrite|llExec)
+	}
+	if j.prog.name == helper.ProbeArg0 {
+		rule(j.prog.path, llRead|llExec)
+	}
+	for _, a := range slices.Concat(j.plan.areas, j.plan.packages) {
+		var access uint64
+		if a.read {
+			access |= llRead
+		}
+		if a.exec {
+			access |= llExec
+		}
+		if a.write {
+			access |= llWrite
+		}
+		rule := helper.PathRule{Path: a.real, Access: access & l.FS}
+		if !r.platform.namespaces {
+			// The path is the host's, where it may have changed since.
+			rule.Dev, rule.Ino = a.dev, a.ino
+		}
+		l.Rules = append(l.Rules, rule)
+	}
+	return l
+}
+
+// ruleset handles every right that the kernel's version of Landlock knows
+// (landlock(7), "Previous limitations").
+func (r *Runner) ruleset() *helper.Landlock {
+	abi := r.platform.abi
+	l := &helper.Landlock{FS: llAll &^ (helper.LandlockRefer | helper.LandlockTruncate | helper.LandlockIoctlDev)}
+	if abi >= 2 {
+		l.FS |= helper.LandlockRefer
+	}
+	if abi >= 3 {
+		l.FS |= helper.LandlockTruncate
+	}
+	if abi >= 5 {
+		l.FS |= helper.LandlockIoctlDev
+	}
+	if abi >= 6 {
+		l.Scoped = helper.LandlockAbstractUnix | helper.LandlockSignal
+	}
+	return l
+}
+
+// dir is the working directory of a child: inside the reach, by its real path.
+func (p *plan) dir(s *sallyport.Spawn, private string) (string, error) {
+	asked := s.Options.Dir
+	if strings.ContainsRune(asked, 0) {
+		return "", sallyport.InputInvalid("the working directory holds a NUL byte")
+	}
+	path := cmp.Or(asked, s.Workspace)
+	if path == "" {
+		return private, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Workspace, path)
+	}
+	if !filepath.IsAbs(path) {
+		return "", sallyport.InputInvalid("the working directory is relative and the call has no workspace")
+	}
+	real, err := filepath.EvalSymlinks(path)
+	within := err == nil && slices.ContainsFunc(p.areas, func(a area) bool { return a.dir && reach.Within(a.real, real) })
+	if within {
+		if info, err := os.Stat(real); err == nil && info.IsDir() {
+			return real, nil
+		}
+		return "", sallyport.InputInvalid("the working directory " + asked + " is not a directory")
+	}
+	if asked == "" {
+		// Where only parts of the workspace are in reach, the tree has the
+		// folder with nothing else in it, and relative names lead to them.
+		below := func(a area) bool { return reach.Within(real, a.real) || reach.Within(real, a.given) }
+		if err == nil && slices.ContainsFunc(p.areas, below) {
+			return real, nil
+		}
+		return private, nil
+	}
+	inside := func(a area) bool { return reach.Within(a.given, filepath.Clean(path)) }
+	if errors.Is(err, os.ErrNotExist) && slices.ContainsFunc(p.areas, inside) {
+		return "", sallyport.FileNotFound(asked)
+	}
+	return "", sallyport.PathError("enter", asked)
+}

@@ -1,0 +1,234 @@
+package sandbox
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// spawner starts every helper from one thread, which lives as long as the
+// runner: the kernel delivers the parent death signal when the thread that
+// started a child ends, not when the process does (prctl(2),
+// PR_SET_PDEATHSIG).
+type spawner struct {
+	jobs chan func()
+	done chan struct{}
+}
+
+// helperSlack is the timer slack of helpers and the launcher, in nanoseconds.
+const helperSlack = 5_000_000
+
+func newSpawner() *spawner {
+	s := &spawner{make(chan func()), make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		// Never unlocked: the thread ends with the goroutine.
+		runtime.LockOSThread()
+		// What it starts inherits how late a sleep may end. Only the monitor
+		// of Go's runtime sleeps there, every 20 µs for want of work.
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, helperSlack, 0, 0, 0)
+		for job := range s.jobs {
+			job()
+		}
+	}()
+	return s
+}
+
+func (s *spawner) do(f func()) {
+	done := make(chan struct{})
+	s.jobs <- func() { defer close(done); f() }
+	<-done
+}
+
+func (s *spawner) close() {
+	close(s.jobs)
+	<-s.done
+}
+
+// pool keeps helpers warm.
+type pool struct {
+	r *Runner
+
+	mu     sync.Mutex
+	idle   []*ready
+	making int
+	// starting counts the children that are being started.
+	starting int
+	soon     *time.Timer // nil unless a refill is planned
+	closed   bool
+	wg       sync.WaitGroup
+}
+
+// refillPause is how long a pool waits before it makes new helpers, and
+// refillPatience how often it waits once more because children are being started:
+// those get the processors first.
+const (
+	refillPause    = 20 * time.Millisecond
+	refillPatience = 5
+)
+
+// order is a helper for a child that is being prepared.
+type order struct {
+	p    *pool
+	cold chan cold // nil when a helper was warm
+}
+
+// cold is a helper that was started for one child, or why it was not.
+type cold struct {
+	h   *ready
+	err error
+}
+
+// order has a helper started when none is warm, while the caller finds out what
+// is to become of it. One of take and cancel is to follow.
+func (p *pool) order() *order {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting++
+	o := &order{p: p}
+	if len(p.idle) == 0 {
+		o.cold = make(chan cold, 1)
+		p.wg.Go(func() {
+			h, err := p.r.raise(p.r.attributes())
+			o.cold <- cold{h, err}
+		})
+	}
+	return o
+}
+
+// take returns a helper, a warm one if there is one, and has the next one made.
+// A cold one still builds its tree.
+func (o *order) take() (*ready, error) {
+	p := o.p
+	if o.cold != nil {
+		p.mu.Lock()
+		p.plan()
+		p.mu.Unlock()
+		c := <-o.cold
+		return c.h, c.err
+	}
+	if h := p.warm(); h != nil {
+		return h, nil
+	}
+	return p.r.raise(p.r.attributes())
+}
+
+// cancel gives back what was ordered.
+func (o *order) cancel() {
+	if o.cold == nil {
+		return
+	}
+	o.p.wg.Go(func() {
+		if c := <-o.cold; c.h != nil {
+			c.h.discard()
+		}
+	})
+}
+
+// close says that the child runs, or never will.
+func (o *order) close() {
+	o.p.mu.Lock()
+	o.p.starting--
+	o.p.mu.Unlock()
+}
+
+// warm returns a warm helper, nil when there is none.
+func (p *pool) warm() *ready {
+	now := p.r.systemStamp()
+	for {
+		p.mu.Lock()
+		p.plan()
+		n := len(p.idle)
+		if n == 0 {
+			p.mu.Unlock()
+			return nil
+		}
+		h := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		if h.stamp == now {
+			return h
+		}
+		h.discard()
+	}
+}
+
+// plan has the pool filled after a pause. The caller holds the lock.
+func (p *pool) plan() {
+	if p.soon != nil || p.closed || p.r.o.Warm <= 0 {
+		return
+	}
+	waited := 0
+	p.soon = time.AfterFunc(refillPause, func() {
+		p.mu.Lock()
+		if p.starting > 0 && waited < refillPatience && p.soon != nil {
+			waited++
+			p.soon.Reset(refillPause)
+			p.mu.Unlock()
+			return
+		}
+		p.soon = nil
+		p.mu.Unlock()
+		p.refill()
+	})
+}
+
+// refill makes helpers until enough are warm or on their way, as many at once
+// as there are processors.
+func (p *pool) refill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && p.making < runtime.GOMAXPROCS(0) && len(p.idle)+p.making < p.r.o.Warm {
+		p.making++
+		p.wg.Go(p.add)
+	}
+}
+
+// add makes one helper and goes on with the next.
+func (p *pool) add() {
+	ctx, cancel := context.WithTimeout(context.Background(), helperWait)
+	defer cancel()
+	h, err := p.r.helper(ctx)
+	p.mu.Lock()
+	p.making--
+	keep := err == nil && !p.closed
+	if keep {
+		p.idle = append(p.idle, h)
+	}
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		// The next child tries again.
+		p.r.logger.Warn("sandbox: no helper could be kept warm", "error", err)
+	case !keep:
+		h.discard()
+	default:
+		p.refill()
+	}
+}
+
+// keep sets how many helpers stay warm.
+func (p *pool) keep(n int) {
+	p.mu.Lock()
+	p.r.o.Warm = n
+	p.mu.Unlock()
+	p.refill()
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	if p.soon != nil {
+		p.soon.Stop()
+	}
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, h := range idle {
+		h.discard()
+	}
+	p.wg.Wait()
+}

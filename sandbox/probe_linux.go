@@ -1,0 +1,177 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+)
+
+// probePath is where the probe sees this program.
+const probePath = "/.probe"
+
+// minLandlock is the version of Landlock that a level needs: truncation is
+// mediated from 3 on; without namespaces signals and abstract sockets must be,
+// which they are from 6 on (landlock(7)).
+var minLandlock = map[sallyport.Level]int{
+	sallyport.LevelStrict: 3, sallyport.LevelFull: 3, sallyport.LevelLandlock: 6,
+}
+
+// look finds out what the machine gives, by running a child that attacks its
+// own confinement: versions and settings promise, a run shows.
+func (r *Runner) look() *Report {
+	rep := &Report{Wanted: r.o.Level}
+	abi := r.platform.abi
+	switch {
+	case r.o.Level == sallyport.LevelNone:
+		rep.Level = sallyport.LevelNone
+	case abi < minLandlock[r.o.Level]:
+		rep.Missing = fmt.Sprintf("Landlock: version %d is needed, this kernel has %d (0 is none)", minLandlock[r.o.Level], abi)
+	case r.o.Level == sallyport.LevelLandlock && os.Geteuid() == 0:
+		rep.Missing = "an ordinary user: root is not held by Landlock alone"
+	default:
+		if err := r.selfAttack(); err != nil {
+			rep.Missing = err.Error()
+		} else {
+			rep.Level = cmp.Or(r.limited(), r.o.Level)
+		}
+	}
+	if rep.Level != "" && r.o.Level == sallyport.LevelStrict && rep.Level != sallyport.LevelStrict {
+		rep.Level, rep.Missing = "", "cgroup v2 limits: "+r.limitsHow()
+	}
+	if rep.Level != "" && rep.Level != sallyport.LevelNone {
+		rep.unheld, _ = r.unheld()
+	}
+	rep.Layers = r.layersOf(rep)
+	return rep
+}
+
+// limited returns strict where full is held by limits of cgroup v2, too.
+func (r *Runner) limited() sallyport.Level {
+	if r.platform.namespaces && r.strictLimits() {
+		return sallyport.LevelStrict
+	}
+	if r.o.Level == sallyport.LevelStrict {
+		return sallyport.LevelFull
+	}
+	return ""
+}
+
+// layersOf lists the layers in words.
+func (r *Runner) layersOf(rep *Report) []Layer {
+	confined := rep.Level != "" && rep.Level != sallyport.LevelNone
+	spaces := confined && r.platform.namespaces
+	why := func(on bool, how string) string {
+		switch {
+		case on:
+			return how
+		case rep.Level == "":
+			return rep.Missing
+		default:
+			return "left out at the level " + string(rep.Level)
+		}
+	}
+	limits := Layer{"limits", confined, why(confined, r.limitsHow())}
+	if len(rep.unheld) > 0 {
+		limits = Layer{"limits", false, r.limitsHow()}
+	}
+	return []Layer{
+		{"namespaces", spaces, why(spaces, "user, mount, process, IPC, host name and network of its own")},
+		{"tree", spaces, why(spaces, "the reach and the system's read-only parts; private /tmp, /proc and home")},
+		{"landlock", confined, why(confined, fmt.Sprintf("version %d: the same paths as rules", r.platform.abi))},
+		{"seccomp", confined, why(confined, "a list of allowed system calls")},
+		{"capabilities", confined, why(confined, "none, and none to be gained")},
+		{"proxy", spaces, why(spaces, "the only way out; hosts of the grant, floor on the dialled address")},
+		limits,
+	}
+}
+
+// openAttacks says for each attack which layer is missing when it succeeds.
+var openAttacks = map[string]string{
+	"read": "tree and Landlock", "write": "tree and Landlock", "chmod": "tree", "connect": "network namespace",
+	"signal": "process namespace and Landlock", "unix-socket": "seccomp", "unshare": "seccomp", "mount": "seccomp",
+	"capabilities": "capabilities",
+}
+
+// selfAttack runs this program in the confinement and has it try what must
+// not succeed. The error names the missing layer.
+func (r *Runner) selfAttack() error {
+	ctx, cancel := context.WithTimeout(context.Background(), helperWait)
+	defer cancel()
+	dir, err := os.MkdirTemp(r.o.Scratch, "sallyport-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	canary := filepath.Join(dir, "canary")
+	if err := os.WriteFile(canary, []byte("canary"), 0o644); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	c := &child{r: r, level: r.o.Level, done: make(chan struct{}), probe: true, spawn: &sallyport.Spawn{
+		Grant: &sallyport.Grant{}, Binary: helper.ProbeArg0,
+		Options: sallyport.SpawnOptions{Env: map[string]string{
+			helper.Marker: helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()),
+		}},
+	}}
+	res, err := r.run(ctx, c)
+	if err != nil {
+		return missing(err)
+	}
+	if res.ExitCode != 0 {
+		return fmt.Errorf("the probe ended with exit code %d", res.ExitCode)
+	}
+	names := strings.Fields(string(res.Stdout))
+	if len(names) == 0 || names[0] != helper.Probed {
+		return errors.New("the probe did not run")
+	}
+	for _, name := range names[1:] {
+		if name == "chmod" && !r.platform.namespaces {
+			continue // said in the description of the level
+		}
+		return fmt.Errorf("%s: a child could %s", cmp.Or(openAttacks[name], "unknown layer"), name)
+	}
+	return nil
+}
+
+// run starts a child and waits for it.
+func (r *Runner) run(ctx context.Context, c *child) (sallyport.ProcessResult, error) {
+	if err := r.start(ctx, c); err != nil {
+		return sallyport.ProcessResult{}, err
+	}
+	return c.Wait()
+}
+
+// missing puts the name of the layer before what the kernel said.
+func missing(err error) error {
+	if e, ok := errors.AsType[*sallyport.Error](err); ok && e.Err != nil {
+		err = e.Err
+	}
+	text := err.Error()
+	for _, l := range []struct{ begins, layer string }{
+		{"start the helper", "user namespaces (refused by the kernel's settings, AppArmor or a container)"},
+		{"tree", "mount namespace"},
+		{"private mounts", "mount namespace"},
+		{"loopback", "network namespace"},
+		{"landlock", "Landlock"},
+		{"seccomp", "seccomp"},
+		{"no_new_privs", "no_new_privs"},
+		{"capabilit", "capabilities"},
+	} {
+		if strings.HasPrefix(text, l.begins) {
+			return fmt.Errorf("%s: %w", l.layer, err)
+		}
+	}
+	return err
+}

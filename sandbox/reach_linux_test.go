@@ -1,0 +1,221 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/survey"
+)
+
+// unchanged fails when a file of the host does not hold what it held.
+func unchanged(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s = %q, %v, want %q", path, got, err, want)
+	}
+}
+
+// outcomeOf runs a script and returns what it printed, or why it did not start.
+func (w *workplace) outcomeOf(script string) string {
+	w.t.Helper()
+	spawn := w.spawn(sallyport.SpawnOptions{}, "sh", "-c", script)
+	spawn.Links = linksOf(w.grant)
+	c, err := w.r.Start(w.t.Context(), spawn)
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	res, err := c.Wait()
+	if err != nil {
+		return "failed: " + err.Error()
+	}
+	return string(res.Stdout) + string(res.Stderr)
+}
+
+// A path of the reach within another one holds a repository: moving it away
+// and making another one in its place is as closed as writing to it.
+func TestLinkANestedGrantKeepsItsRepository(t *testing.T) {
+	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
+		w := workspace(t, open(t, &Options{Warm: -1}))
+		w.grant.FS.Mode = mode
+		w.write("sub/.git/config", "[core]\n")
+		w.write("sub/.git/hooks/pre-commit", "good")
+		w.grant.FS.Read = []string{w.dir, w.dir + "/sub"}
+		w.grant.FS.Write = []string{w.dir, w.dir + "/sub"}
+		out := w.outcomeOf("echo began; mv sub old && mkdir -p sub/.git/hooks && echo evil >sub/.git/config && echo evil >sub/.git/hooks/pre-commit")
+		if !strings.Contains(out, "began") {
+			t.Fatalf("%q: the child did not run: %s", mode, out)
+		}
+		unchanged(t, w.dir+"/sub/.git/config", "[core]\n")
+		unchanged(t, w.dir+"/sub/.git/hooks/pre-commit", "good")
+	}
+}
+
+// What lies in something that is denied as a whole is not shown, whether the
+// grant names it or not.
+func TestLinkAPartOfWhatIsDeniedStaysClosed(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	w.write(".ssh/sub/key", "SECRETKEY")
+	for _, read := range [][]string{
+		{w.dir + "/.ssh", w.dir + "/.ssh/sub"},
+		{w.dir + "/.ssh/sub"},
+		{w.dir + "/.ssh", w.dir + "/.ssh/sub/key"},
+		{w.dir, w.dir + "/.ssh/sub"},
+	} {
+		for _, write := range [][]string{nil, read} {
+			w.grant.FS = sallyport.FSGrant{Read: read, Write: write}
+			if out := w.outcomeOf("cat " + w.dir + "/.ssh/sub/key"); strings.Contains(out, "SECRETKEY") {
+				t.Errorf("reading with %v and writing with %v shows a key", read, write)
+			}
+		}
+	}
+}
+
+// A grant by a link: the name is on the floor, or what lies below it is.
+func TestLinkTheNameOfAGrantIsJudged(t *testing.T) {
+	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
+		home := t.TempDir()
+		w := workspace(t, open(t, &Options{Warm: -1, Files: &sallyport.FileBackend{Home: home + "/u"}}))
+		w.write("keys/deploy", "SECRETKEY")
+		w.write("repo/hooks/pre-commit", "good")
+		w.write("data/.aws/credentials", "SECRETKEY")
+		err := errors.Join(os.Symlink(w.dir+"/keys", w.dir+"/.ssh"), os.Symlink(w.dir+"/repo", w.dir+"/.git"),
+			os.Symlink(w.dir+"/data", home+"/u"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.grant.FS = sallyport.FSGrant{Read: []string{w.dir + "/.ssh", w.dir + "/.git", home + "/u"}, Write: []string{w.dir + "/.git", home + "/u"}, Mode: mode}
+		out := w.outcomeOf("cat " + w.dir + "/.ssh/deploy " + home + "/u/.aws/credentials; echo evil >" + w.dir + "/.git/hooks/pre-commit; " +
+			"echo evil >" + w.dir + "/.git/config; echo evil >" + home + "/u/.bashrc; echo the end")
+		if !strings.Contains(out, "the end") {
+			t.Fatalf("%q: the child did not run: %s", mode, out)
+		}
+		if strings.Contains(out, "SECRETKEY") {
+			t.Errorf("%q: a key is shown: %s", mode, out)
+		}
+		unchanged(t, w.dir+"/repo/hooks/pre-commit", "good")
+		if mode != sallyport.FSOverlay {
+			continue // what did not exist is reported there
+		}
+		for _, path := range []string{"/repo/config", "/data/.bashrc"} {
+			if _, err := os.Stat(w.dir + path); err == nil {
+				t.Errorf("%s was committed", path)
+			}
+		}
+	}
+}
+
+// A repository that was there before: what the child adds where git looks for
+// orders is out of force when it has ended, and reported.
+func TestPlantedInARepositoryIsOutOfForce(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	w.write(".git/config", "[core]\n")
+	w.write(".git/HEAD", "ref: refs/heads/main\n")
+	w.write("wt/.git", "gitdir: "+w.dir+"/.git/worktrees/wt\n")
+	w.write(".git/worktrees/wt/gitdir", w.dir+"/wt/.git\n")
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "mkdir .git/hooks; echo evil >.git/hooks/pre-commit; echo ../evil >.git/commondir; "+
+		"echo evil >.git/worktrees/wt/commondir; echo fine >.git/index; mkdir -p own/.git/hooks; : >own/.git/config; echo x >.gitmodules; "+
+		"echo gitdir: $PWD/evil >wt/.git; rm -f wt/.git; mv wt wt2")
+	want := []string{".git/commondir", ".git/hooks", ".git/worktrees/wt/commondir", ".gitmodules", "own/.git/config", "own/.git/hooks"}
+	for i, name := range want {
+		want[i] = w.dir + "/" + name
+	}
+	if diff := cmp.Diff(want, res.Touched.Planted); diff != "" {
+		t.Errorf("planted (-want +got):\n%s", diff)
+	}
+	for _, name := range want[:3] {
+		if _, err := os.Lstat(name); err == nil {
+			t.Errorf("%s is in force", name)
+		}
+		if kept, _ := filepath.Glob(name + survey.Quarantined + "*"); len(kept) != 1 {
+			t.Errorf("%s was not kept: %v", name, kept)
+		}
+	}
+	for _, name := range want[3:] {
+		if _, err := os.Lstat(name); err != nil {
+			t.Errorf("what is only reported is gone: %v", err)
+		}
+	}
+	unchanged(t, w.dir+"/.git/index", "fine\n")
+	unchanged(t, w.dir+"/wt/.git", "gitdir: "+w.dir+"/.git/worktrees/wt\n")
+	if res = w.run(sallyport.SpawnOptions{}, "touch", "x"); len(res.Touched.Planted) != 0 {
+		t.Errorf("planted again: %v", res.Touched.Planted)
+	}
+}
+
+// Every link between .git and the repository stays what it is.
+func TestLinkAChainToARepositoryStays(t *testing.T) {
+	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
+		w := workspace(t, open(t, &Options{Warm: -1}))
+		w.grant.FS.Mode = mode
+		w.write("repo/config", "[core]\n")
+		w.write("links/x", "")
+		if err := errors.Join(os.Symlink("../repo", w.dir+"/links/l1"), os.Symlink("links/l1", w.dir+"/.git")); err != nil {
+			t.Fatal(err)
+		}
+		out := w.outcomeOf("echo began; mkdir evil; echo evil >evil/config; (rm links/l1; ln -s ../evil links/l1); " +
+			"(mv links old; mkdir links; ln -s ../evil links/l1); (rm .git; ln -s evil .git); echo evil >.git/config; true")
+		if !strings.Contains(out, "began") {
+			t.Fatalf("%q: the child did not run: %s", mode, out)
+		}
+		unchanged(t, w.dir+"/.git/config", "[core]\n")
+	}
+}
+
+// A mount of the kernel's in the reach, such as /proc of a chroot, is covered.
+func TestLinkAKernelMountIsCovered(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts")
+	}
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	point := filepath.Dir(w.write("jail/proc/x", ""))
+	if err := syscall.Mount("proc", point, "proc", syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(point, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, read := range [][]string{{w.dir}, {w.dir, point}, {w.dir, point + "/1"}, {point}} {
+		w.grant.FS = sallyport.FSGrant{Read: read}
+		if out := w.outcomeOf("cat " + point + "/1/comm && echo shown"); strings.Contains(out, "shown") || !strings.Contains(out, "comm") {
+			t.Errorf("reading %v: %s", read, out)
+		}
+	}
+}
+
+// A child that leaves more than a survey takes does not keep later ones from
+// starting, nor from being reported.
+func TestPlantedBehindADeepTreeIsReported(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; "+
+		"mkdir -p $(yes a | head -140 | tr '\\n' /)")
+	deep := w.dir + strings.Repeat("/a", 129)
+	if diff := cmp.Diff([]string{w.dir + "/.git/hooks", deep}, res.Touched.Planted); diff != "" {
+		t.Errorf("planted (-want +got):\n%s", diff)
+	}
+	if out := w.outcomeOf("ls " + deep + " && echo shown; echo second"); strings.Contains(out, "shown") || !strings.Contains(out, "second") {
+		t.Errorf("the next child: %s", out)
+	}
+}
+
+func TestPlantedAmongTooManyIsReported(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "for i in $(seq 1100); do mkdir $i && : >$i/.mcp.json; done")
+	if len(res.Touched.Planted) == 0 || !res.Touched.More {
+		t.Errorf("planted = %d, more = %v", len(res.Touched.Planted), res.Touched.More)
+	}
+	_, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))
+	text := fmt.Sprint(err, errors.Unwrap(err))
+	if !strings.Contains(text, w.dir) || !strings.Contains(text, ".mcp.json; remove what need not be there") {
+		t.Errorf("Start = %s, want it to say what to do", text)
+	}
+}

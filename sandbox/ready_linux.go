@@ -1,0 +1,243 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/sandbox/internal/cgroup"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+)
+
+// ready is a helper that waits for a child to become.
+type ready struct {
+	proc     *os.Process
+	control  *net.UnixConn
+	built    bool         // it has said that its base tree stands
+	listener net.Listener // comes with that; nil without namespaces
+	// bind puts it into its control group, once, and waits until it is there.
+	bind  func() error
+	gone  func() // to be called when the tree is gone
+	stamp stamp
+}
+
+// stamp tells whether what a helper shows is still what it found: whatever
+// replaces a file of the system changes its folder, and mounts are counted.
+type stamp struct {
+	mtime, ctime syscall.Timespec
+	mounts       uint64
+}
+
+func (r *Runner) systemStamp() stamp {
+	var st syscall.Stat_t
+	if syscall.Stat("/etc", &st) != nil {
+		return stamp{}
+	}
+	return stamp{st.Mtim, st.Ctim, r.platform.mounts.changes()}
+}
+
+// discard ends a helper that nobody needs. The end of its control socket
+// would do; the signal does not wait for it to look.
+func (h *ready) discard() {
+	h.close()
+	_ = h.proc.Kill()
+	_, _ = h.proc.Wait()
+	_ = h.bind() // it is not removed from under the move
+	h.gone()
+}
+
+func (h *ready) close() {
+	h.control.Close()
+	if h.listener != nil {
+		h.listener.Close()
+	}
+}
+
+// helper starts a helper and waits until its base tree stands.
+func (r *Runner) helper(ctx context.Context) (*ready, error) {
+	return r.helperIn(ctx, r.attributes())
+}
+
+// helperIn is helper in given namespaces.
+func (r *Runner) helperIn(ctx context.Context, sys *syscall.SysProcAttr) (*ready, error) {
+	h, err := r.raise(sys)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.settle(ctx); err != nil {
+		h.discard()
+		return nil, err
+	}
+	return h, nil
+}
+
+// raise starts a helper in a control group and tells it the base of its tree. It
+// waits for neither the tree nor the group.
+func (r *Runner) raise(sys *syscall.SysProcAttr) (*ready, error) {
+	group, gone, err := r.group()
+	if err != nil {
+		return nil, err
+	}
+	h, err := r.launch(sys, group)
+	if err != nil {
+		gone()
+		return nil, err
+	}
+	h.gone = gone
+	base, err := r.baseFor(h.stamp)
+	if err == nil {
+		err = base.send(h.control)
+	}
+	if err != nil {
+		h.discard()
+		return nil, err
+	}
+	return h, nil
+}
+
+// settle waits until the base tree stands and the helper is in its group.
+func (h *ready) settle(ctx context.Context) error {
+	defer h.patience(ctx)()
+	kind, text, fd, err := h.receive()
+	switch {
+	case err != nil:
+	case kind == helper.MsgFailed:
+		err = errors.New(text)
+	case kind != helper.MsgReady:
+		err = fmt.Errorf("the helper answered %q", string(kind))
+	default:
+		err = h.stands(fd)
+	}
+	return errors.Join(ctx.Err(), err, h.bind())
+}
+
+// patience bounds the waiting for a helper until stop is called.
+func (h *ready) patience(ctx context.Context) (stop func() bool) {
+	_ = h.control.SetReadDeadline(time.Now().Add(helperWait))
+	return context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Unix(1, 0)) })
+}
+
+// stands notes that the base tree stands, and takes the listener.
+func (h *ready) stands(fd int) (err error) {
+	h.built = true
+	if fd < 0 {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), "proxy listener")
+	defer f.Close()
+	h.listener, err = net.FileListener(f)
+	return err
+}
+
+// helperEnv is the environment of a helper or of the launcher, whose runtime
+// needs one processor, and not to read the limits of its group from the table of
+// all mounts. A helper is gone before its garbage counts; the launcher stays.
+func helperEnv(role string) []string {
+	env := []string{"GOMAXPROCS=1", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", helper.Marker + "=" + role}
+	if role == helper.Arg0 {
+		env = append(env, "GOGC=off")
+	}
+	return env
+}
+
+// launch executes this program as the helper, in namespaces of its own.
+func (r *Runner) launch(sys *syscall.SysProcAttr, group *cgroup.Group) (*ready, error) {
+	stampNow := r.systemStamp()
+	conn, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	h := &ready{control: conn, stamp: stampNow}
+	l := r.platform.launcher
+	if l != nil && l.proven.Load() && sys.Cloneflags&syscall.CLONE_NEWUSER != 0 {
+		err = r.launchBound(h, sys, group, theirs)
+	} else {
+		err = r.launchHere(h, sys, group, theirs)
+	}
+	if err != nil {
+		h.control.Close()
+		return nil, fmt.Errorf("start the helper: %w", err)
+	}
+	if l != nil {
+		l.proven.Store(true)
+	}
+	return h, nil
+}
+
+// launchBound has the launcher start a helper, in its group if that is possible.
+func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) error {
+	doors, err := r.doors(group)
+	if err != nil {
+		return err
+	}
+	defer closeAll(doors)
+	if h.proc, err = r.platform.launcher.start(sys, theirs, doors, helperEnv(helper.Arg0)); err != nil {
+		return err
+	}
+	if doors == nil {
+		h.move(group)
+	} else {
+		h.bind = func() error { return nil }
+	}
+	return nil
+}
+
+// launchHere has this process start a helper.
+func (r *Runner) launchHere(h *ready, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) (err error) {
+	null := r.platform.null
+	attr := &os.ProcAttr{Dir: "/", Files: []*os.File{null, null, null, theirs}, Sys: sys, Env: helperEnv(helper.Arg0)}
+	r.platform.spawner.do(func() { h.proc, err = os.StartProcess(r.platform.self, []string{helper.Arg0}, attr) })
+	if err != nil {
+		return err
+	}
+	if l := r.platform.launcher; l != nil {
+		if err = l.guard(h.proc, sys.Cloneflags&syscall.CLONE_NEWPID == 0); err != nil {
+			_ = h.proc.Kill()
+			_, _ = h.proc.Wait()
+			return err
+		}
+	}
+	h.move(group)
+	return nil
+}
+
+// move has a helper moved to its control group while it builds its tree: the
+// kernel may take tens of milliseconds for it (cgroup_attach_lock and RCU).
+func (h *ready) move(group *cgroup.Group) {
+	h.bind = sync.OnceValue(func() error {
+		if group == nil {
+			return nil
+		}
+		if err := group.Add(h.proc.Pid); err != nil {
+			return fmt.Errorf("limits: %w", err)
+		}
+		return nil
+	})
+	go func() { _ = h.bind() }()
+}
+
+// attributes are the namespaces of a helper and who it is in them.
+func (r *Runner) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if !r.platform.namespaces {
+		return a
+	}
+	uid, gid := childIDs()
+	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC |
+		syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getegid(), Size: 1}}
+	// An id other than 0 loses its capabilities at execve unless they are
+	// ambient. These are for building the tree, bringing loopback up and
+	// giving the capabilities back; overlayfs works in a folder of mode 0.
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	return a
+}

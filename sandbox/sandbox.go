@@ -1,0 +1,267 @@
+// Package sandbox starts child processes that the kernel holds to a grant.
+//
+// A child sees a tree of its own in which its reach and the system's read-only
+// parts exist and nothing else, has no network but a filtering proxy, no
+// capability, and a short list of system calls. Start with [New] and give the
+// [Runner] to the gate as its ProcessRunner; Start in child.go is the path of
+// one child, plan_linux.go says what a grant becomes, and the package helper
+// carries it out on the other side.
+//
+// The package does not decide what a tool may start: the accessor has judged
+// the name, and the registry has computed the grant.
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// Options say how children are confined. The zero value confines at the level
+// full with the bounds of [Limits].
+type Options struct {
+	// Level is the level at which children run; empty means full. A machine
+	// that cannot give it refuses children: nothing falls back. With full,
+	// limits of cgroup v2 are used where they are delegated, and the level in
+	// force is strict then. landlock and none are taken only when they are
+	// named here.
+	Level sallyport.Level
+	// Files brings the deny floor; nil means that of the zero backend.
+	Files *sallyport.FileBackend
+	// Network is how the proxy resolves and dials; nil means the system.
+	Network *sallyport.NetworkBackend
+	// Toolchains are shown to every child, read-only. See [Toolchains]. The
+	// root, what is directly below it and what is the kernel's are refused.
+	Toolchains []Toolchain
+	// Limits bounds each child.
+	Limits Limits
+	// Warm is how many helpers wait for the next child; 0 means 2, a
+	// negative number none. Each holds about 3 MiB.
+	Warm int
+	// Scratch is the folder for the private layers of overlay mode; empty
+	// means the system's folder for temporary files. It must not be within
+	// anybody's reach.
+	Scratch string
+	// Logger receives what went wrong in the background; nil drops it.
+	Logger *slog.Logger
+
+	// without switches layers off, so that tests can show what each of them
+	// stops.
+	without layers
+}
+
+// Limits bounds one child with all its descendants. Zero fields have the
+// defaults that they name. A field that is not zero and that nothing on this
+// machine enforces refuses every child, unless it says otherwise.
+type Limits struct {
+	// Memory is in bytes; 0 means 4 GiB. Without a memory controller it
+	// bounds the data of each process instead of their sum.
+	Memory int64
+	// Processes counts processes and threads; 0 means 512.
+	Processes int
+	// CPUs is processors' worth of time; 0 means no bound.
+	CPUs float64
+	// FileBytes bounds each file that is written; 0 means 2 GiB.
+	FileBytes int64
+	// OpenFiles bounds the descriptors of each process; 0 means 4096.
+	OpenFiles int
+	// TmpBytes bounds /tmp, which is memory; 0 means 1 GiB.
+	TmpBytes int64
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Memory: cmp.Or(l.Memory, 4<<30), Processes: cmp.Or(l.Processes, 512), CPUs: l.CPUs,
+		FileBytes: cmp.Or(l.FileBytes, 2<<30), OpenFiles: cmp.Or(l.OpenFiles, 4096), TmpBytes: cmp.Or(l.TmpBytes, 1<<30),
+	}
+}
+
+const (
+	defaultWarm = 2
+	// stopGrace is how long a tree may take to end after it was asked.
+	stopGrace = time.Second
+	// helperWait bounds how long a helper may take for any of its steps.
+	helperWait = 20 * time.Second
+)
+
+// layers is a set of layers.
+type layers uint8
+
+const (
+	layerNamespaces layers = 1 << iota
+	layerTree
+	layerLandlock
+	layerSeccomp
+	layerCaps
+)
+
+func (l layers) has(x layers) bool { return l&x != 0 }
+
+// Runner starts confined children. It implements [sallyport.ProcessRunner] and
+// is safe for concurrent use.
+type Runner struct {
+	o        Options
+	asked    Limits // as they were given; those of o have the defaults
+	logger   *slog.Logger
+	floor    *scoped.DenyFloor
+	platform platform
+
+	probe func() *Report
+
+	mu       sync.Mutex
+	children map[*child]struct{}
+	closed   bool
+	starts   sync.WaitGroup
+	ending   sync.Once
+}
+
+var _ sallyport.ProcessRunner = (*Runner)(nil)
+
+// New returns a runner. It finds out what the machine gives when the first
+// child is asked for, or [Runner.Report]. The caller closes it.
+func New(o *Options) (*Runner, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: scoped.Floor(o.Files), children: map[*child]struct{}{}}
+	r.o.Level = cmp.Or(o.Level, sallyport.LevelFull)
+	r.o.Limits = o.Limits.withDefaults()
+	if r.o.Warm == 0 {
+		r.o.Warm = defaultWarm
+	}
+	if r.o.Scratch == "" {
+		r.o.Scratch = os.TempDir()
+	}
+	if r.logger == nil {
+		r.logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	switch r.o.Level {
+	case sallyport.LevelStrict, sallyport.LevelFull, sallyport.LevelLandlock, sallyport.LevelNone:
+	default:
+		return nil, fmt.Errorf("sandbox: %q is not a level: expected strict, full, landlock or none", r.o.Level)
+	}
+	for i := range r.o.Toolchains {
+		if err := r.o.Toolchains[i].check(); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	r.probe = sync.OnceValue(r.look)
+	return r, r.open()
+}
+
+// Report says what the machine gives and which level is in force.
+type Report struct {
+	// Level is the level in force; empty when children cannot be confined as
+	// demanded.
+	Level sallyport.Level `json:"level"`
+	// Wanted is the level that was demanded.
+	Wanted sallyport.Level `json:"wanted"`
+	// Missing names the layer that is missing for the wanted level, with the
+	// reason.
+	Missing string `json:"missing,omitempty"`
+	// Layers lists every layer.
+	Layers []Layer `json:"layers"`
+
+	// unheld lists limits that were asked for and that nothing enforces here.
+	unheld []string
+}
+
+// Layer is one part of the confinement.
+type Layer struct {
+	// Name is the layer.
+	Name string `json:"name"`
+	// On is whether it holds children here.
+	On bool `json:"on"`
+	// How says in words what it gives, or why it does not.
+	How string `json:"how"`
+}
+
+// Report finds out, once, what the machine gives, by running a child that
+// attacks its own confinement.
+func (r *Runner) Report() Report { return *r.probe() }
+
+// Confines returns the level at which children with this grant run. The error
+// is not_available and names what is missing.
+func (r *Runner) Confines(g *sallyport.Grant) (sallyport.Level, error) {
+	rep := r.probe()
+	if rep.Level == "" {
+		return "", unavailable("this machine cannot confine children at the level "+string(rep.Wanted)+": "+rep.Missing, nil)
+	}
+	if len(rep.unheld) > 0 {
+		return "", unavailable("this machine cannot hold children to limits that are set: "+strings.Join(rep.unheld, ", "), nil)
+	}
+	full := rep.Level == sallyport.LevelFull || rep.Level == sallyport.LevelStrict
+	switch {
+	case full:
+	case g.FS.Mode == sallyport.FSOverlay:
+		return "", unavailable("overlay mode needs the level full: at "+string(rep.Level)+" there is no mount namespace", nil)
+	case rep.Level == sallyport.LevelLandlock && len(g.Network.Allow) > 0:
+		return "", unavailable("network for children needs the level full: at landlock there is no network namespace", nil)
+	}
+	return rep.Level, nil
+}
+
+func unavailable(detail string, cause error) error {
+	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: "sandbox", Detail: detail, Err: cause}
+}
+
+// Close ends every child and every helper and waits for them.
+func (r *Runner) Close() error {
+	r.ending.Do(r.end)
+	return nil
+}
+
+func (r *Runner) end() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	// What is being started becomes a child or fails: both are bounded.
+	r.starts.Wait()
+	r.mu.Lock()
+	all := slices.Collect(maps.Keys(r.children))
+	r.mu.Unlock()
+	for _, c := range all {
+		c.kill(errClosed)
+	}
+	for _, c := range all {
+		<-c.done
+	}
+	r.shut()
+}
+
+var errClosed = errors.New("the runtime is ending")
+
+// starting counts a start in; false means that the runner is closed.
+func (r *Runner) starting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.starts.Add(1)
+	return true
+}
+
+// adopt counts a started child in, forget out.
+func (r *Runner) adopt(c *child) {
+	r.mu.Lock()
+	r.children[c] = struct{}{}
+	r.mu.Unlock()
+}
+
+func (r *Runner) forget(c *child) {
+	r.mu.Lock()
+	delete(r.children, c)
+	r.mu.Unlock()
+}

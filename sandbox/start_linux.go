@@ -1,0 +1,378 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/sandbox/internal/cgroup"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
+	"github.com/sallyport/sallyport/sandbox/internal/survey"
+)
+
+// platform is what the runner holds of this system.
+type platform struct {
+	self       string // this program, to be executed again
+	null       *os.File
+	namespaces bool
+	abi        int // of Landlock; 0 without
+	base       message
+	stamp      stamp // of the system's files in base; zero when it has none
+	renewing   sync.Mutex
+	mounts     mountTable
+	filter     []byte
+	spawner    *spawner
+	launcher   *launcher
+	pool       *pool
+	survey     *survey.Surveyor
+	groups     *cgroup.Controllers // nil at the level none
+	bounds     cgroup.Limits       // what the groups can bound
+	spare      atomic.Pointer[cgroup.Group]
+	removals   sync.WaitGroup
+}
+
+// open prepares what all children share.
+func (r *Runner) open() (err error) {
+	p := &r.platform
+	p.self = "/proc/self/exe"
+	p.abi = landlockABI()
+	p.namespaces = r.o.Level == sallyport.LevelFull || r.o.Level == sallyport.LevelStrict
+	if r.o.without.has(layerNamespaces) {
+		p.namespaces = false
+	}
+	p.survey = survey.New(nil)
+	if r.o.Level == sallyport.LevelNone {
+		return nil
+	}
+	if err := r.openLimits(); err != nil {
+		return err
+	}
+	prog, err := seccomp.Assemble(seccomp.Options{
+		Network: p.namespaces, IPC: p.namespaces, Sessions: p.namespaces, Notify: true,
+	})
+	if err != nil {
+		return err
+	}
+	p.filter = prog.Encode()
+	if p.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	p.mounts.open()
+	p.stamp = r.systemStamp()
+	if err := r.makeBase(); err != nil {
+		return err
+	}
+	p.spawner = newSpawner()
+	p.launcher = &launcher{r: r}
+	p.pool = &pool{r: r}
+	return nil
+}
+
+// makeBase prepares what every helper is told first.
+func (r *Runner) makeBase() (err error) {
+	p := &r.platform
+	base := helper.Base{Namespaces: p.namespaces, Listen: p.namespaces}
+	if p.namespaces {
+		if base.Tree, err = r.base(); err != nil {
+			return err
+		}
+	}
+	p.base, err = newMessage(helper.MsgBase, &base)
+	return err
+}
+
+// baseFor returns the base for a helper that was started at a time of the
+// system's files, anew when they have changed.
+func (r *Runner) baseFor(now stamp) (message, error) {
+	p := &r.platform
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	if p.stamp == (stamp{}) || p.stamp == now {
+		return p.base, nil
+	}
+	if err := r.makeBase(); err != nil {
+		return message{}, err
+	}
+	p.stamp = now
+	return p.base, nil
+}
+
+// KeepWarm keeps n helpers waiting for the next child from now on.
+func (r *Runner) KeepWarm(n int) {
+	if p := r.platform.pool; p != nil {
+		p.keep(n)
+	}
+}
+
+// shut releases what open made.
+func (r *Runner) shut() {
+	p := &r.platform
+	if p.pool == nil {
+		return
+	}
+	p.pool.close()
+	p.launcher.close()
+	p.spawner.close()
+	p.removals.Wait()
+	if g := p.spare.Swap(nil); g != nil {
+		r.remove(g)
+	}
+	p.base.body.Close()
+	p.mounts.close()
+	p.null.Close()
+}
+
+// landlockABI returns the version of Landlock, 0 when there is none.
+func landlockABI() int {
+	const createRulesetVersion = 1
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, createRulesetVersion)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// begin does everything up to the moment at which the child runs.
+func (r *Runner) begin(ctx context.Context, c *child) error {
+	if c.level == sallyport.LevelNone {
+		return r.bare(c)
+	}
+	o := r.platform.pool.order()
+	defer o.close()
+	j, err := r.prepare(ctx, c)
+	if err != nil {
+		o.cancel()
+		return failure(c.spawn.Binary, err)
+	}
+	h, err := o.take()
+	if err != nil {
+		return failure(c.spawn.Binary, err)
+	}
+	c.proc = h.proc
+	if err := r.confine(ctx, c, h, j); err != nil {
+		c.slay() // it may run already, and have children
+		h.discard()
+		return failure(c.spawn.Binary, err)
+	}
+	return nil
+}
+
+// job is what is known of a child before it has a helper.
+type job struct {
+	plan *plan
+	prog *program
+	dir  string
+	// tmp and home are its private folders, own is what it may write besides
+	// the reach.
+	tmp, home string
+	tree      []helper.Op
+}
+
+// prepare judges the program and the working directory, and looks at the
+// reach.
+func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
+	s := c.spawn
+	j = &job{tmp: tmpDir, home: homeDir}
+	if j.plan, err = r.plan(ctx, s.Grant, s.Links); err != nil {
+		return nil, err
+	}
+	if !r.platform.namespaces {
+		if err := r.withoutTree(c, j); err != nil {
+			return nil, err
+		}
+	}
+	if c.probe {
+		return j, r.probeJob(j)
+	}
+	if s.Grant.FS.Mode == sallyport.FSOverlay {
+		if err := r.layer(c, j.plan); err != nil {
+			return nil, err
+		}
+	}
+	if j.prog, err = r.resolve(s.Binary, j.plan.reals(true)); err != nil {
+		return nil, err
+	}
+	j.dir, err = j.plan.dir(s, j.home)
+	return j, err
+}
+
+// withoutTree prepares a child that sees the host's tree. What the deny floor
+// protects below the reach only mounts could cover.
+func (r *Runner) withoutTree(c *child, j *job) error {
+	if len(j.plan.masks) > 0 && !r.o.without.has(layerTree) {
+		return unavailable("the level landlock has no mount namespace to protect "+j.plan.masks[0].Path+", which is in reach", nil)
+	}
+	private, err := os.MkdirTemp(r.o.Scratch, "sallyport-")
+	if err != nil {
+		return err
+	}
+	c.atEnd(func() { _ = os.RemoveAll(private) })
+	j.tmp, j.home = private, private
+	return nil
+}
+
+// probeJob shows this program to itself.
+func (r *Runner) probeJob(j *job) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	j.prog, j.dir = &program{self, helper.ProbeArg0}, "/"
+	if r.platform.namespaces {
+		j.prog.path = probePath
+		j.tree = []helper.Op{{Do: helper.DoBind, Path: probePath, Source: self, Exec: true}}
+	}
+	return nil
+}
+
+// confine turns a helper into the child.
+func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error {
+	proxy, err := r.proxy(c)
+	if err != nil {
+		return err
+	}
+	var ca []byte
+	if proxy != nil && proxy.CA() != nil {
+		ca = append(systemRoots(), proxy.CA()...)
+	}
+	tree := append(j.tree, j.plan.tree()...)
+	if ca != nil {
+		tree = append(tree, helper.Op{Do: helper.DoFile, Path: caFile, Data: ca, Mode: 0o644})
+	}
+	s := c.spawn
+	spec := helper.Spec{
+		Path: j.prog.path, Argv: append([]string{j.prog.name}, s.Args...), Dir: j.dir, Tree: tree,
+		Env:      r.environ(s.Options.Env, j.tmp, j.home, proxy != nil, ca != nil),
+		DropCaps: true, Filter: r.platform.filter, Notify: true,
+		Landlock: r.landlock(j), Rlimits: r.rlimits(),
+	}
+	r.strip(&spec)
+	m, err := newMessage(helper.MsgRun, &spec)
+	if err != nil {
+		return err
+	}
+	defer m.body.Close()
+	// What it is told to become it becomes at once, within its limits.
+	if h.bind() != nil {
+		return h.settle(ctx)
+	}
+	stdin, stdout, stderr, err := c.streams()
+	if err != nil {
+		return err
+	}
+	r.reportWrites(c, j.plan)
+	c.start = time.Now()
+	err = m.send(h.control, stdin, stdout, stderr)
+	stdin.Close()
+	stdout.Close()
+	if stderr != stdout {
+		stderr.Close()
+	}
+	if err != nil && h.built {
+		return err
+	}
+	// Why a helper that still builds its tree takes nothing, it says itself.
+	return r.handOver(ctx, c, h, proxy)
+}
+
+// strip leaves layers out that a test has switched off.
+func (r *Runner) strip(spec *helper.Spec) {
+	off := r.o.without
+	if off.has(layerLandlock) {
+		spec.Landlock = nil
+	}
+	if off.has(layerSeccomp) {
+		spec.Filter, spec.Notify = nil, false
+	}
+	if off.has(layerCaps) {
+		spec.DropCaps = false
+	}
+}
+
+// handOver follows the helper until it has become the child, which shows in
+// the end of its control socket.
+func (r *Runner) handOver(ctx context.Context, c *child, h *ready, proxy *egress.Proxy) error {
+	defer h.patience(ctx)()
+	h.serve(proxy)
+	for {
+		kind, text, fd, err := h.receive()
+		switch {
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		case err != nil:
+			err = fmt.Errorf("hand over: %w", err)
+		case kind == helper.MsgReady && !h.built:
+			err = h.stands(fd)
+			h.serve(proxy)
+			fd = -1
+		case kind == helper.MsgNotify && fd >= 0:
+			err = r.watch(c, fd)
+			fd = -1
+		case kind == helper.MsgFailed:
+			err = notRun(c.spawn.Binary, text)
+		case kind != 0:
+			err = fmt.Errorf("the helper answered %q", string(kind))
+		case !h.built:
+			err = errors.New("the helper ended before its tree stood")
+		default:
+			h.control.Close()
+			c.atEnd(func() {
+				if h.listener != nil {
+					h.listener.Close()
+				}
+				h.gone()
+			})
+			return nil
+		}
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// notRun is why a helper did not become the child. When all but the execve has
+// worked, the confinement is there and the program is at fault.
+func notRun(binary, text string) error {
+	if !strings.HasPrefix(text, "execute ") {
+		return errors.New(text)
+	}
+	why := text[strings.LastIndex(text, ": ")+1:]
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: binary, Operation: "spawn",
+		Detail: binary + " could not be executed:" + why,
+	}
+}
+
+// rlimits are the limits that hold wherever the kernel is.
+func (r *Runner) rlimits() []helper.Rlimit {
+	l := r.o.Limits
+	list := []helper.Rlimit{
+		{Resource: unix.RLIMIT_CORE, Value: 0},
+		{Resource: unix.RLIMIT_FSIZE, Value: uint64(l.FileBytes)},
+		{Resource: unix.RLIMIT_NOFILE, Value: uint64(l.OpenFiles)},
+		{Resource: unix.RLIMIT_MEMLOCK, Value: 64 << 10},
+		{Resource: unix.RLIMIT_MSGQUEUE, Value: 0},
+		// Counted in this user namespace only, and not at all for the host's
+		// root (kernel/fork.c: is_rlimit_overlimit and INIT_USER).
+		{Resource: unix.RLIMIT_NPROC, Value: uint64(l.Processes)},
+	}
+	if r.platform.bounds.Memory == 0 {
+		// Private writable memory of each process; address space, which Go,
+		// Java and Node reserve by the terabyte, is not counted (setrlimit(2)).
+		list = append(list, helper.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(l.Memory)})
+	}
+	return list
+}

@@ -1,0 +1,43 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"os"
+	"syscall"
+
+	"github.com/sallyport/sallyport"
+)
+
+// platform is empty where the kernel does not confine.
+type platform struct{}
+
+func (r *Runner) open() error { return nil }
+func (r *Runner) shut()       {}
+
+// KeepWarm has nothing to keep warm here.
+func (r *Runner) KeepWarm(int) {}
+
+// look says that there is one level only.
+func (r *Runner) look() *Report {
+	rep := &Report{Wanted: r.o.Level, Layers: []Layer{{Name: "kernel", How: "children are confined on Linux only"}}}
+	if r.o.Level == sallyport.LevelNone {
+		rep.Level = sallyport.LevelNone
+	} else {
+		rep.Missing = "children are confined on Linux only"
+	}
+	return rep
+}
+
+func (r *Runner) begin(_ context.Context, c *child) error { return r.bare(c) }
+
+// slay kills the child. Its descendants are killed where the system has
+// groups for that.
+func (c *child) slay() { _ = c.proc.Kill() }
+
+func (c *child) reap() (*os.ProcessState, error) { return c.proc.Wait() }
+
+func (c *child) handlesTerm() bool { return false }
+
+func groupOfItsOwn() *syscall.SysProcAttr { return nil }

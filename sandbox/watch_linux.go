@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
+)
+
+// maxSeen bounds each list of what a child touched.
+const maxSeen = 100
+
+// startsPerSecond bounds how many executions of one child are looked at in a
+// second; beyond it the callers wait. A look costs this process up to 0.2 ms
+// that no limit of the child counts, while a build that is busy with starting
+// programs starts some hundred in a second.
+const startsPerSecond = 500
+
+// pace spreads looks so that no more than startsPerSecond are made in a second
+// on the average, after a burst of as many. The zero value is ready.
+type pace struct{ due time.Time }
+
+// wait counts one look in and returns how long to wait before the next one;
+// it is not positive while there is room.
+func (p *pace) wait(now time.Time) time.Duration {
+	if full := now.Add(-time.Second); p.due.Before(full) {
+		p.due = full
+	}
+	p.due = p.due.Add(time.Second / startsPerSecond)
+	return p.due.Sub(now)
+}
+
+// seen collects the programs that a child starts.
+type seen struct {
+	mu    sync.Mutex
+	paths []string
+	more  bool
+}
+
+// add takes a path in and reports whether another one still can be.
+func (s *seen) add(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case path == "" || slices.Contains(s.paths, path):
+	case len(s.paths) == maxSeen:
+		s.more = true
+	default:
+		s.paths = append(s.paths, path)
+	}
+	return !s.more
+}
+
+// follow takes in what a listener tells until it ends. When the list is full,
+// what else is started only has to be let go on, without a look at it.
+func (s *seen) follow(next func(blind bool) (seccomp.Event, error), now func() time.Time, sleep func(time.Duration)) {
+	var p pace
+	for blind := false; ; {
+		e, err := next(blind)
+		if err != nil {
+			return
+		}
+		if !blind {
+			blind = !s.add(e.File)
+		}
+		if d := p.wait(now()); d > 0 {
+			sleep(d)
+		}
+	}
+}
+
+// watch follows which programs a child starts. It decides nothing: by the time
+// a path is read, the child may have changed it.
+func (r *Runner) watch(c *child, fd int) error {
+	l, err := seccomp.NewListener(fd)
+	if err != nil {
+		return err
+	}
+	s := &seen{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.follow(func(blind bool) (seccomp.Event, error) {
+			l.Blind = blind
+			return l.Next()
+		}, time.Now, time.Sleep)
+	}()
+	c.report = append(c.report, func(res *sallyport.ProcessResult) {
+		l.Close()
+		<-done
+		res.Touched.Binaries, res.Touched.More = s.paths, res.Touched.More || s.more
+	})
+	// A child that was never let run is not reported on.
+	c.atEnd(func() { l.Close() })
+	return nil
+}
