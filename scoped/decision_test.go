@@ -46,7 +46,7 @@ func TestBackendErrorsAreHidden(t *testing.T) {
 	secret := errors.New("dial tcp 10.0.0.5:5432: password=hunter2hunter2")
 	g, b := allBackends()
 	b.Secrets, b.KV, b.Attachments = failing{secret}, failing{secret}, failing{secret}
-	b.Process = &scopedtest.Runner{Play: func(scopedtest.Spawned) (sallyport.ProcessResult, error) {
+	b.Process = &scopedtest.Runner{Play: func(_ context.Context, _ scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		return sallyport.ProcessResult{}, secret
 	}}
 	b.Databases = &scopedtest.Databases{Play: func(scopedtest.Queried) (sallyport.Table, error) {
@@ -57,7 +57,7 @@ func TestBackendErrorsAreHidden(t *testing.T) {
 	ctx, got := t.Context(), map[string]error{}
 	_, got["secret providers/exa/apiKey could not be read"] = c.Secrets.Get(ctx, "providers/exa/apiKey")
 	_, got["the key-value store could not be opened"] = c.KV.List(ctx, "")
-	_, got["git could not be started"] = c.Process.Spawn(ctx, "git", nil, nil)
+	_, got["git could not be run"] = c.Process.Spawn(ctx, "git", nil, nil)
 	_, got["attachment att-0 could not be opened"] = c.Attachments.Open(ctx, "att-0")
 	_, got["the query on analytics failed"] = c.Databases.Query(ctx, "analytics", "select 1", nil)
 	got["the mail could not be sent"] = c.Mail.Send(ctx, sallyport.Message{To: []string{"a@example.com"}})

@@ -39,7 +39,9 @@ type DenyFloor struct {
 	homes   []string
 	ownHome string
 	own     []ownPath
-	ids     *identities
+	// packages is where installed packages lie, in every spelling.
+	packages []string
+	ids      *identities
 }
 
 // floorRules is the compiled table: absolute rules, those of home directories,
@@ -87,7 +89,10 @@ func Floor(b *sallyport.FileBackend) *DenyFloor {
 			d.homes = append(d.homes, foldPath(h))
 		}
 	}
-	for _, p := range b.Deny {
+	if b.Packages != "" {
+		d.packages = spellings(b.Packages)
+	}
+	for _, p := range ownPaths(b) {
 		if p == "" {
 			continue
 		}
@@ -148,6 +153,20 @@ func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
 		if r := d.rules.any.match(p[i+1:], write); r != nil {
 			return r.Reason, true
 		}
+	}
+	return "", false
+}
+
+// CheckFile is Check for what is, or will be, a regular file. A file .git
+// names the directory whose hooks and configuration git obeys
+// (gitrepository-layout(5)), so it is closed for writing; a directory of this
+// name is judged by what is in it.
+func (d *DenyFloor) CheckFile(op, path string) (reason string, denied bool) {
+	if reason, denied := d.Check(op, path); denied || op == opRead {
+		return reason, denied
+	}
+	if strings.HasSuffix(foldPath(path), "/.git") {
+		return ReasonRepository, true
 	}
 	return "", false
 }

@@ -32,18 +32,26 @@ type identities struct {
 // the home directory, one level deep. A path cannot tell, so a hard link made
 // inside the reach would open them.
 func (d *DenyFloor) denyIdentity(info fs.FileInfo) (reason string, denied bool) {
+	for _, p := range d.Linked() {
+		if os.SameFile(p, info) {
+			return identityReason, true
+		}
+	}
+	return "", false
+}
+
+// Linked returns the protected files that have more than one name at present,
+// for whoever has to find the other names: the runtime's own, and the literal
+// entries of the floor in the home directory, one level deep. The list is at
+// most a second old. The caller must not change it.
+func (d *DenyFloor) Linked() []fs.FileInfo {
 	d.ids.mu.Lock()
 	defer d.ids.mu.Unlock()
 	if d.ids.made.IsZero() || time.Since(d.ids.made) > identityLife {
 		d.ids.files = d.protectedFiles()
 		d.ids.made = time.Now()
 	}
-	for _, p := range d.ids.files {
-		if os.SameFile(p, info) {
-			return identityReason, true
-		}
-	}
-	return "", false
+	return d.ids.files
 }
 
 // protectedFiles lists the protected files that have more than one name; the

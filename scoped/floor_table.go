@@ -7,6 +7,10 @@ type floorGroup struct {
 	paths     []string
 }
 
+// ReasonRepository is the reason of the rules for what is in the directory of
+// a repository.
+const ReasonRepository = "a repository's hooks and configuration run commands"
+
 // floorTable is the always-deny floor: what no grant reaches, with the reason.
 // The notation is that of [FloorRule.Path]; elements are in lower case, the
 // form in which paths are compared. Sources: hier(7), proc(5), the XDG Base
@@ -133,7 +137,7 @@ var floorTable = [...]floorGroup{
 		"/var/run/libvirt", "/var/run/sudo", "/tmp/.x11-unix", "/var/lib/docker", "/var/lib/containerd",
 		"/tmp/ssh-*/agent.*",
 	}},
-	{true, "a repository's hooks and configuration run commands", []string{
+	{true, ReasonRepository, []string{
 		"**/.git/hooks", "**/.git/config", "**/.git/config.worktree", "**/.git/commondir", "**/.git/modules/*/hooks",
 		"**/.git/modules/*/config", "**/.git/modules/*/*/hooks", "**/.git/modules/*/*/config",
 		"**/.git/modules/*/*/*/hooks", "**/.git/modules/*/*/*/config", "**/.git/worktrees/*/config.worktree",

@@ -271,3 +271,29 @@ func BenchmarkFloorCheck(b *testing.B) {
 		d.Check(opRead, "/home/a/p/docs/guide/readme.md")
 	}
 }
+
+// TestInstalledPackagesStayOnTheFloor: who may be shown one is another
+// question.
+func TestInstalledPackagesStayOnTheFloor(t *testing.T) {
+	store, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Floor(&sallyport.FileBackend{Home: "/home/u", Packages: store})
+	for name, want := range map[string]bool{
+		"": false, "a": true, "@s+b@1.0.0-0123": true, ".stage-1": false, "a/b": false, "..": false, "../a": false,
+	} {
+		path := filepath.Join(store, name)
+		if got := d.Package(path); got != want {
+			t.Errorf("Package(%q) = %v, want %v", path, got, want)
+		}
+		for _, op := range []string{opRead, opWrite} {
+			if _, denied := d.Check(op, path); !denied && !strings.HasPrefix(name, "..") {
+				t.Errorf("Check(%s, %q) lets it through", op, path)
+			}
+		}
+	}
+	if Floor(nil).Package("/a") || Floor(nil).Package("a") {
+		t.Error("a floor without packages has one")
+	}
+}

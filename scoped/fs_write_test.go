@@ -37,6 +37,33 @@ func TestDirectionsAreSeparate(t *testing.T) {
 	}
 }
 
+// A file .git names the directory that git obeys; a directory of this name is
+// judged by what is in it.
+func TestTheFileOfAWorktreeIsNotWritten(t *testing.T) {
+	dir := tree(t, map[string]string{"w/wt/.git": "gitdir: ../good", "w/repo/.git/HEAD": "x", "w/to": "->wt/.git"})
+	fsys := bindTo(t, reachOf(t, dir, []string{"w"}, []string{"w"}, nil), dir)
+	for what, err := range map[string]error{
+		"write wt/.git":     fsys.WriteFile("w/wt/.git", []byte("gitdir: ../evil")),
+		"write by a link":   fsys.WriteFile("w/to", []byte("gitdir: ../evil")),
+		"write new/.GIT":    fsys.WriteFile("w/new/.GIT", []byte("gitdir: ../evil")),
+		"update wt/.git":    fsys.UpdateFile("w/wt/.git", func([]byte) ([]byte, error) { return []byte("evil"), nil }),
+		"update other/.git": fsys.UpdateFile("w/other/.git", func([]byte) ([]byte, error) { return []byte("evil"), nil }),
+	} {
+		if !errors.Is(err, sallyport.ErrPathNotReachable) {
+			t.Errorf("%s: error = %v, want a refusal", what, err)
+		}
+	}
+	if data, err := fsys.ReadFile("w/wt/.git"); err != nil || string(data) != "gitdir: ../good" {
+		t.Errorf("ReadFile = %q, %v", data, err)
+	}
+	if err := fsys.WriteFile("w/repo/.git/index", nil); err != nil {
+		t.Errorf("WriteFile in a repository: %v", err)
+	}
+	if err := fsys.MkdirAll("w/fresh/.git"); err != nil {
+		t.Errorf("MkdirAll of a repository: %v", err)
+	}
+}
+
 func TestUpdateDoesNotReadThroughALinkIntoWriteReach(t *testing.T) {
 	dir := tree(t, map[string]string{"rw/link": "->../w/b", "w/b": "SECRET"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"rw"}, []string{"rw", "w"}, nil), dir)

@@ -55,8 +55,10 @@ func CheckRecipient(entry string) error {
 
 // parseAddress reads a bare address. Display names, comments, quoted local
 // parts and domain literals are refused, because relays read them in more than
-// one way. The local part is compared without regard to case: RFC 5321, section
-// 2.4 lets a domain distinguish, and discourages it.
+// one way. The local part is compared without regard to the case of ASCII
+// letters: RFC 5321, section 2.4 lets a domain distinguish, and discourages it.
+// Other letters stay as they are: the Kelvin sign is a k in lower case, and the
+// mailbox of somebody else.
 func parseAddress(s string) (recipient, error) {
 	if len(s) > maxAddressBytes {
 		return recipient{}, fmt.Errorf("longer than %d bytes", maxAddressBytes)
@@ -73,11 +75,28 @@ func parseAddress(s string) (recipient, error) {
 	if local == "" || strings.ContainsAny(local, "*\"@ ") {
 		return recipient{}, errors.New("an empty or quoted local part, or one with a star")
 	}
+	// Relays read "bob%example.org@example.com" and "example.org!bob@…" as
+	// routes and send on to the other domain (Postfix does by default).
+	if strings.ContainsAny(local, "%!") {
+		return recipient{}, errors.New("a local part that relays take for a route")
+	}
+	if err := reach.CheckMailbox(local); err != nil {
+		return recipient{}, err
+	}
 	domain, err := reach.CanonicalHost(s[i+1:])
 	if err != nil || s[i+1] == '[' {
 		return recipient{}, errors.New("not a domain name")
 	}
-	return recipient{strings.ToLower(local), domain}, nil
+	return recipient{lowerASCII(local), domain}, nil
+}
+
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 func (r recipient) covers(o recipient) bool {
@@ -93,7 +112,8 @@ func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
 	if err := m.b.live(); err != nil {
 		return err
 	}
-	// The copy keeps a tool from changing the list after the check.
+	// The copy keeps a tool from changing the list after the check, which
+	// writes the addresses as they were judged.
 	msg.To = slices.Clone(msg.To)
 	if err := m.check(&msg); err != nil {
 		return err
@@ -115,7 +135,7 @@ func (m mailer) check(msg *sallyport.Message) error {
 	case strings.ContainsAny(msg.Subject, "\r\n\x00"):
 		return sallyport.InputInvalid("the subject holds a line break")
 	}
-	for _, to := range msg.To {
+	for i, to := range msg.To {
 		want, err := parseAddress(to)
 		if err != nil {
 			return sallyport.InputInvalid("recipient " + strconv.Quote(clip(to)) + ": " + err.Error())
@@ -124,6 +144,7 @@ func (m mailer) check(msg *sallyport.Message) error {
 			m.b.refuse(capMail, to, anything)
 			return notAvailable(to, "recipient "+to+" is not in the declared recipients")
 		}
+		msg.To[i] = to[:strings.LastIndexByte(to, '@')+1] + want.domain
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ func TestMail(t *testing.T) {
 	}{
 		{name: "address", granted: []string{"bob@example.com"}, msg: sallyport.Message{To: []string{"bob@example.com"}}},
 		{name: "other case", granted: []string{"Bob@Example.COM"}, msg: sallyport.Message{To: []string{"bob@EXAMPLE.com"}}},
+		{name: "letter that becomes another in lower case", granted: []string{"kelly@example.com"}, msg: sallyport.Message{To: []string{"\u212Aelly@example.com"}}, want: "recipient \u212Aelly@example.com is not in the declared recipients"},
+		{name: "case beyond ASCII", granted: []string{"örjan@example.com"}, msg: sallyport.Message{To: []string{"Örjan@example.com"}}, want: "recipient Örjan@example.com is not in the declared recipients"},
 		{name: "domain", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"a@example.com", "b@example.com"}}},
 		{name: "named relay", granted: []string{"*@example.com"}, relay: "news", msg: sallyport.Message{To: []string{"a@example.com"}}},
 		{name: "international domain", granted: []string{"*@bücher.example"}, msg: sallyport.Message{To: []string{"a@xn--bcher-kva.example"}}},
@@ -32,6 +34,9 @@ func TestMail(t *testing.T) {
 		{name: "long address", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{strings.Repeat("a", 250) + "@example.com"}}, want: "recipient \"" + strings.Repeat("a", 250) + "@examp...\": longer than 254 bytes"},
 		{name: "domain literal", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"a@[93.184.215.14]"}}, want: `recipient "a@[93.184.215.14]": not a domain name`},
 		{name: "star", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"*@example.com"}}, want: `recipient "*@example.com": an empty or quoted local part, or one with a star`},
+		{name: "percent route", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"bob%evil.org@example.com"}}, want: `recipient "bob%evil.org@example.com": a local part that relays take for a route`},
+		{name: "encoded word", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"=?utf-8?q?eve=40evil.org=3e?=@example.com"}}, want: `recipient "=?utf-8?q?eve=40evil.org=3e?=@example.com": a local part that looks like an encoded word`},
+		{name: "bang route", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"evil.org!bob@example.com"}}, want: `recipient "evil.org!bob@example.com": a local part that relays take for a route`},
 		{name: "too many", granted: []string{"*@example.com"}, msg: sallyport.Message{To: make([]string, 101)}, want: "the mail has more than 100 recipients"},
 	}
 	for _, tt := range tests {
@@ -52,5 +57,24 @@ func TestMail(t *testing.T) {
 				t.Errorf("Send = %v with %d mails, want %q and none", err, sent, tt.want)
 			}
 		})
+	}
+}
+
+// TestMailSendsWhatWasJudged gives an address that a relay could read
+// otherwise than the gate: it arrives in the form that was compared.
+func TestMailSendsWhatWasJudged(t *testing.T) {
+	outbox := &scopedtest.Outbox{}
+	g := &sallyport.Grant{Mail: &sallyport.MailCapability{To: []string{"*@bücher.example"}}}
+	c, _, _ := bind(t, g, &sallyport.Backends{Mail: outbox})
+	given := []string{"Bob@BÜCHER.example"}
+	if err := c.Mail.Send(t.Context(), sallyport.Message{To: given}); err != nil {
+		t.Fatal(err)
+	}
+	sent := outbox.Sent("default")
+	if len(sent) != 1 || len(sent[0].To) != 1 || sent[0].To[0] != "Bob@xn--bcher-kva.example" {
+		t.Errorf("sent = %+v, want it to Bob@xn--bcher-kva.example", sent)
+	}
+	if given[0] != "Bob@BÜCHER.example" {
+		t.Errorf("the caller's list became %q, want it untouched", given)
 	}
 }

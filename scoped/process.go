@@ -1,9 +1,10 @@
 package scoped
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,105 +12,127 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-const (
-	// maxArgBytes is MAX_ARG_STRLEN of Linux less its NUL: 32 pages of 4 KiB
-	// (include/uapi/linux/binfmts.h). A longer argument fails in execve.
-	maxArgBytes = 32*4096 - 1
-	// maxArgsBytes is ARG_MAX of macOS, half of what Linux grants by default
-	// (a quarter of an 8 MiB stack), for arguments and environment together.
-	maxArgsBytes = 1 << 20
-	// pointerBytes is what each string costs beside its text: a pointer and
-	// the final NUL.
-	pointerBytes = 8 + 1
-	// maxStdinBytes bounds what a tool hands to a child.
-	maxStdinBytes = 64 << 20
-)
-
-// process is the process accessor of a call. It judges names; the runner
-// behind it finds the file, confines the child and bounds its output.
+// process is the process accessor of a call. It judges names, arguments and
+// the environment; the runner behind it finds the file, confines the child and
+// bounds its output.
 type process struct{ b *Binding }
 
-// Spawn starts a granted binary.
+// Spawn starts a granted binary and waits for it.
 func (p process) Spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
-	if err := p.b.live(); err != nil {
+	// A tool may bring a context of its own, which outlives the call; what
+	// Spawn waits for does not.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.b.call, cancel)()
+
+	spawn, err := p.spawn(ctx, binary, args, o)
+	if err != nil {
 		return sallyport.ProcessResult{}, err
 	}
-	s := p.b.scope
-	if !reach.MatchBinary(s.grant.Process.Binaries, binary) {
-		p.b.refuse(capProcess, binary, binaryOf(binary))
-		return sallyport.ProcessResult{}, sallyport.BinaryError(binary, "")
+	child, err := p.b.scope.backends.Process.Start(ctx, spawn)
+	if err != nil {
+		return sallyport.ProcessResult{}, hide(p.ended(err), binary+" could not be started")
 	}
-	var opts sallyport.SpawnOptions
-	if o != nil {
-		opts = *o
+	res, err := child.Wait()
+	// Without a level, a child that failed was not started, and one that ran
+	// was held by nothing that is known.
+	if err == nil || res.Level != "" {
+		p.b.ran(cmp.Or(res.Level, sallyport.LevelNone))
 	}
-	// The copy keeps a tool from changing the arguments after the check.
-	args = slices.Clone(args)
-	if err := p.prepare(args, &opts); err != nil {
-		return sallyport.ProcessResult{}, err
-	}
-	p.b.allow(capProcess, binary, "spawn "+binary)
-	res, err := s.backends.Process.Run(ctx, s.grant, binary, args, opts)
-	return res, hide(err, binary+" could not be started")
+	p.b.report(spawn, &res)
+	return res, hide(p.ended(err), binary+" could not be run")
 }
 
-// prepare checks what the tool passes to the child, and takes out of the
-// environment what a tool may not set.
-func (p process) prepare(args []string, o *sallyport.SpawnOptions) error {
-	if o.Timeout < 0 {
-		return sallyport.InputInvalid("the timeout is negative")
-	}
-	if len(o.Stdin) > maxStdinBytes {
-		return sallyport.InputInvalid(fmt.Sprintf("the standard input has more than %d bytes", maxStdinBytes))
-	}
-	env, err := p.environment(o.Env)
+// Start starts a granted binary that may outlive the call. What it touches
+// after the call is in its own result and in no record of the call.
+func (p process) Start(
+	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
+) (sallyport.Child, error) {
+	spawn, err := p.spawn(ctx, binary, args, o)
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, hide(p.ended(err), binary+" could not be started")
+	}
+	level, err := p.b.scope.backends.Process.Confines(spawn.Grant)
+	if err != nil {
+		return nil, hide(err, binary+" could not be started")
+	}
+	// The runner ends the tree with its context, and the child may outlive the
+	// call: what bounds it is its timeout, its owner, and the runtime.
+	child, err := p.b.scope.backends.Process.Start(context.WithoutCancel(ctx), spawn)
+	if err != nil {
+		return nil, hide(err, binary+" could not be started")
+	}
+	p.b.ran(level)
+	return child, nil
+}
+
+// ended adds to an error that the call is over, when it is: the context that
+// Spawn hands on says only that it was cancelled.
+func (p process) ended(err error) error {
+	if err == nil || p.b.call.Err() == nil {
 		return err
 	}
-	total := 0
-	for _, a := range args {
-		if strings.Contains(a, "\x00") {
-			return sallyport.InputInvalid("an argument holds a NUL byte")
-		}
-		total += len(a) + pointerBytes
-		if len(a) > maxArgBytes || total > maxArgsBytes {
-			return sallyport.InputInvalid("the argument list is too long")
-		}
+	return errors.Join(err, p.b.call.Err())
+}
+
+// spawn judges what a tool asks for and returns what the runner is asked for.
+func (p process) spawn(
+	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
+) (*sallyport.Spawn, error) {
+	if err := p.b.live(); err != nil {
+		return nil, err
 	}
-	for name, value := range env {
-		one := len(name) + len("=") + len(value)
-		total += one + pointerBytes
-		if one > maxArgBytes || total > maxArgsBytes {
-			return sallyport.InputInvalid("the environment is too long")
-		}
+	if err := p.admit(binary); err != nil {
+		return nil, err
 	}
-	o.Env = env
+	spawn := &sallyport.Spawn{
+		Grant: p.b.scope.grant, Binary: binary, Workspace: p.b.workspace, Links: p.b.scope.links,
+		// The copy keeps a tool from changing the arguments after the check.
+		Args: slices.Clone(args),
+	}
+	if o != nil {
+		spawn.Options = *o
+	}
+	if err := p.prepare(spawn); err != nil {
+		return nil, err
+	}
+	if err := p.standIn(ctx, spawn); err != nil {
+		return nil, err
+	}
+	p.b.allow(capProcess, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
+	return spawn, nil
+}
+
+// admit holds a name to the grant.
+func (p process) admit(binary string) error {
+	if why := reach.Launcher(binary); why != "" {
+		p.b.note(sallyport.Decision{
+			Step: sallyport.StepAccess, Capability: capProcess, Resource: clip(binary),
+			Why: clip(binary) + " " + why, Source: FloorSource,
+		})
+		return sallyport.BinaryError(binary, why)
+	}
+	if !reach.MatchBinary(p.b.scope.grant.Process.Binaries, binary) {
+		p.b.refuse(capProcess, binary, binaryOf(binary))
+		return sallyport.BinaryError(binary, "")
+	}
 	return nil
 }
 
-// environment returns the variables that may reach the child. One that is
-// taken out is noted and does not stop the child, because callers pass whole
-// environments along; one that no environment can hold is an error.
-func (p process) environment(asked map[string]string) (map[string]string, error) {
-	env := maps.Clone(asked)
-	var reserved []string
-	for name, value := range asked {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return nil, sallyport.InputInvalid("an environment variable has no name, a NUL byte, or an equals sign in its name")
+// standInsOf says for the record which secrets a child uses without seeing
+// them.
+func standInsOf(secrets []sallyport.ChildSecret) string {
+	var b strings.Builder
+	for i, s := range secrets {
+		if i == 0 {
+			b.WriteString(" with stand-ins:")
 		}
-		if reservedEnv(name) {
-			reserved = append(reserved, name)
-			delete(env, name)
-		}
+		fmt.Fprintf(&b, " %s for %s;", s.Ref, strings.Join(s.Hosts, ", "))
 	}
-	if len(reserved) > 0 {
-		slices.Sort(reserved)
-		p.b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: capProcess, Resource: clip(strings.Join(reserved, ", ")),
-			Why: "environment variables that steer a child from outside are not passed on",
-		})
-	}
-	return env, nil
+	return strings.TrimSuffix(b.String(), ";")
 }

@@ -138,8 +138,18 @@ type refusedProcess struct{ note func(sallyport.Decision) }
 func (p refusedProcess) Spawn(
 	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
+	return sallyport.ProcessResult{}, p.refuse(binary)
+}
+
+func (p refusedProcess) Start(
+	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
+) (sallyport.Child, error) {
+	return nil, p.refuse(binary)
+}
+
+func (p refusedProcess) refuse(binary string) error {
 	report(p.note, outside(capProcess, binary))
-	return sallyport.ProcessResult{}, sallyport.BinaryError(binary, "")
+	return sallyport.BinaryError(binary, "")
 }
 
 type refusedKV struct{ note func(sallyport.Decision) }

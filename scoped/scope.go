@@ -45,6 +45,8 @@ type Scope struct {
 	display    sallyport.NetworkGrant
 	recipients []recipient
 	maxValue   int64
+	// links says where granted paths led that were links at the start.
+	links map[string]string
 	// bare says that no accessor has anything to say but no.
 	bare bool
 }
@@ -92,12 +94,30 @@ func (s *Scope) compile() (err error) {
 			return fmt.Errorf("%s: %w", capFS, err)
 		}
 	}
+	if len(s.grant.Process.Binaries) > 0 {
+		s.links = linked(s.grant)
+	}
 	if s.grant.Mail != nil {
 		if s.recipients, err = parseRecipients(s.grant.Mail.To); err != nil {
 			return fmt.Errorf("%s: %w", capMail, err)
 		}
 	}
 	return nil
+}
+
+// linked finds the granted paths that lead elsewhere by a symbolic link, and
+// where. Only the operator can have made such a link before the grant was
+// compiled.
+func linked(g *sallyport.Grant) map[string]string {
+	out := map[string]string{}
+	for _, list := range [][]string{g.FS.Read, g.FS.Write, g.Process.ExecFrom} {
+		for _, p := range list {
+			if real := realPath(p); real != p {
+				out[p] = real
+			}
+		}
+	}
+	return out
 }
 
 // unwired returns the first group that is granted without a backend. The gate
@@ -159,7 +179,7 @@ func (s *Scope) Bind(
 		return nil, nil
 	}
 	b := &Binding{
-		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality,
+		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, workspace: c.Workspace,
 		turn: attachments, out: note,
 	}
 	b.bindReach(ctx, c)
@@ -188,8 +208,8 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 // nothing is left still knows why it refuses.
 func (b *Binding) bindRest(c *sallyport.Call) {
 	s, g := b.scope, b.scope.grant
+	b.secrets.b = b
 	if len(g.Secrets) > 0 || s.dropped(capSecrets) {
-		b.secrets.b = b
 		c.Secrets = &b.secrets
 	}
 	if len(g.Process.Binaries) > 0 || s.dropped(capProcess) {
@@ -232,9 +252,11 @@ type Binding struct {
 	scope                *Scope
 	call                 context.Context // a binding lives for one call
 	session, personality string
+	workspace            string
 	turn                 []sallyport.Attachment
 	out                  func(sallyport.Decision)
 	noted                tally
+	children             children
 	secrets              secrets
 	kv                   store
 }

@@ -1,6 +1,7 @@
 package scopedtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -123,33 +124,45 @@ type Spawned struct {
 	Args []string
 	// Options is the rest, with the environment that reaches the child.
 	Options sallyport.SpawnOptions
+	// Workspace is the folder of the call.
+	Workspace string
+	// Splices lists the stand-ins that the environment holds.
+	Splices []sallyport.Splice
 }
 
 // Runner is a process runner that starts nothing: it plays results back. It is
 // safe for concurrent use when Play is.
 type Runner struct {
 	// Play returns the result of a process; nil means exit code 0 without
-	// output.
-	Play func(Spawned) (sallyport.ProcessResult, error)
+	// output. It runs beside the tool until it returns, and its context ends
+	// when the child is stopped.
+	Play func(context.Context, Spawned) (sallyport.ProcessResult, error)
+	// Level is how children are confined; empty means not at all.
+	Level sallyport.Level
+	// Missing is what Confines and Start answer when it is set.
+	Missing error
 
 	record  *Record
 	guarded guarded
 	spawned []Spawned
 }
 
-// Run records the process and plays its result.
-func (p *Runner) Run(
-	ctx context.Context, _ *sallyport.Grant, binary string, args []string, o sallyport.SpawnOptions,
-) (sallyport.ProcessResult, error) {
-	s := Spawned{binary, slices.Clone(args), o}
+// Confines returns Level or Missing.
+func (p *Runner) Confines(*sallyport.Grant) (sallyport.Level, error) {
+	return cmp.Or(p.Level, sallyport.LevelNone), p.Missing
+}
+
+// Start records the process and plays its result.
+func (p *Runner) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.Child, error) {
+	if err := cmp.Or(p.Missing, ctx.Err()); err != nil {
+		return nil, err
+	}
+	s := Spawned{spawn.Binary, slices.Clone(spawn.Args), spawn.Options, spawn.Workspace, spawn.Splices}
 	p.guarded.add(func() { p.spawned = append(p.spawned, s) })
 	if r := p.record; r != nil {
 		r.add(func() { r.spawned = append(r.spawned, s) })
 	}
-	if err := ctx.Err(); err != nil || p.Play == nil {
-		return sallyport.ProcessResult{}, err
-	}
-	return p.Play(s)
+	return p.play(ctx, s), nil
 }
 
 // Spawned returns the processes that were started, in order.

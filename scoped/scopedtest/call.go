@@ -53,8 +53,8 @@ type Options struct {
 	// KV keeps the store, so that calls can share it; nil means a fresh one.
 	KV *KV
 	// Spawn plays the processes; nil means that each ends at once with exit
-	// code 0 and no output.
-	Spawn func(Spawned) (sallyport.ProcessResult, error)
+	// code 0 and no output. Its context ends when the process is stopped.
+	Spawn func(context.Context, Spawned) (sallyport.ProcessResult, error)
 	// Query plays the databases; nil means empty answers.
 	Query func(Queried) (sallyport.Table, error)
 	// Attachments is what the turn brings.
@@ -117,7 +117,9 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	return c
 }
 
-// grant is the declaration as a grant, but for the network, which is imitated.
+// grant is the declaration as a grant. The network is imitated: its hosts are
+// in the grant for what is not the network accessor, such as the hosts that
+// receive a child's secrets.
 func (r *Record) grant(o *Options) (*sallyport.Grant, error) {
 	d := o.Capabilities
 	g := &sallyport.Grant{
@@ -127,6 +129,15 @@ func (r *Record) grant(o *Options) (*sallyport.Grant, error) {
 	if d.Storage != nil {
 		g.Storage = &sallyport.StorageGrant{
 			Scope: d.Storage.Scope, TTL: time.Duration(d.Storage.TTLSecondsDefault) * time.Second,
+		}
+	}
+	if d.Network != nil {
+		hosts, err := reach.ParseHosts(d.Network.AllowedHosts)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hosts {
+			g.Network.Allow = append(g.Network.Allow, h.String())
 		}
 	}
 	if d.Process != nil {
@@ -166,6 +177,7 @@ func (r *Record) backends(t TB, o *Options) *sallyport.Backends {
 		kv = &KV{}
 	}
 	return &sallyport.Backends{
+		Network:     &sallyport.NetworkBackend{},
 		Files:       &sallyport.FileBackend{Home: t.TempDir(), Reads: &reads{}},
 		Secrets:     Secrets(maps.Clone(o.Secrets)),
 		KV:          kv,

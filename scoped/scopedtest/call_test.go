@@ -179,7 +179,7 @@ func TestTheRest(t *testing.T) {
 		},
 		Secrets: map[string]string{"providers/exa/apiKey": "correct horse"},
 		KV:      kv,
-		Spawn: func(s scopedtest.Spawned) (sallyport.ProcessResult, error) {
+		Spawn: func(_ context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
 			return sallyport.ProcessResult{Stdout: []byte(strings.Join(s.Args, " "))}, nil
 		},
 		Query: func(q scopedtest.Queried) (sallyport.Table, error) {

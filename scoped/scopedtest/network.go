@@ -109,17 +109,22 @@ func (n *network) target(address, scheme string) (string, uint16, error) {
 }
 
 func (n *network) admit(host string, port uint16) error {
-	item := host
-	if port != 80 && port != 443 {
-		item = net.JoinHostPort(host, strconv.Itoa(int(port)))
-	}
+	item := hostItem(host, port)
 	if n.allow == nil || !n.allow.Match(host, port) {
 		return n.record.touch("network", item, sallyport.HostError(host, ""))
 	}
 	return n.record.touch("network", item, nil)
 }
 
-// splitItem is the inverse of how admit names a host.
+// hostItem names a host, with its port when that is no standard one.
+func hostItem(host string, port uint16) string {
+	if port == 80 || port == 443 {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// splitItem is the inverse of hostItem.
 func splitItem(item string) (string, uint16) {
 	host, port, err := reach.SplitHostPort(item)
 	if err != nil {

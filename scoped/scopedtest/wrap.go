@@ -113,7 +113,37 @@ func (p *process) Spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
 	res, err := p.process.Spawn(ctx, binary, args, o)
+	p.used(o, &res, err)
 	return res, p.record.touch("process", binary, err)
+}
+
+// used records what the child was played to have touched, so that a tool that
+// works through its children has its declaration judged by what they do.
+func (p *process) used(o *sallyport.SpawnOptions, res *sallyport.ProcessResult, err error) {
+	r := p.record
+	if o != nil && err == nil {
+		for _, s := range o.Secrets {
+			_ = r.touch("secrets", s.Ref, nil)
+		}
+	}
+	for _, h := range res.Touched.Hosts {
+		var refused error
+		if !h.Allowed {
+			refused = sallyport.HostError(h.Host, h.Why)
+		}
+		_ = r.touch("network", hostItem(h.Host, h.Port), refused)
+	}
+	for _, path := range res.Touched.Written {
+		_ = r.touch("fs_reach.write", r.item(path), nil)
+	}
+}
+
+func (p *process) Start(
+	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
+) (sallyport.Child, error) {
+	child, err := p.process.Start(ctx, binary, args, o)
+	p.used(o, &sallyport.ProcessResult{}, err)
+	return child, p.record.touch("process", binary, err)
 }
 
 type attachments struct {

@@ -1,0 +1,290 @@
+package scoped
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// CommitSource stands for the place of a rule, like [FloorSource], in
+// decisions about what a child wrote in overlay mode and was not carried over:
+// the file is within reach, and no declaration would change it.
+const CommitSource = "overlay commit"
+
+// touchedKind is one kind of thing that children are seen to use.
+type touchedKind int
+
+const (
+	planted touchedKind = iota
+	refusedHosts
+	usedHosts
+	binaries
+	written
+	changed
+	touchedKinds
+)
+
+// touchedQuota bounds what one call reports of each kind. The quotas keep a
+// child that starts a thousand programs from crowding its hosts out; together,
+// each with its lines about the rest, they stay within maxNoted.
+var touchedQuota = [touchedKinds]int{planted: 10, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changed: 10}
+
+// touchedRests bounds the lines about the rest, which are one for each child
+// that has a rest. Hosts have several: a later child may have sent the most.
+var touchedRests = [touchedKinds]int{planted: 2, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changed: 1}
+
+// touchedNouns names the kinds in a line about the rest.
+var touchedNouns = [touchedKinds]string{
+	"paths on the always-deny floor", "refused hosts", "hosts", "binaries", "written paths", "changes",
+}
+
+// touchedGroups are the capabilities that the kinds belong to.
+var touchedGroups = [touchedKinds]string{
+	capFS + ".write", capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write",
+}
+
+// children is what the children of a call have in common.
+type children struct {
+	mu    sync.Mutex
+	level sallyport.Level
+	used  [touchedKinds]int
+	rests [touchedKinds]int // lines about the rest
+	more  bool              // whether a report was said to be incomplete
+	seen  []string          // binaries that were reported
+}
+
+// ran remembers how a child was confined.
+func (b *Binding) ran(l sallyport.Level) {
+	b.children.mu.Lock()
+	defer b.children.mu.Unlock()
+	if b.children.level == "" || rank(l) < rank(b.children.level) {
+		b.children.level = l
+	}
+}
+
+// rank orders levels by strength. A word that is not known confines nothing.
+func rank(l sallyport.Level) int {
+	return slices.Index([]sallyport.Level{sallyport.LevelLandlock, sallyport.LevelFull, sallyport.LevelStrict}, l)
+}
+
+// Level returns the weakest level at which a child of the call ran so far; it
+// is empty when none did. It may be called while the tool runs.
+func (b *Binding) Level() sallyport.Level {
+	if b == nil {
+		return ""
+	}
+	b.children.mu.Lock()
+	defer b.children.mu.Unlock()
+	return b.children.level
+}
+
+// report notes what a child was seen to use, so that the record shows it
+// beside what was declared. What a child left for others to run comes first,
+// then hosts: they say what may have left.
+func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
+	var lists [touchedKinds][]sallyport.Decision
+	for _, path := range res.Touched.Planted {
+		lists[planted] = append(lists[planted], left(s.Binary, path))
+	}
+	hosts := bySent(res.Touched.Hosts)
+	for i := range hosts {
+		kind, d := usedHosts, b.usedHost(s.Binary, &hosts[i])
+		if !d.Allowed {
+			kind = refusedHosts
+		}
+		lists[kind] = append(lists[kind], d)
+	}
+	for i, path := range b.children.fresh(res.Touched.Binaries) {
+		lists[binaries] = append(lists[binaries], startedBinary(s, path, i == 0))
+	}
+	// In overlay mode the changes say more about the same paths.
+	for _, path := range res.Touched.Written {
+		if len(res.Changes) == 0 {
+			lists[written] = append(lists[written], access(touchedGroups[written], path, true, "a child of "+s.Binary+" wrote it"))
+		}
+	}
+	for i := range res.Changes {
+		lists[changed] = append(lists[changed], change(s, &res.Changes[i]))
+	}
+	for k, list := range lists {
+		kind := touchedKind(k)
+		show, say := b.children.take(kind, len(list))
+		for _, d := range list[:show] {
+			b.noteTouched(kind, d)
+		}
+		if say {
+			b.noteTouched(kind, rest(kind, s.Binary, len(list)-show, hosts))
+		}
+	}
+	if res.Touched.More && b.children.incomplete() {
+		report(b.out, access(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
+	}
+}
+
+// noteTouched reports one thing. What was left on the deny floor is bounded by
+// its quota alone: a tool cannot bury it under refusals that it provokes.
+func (b *Binding) noteTouched(kind touchedKind, d sallyport.Decision) {
+	if kind == planted {
+		report(b.out, d)
+		return
+	}
+	b.note(d)
+}
+
+// bySent returns hosts in the order of what was sent to them, the most first,
+// so that nothing large is among those that are not listed.
+func bySent(uses []sallyport.HostUse) []sallyport.HostUse {
+	return slices.SortedStableFunc(slices.Values(uses), func(x, y sallyport.HostUse) int {
+		return cmp.Compare(y.Sent, x.Sent)
+	})
+}
+
+// take returns how many of n things may be noted, and whether to say that
+// there are more.
+func (c *children) take(kind touchedKind, n int) (show int, say bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	show = min(n, touchedQuota[kind]-c.used[kind])
+	c.used[kind] += show
+	if say = n > show && c.rests[kind] < touchedRests[kind]; say {
+		c.rests[kind]++
+	}
+	return show, say
+}
+
+// incomplete reports whether this is the first report that is not complete.
+func (c *children) incomplete() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.more
+	c.more = true
+	return first
+}
+
+// fresh returns the binaries that this call has not reported yet: a tool that
+// starts git forty times fills no record.
+func (c *children) fresh(paths []string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, p := range paths {
+		if len(c.seen) < maxNoted && !slices.Contains(c.seen, p) {
+			c.seen = append(c.seen, p)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// rest says how many things of a kind are not listed. Of hosts, which are in
+// the order of [bySent], it says what was sent to them, and where the most.
+func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sallyport.Decision {
+	why := fmt.Sprintf("%d further %s of a child of %s, and those of later children, are not listed", n, touchedNouns[kind], binary)
+	if kind == usedHosts {
+		hosts = slices.DeleteFunc(slices.Clone(hosts), func(u sallyport.HostUse) bool { return !u.Allowed })
+		hosts = hosts[len(hosts)-n:]
+		var sent int64
+		for i := range hosts {
+			sent += hosts[i].Sent
+		}
+		// Names come last: a long one is clipped.
+		why = fmt.Sprintf("%d further hosts of a child are not listed, nor are all of later children: sent %d bytes in all, %d of them to %s, by %s",
+			n, sent, hosts[0].Sent, hosts[0].Host, binary)
+	}
+	d := access(touchedGroups[kind], binary, kind != refusedHosts && kind != planted, why)
+	if kind == planted {
+		d.Source = FloorSource
+	}
+	return d
+}
+
+// left says what a child left on the deny floor: it is there, and no
+// declaration would make it right.
+func left(binary, path string) sallyport.Decision {
+	d := access(touchedGroups[planted], path, false,
+		"left on the deny floor by a child of "+binary+": it may run with the rights of whoever uses the folder; look at it or remove it")
+	d.Source = FloorSource
+	return d
+}
+
+func access(capability, resource string, allowed bool, why string) sallyport.Decision {
+	return sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: capability, Resource: clip(resource), Allowed: allowed, Why: clip(why),
+	}
+}
+
+// usedHost says what a child did with a host. A refusal names the rule, like
+// one of the network accessor.
+func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decision {
+	name := u.Host
+	if u.Port != 80 && u.Port != 443 && u.Port != 0 {
+		name = net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port)))
+	}
+	if u.Allowed {
+		why := fmt.Sprintf("a child of %s connected %d times, sent %d bytes, received %d bytes", binary, u.Connections, u.Sent, u.Received)
+		if u.Why != "" {
+			why += ": " + u.Why
+		}
+		return access(capNetwork, name, true, why)
+	}
+	d := access(capNetwork, name, false, fmt.Sprintf("a child of %s was refused %d times: %s", binary, u.Connections, u.Why))
+	policy, err := egress.NewPolicy(b.scope.grant.Network)
+	if err != nil {
+		return d
+	}
+	refusal, _ := errors.AsType[*sallyport.Error](policy.Decide(u.Host, u.Port))
+	if u.Port == 0 || refusal == nil || !OutsideGrant(refusal) {
+		// What has no port was no target, or stands for several; what the list
+		// lets pass was refused for its address or for how it was spoken to.
+		d.Source = FloorSource
+		return d
+	}
+	return b.scope.explain(d, func(entry string) bool {
+		p, err := reach.ParseHosts([]string{entry})
+		return err == nil && reach.NewHosts(p).Match(u.Host, u.Port)
+	})
+}
+
+// startedBinary says whether a program was declared. The names of a grant
+// decide what the runtime starts; what a child starts itself is held by its
+// confinement and not by a list.
+func startedBinary(s *sallyport.Spawn, path string, first bool) sallyport.Decision {
+	declared := reach.MatchBinary(s.Grant.Process.Binaries, path) ||
+		reach.MatchBinary(s.Grant.Process.Binaries, filepath.Base(path))
+	why := "started by a child of " + s.Binary + " inside the confinement; it is not in the declared allowedBinaries"
+	switch {
+	case first && (path == s.Binary || filepath.Base(path) == filepath.Base(s.Binary)):
+		why = "started as " + s.Binary
+	case declared:
+		why = "started by a child of " + s.Binary + "; its name is in the declared allowedBinaries"
+	}
+	return access(capProcess, path, true, why)
+}
+
+// change says what became of a path that was written in overlay mode. What a
+// tool asked to throw away was not refused.
+func change(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
+	why := fmt.Sprintf("a child of %s: %s, %d bytes", s.Binary, c.Kind, c.Bytes)
+	switch {
+	case c.Committed:
+		why += ", carried over"
+	case s.Options.Discard:
+		why += ", thrown away as asked"
+	default:
+		why += ", not carried over: " + c.Why
+	}
+	d := access(touchedGroups[changed], c.Path, c.Committed || s.Options.Discard, why)
+	if !d.Allowed {
+		d.Source = CommitSource
+	}
+	return d
+}
