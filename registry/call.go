@@ -47,7 +47,7 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 	switch {
 	case !c.decode(),
 		!c.find(),
-		!c.visible(),
+		!c.visible(ctx),
 		!c.ready(),
 		!c.backends(),
 		!c.permit(),
@@ -55,9 +55,10 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 		return c.refused(ctx)
 	case caller.DryRun:
 		return c.describe(ctx)
-	case !c.limit(),
+	case !c.limit(ctx),
 		!c.resolve(),
-		!c.approve():
+		!c.approve(ctx),
+		!c.running(ctx):
 		return c.refused(ctx)
 	case c.cached():
 		return c.finish(ctx)
@@ -87,7 +88,8 @@ type call struct {
 	doc   schema.Document
 	scope *scoped.Scope
 	grant *sallyport.Grant
-	key   string // of the cache; empty when the tool does not ask for it
+	level sallyport.Level // of the children; empty when none can be started
+	key   string          // of the cache; empty when the tool does not ask for it
 
 	result sallyport.Result
 	bare   bool            // the error is the gate's or an accessor's own text
@@ -137,6 +139,7 @@ func (c *call) introduce() {
 	}
 	// The edge's list may serve other calls: a tool gets a copy.
 	c.out.Principal.Permissions = slices.Clone(caller.Principal.Permissions)
+	c.out.Principal.Personalities = slices.Clone(caller.Principal.Personalities)
 }
 
 // note adds a decision to the trail. Accessors call it from any goroutine of

@@ -157,6 +157,19 @@ func TestACallWithEffectsNeedsItsRecord(t *testing.T) {
 	if res := call(g, "pure", ""); !res.OK {
 		t.Errorf("a call without effects = %+v, want it to run", res)
 	}
+	// Nor does it wait for the disk, as those with effects do, and no outcome.
+	g.recorder.refuse(nil)
+	for _, name := range []string{"pure", "writes", "sends", "fetches"} {
+		call(g, name, "")
+	}
+	if n := len(g.recorder.events); n != 8 {
+		t.Errorf("%d records, want 8", n)
+	}
+	for _, e := range g.recorder.events {
+		if want := e.Kind == audit.KindIntent && e.Tool != "pure"; e.Durable != want {
+			t.Errorf("the %s of %s is durable: %v, want %v", e.Kind, e.Tool, e.Durable, want)
+		}
+	}
 }
 
 func TestTheIntentIsRecordedBeforeTheToolRuns(t *testing.T) {
@@ -450,7 +463,7 @@ func TestRegisterNamesEveryFault(t *testing.T) {
 		sallyport.Tool{Name: "twice", Run: echo},
 		sallyport.Tool{Name: "norun"},
 		sallyport.Tool{Name: "mcp__x", Run: echo},
-		sallyport.Tool{Name: "limited", Run: echo, RateLimit: &sallyport.RateLimit{Requests: 1, Window: time.Hour}},
+		sallyport.Tool{Name: "limited", Run: echo, RateLimit: &sallyport.RateLimit{Requests: -1}},
 		sallyport.Tool{Name: "schema", Run: echo, Schema: json.RawMessage(`{"type":"array"}`)},
 		sallyport.Tool{Name: "remote", Run: echo, Schema: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`)},
 		sallyport.Tool{Name: "caps", Run: echo, ReadOnly: true, Capabilities: sallyport.Capabilities{
@@ -469,7 +482,7 @@ func TestRegisterNamesEveryFault(t *testing.T) {
 	for _, f := range faults {
 		got[f.Tool]++
 	}
-	want := map[string]int{"bad name": 1, "taken": 1, "twice": 1, "norun": 1, "mcp__x": 1, "limited": 1, "schema": 1, "remote": 1, "caps": 8}
+	want := map[string]int{"bad name": 1, "taken": 1, "twice": 1, "norun": 1, "mcp__x": 1, "limited": 2, "schema": 1, "remote": 1, "caps": 8}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults per tool (-want +got):\n%s\n%v", diff, err)
 	}

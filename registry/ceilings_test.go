@@ -12,28 +12,6 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-func TestACallThatNeedsAnApprovalDoesNotRun(t *testing.T) {
-	g := newGate(t, &sallyport.Personality{
-		Name: "role", Approvals: &sallyport.Approvals{Require: []string{"held"}},
-		Sources: map[string]string{"approvals.require": "sallyport.yaml:4:3"},
-	})
-	ran := map[string]bool{}
-	for _, name := range []string{"held", "free"} {
-		g.add(sallyport.Tool{Name: name, Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
-			ran[name] = true
-			return sallyport.OK(""), nil
-		}})
-	}
-	res := call(g, "held", "")
-	if e := g.recorder.last(); res.Code != sallyport.CodeApprovalRequired || ran["held"] || e.Stage != sallyport.StepApprove ||
-		e.Decisions[len(e.Decisions)-1].Source != "sallyport.yaml:4:3" {
-		t.Errorf("Call() = %+v at %s, ran = %v, want approval_required with its rule", res, e.Stage, ran["held"])
-	}
-	if res := call(g, "free", ""); !res.OK {
-		t.Errorf("a call that nobody holds = %+v, want it to run", res)
-	}
-}
-
 func TestCeilingsOfSecretsAndBinaries(t *testing.T) {
 	tests := []struct {
 		name             string

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/sallyport/sallyport"
@@ -13,7 +14,7 @@ import (
 func cloned(t *sallyport.Tool) sallyport.Tool {
 	out := *t
 	out.Capabilities = clonedCapabilities(&t.Capabilities)
-	out.Permissions = slices.Clone(t.Permissions)
+	out.Permissions, out.Sources = slices.Clone(t.Permissions), maps.Clone(t.Sources)
 	out.RateLimit, out.Cache = clonedValue(t.RateLimit), clonedValue(t.Cache)
 	return out
 }
@@ -32,6 +33,7 @@ func clonedCapabilities(c *sallyport.Capabilities) sallyport.Capabilities {
 	}
 	if p := out.Process; p != nil {
 		p.AllowedBinaries, p.ExecFrom = slices.Clone(p.AllowedBinaries), slices.Clone(p.ExecFrom)
+		p.Programs = slices.Clone(p.Programs)
 	}
 	if a := out.Attachments; a != nil {
 		a.Kinds = slices.Clone(a.Kinds)

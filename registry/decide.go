@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,8 +44,13 @@ func (c *call) find() bool {
 	return c.allow(sallyport.StepFind)
 }
 
-func (c *call) visible() bool {
+// visible is where the caller must be one that may call at all: not stopped,
+// in a role that it may take, and the role must offer the tool.
+func (c *call) visible(ctx context.Context) bool {
 	c.role = c.r.role(c.caller.Personality)
+	if !c.running(ctx) || !c.taken() {
+		return false
+	}
 	d := c.role.visible(&c.entry.tool, c.caller.Exclude)
 	if d.Allowed {
 		return c.allow(sallyport.StepVisible)
@@ -56,6 +62,20 @@ func (c *call) visible() bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
 }
 
+// taken refuses a caller whose principal may not take the role.
+func (c *call) taken() bool {
+	p := &c.caller.Principal
+	if takes(p, c.caller.Personality) {
+		return true
+	}
+	d := sallyport.Decision{
+		Step: sallyport.StepVisible,
+		Why:  fmt.Sprintf("principal %s may not take personality %q", p.Name, c.caller.Personality),
+		Fix:  fmt.Sprintf("add %s to principals.%s.personalities", c.caller.Personality, p.Name),
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
+}
+
 func (c *call) ready() bool {
 	if d := c.r.ready(c.entry); !d.Allowed {
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
@@ -65,7 +85,7 @@ func (c *call) ready() bool {
 
 func (c *call) backends() bool {
 	if len(c.entry.missing) == 0 {
-		return c.allow(sallyport.StepBackends)
+		return c.confined() && c.allow(sallyport.StepBackends)
 	}
 	d := sallyport.Decision{
 		Step: sallyport.StepBackends,
@@ -80,9 +100,10 @@ func (c *call) permit() bool {
 	for _, p := range c.entry.tool.Permissions {
 		if !slices.Contains(c.caller.Principal.Permissions, p) {
 			d := sallyport.Decision{
-				Step: sallyport.StepPermit,
-				Why:  fmt.Sprintf("principal %s does not hold %s", c.caller.Principal.Name, p),
-				Fix:  fmt.Sprintf("add %s to principals.%s.permissions", p, c.caller.Principal.Name),
+				Step:   sallyport.StepPermit,
+				Why:    fmt.Sprintf("principal %s does not hold %s", c.caller.Principal.Name, p),
+				Source: c.entry.tool.Source("permissions"),
+				Fix:    fmt.Sprintf("add %s to principals.%s.permissions", p, c.caller.Principal.Name),
 			}
 			return c.refuse(d, sallyport.CodePermissionDenied,
 				"Permission denied: "+c.q.Tool+" requires "+p)
@@ -99,10 +120,6 @@ func (c *call) validate() bool {
 	}
 	return c.allow(sallyport.StepValidate)
 }
-
-// limit is where rate limits are consumed. Tools that declare one cannot be
-// registered yet, so there is nothing to count.
-func (c *call) limit() bool { return c.allow(sallyport.StepLimit) }
 
 // resolve finds the grant. It is computed once per tool and personality and
 // shared by calls, with the accessors' compiled policies.
@@ -135,18 +152,4 @@ func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
 		fresh.Close()
 	}
 	return v.(*scoped.Scope), nil
-}
-
-// approve is where a human decides. Nobody can decide yet, so that a
-// personality that asks for it gets a refusal, never a call.
-func (c *call) approve() bool {
-	p := c.role.personality
-	if p == nil || p.Approvals == nil || !slices.Contains(p.Approvals.Require, c.q.Tool) {
-		return c.allow(sallyport.StepApprove)
-	}
-	d := sallyport.Decision{
-		Step: sallyport.StepApprove, Source: c.role.source("approvals.require"),
-		Why: "not supported yet: approvals", Fix: fmt.Sprintf("remove %s from personalities.%s.approvals.require", c.q.Tool, p.Name),
-	}
-	return c.refuse(d, sallyport.CodeApprovalRequired, "Tool "+c.q.Tool+" requires an approval, which cannot be given yet")
 }

@@ -24,6 +24,9 @@ type Explanation struct {
 	Declared sallyport.Capabilities `json:"declared"`
 	// Grant is what remains of it, with everything dropped.
 	Grant *sallyport.Grant `json:"grant,omitempty"`
+	// Level is how children would be confined; empty when the grant has no
+	// binaries, or when a decision says what this machine lacks.
+	Level sallyport.Level `json:"level,omitempty"`
 
 	role  *role
 	entry *sallyport.Tool
@@ -34,10 +37,10 @@ type Explanation struct {
 func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, error) {
 	x := Explanation{Tool: tool, Personality: caller.Personality}
 	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
-	if c.find() && c.visible() && c.ready() && c.backends() {
-		c.permit()
+	if c.find() && c.visible(context.Background()) && c.ready() && c.backends() && c.permit() {
+		c.foretell()
 	}
-	x.Decisions = c.trail.decisions()
+	x.Decisions, x.Level = c.trail.decisions(), c.level
 	if c.entry == nil {
 		return x, nil
 	}
@@ -46,6 +49,17 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
 	x.Grant, err = resolve(&c.entry.tool, x.role, r.o.variables())
 	return x, err
+}
+
+// foretell notes that a human will be asked, which no step before the arguments
+// decides.
+func (c *call) foretell() {
+	if c.role.asks(&c.entry.tool) {
+		c.note(sallyport.Decision{
+			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until somebody approves it",
+			Source: c.role.source("approvals.require"),
+		})
+	}
 }
 
 // Host asks the policy of the network accessor whether it would look up and
@@ -96,7 +110,7 @@ type prober interface {
 func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, operation, path string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach." + operation, Resource: path}
 	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
-	if !c.find() || !c.visible() || !c.ready() || !c.backends() || !c.resolve() {
+	if !c.find() || !c.visible(ctx) || !c.ready() || !c.backends() || !c.resolve() {
 		all := c.trail.decisions()
 		return all[len(all)-1]
 	}

@@ -35,7 +35,7 @@ func (c *call) intent(ctx context.Context) bool {
 	var err error
 	if c.r.o.Recorder != nil && ctx.Err() == nil {
 		e := c.event(audit.KindIntent)
-		e.Grant = c.grant
+		e.Grant, e.Durable = c.grant, c.mustRecord()
 		err = c.r.o.Recorder.Record(ctx, e)
 	}
 	if how := ended(ctx, ctx, 0); how != "" {
@@ -46,8 +46,7 @@ func (c *call) intent(ctx context.Context) bool {
 	}
 	c.fault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
-	// A request that only reads can still carry something out.
-	if !c.entry.tool.Effects() && !c.entry.tool.OpenWorld() {
+	if !c.mustRecord() {
 		d.Allowed = true
 		c.note(d)
 		return true
@@ -55,6 +54,10 @@ func (c *call) intent(ctx context.Context) bool {
 	return c.refuse(d, sallyport.CodeNotAvailable,
 		"The call was not made: its record cannot be kept (call "+c.id+")")
 }
+
+// mustRecord reports whether the call needs its intent on the disk. A request
+// that only reads can still carry something out.
+func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool.OpenWorld() }
 
 // bind makes the accessors of the grant.
 func (c *call) bind(ctx context.Context) bool {
@@ -105,7 +108,7 @@ func (c *call) event(kind audit.Kind) *audit.Event {
 	e := &audit.Event{
 		Kind: kind, Time: time.Now(), CallID: c.id, ToolCallID: word(cl, c.q.ID), Tool: word(cl, c.q.Tool),
 		Principal: o.Principal.Name, Session: word(cl, c.session), Personality: word(cl, o.Personality),
-		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.r.o.Level,
+		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.confinement(),
 	}
 	if c.entry != nil {
 		e.Definition = c.entry.definition

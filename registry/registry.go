@@ -57,6 +57,17 @@ type Recorder interface {
 type Options struct {
 	// Recorder keeps intents and outcomes; nil keeps none.
 	Recorder Recorder
+	// Switches says what an operator has stopped; nil stops nothing.
+	Switches Switches
+	// Standing says whether who called before a wait may still call after it;
+	// nil means that everybody may.
+	Standing Standing
+	// Limiter counts the admissions of tools with a rate limit; nil refuses
+	// those tools.
+	Limiter sallyport.Limiter
+	// Approvals keeps the calls that a human decides about; nil refuses those
+	// calls.
+	Approvals sallyport.ApprovalQueue
 	// Logger receives what callers must not see: panics, backends' errors;
 	// nil discards it.
 	Logger *slog.Logger
@@ -75,9 +86,9 @@ type Options struct {
 	StructuredBytes int
 	// CacheEntries bounds the result cache; 0 means DefaultCacheEntries.
 	CacheEntries int
-	// Level names what confines the tools, for the record; empty means
-	// "none".
-	Level string
+	// Level is recorded for calls that can start no children: how the tools
+	// themselves are confined, around the whole process. Empty means none.
+	Level sallyport.Level
 }
 
 // Registry holds tools and decides calls. It is safe for concurrent use.
@@ -157,7 +168,7 @@ func (o *Options) complete() error {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Level == "" {
-		o.Level = "none"
+		o.Level = sallyport.LevelNone
 	}
 	return errors.Join(faults...)
 }
@@ -221,9 +232,12 @@ func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
 
 // seen returns the tools that the caller sees, sorted by name.
 func (r *Registry) seen(caller *sallyport.Caller) []*entry {
-	role := r.role(caller.Personality)
+	if !takes(&caller.Principal, caller.Personality) {
+		return nil
+	}
+	role, stopped := r.role(caller.Personality), r.stopped(caller)
 	return slices.DeleteFunc(r.entries(), func(e *entry) bool {
-		return !role.visible(&e.tool, caller.Exclude).Allowed || !r.ready(e).Allowed
+		return !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.tool.Name) || !r.ready(e).Allowed
 	})
 }
 

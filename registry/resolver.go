@@ -135,6 +135,9 @@ func (r *resolver) files() (err error) {
 	}
 	g := &r.grant.FS
 	g.Mode = f.Mode
+	if ceiling.Mode == sallyport.FSOverlay && r.tool.Capabilities.Process != nil {
+		g.Mode = ceiling.Mode
+	}
 	if g.Read, err = r.paths("read", f.Read, ceiling.Read, bounded); err != nil {
 		return err
 	}
@@ -178,12 +181,11 @@ func (r *resolver) process() error {
 		return nil
 	}
 	g := &r.grant.Process
-	for _, path := range p.ExecFrom {
-		abs, err := reach.Expand(path, r.vars)
-		if err != nil {
-			return fmt.Errorf("process.execFrom: %w", err)
-		}
-		g.ExecFrom = append(g.ExecFrom, abs)
+	// The operator named them as what runs, which is narrower than any reach:
+	// a personality without files can still be given such a tool.
+	g.Programs = slices.Sorted(slices.Values(p.Programs))
+	if err := r.execFrom(p.ExecFrom); err != nil {
+		return err
 	}
 	if r.role.personality == nil || r.role.personality.Process == nil {
 		g.Binaries = slices.Sorted(slices.Values(p.AllowedBinaries))
@@ -193,6 +195,26 @@ func (r *resolver) process() error {
 	g.Binaries, dropped = reach.IntersectNames(p.AllowedBinaries, r.role.personality.Process)
 	for _, b := range dropped {
 		r.drop("process", b, fmt.Sprintf("binary %q is not in personality safety.process.allow", b), "safety.process.allow")
+	}
+	return nil
+}
+
+// execFrom resolves the write reach that may be executed. What may not be
+// written needs no leave here: the files that a child may read and run are
+// those of the system and of the toolchains.
+func (r *resolver) execFrom(declared []string) error {
+	paths := make([]string, 0, len(declared))
+	for _, path := range declared {
+		abs, err := reach.Expand(path, r.vars)
+		if err != nil {
+			return fmt.Errorf("process.execFrom: %w", err)
+		}
+		paths = append(paths, abs)
+	}
+	granted, dropped := reach.IntersectPaths(paths, r.grant.FS.Write)
+	r.grant.Process.ExecFrom = granted
+	for _, path := range dropped {
+		r.drop("process.execFrom", path, fmt.Sprintf("path %q is not in the granted fs_reach.write", path), "fs_reach.write")
 	}
 	return nil
 }
@@ -208,8 +230,9 @@ func (o *Options) variables() map[string]string {
 }
 
 // Misfits returns, for each tool that a personality can reach, what it
-// declares and would not get. Deferred items, "*" and from-personality, are
-// no misfits: they mean whatever the personality gives.
+// declares and would not get, and what this machine cannot confine. Deferred
+// items, "*" and from-personality, are no misfits: they mean whatever the
+// personality gives.
 func (r *Registry) Misfits(personality string) Faults {
 	ro := r.role(personality)
 	var faults Faults
@@ -221,6 +244,12 @@ func (r *Registry) Misfits(personality string) Faults {
 		if err != nil {
 			faults = append(faults, Fault{Tool: e.tool.Name, Personality: personality, Message: err.Error()})
 			continue
+		}
+		if _, err := r.confines(g); err != nil {
+			faults = append(faults, Fault{
+				Tool: e.tool.Name, Personality: personality, Capability: "process",
+				Message: err.Error(),
+			})
 		}
 		for _, d := range g.Dropped {
 			if d.Item == everything || d.Item == fromPersonality {

@@ -3,11 +3,14 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"syscall"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
 )
 
 // A tool that says it is idempotent is run again after a transient failure:
@@ -16,7 +19,10 @@ import (
 // the caller to wait for.
 const (
 	maxRetries = 2
-	firstWait  = 100 * time.Millisecond // quadrupled each time
+	firstWait  = 100 * time.Millisecond // quadrupled each time, give or take a half
+	// attemptChars bounds what the record keeps of the words of a failed
+	// attempt.
+	attemptChars = 500
 )
 
 // run runs the tool until it does not fail or may not be run again, all under
@@ -31,13 +37,42 @@ func (j *job) run() {
 	for n := 0; ; n++ {
 		j.once()
 		j.end.retries = n
-		if !j.end.transient || n == maxRetries || !pause(j.ctx, wait) {
+		next := jittered(wait)
+		if !j.end.transient || n == maxRetries || !fits(j.ctx, next) {
+			return
+		}
+		j.failed(n+1, j.end.result.Error, next)
+		if !pause(j.ctx, next) {
 			return
 		}
 		wait *= 4
 		again := given
 		j.out = &again
 	}
+}
+
+// attempted puts an attempt that failed into the trail. Words of a tool may
+// hold a secret: they are cleaned before they are cut, so that no half is left.
+func (c *call) attempted(n int, why string, wait time.Duration) {
+	why, _ = output.Trim(c.cleaner().Text(why), attemptChars)
+	c.note(sallyport.Decision{
+		Step: sallyport.StepRun,
+		Why:  fmt.Sprintf("attempt %d failed, the next one follows after %v: %s", n, wait.Round(time.Millisecond), why),
+	})
+}
+
+// jittered is between half and one and a half times d, so that callers who
+// failed together do not come back together.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+
+// fits reports whether there is time left after a wait. When there is none,
+// the failure is a better answer than a timeout.
+func fits(ctx context.Context, wait time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > wait
 }
 
 // pause waits, and reports false when the context ends first.

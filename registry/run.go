@@ -50,7 +50,7 @@ func (c *call) run(ctx context.Context) bool {
 	defer p.end()
 	c.out.Emit = p.emit
 
-	j := &job{ctx: ctx, tool: &c.entry.tool, out: &c.out, done: make(chan struct{}, 1)}
+	j := &job{ctx: ctx, tool: &c.entry.tool, out: &c.out, failed: c.attempted, done: make(chan struct{}, 1)}
 	c.r.workers.do(j)
 	select {
 	case <-j.done:

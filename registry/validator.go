@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -76,6 +77,9 @@ func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
 	c.process()
 	c.others()
 	e := &entry{tool: *t, missing: missingBackends(&t.Capabilities, &r.backends)}
+	if t.RateLimit != nil && r.o.Limiter == nil {
+		e.missing = append(e.missing, "rateLimit")
+	}
 	var err error
 	if e.args, err = r.schemas.Compile(t.Schema); err != nil {
 		c.fault("", "schema: %v", err)
@@ -130,7 +134,7 @@ func (c *checker) identity() {
 		c.fault("", "Cache.TTL is negative")
 	}
 	if t.RateLimit != nil {
-		c.fault("", "not supported yet: rateLimit")
+		c.rateLimit(*t.RateLimit)
 	}
 	for _, p := range t.Permissions {
 		if p == "" || strings.ContainsAny(p, " \t\n,") {
@@ -196,9 +200,20 @@ func (c *checker) files() {
 	switch f.Mode {
 	case "", sallyport.FSDirect:
 	case sallyport.FSOverlay:
-		c.fault("fs_reach", "not supported yet: mode overlay")
+		c.overlay(f)
 	default:
 		c.fault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
+	}
+}
+
+// overlay holds the mode to what has a layer: the writes of children. Those of
+// the accessor are single files that are replaced whole, and go to the disk.
+func (c *checker) overlay(f *sallyport.FSCapability) {
+	if c.tool.Capabilities.Process == nil {
+		c.fault("fs_reach", "mode overlay without process: only what child processes write goes to a layer")
+	}
+	if f.Write.IsZero() {
+		c.fault("fs_reach", "mode overlay without write: there is nothing to carry over")
 	}
 }
 
@@ -229,10 +244,18 @@ func (c *checker) process() {
 	}
 	for _, b := range p.AllowedBinaries {
 		if _, err := reach.ParseBinary(b); err != nil {
-			c.fault("process", "%v", err)
+			c.fault("process", "binary %q: %v", b, err)
+		}
+	}
+	for _, path := range p.Programs {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			c.fault("process", "program %q: expected a clean absolute path", path)
 		}
 	}
 	c.paths("process.execFrom", sallyport.Paths(p.ExecFrom...))
+	if f := c.tool.Capabilities.FSReach; len(p.ExecFrom) > 0 && (f == nil || f.Write.IsZero()) {
+		c.fault("process.execFrom", "execFrom without fs_reach.write: it lists write reach that may also be executed")
+	}
 }
 
 // others checks the groups that are short.
@@ -304,7 +327,7 @@ func definitionDigest(t *sallyport.Tool) string {
 	_ = enc.Encode([]any{
 		t.Name, t.Title, t.Description, t.Toolset, t.Plugin, string(t.Schema), string(t.Returns),
 		t.Capabilities, t.Permissions, t.RateLimit, t.MaxResultChars, t.Timeout,
-		t.ReadOnly, t.Idempotent, t.AlwaysInclude, t.OutputIsUntrusted, t.Cache,
+		t.ReadOnly, t.Idempotent, t.AlwaysInclude, t.OutputIsUntrusted, t.Cache, t.Revision,
 	})
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -18,8 +19,10 @@ type job struct {
 	ctx  context.Context
 	tool *sallyport.Tool
 	out  *sallyport.Call
-	end  outcome       // set before done
-	done chan struct{} // buffered: nobody may be waiting any more
+	// failed hears of an attempt that is followed by another one.
+	failed func(attempt int, why string, wait time.Duration)
+	end    outcome       // set before done
+	done   chan struct{} // buffered: nobody may be waiting any more
 }
 
 // workers runs jobs, each at once: on a waiting goroutine, else on a new one.
@@ -30,9 +33,13 @@ type workers struct {
 	busy   int         // calls and goroutines under way
 	closed bool        // no call may begin
 	empty  chan struct{}
+	// closing is closed once nothing may wait for people any more: at the
+	// latest when close begins, so that they do not keep it up.
+	closing chan struct{}
+	hushed  sync.Once
 }
 
-func newWorkers() *workers { return &workers{empty: make(chan struct{})} }
+func newWorkers() *workers { return &workers{empty: make(chan struct{}), closing: make(chan struct{})} }
 
 // enter counts a call in; false means that the registry is closed. Every true
 // is followed by one leave.
@@ -112,6 +119,7 @@ func (w *workers) close(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
+		w.stopWaiting()
 		for _, jobs := range w.idle {
 			jobs <- nil
 		}
@@ -127,4 +135,30 @@ func (w *workers) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.Join(errors.New("tools still run"), ctx.Err())
 	}
+}
+
+// stopWaiting ends every wait for people, now and later.
+func (w *workers) stopWaiting() { w.hushed.Do(func() { close(w.closing) }) }
+
+// ending reports whether stopWaiting or close was called.
+func (w *workers) ending() bool {
+	select {
+	case <-w.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// until returns a context that ends with every wait too. The caller calls stop.
+func (w *workers) until(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-w.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }

@@ -1,0 +1,271 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
+)
+
+const (
+	// DefaultApprovalExpiry is how long a held call may be decided, and the
+	// decision used, when the personality says nothing: an hour is a meeting.
+	DefaultApprovalExpiry = time.Hour
+	// approvalArgs bounds the arguments that people are shown, in code
+	// points. Nobody reads more before they decide.
+	approvalArgs = 16 << 10
+	// fullRetry is when to come back once too many calls wait.
+	fullRetry = time.Minute
+	// maxAsks bounds how often a call asks anew because another one with the
+	// same digest took the decision.
+	maxAsks = 20
+)
+
+// approve is where a human decides. A call that needs a decision runs only on
+// an approval of exactly this call, which it takes before it goes on: when the
+// program dies from here on, the approval is spent and nothing runs twice.
+func (c *call) approve(ctx context.Context) bool {
+	if !c.role.asks(&c.entry.tool) {
+		return c.allow(sallyport.StepApprove)
+	}
+	if c.r.o.Approvals == nil {
+		return c.unapproved("no store of approvals is wired", sallyport.CodeNotAvailable,
+			"Tool "+c.q.Tool+" requires explicit approval, and nothing is configured that could give one")
+	}
+	digest, err := c.approvalDigest(ctx)
+	if err != nil {
+		return c.unasked(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, c.role.personality.Approvals.Wait)
+	defer cancel()
+	h := &held{call: c, digest: digest}
+	defer h.end()
+	for range maxAsks {
+		if done, allowed := h.ask(ctx, waiting); done {
+			return allowed
+		}
+	}
+	return h.undecided("other calls used every decision")
+}
+
+// StopWaiting ends the wait of every call that is held, now and later: each
+// answers approval_required unless its decision is already there when it asks.
+// It is for a registry that another one replaces, so that nothing is decided
+// under rules that are not in force any more.
+func (r *Registry) StopWaiting() { r.workers.stopWaiting() }
+
+// held is the wait of one call for its decision.
+type held struct {
+	*call
+	digest string
+	a      sallyport.Approval
+	waited bool
+	told   *progress // set once somebody was told of the wait
+}
+
+// ask asks once and waits. It is not done when another call of the same
+// digest took the decision.
+func (h *held) ask(ctx, waiting context.Context) (done, allowed bool) {
+	queue := h.r.o.Approvals
+	var err error
+	if h.a, err = queue.Ask(ctx, h.request()); err != nil {
+		return true, h.unasked(err)
+	}
+	if h.a.State == sallyport.ApprovalPending {
+		h.wait(waiting)
+	}
+	switch h.a.State {
+	case sallyport.ApprovalApproved:
+		return h.use(ctx)
+	case sallyport.ApprovalUsed:
+		return false, false
+	case sallyport.ApprovalDenied:
+		return true, h.denied()
+	case sallyport.ApprovalExpired:
+		return true, h.unapproved("approval "+h.a.ID+" expired", sallyport.CodeApprovalDenied,
+			"Approval denied: the request for "+h.q.Tool+" expired before it was decided and used")
+	case sallyport.ApprovalPending:
+		return true, h.undecided(h.why(ctx))
+	default:
+		return true, h.unasked(fmt.Errorf("a held call has the state %q", h.a.State))
+	}
+}
+
+// wait waits for the decision while the caller does, and tells the caller's
+// user so.
+func (h *held) wait(waiting context.Context) {
+	if waiting.Err() != nil {
+		return
+	}
+	if h.told == nil {
+		h.told = &progress{call: h.call, sink: h.caller.Progress}
+		// Nobody's slow stream keeps a decision waiting.
+		go h.told.emit(sallyport.Progress{
+			Message: "waits for approval " + h.a.ID, Audience: sallyport.AudienceUser,
+		})
+	}
+	h.waited = true
+	waiting, stop := h.r.workers.until(waiting)
+	defer stop()
+	a, err := h.r.o.Approvals.Wait(waiting, h.a.ID)
+	switch {
+	case err == nil:
+		h.a = a
+	case waiting.Err() == nil:
+		// The request is kept, whatever failed here.
+		h.fault("waiting for an approval", err)
+	}
+}
+
+// end takes back what told the user of the wait.
+func (h *held) end() {
+	if h.told != nil {
+		h.told.end()
+	}
+}
+
+// use takes the approval for this run.
+func (h *held) use(ctx context.Context) (done, allowed bool) {
+	if h.waited && (h.r.workers.ending() || h.r.find(h.q.Tool) != h.entry || h.r.role(h.caller.Personality) != h.role) {
+		return true, h.undecided("the configuration changed while the call waited")
+	}
+	if ctx.Err() != nil {
+		return true, h.undecided(h.why(ctx))
+	}
+	if !h.stands(ctx) {
+		return true, false
+	}
+	ok, err := h.r.o.Approvals.Use(ctx, h.a.ID)
+	if err != nil {
+		return true, h.unasked(err)
+	}
+	if !ok {
+		return false, false
+	}
+	h.note(sallyport.Decision{
+		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, said(h.a.Reason)),
+	})
+	return true, true
+}
+
+// said puts a reason after what it belongs to.
+func said(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// request is the call as those who decide see it.
+func (h *held) request() sallyport.Approval {
+	now, cl := time.Now().UTC(), h.cleaner()
+	lifetime := h.role.personality.Approvals.Expires
+	if lifetime <= 0 {
+		lifetime = DefaultApprovalExpiry
+	}
+	return sallyport.Approval{
+		ID: newID(now), Digest: h.digest, Tool: h.q.Tool,
+		Args: shownArgs(cl, h.doc.Value), Hidden: hidden(h.doc.Value),
+		Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
+		Session: word(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
+	}
+}
+
+// undecided refuses a call that is still held; repeating it later uses the
+// decision.
+func (h *held) undecided(why string) bool {
+	h.unapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
+		"%s requires explicit approval (%s): repeat the same call once it is given, before %s",
+		h.q.Tool, h.a.ID, h.a.Expires.UTC().Format(time.RFC3339)))
+	h.result.ApprovalID, h.result.ExpiresAt = h.a.ID, h.a.Expires
+	return false
+}
+
+// why says why a call is not decided.
+func (h *held) why(ctx context.Context) string {
+	switch {
+	case ctx.Err() != nil:
+		return "the caller went away while the call waited"
+	case h.r.workers.ending():
+		return "the gate closed while the call waited"
+	default:
+		return "nobody has decided yet"
+	}
+}
+
+func (h *held) denied() bool {
+	return h.unapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, said(h.a.Reason)),
+		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+said(h.a.Reason))
+}
+
+// unasked refuses a call whose decision cannot be had.
+func (c *call) unasked(err error) bool {
+	if errors.Is(err, sallyport.ErrApprovalsFull) {
+		c.unapproved(err.Error(), sallyport.CodeRateLimited, "Rate limit exceeded: too many calls wait for a decision")
+		c.result.RetryAfter = fullRetry
+		return false
+	}
+	c.fault("approval", err)
+	return c.unapproved("the approval cannot be asked for: "+err.Error(), sallyport.CodeNotAvailable,
+		"The call was not made: its approval cannot be asked for (call "+c.id+")")
+}
+
+// unapproved refuses at this step, with the rule that asks for it.
+func (c *call) unapproved(why string, code sallyport.Code, text string) bool {
+	return c.refuse(sallyport.Decision{
+		Step: sallyport.StepApprove, Why: why, Source: c.role.source("approvals.require"),
+	}, code, text)
+}
+
+// asks reports whether a human decides about a tool under this role: its name
+// is listed, its label as "@label", or "*".
+func (ro *role) asks(t *sallyport.Tool) bool {
+	if ro.personality == nil || ro.personality.Approvals == nil {
+		return false
+	}
+	return slices.ContainsFunc(ro.personality.Approvals.Require, func(item string) bool {
+		return item == t.Name || item == everything || t.Toolset != "" && item == "@"+t.Toolset
+	})
+}
+
+// shownArgs is the arguments as JSON for people. Cleaning comes first, so that
+// no cut leaves half of a secret.
+func shownArgs(cl *output.Cleaner, args map[string]any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	// What was decoded from JSON can be encoded.
+	_ = enc.Encode(cl.Value(args))
+	text, _ := output.Trim(string(bytes.TrimSpace(b.Bytes())), approvalArgs)
+	return text
+}
+
+// hidden counts the characters of decoded JSON that nobody would see: those
+// who decide shall know that there are some.
+func hidden(v any) (n int) {
+	switch v := v.(type) {
+	case string:
+		for _, r := range v {
+			if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
+				unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' {
+				n++
+			}
+		}
+	case []any:
+		for _, item := range v {
+			n += hidden(item)
+		}
+	case map[string]any:
+		for key, item := range v {
+			n += hidden(key) + hidden(item)
+		}
+	}
+	return n
+}

@@ -1,0 +1,82 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/sallyport/sallyport"
+)
+
+// approvalDigest binds a decision to what it was made about: the exact
+// arguments with defaults filled in, the tool's definition, what the call may
+// touch and how its children are confined, who asks in which role, where
+// relative paths begin, and what the turn brought along. Every part has its
+// length before it, so that no two calls run together to one text.
+//
+// The conversation is not bound, because a repeat may come from another one,
+// unless the tool keeps data of its conversation. Nor is what the grant
+// dropped, which tells lines of the configuration.
+func (c *call) approvalDigest(ctx context.Context) (string, error) {
+	grant := *c.grant
+	grant.Dropped = nil
+	text, err := json.Marshal(&grant)
+	if err != nil {
+		return "", fmt.Errorf("encoding the grant: %w", err)
+	}
+	h := parts{sha256.New()}
+	h.add("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
+		c.caller.Principal.Name, c.caller.Personality, c.workspace(), c.caller.MemoryScope, c.approvalSession())
+	if c.grant.Attachments != nil {
+		for i := range c.caller.Attachments {
+			if err := c.addAttachment(ctx, h, &c.caller.Attachments[i]); err != nil {
+				return "", err
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// approvalSession is the conversation for tools whose store belongs to it.
+func (c *call) approvalSession() string {
+	if s := c.grant.Storage; s != nil && s.Scope == sallyport.ScopeSession {
+		return c.sessionKey
+	}
+	return ""
+}
+
+// addAttachment binds what a tool would open. The ref is another one at every
+// turn, so that the content counts.
+func (c *call) addAttachment(ctx context.Context, h parts, a *sallyport.Attachment) (err error) {
+	if c.r.backends.Attachments == nil {
+		return errors.New("attachments are granted and not wired")
+	}
+	r, err := c.r.backends.Attachments.Open(ctx, a.Ref)
+	if err != nil {
+		return fmt.Errorf("reading an attachment: %w", err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	content := sha256.New()
+	if _, err := io.Copy(content, r); err != nil {
+		return fmt.Errorf("reading an attachment: %w", err)
+	}
+	h.add(string(a.Kind), a.Name, a.MediaType, string(content.Sum(nil)))
+	return nil
+}
+
+// parts hashes texts, each after its length.
+type parts struct{ hash.Hash }
+
+func (h parts) add(texts ...string) {
+	for _, s := range texts {
+		// A hash does not fail.
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
+		_, _ = io.WriteString(h, s)
+	}
+}

@@ -1,0 +1,581 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/scoped/scopedtest"
+	"github.com/sallyport/sallyport/store/memory"
+)
+
+// desk is a gate whose tool "held" needs an approval.
+type desk struct {
+	*gate
+	store *memory.Approvals
+	roles *swap
+	ran   atomic.Int32
+}
+
+// swap is a set of one personality that a test replaces, as a reload does.
+type swap struct {
+	p atomic.Pointer[sallyport.Personality]
+}
+
+func (s *swap) Personality(name string) (*sallyport.Personality, bool) {
+	p := s.p.Load()
+	return p, p.Name == name
+}
+
+func asking(edit func(*sallyport.Personality)) *sallyport.Personality {
+	p := &sallyport.Personality{
+		Name: "role", Approvals: &sallyport.Approvals{Require: []string{"held"}},
+		Sources: map[string]string{"approvals.require": "sallyport.yaml:4:3"},
+	}
+	if edit != nil {
+		edit(p)
+	}
+	return p
+}
+
+func newDesk(t *testing.T, p *sallyport.Personality) *desk {
+	return newDeskOf(t, p, memory.NewApprovals(nil), &sallyport.Backends{
+		Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: t.TempDir()},
+		Secrets: fixedSecrets{"a/key": "hunter2-Zq9xY7w"}, KV: noKV{}, Attachments: texts{},
+	})
+}
+
+func newDeskOf(t *testing.T, p *sallyport.Personality, store *memory.Approvals, b *sallyport.Backends) *desk {
+	t.Helper()
+	d := &desk{gate: &gate{t: t, recorder: &recorder{}, role: p.Name}, store: store, roles: &swap{}}
+	d.roles.p.Store(p)
+	b.Personalities = d.roles
+	o := &registry.Options{Recorder: d.recorder, Workspace: t.TempDir()}
+	if store != nil {
+		o.Approvals = store
+	}
+	var err error
+	if d.Registry, err = registry.New(b, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// hold adds the tool, of which each run is counted.
+func (d *desk) hold(edit func(*sallyport.Tool)) {
+	d.t.Helper()
+	tool := sallyport.Tool{Name: "held", Schema: open, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+		d.ran.Add(1)
+		return sallyport.OK("ran"), nil
+	}}
+	if edit != nil {
+		edit(&tool)
+	}
+	d.add(tool)
+}
+
+// one returns the only open request.
+func (d *desk) one() sallyport.Approval {
+	d.t.Helper()
+	all, err := d.store.List(context.Background(), false)
+	if err != nil || len(all) != 1 {
+		d.t.Fatalf("List() = %d requests, %v, want one", len(all), err)
+	}
+	return all[0]
+}
+
+func (d *desk) decide(id string, approve bool, reason string) {
+	d.t.Helper()
+	if err := d.store.Decide(context.Background(), id, "boss", approve, reason); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// want makes the call and compares its code and how often the tool ran.
+func (d *desk) want(args string, code sallyport.Code, runs int32) sallyport.Result {
+	d.t.Helper()
+	res := call(d.gate, "held", args)
+	if res.Code != code || d.ran.Load() != runs {
+		d.t.Fatalf("Call(%s) = %s %q after %d runs, want %q after %d", args, res.Code, res.Error, d.ran.Load(), code, runs)
+	}
+	return res
+}
+
+func TestACallThatNeedsAnApprovalIsHeld(t *testing.T) {
+	d := newDesk(t, asking(nil))
+	d.hold(func(tool *sallyport.Tool) { tool.Cache = &sallyport.Cache{} })
+	d.add(sallyport.Tool{Name: "free", Run: echo})
+	res := d.want(`{"a":1}`, sallyport.CodeApprovalRequired, 0)
+	a := d.one()
+	if res.ApprovalID != a.ID || !res.ExpiresAt.Equal(a.Expires) || !strings.Contains(res.Error, "held requires explicit approval") {
+		t.Errorf("Call() = %+v, want id and expiry of %+v", res, a)
+	}
+	if a.Tool != "held" || a.Args != `{"a":1}` || a.Principal != "tester" || a.Personality != "role" || a.CallID != res.CallID {
+		t.Errorf("held as %+v, want the facts of the call", a)
+	}
+	e := d.recorder.last()
+	last := e.Decisions[len(e.Decisions)-1]
+	if e.Code != sallyport.CodeApprovalRequired || e.Stage != sallyport.StepApprove || last.Source != "sallyport.yaml:4:3" ||
+		!strings.Contains(last.Why, a.ID) {
+		t.Errorf("recorded %s at %s: %+v, want approval_required with its rule and id", e.Code, e.Stage, last)
+	}
+	if res := call(d.gate, "free", ""); !res.OK {
+		t.Errorf("a call that nobody holds = %+v, want it to run", res)
+	}
+}
+
+func TestAnApprovalIsUsedOnce(t *testing.T) {
+	d := newDesk(t, asking(nil))
+	d.hold(nil)
+	first := d.want(`{"a":1}`, sallyport.CodeApprovalRequired, 0)
+	if again := d.want(`{ "a": 1.0 }`, sallyport.CodeApprovalRequired, 0); again.ApprovalID != first.ApprovalID {
+		t.Errorf("a repeat was held as %s, want %s", again.ApprovalID, first.ApprovalID)
+	}
+	d.decide(first.ApprovalID, true, "fine")
+	d.want(`{"a":1}`, "", 1)
+	e := d.recorder.last()
+	i := slices.IndexFunc(e.Decisions, func(x sallyport.Decision) bool { return x.Step == sallyport.StepApprove })
+	if x := e.Decisions[i]; !x.Allowed || x.Why != "approved by boss (approval "+first.ApprovalID+"): fine" {
+		t.Errorf("recorded %+v, want who approved and what", x)
+	}
+	if next := d.want(`{"a":1}`, sallyport.CodeApprovalRequired, 1); next.ApprovalID == first.ApprovalID {
+		t.Error("a used approval was offered again")
+	}
+}
+
+func TestConcurrentRepeatsShareOneRun(t *testing.T) {
+	d := newDesk(t, asking(nil))
+	d.hold(nil)
+	d.want("", sallyport.CodeApprovalRequired, 0)
+	d.decide(d.one().ID, true, "")
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { call(d.gate, "held", "") })
+	}
+	wg.Wait()
+	if n := d.ran.Load(); n != 1 {
+		t.Errorf("one approval ran the tool %d times, want once", n)
+	}
+	d.one()
+}
+
+// TestWhatIsBound changes each thing that an approval is bound to, and some
+// that it is not.
+func TestWhatIsBound(t *testing.T) {
+	read := func(paths ...string) sallyport.Capabilities {
+		return sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.Paths(paths...)}}
+	}
+	kept := func(scope sallyport.StorageScope) sallyport.Capabilities {
+		return sallyport.Capabilities{Storage: &sallyport.StorageCapability{Scope: scope, Kind: "kv"}}
+	}
+	attaching := sallyport.Capabilities{Attachments: &sallyport.AttachmentsCapability{All: true}}
+	with := func(refs ...string) func(*sallyport.Caller) {
+		return func(c *sallyport.Caller) {
+			for _, ref := range refs {
+				c.Attachments = append(c.Attachments, sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: "n"})
+			}
+		}
+	}
+	type side struct {
+		args   string
+		role   func(*sallyport.Personality)
+		tool   func(*sallyport.Tool)
+		caller func(*sallyport.Caller)
+	}
+	reach := func(paths ...string) func(*sallyport.Personality) {
+		return func(p *sallyport.Personality) { p.FSReach = &sallyport.Reach{Read: paths} }
+	}
+	caps := func(c sallyport.Capabilities) func(*sallyport.Tool) {
+		return func(tool *sallyport.Tool) { tool.Capabilities = c }
+	}
+	tests := []struct {
+		name          string
+		before, after side
+		same          bool
+	}{
+		{name: "nothing", same: true},
+		{name: "arguments", before: side{args: `{"a":1}`}, after: side{args: `{"a":2}`}},
+		{name: "type of an argument", before: side{args: `{"a":1}`}, after: side{args: `{"a":"1"}`}},
+		{name: "an empty argument", before: side{args: `{"a":null}`}, after: side{args: `{}`}},
+		{name: "order of arguments", before: side{args: `{"a":1,"b":2}`}, after: side{args: `{"b":2,"a":1}`}, same: true},
+		{name: "definition", after: side{tool: func(tool *sallyport.Tool) { tool.Description = "other" }}},
+		{
+			name:   "grant",
+			before: side{tool: caps(read("/a", "/b")), role: reach("/a")},
+			after:  side{tool: caps(read("/a", "/b")), role: reach("/b")},
+		},
+		{name: "lines of the configuration", same: true, before: side{
+			tool: caps(read("/a", "/b")), role: reach("/a"),
+		}, after: side{tool: caps(read("/a", "/b")), role: func(p *sallyport.Personality) {
+			reach("/a")(p)
+			p.Sources = map[string]string{"fs_reach.read": "sallyport.yaml:9:9"}
+		}}},
+		{name: "principal", after: side{caller: func(c *sallyport.Caller) { c.Principal.Name = "other" }}},
+		{name: "personality", after: side{
+			role: func(p *sallyport.Personality) { p.Name = "other" }, caller: func(c *sallyport.Caller) { c.Personality = "other" },
+		}},
+		{name: "workspace", after: side{caller: func(c *sallyport.Caller) { c.Workspace = "/elsewhere" }}},
+		{name: "memory scope", after: side{caller: func(c *sallyport.Caller) { c.MemoryScope = "m" }}},
+		{name: "session", same: true, after: side{caller: func(c *sallyport.Caller) { c.Session = "s2" }}},
+		{
+			name: "session of a store", before: side{tool: caps(kept(sallyport.ScopeSession))},
+			after: side{tool: caps(kept(sallyport.ScopeSession)), caller: func(c *sallyport.Caller) { c.Session = "s2" }},
+		},
+		{name: "session of another store", same: true, before: side{tool: caps(kept(sallyport.ScopePersonality))}, after: side{
+			tool: caps(kept(sallyport.ScopePersonality)), caller: func(c *sallyport.Caller) { c.Session = "s2" },
+		}},
+		{name: "surface", same: true, after: side{caller: func(c *sallyport.Caller) { c.Platform = sallyport.PlatformMCP }}},
+		{
+			name: "attachment", before: side{tool: caps(attaching), caller: with("r1:A")},
+			after: side{tool: caps(attaching), caller: with("r1:B")},
+		},
+		{name: "ref of an attachment", same: true, before: side{tool: caps(attaching), caller: with("r1:A")}, after: side{
+			tool: caps(attaching), caller: with("r2:A"),
+		}},
+		{
+			name: "one more attachment", before: side{tool: caps(attaching), caller: with("r1:A")},
+			after: side{tool: caps(attaching), caller: with("r1:A", "r2:A")},
+		},
+		{name: "attachment that the tool does not get", same: true, before: side{caller: with("r1:A")}, after: side{caller: with("r1:B")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			store, workspace := memory.NewApprovals(nil), t.TempDir()
+			make := func(s side) (*desk, sallyport.Result) {
+				d := newDeskOf(t, asking(s.role), store, &sallyport.Backends{
+					Files: &sallyport.FileBackend{Home: t.TempDir()}, KV: noKV{}, Attachments: texts{}, Secrets: fixedSecrets{},
+				})
+				d.hold(s.tool)
+				caller := d.caller()
+				caller.Workspace = workspace
+				if s.caller != nil {
+					s.caller(caller)
+				}
+				return d, d.Call(t.Context(), caller, sallyport.Request{Tool: "held", Args: json.RawMessage(s.args)})
+			}
+			d, res := make(tt.before)
+			if res.Code != sallyport.CodeApprovalRequired {
+				t.Fatalf("Call() = %+v, want it held", res)
+			}
+			d.decide(res.ApprovalID, true, "")
+			d, res = make(tt.after)
+			if ran := d.ran.Load() == 1; ran != tt.same || res.OK != tt.same {
+				t.Errorf("after the change Call() = %s %q, ran = %v, want %v", res.Code, res.Error, ran, tt.same)
+			}
+		})
+	}
+}
+
+func TestALowerLevelOfConfinementVoidsAnApproval(t *testing.T) {
+	store, workspace := memory.NewApprovals(nil), t.TempDir()
+	at := func(level sallyport.Level) (*desk, sallyport.Result) {
+		d := newDeskOf(t, asking(func(p *sallyport.Personality) { p.Process = []string{"git"} }), store, &sallyport.Backends{
+			Process: &scopedtest.Runner{Level: level}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: t.TempDir()},
+		})
+		d.hold(func(tool *sallyport.Tool) {
+			tool.Capabilities.Process = &sallyport.ProcessCapability{AllowedBinaries: []string{"git"}}
+		})
+		caller := d.caller()
+		caller.Workspace = workspace
+		return d, d.Call(t.Context(), caller, sallyport.Request{Tool: "held"})
+	}
+	d, res := at(sallyport.LevelFull)
+	d.decide(res.ApprovalID, true, "")
+	if _, res := at(sallyport.LevelNone); res.Code != sallyport.CodeApprovalRequired {
+		t.Errorf("Call() with children that nothing confines = %+v, want it held anew", res)
+	}
+	if _, res := at(sallyport.LevelFull); !res.OK {
+		t.Errorf("Call() = %+v, want it to run", res)
+	}
+}
+
+// texts is a store whose content stands in the ref, after a colon.
+type texts struct{}
+
+func (texts) Open(_ context.Context, ref string) (io.ReadCloser, error) {
+	_, content, ok := strings.Cut(ref, ":")
+	if !ok {
+		return nil, errors.New("no such attachment")
+	}
+	return io.NopCloser(strings.NewReader(content)), nil
+}
+
+func TestAWaitingCallHearsTheDecision(t *testing.T) {
+	for _, approve := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }))
+			// The wait does not count against the tool's own time.
+			d.hold(func(tool *sallyport.Tool) { tool.Timeout = time.Second })
+			caller := d.caller()
+			told := make(chan sallyport.Progress, 10)
+			caller.Progress = func(p sallyport.Progress) { told <- p }
+			result := make(chan sallyport.Result)
+			go func() { result <- d.Call(t.Context(), caller, sallyport.Request{Tool: "held"}) }()
+			synctest.Wait()
+			time.Sleep(20 * time.Second)
+			a := d.one()
+			if p := <-told; p.Message != "waits for approval "+a.ID || p.VisibleTo() != sallyport.AudienceUser || p.Tool != "held" {
+				t.Errorf("the user was told %+v, want the id of the approval", p)
+			}
+			d.decide(a.ID, approve, "because")
+			res := <-result
+			if approve && (!res.OK || d.ran.Load() != 1) {
+				t.Errorf("Call() = %+v, want it to run", res)
+			}
+			if !approve && (res.Code != sallyport.CodeApprovalDenied || d.ran.Load() != 0 || !strings.HasSuffix(res.Error, ": because")) {
+				t.Errorf("Call() = %+v, ran = %d, want approval_denied with the reason", res, d.ran.Load())
+			}
+			if took := d.recorder.last().Duration; took < 20*time.Second || took > 21*time.Second {
+				t.Errorf("the call took %s, want the 20 s until the decision", took)
+			}
+		})
+	}
+}
+
+func TestAWaitEnds(t *testing.T) {
+	tests := []struct {
+		name    string
+		edit    func(*sallyport.Approvals)
+		cancel  time.Duration
+		code    sallyport.Code
+		took    time.Duration
+		pending int
+	}{
+		{name: "at its bound", code: sallyport.CodeApprovalRequired, took: 30 * time.Second, pending: 1},
+		{name: "at the expiry", edit: func(a *sallyport.Approvals) { a.Expires = 10 * time.Second }, code: sallyport.CodeApprovalDenied, took: 10 * time.Second},
+		{name: "with the caller", cancel: 5 * time.Second, code: sallyport.CodeApprovalRequired, took: 5 * time.Second, pending: 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, asking(func(p *sallyport.Personality) {
+					p.Approvals.Wait = 30 * time.Second
+					if tt.edit != nil {
+						tt.edit(p.Approvals)
+					}
+				}))
+				d.hold(nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.cancel > 0 {
+					time.AfterFunc(tt.cancel, cancel)
+				}
+				start := time.Now()
+				res := d.Call(ctx, d.caller(), sallyport.Request{Tool: "held"})
+				if res.Code != tt.code || time.Since(start) != tt.took || d.ran.Load() != 0 {
+					t.Errorf("Call() = %s %q after %s, want %s after %s", res.Code, res.Error, time.Since(start), tt.code, tt.took)
+				}
+				if all, err := d.store.List(context.Background(), false); err != nil || len(all) != tt.pending {
+					t.Errorf("%d requests stay, %v, want %d", len(all), err, tt.pending)
+				}
+				if e := d.recorder.last(); e.Code != tt.code || e.Stage != sallyport.StepApprove {
+					t.Errorf("recorded %s at %s, want %s at approve", e.Code, e.Stage, tt.code)
+				}
+			})
+		})
+	}
+}
+
+func TestADenialAndAnExpiryAreToldAndThenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, asking(nil))
+		d.hold(nil)
+		d.want("", sallyport.CodeApprovalRequired, 0)
+		d.decide(d.one().ID, false, "")
+		// A denial stands until the request would have expired.
+		d.want("", sallyport.CodeApprovalDenied, 0)
+		time.Sleep(registry.DefaultApprovalExpiry - time.Second)
+		d.want("", sallyport.CodeApprovalDenied, 0)
+		time.Sleep(time.Second)
+		d.want("", sallyport.CodeApprovalRequired, 0)
+		// What nobody decided is told once, and so is what nobody used.
+		for _, approve := range []bool{false, true} {
+			if approve {
+				d.decide(d.one().ID, true, "")
+			}
+			time.Sleep(registry.DefaultApprovalExpiry)
+			d.want("", sallyport.CodeApprovalDenied, 0)
+			d.want("", sallyport.CodeApprovalRequired, 0)
+		}
+	})
+}
+
+func TestAReloadDuringTheWaitStopsTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }
+		d := newDesk(t, asking(slow))
+		d.hold(nil)
+		result := make(chan sallyport.Result)
+		go func() { result <- call(d.gate, "held", "") }()
+		synctest.Wait()
+		d.roles.p.Store(asking(slow))
+		d.decide(d.one().ID, true, "")
+		if res := <-result; res.Code != sallyport.CodeApprovalRequired || d.ran.Load() != 0 {
+			t.Fatalf("Call() = %+v, want it not to run under the old personality", res)
+		}
+		// The approval is not spent: nothing that it is bound to changed.
+		d.want("", "", 1)
+	})
+}
+
+func TestClosingOrReplacingTheGateEndsTheWait(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }))
+			d.hold(nil)
+			start, result := time.Now(), make(chan sallyport.Result)
+			go func() { result <- call(d.gate, "held", "") }()
+			synctest.Wait()
+			if replace {
+				d.StopWaiting()
+				d.StopWaiting()
+			} else if err := d.Close(t.Context()); err != nil {
+				t.Errorf("Close() = %v, want none", err)
+			}
+			if res := <-result; res.Code != sallyport.CodeApprovalRequired || time.Since(start) != 0 {
+				t.Errorf("Call() = %+v after %s, want approval_required at once", res, time.Since(start))
+			}
+		})
+	}
+}
+
+func TestHeldCallsOfABatchWaitAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }))
+		d.hold(nil)
+		requests := []sallyport.Request{
+			{Tool: "held", Args: json.RawMessage(`{"n":1}`)},
+			{Tool: "held", Args: json.RawMessage(`{"n":2}`)},
+			{Tool: "held", Args: json.RawMessage(`{"n":3}`)},
+		}
+		start := time.Now()
+		go func() {
+			synctest.Wait()
+			all, _ := d.store.List(context.Background(), false)
+			for _, a := range all {
+				if a.Args == `{"n":2}` {
+					d.decide(a.ID, true, "")
+				}
+			}
+		}()
+		got := d.Batch(t.Context(), d.caller(), requests)
+		if got[0].OK || !got[1].OK || got[2].OK || time.Since(start) != 30*time.Second {
+			t.Errorf("Batch() = %v %v %v after %s, want the second alone, after 30 s", got[0].OK, got[1].OK, got[2].OK, time.Since(start))
+		}
+	})
+}
+
+func TestADryRunDoesNotAsk(t *testing.T) {
+	d := newDesk(t, asking(nil))
+	d.hold(nil)
+	caller := d.caller()
+	caller.DryRun = true
+	if res := d.Call(t.Context(), caller, sallyport.Request{Tool: "held"}); !res.OK {
+		t.Errorf("dry run = %+v, want the description", res)
+	}
+	if all, err := d.store.List(t.Context(), true); err != nil || len(all) != 0 {
+		t.Errorf("a dry run asked: %v, %v", all, err)
+	}
+}
+
+func TestThoseWhoDecideSeeNoSecretsAndKnowWhatIsHidden(t *testing.T) {
+	d := newDesk(t, asking(nil))
+	d.hold(nil)
+	d.want(`{"to":"a\u001b[31m\u200b\u202e","key":"hunter2-Zq9xY7w"}`, sallyport.CodeApprovalRequired, 0)
+	a := d.one()
+	if strings.Contains(a.Args, "hunter2") || strings.ContainsAny(a.Args, "\x1b\u200b\u202e") || a.Hidden != 3 {
+		t.Errorf("held as %q with %d hidden, want neither the secret nor what controls a terminal, and 3 hidden", a.Args, a.Hidden)
+	}
+	d.want(`{"text":"`+strings.Repeat("x", 100_000)+`"}`, sallyport.CodeApprovalRequired, 0)
+	all, err := d.store.List(t.Context(), false)
+	if err != nil || len(all) != 2 || len(all[1].Args) > 17_000 || !strings.Contains(all[1].Args, "[truncated -- 100011 chars total]") {
+		t.Errorf("long arguments are held in %d characters, want a bound with a mark", len(all[1].Args))
+	}
+}
+
+// broken fails where it is told to.
+type broken struct {
+	sallyport.ApprovalQueue
+	ask, use error
+	state    sallyport.ApprovalState
+}
+
+func (b broken) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
+	if b.ask != nil {
+		return a, b.ask
+	}
+	a.State = b.state
+	return a, nil
+}
+
+func (b broken) Use(context.Context, string) (bool, error) { return false, b.use }
+
+func TestWithoutAWorkingStoreNothingRuns(t *testing.T) {
+	lost := errors.New("driver: password=hunter2")
+	tests := []struct {
+		name  string
+		queue sallyport.ApprovalQueue
+		code  sallyport.Code
+	}{
+		{name: "none", code: sallyport.CodeNotAvailable},
+		{name: "asking fails", queue: broken{ask: lost}, code: sallyport.CodeNotAvailable},
+		{name: "full", queue: broken{ask: sallyport.ErrApprovalsFull}, code: sallyport.CodeRateLimited},
+		{name: "using fails", queue: broken{use: lost, state: sallyport.ApprovalApproved}, code: sallyport.CodeNotAvailable},
+		{name: "never used", queue: broken{state: sallyport.ApprovalApproved}, code: sallyport.CodeApprovalRequired},
+		{name: "unknown state", queue: broken{state: "maybe"}, code: sallyport.CodeNotAvailable},
+		{name: "no state", queue: broken{}, code: sallyport.CodeNotAvailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := &registry.Options{}
+			if tt.queue != nil {
+				o.Approvals = tt.queue
+			}
+			r, err := registry.New(&sallyport.Backends{Personalities: one{asking(nil)}}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran := false
+			err = r.Register(sallyport.Tool{Name: "held", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+				ran = true
+				return sallyport.OK(""), nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "tester"}, Personality: "role"}
+			res := r.Call(t.Context(), caller, sallyport.Request{Tool: "held"})
+			if res.Code != tt.code || ran || strings.Contains(res.Error, "hunter2") {
+				t.Errorf("Call() = %+v, ran = %v, want %s", res, ran, tt.code)
+			}
+		})
+	}
+}
+
+func TestLabelsAndAllToolsCanBeHeld(t *testing.T) {
+	for _, item := range []string{"held", "@mail", "*"} {
+		d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Require = []string{item} }))
+		d.hold(func(tool *sallyport.Tool) { tool.Toolset = "mail" })
+		d.want("", sallyport.CodeApprovalRequired, 0)
+	}
+	for _, item := range []string{"@", "@other", "Held", "hel", ""} {
+		d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Require = []string{item} }))
+		d.hold(nil)
+		d.want("", "", 1)
+	}
+}

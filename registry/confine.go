@@ -1,0 +1,50 @@
+package registry
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/sallyport/sallyport"
+)
+
+// confined asks the process runner at which level the children of this call
+// would run. A machine that cannot hold them to the grant has no backend for
+// it: the tool never runs with less. Tools that start nothing pay nothing.
+func (c *call) confined() bool {
+	if c.entry.tool.Capabilities.Process == nil {
+		return true
+	}
+	scope, err := c.r.scope(c.entry, c.role)
+	if err != nil {
+		return true // what grants are refused for is told where they are
+	}
+	level, err := c.r.confines(scope.Grant())
+	if err == nil {
+		c.level = level
+		return true
+	}
+	d := sallyport.Decision{Step: sallyport.StepBackends, Capability: "process", Why: err.Error()}
+	text := "Tool " + c.q.Tool + " is not currently available"
+	// A coded error was written for the caller; what a driver says is not.
+	if e, ok := errors.AsType[*sallyport.Error](err); ok && e.Detail != "" {
+		text += ": " + e.Detail
+	} else {
+		c.fault("confinement", err)
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, text)
+}
+
+// confines returns the level at which children with a grant run; it is empty
+// when the grant has no binaries.
+func (r *Registry) confines(g *sallyport.Grant) (sallyport.Level, error) {
+	if len(g.Process.Binaries) == 0 || r.backends.Process == nil {
+		return "", nil
+	}
+	return r.backends.Process.Confines(g)
+}
+
+// confinement is the level for the record: the weakest at which a child ran,
+// else the one that held for the children that might have.
+func (c *call) confinement() sallyport.Level {
+	return cmp.Or(c.binder.Level(), c.level, c.r.o.Level)
+}

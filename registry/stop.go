@@ -1,0 +1,124 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Switches says what an operator has stopped.
+type Switches interface {
+	// Stopped returns the kind of what is stopped, "principal", "session" or
+	// "tool", the first of them in this order, and why in words for the
+	// operator. An empty kind means that nothing is. An error refuses. It is
+	// asked at every call and listing, and must be safe for concurrent use.
+	Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error)
+}
+
+// Standing says whether a principal may still call.
+type Standing interface {
+	// Stands reports whether a principal whom an edge let in at a moment is
+	// still there, and by the same token: neither revoked nor expired nor
+	// given another one since. An error refuses. It is asked when a held call
+	// is about to run, and must be safe for concurrent use.
+	Stands(ctx context.Context, principal string, since time.Time) (bool, error)
+}
+
+// The kinds of what is stopped.
+const (
+	stoppedPrincipal = "principal"
+	stoppedTool      = "tool"
+)
+
+// stopWait bounds how long a listing waits for the switches; a call has its
+// caller's context.
+const stopWait = 5 * time.Second
+
+// running decides whether an operator has stopped the caller or the tool.
+func (c *call) running(ctx context.Context) bool {
+	if c.r.o.Switches == nil {
+		return true
+	}
+	d := sallyport.Decision{Step: sallyport.StepVisible}
+	kind, why, err := c.r.o.Switches.Stopped(ctx, c.caller.Principal.Name, c.sessionKey, c.q.Tool)
+	if err != nil {
+		c.fault("kill switches", err)
+		d.Why = "what is stopped cannot be read"
+		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	}
+	d.Why = why
+	switch kind {
+	case "":
+		return true
+	case stoppedTool:
+		d.Fix = "sallyport principals start --tool " + c.q.Tool
+		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	case stoppedPrincipal:
+		d.Fix = "sallyport principals start " + shellWord(c.caller.Principal.Name)
+		return c.refuse(d, sallyport.CodePermissionDenied,
+			"Permission denied: principal "+c.caller.Principal.Name+" is stopped")
+	default:
+		d.Fix = "sallyport principals start " + shellWord(c.caller.Principal.Name) + " --session " + shellWord(c.session)
+		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the session is stopped")
+	}
+}
+
+// shellWord writes a text as one word of a POSIX shell. Sessions are named by
+// clients and subjects by issuers, and an operator may paste the line.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("_-.:/@", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// stands decides whether the caller of a held call may still call: an approval
+// may come long after the edge let the caller in.
+func (c *call) stands(ctx context.Context) bool {
+	if c.r.o.Standing == nil {
+		return true
+	}
+	name := c.caller.Principal.Name
+	ok, err := c.r.o.Standing.Stands(ctx, name, c.start)
+	d := sallyport.Decision{Step: sallyport.StepVisible}
+	switch {
+	case err != nil:
+		c.fault("standing of the caller", err)
+		d.Why = "whether the principal may still call cannot be read"
+		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	case !ok:
+		d.Why = "principal " + name + " was revoked, removed, expired or given another token while the call was held"
+		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: principal "+name+" may not call any more")
+	}
+	return true
+}
+
+// stopped reports whether a listing leaves a tool out. What cannot be read is
+// stopped.
+func (r *Registry) stopped(caller *sallyport.Caller) func(tool string) bool {
+	if r.o.Switches == nil {
+		return func(string) bool { return false }
+	}
+	session := sallyport.SessionKey(caller.Principal.Name, caller.Session)
+	return func(tool string) bool {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWait)
+		defer cancel()
+		kind, _, err := r.o.Switches.Stopped(ctx, caller.Principal.Name, session, tool)
+		if err != nil {
+			r.o.Logger.Error("kill switches", "error", err)
+		}
+		return err != nil || kind != ""
+	}
+}
+
+// takes decides whether a principal may take a role.
+func takes(p *sallyport.Principal, role string) bool {
+	return p.Personalities == nil || slices.Contains(p.Personalities, role)
+}
