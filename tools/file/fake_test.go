@@ -8,8 +8,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -221,7 +223,7 @@ type fakeAttachments map[string]string
 
 func (a fakeAttachments) List() []sallyport.Attachment {
 	var list []sallyport.Attachment
-	for ref := range a {
+	for _, ref := range slices.Sorted(maps.Keys(a)) {
 		list = append(list, sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: ref + ".txt"})
 	}
 	return list

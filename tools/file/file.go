@@ -25,11 +25,11 @@ const toolset = "file"
 // walkTimeout bounds the tools that look at many files.
 const walkTimeout = time.Minute
 
-// Tools returns read_file, write_file, patch_file, search_files and
-// list_files. The caller owns the slice; the tools may be used by many calls
+// Tools returns read_file, write_file, patch_file, search_files, list_files and
+// file-read. The caller owns the slice; the tools may be used by many calls
 // at once.
 func Tools() []sallyport.Tool {
-	return []sallyport.Tool{readFile(), writeFile(), patchFile(), searchFilesTool(), listFiles()}
+	return []sallyport.Tool{readFile(), writeFile(), patchFile(), searchFilesTool(), listFiles(), fileRead()}
 }
 
 // reading is the declaration of a tool that only reads.

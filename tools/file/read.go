@@ -28,7 +28,7 @@ const (
 // readInput is the arguments of read_file.
 type readInput struct {
 	Path      string `json:"path,omitempty" jsonschema:"File to read: absolute, or relative to the workspace. Give either path or ref."`
-	Ref       string `json:"ref,omitempty" jsonschema:"Opaque ref of a file that the user attached to this turn. Give either path or ref."`
+	Ref       string `json:"ref,omitempty" jsonschema:"Opaque ref, or name, of a file that the user attached to this turn. Give either path or ref; without both the only attached file is read."`
 	StartLine int    `json:"start_line,omitempty" jsonschema:"First line to return, counted from 1. Leave out to start at the beginning."`
 	EndLine   int    `json:"end_line,omitempty" jsonschema:"Last line to return, inclusive. Leave out to read to the end."`
 	Encoding  string `json:"encoding,omitempty" jsonschema:"How to decode the file: utf-8, latin1, utf-16, utf-16le, utf-16be, or base64 for the raw bytes of a binary file. Leave out to detect it."`
@@ -36,7 +36,9 @@ type readInput struct {
 
 // read is read_file.
 func read(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Result, error) {
-	if err := in.check(); err != nil {
+	attached := c.Attachments.List()
+	in.attach(attached)
+	if err := in.check(attached); err != nil {
 		return sallyport.Result{}, err
 	}
 	name, data, err := in.load(ctx, c)
@@ -57,11 +59,34 @@ func read(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Resul
 	return p.result(len(data), budget(c, readChars)), nil
 }
 
+// attach makes a ref of the name of an attachment, or of nothing when there is
+// one alone: who brings a file along knows its name and no ref.
+func (in *readInput) attach(attached []sallyport.Attachment) {
+	if in.Path == "" && in.Ref == "" && len(attached) == 1 {
+		in.Ref = attached[0].Ref
+		return
+	}
+	ref := ""
+	for _, a := range attached {
+		switch {
+		case in.Ref == a.Ref:
+			return
+		case in.Ref == a.Name && ref != "":
+			return // The name is of several, and names none.
+		case in.Ref == a.Name:
+			ref = a.Ref
+		}
+	}
+	if ref != "" {
+		in.Ref = ref
+	}
+}
+
 // check refuses contradictory arguments.
-func (in *readInput) check() error {
+func (in *readInput) check(attached []sallyport.Attachment) error {
 	switch {
 	case (in.Path == "") == (in.Ref == ""):
-		return sallyport.InputInvalid("give exactly one of path and ref")
+		return sallyport.InputInvalid("give exactly one of path and ref" + listed(attached))
 	case in.StartLine < 0 || in.EndLine < 0:
 		return sallyport.InputInvalid("start_line and end_line count from 1")
 	case in.EndLine > 0 && in.EndLine < in.StartLine:
@@ -70,6 +95,16 @@ func (in *readInput) check() error {
 		return sallyport.InputInvalid("base64 has no lines: leave out start_line and end_line")
 	}
 	return nil
+}
+
+// listed names the attachments of the turn: their refs are opaque, and stand
+// nowhere else.
+func listed(attached []sallyport.Attachment) string {
+	var b strings.Builder
+	for _, a := range attached {
+		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, oneLine(a.Name), a.Kind, count(int(a.Bytes), "byte", "bytes"))
+	}
+	return b.String()
 }
 
 // load reads the file or the attachment, and returns the name to show.

@@ -84,7 +84,6 @@ func TestReadFileFailures(t *testing.T) {
 		{"start beyond the end", map[string]any{"path": "f", "start_line": 3}, sallyport.CodeInputInvalid, "start_line 3 is beyond the end of " + f.Abs("f") + ", which has 2 lines"},
 		{"end before start", map[string]any{"path": "f", "start_line": 2, "end_line": 1}, sallyport.CodeInputInvalid, "end_line 1 is before start_line 2"},
 		{"negative", map[string]any{"path": "f", "start_line": -1}, sallyport.CodeInputInvalid, "/start_line"},
-		{"nothing", map[string]any{}, sallyport.CodeInputInvalid, "exactly one of path and ref"},
 		{"both", map[string]any{"path": "f", "ref": "att-0"}, sallyport.CodeInputInvalid, "exactly one of path and ref"},
 		{"unknown encoding", map[string]any{"path": "f", "encoding": "ebcdic"}, sallyport.CodeInputInvalid, "/encoding"},
 		{"lines of base64", map[string]any{"path": "f", "encoding": "base64", "end_line": 1}, sallyport.CodeInputInvalid, "base64 has no lines"},
@@ -111,7 +110,29 @@ func TestReadFileBinary(t *testing.T) {
 }
 
 func TestReadAttachment(t *testing.T) {
-	wantOK(t, run(t, newCall(newFakeFS(t)), "read_file", map[string]any{"ref": "att-0"}), "[attachment att-0.txt] 1 line\n\nfrom the user\n")
+	one := newCall(newFakeFS(t))
+	two := newCall(newFakeFS(t))
+	two.Attachments = fakeAttachments{"att-0": "from the user\n", "att-1": "more\n"}
+	none := newCall(newFakeFS(t))
+	none.Attachments = fakeAttachments{}
+	const first = "[attachment att-0.txt] 1 line\n\nfrom the user\n"
+	wantOK(t, run(t, one, "read_file", map[string]any{"ref": "att-0"}), first)
+	wantOK(t, run(t, one, "read_file", map[string]any{}), first)
+	wantOK(t, run(t, two, "read_file", map[string]any{"ref": "att-0.txt"}), first)
+	wantErr(t, run(t, two, "read_file", map[string]any{}), sallyport.CodeInputInvalid,
+		"exactly one of path and ref\nattached: ref att-0 is att-0.txt (file, 0 bytes)\nattached: ref att-1 is att-1.txt")
+	wantErr(t, run(t, none, "read_file", map[string]any{}), sallyport.CodeInputInvalid, "exactly one of path and ref")
+}
+
+// TestANameOfSeveralAttachmentsIsNone: what the caller meant is not guessed.
+func TestANameOfSeveralAttachmentsIsNone(t *testing.T) {
+	list := []sallyport.Attachment{{Ref: "a", Name: "x"}, {Ref: "b", Name: "x"}, {Ref: "y", Name: "z"}, {Ref: "c", Name: "y"}}
+	for given, want := range map[string]string{"x": "x", "y": "y", "z": "y", "b": "b", "none": "none"} {
+		in := readInput{Ref: given}
+		if in.attach(list); in.Ref != want {
+			t.Errorf("attach(%q) = %q, want %q", given, in.Ref, want)
+		}
+	}
 }
 
 // TestReadFileContinues reads a long file piece by piece as the headers say
@@ -169,6 +190,7 @@ func TestDeclarations(t *testing.T) {
 		"write_file":   {false, false, true, false},
 		"patch_file":   {false, true, true, false},
 		"search_files": {true, true, false, false},
+		"file-read":    {ReadOnly: true, Untrusted: true},
 		"list_files":   {true, true, false, false},
 	}
 	got := map[string]row{}

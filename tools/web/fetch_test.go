@@ -21,6 +21,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
 // fakeNetwork allows one server and refuses every other host, redirects
@@ -255,7 +256,7 @@ func TestFetchBounds(t *testing.T) {
 	srv, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		unit := []byte(strings.Repeat("\u00e4", 1<<10))
-		for range maxBodyBytes/len(unit) + 10 {
+		for range reply.MaxBodyBytes/len(unit) + 10 {
 			if _, err := w.Write(unit); err != nil {
 				return
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/internal/args"
+	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
 // toolset is the label of the tools.
@@ -37,7 +38,7 @@ func fetchURL() sallyport.Tool {
 		Description: "Fetch a web page or document with GET. HTML comes back as Markdown of its main text with absolute links, " +
 			"JSON and text as they are. A long document is cut; continue with offset.",
 		Schema: args.Schema[fetchInput](func(get func(string) args.Property) {
-			get("url").Length(1, maxURLBytes).Format("uri")
+			get("url").Length(1, reply.MaxURLBytes).Format("uri")
 			get("max_chars").Between(0, fetchChars)
 			get("offset").Min(0)
 		}),

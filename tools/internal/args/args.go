@@ -49,6 +49,17 @@ func (p Property) Format(name string) Property {
 	return p
 }
 
+// Default names the value that is filled in when the argument is left out. It
+// has to be encodable as JSON.
+func (p Property) Default(value any) Property {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("default %v: %v", value, err))
+	}
+	p.s.Default = raw
+	return p
+}
+
 // Type replaces the inferred type, for a pointer that stands for an optional
 // argument and not for null.
 func (p Property) Type(name string) Property {

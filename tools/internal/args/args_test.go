@@ -11,12 +11,12 @@ type input struct {
 func TestSchema(t *testing.T) {
 	got := string(Schema[input](func(get func(string) Property) {
 		get("word").Length(1, 5).OneOf("a", "b").Format("uri")
-		get("count").Between(0, 9)
+		get("count").Between(0, 9).Default(3)
 		get("sure").Type("boolean")
 	}))
 	const want = `{"type":"object","properties":{` +
 		`"word":{"type":"string","description":"A word.","enum":["a","b"],"minLength":1,"maxLength":5,"format":"uri"},` +
-		`"count":{"type":"integer","description":"A number.","minimum":0,"maximum":9},` +
+		`"count":{"type":"integer","description":"A number.","default":3,"minimum":0,"maximum":9},` +
 		`"sure":{"type":"boolean","description":"A choice."}},"required":["word"],"additionalProperties":false}`
 	if got != want {
 		t.Errorf("Schema = %s, want %s", got, want)

@@ -1,0 +1,364 @@
+// Package database runs queries of agents on databases that the operator
+// named: PostgreSQL, MySQL and MariaDB, and SQLite files. [Open] makes the
+// backend behind the database accessor, [Tool] the tool db-query.
+//
+// That a connection only reads is enforced by the engine and never by a look
+// at the SQL, because no parser of ours would equal the engine's: a read-only
+// transaction rolled back at the end and a cursor that admits nothing but
+// queries (PostgreSQL), a user without any right to write, a read-only session
+// and a grammar that admits nothing but what EXPLAIN takes (MySQL), a file
+// opened for reading and an authorizer (SQLite). An account that could step
+// around this, a superuser for example, is refused when a connection is made,
+// for writing as well.
+//
+// Each query runs on a connection of its own, which is closed afterwards:
+// variables, temporary tables, locks and prepared statements of one call are
+// never seen by another. One statement is one transaction. Arguments are
+// bound, never put into the text. Rows, bytes and time are bounded, and at the
+// deadline the server is told to stop, not only left.
+//
+// Not covered: what the engine lets such an account do besides writing, such
+// as ending other sessions of the same account (pg_terminate_backend, KILL),
+// or calling a function that an extension brings and that acts elsewhere.
+// Revoke EXECUTE from the account where that matters. In mode write an account
+// may also change its own password, which the engines let everybody do, and see
+// its hash on MariaDB.
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+)
+
+// The drivers of a [Connection].
+const (
+	// DriverPostgres is PostgreSQL.
+	DriverPostgres = "postgres"
+	// DriverMySQL is MySQL or MariaDB.
+	DriverMySQL = "mysql"
+	// DriverSQLite is an SQLite file.
+	DriverSQLite = "sqlite"
+)
+
+const (
+	// DefaultMaxRows is the number of rows of an answer: more than anybody
+	// reads, and a hint to aggregate in the query.
+	DefaultMaxRows = 1000
+	// DefaultMaxBytes bounds the values of an answer: what a result may hold
+	// is less, and one value may need most of it.
+	DefaultMaxBytes = 1 << 20
+	// DefaultTimeout bounds a query, connecting included.
+	DefaultTimeout = 30 * time.Second
+
+	// maxConcurrent is how many queries run on one connection at once; more
+	// wait. Servers often admit a hundred sessions for everybody.
+	maxConcurrent = 8
+	// maxQueryBytes bounds the text of a query.
+	maxQueryBytes = 1 << 20
+	// maxArgs bounds the arguments; SQLite and PostgreSQL know 32,766.
+	maxArgs = 1000
+)
+
+// Connection says how one named database is reached.
+type Connection struct {
+	// Driver is one of the constants.
+	Driver string
+	// URL returns the address with user and password; it is asked for every
+	// query, so that a rotated password is used at once. For PostgreSQL and
+	// MySQL either URL or SecretRef is given; see [Open] for the forms.
+	URL func(ctx context.Context) (sallyport.Secret, error)
+	// SecretRef names the address in [Options.Secrets].
+	SecretRef string
+	// Path is the absolute path of an SQLite file. The file exists; it is
+	// never created.
+	Path string
+}
+
+// Options are the settings of [Open]. Nil means all defaults.
+type Options struct {
+	// Secrets finds the addresses that connections name by reference.
+	Secrets sallyport.SecretSource
+	// Dial connects to a server; nil means the system's dialer. The address
+	// is the host and port of the URL, not yet resolved; to stop a query on
+	// PostgreSQL it is the address that was connected to. The network is tcp,
+	// or unix for a socket.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Deny lists absolute paths of files and folders that are never opened as
+	// an SQLite file, under whatever name: the runtime's own state.
+	Deny []string
+	// MaxRows bounds the rows of an answer; 0 means DefaultMaxRows.
+	MaxRows int
+	// MaxBytes bounds the values of an answer together; 0 means
+	// DefaultMaxBytes.
+	MaxBytes int64
+	// Timeout bounds a query, connecting included; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Logger gets the causes of failures, without credentials; nil drops
+	// them.
+	Logger *slog.Logger
+}
+
+// engine runs queries on one configured connection.
+type engine interface {
+	// query runs one statement and gives rows to c until c has enough.
+	query(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *collector) (affected int64, err error)
+	// check connects and judges the account.
+	check(ctx context.Context, mode sallyport.AccessMode) error
+}
+
+// Backend implements [sallyport.DatabaseBackend]. It is safe for concurrent
+// use.
+type Backend struct {
+	o       Options
+	conns   map[string]*connection
+	closing context.Context
+	close   context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+// connection is an engine with its name and its places.
+type connection struct {
+	name   string
+	engine engine
+	places chan struct{}
+}
+
+var _ sallyport.DatabaseBackend = (*Backend)(nil)
+
+// Open makes a backend for named connections. Nothing is reached before the
+// first query or [Backend.Check]. The error lists every fault at once.
+//
+// A PostgreSQL address is "postgres://user:password@host:5432/name", a MySQL
+// address "mysql://user:password@host:3306/name". A server that is not on
+// this machine must show a certificate that the system trusts for its name,
+// unless the address says otherwise: sslmode and sslrootcert for PostgreSQL
+// as in libpq, "tls=skip-verify" or "tls=false" for MySQL.
+func Open(conns map[string]Connection, o *Options) (*Backend, error) {
+	b := &Backend{conns: make(map[string]*connection, len(conns))}
+	if o != nil {
+		b.o = *o
+		b.o.Deny = slices.Clone(o.Deny)
+	}
+	faults := []error{b.o.settle()}
+	for _, name := range slices.Sorted(maps.Keys(conns)) {
+		e, err := b.engine(name, conns[name])
+		if err != nil {
+			faults = append(faults, fmt.Errorf("database %s: %w", name, err))
+			continue
+		}
+		b.conns[name] = &connection{name: name, engine: e, places: make(chan struct{}, maxConcurrent)}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	b.closing, b.close = context.WithCancel(context.Background())
+	return b, nil
+}
+
+// settle fills in defaults and refuses what makes no sense.
+func (o *Options) settle() error {
+	if o.MaxRows < 0 || o.MaxBytes < 0 || o.Timeout < 0 {
+		return errors.New("databases: MaxRows, MaxBytes and Timeout must not be negative")
+	}
+	if o.MaxRows == 0 {
+		o.MaxRows = DefaultMaxRows
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// engine checks a connection's settings and makes its engine.
+func (b *Backend) engine(name string, c Connection) (engine, error) {
+	switch c.Driver {
+	case DriverSQLite:
+		if c.URL != nil || c.SecretRef != "" {
+			return nil, errors.New("an sqlite connection has a path and no url")
+		}
+		if !filepath.IsAbs(c.Path) {
+			return nil, fmt.Errorf("path %q: expected an absolute path", c.Path)
+		}
+		return &sqliteEngine{path: filepath.Clean(c.Path), maxBytes: b.o.MaxBytes, deny: b.o.Deny}, nil
+	case DriverPostgres, DriverMySQL:
+		address, err := b.address(name, c)
+		if err != nil {
+			return nil, err
+		}
+		if c.Driver == DriverPostgres {
+			return &postgresEngine{address: address, o: &b.o}, nil
+		}
+		return &mysqlEngine{address: address, o: &b.o}, nil
+	default:
+		return nil, fmt.Errorf("driver %q: expected postgres, mysql or sqlite", c.Driver)
+	}
+}
+
+// address returns the function that finds a connection's URL.
+func (b *Backend) address(name string, c Connection) (func(context.Context) (string, error), error) {
+	ask := c.URL
+	switch {
+	case c.Path != "":
+		return nil, fmt.Errorf("a %s connection has a url and no path", c.Driver)
+	case (c.URL == nil) == (c.SecretRef == ""):
+		return nil, errors.New("expected either a url or a reference to a secret")
+	case c.SecretRef != "" && b.o.Secrets == nil:
+		return nil, fmt.Errorf("secret %s: no secrets are configured", c.SecretRef)
+	case c.SecretRef != "":
+		ask = func(ctx context.Context) (sallyport.Secret, error) {
+			s, ok, err := b.o.Secrets.Secret(ctx, c.SecretRef)
+			if err == nil && !ok {
+				err = fmt.Errorf("secret %s is not known", c.SecretRef)
+			}
+			return s, err
+		}
+	}
+	return func(ctx context.Context) (string, error) {
+		s, err := ask(ctx)
+		if err != nil {
+			return "", &connectError{cause: fmt.Errorf("address of database %s: %w", name, err)}
+		}
+		return s.Reveal(), nil
+	}, nil
+}
+
+// Query runs one statement with bound arguments: nil, bool, integers,
+// floats, string, []byte, [time.Time] and [encoding/json.Number]. The empty
+// mode means read. The rows hold nil, bool, int64, float64, string and, for
+// bytes that are no text, map[string]any{"base64": …}; see the package's
+// documentation of values in docs/tools.md. Errors are [*sallyport.Error]s
+// whose text holds what the engine says about the SQL and nothing about the
+// connection.
+func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.AccessMode, query string, args []any) (sallyport.Table, error) {
+	args, err := accept(query, args)
+	if err != nil {
+		return sallyport.Table{}, err
+	}
+	rows := &collector{maxRows: b.o.MaxRows, maxBytes: b.o.MaxBytes}
+	err = b.run(ctx, connection, func(ctx context.Context, e engine) error {
+		mode, err := known(mode)
+		if err != nil {
+			return err
+		}
+		rows.table.Affected, err = e.query(ctx, mode, query, args, rows)
+		return err
+	})
+	if err != nil {
+		return sallyport.Table{}, err
+	}
+	return rows.table, nil
+}
+
+// Check connects and judges the account of a connection without running
+// anything of a caller's, for a check at the start. The error is for the
+// operator and holds no credentials.
+func (b *Backend) Check(ctx context.Context, connection string, mode sallyport.AccessMode) error {
+	return b.run(ctx, connection, func(ctx context.Context, e engine) error {
+		mode, err := known(mode)
+		if err != nil {
+			return err
+		}
+		return e.check(ctx, mode)
+	})
+}
+
+// Connections returns the sorted names of the connections.
+func (b *Backend) Connections() []string { return slices.Sorted(maps.Keys(b.conns)) }
+
+// Close stops what runs, waits for it and refuses further queries. It may be
+// called more than once.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.close()
+	b.running.Wait()
+	return nil
+}
+
+// run calls f with the engine of a connection, within the time limit.
+func (b *Backend) run(ctx context.Context, name string, f func(context.Context, engine) error) error {
+	c, ok := b.conns[name]
+	if !ok {
+		return notAvailable(name, "there is no connection "+name)
+	}
+	if !b.enter() {
+		return notAvailable(name, "connection "+name+" is closed")
+	}
+	defer b.running.Done()
+	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
+	defer cancel()
+	defer context.AfterFunc(b.closing, cancel)()
+	select {
+	case c.places <- struct{}{}:
+		defer func() { <-c.places }()
+	case <-ctx.Done():
+		return b.failure(ctx, name, ctx.Err())
+	}
+	return b.failure(ctx, name, f(ctx, c.engine))
+}
+
+// enter counts a query in unless the backend is closed.
+func (b *Backend) enter() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.running.Add(1)
+	return true
+}
+
+// known returns the mode, read for the empty one.
+func known(mode sallyport.AccessMode) (sallyport.AccessMode, error) {
+	switch mode {
+	case "", sallyport.ModeRead:
+		return sallyport.ModeRead, nil
+	case sallyport.ModeWrite:
+		return mode, nil
+	default:
+		return "", sallyport.InputInvalid(fmt.Sprintf("mode %q: expected read or write", mode))
+	}
+}
+
+// accept refuses a text that the drivers would cut or misread and makes the
+// arguments plain.
+func accept(query string, args []any) ([]any, error) {
+	switch {
+	case strings.TrimSpace(query) == "":
+		return nil, sallyport.InputInvalid("query: expected a statement")
+	case len(query) > maxQueryBytes:
+		return nil, sallyport.InputInvalid(fmt.Sprintf("query: longer than %d bytes", maxQueryBytes))
+	case !utf8.ValidString(query) || strings.ContainsRune(query, 0):
+		// Two of the protocols end a text at a NUL byte: what follows would
+		// be read as something else.
+		return nil, sallyport.InputInvalid("query: not UTF-8 text, or holds a NUL character")
+	case len(args) > maxArgs:
+		return nil, sallyport.InputInvalid(fmt.Sprintf("params: more than %d", maxArgs))
+	}
+	return plainArgs(args)
+}

@@ -1,0 +1,299 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sallyport/sallyport"
+)
+
+// killTime bounds the connection that stops a query on the server.
+const killTime = 3 * time.Second
+
+// mysqlEngine runs queries on a MySQL or MariaDB server.
+type mysqlEngine struct {
+	address func(context.Context) (string, error)
+	o       *Options
+}
+
+// mysqlSession is one connection.
+type mysqlSession struct {
+	*sql.Conn
+	db     *sql.DB
+	config *mysql.Config
+	meter  *meter
+	id     int64
+	maria  bool
+}
+
+func (e *mysqlEngine) check(ctx context.Context, mode sallyport.AccessMode) error {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	return s.prepare(ctx, mode)
+}
+
+func (e *mysqlEngine) query(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *collector) (affected int64, err error) {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.end()
+	// The driver leaves a query when its context ends; the server is told by
+	// a second connection.
+	defer s.killOn(ctx)()
+	if err := s.prepare(ctx, mode); err != nil {
+		return 0, err
+	}
+	if mode == sallyport.ModeRead {
+		if err := s.onlyQuery(ctx, query); err != nil {
+			return 0, err
+		}
+		// What is left of the answer ends with the connection.
+		return 0, s.run(ctx, query, args, rows, false)
+	}
+	return s.write(ctx, query, args, rows)
+}
+
+// prepare judges the account and opens the transaction.
+func (s *mysqlSession) prepare(ctx context.Context, mode sallyport.AccessMode) error {
+	if err := s.judge(ctx, mode); err != nil {
+		return err
+	}
+	left := DefaultTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		left = max(time.Until(deadline), 0)
+	}
+	left += time.Second
+	own := []string{"SET SESSION time_zone = '+00:00'"}
+	if s.maria {
+		own = append(own, fmt.Sprintf("SET SESSION max_statement_time = %.3f", left.Seconds()))
+	} else {
+		own = append(own, fmt.Sprintf("SET SESSION max_execution_time = %d", left.Milliseconds()))
+	}
+	own = append(own, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(left.Seconds())+1))
+	if mode == sallyport.ModeRead {
+		// The session's default matters as well: a statement that commits
+		// implicitly is then in the next transaction, which only reads too.
+		own = append(own, "SET SESSION TRANSACTION READ ONLY", "START TRANSACTION READ ONLY")
+	} else {
+		own = append(own, "START TRANSACTION READ WRITE")
+	}
+	for _, statement := range own {
+		if _, err := s.ExecContext(ctx, statement); err != nil {
+			return &connectError{cause: err}
+		}
+	}
+	return nil
+}
+
+// The numbers of errors that tell whether EXPLAIN takes a statement.
+const (
+	mysqlSyntax = 1064
+	// mysqlViewHidden is a view that may be read and not explained.
+	mysqlViewHidden = 1345
+)
+
+// onlyQuery refuses what is no query, by the grammar of the engine: EXPLAIN
+// takes those, and changes that the account has no right to. A read-only
+// session is not enough: MariaDB's SET STATEMENT and compound statements leave
+// it, and no right is needed to change the account's own password, to decide
+// about a prepared XA transaction, or to be shown a password hash.
+func (s *mysqlSession) onlyQuery(ctx context.Context, query string) error {
+	s.meter.reset()
+	stmt, err := s.PrepareContext(ctx, "EXPLAIN "+query)
+	if err == nil {
+		return s.failed(stmt.Close())
+	}
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	switch {
+	case ok && e.Number == mysqlViewHidden:
+		return nil
+	case ok && e.Number == mysqlSyntax:
+		return &sqlError{text: "a connection that only reads takes queries (SELECT) and nothing else: " + s.failed(err).Error(), cause: err}
+	default:
+		return s.failed(err)
+	}
+}
+
+// write runs one statement and commits.
+func (s *mysqlSession) write(ctx context.Context, query string, args []any, rows *collector) (affected int64, err error) {
+	if err := s.run(ctx, query, args, rows, true); err != nil {
+		return 0, err
+	}
+	if err := s.QueryRowContext(ctx, "SELECT ROW_COUNT()").Scan(&affected); err != nil {
+		return 0, &connectError{cause: err}
+	}
+	if _, err := s.ExecContext(ctx, "COMMIT"); err != nil {
+		if _, ok := errors.AsType[*mysql.MySQLError](err); ok {
+			return 0, s.failed(err)
+		}
+		return 0, errors.Join(errUnknownOutcome, err)
+	}
+	return max(affected, 0), nil
+}
+
+// run runs a prepared statement, which is one statement by the protocol, and
+// gives its rows to the collector. With all, rows that are not kept are read
+// on, so that the statement comes to its end.
+func (s *mysqlSession) run(ctx context.Context, query string, args []any, c *collector, all bool) error {
+	s.meter.reset()
+	stmt, err := s.PrepareContext(ctx, query)
+	if err != nil {
+		return s.failed(err)
+	}
+	defer func() { _ = stmt.Close() }()
+	rows, err := stmt.QueryContext(ctx, mysqlArgs(args)...)
+	if err != nil {
+		if strings.HasPrefix(err.Error(), "sql: expected") {
+			return &sqlError{text: strings.TrimPrefix(err.Error(), "sql: "), cause: err}
+		}
+		return s.failed(err)
+	}
+	err = s.rows(rows, c, all)
+	if err == nil && c.table.More && !all {
+		// Closing the rows would read the rest of them first.
+		s.cut()
+		_ = rows.Close() // The connection is gone.
+		return nil
+	}
+	return errors.Join(err, s.failed(rows.Close()))
+}
+
+func (s *mysqlSession) rows(rows *sql.Rows, c *collector, all bool) error {
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return s.failed(err)
+	}
+	names, values, into := make([]string, len(types)), make([]any, len(types)), make([]any, len(types))
+	for i, t := range types {
+		names[i], into[i] = t.Name(), &values[i]
+	}
+	c.columns(names)
+	for rows.Next() {
+		s.meter.reset()
+		if c.table.More {
+			continue
+		}
+		if err := rows.Scan(into...); err != nil {
+			return &connectError{cause: err}
+		}
+		row := make([]any, len(values))
+		for i, v := range values {
+			row[i] = mysqlValue(types[i].DatabaseTypeName(), v)
+		}
+		more, err := c.add(row)
+		if err != nil {
+			s.cut()
+			return err
+		}
+		if !more && !all {
+			return nil
+		}
+	}
+	return s.failed(rows.Err())
+}
+
+// cut closes the connection under the driver, which then reads no further.
+func (s *mysqlSession) cut() {
+	s.meter.cut()
+	s.kill()
+}
+
+// end closes the connection. What was not committed is rolled back.
+func (s *mysqlSession) end() {
+	_ = s.Conn.Close()
+	_ = s.db.Close()
+}
+
+// killOn stops the session on the server when the context ends. The function
+// it returns waits until that is done, or cannot happen any more.
+func (s *mysqlSession) killOn(ctx context.Context) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		s.kill()
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// kill ends the session from a second connection: every account may end its
+// own. The server would go on computing for a client that has left.
+func (s *mysqlSession) kill() {
+	ctx, cancel := context.WithTimeout(context.Background(), killTime)
+	defer cancel()
+	connector, err := mysql.NewConnector(s.config)
+	if err != nil {
+		return
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	// The session may have ended by itself; nothing else is to be done then.
+	_, _ = db.ExecContext(ctx, "KILL "+strconv.FormatInt(s.id, 10))
+}
+
+// account is how MySQL writes an account into messages.
+var account = regexp.MustCompile(`(?:user )?'[^']*'@'[^']*'`)
+
+// failed keeps what the server says about the statement, without the account.
+func (s *mysqlSession) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s.meter.over() {
+		return errRowTooLarge
+	}
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	if !ok || mysqlAboutServer(e.Number) {
+		return &connectError{cause: err}
+	}
+	said := account.ReplaceAllString(without(e.Message, s.config.Passwd), "this account")
+	return &sqlError{text: fmt.Sprintf("%s (error %d)", said, e.Number), cause: err}
+}
+
+// mysqlAboutServer reports errors about the connection: too many of them, a
+// host or password refused, shutting down, a session that was ended. Others
+// are about the statement.
+func mysqlAboutServer(number uint16) bool {
+	switch number {
+	case 1040, 1042, 1043, 1045, 1053, 1129, 1130, 1152, 1153, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 1251, 1927, 3118, 3159, 4151:
+		return true
+	default:
+		return false
+	}
+}
+
+// mysqlArgs is arguments as the driver takes them.
+func mysqlArgs(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		out[i] = arg
+		if n, ok := arg.(json.Number); ok {
+			out[i] = mysqlNumber(n)
+		}
+	}
+	return out
+}
+
+func mysqlNumber(n json.Number) any {
+	if u, err := strconv.ParseUint(n.String(), 10, 64); err == nil {
+		return u
+	}
+	// The text keeps every digit for a column of exact numbers.
+	return n.String()
+}

@@ -1,0 +1,190 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+)
+
+const (
+	toolset = "database"
+	// resultBytes bounds the rows of a result, so that the structured part
+	// stays within the gate's limit (256 KiB) and says the same as the text.
+	resultBytes = 200 << 10
+	// toolTime bounds a call; the backend's own limit is shorter.
+	toolTime = time.Minute
+)
+
+// queryInput is the arguments of db-query.
+type queryInput struct {
+	Query      string            `json:"query"`
+	Params     []json.RawMessage `json:"params,omitempty"`
+	Connection string            `json:"connection,omitempty"`
+}
+
+// Tool returns db-query, or with the mode write db-write, for the named
+// connections; the empty mode means read. With several connections the call says which one, and the first
+// is the default. A tool that writes asks for the permission database:write,
+// one that reads for database:read. The slice is copied.
+func Tool(connections []string, mode sallyport.AccessMode) sallyport.Tool {
+	connections = slices.Clone(connections)
+	t := sallyport.Tool{
+		Name: "db-query", Title: "Database Query", Toolset: toolset,
+		Schema: inputSchema(connections), Returns: json.RawMessage(outputSchema),
+		Capabilities: sallyport.Capabilities{Database: &sallyport.DatabaseCapability{Connections: connections, Mode: mode}},
+		Timeout:      toolTime, OutputIsUntrusted: true,
+		IsAvailable: func() bool { return len(connections) > 0 },
+	}
+	const tail = " Bind values with params, in the placeholder form of the database ($1 for PostgreSQL, ? otherwise). " +
+		"Rows are limited: filter, aggregate and LIMIT in the query."
+	if mode == sallyport.ModeWrite {
+		t.Name, t.Title = "db-write", "Database Write"
+		t.Permissions = []string{"database:write"}
+		t.Description = "Run one SQL statement, which may change data, in a transaction of its own." + tail
+	} else {
+		t.Permissions = []string{"database:read"}
+		t.ReadOnly, t.Idempotent = true, true
+		t.Description = "Run one SQL query (SELECT). The connection only reads." + tail
+	}
+	return schema.MustTool(t, func(ctx context.Context, c *sallyport.Call, in queryInput) (sallyport.Result, error) {
+		return run(ctx, c, in, connections)
+	})
+}
+
+const outputSchema = `{"type":"object","properties":{
+"columns":{"type":"array","items":{"type":"string"}},
+"rows":{"type":"array","items":{"type":"array"}},
+"truncated":{"type":"boolean"},
+"affected":{"type":"integer"}},
+"required":["columns","rows","truncated","affected"]}`
+
+// inputSchema is the schema of the arguments. It has the argument connection
+// only when there is a choice.
+func inputSchema(connections []string) json.RawMessage {
+	properties := map[string]any{
+		"query": map[string]any{"type": "string", "minLength": 1, "maxLength": 100_000, "description": "One SQL statement."},
+		"params": map[string]any{
+			"type": "array", "maxItems": maxArgs, "description": "Values for the placeholders, in order.",
+			"items": map[string]any{"type": []string{"string", "number", "boolean", "null"}},
+		},
+	}
+	if len(connections) > 1 {
+		properties["connection"] = map[string]any{
+			"type": "string", "enum": connections, "default": connections[0], "description": "The database.",
+		}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"type": "object", "properties": properties, "required": []string{"query"}, "additionalProperties": false,
+	})
+	if err != nil {
+		panic(err) // Strings and numbers only.
+	}
+	return raw
+}
+
+// run is db-query.
+func run(ctx context.Context, c *sallyport.Call, in queryInput, connections []string) (sallyport.Result, error) {
+	if in.Connection == "" && len(connections) > 0 {
+		in.Connection = connections[0]
+	}
+	args, err := values(in.Params)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	table, err := c.Databases.Query(ctx, in.Connection, in.Query, args)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	return result(table)
+}
+
+// values decodes arguments without turning numbers into floats.
+func values(params []json.RawMessage) ([]any, error) {
+	args := make([]any, len(params))
+	for i, raw := range params {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if err := d.Decode(&args[i]); err != nil {
+			return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: not JSON", i))
+		}
+	}
+	return args, nil
+}
+
+// result writes a table as text, one JSON array per line, so that no value is
+// taken for another, and as structured data.
+func result(t sallyport.Table) (sallyport.Result, error) {
+	var out strings.Builder
+	columns := t.Columns
+	if columns == nil {
+		columns = []string{}
+	}
+	if len(columns) > 0 {
+		line, err := compact(columns)
+		if err != nil {
+			return sallyport.Result{}, err
+		}
+		out.WriteString(line)
+	}
+	rows := make([]any, 0, len(t.Rows))
+	more := t.More
+	for _, row := range t.Rows {
+		line, err := compact(row)
+		if err != nil {
+			return sallyport.Result{}, err
+		}
+		if out.Len()+len(line) > resultBytes {
+			more = true
+			break
+		}
+		out.WriteString(line)
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 && len(t.Rows) > 0 {
+		return sallyport.Err("one row is larger than a result may be: select fewer columns or a part of the value", ""), nil
+	}
+	out.WriteString(summary(len(columns) > 0, len(rows), more, t.Affected))
+	res := sallyport.OK(out.String())
+	res.Structured = map[string]any{"columns": columns, "rows": rows, "truncated": more, "affected": t.Affected}
+	return res, nil
+}
+
+// summary is the last line.
+func summary(table bool, rows int, more bool, affected int64) string {
+	var parts []string
+	if table {
+		parts = append(parts, counted(int64(rows), "row"))
+	}
+	if more {
+		parts = append(parts, "more were left out; narrow the query")
+	}
+	if affected > 0 || !table {
+		parts = append(parts, counted(affected, "row")+" changed")
+	}
+	return "(" + strings.Join(parts, "; ") + ")"
+}
+
+func counted(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// compact is JSON on a line of its own.
+func compact(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "", fmt.Errorf("encode a row: %w", err)
+	}
+	return b.String(), nil
+}

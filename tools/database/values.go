@@ -1,0 +1,185 @@
+package database
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+)
+
+// collector gathers rows until there are enough.
+type collector struct {
+	maxRows  int
+	maxBytes int64
+	bytes    int64
+	table    sallyport.Table
+}
+
+// columns sets the names.
+func (c *collector) columns(names []string) {
+	for i, name := range names {
+		names[i] = strings.ToValidUTF8(name, "\ufffd")
+	}
+	c.table.Columns = names
+}
+
+// full reports whether no row fits any more; then More is set.
+func (c *collector) full() bool {
+	if len(c.table.Rows) >= c.maxRows {
+		c.table.More = true
+	}
+	return c.table.More
+}
+
+// add takes a row, which it keeps. It returns false when there are enough.
+func (c *collector) add(row []any) (more bool, err error) {
+	if c.full() {
+		return false, nil
+	}
+	size := int64(2)
+	for _, v := range row {
+		size += sizeOf(v)
+	}
+	if c.bytes+size > c.maxBytes {
+		if len(c.table.Rows) == 0 {
+			return false, errRowTooLarge
+		}
+		c.table.More = true
+		return false, nil
+	}
+	c.bytes += size
+	c.table.Rows = append(c.table.Rows, row)
+	return true, nil
+}
+
+// sizeOf estimates the length of a value as JSON.
+func sizeOf(v any) int64 {
+	switch v := v.(type) {
+	case string:
+		return int64(len(v)) + 3
+	case map[string]any:
+		s, _ := v["base64"].(string)
+		return int64(len(s)) + 14
+	default:
+		return 8
+	}
+}
+
+// maxExact is the largest integer up to which every integer is one of a
+// float64, which is what most readers of JSON make of a number.
+const maxExact = 1<<53 - 1
+
+// integer is a number where every reader of JSON gets it exactly, else text.
+func integer(n int64) any {
+	if n > maxExact || n < -maxExact {
+		return strconv.FormatInt(n, 10)
+	}
+	return n
+}
+
+// unsigned is [integer] for unsigned numbers.
+func unsigned(n uint64) any {
+	if n > maxExact {
+		return strconv.FormatUint(n, 10)
+	}
+	return int64(n)
+}
+
+// float is a number, or text for those that JSON does not have.
+func float(f float64) any {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	default:
+		return f
+	}
+}
+
+// text is a text, or bytes when it is not UTF-8.
+func text(s string) any {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return encoded([]byte(s))
+}
+
+// binary is the text that bytes are, if they are one without control
+// characters, else their Base64 form in an object of its own, so that nobody
+// takes one for the other.
+func binary(b []byte) any {
+	if !utf8.Valid(b) {
+		return encoded(b)
+	}
+	for _, c := range b {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
+			return encoded(b)
+		}
+	}
+	return string(b)
+}
+
+func encoded(b []byte) any {
+	return map[string]any{"base64": base64.StdEncoding.EncodeToString(b)}
+}
+
+// moment turns "2006-01-02 15:04:05.999" into RFC 3339. A zone of "" is a
+// time without one, which stays without. What is no such time stays as it is.
+func moment(s, zone string) any {
+	date, clock, ok := strings.Cut(s, " ")
+	if !ok || len(date) != len(time.DateOnly) || len(clock) < len(time.TimeOnly) {
+		return text(s)
+	}
+	out := date + "T" + clock + zone
+	layout := "2006-01-02T15:04:05.999999999"
+	if zone != "" {
+		layout = time.RFC3339Nano
+	}
+	if _, err := time.Parse(layout, out); err != nil {
+		return text(s)
+	}
+	return out
+}
+
+// plainArgs makes arguments nil, bool, int64, float64, string, []byte, or
+// json.Number for a number that is not one of these exactly.
+func plainArgs(args []any) ([]any, error) {
+	plain := make([]any, len(args))
+	for i, a := range args {
+		switch v := a.(type) {
+		case nil, bool, int64, string, []byte:
+			plain[i] = v
+		case int:
+			plain[i] = int64(v)
+		case int32:
+			plain[i] = int64(v)
+		case float64:
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: not a finite number", i))
+			}
+			plain[i] = v
+		case time.Time:
+			plain[i] = v.Format(time.RFC3339Nano)
+		case json.Number:
+			if n, err := v.Int64(); err == nil {
+				plain[i] = n
+			} else if f, err := v.Float64(); err == nil && !math.IsInf(f, 0) {
+				plain[i] = v
+			} else {
+				return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: not a number in range", i))
+			}
+		default:
+			return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: expected text, a number, true, false or null", i))
+		}
+	}
+	return plain, nil
+}

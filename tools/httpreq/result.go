@@ -1,0 +1,120 @@
+package httpreq
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/tools/internal/reply"
+)
+
+const (
+	// passBytes bounds the text that is handed to the gate, which cuts it to
+	// the budget and tells the full length.
+	passBytes = 1 << 20
+	// structuredBytes bounds the body beside the text as it is written in
+	// JSON, so that the whole stays below the gate's own bound of 256 KiB.
+	structuredBytes = 160 << 10
+	// headerBytes bounds the headers beside the text.
+	headerBytes = 32 << 10
+)
+
+// result renders an answer: the body as the value, below the status when that
+// is not 200, and {url, status, headers, body} beside it.
+func result(a *reply.Answer, h http.Header) sallyport.Result {
+	text, body, encoding, whole := content(a)
+	if a.Status != http.StatusOK {
+		text = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.Status, http.StatusText(a.Status))) + "\n\n" + text
+	}
+	r := sallyport.OK(cut.Bytes(text, passBytes))
+	r.Source = a.URL
+	r.Structured = map[string]any{"url": a.URL, "status": a.Status, "headers": headers(h), "body": body}
+	if encoding != "" {
+		r.Structured["encoding"] = encoding
+	}
+	if !whole {
+		r.Structured["truncated"] = true
+	}
+	return r
+}
+
+// content is the body: as text for the value, and for the structured part as
+// JSON when it is that, as base64 when it is no text, else as text. whole is
+// false when the structured part has less than the server sent.
+func content(a *reply.Answer) (text string, body any, encoding string, whole bool) {
+	if len(a.Body) == 0 {
+		return "", "", "", true
+	}
+	if a.Kind() == reply.Binary {
+		// Four characters of base64 stand for three bytes.
+		part := a.Body[:min(len(a.Body), structuredBytes*3/4)]
+		return a.Describe() + " The structured result holds its bytes in base64.",
+			base64.StdEncoding.EncodeToString(part), "base64", len(part) == len(a.Body) && !a.Cut
+	}
+	text = a.Decode()
+	if !a.Cut && isJSON(a.ContentType) {
+		if v, ok := parse(text); ok && written(v) <= structuredBytes {
+			return text, v, "", true
+		}
+	}
+	part := fit(text)
+	return text, part, "", len(part) == len(text) && !a.Cut
+}
+
+// fit cuts a text so that it is short enough as JSON, where one character may
+// become six.
+func fit(s string) string {
+	s = cut.Bytes(s, structuredBytes)
+	for n := written(s); n > structuredBytes; n = written(s) {
+		s = cut.Bytes(s, len(s)*structuredBytes/n)
+	}
+	return s
+}
+
+// written is the length of a value as JSON.
+func written(v any) int {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return structuredBytes + 1
+	}
+	return len(raw)
+}
+
+// isJSON reports whether a media type is JSON.
+func isJSON(mediaType string) bool {
+	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
+}
+
+// parse decodes one JSON value; ok is false for anything else. It keeps
+// numbers as they are written.
+func parse(text string) (v any, ok bool) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	if d.Decode(&v) != nil || d.Decode(new(any)) != io.EOF {
+		return nil, false
+	}
+	return v, true
+}
+
+// headers returns the headers of an answer by lower-case name, the values of
+// one name joined by commas. What goes beyond the bound is left out, the last
+// names first.
+func headers(h http.Header) map[string]any {
+	out, left := map[string]any{}, headerBytes
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		value := strings.ToValidUTF8(strings.Join(h[name], ", "), "\ufffd")
+		if left -= len(name) + len(value); left < 0 {
+			break
+		}
+		out[strings.ToLower(name)] = value
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package mail
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// defaultTimeout bounds one mail, connecting included. RFC 5321, section
+// 4.5.3.2 lets a relay think for minutes; a caller does not wait that long.
+const defaultTimeout = time.Minute
+
+// Options configure a backend. The zero value uses the system's dialer and
+// certificates and can serve relays without credentials only.
+type Options struct {
+	// Secrets finds the credentials of the relays, for each mail anew.
+	Secrets sallyport.SecretSource
+	// Dial connects to a relay; nil means the system's dialer. The network
+	// is tcp, the address host:port.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// RootCAs is whom to trust for TLS; nil means the system's pool.
+	RootCAs *x509.CertPool
+	// Timeout bounds one mail, connecting included; 0 means one minute.
+	Timeout time.Duration
+}
+
+// Backend hands messages to relays. It keeps no connection open between
+// messages and is safe for concurrent use.
+type Backend struct {
+	relays map[string]*relay
+	o      Options
+}
+
+var _ sallyport.MailBackend = (*Backend)(nil)
+
+// Open checks the relays, by name, and returns a backend for them. It connects
+// to none of them. All faults are reported at once.
+func Open(relays map[string]Relay, o *Options) (*Backend, error) {
+	b := &Backend{relays: map[string]*relay{}}
+	if o != nil {
+		b.o = *o
+	}
+	var faults []error
+	switch {
+	case b.o.Timeout < 0:
+		faults = append(faults, errors.New("mail: the timeout is negative"))
+	case b.o.Timeout == 0:
+		b.o.Timeout = defaultTimeout
+	}
+	if b.o.Dial == nil {
+		b.o.Dial = (&net.Dialer{}).DialContext
+	}
+	for _, name := range slices.Sorted(maps.Keys(relays)) {
+		r, err := newRelay(name, relays[name])
+		if err == nil && r.UserSecret != "" && b.o.Secrets == nil {
+			err = errors.New("it has credentials, and no secrets are configured")
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("mail relay %s: %w", name, err))
+			continue
+		}
+		b.relays[name] = r
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return b, nil
+}
+
+// Send hands a message to a relay and returns when the relay has taken the
+// responsibility for it. Errors are of type [*sallyport.Error], and their
+// texts may be shown: input_invalid for a message that cannot be sent,
+// not_available for a relay that is not configured, execution_failed
+// otherwise. They tell whether the relay refused for good or for now, and when
+// it is unknown whether the mail was sent. Nothing is tried twice.
+func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) error {
+	r, ok := b.relays[name]
+	if !ok {
+		return &sallyport.Error{
+			Code: sallyport.CodeNotAvailable, Resource: name,
+			Detail: "mail relay " + strconv.Quote(name) + " is not configured",
+		}
+	}
+	l, err := compose(r.from, m)
+	if err != nil {
+		return sallyport.InputInvalid(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
+	defer cancel()
+	who, err := b.credentials(ctx, r)
+	if err != nil {
+		return err
+	}
+	s, err := b.dial(ctx, r)
+	if err != nil {
+		return r.failure(ctx, err)
+	}
+	defer s.close()
+	if err := s.deliver(who, l); err != nil {
+		return r.failure(ctx, err)
+	}
+	s.quit()
+	return nil
+}
+
+// credentials are what a relay wants to know; the zero value is nobody.
+type credentials struct{ user, password sallyport.Secret }
+
+// credentials reads the relay's credentials now, so that a rotated one counts.
+func (b *Backend) credentials(ctx context.Context, r *relay) (c credentials, err error) {
+	if r.UserSecret == "" {
+		return c, nil
+	}
+	if c.user, err = b.secret(ctx, r, r.UserSecret); err != nil {
+		return c, err
+	}
+	c.password, err = b.secret(ctx, r, r.PasswordSecret)
+	return c, err
+}
+
+func (b *Backend) secret(ctx context.Context, r *relay, ref string) (sallyport.Secret, error) {
+	s, ok, err := b.o.Secrets.Secret(ctx, ref)
+	// SASL PLAIN separates its parts by NUL.
+	if err == nil && ok && s != (sallyport.Secret{}) && !strings.ContainsRune(s.Reveal(), 0) {
+		return s, nil
+	}
+	return sallyport.Secret{}, &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: r.name, Operation: "get",
+		Detail: r.title() + " is not ready: the secret " + ref + " has no usable value", Err: err,
+	}
+}

@@ -1,0 +1,154 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"regexp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
+)
+
+// step is how far a mail got.
+type step int
+
+const (
+	stepConnect step = iota
+	stepLocal
+	stepTLS
+	stepGreet
+	stepNoTLS
+	stepNoAuth
+	stepAuth
+	stepUTF8
+	stepSender
+	stepRecipient
+	stepContent
+	// stepVerdict is the answer to the whole letter: without one, nobody
+	// knows whether the relay has it.
+	stepVerdict
+)
+
+// stepError says at which step a mail failed. The cause is for the log.
+type stepError struct {
+	step step
+	what string
+	err  error
+}
+
+// Error is for the log.
+func (e *stepError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("step %d", e.step)
+	}
+	// A reply is as long as the relay likes.
+	return fmt.Sprintf("step %d: %q", e.step, cut.Bytes(e.err.Error(), maxLogBytes))
+}
+
+// maxLogBytes is how much of a relay's words goes to the log.
+const maxLogBytes = 300
+
+// Unwrap returns the cause.
+func (e *stepError) Unwrap() error { return e.err }
+
+// failure is the text for the caller. It tells what the relay did by its
+// codes: its words may hold anything, and a model would read them.
+func (r *relay) failure(ctx context.Context, err error) error {
+	out := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Resource: r.name, Operation: "send", Err: err}
+	e, ok := errors.AsType[*stepError](err)
+	if !ok {
+		out.Detail = r.title() + " failed"
+		return out
+	}
+	reply, answered := errors.AsType[*textproto.Error](e.err)
+	switch {
+	case answered && reply.Code >= 400 && reply.Code < 600:
+		out.Detail = r.title() + " " + e.refused() + " " + verdict(reply)
+	case e.step == stepVerdict:
+		out.Detail = r.title() + " did not confirm the mail: it is unknown whether it was sent. Do not send it again without asking"
+	default:
+		out.Detail = r.title() + " " + e.reason() + why(ctx) + "; nothing was sent"
+	}
+	return out
+}
+
+// why adds what ended the call early.
+func why(ctx context.Context) string {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return ": the time is up"
+	case ctx.Err() != nil:
+		return ": the call was cancelled"
+	default:
+		return ""
+	}
+}
+
+// refused says what a reply of the relay refused.
+func (e *stepError) refused() string {
+	switch e.step {
+	case stepAuth:
+		return "refused the credentials"
+	case stepSender:
+		return "refused the sender"
+	case stepRecipient:
+		return "refused the recipient " + e.what
+	case stepTLS:
+		return "refused to begin TLS"
+	case stepContent, stepVerdict:
+		return "refused the mail"
+	default:
+		return "refused the connection"
+	}
+}
+
+// reason says what failed when the relay gave no reply.
+func (e *stepError) reason() string {
+	switch e.step {
+	case stepConnect:
+		return "cannot be reached"
+	case stepLocal:
+		return "has no TLS and is not on this machine"
+	case stepTLS:
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](e.err); ok {
+			return "has a certificate that is not valid for it"
+		}
+		return "failed to begin TLS"
+	case stepNoTLS:
+		return "does not offer STARTTLS, without which it is not used"
+	case stepNoAuth:
+		return "offers no way to authenticate that is supported (PLAIN, LOGIN)"
+	case stepAuth:
+		return "did not finish the authentication"
+	case stepUTF8:
+		return "does not take addresses beyond ASCII"
+	default:
+		return "broke the connection off"
+	}
+}
+
+// enhanced is the code of RFC 3463 at the beginning of a reply.
+var enhanced = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}\b`)
+
+// verdict tells whether trying again is of any use (RFC 5321, section 4.2.1).
+func verdict(reply *textproto.Error) string {
+	code := fmt.Sprint(reply.Code)
+	if e := enhanced.FindString(reply.Msg); e != "" {
+		code += " " + e
+	}
+	if reply.Code < 500 {
+		return "for now (" + code + "); nothing was sent, try again later"
+	}
+	return "for good (" + code + "); nothing was sent, and sending it again does not help"
+}
+
+// withoutText drops the words of a reply and keeps its code.
+func withoutText(err error) error {
+	if reply, ok := errors.AsType[*textproto.Error](err); ok {
+		return &textproto.Error{Code: reply.Code}
+	}
+	return errors.New("the exchange failed")
+}

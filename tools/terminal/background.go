@@ -1,0 +1,298 @@
+package terminal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxPerSession and maxProcesses bound the background processes, finished
+	// ones included while their output is kept: one session cannot take the
+	// place of all, and all together keep at most 128 MiB.
+	maxPerSession = 8
+	maxProcesses  = 64
+	// idleTime is how long a process lives that nobody asks about, and how
+	// long the output of a finished one is kept: an agent that went away does
+	// not come back for it.
+	idleTime = 30 * time.Minute
+	// maxLife bounds a process that is asked about for ever.
+	maxLife = 8 * time.Hour
+	// stopGrace is how long a process may take to end by itself, and
+	// closeGrace the same when the runtime ends.
+	stopGrace  = 5 * time.Second
+	closeGrace = 2 * time.Second
+)
+
+// process is one background process. What the mutex of the table does not
+// guard does not change after the child is set.
+type process struct {
+	id, session, label, command string
+	timeStarted                 time.Time
+	out                         *ring
+	child                       sallyport.Child // nil while it starts
+	// polled tells the watcher that somebody asked.
+	polled chan struct{}
+
+	// Guarded by the table's mutex.
+	done   bool
+	ended  string // why we ended it; empty when it ended by itself
+	result sallyport.ProcessResult
+	err    error
+	cursor int64 // what the session has seen
+}
+
+// table is the background processes of all sessions.
+type table struct {
+	closing chan struct{}
+	watch   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	all    []*process // oldest first
+}
+
+func newTable() *table { return &table{closing: make(chan struct{})} }
+
+// reserve takes a place before the child is started, so that two calls at
+// once do not share the last one. The place of a finished process is taken
+// over when there is no other.
+func (t *table) reserve(session, label, command string) (*process, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, sallyport.Err("no process can be started any more: the runtime is stopping", "").Err()
+	}
+	mine := func(p *process) bool { return p.session == session }
+	if t.count(mine) >= maxPerSession && !t.evict(mine) {
+		return nil, sallyport.Err(fmt.Sprintf("%d background processes of this session are running, the most there may be; "+
+			"end one with process_stop", maxPerSession), "").Err()
+	}
+	if len(t.all) >= maxProcesses && !t.evict(func(*process) bool { return true }) {
+		return nil, sallyport.Err(fmt.Sprintf("%d background processes are running, the most there may be", maxProcesses), "").Err()
+	}
+	p := &process{
+		id: newID(), session: session, label: label, command: command, timeStarted: time.Now(),
+		out: newRing(), polled: make(chan struct{}, 1),
+	}
+	t.all = append(t.all, p)
+	t.watch.Add(1)
+	return p, nil
+}
+
+// newID returns an id that cannot be guessed: 80 of the 130 bits of
+// crypto/rand.Text. It is no secret, because it is looked up within a session.
+func newID() string { return "p" + strings.ToLower(rand.Text()[:16]) }
+
+// count and evict are called under the lock. evict forgets the finished
+// process that is oldest.
+func (t *table) count(which func(*process) bool) int {
+	n := 0
+	for _, p := range t.all {
+		if which(p) {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *table) evict(which func(*process) bool) bool {
+	i := slices.IndexFunc(t.all, func(p *process) bool { return p.done && which(p) })
+	if i < 0 {
+		return false
+	}
+	t.forget(t.all[i])
+	return true
+}
+
+// forget is called under the lock. The watcher of a forgotten process ends
+// when it looks the next time.
+func (t *table) forget(p *process) {
+	if i := slices.Index(t.all, p); i >= 0 {
+		t.all = slices.Delete(t.all, i, i+1)
+		close(p.polled)
+	}
+}
+
+// start starts the child of a reserved place.
+func (t *table) start(p *process, begin func() (sallyport.Child, error)) error {
+	child, err := begin()
+	if err == nil {
+		t.mu.Lock()
+		p.child = child
+		t.mu.Unlock()
+		go t.follow(p)
+		return nil
+	}
+	t.mu.Lock()
+	t.forget(p)
+	t.mu.Unlock()
+	t.watch.Done()
+	return err
+}
+
+// follow waits for the end of a child, ends it when nobody asks, and forgets
+// it when nobody asks about its output.
+func (t *table) follow(p *process) {
+	defer t.watch.Done()
+	idle := time.NewTimer(idleTime)
+	defer idle.Stop()
+	done := p.child.Done()
+	for {
+		select {
+		case <-done:
+			done = nil
+			t.finish(p)
+			idle.Reset(idleTime)
+		case _, known := <-p.polled:
+			if !known {
+				return
+			}
+			idle.Reset(idleTime)
+		case <-idle.C:
+			if done == nil {
+				t.mu.Lock()
+				t.forget(p)
+				t.mu.Unlock()
+				return
+			}
+			t.end(p, "nobody asked about it for 30 minutes", stopGrace)
+		case <-t.closing:
+			t.end(p, "the runtime stopped", closeGrace)
+			return
+		}
+	}
+}
+
+// finish keeps how a child ended.
+func (t *table) finish(p *process) {
+	res, err := p.child.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.done, p.result, p.err = true, res, err
+}
+
+// end stops a child and waits until it is gone.
+func (t *table) end(p *process, why string, grace time.Duration) {
+	t.mu.Lock()
+	if !p.done && p.ended == "" {
+		p.ended = why
+	}
+	t.mu.Unlock()
+	p.child.Stop(grace)
+	t.finish(p)
+}
+
+// find returns a process of a session and counts as asking about it. The id
+// of another session is as unknown as one that never was.
+func (t *table) find(session, id string) (*process, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.all {
+		if p.session == session && p.id == id && p.child != nil {
+			p.poll()
+			return p, nil
+		}
+	}
+	return nil, sallyport.InputInvalid("no background process has the id " + oneLine(id) + "; process_list shows them")
+}
+
+// poll is called under the lock, which keeps it from a channel that forget
+// closes.
+func (p *process) poll() {
+	select {
+	case p.polled <- struct{}{}:
+	default: // The watcher has not seen the last one yet.
+	}
+}
+
+// list returns the processes of a session, oldest first.
+func (t *table) list(session string) []*process {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var mine []*process
+	for _, p := range t.all {
+		if p.session == session && p.child != nil {
+			p.poll()
+			mine = append(mine, p)
+		}
+	}
+	return mine
+}
+
+// close ends every process and waits for all.
+func (t *table) close() {
+	t.mu.Lock()
+	if !t.closed {
+		t.closed = true
+		close(t.closing)
+	}
+	t.mu.Unlock()
+	t.watch.Wait()
+}
+
+// state is what the table knows about a process at one moment.
+type state struct {
+	done   bool
+	ended  string
+	result sallyport.ProcessResult
+	err    error
+}
+
+func (t *table) state(p *process) state {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return state{p.done, p.ended, p.result, p.err}
+}
+
+// words says how a process is. That it did not come to its end is no fault
+// when we ended it; a coded error says what else happened. The text of another
+// one may name things of the runtime.
+func (s state) words() string {
+	coded, isCoded := errors.AsType[*sallyport.Error](s.err)
+	switch {
+	case !s.done:
+		return "running"
+	case isCoded:
+		return "ended: " + oneLine(coded.Error())
+	case s.ended != "":
+		return fmt.Sprintf("ended with exit code %d: %s", s.result.ExitCode, s.ended)
+	case s.err != nil:
+		return "ended: it could not be run"
+	case s.result.TimedOut:
+		return fmt.Sprintf("ended with exit code %d: it ran for %d hours, the most there may be", s.result.ExitCode, int(maxLife.Hours()))
+	default:
+		return fmt.Sprintf("exited with exit code %d", s.result.ExitCode)
+	}
+}
+
+// read returns the output of a process from offset on, and waits for some
+// while there is none.
+func (t *table) read(ctx context.Context, p *process, offset int64, wait time.Duration) (text []byte, from int64, err error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		text, from, more := p.out.since(offset, maxTail)
+		if len(text) > 0 || wait <= 0 {
+			return text, from, nil
+		}
+		select {
+		case <-more:
+		case <-p.child.Done():
+			// What came last was handed over before.
+			text, from, _ = p.out.since(offset, maxTail)
+			return text, from, nil
+		case <-timer.C:
+			return nil, from, nil
+		case <-ctx.Done():
+			return nil, from, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,394 @@
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped/scopedtest"
+)
+
+// server writes what is sent to it and ends when it is stopped.
+func server(lines <-chan string) play {
+	return func(ctx context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
+		for {
+			select {
+			case l, ok := <-lines:
+				if !ok {
+					return sallyport.ProcessResult{ExitCode: 4, Level: sallyport.LevelFull}, nil
+				}
+				_, _ = s.Options.Output.Write([]byte(l))
+			case <-ctx.Done():
+				return sallyport.ProcessResult{ExitCode: 143, Level: sallyport.LevelFull}, nil
+			}
+		}
+	}
+}
+
+// session calls the tools of one family in one session.
+type session struct {
+	t    testing.TB
+	f    *Family
+	name string
+	play play
+}
+
+func (s session) use(name string, in map[string]any) sallyport.Result {
+	s.t.Helper()
+	r, _ := use(s.t, s.f, name, scopedtest.Options{Session: s.name, Spawn: s.play}, in)
+	return r
+}
+
+// start starts a process and returns its id.
+func (s session) start(command string) string {
+	s.t.Helper()
+	r := s.use("process_start", map[string]any{"command": command})
+	wantOK(s.t, r)
+	return r.Structured["id"].(string)
+}
+
+func TestBackgroundProcess(t *testing.T) {
+	lines := make(chan string)
+	s := session{t, newFamily(t, nil), "a", server(lines)}
+	id := s.start("serve")
+	lines <- "one\n"
+	r := s.use("process_output", map[string]any{"id": id, "wait_seconds": 30})
+	wantOK(t, r, id+": running\n\none")
+	if r.Source != "cmd:serve" {
+		t.Errorf("source = %q, want cmd:serve", r.Source)
+	}
+	want := map[string]any{"id": id, "running": true, "offset": int64(0), "nextOffset": int64(4), "outputBytes": int64(4)}
+	if d := cmp.Diff(want, r.Structured); d != "" {
+		t.Errorf("structured (-want +got):\n%s", d)
+	}
+	wantOK(t, s.use("process_output", map[string]any{"id": id}), "(no new output)")
+	lines <- "two\n"
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "running\n\ntwo")
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 1}), "running\n\nne\ntwo")
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": -2}), "running\n\no")
+	wantOK(t, s.use("process_list", map[string]any{}), id+": running: serve")
+	close(lines)
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "(no new output)")
+	p, err := s.f.table.find(sallyport.SessionKey(sallyport.LocalPrincipal, "a"), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !s.f.table.state(p).done { // The watcher sees the end a moment later.
+		time.Sleep(time.Millisecond)
+	}
+	wantOK(t, s.use("process_list", map[string]any{}), id+": exited with exit code 4: serve")
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 0}), id+": exited with exit code 4\n\none\ntwo")
+}
+
+func TestStoppedProcess(t *testing.T) {
+	lines := make(chan string, 1)
+	s := session{t, newFamily(t, nil), "a", server(lines)}
+	id := s.start("serve")
+	lines <- strings.Repeat("x", 100_000) + "\nlast words\n"
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 99_999, "wait_seconds": 30}), "last words")
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 0}), " more bytes from offset ")
+	r := s.use("process_stop", map[string]any{"id": id})
+	wantOK(t, r, id+": ended with exit code 143: process_stop\n", " are not shown\n", "\nlast words")
+	if r.Structured["exitCode"] != 143 || r.Structured["running"] != false {
+		t.Errorf("structured = %v, want an end with 143", r.Structured)
+	}
+	wantOK(t, s.use("process_stop", map[string]any{"id": id}), "ended with exit code 143: process_stop")
+	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": -11}), "last words")
+}
+
+func TestAnotherSessionSeesNothing(t *testing.T) {
+	f := newFamily(t, nil)
+	a := session{t, f, "a", server(make(chan string))}
+	b := session{t, f, "b", nil}
+	id := a.start("serve")
+	for _, name := range []string{"process_output", "process_stop"} {
+		got := b.use(name, map[string]any{"id": id})
+		never := b.use(name, map[string]any{"id": "p0000000000000000"})
+		wantErr(t, got, sallyport.CodeInputInvalid)
+		if got.Error != strings.ReplaceAll(never.Error, "p0000000000000000", id) {
+			t.Errorf("%s of another session's id = %q, of an unknown one %q", name, got.Error, never.Error)
+		}
+	}
+	wantOK(t, b.use("process_list", map[string]any{}), "no background processes")
+	wantOK(t, a.use("process_output", map[string]any{"id": id}), "running")
+}
+
+func TestIDsAreNotGuessable(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		id := newID()
+		if len(id) != 17 || seen[id] {
+			t.Fatalf("newID = %q, want 80 bits that do not repeat", id)
+		}
+		seen[id] = true
+	}
+}
+
+func TestNumberOfProcesses(t *testing.T) {
+	f := newFamily(t, nil)
+	lines := make(chan string)
+	a := session{t, f, "a", server(lines)}
+	var ids []string
+	for range maxPerSession {
+		ids = append(ids, a.start("serve"))
+	}
+	wantErr(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "8 background processes of this session")
+	wantOK(t, a.use("process_stop", map[string]any{"id": ids[3]}))
+	a.start("serve") // It takes the place of the stopped one,
+	wantErr(t, a.use("process_output", map[string]any{"id": ids[3]}), sallyport.CodeInputInvalid)
+	wantErr(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed)
+
+	others := maxProcesses / maxPerSession
+	for i := 1; i < others; i++ {
+		s := session{t, f, fmt.Sprint("s", i), server(lines)}
+		for range maxPerSession {
+			s.start("serve")
+		}
+	}
+	z := session{t, f, "z", server(lines)}
+	wantErr(t, z.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "64 background processes")
+	wantOK(t, a.use("process_stop", map[string]any{"id": ids[0]}))
+	z.start("serve")
+}
+
+func TestRefusedStartTakesNoPlace(t *testing.T) {
+	f := newFamily(t, nil)
+	tl := tool(t, f, "process_start")
+	for range 2 * maxPerSession {
+		c := newCall(t, tl, scopedtest.Options{}, map[string]any{"command": "serve"})
+		c.Process = refusing{c.Process, shells()}
+		if _, err := tl.Run(t.Context(), c); !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
+			t.Fatalf("process_start = %v, want a refusal", err)
+		}
+	}
+	r, c := use(t, f, "process_start", scopedtest.Options{}, map[string]any{"command": "serve", "cwd": "."})
+	wantOK(t, r)
+	s := spawned(t, c)
+	if d := cmp.Diff([]string{"bash", "-c", "--", "serve"}, argv(s)); d != "" || s.Options.Timeout != maxLife || s.Options.Dir != "." {
+		t.Errorf("command (-want +got):\n%s, options %+v", d, s.Options)
+	}
+	if len(f.table.all) != 1 {
+		t.Errorf("%d places are taken, want 1", len(f.table.all))
+	}
+}
+
+func TestFailedProcess(t *testing.T) {
+	f := newFamily(t, nil)
+	for err, want := range map[error]string{
+		errors.New("open /var/lib/secret: no"):               "ended: it could not be run",
+		sallyport.Err("the memory limit ended it", "").Err(): "ended: the memory limit ended it",
+	} {
+		if got := (state{done: true, err: err}).words(); got != want {
+			t.Errorf("words of %v = %q, want %q", err, got, want)
+		}
+	}
+	// A runner says that a child was ended, also when we asked for it.
+	stopped := state{done: true, ended: "process_stop", err: errors.New("bash was ended"), result: sallyport.ProcessResult{ExitCode: 143}}
+	if got, want := stopped.words(), "ended with exit code 143: process_stop"; got != want {
+		t.Errorf("words = %q, want %q", got, want)
+	}
+	s := session{t, f, "a", func(context.Context, scopedtest.Spawned) (sallyport.ProcessResult, error) {
+		return sallyport.ProcessResult{}, errors.New("open /var/lib/secret: no")
+	}}
+	id := s.start("x")
+	if r := s.use("process_stop", map[string]any{"id": id}); strings.Contains(r.Value, "secret") {
+		t.Errorf("value = %q, names a file of the runtime", r.Value)
+	}
+}
+
+// TestClose ends what runs, refuses what comes later, and waits.
+func TestClose(t *testing.T) {
+	f := newFamily(t, nil)
+	var ended atomic.Int32
+	s := session{t, f, "a", func(ctx context.Context, _ scopedtest.Spawned) (sallyport.ProcessResult, error) {
+		<-ctx.Done()
+		ended.Add(1)
+		return sallyport.ProcessResult{}, nil
+	}}
+	for range 5 {
+		s.start("serve")
+	}
+	if err := f.Close(); err != nil || ended.Load() != 5 {
+		t.Errorf("Close = %v with %d ended, want 5", err, ended.Load())
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("second Close = %v", err)
+	}
+	wantErr(t, s.use("process_start", map[string]any{"command": "x"}), sallyport.CodeExecutionFailed, "stopping")
+}
+
+// TestManyCallsAtOnce is for the race detector.
+func TestManyCallsAtOnce(t *testing.T) {
+	f := newFamily(t, nil)
+	noisy := func(ctx context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
+		for ctx.Err() == nil {
+			_, _ = s.Options.Output.Write([]byte("tick\n"))
+			time.Sleep(time.Millisecond)
+		}
+		return sallyport.ProcessResult{}, nil
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			s := session{t, f, fmt.Sprint(i % 3), noisy}
+			for range 10 {
+				r := s.use("process_start", map[string]any{"command": "x"})
+				if !r.OK {
+					continue // The session is full.
+				}
+				id := r.Structured["id"].(string)
+				_ = s.use("process_output", map[string]any{"id": id, "wait_seconds": 1})
+				_ = s.use("process_list", map[string]any{})
+				_ = s.use("process_stop", map[string]any{"id": id})
+			}
+		})
+	}
+	wg.Wait()
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	per := map[string]int{}
+	for _, p := range f.table.all {
+		per[p.session]++
+	}
+	for s, n := range per {
+		if n > maxPerSession {
+			t.Errorf("session %s has %d processes", s, n)
+		}
+	}
+}
+
+// fakeChild is a child for tests with a clock of their own, in which no
+// accessor can be made.
+type fakeChild struct {
+	done chan struct{}
+	once sync.Once
+}
+
+func (c *fakeChild) Done() <-chan struct{} { return c.done }
+func (c *fakeChild) Wait() (sallyport.ProcessResult, error) {
+	<-c.done
+	return sallyport.ProcessResult{ExitCode: 143}, nil
+}
+func (c *fakeChild) Stop(time.Duration) { c.once.Do(func() { close(c.done) }) }
+
+// begin puts a child into a table.
+func begin(t *testing.T, table *table) (*process, *fakeChild) {
+	t.Helper()
+	p, err := table.reserve("s", "", "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := &fakeChild{done: make(chan struct{})}
+	if err := table.start(p, func() (sallyport.Child, error) { return child, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return p, child
+}
+
+func ended(c *fakeChild) bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestIdleProcessEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable()
+		defer table.close()
+		p, child := begin(t, table)
+		for range 5 { // Each look gives it the whole time again.
+			time.Sleep(idleTime - time.Minute)
+			if _, err := table.find("s", p.id); err != nil || ended(child) {
+				t.Fatalf("find = %v, ended %v, want a running process", err, ended(child))
+			}
+			synctest.Wait()
+		}
+		time.Sleep(idleTime + time.Minute)
+		synctest.Wait()
+		if !ended(child) {
+			t.Fatal("nobody asked, and it still runs")
+		}
+		if got := table.state(p).words(); got != "ended with exit code 143: nobody asked about it for 30 minutes" {
+			t.Errorf("words = %q", got)
+		}
+		time.Sleep(2 * idleTime)
+		synctest.Wait()
+		if _, err := table.find("s", p.id); err == nil || len(table.all) != 0 {
+			t.Errorf("find = %v with %d kept, want it to be forgotten", err, len(table.all))
+		}
+	})
+}
+
+func TestReadWaitsForOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable()
+		defer table.close()
+		p, child := begin(t, table)
+		start := time.Now()
+		if text, _, err := table.read(t.Context(), p, 0, 20*time.Second); len(text) != 0 || err != nil || time.Since(start) != 20*time.Second {
+			t.Errorf("read = %q, %v after %v, want nothing after 20 s", text, err, time.Since(start))
+		}
+		go func() {
+			time.Sleep(time.Second)
+			_, _ = p.out.Write([]byte("x"))
+		}()
+		start = time.Now()
+		if text, _, err := table.read(t.Context(), p, 0, 20*time.Second); string(text) != "x" || err != nil || time.Since(start) != time.Second {
+			t.Errorf("read = %q, %v after %v, want x after 1 s", text, err, time.Since(start))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, _, err := table.read(ctx, p, 1, 20*time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("read with an ended context = %v", err)
+		}
+		time.AfterFunc(time.Second, func() { child.Stop(0) })
+		start = time.Now()
+		if text, _, err := table.read(t.Context(), p, 1, 20*time.Second); len(text) != 0 || err != nil || time.Since(start) != time.Second {
+			t.Errorf("read = %q, %v after %v, want nothing when it ended", text, err, time.Since(start))
+		}
+	})
+}
+
+// TestCloseWhileAProcessStarts waits for the start and ends what it brought.
+func TestCloseWhileAProcessStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable()
+		p, err := table.reserve("s", "", "serve")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.find("s", p.id); err == nil || len(table.list("s")) != 0 {
+			t.Error("a process that only starts was found")
+		}
+		child := &fakeChild{done: make(chan struct{})}
+		go func() {
+			_ = table.start(p, func() (sallyport.Child, error) {
+				time.Sleep(time.Second)
+				return child, nil
+			})
+		}()
+		table.close()
+		if !ended(child) {
+			t.Error("close returned before the process was gone")
+		}
+	})
+}
+
+func TestOffsetsAreJSONIntegers(t *testing.T) {
+	var in outputInput
+	if err := json.Unmarshal([]byte(`{"id":"p","offset":-5}`), &in); err != nil || in.Offset == nil || *in.Offset != -5 {
+		t.Errorf("offset = %v, %v", in.Offset, err)
+	}
+}

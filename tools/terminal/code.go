@@ -1,0 +1,81 @@
+package terminal
+
+import (
+	"context"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+	"github.com/sallyport/sallyport/tools/internal/args"
+)
+
+// maxCodeChars bounds a program in code points. A longer one belongs in a
+// file.
+const maxCodeChars = 200_000
+
+// The languages of run_code.
+const (
+	languagePython = "python"
+	languageNode   = "node"
+	languageBash   = "bash"
+)
+
+// codeInput is the arguments of run_code.
+type codeInput struct {
+	Language string `json:"language" jsonschema:"Interpreter that runs the code."`
+	Code     string `json:"code" jsonschema:"The program. It is given on standard input, so it cannot read any itself."`
+	Cwd      string `json:"cwd,omitempty" jsonschema:"Folder to run it in: absolute, or relative to the workspace. Default: the workspace."`
+	Timeout  int    `json:"timeout_seconds,omitempty" jsonschema:"Seconds after which the program is ended. Default 30."`
+}
+
+// codeTool declares run_code.
+func (f *Family) codeTool() sallyport.Tool {
+	return schema.MustTool(sallyport.Tool{
+		Name: "run_code", Title: "Run code", Toolset: toolset,
+		Description: "Run a short program inside the sandbox and wait for it. Answers with the exit code and what it printed, standard " +
+			"error included.",
+		Schema: args.Schema[codeInput](func(get func(string) args.Property) {
+			get("language").OneOf(languagePython, languageNode, languageBash)
+			get("code").Length(1, maxCodeChars)
+			get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
+		}),
+		Capabilities: f.running(true, "bash", "node", "python3"), MaxResultChars: resultChars, Timeout: callTimeout,
+		OutputIsUntrusted: true,
+	}, f.runCode)
+}
+
+// interpreter returns the command that reads a program from standard input.
+// The program is no argument: arguments are bounded and seen by every process
+// of the machine.
+func interpreter(language string) (argv []string, ok bool) {
+	switch language {
+	case languagePython:
+		return []string{"python3", "-"}, true
+	case languageNode:
+		return []string{"node", "-"}, true
+	case languageBash:
+		return []string{"bash", "-s"}, true
+	default:
+		return nil, false
+	}
+}
+
+// runCode is run_code.
+func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (sallyport.Result, error) {
+	argv, ok := interpreter(in.Language)
+	if !ok {
+		return sallyport.Result{}, sallyport.InputInvalid("language is not one of python, node, bash")
+	}
+	var out capture
+	o := &sallyport.SpawnOptions{
+		Dir: in.Cwd, Env: environment(), Stdin: []byte(in.Code), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out,
+	}
+	r := &report{
+		call: c, source: "cmd:" + argv[0] + " " + argv[1], cwd: in.Cwd, timeout: o.Timeout, out: &out,
+		overlay: f.o.Writes == sallyport.FSOverlay,
+	}
+	res, err := c.Process.Spawn(ctx, argv[0], argv[1:], o)
+	if err != nil {
+		return r.failed(err)
+	}
+	return r.finished(res), nil
+}

@@ -1,0 +1,76 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+	"github.com/sallyport/sallyport/tools/internal/args"
+)
+
+// commandInput is the arguments of terminal.
+type commandInput struct {
+	Command string `json:"command" jsonschema:"Command line for bash, or for sh where bash is missing. Standard input is closed."`
+	Cwd     string `json:"cwd,omitempty" jsonschema:"Folder to run it in: absolute, or relative to the workspace. Default: the workspace."`
+	Timeout int    `json:"timeout_seconds,omitempty" jsonschema:"Seconds after which the command and everything it started is ended. Default 30."`
+	Preview bool   `json:"preview,omitempty" jsonschema:"Show what the command would change and throw the changes away. Only where writes go to an overlay."`
+}
+
+// commandTool declares terminal.
+func (f *Family) commandTool() sallyport.Tool {
+	return schema.MustTool(sallyport.Tool{
+		Name: "terminal", Title: "Terminal", Toolset: toolset,
+		Description: "Run a shell command inside the sandbox and wait for it. Answers with the exit code and the output, standard error " +
+			"included; of a long output the middle is left out and the whole is kept in a file. A non-zero exit code is no failure of " +
+			"the tool. Each call is a new shell. For servers and watchers use process_start.",
+		Schema: args.Schema[commandInput](func(get func(string) args.Property) {
+			get("command").Length(1, maxCommandChars)
+			get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
+		}),
+		Capabilities: f.running(true, shells()...), MaxResultChars: resultChars, Timeout: callTimeout, OutputIsUntrusted: true,
+	}, f.runCommand)
+}
+
+// shells lists the shells in the order in which they are tried.
+func shells() []string { return []string{"bash", "sh"} }
+
+// runCommand is terminal.
+func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandInput) (sallyport.Result, error) {
+	if strings.TrimSpace(in.Command) == "" {
+		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")
+	}
+	var out capture
+	o := &sallyport.SpawnOptions{
+		Dir: in.Cwd, Env: environment(), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out, Discard: in.Preview,
+	}
+	r := &report{
+		call: c, source: "cmd:" + in.Command, cwd: in.Cwd, timeout: o.Timeout, out: &out, discard: in.Preview,
+		overlay: f.o.Writes == sallyport.FSOverlay,
+	}
+	res, err := firstOf(shells(), func(shell string) (sallyport.ProcessResult, error) {
+		return c.Process.Spawn(ctx, shell, shellArgs(in.Command), o)
+	})
+	if err != nil {
+		return r.failed(err)
+	}
+	return r.finished(res), nil
+}
+
+// shellArgs is how a shell is given a command line. Without the "--" a shell
+// would take a command that begins with a hyphen for its own option.
+func shellArgs(command string) []string { return []string{"-c", "--", command} }
+
+// firstOf tries binaries until one is not refused. A missing binary is
+// refused like one outside the grant: the accessor finds binaries, not us.
+func firstOf[T any](binaries []string, start func(binary string) (T, error)) (T, error) {
+	var got T
+	var err error
+	for _, b := range binaries {
+		if got, err = start(b); !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
+			break
+		}
+	}
+	return got, err
+}

@@ -1,0 +1,200 @@
+package terminal
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// maxListed bounds the changed files in the text, maxListedData in the
+	// structured part.
+	maxListed     = 30
+	maxListedData = 200
+	// margin is room for the line about what was left out, and for what the
+	// gate may add to the text.
+	margin = 400
+)
+
+// report turns a finished child into a result. Its fields are set before the
+// child starts.
+type report struct {
+	call    *sallyport.Call
+	source  string // of untrusted output, cmd:…
+	cwd     string
+	timeout time.Duration
+	out     *capture
+	overlay bool     // changes are carried over later, or not at all
+	discard bool     // changes are thrown away
+	head    []string // lines after the exit code
+	data    map[string]any
+	body    string // shown instead of the output when it is not empty
+	whole   []byte // kept instead of the output when it is not nil
+}
+
+// failed is a child that could not be started or was not let run to its end.
+// What it wrote until then says more than the error.
+func (r *report) failed(err error) (sallyport.Result, error) {
+	if r.out.total == 0 {
+		return sallyport.Result{}, err
+	}
+	res := sallyport.ErrorResult(err)
+	res.Source = r.source
+	x := r.out.excerpt(r.limit() - utf8.RuneCountInString(res.Error))
+	res.Error += "\n\nOutput until then:\n" + x.text("")
+	return res, nil
+}
+
+// finished is a child that ended, whatever its exit code. The facts come
+// first and the output after the first blank line, so that no output can pass
+// for a fact and a cut at the end costs output only.
+func (r *report) finished(res sallyport.ProcessResult) sallyport.Result {
+	lines := append([]string{r.exit(res)}, r.head...)
+	if res.Level == sallyport.LevelNone {
+		lines = append(lines, "not confined: this ran without a sandbox")
+	}
+	lines = append(lines, planted(res.Touched)...)
+	lines = append(lines, r.changes(res.Changes)...)
+	header := strings.Join(lines, "\n") + "\n\n"
+
+	out := r.out
+	if r.body != "" {
+		out = &capture{}
+		_, _ = out.Write([]byte(r.body)) // It never fails.
+	}
+	x := out.excerpt(r.limit() - utf8.RuneCountInString(header))
+	note, spilled := "", ""
+	if x.left > 0 {
+		spilled, note = r.spill(r.overlay || len(res.Changes) > 0)
+	}
+	v := sallyport.OK(header + x.text(note))
+	v.Source = r.source
+	v.Structured = r.structured(res, spilled)
+	return v
+}
+
+// exit is the line about how the child ended.
+func (r *report) exit(res sallyport.ProcessResult) string {
+	line := "exit code: " + strconv.Itoa(res.ExitCode)
+	if res.TimedOut {
+		line += fmt.Sprintf(" (ended by the timeout of %d s)", int(r.timeout.Seconds()))
+	}
+	return line
+}
+
+// limit is how many code points the value may have.
+func (r *report) limit() int {
+	limit := resultChars
+	if r.call.ResultBudget > 0 {
+		limit = min(limit, r.call.ResultBudget)
+	}
+	return limit - margin
+}
+
+// structured is the facts as data.
+func (r *report) structured(res sallyport.ProcessResult, spilled string) map[string]any {
+	data := map[string]any{
+		"exitCode": res.ExitCode, "timedOut": res.TimedOut, "outputBytes": r.out.total, "level": string(res.Level),
+	}
+	if spilled != "" {
+		data["spilled"] = spilled
+	}
+	for k, v := range r.data {
+		data[k] = v
+	}
+	if len(res.Changes) == 0 {
+		return data
+	}
+	list := make([]any, 0, min(len(res.Changes), maxListedData))
+	for _, ch := range res.Changes[:min(len(res.Changes), maxListedData)] {
+		one := map[string]any{"path": ch.Path, "kind": string(ch.Kind), "bytes": ch.Bytes, "committed": ch.Committed}
+		if ch.Why != "" {
+			one["why"] = ch.Why
+		}
+		list = append(list, one)
+	}
+	data["changes"], data["changed"] = list, len(res.Changes)
+	return data
+}
+
+// changes is the lines about what was written in overlay mode.
+func (r *report) changes(list []sallyport.Change) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	title := "changes:"
+	if r.discard {
+		title = "changes, all thrown away:"
+	}
+	lines := []string{title}
+	for i, ch := range list {
+		if i == maxListed {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(list)-i))
+			break
+		}
+		lines = append(lines, "  "+r.change(ch))
+	}
+	return lines
+}
+
+// change is one line such as "added notes/a.txt (12 bytes), committed".
+func (r *report) change(ch sallyport.Change) string {
+	var b strings.Builder
+	b.WriteString(string(ch.Kind) + " " + oneLine(r.local(ch.Path)))
+	if ch.Kind != sallyport.ChangeDeleted {
+		unit := "bytes"
+		if ch.Bytes == 1 {
+			unit = "byte"
+		}
+		fmt.Fprintf(&b, " (%d %s)", ch.Bytes, unit)
+	}
+	switch {
+	case ch.Committed:
+		b.WriteString(", committed")
+	case !r.discard:
+		b.WriteString(", not committed")
+	}
+	if ch.Why != "" {
+		b.WriteString(": " + oneLine(ch.Why))
+	}
+	return b.String()
+}
+
+// local shortens a path below the workspace.
+func (r *report) local(path string) string {
+	if r.call.Workspace == "" {
+		return path
+	}
+	rel, err := filepath.Rel(r.call.Workspace, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return rel
+}
+
+// oneLine quotes a text that would not stay on its line.
+func oneLine(s string) string {
+	for _, c := range s {
+		if !strconv.IsPrint(c) {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
+
+// text is the excerpt with a line in the place of what was left out.
+func (x excerpt) text(note string) string {
+	if x.left == 0 {
+		if x.head == "" {
+			return "(no output)"
+		}
+		return x.head
+	}
+	line := fmt.Sprintf("[%d bytes left out%s]", x.left, note)
+	return x.head + "\n\n" + line + "\n\n" + x.tail
+}

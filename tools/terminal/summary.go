@@ -1,0 +1,308 @@
+package terminal
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport/tools/internal/cut"
+)
+
+const (
+	// maxFailures bounds the failing tests in a summary, maxFailureLines and
+	// maxLineChars what is kept of each.
+	maxFailures     = 20
+	maxFailureLines = 10
+	maxLineChars    = 300
+)
+
+// summary is what a test run says about itself.
+type summary struct {
+	passed, failed, skipped, errors int
+	// unit is what is counted: tests, or packages where no test is named.
+	unit     string
+	failures []failure
+	// body is the output without what passed, whole the output as text.
+	body, whole string
+}
+
+// failure is one failing test.
+type failure struct {
+	name  string
+	lines []string
+}
+
+// words is the line of counts.
+func (s *summary) words() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d passed, %d failed", s.unit, s.passed, s.failed)
+	if s.errors > 0 {
+		fmt.Fprintf(&b, ", %d with errors", s.errors)
+	}
+	if s.skipped > 0 {
+		fmt.Fprintf(&b, ", %d skipped", s.skipped)
+	}
+	return b.String()
+}
+
+// data is the summary for the structured part.
+func (s *summary) data() map[string]any {
+	list := make([]any, 0, len(s.failures))
+	for _, f := range s.failures {
+		list = append(list, map[string]any{"name": f.name, "text": strings.Join(f.lines, "\n")})
+	}
+	return map[string]any{
+		"unit": s.unit, "passed": s.passed, "failed": s.failed, "errors": s.errors, "skipped": s.skipped, "failures": list,
+	}
+}
+
+// fail adds a failing test, once.
+func (s *summary) fail(name string, lines []string) {
+	name = cut.Chars(strings.TrimSpace(name), maxLineChars)
+	for i := range s.failures {
+		if s.failures[i].name != name {
+			continue
+		}
+		if len(s.failures[i].lines) == 0 {
+			s.failures[i].lines = firstLines(lines)
+		}
+		return
+	}
+	if len(s.failures) < maxFailures {
+		s.failures = append(s.failures, failure{name, firstLines(lines)})
+	}
+}
+
+// firstLines bounds lines and drops empty ones.
+func firstLines(lines []string) []string {
+	var kept []string
+	for _, l := range lines {
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		if kept = append(kept, cut.Chars(strings.TrimRight(l, " \t\r\n"), maxLineChars)); len(kept) == maxFailureLines {
+			break
+		}
+	}
+	return kept
+}
+
+// summarize reads the output of a test run. ok is false when it says nothing
+// that is understood.
+func summarize(kind, text string) (s summary, ok bool) {
+	if kind == kindGo {
+		return summarizeGoJSON(text)
+	}
+	if s, ok = summarizeText(text); !ok {
+		return summary{}, false
+	}
+	s.whole = text
+	s.body = dropNoise(text, testNoise)
+	return s, true
+}
+
+// summarizeText reads the text of a test runner: the first whose last words
+// are found. The summaries are those of go test, pytest, cargo test, jest and
+// vitest, TAP and node --test, mocha.
+func summarizeText(text string) (summary, bool) {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, "\r")
+	}
+	for _, read := range []func([]string) (summary, bool){
+		readPytest, readCargo, readJest, readTAP, readMocha, readGo,
+	} {
+		if s, ok := read(lines); ok {
+			if s.unit == "" {
+				s.unit = "tests"
+			}
+			return s, true
+		}
+	}
+	return summary{}, false
+}
+
+// number returns a count of an output; one that is no number is 0.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+var (
+	pytestLast   = regexp.MustCompile(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [0-9.]+s(?: \([0-9:]+\))?(?: =+)?$`)
+	pytestCount  = regexp.MustCompile(`(\d+) ([a-z]+)`)
+	pytestFailed = regexp.MustCompile(`^(?:FAILED|ERROR) (\S.*?)(?: - (.*))?$`)
+)
+
+// readPytest reads "=== 1 failed, 7 passed in 0.02s ===" and the short test
+// summary above it.
+func readPytest(lines []string) (s summary, ok bool) {
+	short := false
+	for _, l := range lines {
+		if strings.HasPrefix(l, "===") {
+			short = strings.Contains(l, "short test summary")
+		}
+		if m := pytestFailed.FindStringSubmatch(l); m != nil && short {
+			s.fail(m[1], m[2:])
+		}
+		m := pytestLast.FindStringSubmatch(l)
+		if m == nil {
+			continue
+		}
+		ok = true
+		for _, c := range pytestCount.FindAllStringSubmatch(m[1], -1) {
+			switch c[2] {
+			case "passed":
+				s.passed += number(c[1])
+			case "failed":
+				s.failed += number(c[1])
+			case "skipped":
+				s.skipped += number(c[1])
+			case "error", "errors":
+				s.errors += number(c[1])
+			}
+		}
+	}
+	return s, ok
+}
+
+var (
+	cargoLast  = regexp.MustCompile(`^test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored;`)
+	cargoBlock = regexp.MustCompile(`^---- (.+) (?:stdout|stderr) ----$`)
+	cargoFail  = regexp.MustCompile(`^test (.+) \.\.\. FAILED$`)
+)
+
+// readCargo adds up the results of the test binaries.
+func readCargo(lines []string) (s summary, ok bool) {
+	for i, l := range lines {
+		if m := cargoLast.FindStringSubmatch(l); m != nil {
+			ok = true
+			s.passed, s.failed, s.skipped = s.passed+number(m[1]), s.failed+number(m[2]), s.skipped+number(m[3])
+		}
+		if m := cargoFail.FindStringSubmatch(l); m != nil {
+			s.fail(m[1], nil)
+		}
+		if m := cargoBlock.FindStringSubmatch(l); m != nil {
+			s.fail(m[1], until(lines[i+1:], "----", "failures:"))
+		}
+	}
+	return s, ok
+}
+
+// until returns the lines before the next one with one of the prefixes, at
+// most as many as a failure needs.
+func until(lines []string, prefixes ...string) []string {
+	for i, l := range lines {
+		for _, p := range prefixes {
+			if strings.HasPrefix(l, p) {
+				return lines[:i]
+			}
+		}
+		if i == 4*maxFailureLines {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+var (
+	jestLast  = regexp.MustCompile(`^\s*Tests:?\s+((?:\d+ [a-z]+[,| ]*)+)(?:\(\d+\)|\d+ total)?`)
+	jestBlock = regexp.MustCompile(`^\s*(?:●|FAIL) (.+)$`)
+)
+
+// readJest reads "Tests: 1 failed, 2 passed, 4 total" of jest and "Tests 1
+// failed | 2 passed (3)" of vitest.
+func readJest(lines []string) (s summary, ok bool) {
+	for i, l := range lines {
+		if m := jestLast.FindStringSubmatch(l); m != nil {
+			ok = true
+			for _, c := range pytestCount.FindAllStringSubmatch(m[1], -1) {
+				switch c[2] {
+				case "passed":
+					s.passed += number(c[1])
+				case "failed":
+					s.failed += number(c[1])
+				case "skipped", "todo", "pending":
+					s.skipped += number(c[1])
+				}
+			}
+		}
+		if m := jestBlock.FindStringSubmatch(l); m != nil && strings.Contains(l, "●") {
+			s.fail(m[1], until(lines[i+1:], "  ●", "PASS", "FAIL", "Test Suites:"))
+		}
+	}
+	return s, ok
+}
+
+var (
+	tapCount = regexp.MustCompile(`^(?:#|ℹ) (pass|fail|cancelled|skipped|todo) (\d+)$`)
+	tapLine  = regexp.MustCompile(`^(ok|not ok) \d+(?: -)? ?(.*)$`)
+	tapSkip  = regexp.MustCompile(`(?i)# (?:skip|todo)`)
+	specFail = regexp.MustCompile(`^✖ (.+?)(?: \([0-9.]+ms\))?$`)
+)
+
+// readTAP reads the counts of node --test, else counts the lines of TAP.
+func readTAP(lines []string) (s summary, ok bool) {
+	counted := false
+	var byLine summary
+	for i, l := range lines {
+		if m := tapCount.FindStringSubmatch(l); m != nil {
+			counted = true
+			switch m[1] {
+			case "pass":
+				s.passed = number(m[2])
+			case "fail", "cancelled":
+				s.failed += number(m[2])
+			default:
+				s.skipped += number(m[2])
+			}
+		}
+		if m := tapLine.FindStringSubmatch(l); m != nil {
+			switch {
+			case tapSkip.MatchString(m[2]):
+				byLine.skipped++
+			case m[1] == "ok":
+				byLine.passed++
+			default:
+				byLine.failed++
+				s.fail(m[2], until(lines[i+1:], "ok ", "not ok ", "# "))
+			}
+		}
+		if m := specFail.FindStringSubmatch(l); m != nil && m[1] != "failing tests:" {
+			s.fail(m[1], until(lines[i+1:], "✖", "✔", "ℹ"))
+		}
+	}
+	if !counted {
+		s.passed, s.failed, s.skipped = byLine.passed, byLine.failed, byLine.skipped
+	}
+	return s, counted || byLine.passed+byLine.failed+byLine.skipped > 0
+}
+
+var (
+	mochaCount = regexp.MustCompile(`^\s+(\d+) (passing|failing|pending)(?: \(.*\))?$`)
+	mochaBlock = regexp.MustCompile(`^\s+\d+\) (.+)$`)
+)
+
+// readMocha reads "2 passing" and the failures below it.
+func readMocha(lines []string) (s summary, ok bool) {
+	for i, l := range lines {
+		if m := mochaCount.FindStringSubmatch(l); m != nil {
+			ok = true
+			switch m[2] {
+			case "passing":
+				s.passed = number(m[1])
+			case "failing":
+				s.failed = number(m[1])
+			default:
+				s.skipped = number(m[1])
+			}
+		} else if m := mochaBlock.FindStringSubmatch(l); m != nil && ok {
+			s.fail(m[1], lines[i+1:min(i+1+maxFailureLines, len(lines))])
+		}
+	}
+	return s, ok
+}

@@ -1,0 +1,83 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/cut"
+)
+
+const (
+	// maxTouched bounds each list of what a child touched, maxTouchedChars
+	// each of its entries in code points: the child chooses both.
+	maxTouched      = 50
+	maxTouchedChars = 300
+	// maxPlanted and maxPlantedChars are the same for the text, and fit into
+	// its margin.
+	maxPlanted      = 4
+	maxPlantedChars = 80
+)
+
+// planted is the line about what the child left where the next program may
+// run it, such as a hook of a repository.
+func planted(t sallyport.Touched) []string {
+	if len(t.Planted) == 0 {
+		return nil
+	}
+	var names []string
+	for _, p := range t.Planted[:min(len(t.Planted), maxPlanted)] {
+		names = append(names, oneLine(cut.Chars(p, maxPlantedChars)))
+	}
+	line := "left on the deny floor: " + strings.Join(names, ", ")
+	if n := len(t.Planted) - maxPlanted; n > 0 {
+		line += fmt.Sprintf(" and %d more", n)
+	}
+	return []string{line}
+}
+
+// touched is what a background child did, as data. The call that started it
+// ended before, so that no other result says it. Hosts that were reached come
+// before those that were refused: names alone must not push them out.
+func touched(t sallyport.Touched) map[string]any {
+	var hosts []any
+	for _, allowed := range []bool{true, false} {
+		for _, h := range t.Hosts {
+			if h.Allowed != allowed {
+				continue
+			}
+			one := map[string]any{
+				"host": h.Host, "port": h.Port, "allowed": h.Allowed, "connections": h.Connections,
+				"sent": h.Sent, "received": h.Received,
+			}
+			if h.Why != "" {
+				one["why"] = h.Why
+			}
+			hosts = append(hosts, one)
+		}
+	}
+	out := map[string]any{}
+	more := t.More
+	for name, list := range map[string][]any{
+		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written), "planted": values(t.Planted),
+	} {
+		if len(list) > maxTouched {
+			list, more = list[:maxTouched], true
+		}
+		if len(list) > 0 {
+			out[name] = list
+		}
+	}
+	if more {
+		out["more"] = true
+	}
+	return out
+}
+
+func values(list []string) []any {
+	var out []any
+	for _, s := range list {
+		out = append(out, cut.Chars(s, maxTouchedChars))
+	}
+	return out
+}
