@@ -1,0 +1,139 @@
+// Package action makes tools from configuration: an HTTP request with
+// templates, a program that reads JSON and answers JSON, or a Go function
+// under the same definition.
+//
+// Start with [Decode], which reads one action of a configuration file and
+// reports everything that is wrong with it at once, and [Definition.Tool],
+// which returns the tool for a registry.
+//
+// It promises that arguments are placed by position and change nothing else:
+// not the scheme, host, port, number of path segments, names of query values
+// or headers of a request, and neither the arguments nor the environment of a
+// program. Secrets are spliced when a request leaves and travel to no other
+// origin. It reaches hosts and starts programs through the accessors of the
+// call only, and decides nothing that the gate decides.
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Toolset is the label of the tools of this package.
+const Toolset = "action"
+
+// Definition is one action: what the model sees, what the gate needs, and what
+// runs. The zero value is not valid: it has no name and no handler.
+type Definition struct {
+	// ID is the name of the tool, [a-zA-Z0-9_-]{1,64}.
+	ID string
+	// Name is the display title; empty means ID.
+	Name string
+	// Description tells a model when to call the action.
+	Description string
+	// Parameters is the JSON Schema of the arguments, an object. nil means an
+	// object without properties.
+	Parameters json.RawMessage
+	// Returns is the JSON Schema of the structured part of a result; nil means
+	// anything.
+	Returns json.RawMessage
+	// Permissions lists what a principal needs, all of it.
+	Permissions []string
+	// RateLimit bounds calls per principal; nil means no limit.
+	RateLimit *sallyport.RateLimit
+	// Capabilities is what is declared. [Definition.Tool] adds what the
+	// handler implies.
+	Capabilities sallyport.Capabilities
+	// Handler is what runs.
+	Handler Handler
+	// Idempotent allows the gate to run the action again after a transient
+	// failure. GET and HEAD are run again without it.
+	Idempotent bool
+	// ReadOnly promises that a call changes nothing. GET and HEAD promise it
+	// by themselves.
+	ReadOnly bool
+	// Timeout bounds one call; 0 means the registry's default.
+	Timeout time.Duration
+	// MaxResultChars bounds the value in Unicode code points; 0 means no bound
+	// beside the batch's budget.
+	MaxResultChars int
+}
+
+// Handler is what an action does: exactly one field is set.
+type Handler struct {
+	// HTTP sends a request.
+	HTTP *HTTP
+	// Exec runs a program.
+	Exec *Exec
+	// Run is a Go function, for actions that are registered from code.
+	Run func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error)
+}
+
+// Tool returns the tool of the definition. The error is [Faults] and lists
+// everything that is wrong. The output of a configured handler is always
+// untrusted; the gate decides about that of a Go function no differently.
+func (d *Definition) Tool() (sallyport.Tool, error) {
+	b := builder{d: d}
+	t := b.tool()
+	if len(b.faults) > 0 {
+		return sallyport.Tool{}, b.faults.Tidy()
+	}
+	return t, nil
+}
+
+// builder turns a definition into a tool and collects what is wrong.
+type builder struct {
+	d      *Definition
+	faults Faults
+}
+
+func (b *builder) fault(pointer, format string, args ...any) {
+	b.faults.Add(pointer, format, args...)
+}
+
+func (b *builder) tool() sallyport.Tool {
+	d := b.d
+	t := sallyport.Tool{
+		Name: d.ID, Title: d.Name, Description: d.Description, Toolset: Toolset,
+		Schema: d.Parameters, Returns: d.Returns, Capabilities: d.Capabilities,
+		Permissions: d.Permissions, RateLimit: d.RateLimit, MaxResultChars: d.MaxResultChars, Timeout: d.Timeout,
+		ReadOnly: d.ReadOnly, Idempotent: d.Idempotent, OutputIsUntrusted: true,
+	}
+	b.common()
+	h := &d.Handler
+	switch {
+	case h.HTTP != nil && h.Exec == nil && h.Run == nil:
+		b.http(&t)
+	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
+		b.exec(&t)
+	case h.Run != nil && h.HTTP == nil && h.Exec == nil:
+		t.Run = h.Run
+	default:
+		b.fault("/handler", "expected exactly one of http, exec and a path")
+	}
+	return t
+}
+
+// Missing returns the path of the handler's file when there is none, else "".
+// Calls of such an action fail until the configuration is loaded again.
+func (d *Definition) Missing() string {
+	e := d.Handler.Exec
+	if e == nil {
+		return ""
+	}
+	path := e.Path
+	if path == "" && len(e.Command) > 0 {
+		path = e.Command[0]
+	}
+	if _, err := os.Stat(path); filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
+		return path
+	}
+	return ""
+}

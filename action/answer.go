@@ -1,0 +1,263 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/schema"
+)
+
+const (
+	// maxAnswerBytes bounds an answer. What a model is to read is far smaller;
+	// what is larger is a download.
+	maxAnswerBytes = 5 << 20
+	// maxAnswerDepth bounds its nesting: the gate keeps no more.
+	maxAnswerDepth = 100
+	// excerptChars is how much of a failure's text is shown.
+	excerptChars = 2000
+)
+
+// passing is a status that may be another one in a moment. The gate runs an
+// idempotent tool again after an error that is a timeout.
+type passing struct{ status int }
+
+func (p *passing) Error() string { return "status " + strconv.Itoa(p.status) }
+
+// Timeout makes the failure one that passes.
+func (p *passing) Timeout() bool { return true }
+
+// failure says what kind of failure it was. The text of the library may hold
+// the URL, and that a secret.
+func (r *request) failure(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		return e
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	what := "the connection failed"
+	timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	switch {
+	case ok && timeout.Timeout():
+		what = "no answer in time"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		what = "the answer ended early"
+	}
+	return r.failed(what, err)
+}
+
+func (r *request) failed(what string, cause error) error {
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
+		Detail: r.method + " " + r.scheme + "://" + r.host + ": " + what, Err: cause,
+	}
+}
+
+// answer turns a response into the result.
+func (r *request) answer(ctx context.Context, resp *http.Response, v *values, retried bool) (sallyport.Result, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
+	if err != nil {
+		return sallyport.Result{}, r.failure(ctx, err)
+	}
+	source := originOf(resp) + resp.Request.URL.EscapedPath()
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return r.refusal(resp, body, v, source, retried)
+	}
+	if len(body) > maxAnswerBytes {
+		return sallyport.Result{}, r.failed(fmt.Sprintf("the answer has more than %d MiB", maxAnswerBytes>>20), nil)
+	}
+	res, err := r.read(resp.Header.Get("Content-Type"), body)
+	res.Source = source
+	return res, err
+}
+
+// originOf is who answered, which after redirects may be another one than the
+// definition names.
+func originOf(resp *http.Response) string {
+	return resp.Request.URL.Scheme + "://" + resp.Request.URL.Host
+}
+
+// refusal is an answer that is no success: the status and the beginning of
+// what the server says about it.
+func (r *request) refusal(resp *http.Response, body []byte, v *values, source string, retried bool) (sallyport.Result, error) {
+	status := resp.StatusCode
+	text := strings.TrimSpace(fmt.Sprintf("%s %s answered %d %s", r.method, originOf(resp), status, http.StatusText(status)))
+	if status < http.StatusBadRequest {
+		text += ": a redirect that this action does not follow"
+	} else if kind := kindOf(resp.Header.Get("Content-Type"), body); kind != kindOther && len(body) <= maxAnswerBytes {
+		said, err := excerpt(body, v.secrets)
+		if err != nil {
+			return sallyport.Result{}, r.failed("the answer could not be cleaned", err)
+		}
+		text = strings.TrimSpace(text + "\n\n" + said)
+	}
+	if retried && (status >= http.StatusInternalServerError || status == http.StatusTooManyRequests) {
+		return sallyport.Result{}, &sallyport.Error{
+			Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
+			Detail: text, Err: &passing{status},
+		}
+	}
+	res := sallyport.Err(text, sallyport.CodeExecutionFailed)
+	res.Source = source
+	return res, nil
+}
+
+// excerpt is the beginning of a body in code points. The secrets of the call
+// are taken out of the whole first: half a secret is one that nobody knows.
+func excerpt(body []byte, secrets map[string]string) (string, error) {
+	s := strings.ToValidUTF8(string(body), "\ufffd")
+	if len(secrets) > 0 {
+		var known []sallyport.Secret
+		for _, value := range secrets {
+			known = append(known, sallyport.NewSecret(value))
+		}
+		cleaner, err := output.New(&output.Options{Secrets: known})
+		if err != nil {
+			return "", err
+		}
+		s = cleaner.Text(s)
+	}
+	s = strings.TrimSpace(s)
+	if utf8.RuneCountInString(s) <= excerptChars {
+		return s, nil
+	}
+	cut := string([]rune(s)[:excerptChars])
+	// Where it is cut, a word is left out that may be a secret of others.
+	if i := strings.LastIndexFunc(cut, isBoundary); i > len(cut)/2 {
+		cut = cut[:i+1]
+	}
+	return cut, nil
+}
+
+// isBoundary reports whether a character parts words.
+func isBoundary(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`",<>{}[]`, r) }
+
+// kind is what a body is.
+type kind int
+
+const (
+	kindOther kind = iota
+	kindText
+	kindJSON
+)
+
+// kindOf judges by the type that the server names, and by the text when it
+// names none.
+func kindOf(contentType string, body []byte) kind {
+	if contentType == "" {
+		contentType = http.DetectContentType(body)
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	switch {
+	case err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter):
+		return kindOther
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return kindJSON
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "+xml"), media == "application/xml",
+		media == "application/yaml", media == "application/x-ndjson", media == "application/javascript":
+		return kindText
+	default:
+		return kindOther
+	}
+}
+
+// read maps a body to the result.
+func (r *request) read(contentType string, body []byte) (sallyport.Result, error) {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	mapped := r.response != Response{}
+	is := kindOf(contentType, body)
+	switch {
+	case len(bytes.TrimSpace(body)) == 0 && !mapped && !r.parse:
+		return sallyport.OK(""), nil
+	case is != kindJSON && !mapped && !r.parse:
+		if is == kindOther {
+			return sallyport.Result{}, r.failed("the answer is neither JSON nor text", nil)
+		}
+		return sallyport.OK(strings.ToValidUTF8(string(body), "\ufffd")), nil
+	}
+	tree, err := schema.Decode(body, &schema.Limits{Depth: maxAnswerDepth, Bytes: maxAnswerBytes})
+	if err != nil {
+		return sallyport.Result{}, r.failed("the answer is not the JSON that was expected: "+err.Error(), nil)
+	}
+	res := resultOf(tree, body)
+	if !mapped {
+		return res, nil
+	}
+	return r.response.pick(r, res, tree)
+}
+
+// resultOf is the rule for JSON without a mapping: an object is the structured
+// part and its text the value, a string the value, anything else the member
+// result of the structured part. raw is the text of tree.
+func resultOf(tree any, raw []byte) sallyport.Result {
+	if s, ok := tree.(string); ok {
+		return sallyport.OK(s)
+	}
+	var b bytes.Buffer
+	res := sallyport.OK(string(raw))
+	if json.Compact(&b, raw) == nil {
+		res.Value = b.String()
+	}
+	res.Structured = structured(tree)
+	return res
+}
+
+// structured is an object as it stands and anything else as its member result.
+func structured(tree any) map[string]any {
+	if object, ok := tree.(map[string]any); ok {
+		return object
+	}
+	return map[string]any{"result": tree}
+}
+
+// pick takes the parts that a mapping names.
+func (m *Response) pick(r *request, res sallyport.Result, tree any) (sallyport.Result, error) {
+	if m.Structured != "" {
+		part, ok := find(tree, m.Structured)
+		if !ok {
+			return sallyport.Result{}, r.failed("the answer has no "+m.Structured, nil)
+		}
+		res.Structured = structured(part)
+		if m.Value == "" {
+			text, err := definition.Compact(part)
+			if err != nil {
+				return sallyport.Result{}, err
+			}
+			res.Value = string(text)
+		}
+	}
+	if m.Value == "" {
+		return res, nil
+	}
+	part, ok := find(tree, m.Value)
+	if !ok {
+		return sallyport.Result{}, r.failed("the answer has no "+m.Value, nil)
+	}
+	if s, ok := part.(string); ok {
+		res.Value = s
+		return res, nil
+	}
+	text, err := definition.Compact(part)
+	res.Value = string(text)
+	return res, err
+}

@@ -1,0 +1,333 @@
+package action
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// maxTemplateBytes bounds the text of a body in a definition.
+const maxTemplateBytes = 1 << 20
+
+// compiler reads the templates of one handler.
+type compiler struct {
+	b       *builder
+	at      string
+	params  []string
+	secrets map[string]bool
+}
+
+// where says what may stand in a template.
+type where struct {
+	params, secrets bool
+	place           string
+}
+
+func (c *compiler) compile(h *HTTP) *request {
+	r := &request{response: h.Response}
+	r.method = h.Method
+	if r.method == "" {
+		r.method = http.MethodGet
+		if h.Body != nil {
+			r.method = http.MethodPost
+		}
+	}
+	switch r.method {
+	case http.MethodGet, http.MethodHead:
+		if h.Body != nil {
+			c.b.fault(c.at+"/body", "a %s request has no body", r.method)
+		}
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		c.b.fault(c.at+"/method", "expected GET, HEAD, POST, PUT, PATCH or DELETE")
+	}
+	c.url(r, h.URL)
+	c.addQuery(r, h.Query)
+	c.addHeaders(r, h.Headers)
+	c.addBody(r, h.Body)
+	c.pointers(&h.Response)
+	return r
+}
+
+// template reads one template and holds its placeholders to what may be there.
+func (c *compiler) template(pointer, text string, w where) template {
+	t, err := parseTemplate(text)
+	if err != nil {
+		c.b.fault(pointer, "%v", err)
+		return nil
+	}
+	c.allow(pointer, t, w)
+	return t
+}
+
+func (c *compiler) allow(pointer string, t template, w where) {
+	for _, p := range t {
+		switch {
+		case p.secret != "" && !w.secrets:
+			c.b.fault(pointer, "a secret has no place in %s: put it into a header value, a query value or the body", w.place)
+		case p.secret != "":
+			c.secrets[p.secret] = true
+			c.b.declared(pointer, p.secret)
+		case p.param != "" && !w.params:
+			c.b.fault(pointer, "the placeholder {%s} has no place in %s, which is fixed", p.param, w.place)
+		case p.param != "" && !slices.Contains(c.params, p.param):
+			c.b.fault(pointer, "{%s} is no parameter%s", p.param, definition.Meant(p.param, c.params))
+		}
+	}
+}
+
+// url reads the URL in its parts.
+func (c *compiler) url(r *request, text string) {
+	at := c.at + "/url"
+	rest, ok := c.origin(r, at, text)
+	if !ok {
+		return
+	}
+	t, err := parseTemplate(rest)
+	if err != nil {
+		c.b.fault(at, "%v", err)
+		return
+	}
+	for _, p := range t {
+		if strings.ContainsAny(p.text, "#\\ ") || strings.ContainsFunc(p.text, func(r rune) bool { return r < ' ' || r > '~' }) {
+			c.b.fault(at, "the text holds a blank, a backslash, a # or a character that is not ASCII: write it percent-encoded")
+			return
+		}
+	}
+	path, query := cutTemplate(t, "?")
+	c.path(r, at, path)
+	c.query(r, at, query)
+}
+
+// origin reads scheme, host and port, which are fixed and judged here by the
+// rules of the accessor, and returns what follows them.
+func (c *compiler) origin(r *request, at, text string) (rest string, ok bool) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		c.b.fault(at, "expected an absolute address that begins with https:// or http://")
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?#\\")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, rest := rest[:end], rest[end:]
+	if strings.ContainsAny(host, "{}") {
+		c.b.fault(at, "a placeholder has no place in the scheme, host, port or user info, which are fixed")
+		return "", false
+	}
+	u, err := egress.ParseURL(scheme + "://" + host + "/")
+	if err != nil {
+		c.b.fault(at, "%v", err)
+		return "", false
+	}
+	name, port, err := reach.SplitHostPort(strings.TrimSuffix(u.Host, ":"))
+	if err != nil {
+		c.b.fault(at, "%v", err)
+		return "", false
+	}
+	r.scheme, r.host = scheme, joinHost(scheme, name, port)
+	return rest, true
+}
+
+// joinHost is the canonical host, with a port that is not the scheme's.
+func joinHost(scheme, name string, port uint16) string {
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if port == 0 || scheme == "http" && port == 80 || scheme == "https" && port == 443 {
+		return name
+	}
+	return name + ":" + itoa(int(port))
+}
+
+// cutTemplate cuts at the first separator in a text.
+func cutTemplate(t template, separator string) (before, after template) {
+	for i, p := range t {
+		left, right, found := strings.Cut(p.text, separator)
+		if !found {
+			continue
+		}
+		before = slices.Clone(t[:i])
+		if left != "" {
+			before = append(before, part{text: left})
+		}
+		if right != "" {
+			after = append(after, part{text: right})
+		}
+		return before, append(after, t[i+1:]...)
+	}
+	return t, nil
+}
+
+func (c *compiler) path(r *request, at string, t template) {
+	c.allow(at, t, where{params: true, place: "the path"})
+	segments := t.split("/")
+	if len(t) == 0 {
+		segments = []template{nil, nil}
+	}
+	if len(segments[0]) > 0 {
+		c.b.fault(at, "the path does not begin with /")
+		return
+	}
+	r.path = segments[1:]
+	for i, s := range r.path {
+		for _, p := range s {
+			if _, err := url.PathUnescape(p.text); err != nil {
+				c.b.fault(at, "a %% in the path is not followed by two hexadecimal digits")
+			}
+		}
+		text, fixed := s.literal()
+		if plain, err := url.PathUnescape(text); fixed && err == nil && (plain == "." || plain == "..") {
+			c.b.fault(at, "the path holds the segment %q", plain)
+		}
+		if fixed && text == "" && i < len(r.path)-1 {
+			c.b.fault(at, "the path holds an empty segment")
+		}
+	}
+}
+
+// query reads the query of the URL, whose texts are percent-encoded.
+func (c *compiler) query(r *request, at string, t template) {
+	if len(t) == 0 {
+		return
+	}
+	for _, piece := range t.split("&") {
+		if len(piece) == 0 {
+			continue
+		}
+		name, value := cutTemplate(piece, "=")
+		key, fixed := name.literal()
+		if !fixed {
+			c.b.fault(at, "a placeholder has no place in the name of a query value, which is fixed")
+			continue
+		}
+		key, err := url.QueryUnescape(key)
+		value = slices.Clone(value)
+		for i := range value {
+			var bad error
+			if value[i].text, bad = url.QueryUnescape(value[i].text); bad != nil {
+				err = bad
+			}
+		}
+		if err != nil || key == "" {
+			c.b.fault(at, "the query cannot be read: a name is empty, or a %% is not followed by two hexadecimal digits")
+			continue
+		}
+		c.allow(at, value, where{params: true, secrets: true, place: "the query"})
+		r.query = append(r.query, pair{key, value})
+	}
+}
+
+func (c *compiler) addQuery(r *request, query map[string]string) {
+	inURL := len(r.query)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		at := definition.Below(c.at+"/query", name)
+		if name == "" || strings.ContainsAny(name, "{}") {
+			c.b.fault(at, "a placeholder has no place in the name of a query value, which is fixed and not empty")
+		}
+		if slices.ContainsFunc(r.query[:inURL], func(p pair) bool { return p.name == name }) {
+			c.b.fault(at, "the name is in the query of the URL already")
+		}
+		r.query = append(r.query, pair{name, c.template(at, query[name], where{params: true, secrets: true})})
+	}
+}
+
+// fixedHeaders are what the transport writes, and what makes a server take a
+// request for another one.
+var fixedHeaders = [...]string{
+	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade",
+	"Http2-Settings", "Accept-Encoding", "Expect", "Proxy-Authorization", "Proxy-Connection", "Referer",
+	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
+}
+
+func (c *compiler) addHeaders(r *request, headers map[string]string) {
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		at := definition.Below(c.at+"/headers", name)
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		w := where{params: true, secrets: true}
+		switch {
+		case !isToken(name):
+			c.b.fault(at, "not the name of a header, which is fixed")
+		case slices.Contains(fixedHeaders[:], canonical):
+			c.b.fault(at, "this header is not for an action to set")
+		case seen[canonical]:
+			c.b.fault(at, "the header is given twice, in another case")
+		case canonical == "Cookie" || canonical == "Content-Type":
+			// A semicolon in an argument would add another cookie, or make the
+			// body something else.
+			w.params, w.place = false, "the header "+canonical
+		}
+		seen[canonical] = true
+		t := c.template(at, headers[name], w)
+		for _, p := range t {
+			if _, err := headerText(p.text); err != nil {
+				c.b.fault(at, "%v", err)
+			}
+		}
+		r.headers = append(r.headers, pair{canonical, t})
+	}
+}
+
+// isToken reports whether a text is a token of RFC 9110, section 5.6.2.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+func (c *compiler) addBody(r *request, body json.RawMessage) {
+	if body == nil {
+		return
+	}
+	tree, err := schema.Decode(body, &schema.Limits{Bytes: maxTemplateBytes})
+	if err != nil {
+		c.b.fault(c.at+"/body", "%v", err)
+		return
+	}
+	r.body = c.bodyOf(c.at+"/body", tree)
+}
+
+// bodyOf puts templates into the place of texts.
+func (c *compiler) bodyOf(at string, v any) any {
+	switch v := v.(type) {
+	case string:
+		t := c.template(at, v, where{params: true, secrets: true})
+		if t == nil {
+			return template{}
+		}
+		return t
+	case []any:
+		for i := range v {
+			v[i] = c.bodyOf(definition.Below(at, itoa(i)), v[i])
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if t, err := parseTemplate(key); err == nil {
+				if _, fixed := t.literal(); !fixed {
+					c.b.fault(definition.Below(at, key), "a placeholder has no place in the name of a member, which is fixed")
+				}
+			}
+			v[key] = c.bodyOf(definition.Below(at, key), v[key])
+		}
+	}
+	return v
+}
+
+func (c *compiler) pointers(r *Response) {
+	for name, p := range map[string]string{"value": r.Value, "structured": r.Structured} {
+		if p != "" && !isPointer(p) {
+			c.b.fault(c.at+"/response/"+name, "expected a JSON pointer, such as /main/temp")
+		}
+	}
+}

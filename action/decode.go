@@ -1,0 +1,187 @@
+package action
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// DecodeOptions say where a definition stands. nil means the zero value.
+type DecodeOptions struct {
+	// Dir is the absolute folder of the configuration file, at which the
+	// paths of handlers are anchored; empty refuses relative paths.
+	Dir string
+	// Workspace and Home are what ${workspace} and ${home} mean in them;
+	// empty refuses the variable. ${self} is Dir.
+	Workspace, Home string
+}
+
+// Decode reads one action, as JSON. The text is decoded strictly: an unknown
+// key, a key that is there twice and a wrong type are faults. The error is
+// [Faults] and lists everything that is wrong, what [Definition.Tool] would
+// refuse included.
+//
+// Parameters whose own type is the text "object" are a schema. Otherwise each
+// key is a property, and "required": true on it is collected. Undeclared
+// arguments are refused unless the schema says otherwise.
+func Decode(data json.RawMessage, o *DecodeOptions) (*Definition, error) {
+	if o == nil {
+		o = &DecodeOptions{}
+	}
+	tree, err := schema.Decode(data, &schema.Limits{Bytes: definition.MaxBytes})
+	if err != nil {
+		b := builder{}
+		b.schemaFaults("", err)
+		return nil, b.faults.Tidy()
+	}
+	d := &decoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}}
+	top := d.Object("", tree)
+	if top == nil {
+		return nil, d.Faults.Tidy()
+	}
+	def := d.definition(top)
+	top.Done()
+	if err := d.verdict(def); err != nil {
+		return nil, err
+	}
+	return def, nil
+}
+
+// decoder reads the definition of an action.
+type decoder struct {
+	definition.Decoder
+	// short is true when the parameters are a mapping of names to schemas.
+	short bool
+	// byPath is true when the handler is a path.
+	byPath bool
+}
+
+// verdict joins what is wrong with the text to what is wrong with what it
+// says. A part that could not be read is not judged again.
+func (d *decoder) verdict(def *Definition) error {
+	faults := d.Faults
+	if _, err := def.Tool(); err != nil {
+		if more, ok := errors.AsType[Faults](err); ok {
+			for _, f := range more {
+				f.Pointer = d.written(f.Pointer)
+				if !d.Broken(f.Pointer) {
+					faults = append(faults, f)
+				}
+			}
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return faults.Tidy()
+}
+
+// written is the place of something in the short forms of the text.
+func (d *decoder) written(pointer string) string {
+	if rest, ok := strings.CutPrefix(pointer, "/parameters/properties/"); ok && d.short {
+		return "/parameters/" + rest
+	}
+	if d.byPath && strings.HasPrefix(pointer, "/handler/") {
+		return "/handler"
+	}
+	return pointer
+}
+
+func (d *decoder) definition(top *definition.Object) *Definition {
+	def := &Definition{
+		ID: top.Text("id", "", true), Name: top.Text("name", "", false), Description: top.Text("description", "", false),
+		Permissions: top.Texts("permissions"),
+		Idempotent:  top.Flag("idempotent", ""), ReadOnly: top.Flag("readOnly", "read_only"),
+		MaxResultChars: top.Count("maxResultChars", "max_result_chars"),
+	}
+	if v, at, ok := top.Take("parameters", ""); ok {
+		def.Parameters = d.parameters(at, v)
+	}
+	if v, at, ok := top.Take("returns", ""); ok {
+		def.Returns = d.Raw(at, v)
+	}
+	if v, at, ok := top.Take("rateLimit", "rate_limit"); ok {
+		def.RateLimit = d.RateLimit(at, v)
+	}
+	if v, at, ok := top.Take("timeout", ""); ok {
+		def.Timeout = d.Timeout(at, v)
+	}
+	if v, at, ok := top.Take("capabilities", ""); ok {
+		def.Capabilities = d.Capabilities(at, v)
+	}
+	v, at, ok := top.Take("handler", "")
+	if !ok {
+		d.Fault("/handler", `is missing: expected {"http": …}, {"exec": …} or the path of a program`)
+		return def
+	}
+	def.Handler = d.handler(at, v)
+	return def
+}
+
+func (d *decoder) handler(at string, v any) Handler {
+	if path, ok := v.(string); ok {
+		d.byPath = true
+		return Handler{Exec: d.program(at, path)}
+	}
+	o := d.Object(at, v)
+	if o == nil {
+		return Handler{}
+	}
+	var h Handler
+	if v, at, ok := o.Take("http", ""); ok {
+		h.HTTP = d.http(at, v)
+	}
+	if v, at, ok := o.Take("exec", ""); ok {
+		h.Exec = d.exec(at, v)
+	}
+	o.Done()
+	return h
+}
+
+func (d *decoder) http(at string, v any) *HTTP {
+	o := d.Object(at, v)
+	if o == nil {
+		return &HTTP{}
+	}
+	h := &HTTP{
+		Method: o.Text("method", "", false), URL: o.Text("url", "", true),
+		Query: d.templates(o, "query"), Headers: d.templates(o, "headers"),
+	}
+	if v, at, ok := o.Take("body", ""); ok {
+		h.Body = d.Raw(at, v)
+	}
+	if v, at, ok := o.Take("response", ""); ok {
+		if r := d.Object(at, v); r != nil {
+			h.Response = Response{Value: r.Text("value", "", false), Structured: r.Text("structured", "", false)}
+			r.Done()
+		}
+	}
+	o.Done()
+	return h
+}
+
+// templates reads a mapping of names to templates; numbers and truth values
+// stand for their text.
+func (d *decoder) templates(o *definition.Object, key string) map[string]string {
+	v, at, ok := o.Take(key, "")
+	if !ok {
+		return nil
+	}
+	members, ok := v.(map[string]any)
+	if !ok {
+		d.Fault(at, "expected a mapping of names to texts")
+		return nil
+	}
+	out := make(map[string]string, len(members))
+	for name, v := range members {
+		text, err := scalar("", v)
+		if err != nil || v == nil {
+			d.Fault(definition.Below(at, name), "expected a text, a number, true or false")
+		}
+		out[name] = text
+	}
+	return out
+}

@@ -1,0 +1,256 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/schema"
+)
+
+const (
+	// maxPrinted bounds what a program may print: as much as the process
+	// accessor keeps by default.
+	maxPrinted = 1 << 20
+	// stderrChars is how much of the end of standard error a failure shows.
+	stderrChars = 2000
+)
+
+// Exec runs a program, which reads {"params":…,"context":…} on standard input
+// and answers one JSON value on standard output. Its arguments and environment
+// are those of the definition: nothing of a call is in them. Exactly one of
+// Command and Path is set.
+type Exec struct {
+	// Command is a binary with its arguments: a name that the fixed search
+	// path finds, or the absolute path of a file.
+	Command []string
+	// Path is the absolute path of a file that the interpreter of its ending
+	// runs: node for .js, .mjs and .cjs, python3 for .py, sh for .sh; without
+	// an ending it runs by itself.
+	Path string
+	// Env maps variables to texts, or to {secret:ref} and nothing else: the
+	// program then sees a stand-in, and the secret takes its place in requests
+	// to the granted hosts.
+	Env map[string]string
+}
+
+// program is a compiled Exec.
+type program struct {
+	argv []string
+	// file is what the definition names as what runs; nil when it names a
+	// binary of the search path.
+	file    *file
+	env     map[string]string
+	secrets []sallyport.ChildSecret // without hosts
+	name    string
+}
+
+// exec compiles an Exec handler into the tool.
+func (b *builder) exec(t *sallyport.Tool) {
+	e, at := b.d.Handler.Exec, "/handler/exec"
+	if (len(e.Command) == 0) == (e.Path == "") {
+		b.fault(at, "expected exactly one of command and path")
+		return
+	}
+	p := &program{argv: slices.Clone(e.Command)}
+	if e.Path != "" {
+		at, p.argv = at+"/path", b.interpreted(at+"/path", e.Path)
+	} else {
+		at += "/command"
+	}
+	if len(p.argv) == 0 {
+		return
+	}
+	var programs []string
+	if path := cmp.Or(e.Path, p.argv[0]); filepath.IsAbs(path) {
+		if p.file = b.open(at, path); p.file == nil {
+			return
+		}
+		// What is started is what was looked at.
+		p.argv[slices.Index(p.argv, path)] = p.file.path
+		programs = []string{p.file.path}
+		t.Revision = revision(e, p.file)
+	} else {
+		t.Revision = revision(e, nil)
+	}
+	if _, err := reach.ParseBinary(p.argv[0]); err != nil || p.argv[0] == string(reach.AnyBinary) {
+		b.fault(at, "the binary is neither a name nor a clean absolute path")
+	}
+	p.name = nameOf(p)
+	b.environment(p, e.Env)
+	b.implied(t, p.argv[0], programs)
+	if t.ReadOnly {
+		b.fault("/readOnly", "contradicts a program: the gate cannot hold it to that")
+	}
+	t.Run = p.run
+}
+
+// nameOf is how people know the program.
+func nameOf(p *program) string {
+	shown := slices.Clone(p.argv)
+	for i := range shown {
+		if p.file != nil && shown[i] == p.file.path {
+			shown[i] = filepath.Base(shown[i])
+		}
+	}
+	return strings.Join(shown, " ")
+}
+
+// interpreted is the command that runs a file by its ending.
+func (b *builder) interpreted(at, path string) []string {
+	switch ending := filepath.Ext(path); ending {
+	case "":
+		return []string{path}
+	case ".js", ".mjs", ".cjs":
+		return []string{"node", path}
+	case ".py":
+		return []string{"python3", path}
+	case ".sh":
+		return []string{"sh", path}
+	default:
+		b.fault(at, "no interpreter is known for %s: expected .js, .py, .sh or no ending, or a command", ending)
+		return nil
+	}
+}
+
+// implied declares what the handler needs by itself: its binary and its file.
+func (b *builder) implied(t *sallyport.Tool, binary string, programs []string) {
+	p := sallyport.ProcessCapability{}
+	if declared := t.Capabilities.Process; declared != nil {
+		p = *declared
+		p.AllowedBinaries = slices.Clone(p.AllowedBinaries)
+	}
+	if !slices.Contains(p.AllowedBinaries, binary) {
+		p.AllowedBinaries = append(p.AllowedBinaries, binary)
+	}
+	p.Programs = programs
+	t.Capabilities.Process = &p
+}
+
+// environment reads the variables.
+func (b *builder) environment(p *program, env map[string]string) {
+	p.env = map[string]string{}
+	for _, name := range sortedKeys(env) {
+		at := definition.Below("/handler/exec/env", name)
+		t, err := parseTemplate(env[name])
+		switch text, fixed := t.literal(); {
+		case err != nil:
+			b.fault(at, "%v", err)
+		case !reach.IsEnvName(name):
+			b.fault(at, "not the name of a variable")
+		case fixed && !strings.Contains(text, "\x00"):
+			p.env[name] = text
+		case len(t) == 1 && t[0].secret != "":
+			b.declared(at, t[0].secret)
+			p.secrets = append(p.secrets, sallyport.ChildSecret{Env: name, Ref: t[0].secret})
+		default:
+			b.fault(at, "expected a text without placeholders, or {secret:…} alone: arguments come on standard input")
+		}
+	}
+	if len(p.secrets) > 0 && b.d.Capabilities.Network == nil {
+		b.fault("/handler/exec/env", "a secret without capabilities.network: its value goes to the granted hosts and nowhere else")
+	}
+}
+
+// input is what the program reads.
+type input struct {
+	Params  json.RawMessage `json:"params"`
+	Context inputContext    `json:"context"`
+}
+
+type inputContext struct {
+	CallID      string `json:"callId"`
+	Session     string `json:"session"`
+	Personality string `json:"personality"`
+	Principal   string `json:"principal"`
+	Workspace   string `json:"workspace"`
+}
+
+// run runs the program of one call.
+func (p *program) run(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+	if p.file != nil {
+		if err := p.file.unchanged(); err != nil {
+			return sallyport.Result{}, p.failed(err.Error())
+		}
+	}
+	params := c.Args
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	stdin, err := definition.Compact(input{params, inputContext{c.ID, c.Session, c.Personality, c.Principal.Name, c.Workspace}})
+	if err != nil {
+		return sallyport.Result{}, sallyport.InputInvalid("the arguments are not JSON")
+	}
+	o := &sallyport.SpawnOptions{Stdin: stdin, Env: p.env, Secrets: p.standIns(c), MaxOutput: maxPrinted}
+	c.Emit(sallyport.Progress{Message: "running " + p.name})
+	res, err := c.Process.Spawn(ctx, p.argv[0], p.argv[1:], o)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	return p.answer(&res)
+}
+
+// standIns gives each secret the hosts of the grant.
+func (p *program) standIns(c *sallyport.Call) []sallyport.ChildSecret {
+	list := slices.Clone(p.secrets)
+	for i := range list {
+		list[i].Hosts = c.NetworkPolicy.Allow
+	}
+	return list
+}
+
+func (p *program) failed(what string) error {
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: p.name, Operation: "run", Detail: p.name + ": " + what,
+	}
+}
+
+// answer turns what a program printed into the result.
+func (p *program) answer(res *sallyport.ProcessResult) (sallyport.Result, error) {
+	if res.ExitCode != 0 || res.TimedOut {
+		text := fmt.Sprintf("%s ended with exit code %d", p.name, res.ExitCode)
+		if said := tail(res.Stderr); said != "" {
+			text += "\n\n" + said
+		}
+		r := sallyport.Err(text, sallyport.CodeExecutionFailed)
+		r.Source = "cmd:" + p.name
+		return r, nil
+	}
+	if res.Dropped > 0 && len(res.Stdout) >= maxPrinted {
+		return sallyport.Result{}, p.failed(fmt.Sprintf("printed more than %d bytes", maxPrinted))
+	}
+	if len(strings.TrimSpace(string(res.Stdout))) == 0 {
+		return sallyport.Result{}, p.failed("printed nothing: expected one JSON value on standard output")
+	}
+	tree, err := schema.Decode(res.Stdout, &schema.Limits{Depth: maxAnswerDepth, Bytes: maxPrinted})
+	if err != nil {
+		return sallyport.Result{}, p.failed("did not print one JSON value on standard output: " + err.Error())
+	}
+	r := resultOf(tree, res.Stdout)
+	r.Source = "cmd:" + p.name
+	return r, nil
+}
+
+// tail is the end of a text in code points. It begins with a whole line, or
+// word: half a secret is one that nobody knows.
+func tail(text []byte) string {
+	s := []rune(strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd")))
+	if len(s) <= stderrChars {
+		return string(s)
+	}
+	cut := string(s[len(s)-stderrChars:])
+	if _, lines, ok := strings.Cut(cut, "\n"); ok {
+		return lines
+	}
+	if i := strings.IndexFunc(cut, isBoundary); i >= 0 {
+		cut = cut[i+1:]
+	}
+	return cut
+}

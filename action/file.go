@@ -1,0 +1,95 @@
+package action
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxProgramBytes bounds the file of a handler, which is read before each run.
+// Programs with everything linked into them stay below it.
+const maxProgramBytes = 256 << 20
+
+// file is a handler's file as it was when the configuration was loaded.
+type file struct {
+	path   string // without links
+	digest [sha256.Size]byte
+	// missing is true when there was no such file. The action is there and is
+	// decided about; a call that gets so far fails.
+	missing bool
+}
+
+// open looks at the file of a handler; nil after a fault.
+func (b *builder) open(at, path string) *file {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &file{path: path, missing: true}
+	}
+	if err != nil {
+		b.fault(at, "the file cannot be found: %s", path)
+		return nil
+	}
+	f := &file{path: real}
+	if f.digest, err = digest(real); err != nil {
+		b.fault(at, "%s: %v", path, err)
+		return nil
+	}
+	return f
+}
+
+// unchanged refuses a file that is another one than was loaded. Whoever may
+// write there, a tool of the agent among them, would otherwise choose what runs
+// with the reach that the operator gave to this action.
+func (f *file) unchanged() error {
+	if f.missing {
+		return errors.New("the program was not there when the configuration was loaded")
+	}
+	now, err := digest(f.path)
+	if err != nil {
+		return errors.New("the program cannot be read any more")
+	}
+	if now != f.digest {
+		return errors.New("the program was changed after the configuration was loaded; load it again")
+	}
+	return nil
+}
+
+// digest identifies the content of a regular file. The texts of its errors
+// hold no path.
+func digest(path string) (sum [sha256.Size]byte, err error) {
+	// A FIFO would be waited for.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return sum, errors.New("expected a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return sum, errors.New("the file cannot be read")
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxProgramBytes+1))
+	if err != nil {
+		return sum, errors.New("the file cannot be read")
+	}
+	if n > maxProgramBytes {
+		return sum, errors.New("the file has more than 256 MiB")
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// revision identifies what a handler does: its configuration and its file.
+func revision(handler any, f *file) string {
+	h := sha256.New()
+	// Plain texts, which cannot fail; a body that is no JSON is a fault.
+	_ = json.NewEncoder(h).Encode(handler)
+	if f != nil {
+		_, _ = io.WriteString(h, f.path)
+		_, _ = h.Write(f.digest[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

@@ -1,0 +1,175 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// HTTP is a request with templates. In each text {name} stands for the
+// argument of that name; in header values, query values and the body
+// {secret:ref} stands for a secret. Brackets that are meant as such are
+// written twice.
+type HTTP struct {
+	// Method is GET, HEAD, POST, PUT, PATCH or DELETE; empty means GET, or
+	// POST when there is a body.
+	Method string
+	// URL is the absolute http or https address. Placeholders stand in path
+	// segments and query values only.
+	URL string
+	// Query is added to the query of the URL: names to templates. An entry
+	// whose argument is absent is left out; a list repeats the name.
+	Query map[string]string
+	// Headers maps names to templates. An entry whose argument is absent is
+	// left out.
+	Headers map[string]string
+	// Body is JSON whose texts are templates; nil sends none. A text that is
+	// one placeholder becomes the argument with its type. A member whose
+	// argument is absent is left out.
+	Body json.RawMessage
+	// Response says what of the answer is the result.
+	Response Response
+}
+
+// Response says what of a JSON answer is the result. The zero value takes the
+// whole: an object becomes the structured part and its text the value, a
+// string the value, anything else the member result of the structured part.
+type Response struct {
+	// Value is the JSON pointer of the value; empty means the default.
+	Value string
+	// Structured is the JSON pointer of the structured part; empty means the
+	// default.
+	Structured string
+}
+
+// request is a compiled HTTP.
+type request struct {
+	method, scheme, host string
+	path                 []template
+	query, headers       []pair
+	body                 any // JSON in which texts are templates; nil sends none
+	response             Response
+	secrets              []string
+	parse                bool // the answer has to be JSON
+}
+
+// pair is a name with its value.
+type pair struct {
+	name  string
+	value template
+}
+
+// retried reports whether a method may be sent again.
+func (r *request) retried() bool { return r.method == http.MethodGet || r.method == http.MethodHead }
+
+// http compiles an HTTP handler into the tool.
+func (b *builder) http(t *sallyport.Tool) {
+	h := b.d.Handler.HTTP
+	c := compiler{b: b, at: "/handler/http", params: b.params(), secrets: map[string]bool{}}
+	r := c.compile(h)
+	r.parse = t.Returns != nil
+	b.hosts(t, r)
+	if r.scheme == "http" && len(c.secrets) > 0 && !local(r.host) {
+		b.fault("/handler/http/url", "a secret is not sent without encryption: expected https, or an address of this machine")
+	}
+	r.secrets = sortedKeys(c.secrets)
+	t.Revision = revision(h, nil)
+	switch {
+	case r.retried():
+		t.Idempotent = true
+		p := &t.Capabilities
+		t.ReadOnly = t.ReadOnly || p.Process == nil && p.Mail == nil && (p.FSReach == nil || p.FSReach.Write.IsZero()) &&
+			(p.Database == nil || p.Database.Mode != sallyport.ModeWrite)
+	case t.ReadOnly:
+		b.fault("/readOnly", "contradicts the method %s: a read-only action sends GET and HEAD only", r.method)
+	}
+	retried := t.Idempotent
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return r.run(ctx, c, retried) }
+}
+
+// hosts holds the host of the URL to the declared ones, and declares it when
+// none are.
+func (b *builder) hosts(t *sallyport.Tool, r *request) {
+	if r.host == "" {
+		return
+	}
+	host, port, err := reach.SplitHostPort(r.host)
+	if err != nil {
+		return // a fault of the URL
+	}
+	if port == 0 {
+		port = 443
+		if r.scheme == "http" {
+			port = 80
+		}
+	}
+	if t.Capabilities.Network == nil {
+		t.Capabilities.Network = &sallyport.NetworkCapability{AllowedHosts: []string{r.host}}
+		return
+	}
+	patterns, err := reach.ParseHosts(t.Capabilities.Network.AllowedHosts)
+	if err != nil {
+		b.fault("/capabilities/network/allowedHosts", "%v", err)
+		return
+	}
+	deferred := slices.ContainsFunc(patterns, reach.HostPattern.Any)
+	if !deferred && !reach.NewHosts(patterns).Match(host, port) {
+		b.fault("/handler/http/url", "the host %s is not in capabilities.network.allowedHosts: add it there", r.host)
+	}
+}
+
+// local reports whether a host is this machine by its address.
+func local(host string) bool {
+	name, _, err := reach.SplitHostPort(host)
+	addr, bad := netip.ParseAddr(name)
+	return err == nil && (name == "localhost" || bad == nil && addr.IsLoopback())
+}
+
+// declared holds a secret of a template to the declared ones.
+func (b *builder) declared(at, ref string) {
+	if !reach.MatchRef(b.d.Capabilities.Secrets, ref) {
+		b.fault(at, "the secret %s is not in capabilities.secrets: add it there", ref)
+	}
+}
+
+// run sends the request of one call.
+func (r *request) run(ctx context.Context, c *sallyport.Call, retried bool) (sallyport.Result, error) {
+	v, err := r.values(ctx, c)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	req, err := r.build(ctx, v)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	c.Emit(sallyport.Progress{Message: r.method + " " + r.host})
+	client := c.Network.Client()
+	client.CheckRedirect = r.stay(req)
+	resp, err := client.Do(req)
+	if err != nil {
+		return sallyport.Result{}, r.failure(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // Nothing was written.
+	return r.answer(ctx, resp, v, retried)
+}
+
+// stay keeps what may hold secrets or arguments in a body with the origin that
+// the configuration names: a redirect that asks for the body again would hand
+// it to whom the server likes. Other redirects are for the accessor to judge.
+func (r *request) stay(first *http.Request) func(*http.Request, []*http.Request) error {
+	return func(next *http.Request, _ []*http.Request) error {
+		if len(r.secrets) == 0 && r.retried() {
+			return nil
+		}
+		if next.URL.Scheme != first.URL.Scheme || !strings.EqualFold(next.URL.Host, first.URL.Host) {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+}

@@ -1,0 +1,313 @@
+package openapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/action"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// made is an action with what is said about it.
+type made struct {
+	op   operation
+	text object
+	// remarks stand above it.
+	remarks []string
+}
+
+// answerNodes are the sizes that schemas of answers may have, tried one after
+// the other until the layer is within the bounds of a configuration.
+var answerNodes = []int{120, 40, 12, 0}
+
+// The bounds of one file of a configuration, a little below those of its
+// reader, which judges in the end.
+const (
+	maxLayerBytes   = 1_000_000
+	maxLayerKeys    = 19_900
+	maxLayerActions = 1000
+)
+
+// layer makes the actions and prints them.
+func (im *importer) layer(name string, ops []operation) (*Layer, error) {
+	if len(ops) > maxLayerActions {
+		return nil, tooMany(len(ops), fmt.Errorf("a configuration has at most %d actions", maxLayerActions))
+	}
+	before := im.mark()
+	var actions []made
+	for i, most := range answerNodes {
+		im.forget(before)
+		actions = im.build(ops, most)
+		if im.fits(actions) {
+			if i > 0 {
+				im.note(im.doc.Root().Get("paths"), Changed, "the schemas of answers are cut so that the file stays within the bounds of a configuration")
+			}
+			break
+		}
+	}
+	if !im.fits(actions) {
+		return nil, tooMany(len(ops), fmt.Errorf("the file would have more than %d bytes or %d keys", maxLayerBytes, maxLayerKeys))
+	}
+	if actions = im.verified(actions); len(actions) == 0 {
+		return nil, im.nothing()
+	}
+	text := im.print(name, actions)
+	if _, err := config.Parse("the layer", text, &config.Options{Dir: "/"}); err != nil {
+		return nil, tooMany(len(ops), first(err))
+	}
+	return im.finish(text, actions), nil
+}
+
+func tooMany(n int, why error) error {
+	return fmt.Errorf("%d operations do not fit into one file: choose some with --only: %w", n, why)
+}
+
+// fits reports whether actions are within the bounds of one file.
+func (im *importer) fits(actions []made) bool {
+	p, n := printer{}, 0
+	for i := range actions {
+		p.action(&actions[i])
+		n += keys(actions[i].text)
+	}
+	return p.b.Len() <= maxLayerBytes && n <= maxLayerKeys
+}
+
+// first is the first of the faults of a configuration.
+func first(err error) error {
+	if faults, ok := errors.AsType[config.Faults](err); ok {
+		return errors.New(faults[0].Message)
+	}
+	return err
+}
+
+// nothing is the error of a document of which nothing could be taken.
+func (im *importer) nothing() error {
+	text := "no operation could be taken"
+	for _, n := range im.notes {
+		if n.Verdict == LeftOut && n.Action != "" {
+			text += "\n  " + n.String()
+		}
+	}
+	return errors.New(text)
+}
+
+func (im *importer) finish(text []byte, actions []made) *Layer {
+	l := &Layer{YAML: text, Operations: im.count()}
+	for i := range actions {
+		l.IDs = append(l.IDs, actions[i].op.id)
+	}
+	slices.SortStableFunc(im.notes, func(a, b Note) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	l.Notes = im.notes
+	return l
+}
+
+// count is the number of operations of the document.
+func (im *importer) count() (n int) {
+	for _, m := range im.doc.Root().Get("paths").Members() {
+		item, err := im.follow(m.Node)
+		if err != nil {
+			continue
+		}
+		for _, op := range item.Members() {
+			if methods[op.Name] != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// build makes an action of each operation that can be one.
+func (im *importer) build(ops []operation, answers int) []made {
+	var out []made
+	for _, op := range ops {
+		im.about, im.remarks = op.id, nil
+		m, err := im.action(&op, answers)
+		if u, ok := errors.AsType[*unfit](err); ok {
+			im.note(u.at, LeftOut, "%s: %s", op.title(), u.text)
+			continue
+		}
+		m.remarks = im.remarks
+		out = append(out, m)
+	}
+	im.about, im.remarks = "", nil
+	return out
+}
+
+// verified keeps the actions that their readers take.
+func (im *importer) verified(actions []made) []made {
+	var out []made
+	for _, m := range actions {
+		im.about, im.remarks = m.op.id, m.remarks
+		err := im.verify(&m, m.op.Node)
+		if u, ok := errors.AsType[*unfit](err); ok {
+			im.note(u.at, LeftOut, "%s: %s", m.op.title(), u.text)
+			continue
+		}
+		im.note(m.op.Node, Took, "%s", m.op.title())
+		m.remarks = im.remarks
+		out = append(out, m)
+	}
+	im.about, im.remarks = "", nil
+	return out
+}
+
+// action makes the definition of an operation.
+func (im *importer) action(op *operation, answers int) (m made, err error) {
+	m.op = *op
+	if at, differs := im.elsewhere(op.Node, op.holder); differs {
+		return m, notFor(at, "it has a server of its own, and a layer has one: import it with --server and --only")
+	}
+	auth, at, err := im.authOf(op.Node)
+	if err != nil {
+		return m, notFor(at, "%v", err)
+	}
+	if auth.missing != "" {
+		im.note(at, Changed, "it asks for %s, which is not supported: no credentials are sent", auth.missing)
+	}
+	if n := op.Get("callbacks"); n.Present() {
+		im.note(n, Changed, "callbacks are left out: requests that the server sends")
+	}
+	args, err := im.parameters(op, &auth)
+	if err != nil {
+		return m, err
+	}
+	body, err := im.bodyOf(op)
+	if err != nil {
+		return m, err
+	}
+	args = append(args, body.args...)
+	baptise(args)
+	handler, err := im.handler(op, args, &body, &auth)
+	if err != nil {
+		return m, err
+	}
+	returns, accept := im.returns(op, answers)
+	if accept != "" && accept != "application/json" {
+		addHeader(&handler, "Accept", accept)
+	}
+	m.text = im.definition(op, args, &auth, returns, handler)
+	return m, nil
+}
+
+// definition is the action as it is written.
+func (im *importer) definition(op *operation, args []argument, a *auth, returns, handler object) object {
+	d := object{{"id", op.id}}
+	if text := im.description(op.Node); text != "" {
+		d.add("description", text)
+	}
+	if len(args) > 0 {
+		d.add("parameters", argumentSchema(args))
+	}
+	if returns != nil {
+		d.add("returns", returns)
+	}
+	d.add("permissions", im.permissions(op))
+	capabilities := object{{"network", object{{"allowedHosts", []any{im.server.host}}}}}
+	if refs := a.refs(); len(refs) > 0 {
+		capabilities.add("secrets", refs)
+	}
+	d.add("capabilities", capabilities)
+	if op.method == http.MethodPut || op.method == http.MethodDelete {
+		d.add("idempotent", true)
+	}
+	d.add("handler", object{{"http", handler}})
+	return d
+}
+
+// description is what a model reads: the summary and what follows it.
+func (im *importer) description(n config.Node) string {
+	summary, _ := n.Get("summary").Text()
+	about, _ := n.Get("description").Text()
+	summary, about = im.texts.clean(summary, maxArgument), im.texts.clean(about, maxDescription)
+	switch {
+	case about == "" || summary == about:
+		return summary
+	case summary == "" || strings.HasPrefix(about, summary):
+		return about
+	}
+	if !strings.HasSuffix(summary, ".") {
+		summary += "."
+	}
+	return im.texts.clean(summary+" "+about, maxDescription)
+}
+
+// permissions is what a caller needs.
+func (im *importer) permissions(op *operation) (list []any) {
+	for _, p := range im.o.Permissions {
+		list = append(list, p)
+	}
+	switch {
+	case im.o.Permissions != nil:
+		return list
+	case op.method == http.MethodGet || op.method == http.MethodHead:
+		return []any{"http:read"}
+	default:
+		return []any{im.api + ":write"}
+	}
+}
+
+func (a *auth) refs() (list []any) {
+	for _, s := range a.schemes {
+		if !slices.Contains(list, any(s.ref)) {
+			list = append(list, s.ref)
+		}
+	}
+	return list
+}
+
+func argumentSchema(args []argument) object {
+	properties, required := object{}, []any{}
+	for i := range args {
+		properties.add(args[i].name, args[i].schema)
+		if args[i].required {
+			required = append(required, args[i].name)
+		}
+	}
+	v := object{{"type", "object"}, {"properties", properties}}
+	if len(required) > 0 {
+		v.add("required", required)
+	}
+	return v
+}
+
+// verify reads an action back with the readers that will read it. One whose
+// answer alone is at fault loses the schema of it.
+func (im *importer) verify(m *made, at config.Node) error {
+	err := readBack(m.text)
+	if faults, ok := errors.AsType[action.Faults](err); ok && !slices.ContainsFunc(faults, func(f action.Fault) bool { return !strings.HasPrefix(f.Pointer, "/returns") }) {
+		im.note(at, Changed, "the schema of the answer is left out: %s", faults[0].Message)
+		m.text.remove("returns")
+		err = readBack(m.text)
+	}
+	if err != nil {
+		return notFor(at, "it makes no action: %v", first(err))
+	}
+	return nil
+}
+
+func readBack(text object) error {
+	p := printer{}
+	p.action(&made{text: text})
+	c, err := config.Parse("the action", []byte("version: 1\nactions:\n"+p.b.String()), &config.Options{Dir: "/"})
+	if err != nil {
+		return err
+	}
+	d, err := action.Decode(c.Actions[0].JSON, &action.DecodeOptions{Dir: "/"})
+	if err != nil {
+		return err
+	}
+	// What is read is what was meant.
+	var have, want any
+	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(inline(text)), &want) != nil || !same(have, want) || d.ID != text.text("id") {
+		return errors.New("its text cannot be written down")
+	}
+	return nil
+}

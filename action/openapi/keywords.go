@@ -1,0 +1,223 @@
+package openapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// keywords reads the keywords of one schema.
+type keywords struct {
+	c     *conversion
+	n     config.Node
+	depth int
+
+	v    object
+	weak bool
+	// open is true when a property was left out, so that undeclared ones
+	// cannot be refused.
+	open bool
+}
+
+func (k *keywords) drop(n config.Node, format string, args ...any) {
+	k.weak = k.c.drop(n, format, args...)
+}
+
+// read returns the schema. Annotations and unknown keywords say nothing about
+// values and are left out.
+func (k *keywords) read() (v object, weak bool) {
+	for _, m := range k.n.Members() {
+		switch m.Name {
+		case "type":
+			k.types(m.Node)
+		case "description":
+			if text, _ := m.Text(); k.c.request {
+				if text = k.c.im.texts.clean(text, maxArgument); text != "" {
+					k.v.add(m.Name, text)
+				}
+			}
+		case "enum", "const":
+			k.values(m)
+		case "minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+			k.number(m)
+		case "uniqueItems":
+			if is, ok := m.Bool(); ok && is && k.c.request {
+				k.v.add(m.Name, true)
+			}
+		case "pattern", "format":
+			k.text(m)
+		case "items", "prefixItems", "properties", "required", "additionalProperties", "allOf", "anyOf", "oneOf", "not":
+			k.nested(m)
+		case "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames", "patternProperties", "dependentSchemas",
+			"dependentRequired", "dependencies", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef":
+			k.drop(m.Node, "%s is not supported in an imported schema: it is left out", m.Name)
+			k.open = k.open || m.Name == "patternProperties"
+		}
+	}
+	if k.open {
+		k.v.remove("additionalProperties")
+	}
+	k.fallback()
+	k.nullable()
+	return k.v, k.weak
+}
+
+// fallback puts the default into words: a value that is filled in would be
+// sent, and overwrite what a partial update leaves as it is.
+func (k *keywords) fallback() {
+	n := k.n.Get("default")
+	if !n.Present() || n.IsNull() || !k.c.request {
+		return
+	}
+	v, ok := k.c.plain(n, 3)
+	if !ok || size(v) > maxShort {
+		return
+	}
+	text := k.v.text("description")
+	if text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") {
+		text += "."
+	}
+	word := strings.TrimSpace(text + " Default: " + inline(v) + ".")
+	k.v.set("description", k.c.im.texts.clean(word, maxArgument+2*maxShort))
+}
+
+var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+func (k *keywords) types(n config.Node) {
+	list := n.Items()
+	if !n.IsList() {
+		list = []config.Node{n}
+	}
+	var types []any
+	for _, item := range list {
+		s, _ := item.Text()
+		if item.IsNull() {
+			s = "null"
+		}
+		if !slices.Contains(jsonTypes, s) {
+			k.drop(item, "%s is no type of JSON: it is left out", quote(s))
+			return
+		}
+		if !slices.Contains(types, any(s)) {
+			types = append(types, s)
+		}
+	}
+	switch len(types) {
+	case 0:
+	case 1:
+		k.v.add("type", types[0])
+	default:
+		k.v.add("type", types)
+	}
+}
+
+func (k *keywords) values(m config.Member) {
+	if !k.c.request {
+		k.weak = true
+		return
+	}
+	v, ok := k.c.plain(m.Node, 0)
+	list, many := v.([]any)
+	if m.Name == "enum" && (!many || len(list) == 0) {
+		ok = false
+	}
+	if !ok {
+		k.drop(m.Node, "%s: a value that cannot be shown as it stands, or too many: it is left out", m.Name)
+		return
+	}
+	if many && m.Name == "enum" {
+		v = distinct(list)
+	}
+	k.v.add(m.Name, v)
+}
+
+// distinct leaves out values that are there already.
+func distinct(list []any) []any {
+	seen, out := map[string]bool{}, []any{}
+	for _, v := range list {
+		if text := inline(v); !seen[text] {
+			seen[text] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (k *keywords) number(m config.Member) {
+	if !k.c.request {
+		k.weak = true
+		return
+	}
+	if exclusive, ok := m.Bool(); ok {
+		k.exclusive(m, exclusive)
+		return
+	}
+	s, ok := m.Number()
+	counts := strings.HasSuffix(m.Name, "Length") || strings.HasSuffix(m.Name, "Items") || strings.HasSuffix(m.Name, "Properties")
+	ok = ok && isNumber(s) && (!counts || isCount(s)) && (m.Name != "multipleOf" || !strings.HasPrefix(s, "-") && strings.ContainsAny(s, "123456789"))
+	switch {
+	case !ok:
+		k.drop(m.Node, "%s: expected a number that it may have: it is left out", m.Name)
+	case !k.v.has(m.Name):
+		k.v.add(m.Name, json.Number(s))
+	}
+}
+
+// exclusive is the truth value of OpenAPI 3.0 beside minimum and maximum.
+func (k *keywords) exclusive(m config.Member, is bool) {
+	bound := strings.ToLower(strings.TrimPrefix(m.Name, "exclusive"))
+	s, ok := k.n.Get(bound).Number()
+	if !is || !ok || !isNumber(s) || !strings.HasPrefix(m.Name, "exclusive") {
+		return
+	}
+	k.v.set(m.Name, json.Number(s))
+}
+
+// formats are those that a model can keep to.
+var formats = []string{"date-time", "date", "time", "duration", "email", "uuid", "uri", "hostname", "ipv4", "ipv6"}
+
+func (k *keywords) text(m config.Member) {
+	s, ok := m.Text()
+	switch {
+	case m.Name == "format":
+		if k.c.request && slices.Contains(formats, s) {
+			k.v.add(m.Name, s)
+		} else {
+			k.weak = true
+		}
+	case !k.c.request:
+		k.weak = true
+	case !ok || !k.c.im.texts.isExact(s) || !k.c.im.isPattern(s):
+		k.drop(m.Node, "the pattern cannot be compiled, or not be shown: it is left out")
+	default:
+		k.v.add(m.Name, s)
+	}
+}
+
+// nullable adds null as OpenAPI 3.0 says it.
+func (k *keywords) nullable() {
+	if is, _ := k.n.Get("nullable").Bool(); !is || !k.c.im.old {
+		return
+	}
+	t, typed := k.v.get("type")
+	list, _ := t.([]any)
+	if s, ok := t.(string); ok {
+		list = []any{s}
+	}
+	if typed && !slices.Contains(list, any("null")) {
+		k.v.set("type", append(list, "null"))
+	}
+	if values, ok := k.v.get("enum"); ok && !slices.Contains(values.([]any), nil) {
+		k.v.set("enum", append(slices.Clone(values.([]any)), nil))
+	}
+	if !typed && len(k.v) > 0 {
+		text := k.v.text("description")
+		k.v.remove("description")
+		k.v = object{{"anyOf", []any{k.v, object{{"type", "null"}}}}}
+		if text != "" {
+			k.v.add("description", text)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package openapi
+
+import (
+	"slices"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// nested reads a keyword that holds schemas. Where the schema is cut it is
+// left out, and with it what refers to it.
+func (k *keywords) nested(m config.Member) {
+	if k.depth >= k.c.depth {
+		k.weak, k.c.cut = true, true
+		return
+	}
+	switch m.Name {
+	case "properties":
+		k.properties(m.Node)
+	case "required":
+		k.required(m.Node)
+	case "additionalProperties":
+		is, ok := m.Bool()
+		switch {
+		case !ok:
+			k.child(m)
+		case !is && !k.c.request:
+			k.weak = true
+		case !is || k.c.request:
+			k.v.add(m.Name, is)
+		}
+	case "items":
+		k.child(m)
+	case "not":
+		// What is below accepts more, so its opposite would accept less.
+		if v, weak := k.c.schema(m.Node, k.depth+1); weak {
+			k.drop(m.Node, "not, of a schema that is not taken whole: it is left out")
+		} else {
+			k.v.add(m.Name, v)
+		}
+	case "prefixItems", "allOf", "anyOf", "oneOf":
+		k.list(m)
+	}
+}
+
+func (k *keywords) child(m config.Member) {
+	v, weak := k.c.schema(m.Node, k.depth+1)
+	k.weak = k.weak || weak
+	k.v.add(m.Name, v)
+}
+
+func (k *keywords) list(m config.Member) {
+	if len(m.Items()) == 0 {
+		k.drop(m.Node, "%s: expected a list of schemas: it is left out", m.Name)
+		return
+	}
+	list, vague := []any{}, false
+	for _, item := range m.Items() {
+		if k.c.full() {
+			return
+		}
+		v, weak := k.c.schema(item, k.depth+1)
+		list, vague = append(list, v), vague || weak
+	}
+	name := m.Name
+	if name == "oneOf" && vague && !k.v.has("anyOf") && !k.n.Get("anyOf").Present() {
+		// Of schemas that accept more, two may match where one did.
+		name = "anyOf"
+	} else if name == "oneOf" && vague {
+		k.drop(m.Node, "oneOf, beside anyOf and of schemas that are not taken whole: it is left out")
+		return
+	}
+	k.weak = k.weak || vague
+	k.v.add(name, list)
+}
+
+// properties leaves out what the other side alone may write.
+func (k *keywords) properties(n config.Node) {
+	if !n.IsMapping() {
+		k.drop(n, "properties: expected a mapping, found %s", n.Kind())
+		k.open = true
+		return
+	}
+	out := object{}
+	for _, m := range n.Members() {
+		if k.c.full() {
+			return
+		}
+		if k.c.request && k.c.marked(m.Node, "readOnly") {
+			continue
+		}
+		if !k.c.im.texts.isExact(m.Name) {
+			k.drop(m.Node, "the name of a property cannot be shown as it stands: it is left out")
+			k.open = true
+			continue
+		}
+		v, weak := k.c.schema(m.Node, k.depth+1)
+		k.weak = k.weak || weak
+		out.add(m.Name, v)
+	}
+	k.v.add("properties", out)
+}
+
+// marked reports whether a property is for one direction only.
+func (c *conversion) marked(n config.Node, mark string) bool {
+	if is, ok := n.Get(mark).Bool(); ok {
+		return is
+	}
+	to, err := c.im.follow(n)
+	is, _ := to.Get(mark).Bool()
+	return err == nil && is
+}
+
+func (k *keywords) required(n config.Node) {
+	// On a property of its own, where older drafts had it, it is a truth value.
+	if _, ok := n.Bool(); ok {
+		return
+	}
+	mark := "writeOnly"
+	if k.c.request {
+		mark = "readOnly"
+	}
+	var names []any
+	for _, item := range n.Items() {
+		if len(names) > k.c.most {
+			k.c.nodes = k.c.most + 1
+			return
+		}
+		name, ok := item.Text()
+		if !ok || !k.c.im.texts.isExact(name) {
+			k.drop(item, "required: expected the name of a property: it is left out")
+			continue
+		}
+		if !k.c.marked(k.n.Get("properties").Get(name), mark) && !slices.Contains(names, any(name)) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		k.v.add("required", names)
+	}
+}

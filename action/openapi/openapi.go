@@ -1,0 +1,267 @@
+// Package openapi turns the operations of an OpenAPI 3.0 or 3.1 document into
+// http actions of a configuration.
+//
+// Start with [Import], which takes the text of a document and returns a
+// [Layer]: commented YAML that is ready to be one more file of a
+// configuration, and [Note]s that say what was taken, what was left out and
+// why, each with its place in the document.
+//
+// The document is somebody else's. It promises that nothing is fetched, that
+// sizes, depths and cycles are bounded, that every text which a model will see
+// went through package output, and that each action was read back by the
+// reader of the configuration and by package action before it is printed. It
+// decides nothing about who may call what: it names permissions, hosts and
+// secrets, and the operator gives them.
+package openapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/output"
+)
+
+// Options choose what is imported and how it is called. nil means the zero
+// value.
+type Options struct {
+	// Server is the absolute address under which the paths are; empty means
+	// the only server of the document.
+	Server string
+	// Prefix begins every id; empty means none.
+	Prefix string
+	// Only lists tags, operation ids, ids of actions, or "METHOD /path";
+	// empty means every operation.
+	Only []string
+	// Permissions is what each action asks for; nil means http:read for GET
+	// and HEAD, and API:write for the others. API is Prefix without dashes at
+	// its end, or else the host of the server: the document does not choose it,
+	// since it could choose what is somebody else's.
+	Permissions []string
+	// Secrets maps names of security schemes to references; a scheme that is
+	// not there gets providers/API/SCHEME.
+	Secrets map[string]string
+	// Taken lists ids that are somebody else's; an operation of that name is
+	// numbered.
+	Taken []string
+}
+
+// Layer is what came of a document.
+type Layer struct {
+	// YAML is the text of the configuration file.
+	YAML []byte
+	// IDs lists the actions, in the order of the document.
+	IDs []string
+	// Operations counts those of the document, chosen or not.
+	Operations int
+	// Notes is what was taken, left out and changed, in the order of the
+	// document.
+	Notes []Note
+}
+
+// Verdict says what became of something in a document.
+type Verdict string
+
+// The verdicts.
+const (
+	// Took is an operation that became an action.
+	Took Verdict = "took"
+	// LeftOut is an operation, or a part of the document, that did not.
+	LeftOut Verdict = "left out"
+	// Changed is a part of an action that is not as the document has it.
+	Changed Verdict = "changed"
+)
+
+// Note is what became of one thing in a document.
+type Note struct {
+	// Place is where it stands, as file:line:column.
+	Place string `json:"place"`
+	// Verdict is what became of it.
+	Verdict Verdict `json:"verdict"`
+	// Action is the id of the action that it is about; it may be empty.
+	Action string `json:"action,omitempty"`
+	// Text says what and why, on one line, safe for a terminal.
+	Text string `json:"text"`
+
+	line, column int
+	key          string
+}
+
+// String returns the note as one line.
+func (n Note) String() string {
+	s := n.Place + ": " + string(n.Verdict) + " "
+	if n.Action != "" {
+		s += n.Action + ": "
+	}
+	return s + n.Text
+}
+
+// MaxBytes bounds the text of a document.
+const MaxBytes = 24 << 20
+
+// bounds are what a document may have. The largest API that is published with
+// its schemas has 13 MiB of JSON; YAML of more keys takes its parser seconds.
+var bounds = config.Bounds{Bytes: MaxBytes, YAMLBytes: 4 << 20, YAMLKeys: 40_000}
+
+// Import reads a document and makes actions of its operations. name is what
+// notes and errors call the document. The error is [config.Faults] where the
+// document is at fault.
+func Import(name string, data []byte, o *Options) (*Layer, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	doc, err := config.ReadDocument(name, data, bounds)
+	if err != nil {
+		return nil, err
+	}
+	cleaner, err := output.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	im := &importer{
+		o: o, doc: doc, texts: texts{cleaner: cleaner, exact: map[string]bool{}, cleaned: map[limited]string{}},
+		targets: map[string]config.Node{}, noted: map[string]bool{}, headers: map[string]bool{}, patterns: map[string]bool{},
+	}
+	if err := im.head(); err != nil {
+		return nil, err
+	}
+	if err := im.servers(); err != nil {
+		return nil, err
+	}
+	if err := im.schemes(); err != nil {
+		return nil, err
+	}
+	ops, err := im.operations()
+	if err != nil {
+		return nil, err
+	}
+	return im.layer(name, ops)
+}
+
+// importer is the state of one import.
+type importer struct {
+	o     *Options
+	doc   *config.Document
+	texts texts
+	// old is true for OpenAPI 3.0, whose schemas are a dialect of their own.
+	old            bool
+	version, title string
+	release        string
+	// api names the server in secrets and permissions.
+	api     string
+	server  server
+	secured []scheme
+	targets map[string]config.Node
+	// noted holds what was said already, by place and text.
+	noted map[string]bool
+	notes []Note
+	// remarks is what was changed in the operation that is being read.
+	remarks []string
+	// headers remembers which names an action may set, patterns which can be
+	// compiled.
+	headers, patterns map[string]bool
+	// about is the id of the operation that is being read.
+	about string
+}
+
+// note says something about a place, once to the user and once above each
+// action that it is about.
+func (im *importer) note(n config.Node, v Verdict, format string, args ...any) {
+	text := im.texts.line(fmt.Sprintf(format, args...))
+	if v == Changed && !slices.Contains(im.remarks, text) {
+		im.remarks = append(im.remarks, text)
+	}
+	place := im.doc.Place(n)
+	key := place + " " + text
+	if v != Changed {
+		key = im.about + " " + key
+	}
+	if im.noted[key] {
+		return
+	}
+	im.noted[key] = true
+	line, column := n.Position()
+	im.notes = append(im.notes, Note{Place: place, Verdict: v, Action: im.about, Text: text, line: line, column: column, key: key})
+}
+
+// mark is how much was said.
+type mark struct{ notes, remarks int }
+
+func (im *importer) mark() mark { return mark{len(im.notes), len(im.remarks)} }
+
+// forget takes back what was said since.
+func (im *importer) forget(m mark) {
+	for _, n := range im.notes[m.notes:] {
+		delete(im.noted, n.key)
+	}
+	im.notes, im.remarks = im.notes[:m.notes], im.remarks[:m.remarks]
+}
+
+// fault is a document that cannot be imported at all.
+func (im *importer) fault(n config.Node, format string, args ...any) error {
+	return config.Faults{im.doc.Fault(n, im.texts.line(fmt.Sprintf(format, args...)))}
+}
+
+// head reads what the document says of itself.
+func (im *importer) head() error {
+	root := im.doc.Root()
+	if !root.IsMapping() {
+		return im.fault(root, "expected an OpenAPI document, found %s", root.Kind())
+	}
+	if n := root.Get("swagger"); n.Present() {
+		return im.fault(n, "a Swagger 2.0 document: expected OpenAPI 3.0 or 3.1; converters are offered for it")
+	}
+	n := root.Get("openapi")
+	if !n.Present() {
+		return im.fault(root, "missing key openapi: expected an OpenAPI document, 3.0 or 3.1")
+	}
+	im.version, _ = n.Text()
+	switch {
+	case strings.HasPrefix(im.version, "3.0."):
+		im.old = true
+	case !strings.HasPrefix(im.version, "3.1."):
+		return im.fault(n, "openapi: expected a text such as 3.0.3 or 3.1.0")
+	}
+	info := root.Get("info")
+	title, _ := info.Get("title").Text()
+	release, _ := info.Get("version").Text()
+	im.title, im.release = im.texts.short(title), im.texts.short(release)
+	for _, key := range []string{"webhooks", "x-webhooks"} {
+		if hooks := root.Get(key); len(hooks.Members()) > 0 {
+			im.note(hooks, LeftOut, "%s: requests that the server sends, not its operations", key)
+		}
+	}
+	return nil
+}
+
+// follow returns what a reference leads to, and the value itself when it is
+// none. Nothing outside the document is looked at.
+func (im *importer) follow(n config.Node) (config.Node, error) {
+	const maxChain = 16
+	for range maxChain {
+		ref, ok := n.Get("$ref").Text()
+		if !ok {
+			return n, nil
+		}
+		to, known := im.targets[ref]
+		if !known {
+			if to = im.target(ref); len(im.targets) < maxKept {
+				im.targets[ref] = to
+			}
+		}
+		if !to.Present() {
+			return n, fmt.Errorf("refers to %s", im.nowhere(ref))
+		}
+		n = to
+	}
+	return n, fmt.Errorf("refers to a reference to a reference, and so on without an end")
+}
+
+// nowhere says why a reference leads nowhere.
+func (im *importer) nowhere(ref string) string {
+	if strings.HasPrefix(ref, "#") {
+		return quote(ref) + ", which is not in the document"
+	}
+	return quote(ref) + ", outside of the document: nothing is fetched"
+}

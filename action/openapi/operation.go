@@ -1,0 +1,187 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// maxOperations bounds the operations of a document.
+const maxOperations = 10_000
+
+// methods are the operations of a path in OpenAPI, by key. What an action
+// cannot send has no method.
+var methods = map[string]string{
+	"get": "GET", "head": "HEAD", "post": "POST", "put": "PUT", "patch": "PATCH", "delete": "DELETE", "options": "", "trace": "",
+}
+
+// operation is one operation of the document.
+type operation struct {
+	config.Node
+	method, path string
+	holder       config.Node // the path item
+	// name is the operationId, id the name of the action.
+	name, id string
+	tags     []string
+}
+
+// title names the operation as people do.
+func (op *operation) title() string { return op.method + " " + op.path }
+
+// operations lists the operations that are chosen. Ids are given before the
+// choice, so that they do not depend on it.
+func (im *importer) operations() ([]operation, error) {
+	paths := im.doc.Root().Get("paths")
+	if !paths.IsMapping() {
+		if !paths.Present() {
+			paths = im.doc.Root()
+		}
+		return nil, im.fault(paths, "paths: expected a mapping of paths to operations")
+	}
+	var all []operation
+	for _, m := range paths.Members() {
+		if strings.HasPrefix(m.Name, "x-") {
+			continue
+		}
+		item, err := im.follow(m.Node)
+		if err != nil {
+			im.note(m.Node, LeftOut, "%s: %v", m.Name, err)
+			continue
+		}
+		if !item.IsMapping() {
+			return nil, im.fault(m.Node, "%s: expected operations, found %s", m.Name, item.Kind())
+		}
+		found, err := im.ofPath(m.Name, item)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, found...); len(all) > maxOperations {
+			return nil, im.fault(m.Node, "more than %d operations", maxOperations)
+		}
+	}
+	if len(all) == 0 {
+		return nil, im.fault(paths, "paths: the document has no operations that an action could send")
+	}
+	im.name(all)
+	return im.choose(all)
+}
+
+func (im *importer) ofPath(path string, item config.Node) (found []operation, err error) {
+	for _, m := range item.Members() {
+		method, known := methods[m.Name]
+		switch {
+		case !known:
+			continue
+		case !m.IsMapping():
+			return nil, im.fault(m.Node, "%s %s: expected an operation, found %s", m.Name, path, m.Kind())
+		case method == "":
+			im.note(m.Node, LeftOut, "%s %s: an action sends no such request", strings.ToUpper(m.Name), path)
+			continue
+		}
+		op := operation{Node: m.Node, method: method, path: path, holder: item}
+		op.name, _ = m.Get("operationId").Text()
+		for _, t := range m.Get("tags").Items() {
+			if s, ok := t.Text(); ok {
+				op.tags = append(op.tags, s)
+			}
+		}
+		found = append(found, op)
+	}
+	return found, nil
+}
+
+// name gives every operation an id of its own.
+func (im *importer) name(ops []operation) {
+	used := map[string]bool{}
+	for _, id := range im.o.Taken {
+		used[id] = true
+	}
+	for i := range ops {
+		op := &ops[i]
+		name := op.name
+		if name == "" {
+			name = strings.ToLower(op.method) + strings.TrimRight(word(op.path, "-"), "_")
+		}
+		name = word(im.o.Prefix+name, "-")
+		if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+			name = "mcp_" + rest // mcp__ is of MCP servers
+		}
+		if !im.texts.isExact(name) {
+			name = "operation"
+		}
+		op.id = unique(short(name), used)
+		used[op.id] = true
+	}
+}
+
+// maxID is the length of the id of an action.
+const maxID = 64
+
+// short cuts a name as names of MCP tools are cut: to it, a _ and six digits
+// of the digest.
+func short(name string) string {
+	if len(name) <= maxID {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxID-7] + "_" + hex.EncodeToString(sum[:3])
+}
+
+// unique numbers a name that is used.
+func unique(name string, used map[string]bool) string {
+	for i := 2; used[name]; i++ {
+		number := "_" + strconv.Itoa(i)
+		base := strings.TrimSuffix(name, "_"+strconv.Itoa(i-1))
+		if i == 2 {
+			base = name
+		}
+		if len(base)+len(number) > maxID && len(name) <= maxID {
+			base = base[:maxID-len(number)]
+		}
+		name = base + number
+	}
+	return name
+}
+
+// choose keeps what is asked for.
+func (im *importer) choose(all []operation) ([]operation, error) {
+	if len(im.o.Only) == 0 {
+		return all, nil
+	}
+	matched := map[string]bool{}
+	var chosen []operation
+	for _, op := range all {
+		take := false
+		for _, want := range im.o.Only {
+			if slices.Contains(op.tags, want) || want != "" && (want == op.name || want == op.id || want == op.title()) {
+				take, matched[want] = true, true
+			}
+		}
+		if take {
+			chosen = append(chosen, op)
+		}
+	}
+	for _, want := range im.o.Only {
+		if !matched[want] {
+			return nil, fmt.Errorf("--only %s: no tag and no operation of the document has this name%s", quote(want), im.near(want, all))
+		}
+	}
+	return chosen, nil
+}
+
+// near hints at the tag or operation that was meant.
+func (im *importer) near(want string, all []operation) string {
+	var names []string
+	for _, op := range all {
+		names = append(append(names, op.name, op.id), op.tags...)
+	}
+	if s := config.Suggest(want, names); s != "" {
+		return fmt.Sprintf("; did you mean %s?", im.texts.line(quote(s)))
+	}
+	return ""
+}

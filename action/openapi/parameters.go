@@ -1,0 +1,247 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport/action"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// argument is one argument of an action: a parameter of the operation, a
+// member of its body, or the whole of it.
+type argument struct {
+	// name is what the action calls it, wire what the server does.
+	name, wire string
+	// in is path, query, header or body.
+	in       string
+	schema   object
+	required bool
+}
+
+// unfit is an operation that cannot be an action.
+type unfit struct {
+	at   config.Node
+	text string
+}
+
+func (u *unfit) Error() string { return u.text }
+
+func notFor(at config.Node, format string, args ...any) error {
+	return &unfit{at, fmt.Sprintf(format, args...)}
+}
+
+// maxParameters bounds the parameters of one operation, as read.
+const maxParameters = 200
+
+// declared lists the parameters of an operation and those of its path that it
+// does not override.
+func (im *importer) declared(op *operation) (list []config.Node, err error) {
+	seen := map[string]bool{}
+	for _, holder := range []config.Node{op.Node, op.holder} {
+		at := holder.Get("parameters")
+		if at.Present() && !at.IsList() {
+			return nil, notFor(at, "parameters: expected a list, found %s", at.Kind())
+		}
+		own := map[string]bool{}
+		for _, item := range at.Items() {
+			n, err := im.follow(item)
+			if err != nil {
+				return nil, notFor(item, "a parameter %v", err)
+			}
+			in, name := identity(n)
+			key := in + " " + name
+			if own[key] {
+				return nil, notFor(item, "the %s parameter %s stands twice", in, quote(name))
+			}
+			if own[key] = true; !seen[key] {
+				seen[key] = true
+				list = append(list, n)
+			}
+		}
+	}
+	if len(list) > maxParameters {
+		return nil, notFor(op.Get("parameters"), "more than %d parameters", maxParameters)
+	}
+	return list, nil
+}
+
+// identity is what tells parameters of one operation apart.
+func identity(n config.Node) (in, name string) {
+	in, _ = n.Get("in").Text()
+	name, _ = n.Get("name").Text()
+	return in, name
+}
+
+// parameters makes arguments of the parameters of an operation: those of the
+// path first, then of the query, the headers and what else there is.
+func (im *importer) parameters(op *operation, a *auth) (out []argument, err error) {
+	list, err := im.declared(op)
+	if err != nil {
+		return nil, err
+	}
+	places := []string{"path", "query", "header"}
+	rank := func(n config.Node) int {
+		in, _ := identity(n)
+		if i := slices.Index(places, in); i >= 0 {
+			return i
+		}
+		return len(places)
+	}
+	slices.SortStableFunc(list, func(a, b config.Node) int { return rank(a) - rank(b) })
+	for _, n := range list {
+		in, name := identity(n)
+		arg, why := im.parameter(n, in, a)
+		switch {
+		case why == "":
+			out = append(out, arg)
+		case arg.required:
+			return nil, notFor(n, "the %s parameter %s is required: %s", in, quote(name), why)
+		default:
+			im.note(n, Changed, "the %s parameter %s is left out: %s", in, quote(name), why)
+		}
+	}
+	return out, nil
+}
+
+// parameter reads one parameter; why says why it has no place in an action.
+func (im *importer) parameter(n config.Node, in string, a *auth) (arg argument, why string) {
+	arg.in = in
+	arg.wire, _ = n.Get("name").Text()
+	arg.required, _ = n.Get("required").Bool()
+	if why := im.placed(&arg, a); why != "" {
+		return arg, why
+	}
+	at := n.Get("schema")
+	if !at.Present() {
+		if n.Get("content").Present() {
+			return arg, "it is not plain text but content of its own"
+		}
+		return arg, "it has no schema"
+	}
+	arg.schema, _ = im.convert(at, true, maxNodes)
+	if text, _ := n.Get("description").Text(); text != "" {
+		im.describe(&arg.schema, text)
+	}
+	return arg, im.style(n, &arg)
+}
+
+// placed judges the place of a parameter.
+func (im *importer) placed(arg *argument, a *auth) (why string) {
+	switch arg.in {
+	case "path":
+		arg.required = true
+	case "query":
+		switch {
+		case a.has("query", arg.wire):
+			arg.required = false
+			return "a secret stands there"
+		case arg.wire == "" || strings.ContainsAny(arg.wire, "{}") || !im.texts.isExact(arg.wire):
+			return "its name cannot stand in a query"
+		}
+	case "header":
+		switch lower := strings.ToLower(arg.wire); {
+		case lower == "accept" || lower == "content-type" || lower == "authorization":
+			arg.required = false // OpenAPI 3.0.3 and 3.1.0, section 4.8.12: it is ignored.
+			return "the request has one of its own"
+		case a.has("header", arg.wire):
+			arg.required = false
+			return "a secret stands there"
+		case !im.mayHold(arg.wire, "{x}"):
+			arg.required = false
+			return "this header is not for an action to set"
+		}
+	default:
+		return "an action sends none of this kind"
+	}
+	return ""
+}
+
+// mayHold asks package action whether a header may be set to a template.
+func (im *importer) mayHold(header, template string) bool {
+	key := header + ": " + template
+	if ok, known := im.headers[key]; known {
+		return ok
+	}
+	text, err := json.Marshal(map[string]any{
+		"id": "probe", "parameters": map[string]any{"x": map[string]any{"type": "string"}},
+		"capabilities": map[string]any{"secrets": []string{"a/b"}},
+		"handler":      map[string]any{"http": map[string]any{"url": "https://a.example/", "headers": map[string]string{header: template}}},
+	})
+	if err == nil {
+		_, err = action.Decode(text, nil)
+	}
+	ok := err == nil && im.texts.isExact(header)
+	if len(im.headers) < 1<<12 {
+		im.headers[key] = ok
+	}
+	return ok
+}
+
+// style judges how a value is written.
+func (im *importer) style(n config.Node, arg *argument) (why string) {
+	style, _ := n.Get("style").Text()
+	explode, given := n.Get("explode").Bool()
+	if only(arg.schema, "object", "null") {
+		return "an object has no place in a text"
+	}
+	if !only(arg.schema, "array", "null") {
+		return ""
+	}
+	if items, _ := arg.schema.get("items"); items != nil {
+		if o, ok := items.(object); ok && only(o, "object", "array", "null") {
+			return "a list of lists or objects has no place in a text"
+		}
+	}
+	if arg.in == "query" && (style == "" || style == "form") && (explode || !given) {
+		return ""
+	}
+	separator := map[string]string{"": "commas", "form": "commas", "simple": "commas", "pipeDelimited": "bars (|)", "spaceDelimited": "blanks"}[style]
+	if separator == "" {
+		return "its style " + quote(style) + " is not supported"
+	}
+	text := arg.schema.text("description")
+	arg.schema = object{{"type", "string"}}
+	im.describe(&arg.schema, strings.TrimSpace(text+" Several values are separated by "+separator+"."))
+	im.note(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quote(arg.wire), separator)
+	return ""
+}
+
+// describe gives a schema its description.
+func (im *importer) describe(v *object, text string) {
+	fallback := ""
+	if old := v.text("description"); strings.Contains(old, "Default: ") && !strings.Contains(text, "Default: ") {
+		fallback = " " + old[strings.LastIndex(old, "Default: "):]
+	}
+	if text = im.texts.clean(im.texts.clean(text, maxArgument)+fallback, maxArgument+2*maxShort); text != "" {
+		v.set("description", text)
+	}
+}
+
+// baptise gives every argument a name of its own: the first of path, query,
+// header and body keeps the name, a later one gets its place behind it.
+func baptise(args []argument) {
+	used := map[string]bool{}
+	for i := range args {
+		a := &args[i]
+		base := word(a.wire, "-.")
+		if base == "" || strings.Trim(base, "_.-") == "" {
+			base = a.in
+		}
+		base = base[:min(len(base), maxID)]
+		// Two names that differ in case only are one to some decoders.
+		name := base
+		for n := 1; used[strings.ToLower(name)]; n++ {
+			tail := "_" + a.in
+			if n > 1 {
+				tail += "_" + strconv.Itoa(n)
+			}
+			name = base[:min(len(base), maxID-len(tail))] + tail
+		}
+		used[strings.ToLower(name)] = true
+		a.name = name
+	}
+}

@@ -1,0 +1,143 @@
+package openapi
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// printer writes the configuration.
+type printer struct{ b strings.Builder }
+
+// print writes a layer.
+func (im *importer) print(name string, actions []made) []byte {
+	p := printer{}
+	p.remark("", "Imported by sallyport import openapi from "+im.texts.line(filepath.Base(name))+
+		": "+quote(im.title)+" "+im.release+", OpenAPI "+im.version+".")
+	p.remark("", "Every request goes to "+im.server.base+". What may be called, and by whom, is for the other files to say:")
+	p.remark("", "permissions "+strings.Join(collect(actions, "permissions"), ", ")+".")
+	if refs := collect(actions, "capabilities", "secrets"); len(refs) > 0 {
+		p.remark("", "Secrets, for a source under secrets: "+strings.Join(refs, ", ")+".")
+	}
+	if im.server.plain {
+		p.remark("", "The server is this machine: safety.network.allow_private_urls has to be true.")
+	}
+	for _, n := range im.notes {
+		if n.Verdict == LeftOut {
+			p.remark("", "Left out: "+n.Text)
+		}
+	}
+	p.b.WriteString("version: 1\nactions:\n")
+	for i := range actions {
+		p.action(&actions[i])
+	}
+	return []byte(p.b.String())
+}
+
+// collect lists the texts at a place of all actions.
+func collect(actions []made, path ...string) (list []string) {
+	for i := range actions {
+		var v any = actions[i].text
+		for _, key := range path {
+			o, _ := v.(object)
+			v, _ = o.get(key)
+		}
+		items, _ := v.([]any)
+		for _, item := range items {
+			if s, _ := item.(string); !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// remark writes a comment. Its text is on one line already, and is put there
+// again: whatever is in it is no key.
+func (p *printer) remark(indent, text string) {
+	fmt.Fprintf(&p.b, "%s# %s\n", indent, flat(text))
+}
+
+// action writes one action as an item of a list.
+func (p *printer) action(m *made) {
+	if m.op.method != "" {
+		p.remark("  ", m.op.title())
+	}
+	for _, r := range m.remarks {
+		p.remark("  ", "note: "+r)
+	}
+	lead := "  - "
+	for _, k := range m.text {
+		p.b.WriteString(lead)
+		p.key(k.name, k.value, "    ", 3)
+		lead = "    "
+	}
+}
+
+// key writes a key with its value: a mapping in lines of its own down to a
+// depth, the rest on one line.
+func (p *printer) key(name string, v any, indent string, depth int) {
+	p.b.WriteString(scalar(name) + ":")
+	o, ok := v.(object)
+	if !ok || len(o) == 0 || depth == 0 || len(inline(v)) < 80 {
+		p.b.WriteByte(' ')
+		p.flow(v)
+		p.b.WriteByte('\n')
+		return
+	}
+	p.b.WriteByte('\n')
+	for _, m := range o {
+		p.b.WriteString(indent + "  ")
+		p.key(m.name, m.value, indent+"  ", depth-1)
+	}
+}
+
+// flow writes a value on one line.
+func (p *printer) flow(v any) {
+	switch v := v.(type) {
+	case object:
+		p.b.WriteByte('{')
+		for i, m := range v {
+			if i > 0 {
+				p.b.WriteString(", ")
+			}
+			p.b.WriteString(scalar(m.name) + ": ")
+			p.flow(m.value)
+		}
+		p.b.WriteByte('}')
+	case []any:
+		p.b.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				p.b.WriteString(", ")
+			}
+			p.flow(item)
+		}
+		p.b.WriteByte(']')
+	case string:
+		p.b.WriteString(scalar(v))
+	default:
+		p.b.WriteString(inline(v))
+	}
+}
+
+// bare are the texts that need no quotes in any YAML.
+var bare = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
+
+// words are those that some reader of YAML takes for something else.
+var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+// scalar is a text as YAML writes it.
+func scalar(s string) string {
+	if bare.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {
+		return s
+	}
+	return quoted(s)
+}
+
+// same compares two decoded values.
+func same(a, b any) bool { return reflect.DeepEqual(a, b) }

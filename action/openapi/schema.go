@@ -1,0 +1,199 @@
+package openapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// The bounds of one schema. A model reads those of arguments whole.
+const (
+	maxNodes   = 400
+	maxBytes   = 24 << 10
+	maxNesting = 12
+	maxChoices = 200 // of an enumeration
+)
+
+// conversion makes one JSON Schema of a schema of the document. What it leaves
+// out makes the schema accept more, never less.
+type conversion struct {
+	im *importer
+	// request is true for arguments, whose descriptions are kept. Answers are
+	// held to types and members, not to values: a server that adds a word to an
+	// enumeration would make calls fail that had their effect.
+	request bool
+	// depth is where the schema is cut, most the nodes that it may have.
+	depth, most int
+	nodes       int
+	cut         bool
+	// path is the references that are being followed.
+	path []config.Node
+}
+
+// convert makes a schema within the bounds: the deepest one that fits.
+func (im *importer) convert(n config.Node, request bool, most int) (v object, cut bool) {
+	for _, depth := range []int{maxNesting, 8, 6, 5, 4, 3, 2, 1} {
+		c, before := conversion{im: im, request: request, depth: depth, most: most}, im.mark()
+		v, _ = c.schema(n, 0)
+		if !c.full() && size(v) <= maxBytes {
+			return v, c.cut
+		}
+		im.forget(before)
+	}
+	return object{}, true
+}
+
+// schema returns the schema of a node; weak is true when it accepts more than
+// the document says.
+func (c *conversion) schema(n config.Node, depth int) (v object, weak bool) {
+	if c.nodes++; c.full() {
+		c.cut = true
+		return object{}, true
+	}
+	if always, ok := n.Bool(); ok {
+		if always {
+			return object{}, false
+		}
+		return object{{"not", object{}}}, false
+	}
+	if !n.IsMapping() {
+		return object{}, c.drop(n, "expected a schema, found %s", n.Kind())
+	}
+	if n.Get("$ref").Present() {
+		return c.reference(n, depth)
+	}
+	k := keywords{c: c, n: n, depth: depth}
+	return k.read()
+}
+
+// full reports whether the schema is over its bound, so that what comes of it
+// is not used and need not be looked at.
+func (c *conversion) full() bool { return c.nodes > c.most }
+
+// drop notes what is left out of a schema.
+func (c *conversion) drop(n config.Node, format string, args ...any) (weak bool) {
+	c.im.note(n, Changed, format, args...)
+	return true
+}
+
+// reference puts the target in the place of a reference.
+func (c *conversion) reference(n config.Node, depth int) (v object, weak bool) {
+	to, err := c.im.follow(n)
+	if err != nil {
+		return object{}, c.drop(n, "the schema %v: anything is accepted here", err)
+	}
+	if slices.ContainsFunc(c.path, to.Same) {
+		return object{}, c.drop(n, "the schema refers to itself: anything is accepted from here on")
+	}
+	c.path = append(c.path, to)
+	defer func() { c.path = c.path[:len(c.path)-1] }()
+	v, weak = c.schema(to, depth)
+	if text, ok := n.Get("description").Text(); ok && c.request {
+		if text = c.im.texts.clean(text, maxArgument); text != "" {
+			v = slices.Clone(v)
+			v.set("description", text)
+		}
+	}
+	if c.im.old || !constrains(n) {
+		// In OpenAPI 3.0 what stands beside a reference does not count.
+		return v, weak
+	}
+	k := keywords{c: c, n: n, depth: depth}
+	own, more := k.read()
+	own.remove("description")
+	return object{{"allOf", []any{v, own}}}, weak || more
+}
+
+// constrains reports whether more than annotations stand beside a reference.
+func constrains(n config.Node) bool {
+	return slices.ContainsFunc(n.Members(), func(m config.Member) bool {
+		switch m.Name {
+		case "$ref", "description", "summary", "title", "default", "deprecated", "example", "examples", "readOnly", "writeOnly", "$comment":
+			return false
+		}
+		return !strings.HasPrefix(m.Name, "x-")
+	})
+}
+
+// plain is a value of the document as it stands; ok is false for one that
+// cannot be shown as it is.
+func (c *conversion) plain(n config.Node, depth int) (v any, ok bool) {
+	if s, is := n.Text(); is {
+		return s, c.im.texts.isExact(s)
+	}
+	if s, is := n.Number(); is {
+		return json.Number(s), isNumber(s)
+	}
+	if b, is := n.Bool(); is {
+		return b, true
+	}
+	switch {
+	case n.IsNull():
+		return nil, true
+	case n.IsList() && depth < 4:
+		list := []any{}
+		for _, item := range n.Items() {
+			v, ok := c.plain(item, depth+1)
+			if !ok || len(list) >= maxChoices {
+				return nil, false
+			}
+			list = append(list, v)
+		}
+		return list, true
+	case n.IsMapping() && depth < 4:
+		o := object{}
+		for _, m := range n.Members() {
+			v, ok := c.plain(m.Node, depth+1)
+			if !ok || !c.im.texts.isExact(m.Name) || len(o) >= maxChoices {
+				return nil, false
+			}
+			o.add(m.Name, v)
+		}
+		return o, true
+	default:
+		return nil, false
+	}
+}
+
+// isNumber reports whether a text is a number that a schema may hold.
+func isNumber(s string) bool {
+	_, err := schema.Decode([]byte(s), nil)
+	return err == nil && json.Valid([]byte(s))
+}
+
+func isCount(s string) bool {
+	n, err := strconv.ParseInt(s, 10, 32)
+	return err == nil && n >= 0
+}
+
+// isPattern reports whether a pattern can be compiled here.
+func (im *importer) isPattern(s string) bool {
+	ok, known := im.patterns[s]
+	if !known {
+		_, err := schema.CompileAny(json.RawMessage(`{"type":"string","pattern":` + quoted(s) + `}`))
+		if ok = err == nil; len(im.patterns) < maxKept {
+			im.patterns[s] = ok
+		}
+	}
+	return ok
+}
+
+// only reports whether the types of a schema are all among some.
+func only(v object, types ...string) bool {
+	t, ok := v.get("type")
+	if !ok {
+		return false
+	}
+	list, many := t.([]any)
+	if !many {
+		list = []any{t}
+	}
+	return !slices.ContainsFunc(list, func(one any) bool {
+		s, _ := one.(string)
+		return !slices.Contains(types, s)
+	})
+}

@@ -1,0 +1,194 @@
+package openapi
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// server is where all requests of a layer go.
+type server struct {
+	// base is the address without a final slash, host what is granted.
+	base, host string
+	// plain is true for http, which is for this machine only.
+	plain bool
+}
+
+// name is the host as a word of a permission and a reference.
+func (s *server) name() string {
+	host, _, err := reach.SplitHostPort(s.host)
+	if err != nil {
+		host = s.host
+	}
+	return strings.Trim(word(host, "-."), "_.-")
+}
+
+// servers chooses the one server of the layer.
+func (im *importer) servers() (err error) {
+	at := im.doc.Root().Get("servers")
+	var listed []string
+	for _, item := range at.Items() {
+		if s, ok := item.Get("url").Text(); ok {
+			listed = append(listed, s)
+		}
+	}
+	if !at.Present() {
+		at = im.doc.Root()
+	}
+	if im.o.Server != "" {
+		if im.server, err = parseServer(im.o.Server); err != nil {
+			return fmt.Errorf("--server %s: %w", quote(im.o.Server), err)
+		}
+		if !within(listed, im.server.base) {
+			im.note(at, Changed, "the server is %s, which is none of the document's", im.server.base)
+		}
+	} else {
+		const choose = "choose the address with --server"
+		switch {
+		case len(listed) == 0:
+			return im.fault(at, "servers: the document names no server: %s", choose)
+		case len(listed) > 1:
+			return im.fault(at, "servers: expected one server, found %d (%s): %s", len(listed), strings.Join(listed[:min(len(listed), 5)], ", "), choose)
+		}
+		if im.server, err = parseServer(listed[0]); err != nil {
+			return im.fault(at, "servers: %s: %v: %s", quote(listed[0]), err, choose)
+		}
+	}
+	im.api = slug(im.o.Prefix)
+	if im.api == "" {
+		im.api = im.server.name()
+	}
+	if im.server.plain {
+		im.note(at, Changed, "%s is sent without encryption, to this machine: the personality needs allow_private_urls", im.server.base)
+	}
+	return nil
+}
+
+// parseServer reads the address of a server.
+func parseServer(text string) (server, error) {
+	text = strings.TrimRight(text, "/")
+	switch {
+	case strings.ContainsAny(text, "{}"):
+		return server{}, errors.New("the address has variables")
+	case !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://"):
+		return server{}, errors.New("expected an absolute address that begins with https://")
+	case strings.ContainsAny(text, "?#\\ "):
+		return server{}, errors.New("expected an address without a query and a fragment")
+	}
+	u, err := egress.ParseURL(text + "/")
+	if err != nil {
+		return server{}, err
+	}
+	if strings.Contains(u.Path, "//") {
+		return server{}, errors.New("the path holds an empty segment")
+	}
+	name, port, err := reach.SplitHostPort(strings.TrimSuffix(u.Host, ":"))
+	if err != nil {
+		return server{}, err
+	}
+	host := name
+	if strings.Contains(name, ":") {
+		host = "[" + name + "]"
+	}
+	if port != 0 {
+		host += ":" + strconv.Itoa(int(port))
+	}
+	plain := u.Scheme == "http"
+	if plain && !loopback(name) {
+		return server{}, errors.New("expected https: http is for a server on this machine")
+	}
+	return server{base: u.Scheme + "://" + host + escapePath(strings.TrimRight(u.EscapedPath(), "/")), host: host, plain: plain}, nil
+}
+
+// loopback reports whether a host is this machine by its address.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// within reports whether an address is one of a list.
+func within(list []string, base string) bool {
+	for _, s := range list {
+		if other, err := parseServer(s); err == nil && other.base == base {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere returns the servers of an operation's own, or of its path, when
+// the layer's is none of them.
+func (im *importer) elsewhere(holders ...config.Node) (config.Node, bool) {
+	for _, holder := range holders {
+		at := holder.Get("servers")
+		if len(at.Items()) == 0 {
+			continue
+		}
+		var listed []string
+		for _, item := range at.Items() {
+			s, _ := item.Get("url").Text()
+			listed = append(listed, s)
+		}
+		return at, !within(listed, im.server.base)
+	}
+	return config.Node{}, false
+}
+
+// escapePath writes the fixed text of a path: what a URL may not hold is
+// percent-encoded, and what is encoded already stays.
+func escapePath(s string) string {
+	const plain = "-._~!$&'()*+,;=:@/%"
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte(plain, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// templatePath writes the path of an operation as a template. rename says
+// which argument a placeholder means.
+func templatePath(path string, rename map[string]string) (string, error) {
+	if !strings.HasPrefix(path, "/") {
+		return "", errors.New("the path does not begin with /")
+	}
+	if strings.ContainsAny(path, "?#") {
+		return "", errors.New("the path holds a ? or a #")
+	}
+	var b strings.Builder
+	for rest := path; rest != ""; {
+		text, after, found := strings.Cut(rest, "{")
+		if strings.Contains(text, "}") {
+			return "", errors.New("the path holds a } without its {")
+		}
+		if _, err := url.PathUnescape(text); err != nil {
+			return "", errors.New("a % in the path is not followed by two hexadecimal digits")
+		}
+		b.WriteString(escapePath(text))
+		if !found {
+			break
+		}
+		name, behind, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", errors.New("the path holds a { without its }")
+		}
+		argument, ok := rename[name]
+		if !ok {
+			return "", fmt.Errorf("the path names {%s}, which is no parameter of it", name)
+		}
+		b.WriteString("{" + argument + "}")
+		rest = behind
+	}
+	return b.String(), nil
+}
