@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+)
+
+// maxID bounds the id of an action in a request. Names of tools are shorter,
+// so that what is cut is unknown either way.
+const maxID = 128
+
+// call is one request to execute an action.
+type call struct {
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request // its context is the call's
+	caller sallyport.Caller
+	q      sallyport.Request
+}
+
+// execute makes a call whose body is JSON.
+func (s *Server) execute(w http.ResponseWriter, r *http.Request) {
+	c, done := s.begin(w, r)
+	if c == nil {
+		return
+	}
+	defer done()
+	text, release, err := s.read(w, c.r)
+	defer release()
+	if err != nil {
+		c.unread(err)
+		return
+	}
+	in, err := decode(text)
+	if err != nil {
+		c.reject(http.StatusBadRequest, err.Error())
+		return
+	}
+	c.make(&in)
+}
+
+// begin starts a request, or answers that too many run. Call done when it is
+// answered.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done func()) {
+	caller := s.caller(r, "")
+	ctx, done, ok := s.running.Begin(r.Context(), caller.Principal.Name)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, sallyport.CodeNotAvailable, "Too many requests at once")
+		return nil, done
+	}
+	id := r.PathValue("id")
+	if len(id) > maxID {
+		id = strings.ToValidUTF8(id[:maxID], "")
+	}
+	return &call{s: s, w: w, r: r.WithContext(ctx), caller: caller, q: sallyport.Request{Tool: id}}, done
+}
+
+// caller says who asks, in the role that is asked for.
+func (s *Server) caller(r *http.Request, personality string) sallyport.Caller {
+	p, _ := auth.PrincipalFrom(r.Context())
+	return sallyport.Caller{
+		Principal: p, Personality: p.Role(personality, s.o.Personality), Platform: sallyport.PlatformHTTP,
+	}
+}
+
+// make hands the call to the gate and answers. Whether the principal may take
+// the role is the gate's to say.
+func (c *call) make(in *request) {
+	c.q.Args = in.params
+	c.caller.Session, c.caller.DryRun = in.session, in.dryRun
+	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)
+	if streams(c.r) {
+		c.stream()
+		return
+	}
+	c.answer(c.s.gate.Call(c.r.Context(), &c.caller, c.q))
+}
+
+// reject records a request that is broken and answers it with a status.
+func (c *call) reject(status int, why string) {
+	res := c.s.gate.Reject(c.r.Context(), &c.caller, c.q, why)
+	write(c.w, status, body(&res, 0))
+}
+
+// unread answers a body that did not arrive whole.
+func (c *call) unread(err error) {
+	switch {
+	case errors.Is(err, errTooLong):
+		c.reject(http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, auth.ErrWithdrawn):
+		c.reject(http.StatusUnauthorized, "the token does not count any more")
+	case c.r.Context().Err() != nil:
+		c.reject(http.StatusServiceUnavailable, "the request was cancelled before its body was read")
+	default:
+		c.reject(http.StatusBadRequest, "the body did not arrive whole")
+	}
+}
+
+// answer tells a result.
+func (c *call) answer(res sallyport.Result) {
+	status := c.status(&res)
+	if status == http.StatusTooManyRequests {
+		c.w.Header().Set("Retry-After", retryAfter(res.RetryAfter))
+	}
+	write(c.w, status, body(&res, 0))
+}
+
+// status returns the status of a result. A tool that is not there for the
+// caller is 404; one that is and still cannot be called is 503.
+func (c *call) status(res *sallyport.Result) int {
+	if res.OK {
+		return http.StatusOK
+	}
+	if res.Code == sallyport.CodeNotAvailable && c.there() {
+		return http.StatusServiceUnavailable
+	}
+	return statusOf(res.Code)
+}
+
+// there asks the gate whether the caller sees the tool and it can work.
+func (c *call) there() bool {
+	x, err := c.s.gate.Explain(&c.caller, c.q.Tool)
+	if err != nil {
+		c.s.o.Logger.Error("a refusal cannot be explained", "tool", c.q.Tool, "error", err)
+	}
+	for _, d := range x.Decisions {
+		switch d.Step {
+		case sallyport.StepFind, sallyport.StepVisible, sallyport.StepReady:
+			if !d.Allowed {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// streams reports whether the client asks for a stream of events.
+func streams(r *http.Request) bool {
+	for _, header := range r.Header.Values("Accept") {
+		for kind := range strings.SplitSeq(header, ",") {
+			kind, params, _ := strings.Cut(kind, ";")
+			if strings.EqualFold(strings.TrimSpace(kind), eventStream) {
+				return strings.ReplaceAll(params, " ", "") != "q=0"
+			}
+		}
+	}
+	return false
+}

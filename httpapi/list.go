@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// action is a tool as the API describes it, in the words of the configuration.
+type action struct {
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Toolset     string          `json:"toolset,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Returns     json.RawMessage `json:"returns,omitempty"`
+	Permissions []string        `json:"permissions"`
+	RateLimit   *rateLimit      `json:"rateLimit,omitempty"`
+	ReadOnly    bool            `json:"readOnly"`
+	Destructive bool            `json:"destructive"`
+	Idempotent  bool            `json:"idempotent"`
+	OpenWorld   bool            `json:"openWorld"`
+
+	attachments bool
+}
+
+type rateLimit struct {
+	Requests int    `json:"requests"`
+	Window   string `json:"window"`
+}
+
+// query is what a listing may ask for.
+type query struct {
+	permissions []string // nil asks for everything
+	personality string
+}
+
+// notYours refuses a role.
+const notYours = "Permission denied: the personality is not one of the principal's"
+
+// parseQuery reads the query of a request strictly: what is not known would
+// otherwise be a filter that does nothing.
+func parseQuery(raw string, filters bool) (q query, err error) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, errors.New("the query cannot be read")
+	}
+	for key, list := range values {
+		switch {
+		case key == "personality" && len(list) == 1 && usable(list[0]):
+			q.personality = list[0]
+		case key == "permissions" && filters:
+			for _, v := range list {
+				q.permissions = append(q.permissions, strings.Split(v, ",")...)
+			}
+			if slices.Contains(q.permissions, "") {
+				return q, errors.New("permissions: expected permissions with commas between them")
+			}
+		case key == "personality":
+			return q, fmt.Errorf("personality: expected one text of at most %d bytes without control characters", maxWord)
+		default:
+			return q, fmt.Errorf("unknown query parameter %q", clip(key))
+		}
+	}
+	return q, nil
+}
+
+// asked reads who asks and for what. It answers and returns false when the
+// query is broken or the role is not the principal's.
+func (s *Server) asked(w http.ResponseWriter, r *http.Request, filters bool) (caller sallyport.Caller, q query, ok bool) {
+	q, err := parseQuery(r.URL.RawQuery, filters)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, sallyport.CodeInputInvalid, err.Error())
+		return caller, q, false
+	}
+	caller = s.caller(r, q.personality)
+	if !caller.Principal.MayTake(caller.Personality) {
+		refuse(w, http.StatusForbidden, sallyport.CodePermissionDenied, notYours)
+		return caller, q, false
+	}
+	return caller, q, true
+}
+
+// actions lists what the caller sees.
+func (s *Server) actions(w http.ResponseWriter, r *http.Request) {
+	caller, q, ok := s.asked(w, r, true)
+	if !ok {
+		return
+	}
+	seen := s.seen(&caller)
+	if q.permissions != nil {
+		seen = slices.DeleteFunc(seen, func(a action) bool {
+			return !slices.ContainsFunc(a.Permissions, func(p string) bool { return slices.Contains(q.permissions, p) })
+		})
+	}
+	write(w, http.StatusOK, success{Success: true, Data: seen})
+}
+
+// action describes one action. One that the caller does not see is answered
+// like one that does not exist.
+func (s *Server) action(w http.ResponseWriter, r *http.Request) {
+	caller, _, ok := s.asked(w, r, false)
+	if !ok {
+		return
+	}
+	id := r.PathValue("id")
+	for _, a := range s.seen(&caller) {
+		if a.ID == id {
+			write(w, http.StatusOK, success{Success: true, Data: a})
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, sallyport.CodeNotAvailable, "Unknown tool: "+clip(id))
+}
+
+// seen returns the actions that the caller sees, sorted by id.
+func (s *Server) seen(caller *sallyport.Caller) []action {
+	declared := map[string]*sallyport.Tool{}
+	tools := s.gate.List(caller)
+	for i := range tools {
+		declared[tools[i].Name] = &tools[i]
+	}
+	out := []action{}
+	for _, d := range s.gate.Definitions(caller) {
+		t := declared[d.Name]
+		if t == nil {
+			continue // it came or went between the two
+		}
+		a := action{
+			ID: d.Name, Name: d.Title, Description: d.Description, Toolset: t.Toolset,
+			Parameters: d.Schema, Returns: d.Returns, Permissions: t.Permissions,
+			ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
+			attachments: t.Capabilities.Attachments != nil,
+		}
+		if a.Permissions == nil {
+			a.Permissions = []string{}
+		}
+		if l := t.RateLimit; l != nil {
+			a.RateLimit = &rateLimit{l.Requests, window(l.Window)}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// window writes a duration as the configuration does: a number and one of s,
+// m, h and d, the largest that gives a whole number.
+func window(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d >= u.unit && d%u.unit == 0 {
+			return fmt.Sprint(int64(d/u.unit), u.name)
+		}
+	}
+	return d.String()
+}

@@ -1,0 +1,190 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+)
+
+const (
+	// DefaultUpload bounds a multipart body, in bytes: two attachments of the
+	// largest size that the command keeps.
+	DefaultUpload = 64 << 20
+
+	// maxUploads bounds the multipart requests that are read at once, and
+	// maxFiles the files of one.
+	maxUploads = 8
+	maxFiles   = 16
+
+	requestPart = "request"
+	filePart    = "file"
+)
+
+// executeWithFiles makes a call whose body is multipart: a part "request" with
+// the JSON of execute, which may be absent and comes first, then files.
+func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
+	c, done := s.begin(w, r)
+	if c == nil {
+		return
+	}
+	defer done()
+	select {
+	case s.files <- struct{}{}:
+		defer func() { <-s.files }()
+	case <-c.r.Context().Done():
+		c.unread(c.r.Context().Err())
+		return
+	}
+	var f form
+	defer f.release()
+	if err := c.parts(&f); err != nil {
+		var broken *brokenForm
+		if errors.As(err, &broken) {
+			c.reject(http.StatusBadRequest, broken.why)
+			return
+		}
+		c.unread(tooLong(err))
+		return
+	}
+	c.caller.Attachments = f.files
+	c.make(&f.request)
+}
+
+// form is what a multipart body brings.
+type form struct {
+	request  request
+	files    []sallyport.Attachment
+	releases []func()
+}
+
+// release drops the files, the last one first.
+func (f *form) release() {
+	for i := len(f.releases) - 1; i >= 0; i-- {
+		f.releases[i]()
+	}
+}
+
+// brokenForm is a body that arrived and is not what is expected.
+type brokenForm struct{ why string }
+
+func (b *brokenForm) Error() string { return b.why }
+
+// parts reads the parts in order. The error is a *brokenForm, or that of a
+// body that did not arrive whole.
+func (c *call) parts(f *form) error {
+	if c.r.ContentLength > c.s.o.MaxUpload {
+		c.w.Header().Set("Connection", "close")
+		return errTooLong
+	}
+	defer arrive(c.r.Context(), c.w)()
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, c.s.o.MaxUpload)
+	reader, err := c.r.MultipartReader()
+	if err != nil {
+		return &brokenForm{"the body is not multipart/form-data with a boundary"}
+	}
+	for count := 0; ; count++ {
+		// The raw part: no encoding of a part is undone.
+		part, err := reader.NextRawPart()
+		if err == io.EOF {
+			// What follows the last part is nothing to anybody. The library
+			// watches for a client that goes away only once all is read.
+			_, err := io.Copy(io.Discard, c.r.Body)
+			return err
+		}
+		if err != nil {
+			return malformed(err)
+		}
+		if err := c.part(f, part, count); err != nil {
+			return malformed(err)
+		}
+	}
+}
+
+// malformed tells a body that is not multipart from one that did not arrive:
+// the reader's own errors have no type.
+func malformed(err error) error {
+	if strings.HasPrefix(err.Error(), "multipart: ") && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, auth.ErrWithdrawn) {
+		if cut := (*http.MaxBytesError)(nil); !errors.As(err, &cut) {
+			return &brokenForm{"the multipart body is malformed"}
+		}
+	}
+	return err
+}
+
+// part takes one part over.
+func (c *call) part(f *form, part *multipart.Part, count int) error {
+	if part.Header.Get("Content-Transfer-Encoding") != "" {
+		return &brokenForm{"a part must not have a Content-Transfer-Encoding"}
+	}
+	switch part.FormName() {
+	case requestPart:
+		if count != 0 {
+			return &brokenForm{"the part request must come first, and once"}
+		}
+		text, err := io.ReadAll(io.LimitReader(part, smallBytes+1))
+		if err != nil {
+			return err
+		}
+		if len(text) > smallBytes {
+			return &brokenForm{fmt.Sprintf("the part request is longer than %d bytes; send what is large as a file", smallBytes)}
+		}
+		if f.request, err = decode(text); err != nil {
+			return &brokenForm{err.Error()}
+		}
+		return nil
+	case filePart:
+		return c.file(f, part)
+	default:
+		return &brokenForm{fmt.Sprintf("unknown part %q; known are request and file", clip(part.FormName()))}
+	}
+}
+
+// file keeps one file.
+func (c *call) file(f *form, part *multipart.Part) error {
+	name := part.FileName()
+	switch {
+	case name == "" || name == "." || name == ".." || !usable(name) || strings.ContainsAny(name, `/\`):
+		return &brokenForm{fmt.Sprintf("a file needs a name of at most %d bytes without separators and control characters", maxWord)}
+	case len(f.files) == maxFiles:
+		return &brokenForm{fmt.Sprintf("more than %d files", maxFiles)}
+	}
+	kind := sallyport.KindFile
+	if strings.HasPrefix(strings.ToLower(part.Header.Get("Content-Type")), "image/") {
+		kind = sallyport.KindImage
+	}
+	watched := &watch{r: part}
+	a, release, err := c.s.o.Uploads(c.r.Context(), name, kind, watched)
+	if release != nil {
+		f.releases = append(f.releases, release)
+	}
+	switch {
+	case watched.err != nil:
+		return watched.err
+	case err != nil:
+		c.s.o.Logger.Warn("an attachment is refused", "tool", c.q.Tool, "error", err)
+		return &brokenForm{fmt.Sprintf("the file %q cannot be taken: it is too large, or cannot be kept", name)}
+	}
+	f.files = append(f.files, a)
+	return nil
+}
+
+// watch remembers why reading failed, so that a body that breaks off is not
+// taken for a store that does.
+type watch struct {
+	r   io.Reader
+	err error
+}
+
+func (w *watch) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}

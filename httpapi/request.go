@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxWord bounds a session id and the name of a personality, in bytes.
+	maxWord = 256
+	// bodyWait bounds how long a body may take to arrive.
+	bodyWait = time.Minute
+)
+
+// request is the body of a request to execute an action.
+type request struct {
+	params      json.RawMessage // as sent: the gate decodes it, strictly
+	session     string
+	personality string
+	dryRun      bool
+}
+
+// decode reads a body strictly: one JSON object in UTF-8 with known keys, each
+// at most once, and nothing after it. The parameters are left to the gate,
+// which decodes them itself and records what it refuses.
+func decode(text []byte) (q request, err error) {
+	switch {
+	case !utf8.Valid(text):
+		return q, errors.New("the body is not valid UTF-8")
+	case !json.Valid(text):
+		return q, errors.New("the body is not one JSON value")
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	// The text is valid, so that reading tokens cannot fail.
+	if open, _ := dec.Token(); open != json.Delim('{') {
+		return q, errors.New("the body must be an object with the keys params, session, personality and dry_run")
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		token, _ := dec.Token()
+		key, _ := token.(string)
+		if seen[key] {
+			return q, fmt.Errorf("the key %q is repeated", clip(key))
+		}
+		seen[key] = true
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return q, errors.New("the body is not one JSON value")
+		}
+		if err := q.set(key, v); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+// set takes one member over.
+func (q *request) set(key string, v json.RawMessage) error {
+	switch key {
+	case "params":
+		if v[0] != '{' {
+			return errors.New("params: expected an object")
+		}
+		q.params = v
+		return nil
+	case "session":
+		return word(key, v, &q.session)
+	case "personality":
+		return word(key, v, &q.personality)
+	case "dry_run":
+		if v[0] != 't' && v[0] != 'f' {
+			return errors.New("dry_run: expected true or false")
+		}
+		q.dryRun = v[0] == 't'
+		return nil
+	default:
+		return fmt.Errorf("unknown key %q; known are params, session, personality and dry_run", clip(key))
+	}
+}
+
+// word reads a text that names something.
+func word(key string, v json.RawMessage, to *string) error {
+	if v[0] != '"' || json.Unmarshal(v, to) != nil || !usable(*to) {
+		return fmt.Errorf("%s: expected a text of at most %d bytes without control characters", key, maxWord)
+	}
+	return nil
+}
+
+// usable reports whether a text of a client's may name something. Decoders put
+// the replacement character where an escape is no character, so that two names
+// would become one: a name that holds it is refused.
+func usable(s string) bool {
+	odd := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+	return len(s) <= maxWord && !strings.ContainsFunc(s, odd)
+}
+
+// clip bounds a word of the client's in a message to the client.
+func clip(s string) string {
+	const most = 64
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// errTooLong is a body beyond its bound.
+var errTooLong = errors.New("the body is too long")
+
+// read returns the whole body. A long one waits for its turn, which ends with
+// release: what it holds lives as long as its call.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) (text []byte, release func(), err error) {
+	release = func() {}
+	if r.ContentLength > s.o.MaxBody {
+		w.Header().Set("Connection", "close")
+		return nil, release, errTooLong
+	}
+	ctx := r.Context()
+	stop := arrive(ctx, w)
+	defer func() { stop() }()
+	all := http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	text, err = io.ReadAll(io.LimitReader(all, smallBytes))
+	if err != nil || len(text) < smallBytes {
+		return text, release, tooLong(err)
+	}
+	select {
+	case s.large <- struct{}{}:
+		release = func() { <-s.large }
+	case <-ctx.Done():
+		return nil, release, ctx.Err()
+	}
+	// The wait for the turn does not count.
+	stop()
+	stop = arrive(ctx, w)
+	var rest bytes.Buffer
+	rest.Write(text)
+	_, err = rest.ReadFrom(all)
+	return rest.Bytes(), release, tooLong(err)
+}
+
+// arrive bounds the time that a body may take, and ends the wait for it with
+// the context. Call stop when it is read: the library lifts the bound then.
+func arrive(ctx context.Context, w http.ResponseWriter) (stop func()) {
+	c := http.NewResponseController(w)
+	// Writers that know no deadlines are those of tests.
+	_ = c.SetReadDeadline(time.Now().Add(bodyWait))
+	watch := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Now()) })
+	return func() { watch() }
+}
+
+// tooLong names the error of a body that was cut.
+func tooLong(err error) error {
+	if cut := (*http.MaxBytesError)(nil); errors.As(err, &cut) {
+		return errTooLong
+	}
+	return err
+}

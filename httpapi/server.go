@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
+	"github.com/sallyport/sallyport/registry"
+)
+
+const (
+	// DefaultBody bounds a JSON body, in bytes: the largest arguments that
+	// the gate decodes, and room for what stands around them.
+	DefaultBody = 9 << 20
+	// DefaultHeartbeat is the time between comments in a silent stream. Half
+	// a minute is what intermediaries allow a silent connection at least.
+	DefaultHeartbeat = 15 * time.Second
+
+	// maxRequests bounds the requests for actions that run at once, maxEach
+	// those of one principal, so that one cannot shut the others out, and
+	// maxLarge those whose body is longer than smallBytes. What clients can
+	// occupy is about 550 MiB, whatever they send.
+	maxRequests = 4000
+	maxEach     = 1000
+	maxLarge    = 32
+	smallBytes  = 64 << 10
+	// stopWait bounds how long calls that were cancelled are waited for.
+	stopWait = 5 * time.Second
+)
+
+// Catalogue says which tools there are for a caller. It must be safe for
+// concurrent use. [registry.Registry] is one.
+type Catalogue interface {
+	// Definitions returns the tools that the caller sees, sorted by name.
+	Definitions(caller *sallyport.Caller) []registry.Definition
+	// List returns the same tools as they were declared.
+	List(caller *sallyport.Caller) []sallyport.Tool
+	// Explain says what is decided about a tool before its arguments count.
+	Explain(caller *sallyport.Caller, tool string) (registry.Explanation, error)
+}
+
+// Gate is what the server needs of a registry. It must be safe for concurrent
+// use. [registry.Registry] is one.
+type Gate interface {
+	Catalogue
+	// Call decides and makes one call.
+	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
+	// Reject records a request that was broken before it was one.
+	Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result
+}
+
+// Uploads keeps one file that a request brings, for the length of its call.
+// The name is for display, the kind what the client says that it is. The
+// function reads to the end and bounds what it keeps; release, which is called
+// once the call is over, drops it. It must be safe for concurrent use. An
+// error is told to the client as a file that cannot be taken, and logged.
+type Uploads func(ctx context.Context, name string, kind sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error)
+
+// Options configure a server. The zero value is usable.
+type Options struct {
+	// Personality is the role of a caller that names none and may take it;
+	// others get the first of their principal's.
+	Personality string
+	// Version is that of the OpenAPI document; empty means "dev".
+	Version string
+	// Logger receives what clients must not see; nil discards it.
+	Logger *slog.Logger
+	// Uploads keeps the files of multipart requests; nil serves none.
+	Uploads Uploads
+	// MaxBody bounds a JSON body in bytes; 0 means DefaultBody.
+	MaxBody int64
+	// MaxUpload bounds a multipart body in bytes, everything included; 0
+	// means DefaultUpload.
+	MaxUpload int64
+	// Heartbeat is the time between comments in a silent stream; 0 means
+	// DefaultHeartbeat.
+	Heartbeat time.Duration
+	// Ready reports whether calls can be served; nil means always. The error
+	// is logged, never shown.
+	Ready func(ctx context.Context) error
+}
+
+// Server offers one gate. It is safe for concurrent use.
+type Server struct {
+	gate    Gate
+	o       Options
+	running *running.Set
+	large   chan struct{} // a slot for each long body
+	files   chan struct{} // and for each multipart request
+	mux     *Mux
+}
+
+// New returns a server over a gate; nil o means the defaults.
+func New(gate Gate, o *Options) (*Server, error) {
+	if gate == nil {
+		return nil, errors.New("httpapi: the gate is nil")
+	}
+	s := &Server{
+		gate: gate, running: running.New(maxRequests, maxEach),
+		large: make(chan struct{}, maxLarge), files: make(chan struct{}, maxUploads),
+	}
+	if o != nil {
+		s.o = *o
+	}
+	if err := s.o.complete(); err != nil {
+		return nil, err
+	}
+	var err error
+	s.mux, err = NewMux(s.routes())
+	return s, err
+}
+
+// complete fills in defaults and reports every field that is out of range.
+func (o *Options) complete() error {
+	if o.MaxBody < 0 || o.MaxUpload < 0 || o.Heartbeat < 0 {
+		return errors.New("httpapi: MaxBody, MaxUpload and Heartbeat must not be negative")
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultBody
+	}
+	if o.MaxUpload == 0 {
+		o.MaxUpload = DefaultUpload
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = DefaultHeartbeat
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// routes is the table.
+func (s *Server) routes() []Route {
+	get := func(pattern, doc string, h http.HandlerFunc) Route {
+		return Route{Method: http.MethodGet, Pattern: pattern, Auth: true, Doc: doc, Handler: h}
+	}
+	execute := Route{
+		Method: http.MethodPost, Pattern: "/v1/actions/{id}/execute", Auth: true, Content: ContentJSON,
+		Doc: "Executes an action, with progress as a stream of events on request.", Handler: http.HandlerFunc(s.execute),
+	}
+	table := []Route{
+		get("/v1/actions", "Lists the actions that the caller sees.", s.actions),
+		get("/v1/actions/{id}", "Describes one action.", s.action),
+		execute,
+		get("/v1/openapi.json", "Describes the actions that the caller sees as an OpenAPI document.", s.openAPI),
+		{Method: http.MethodGet, Pattern: "/healthz", Doc: "Says that the process answers.", Handler: http.HandlerFunc(s.healthy)},
+		{Method: http.MethodGet, Pattern: "/readyz", Doc: "Says whether calls can be served.", Handler: http.HandlerFunc(s.ready)},
+	}
+	if s.o.Uploads != nil {
+		execute.Content, execute.Handler = ContentMultipart, http.HandlerFunc(s.executeWithFiles)
+		execute.Doc = "Executes an action with files."
+		table = append(table, execute)
+	}
+	return table
+}
+
+// Routes returns the table of what is served, to be joined with the routes of
+// other surfaces in one [Mux]. The caller owns the slice.
+func (s *Server) Routes() []Route { return s.mux.Routes() }
+
+// Handler serves the table alone. It must stand behind an auth.Guard; a
+// request without a principal is answered 401.
+func (s *Server) Handler() http.Handler { return s.mux }
+
+// Shutdown waits for the requests that run until the context ends, and cancels
+// the rest; their calls are recorded either way. Requests that arrive
+// meanwhile are decided, recorded and cancelled. The error is the context's
+// when calls had to be cancelled.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.running.Wait(ctx)
+	s.running.Stop()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
+	defer cancel()
+	return errors.Join(err, s.running.Wait(stop))
+}
+
+// healthy answers as long as the process does.
+func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// ready asks whether calls can be served. Who asks needs no token, so that the
+// reason stays in the log.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	why := error(nil)
+	switch {
+	case s.running.Stopped():
+		why = errors.New("shutting down")
+	case s.o.Ready != nil:
+		why = s.o.Ready(r.Context())
+	}
+	if why != nil {
+		s.o.Logger.Warn("not ready", "error", why)
+		write(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"})
+		return
+	}
+	write(w, http.StatusOK, map[string]string{"status": "ready"})
+}
