@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
 )
 
 // dispatch is the one tool that the protocol library knows. Calls of every
@@ -35,6 +36,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			params.Name = dispatch
 			own.Params = &params
 			return next(ctx, method, &own)
+		case *mcp.ServerRequest[*mcp.InitializeParams]:
+			res, err := next(ctx, method, req)
+			if p, ok := bound(r.Extra); ok && err == nil && r.Session.ID() != "" {
+				s.sessions.add(r.Session, p.Name, r.Params.ProtocolVersion)
+			}
+			return res, err
 		default:
 			return next(ctx, method, req)
 		}
@@ -48,7 +55,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 	if err != nil {
 		return nil, err
 	}
-	ctx, done := s.calls(ctx).begin(ctx)
+	ctx, done, _ := s.calls(ctx).Begin(ctx, "")
 	defer done()
 	if relay := newRelay(r); relay != nil {
 		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
@@ -60,7 +67,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 
 // calls returns the set that a call belongs to: its stream's, or the server's
 // over HTTP.
-func (s *Server) calls(ctx context.Context) *running {
+func (s *Server) calls(ctx context.Context) *running.Set {
 	if c := connectionFrom(ctx); c != nil {
 		return c.calls
 	}

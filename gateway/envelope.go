@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +23,25 @@ type envelope struct {
 	method  string          // "" for a response
 	params  json.RawMessage // nil when there are none
 	version string          // the protocol that the message itself names; mostly ""
+
+	// The members of the message, of its parameters and of their _meta.
+	top, in, meta []member
+}
+
+// member is one key of an object with its value, as it stands in the message.
+type member struct {
+	key   []byte // decoded
+	value json.RawMessage
+}
+
+// of returns the value of a key, nil when it is absent.
+func of(object []member, key string) json.RawMessage {
+	for i := range object {
+		if string(object[i].key) == key {
+			return object[i].value
+		}
+	}
+	return nil
 }
 
 // fault is a message that is refused before it is anybody's request.
@@ -80,19 +100,20 @@ func open(message []byte) (envelope, error) {
 		return e, &fault{code: jsonrpc.CodeInvalidRequest, text: "the message is not an object"}
 	}
 	invalid := &fault{code: jsonrpc.CodeInvalidRequest}
-	top, err := members(text)
+	all, err := members(make([]member, 0, usual), text)
 	if err != nil {
 		invalid.text = err.Error()
 		return e, invalid
 	}
-	if id, ok := top["id"]; ok {
+	e.top = all
+	if id := of(all, "id"); id != nil {
 		if !usableID(id) {
 			invalid.text = "the id must be a string or a whole number"
 			return e, invalid
 		}
 		e.id, invalid.id = id, id
 	}
-	if err := e.fill(top); err != nil {
+	if err := e.fill(); err != nil {
 		invalid.text = err.Error()
 		return e, invalid
 	}
@@ -110,18 +131,22 @@ func (e *envelope) ignored() bool { return e.id == nil && e.method != "" && !off
 func (e *envelope) stateless() bool { return e.version >= statelessSince }
 
 // fill takes the members of a message over.
-func (e *envelope) fill(top map[string]json.RawMessage) error {
-	if string(top["jsonrpc"]) != `"2.0"` {
+func (e *envelope) fill() error {
+	if string(of(e.top, "jsonrpc")) != `"2.0"` {
 		return errors.New(`the member jsonrpc must be "2.0"`)
 	}
-	switch method, ok := top["method"]; {
-	case ok && (method[0] != '"' || json.Unmarshal(method, &e.method) != nil || e.method == ""):
-		return errors.New("the method must be a string")
-	case !ok && (e.id == nil || top["result"] == nil && top["error"] == nil):
+	switch method := of(e.top, "method"); {
+	case method == nil && (e.id == nil || of(e.top, "result") == nil && of(e.top, "error") == nil):
 		return errors.New("the message is no request, notification or response")
+	case method == nil:
+	default:
+		var ok bool
+		if e.method, ok = word(method); !ok || e.method == "" {
+			return errors.New("the method must be a string")
+		}
 	}
-	e.params = top["params"]
-	return e.parameters(e.params)
+	e.params = of(e.top, "params")
+	return e.parameters()
 }
 
 // request is the message in the library's form; its decoder would read the
@@ -143,22 +168,52 @@ func (e *envelope) request() (*jsonrpc.Request, error) {
 // parameters reads the version that the parameters of a request name, and
 // refuses parameters that repeat a key or name a tool by something that is no
 // text.
-func (e *envelope) parameters(params json.RawMessage) error {
-	p, err := members(params)
+func (e *envelope) parameters() error {
+	all, err := members(e.top, e.params)
 	if err != nil {
 		return err
 	}
-	if name := p["name"]; e.method == "tools/call" && (len(name) == 0 || name[0] != '"') {
+	e.in = all[len(e.top):]
+	if name := of(e.in, "name"); e.method == "tools/call" && (len(name) == 0 || name[0] != '"') {
 		return errors.New("the name of the tool must be a string")
 	}
-	m, err := members(p["_meta"])
-	if err != nil {
+	if all, err = members(all, of(e.in, "_meta")); err != nil {
 		return err
 	}
-	if v := m[mcp.MetaKeyProtocolVersion]; len(v) > 0 && json.Unmarshal(v, &e.version) != nil {
-		return fmt.Errorf("_meta %s must be a string", mcp.MetaKeyProtocolVersion)
+	e.meta = all[len(e.top)+len(e.in):]
+	if v := of(e.meta, mcp.MetaKeyProtocolVersion); v != nil && string(v) != "null" {
+		var ok bool
+		if e.version, ok = word(v); !ok {
+			return fmt.Errorf("_meta %s must be a string", mcp.MetaKeyProtocolVersion)
+		}
 	}
 	return nil
+}
+
+// word decodes a string in valid JSON text; ok is false for another value.
+func word(value json.RawMessage) (text string, ok bool) {
+	if text, ok = plain(value); ok {
+		return text, true
+	}
+	if value[0] != '"' {
+		return "", false
+	}
+	return text, json.Unmarshal(value, &text) == nil
+}
+
+// plain returns the text of a string that every decoder reads alike: printable
+// ASCII without escapes.
+func plain(value json.RawMessage) (text string, ok bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	inside := value[1 : len(value)-1]
+	for _, c := range inside {
+		if c < ' ' || c > '~' || c == '\\' || c == '"' {
+			return "", false
+		}
+	}
+	return string(inside), true
 }
 
 // usableID accepts what survives the way through every decoder unchanged:
@@ -172,40 +227,60 @@ func usableID(id json.RawMessage) bool {
 	return err == nil && -most <= n && n <= most
 }
 
-// members returns the members of an object in valid JSON text, without looking
+const (
+	// usual is the number of members of a message, its parameters and their
+	// _meta that a message rarely exceeds.
+	usual = 20
+	// mostMembers is about ten times what the protocol defines for any object.
+	mostMembers = 100
+)
+
+// members appends the members of an object in valid JSON text, without looking
 // into their values. Two equal keys are an error, however they are spelled.
 // What is absent or null has none; what is no object is an error.
-func members(object []byte) (map[string]json.RawMessage, error) {
-	const most = 100 // about ten times what the protocol defines for any object
+func members(to []member, object []byte) ([]member, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
-		return nil, nil
+		return to, nil
 	case object[0] != '{':
 		return nil, errors.New("params and _meta must be objects")
 	}
-	out := map[string]json.RawMessage{}
+	first := len(to)
 	for rest := blank(object[1:]); rest[0] != '}'; {
 		if rest[0] == ',' {
 			rest = blank(rest[1:])
 		}
 		end := value(rest)
-		var key string
-		if err := json.Unmarshal(rest[:end], &key); err != nil {
-			return nil, errors.New("a key cannot be read")
+		key, err := keyOf(rest[:end])
+		if err != nil {
+			return nil, err
 		}
-		if _, repeated := out[key]; repeated {
-			return nil, fmt.Errorf("the key %q is repeated", clip(key))
+		if of(to[first:], string(key)) != nil {
+			return nil, fmt.Errorf("the key %q is repeated", clip(string(key)))
 		}
-		if len(out) == most {
+		if len(to)-first == mostMembers {
 			return nil, errors.New("an object has too many members")
 		}
 		rest = blank(rest[end:])
 		rest = blank(rest[1:]) // the colon
 		end = value(rest)
-		out[key] = rest[:end:end]
+		to = append(to, member{key, rest[:end:end]})
 		rest = blank(rest[end:])
 	}
-	return out, nil
+	return to, nil
+}
+
+// keyOf decodes a key. One without escapes stays where it is in the message.
+func keyOf(quoted []byte) ([]byte, error) {
+	inside := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+		return inside, nil
+	}
+	var key string
+	if err := json.Unmarshal(quoted, &key); err != nil {
+		return nil, errors.New("a key cannot be read")
+	}
+	return []byte(key), nil
 }
 
 // clip bounds a word of the client in a message to the client.

@@ -33,7 +33,7 @@ func TestMembers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := members([]byte(tt.object))
+			got, err := members(nil, []byte(tt.object))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("members(%s) = %v, want an error with %q", tt.object, err, tt.err)
@@ -44,8 +44,8 @@ func TestMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 			texts := map[string]string{}
-			for k, v := range got {
-				texts[k] = string(v)
+			for _, m := range got {
+				texts[string(m.key)] = string(m.value)
 			}
 			if diff := cmp.Diff(tt.want, texts); diff != "" {
 				t.Errorf("members(%s) (-want +got):\n%s", tt.object, diff)
@@ -63,7 +63,7 @@ func TestMembersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := members(text); err == nil {
+	if _, err := members(nil, text); err == nil {
 		t.Error("members() of 101 members = nil error, want one")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -32,10 +33,11 @@ const principalKey = "sallyport/principal"
 
 // surface is the handler of streamable HTTP.
 type surface struct {
-	server *Server
-	newer  http.Handler // without sessions
-	older  http.Handler // with sessions
-	large  chan struct{}
+	server   *Server
+	newer    http.Handler // the library, without sessions
+	older    http.Handler // the library, with sessions
+	versions []string     // of protocols with sessions
+	large    chan struct{}
 }
 
 // Handler serves streamable HTTP. Both generations of the protocol answer on
@@ -51,12 +53,14 @@ func (s *Server) Handler() http.Handler {
 	}
 	stateless, stateful := common, common
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
-	stateful.SessionTimeout = sessionIdle
-	return bind(&surface{
+	return &surface{
 		server: s, large: make(chan struct{}, maxLarge),
-		newer: mcp.NewStreamableHTTPHandler(server, &stateless),
-		older: mcp.NewStreamableHTTPHandler(server, &stateful),
-	})
+		newer: bind(mcp.NewStreamableHTTPHandler(server, &stateless)),
+		older: bind(mcp.NewStreamableHTTPHandler(server, &stateful)),
+		versions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
+			return v >= statelessSince
+		}),
+	}
 }
 
 // bind hands the principal that the guard let in to the protocol library in
@@ -88,18 +92,23 @@ func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
 	return p, ok
 }
 
-// ServeHTTP reads a message strictly and hands it to the generation of the
-// protocol that it speaks.
+// ServeHTTP reads a message strictly and answers it, or hands it to the
+// generation of the protocol that it speaks.
 func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		s.generation(r, &envelope{}).ServeHTTP(w, r)
+	p, ok := auth.PrincipalFrom(r.Context())
+	if !ok || p.Name == "" {
+		s.older.ServeHTTP(w, r)
 		return
 	}
-	if s.server.posts.size() >= maxPosts {
+	if r.Method != http.MethodPost {
+		s.other(w, r)
+		return
+	}
+	_, done, ok := s.server.posts.Begin(r.Context(), "")
+	if !ok {
 		busy(w, "too many requests at once")
 		return
 	}
-	_, done := s.server.posts.begin(r.Context())
 	defer done()
 	body, release, err := s.read(w, r)
 	defer release()
@@ -108,16 +117,44 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e, err := open(body)
-	handler := s.generation(r, &e)
+	x := &exchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
 	switch refused := (*fault)(nil); {
 	case errors.As(err, &refused):
-		answer(w, refused, handler == s.newer)
+		x.refuse(refused)
 	case e.ignored():
 		w.WriteHeader(http.StatusAccepted)
-	case handler == s.older && !s.admit(w, r, &e):
+	case !x.stateless && !s.admit(w, r, &e):
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		handler.ServeHTTP(w, r)
+		s.answer(x)
+	}
+}
+
+// answer answers a message. Its session is not idle meanwhile.
+func (s *surface) answer(x *exchange) {
+	if !x.stateless {
+		x.session = s.server.sessions.use(x.r.Header.Get("Mcp-Session-Id"), x.principal.Name)
+		defer x.session.release()
+	}
+	if s.server.viaLibrary || !s.direct(x) {
+		s.library(x)
+	}
+}
+
+// other serves what is no message: a stream to listen on, the end of a session.
+func (s *surface) other(w http.ResponseWriter, r *http.Request) {
+	if stateless(r, &envelope{}) {
+		s.newer.ServeHTTP(w, r)
+		return
+	}
+	if r.Method != http.MethodDelete {
+		s.older.ServeHTTP(w, r)
+		return
+	}
+	ended := &noted{ResponseWriter: w}
+	s.older.ServeHTTP(ended, r)
+	if ended.status == http.StatusNoContent {
+		s.server.sessions.forget(r.Header.Get("Mcp-Session-Id"))
 	}
 }
 
@@ -126,8 +163,10 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *surface) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	release = func() {}
 	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
-	body, err = io.ReadAll(io.LimitReader(all, smallBytes))
-	if err != nil || len(body) < smallBytes {
+	// What a client announces is no reason to set more than a page aside.
+	begin := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 4<<10)+bytes.MinRead))
+	_, err = begin.ReadFrom(io.LimitReader(all, smallBytes))
+	if body = begin.Bytes(); err != nil || len(body) < smallBytes {
 		return body, release, err
 	}
 	select {
@@ -140,13 +179,11 @@ func (s *surface) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	return append(body, rest...), release, err
 }
 
-// generation chooses by the header, and by the body when that names a protocol
-// without sessions: the library then says what the header should have been.
-func (s *surface) generation(r *http.Request, e *envelope) http.Handler {
-	if r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.stateless() {
-		return s.newer
-	}
-	return s.older
+// stateless chooses the generation by the header, and by the body when that
+// names a protocol without sessions: the library then says what the header
+// should have been.
+func stateless(r *http.Request, e *envelope) bool {
+	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.stateless()
 }
 
 // admit decides whether a message without a session may open one.
@@ -155,7 +192,7 @@ func (s *surface) admit(w http.ResponseWriter, r *http.Request, e *envelope) boo
 		return true
 	}
 	if e.method != "initialize" {
-		answer(w, &fault{
+		refuse(w, &fault{
 			id: e.id, code: jsonrpc.CodeInvalidRequest,
 			text: "there is no session: initialize, then send Mcp-Session-Id; or send Mcp-Protocol-Version " + statelessSince,
 		}, false)
@@ -172,10 +209,10 @@ func (s *surface) admit(w http.ResponseWriter, r *http.Request, e *envelope) boo
 	return true
 }
 
-// answer writes a fault. A method that is not offered is 404 where the
+// refuse writes a fault. A method that is not offered is 404 where the
 // protocol has no sessions, and an ordinary answer where it has, because 404
 // there means that the session is gone.
-func answer(w http.ResponseWriter, f *fault, stateless bool) {
+func refuse(w http.ResponseWriter, f *fault, stateless bool) {
 	status := http.StatusBadRequest
 	if f.code == jsonrpc.CodeMethodNotFound {
 		status = http.StatusOK

@@ -1,8 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"slices"
 	"sort"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,25 +24,106 @@ const (
 	// listScope keeps a list with the client of the principal that asked:
 	// others see other tools.
 	listScope = "private"
+	// maxKeptPages is how many pages are kept encoded: callers have few
+	// different views. With maxKeptPage it bounds them to 8 MiB.
+	maxKeptPages = 8
+	maxKeptPage  = 1 << 20
 )
 
 // page answers a listing with the tools behind a cursor. Tools come sorted by
 // name, and the cursor is the last name of the page before, so that it stays
 // good when tools come and go.
 func page(defs []registry.Definition, cursor string) (*mcp.ListToolsResult, error) {
-	last, err := base64.RawURLEncoding.DecodeString(cursor)
+	rest, next, err := behind(defs, cursor)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server's"}
+		return nil, err
+	}
+	return paged(rest, next), nil
+}
+
+// behind returns the definitions of one page and the cursor of the next.
+func behind(defs []registry.Definition, cursor string) (rest []registry.Definition, next string, err *jsonrpc.Error) {
+	last, failed := base64.RawURLEncoding.DecodeString(cursor)
+	if failed != nil {
+		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server's"}
 	}
 	from := sort.Search(len(defs), func(i int) bool { return cursor == "" || defs[i].Name > string(last) })
-	rest := defs[from:]
-	out := &mcp.ListToolsResult{Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}}
-	if len(rest) > pageSize {
+	if rest = defs[from:]; len(rest) > pageSize {
 		rest = rest[:pageSize]
-		out.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(rest[pageSize-1].Name))
+		next = base64.RawURLEncoding.EncodeToString([]byte(rest[pageSize-1].Name))
 	}
-	out.Tools = listed(rest)
-	return out, nil
+	return rest, next, nil
+}
+
+func paged(defs []registry.Definition, next string) *mcp.ListToolsResult {
+	return &mcp.ListToolsResult{
+		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}, NextCursor: next, Tools: listed(defs),
+	}
+}
+
+// lists keeps the text of pages that were asked for lately. A page is found by
+// the definitions that it holds and by nothing else, so that who sees other
+// tools, or another text of one, never gets it.
+type lists struct {
+	mu   sync.Mutex
+	kept []kept // the latest last
+}
+
+type kept struct {
+	defs []registry.Definition
+	next string
+	text []byte
+}
+
+// page returns the encoded page behind a cursor. It must not be changed.
+func (l *lists) page(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
+	rest, next, refused := behind(defs, cursor)
+	if refused != nil {
+		return nil, refused
+	}
+	if text := l.find(rest, next); text != nil {
+		return text, nil
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(paged(rest, next)); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the list cannot be encoded"}
+	}
+	page := bytes.TrimSuffix(text.Bytes(), []byte{'\n'})
+	l.keep(kept{rest, next, page})
+	return page, nil
+}
+
+func (l *lists) find(defs []registry.Definition, next string) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.kept {
+		if k := &l.kept[i]; k.next == next && slices.EqualFunc(k.defs, defs, same) {
+			return k.text
+		}
+	}
+	return nil
+}
+
+func (l *lists) keep(k kept) {
+	if len(k.text) > maxKeptPage {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.kept) == maxKeptPages {
+		l.kept = slices.Delete(l.kept, 0, 1)
+	}
+	l.kept = append(l.kept, k)
+}
+
+// same reports whether two definitions are written alike. The gate hands out
+// the same text again and again, so that this mostly compares addresses.
+func same(a, b registry.Definition) bool {
+	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
+		bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.Returns, b.Returns) && (a.Returns == nil) == (b.Returns == nil) &&
+		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Idempotent == b.Idempotent && a.OpenWorld == b.OpenWorld
 }
 
 // listed turns definitions into the protocol's form.

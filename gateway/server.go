@@ -11,7 +11,9 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -49,11 +52,14 @@ type Gate interface {
 
 // Options configure a server. The zero value is usable.
 type Options struct {
-	// Personality is the role of every caller.
+	// Personality is the role of every caller that may take it; others get
+	// the first of their principal's.
 	Personality string
-	// Principal is the principal of stdio, where nobody authenticates: the
-	// local user. Empty means sallyport.LocalPrincipal without permissions.
-	Principal sallyport.Principal
+	// Principal returns the principal of stdio, where nobody authenticates:
+	// the local user. It is asked at each call, so that what the principal may
+	// do is what it may do now. nil means sallyport.LocalPrincipal without
+	// permissions.
+	Principal func() sallyport.Principal
 	// Version is reported to clients; empty means "dev".
 	Version string
 	// Logger receives the protocol's own events; nil discards them.
@@ -65,8 +71,13 @@ type Server struct {
 	gate          Gate
 	o             Options
 	conversations conversations
-	overHTTP      *running // calls
-	posts         *running // requests that are read and answered
+	overHTTP      *running.Set // calls
+	posts         *running.Set // requests that are read and answered
+	sessions      sessions     // of HTTP
+	lists         lists
+	answers       answers
+	identity      []byte // what the server says about itself in each result
+	viaLibrary    bool   // nothing is answered directly; tests compare the two
 	mcp           *mcp.Server
 }
 
@@ -76,14 +87,15 @@ func New(gate Gate, o *Options) (*Server, error) {
 		return nil, errors.New("gateway: the gate is nil")
 	}
 	s := &Server{
-		gate: gate, overHTTP: newRunning(), posts: newRunning(),
+		gate: gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, 0),
 		conversations: conversations{idle: map[string]*conversation{}},
+		sessions:      sessions{open: map[string]*session{}},
 	}
 	if o != nil {
 		s.o = *o
 	}
-	if s.o.Principal.Name == "" {
-		s.o.Principal.Name = sallyport.LocalPrincipal
+	if s.o.Principal == nil {
+		s.o.Principal = func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal} }
 	}
 	if s.o.Version == "" {
 		s.o.Version = "dev"
@@ -91,7 +103,12 @@ func New(gate Gate, o *Options) (*Server, error) {
 	if s.o.Logger == nil {
 		s.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "sallyport", Title: "Sallyport", Version: s.o.Version}, &mcp.ServerOptions{
+	identity := &mcp.Implementation{Name: "sallyport", Title: "Sallyport", Version: s.o.Version}
+	var err error
+	if s.identity, err = json.Marshal(identity); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	s.mcp = mcp.NewServer(identity, &mcp.ServerOptions{
 		Logger:       s.o.Logger,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
@@ -108,14 +125,14 @@ func New(gate Gate, o *Options) (*Server, error) {
 // Calls that arrive meanwhile are decided and recorded, and cancelled. The
 // error is the context's when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
-	err := s.overHTTP.wait(ctx)
-	s.overHTTP.stop()
+	err := s.overHTTP.Wait(ctx)
+	s.overHTTP.Stop()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer cancel()
-	err = errors.Join(err, s.overHTTP.wait(stop))
+	err = errors.Join(err, s.overHTTP.Wait(stop))
 	// A call is over before its answer is written; a session that closes
 	// would drop the answer.
-	err = errors.Join(err, s.posts.wait(stop))
+	err = errors.Join(err, s.posts.Wait(stop))
 	var closing sync.WaitGroup
 	for session := range s.mcp.Sessions() {
 		if session.ID() != "" {
@@ -124,5 +141,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 	}
 	closing.Wait()
+	s.sessions.close()
 	return err
 }

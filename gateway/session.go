@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
 )
 
 // sessionMeta is the _meta key by which a client of a protocol without
@@ -27,7 +28,7 @@ const maxSessionBytes = 256
 // context; over HTTP there is none.
 type connection struct {
 	session string
-	calls   *running
+	calls   *running.Set
 }
 
 type connectionKey struct{}
@@ -78,19 +79,21 @@ func (c *conversations) prune(now time.Time) {
 func newSession() string { return "mcp-" + rand.Text() }
 
 // caller says who is calling: the authenticated principal over HTTP, the local
-// one on a stream. The personality is the server's, never the client's choice.
+// one on a stream. The personality is the server's, or the principal's first when
+// it may not take that one; never the client's choice.
 func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller, error) {
-	c := &sallyport.Caller{
-		Principal: s.o.Principal, Personality: s.o.Personality, Platform: sallyport.PlatformMCP,
-	}
+	c := &sallyport.Caller{Platform: sallyport.PlatformMCP}
 	stream := connectionFrom(ctx)
-	if stream == nil {
+	if stream != nil {
+		c.Principal = s.o.Principal()
+	} else {
 		p, ok := bound(req.GetExtra())
 		if !ok {
 			return nil, errors.New("gateway: a request without a principal")
 		}
 		c.Principal = p
 	}
+	c.Personality = c.Principal.Role("", s.o.Personality)
 	meta := req.GetParams().GetMeta()
 	if v, _ := meta[mcp.MetaKeyProtocolVersion].(string); v >= statelessSince {
 		named, err := namedSession(meta)

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport/internal/running"
 )
 
 const (
@@ -30,21 +33,28 @@ const (
 // that run are finished; when the context is cancelled, they are cancelled.
 // Nothing else may write to out. Both streams are closed at the end.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	stream := &connection{session: newSession(), calls: running.New(0, 0)}
 	lines := newLines(in, out)
-	stream := &connection{session: newSession(), calls: newRunning()}
+	lines.server, lines.stream, lines.ctx = s, stream, context.WithoutCancel(ctx)
 	session, err := s.mcp.Connect(context.WithValue(ctx, connectionKey{}, stream), lines, nil)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
+	lines.library.Store(session)
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		stream.calls.stop()
+		stream.calls.Stop()
 		lines.drain(stopWait)
 		lines.shut(session, ended)
 	}
+	stream.calls.Stop()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
+	defer cancel()
+	// A tool that does not listen is the gate's to wait for.
+	_ = stream.calls.Wait(stop)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("gateway: %w", err)
 	}
@@ -69,6 +79,11 @@ func (l *lines) shut(session *mcp.ServerSession, ended <-chan error) {
 // gives up at the first line that is no message and drops the calls that run
 // when the input ends.
 type lines struct {
+	server  *Server
+	stream  *connection
+	ctx     context.Context // of direct calls
+	library atomic.Pointer[mcp.ServerSession]
+
 	in       io.ReadCloser
 	out      io.WriteCloser
 	incoming chan jsonrpc.Message
@@ -79,17 +94,17 @@ type lines struct {
 
 	writing sync.Mutex // guards out
 
-	mu      sync.Mutex // guards what follows
-	ids     map[jsonrpc.ID]struct{}
-	pending int           // calls whose answer is not written yet
-	change  chan struct{} // closed and replaced when pending shrinks
+	mu      sync.Mutex                 // guards what follows
+	ids     map[any]context.CancelFunc // of requests without an answer; nil for the library's
+	pending int                        // requests whose answer is not written yet
+	change  chan struct{}              // closed when pending shrinks; nil while nobody waits
 }
 
 func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 	return &lines{
 		in: in, out: out, incoming: make(chan jsonrpc.Message),
 		ended: make(chan struct{}), closed: make(chan struct{}),
-		ids: map[jsonrpc.ID]struct{}{}, change: make(chan struct{}),
+		ids: map[any]context.CancelFunc{},
 	}
 }
 
@@ -126,12 +141,10 @@ func (l *lines) receive() {
 // cause is the error with which reading ended: a stream that was closed here
 // has just ended.
 func (l *lines) cause(err error) error {
-	select {
-	case <-l.closed:
+	if l.over() {
 		return io.EOF
-	default:
-		return err
 	}
+	return err
 }
 
 // readLine returns the next line. Of one that is too long nothing is kept.
@@ -166,13 +179,15 @@ func (l *lines) accept(line []byte, long bool) bool {
 	case e.ignored(), e.method == "": // nothing is ever asked of the client
 		return true
 	}
+	if l.direct(&e) {
+		return true
+	}
 	msg, err := e.request()
 	if err != nil {
 		l.refuse(&fault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
 		return true
 	}
-	if msg.IsCall() && !l.enter(msg.ID) {
-		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+	if msg.IsCall() && !l.enter(msg.ID.Raw(), nil) {
 		return true
 	}
 	select {
@@ -183,39 +198,62 @@ func (l *lines) accept(line []byte, long bool) bool {
 	}
 }
 
+// over reports whether the connection is closed: a line that a read still
+// brings then is nobody's.
+func (l *lines) over() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 // refuse answers a line that never becomes a request.
 func (l *lines) refuse(f *fault) {
 	// A client that is gone cannot be told; reading will end as well.
 	_ = l.print(f.reply())
 }
 
-func (l *lines) print(text []byte) error {
+func (l *lines) print(text []byte) error { return l.write(append(text, '\n')) }
+
+// write sends one line.
+func (l *lines) write(line []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	_, err := l.out.Write(append(text, '\n'))
+	_, err := l.out.Write(line)
 	return err
 }
 
-// enter notes a call that wants an answer. It waits while too many do, and
-// returns false when the id is in use.
-func (l *lines) enter(id jsonrpc.ID) bool {
+// enter notes a request that wants an answer, with what cancels it when it is a
+// direct one. It waits while too many do. One whose id is in use is refused,
+// and enter returns false.
+func (l *lines) enter(key any, cancel context.CancelFunc) bool {
+	if l.note(key, cancel) {
+		return true
+	}
+	l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+	return false
+}
+
+func (l *lines) note(key any, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.pending >= maxPending && l.await(nil) {
 	}
-	if _, taken := l.ids[id]; taken {
+	if _, taken := l.ids[key]; taken {
 		return false
 	}
-	l.ids[id] = struct{}{}
+	l.ids[key] = cancel
 	l.pending++
 	return true
 }
 
 // forget frees an id: who reads an answer may use its id again at once.
-func (l *lines) forget(id jsonrpc.ID) {
+func (l *lines) forget(key any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.ids, id)
+	delete(l.ids, key)
 }
 
 // leave notes that an answer is written.
@@ -223,13 +261,18 @@ func (l *lines) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending--
-	close(l.change)
-	l.change = make(chan struct{})
+	if l.change != nil {
+		close(l.change)
+		l.change = nil
+	}
 }
 
 // await waits, with the lock released, for a call to be answered. It returns
 // false when the connection is closed or the timer fires.
 func (l *lines) await(timer <-chan time.Time) bool {
+	if l.change == nil {
+		l.change = make(chan struct{})
+	}
 	change := l.change
 	l.mu.Unlock()
 	defer l.mu.Lock()
@@ -280,7 +323,7 @@ func (l *lines) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return fmt.Errorf("gateway: a message cannot be encoded: %w", err)
 	}
 	if ok {
-		l.forget(response.ID)
+		l.forget(response.ID.Raw())
 		defer l.leave()
 	}
 	return l.print(text)

@@ -112,6 +112,58 @@ func TestClientThatDoesNotReadHoldsNothingUp(t *testing.T) {
 	})
 }
 
+// A client that reads no more ends the stream, also when it keeps its own end
+// of the input open; what was decided is recorded.
+func TestClientThatIsGoneEndsTheStream(t *testing.T) {
+	k := newKit(t)
+	s, _ := k.stdio(t)
+	send(t, s.in, hello)
+	readAnswer(t, bufio.NewReader(s.out))
+	s.out.Close()
+	send(t, s.in, callLine(1, "echo", `{}`))
+	// The error may say that the client is gone.
+	<-s.done
+	if got := k.record.outcomes("echo"); len(got) != 1 {
+		t.Errorf("recorded %d outcomes, want 1", len(got))
+	}
+}
+
+// stuck is an input whose read does not end when it is closed, like that of
+// os.Stdin.
+type stuck struct {
+	io.Reader
+}
+
+func (stuck) Close() error { return nil }
+
+// A line that arrives when the stream is over is not decided any more: what
+// would record it may be gone.
+func TestLineAfterTheEndIsNobodys(t *testing.T) {
+	k := newKit(t)
+	ctx, stop := context.WithCancel(t.Context())
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- k.Stdio(ctx, stuck{inR}, outW) }()
+	r := bufio.NewReader(outR)
+	for _, line := range []string{hello, callLine(1, "echo", `{}`), callLine(2, "echo", `{}`)} {
+		send(t, inW, line)
+		readAnswer(t, r)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("Stdio() = %v, want nil", err)
+	}
+	if _, err := io.WriteString(inW, callLine(3, "echo", `{}`)); err != nil {
+		t.Fatal(err)
+	}
+	// The line is read; the next one would wait for that.
+	inW.Close()
+	if got := len(k.record.outcomes("echo")); got != 2 {
+		t.Errorf("recorded %d calls, want the 2 before the end", got)
+	}
+}
+
 // A tool that runs when the input ends has a while to finish, then none.
 func TestInputThatEndsDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -240,4 +292,35 @@ func TestNoProgressFollowsTheResult(t *testing.T) {
 		t.Errorf("a line without the id of the ping follows the result: %+v", a)
 	}
 	<-late
+}
+
+// A permission that the local user lost is gone from a stream that was open
+// before.
+func TestStdioAsksWhoTheLocalUserIsAtEachCall(t *testing.T) {
+	k := newKit(t)
+	if err := k.registry.Register(sallyport.Tool{
+		Name: "kept", Description: "Wants a permission.", Permissions: []string{"kept"}, ReadOnly: true,
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK("done"), nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan []string, 2)
+	held <- []string{"kept"}
+	held <- nil
+	var err error
+	if k.Server, err = gateway.New(k.registry, &gateway.Options{Principal: func() sallyport.Principal {
+		return sallyport.Principal{Name: sallyport.LocalPrincipal, Permissions: <-held}
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := k.stdio(t)
+	out := bufio.NewReader(s.out)
+	send(t, s.in, hello)
+	readAnswer(t, out)
+	for id, refused := range []bool{false, true} {
+		send(t, s.in, callLine(id+1, "kept", `{}`))
+		if a := readAnswer(t, out); a.Result.IsError != refused {
+			t.Errorf("call %d: %+v, want refused %v", id+1, a.Result, refused)
+		}
+	}
 }

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"encoding/json"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxKeptAnswer bounds the buffers that are kept for other answers.
+const maxKeptAnswer = 64 << 10
+
+// answers are buffers for the text of direct answers. A buffer never holds what
+// a tool was given: a tool may outlive its call.
+type answers struct{ pool sync.Pool }
+
+func (a *answers) take() *[]byte {
+	if b, ok := a.pool.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, 0, 1024)
+	return &b
+}
+
+func (a *answers) give(b *[]byte) {
+	if cap(*b) > maxKeptAnswer {
+		return
+	}
+	*b = (*b)[:0]
+	a.pool.Put(b)
+}
+
+// appendHead begins the answer to a request.
+func appendHead(out []byte, id json.RawMessage) []byte {
+	out = append(out, `{"jsonrpc":"2.0","id":`...)
+	return append(out, id...)
+}
+
+// appendResult writes what the library would make of [result], in one pass.
+func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []byte {
+	begun := len(out)
+	out = append(appendHead(out, d.id), `,"result":{"_meta":{`...)
+	if d.version != "" {
+		out = append(out, '"')
+		out = append(out, mcp.MetaKeyServerInfo...)
+		out = append(out, `":`...)
+		out = append(append(out, s.identity...), ',')
+	}
+	if res.ApprovalID != "" {
+		out = append(appendText(append(out, `"sallyport/approval_id":`...), res.ApprovalID), ',')
+	}
+	out = appendText(append(out, `"sallyport/call":`...), res.CallID)
+	text := res.Value
+	if !res.OK {
+		text = coded(*res)
+		out = appendText(append(out, `,"sallyport/code":`...), string(res.Code))
+	}
+	out, err := appendRare(out, res)
+	out = append(out, `},"content":[{"type":"text","text":`...)
+	out = append(appendText(out, text), `}]`...)
+	if res.Structured != nil && err == nil {
+		var structured []byte
+		structured, err = json.Marshal(res.Structured)
+		out = append(append(out, `,"structuredContent":`...), structured...)
+	}
+	if err != nil {
+		// The gate hands out plain JSON; a gate that does not is at fault.
+		return appendFault(out[:begun], d.id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result cannot be encoded"})
+	}
+	if !res.OK {
+		out = append(out, `,"isError":true`...)
+	}
+	if d.version != "" {
+		out = append(out, `,"resultType":"complete"`...)
+	}
+	return append(out, `}}`...)
+}
+
+// appendRare writes what few results have in _meta.
+func appendRare(out []byte, res *sallyport.Result) ([]byte, error) {
+	if res.CostUSD != 0 {
+		cost, err := json.Marshal(res.CostUSD)
+		if err != nil {
+			return out, err
+		}
+		out = append(append(out, `,"sallyport/cost_usd":`...), cost...)
+	}
+	if !res.ExpiresAt.IsZero() {
+		at, err := json.Marshal(res.ExpiresAt)
+		if err != nil {
+			return out, err
+		}
+		out = append(append(out, `,"sallyport/expires_at":`...), at...)
+	}
+	if res.Code == sallyport.CodeRateLimited {
+		out = append(out, `,"sallyport/retry_after_ms":`...)
+		out = strconv.AppendInt(out, res.RetryAfter.Milliseconds(), 10)
+	}
+	return out, nil
+}
+
+// appendPage writes a page of a listing around its encoded text.
+func (s *Server) appendPage(out []byte, d *direct, page []byte) []byte {
+	out = append(appendHead(out, d.id), `,"result":{`...)
+	if d.version != "" {
+		out = append(out, `"resultType":"complete","_meta":{"`+mcp.MetaKeyServerInfo+`":`...)
+		out = append(append(out, s.identity...), `},`...)
+	}
+	return append(append(out, page[1:]...), '}')
+}
+
+// appendFault writes an error.
+func appendFault(out []byte, id json.RawMessage, e *jsonrpc.Error) []byte {
+	out = append(appendHead(out, id), `,"error":{"code":`...)
+	out = append(strconv.AppendInt(out, e.Code, 10), `,"message":`...)
+	return append(appendText(out, e.Message), `}}`...)
+}
+
+// appendText writes a JSON string as encoding/json does: what matters in HTML
+// is escaped, bytes that are no UTF-8 become U+FFFD.
+func appendText(out []byte, text string) []byte {
+	out = append(out, '"')
+	kept := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+			i++
+			continue
+		}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+			if r != '\u2028' && r != '\u2029' && (r != utf8.RuneError || size > 1) {
+				i += size
+				continue
+			}
+		}
+		out = appendEscaped(append(out, text[kept:i]...), r)
+		i += size
+		kept = i
+	}
+	return append(append(out, text[kept:]...), '"')
+}
+
+// appendEscaped writes one character that may not stand in a string.
+func appendEscaped(out []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	switch r {
+	case '"', '\\':
+		return append(out, '\\', byte(r))
+	case '\n':
+		return append(out, `\n`...)
+	case '\r':
+		return append(out, `\r`...)
+	case '\t':
+		return append(out, `\t`...)
+	case '\b':
+		return append(out, `\b`...)
+	case '\f':
+		return append(out, `\f`...)
+	default:
+		return append(out, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+	}
+}

@@ -1,0 +1,231 @@
+package gateway_test
+
+import (
+	"strings"
+)
+
+// corpus is requests of one version of the protocol. The word META stands for a
+// _meta that the version wants, MORE for the members of one.
+func corpus(version string) []sent {
+	var out []sent
+	add := func(direct bool, bodies ...string) {
+		for _, b := range bodies {
+			b = strings.ReplaceAll(b, "META", metaOf(version))
+			more := strings.TrimSuffix(strings.TrimPrefix(metaOf(version), `"_meta":{`), "}")
+			if more != "" {
+				more = "," + more
+			}
+			out = append(out, sent{body: strings.ReplaceAll(b, "MORE", more), direct: direct})
+		}
+	}
+	for _, p := range paramsDirect {
+		add(true, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+p+`}}`)
+	}
+	for _, p := range paramsOther {
+		add(false, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+p+`}}`)
+	}
+	for _, p := range []string{`META`, `"cursor":"",META`, `"cursor":"ZWNobw",META`, `META,"cursor":"enp6"`} {
+		add(true, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+p+`}}`)
+	}
+	for _, p := range []string{
+		`"cursor":"!",META`, `"cursor":1,META`, `"cursor":null,META`, `"Cursor":"ZWNobw",META`, `"x":1,META`,
+		`"cursor":"ZWNo\u0062w",META`, `"cursor":"é",META`, `"cursor":"ZW\nNobw",META`,
+	} {
+		add(false, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+p+`}}`)
+	}
+	for _, id := range []string{`0`, `-7`, `9007199254740991`, `-9007199254740991`, `"x"`, `""`, `"7"`, `"a b"`} {
+		add(true, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"echo",META}}`)
+	}
+	for _, id := range []string{
+		`-0`, `"é"`, `"\u0061"`, "\"\xff\"", `"a\"b"`, `"<&>"`, `1.0`, `1e2`, `9007199254740992`, `null`, `true`, `{}`, `[1]`,
+	} {
+		add(false, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"echo",META}}`,
+			`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/list","params":{META}}`)
+	}
+	add(version != "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
+	add(true, ` { "params" : { META , "name" : "echo" , "arguments" : { "a" : [ 1 , 2 ] } } , "method" : "tools/call" , "id" : 1 , "jsonrpc" : "2.0" } `)
+	add(false, messagesOther...)
+	return out
+}
+
+// paramsDirect is the parameters of calls that are answered directly.
+var paramsDirect = []string{
+	`"name":"echo","arguments":{"a":1,"b":"two","c":[3]},META`,
+	`"name":"echo","arguments":{},META`,
+	`"name":"echo",META`,
+	`META,"arguments":{"a":null},"name":"echo"`,
+	`"name":"sum","arguments":{"a":1,"b":2},META`,
+	`"name":"sum","arguments":{"a":"x"},META`,
+	`"name":"outside","arguments":{},META`,
+	`"name":"session","arguments":{},META`,
+	`"name":"session","_meta":{"sallyport/session":"my talk"MORE}`,
+	`"name":"nobody","arguments":{},META`,
+	`"name":"dispatch","arguments":{},META`,
+	`"name":"a<b>&c","arguments":{},META`,
+	`"name":"stages","arguments":{},META`,
+	`"name":"echo","arguments":{"a":1,"a":2},META`,
+	`"name":"echo","arguments":{"html":"<b>&amp;</b>","esc":"\"\\\/\b\f\n\r\t\u0000\u001f\u007f\u2028\u2029\ud83d\ude00é"},META`,
+	`"name":"echo","arguments":{"bad":"` + "\xff\xc3(" + `","half":"\ud800"},META`,
+	`"name":"echo","arguments":{"m":-0,"o":123456789012345678901234567890.5,"s":"1e999"},META`,
+	`"name":"echo","arguments":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `,META`,
+	`"name":"echo","_meta":{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/logLevel":"debug"MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c","icons":[{"src":"x","sizes":["48x48"]}],"other":1}MORE}`,
+}
+
+// paramsOther is those of calls that are the library's to answer or refuse, or
+// that are direct in one generation only.
+var paramsOther = []string{
+	`"name":"echo","arguments":{"n":1e999},META`,
+	`"name":"echo","arguments":{"n":1E5},META`,
+	`"name":"echo","arguments":{"n":` + strings.Repeat("9", 400) + `},META`,
+	`"name":"echo","arguments":null,META`,
+	`"name":"echo","arguments":[1],META`,
+	`"name":"echo","arguments":"x",META`,
+	`"name":"echo","arguments":7,META`,
+	`"name":"echo","Arguments":{"a":1},META`,
+	`"name":"echo","ARGUMENTS":{"a":1},"arguments":{"b":2},META`,
+	`"name":"echo","argument\u0073":{"a":1},META`,
+	`"Name":"echo","arguments":{},META`,
+	`"name":"echo","NAME":"sum","arguments":{},META`,
+	`"name":"echo","name":"sum",META`,
+	`"name":"echo","n\u0061me":"sum",META`,
+	`"name":"ec\u0068o","arguments":{},META`,
+	`"name":"écho","arguments":{},META`,
+	`"name":"` + "ec\xffho" + `","arguments":{},META`,
+	`"name":"","arguments":{},META`,
+	`"name":7,"arguments":{},META`,
+	`"name":null,META`,
+	`"arguments":{},META`,
+	`"name":"echo","unknown":{"a":[1]},META`,
+	`"name":"echo","requestState":"x",META`,
+	`"name":"echo","requestState":7,META`,
+	`"name":"echo","inputResponses":{},META`,
+	`"name":"echo","inputResponses":[],META`,
+	`"name":"echo","task":{},META`,
+	`"name":"echo"`,
+	`"name":"echo","_meta":null`,
+	`"name":"echo","_meta":[]`,
+	`"name":"echo","_meta":"x"`,
+	`"name":"echo","_meta":{}`,
+	`"name":"echo","_META":{},META`,
+	`"name":"echo",META,META`,
+	`"name":"stages","_meta":{"progressToken":"p"MORE}`,
+	`"name":"stages","_meta":{"progressToken":7MORE}`,
+	`"name":"stages","_meta":{"progressToken":null MORE}`,
+	`"name":"stages","_meta":{"progressToken":{}MORE}`,
+	`"name":"stages","_meta":{"progressToken":true MORE}`,
+	`"name":"session","_meta":{"sallyport/session":""MORE}`,
+	`"name":"session","_meta":{"sallyport/session":7MORE}`,
+	`"name":"session","_meta":{"sallyport/session":null MORE}`,
+	`"name":"session","_meta":{"sallyport/session":"a\u0007"MORE}`,
+	`"name":"session","_meta":{"sallyport/session":"é"MORE}`,
+	`"name":"session","_meta":{"sallyport/session":"` + strings.Repeat("x", 257) + `"MORE}`,
+	`"name":"session","_meta":{"sallyport/session":"a","sallyport/session":"b"MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/logLevel":7MORE}`,
+	`"name":"echo","_meta":{"x":1e999MORE}`,
+	`"name":"echo","_meta":{"x":{"y":[1]}MORE}`,
+	`"name":"echo","_meta":{"x":"\ud800"MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":null MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":"c"MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":[]MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":1}MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"NAME":1}MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":1,"name":"c"}MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c","icons":{}}MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"icons":[null]}MORE}`,
+	`"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`,
+	capable(`null`), capable(`[]`), capable(`"x"`), capable(`{}`), capable(`{"roots":{"listChanged":true}}`), capable(`{"roots":null}`),
+	capable(`{"roots":1}`), capable(`{"roots":{"listChanged":1}}`), capable(`{"ROOTS":1}`), capable(`{"sampling":true}`),
+	capable(`{"elicitation":{"form":{},"url":{}}}`), capable(`{"elicitation":[]}`), capable(`{"experimental":{"x":1}}`), capable(`{"experimental":[]}`),
+	capable(`{"extensions":{"a/b":{}}}`), capable(`{"extensions":{"a/b":null}}`), capable(`{"sampling":{"tools":{}},"unknown":1}`),
+	versioned(`"2026-07-28"`), versioned(`"2026-07-2\u0038"`), versioned(`"2025-11-25"`), versioned(`"2099-01-01"`), versioned(`"2026-07-29"`),
+	versioned(`""`), versioned(`null`), versioned(`7`), versioned(`{}`), versioned(`"x"`),
+	`"name":"echo","arguments":` + strings.Repeat(`{"a":`, 950) + `1` + strings.Repeat(`}`, 950) + `,META`,
+	`"name":"echo","arguments":` + strings.Repeat(`{"a":`, 1001) + `1` + strings.Repeat(`}`, 1001) + `,META`,
+	`"name":"echo","arguments":{"a":` + strings.Repeat(`[`, 9000) + strings.Repeat(`]`, 9000) + `},META`,
+	`"name":"echo","arguments":{"a":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `},META`,
+}
+
+func capable(value string) string {
+	return `"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + value + `}`
+}
+
+func versioned(value string) string {
+	return `"name":"echo","_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":` + value + `}`
+}
+
+// messagesOther is messages that are never direct.
+var messagesOther = []string{
+	`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"x"}`,
+	`{"jsonrpc":"2.0","id":1,"method":"TOOLS/LIST","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools\/list","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"ID":2,"method":"tools/list","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","Method":"ping","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META},"result":{}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META},"error":{"code":1,"message":"x"}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META},"other":1}`,
+	`{"jsonrpc":"1.0","id":1,"method":"tools/list","params":{META}}`,
+	`{"jsonrpc":2.0,"id":1,"method":"tools/list","params":{META}}`,
+	`{"id":1,"method":"tools/list","params":{META}}`,
+	`{"jsonrpc":"2.0","method":"tools/list","params":{META}}`,
+	`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo",META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/lists","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"","params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":7,"params":{META}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}} {}`,
+	`[{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}]`,
+	`{"jsonrpc":"2.0","id":1,"method":"ping","params":{META}}`,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`,
+}
+
+// headers is good messages under headers of every kind, over HTTP.
+func headers(version string) []sent {
+	var out []sent
+	body := strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"session","arguments":{},META}}`, "META", metaOf(version))
+	list := strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}`, "META", metaOf(version))
+	add := func(direct bool, header ...[2]string) {
+		out = append(out, sent{body: body, header: header, direct: direct}, sent{body: list, header: header, direct: direct})
+	}
+	for _, accept := range []string{
+		"*/*", "application/json, text/event-stream, */*", "text/event-stream,application/json", "text/*, application/*",
+		"APPLICATION/JSON;q=0.5, Text/Event-Stream ;q=0.1",
+	} {
+		add(true, [2]string{"Accept", accept})
+	}
+	for _, accept := range []string{"", "application/json", "text/event-stream", "text/html", "application/jsonx, text/event-stream", ","} {
+		add(false, [2]string{"Accept", accept})
+	}
+	add(true, [2]string{"Content-Type", "application/json; charset=utf-8"})
+	add(true, [2]string{"Content-Type", "Application/JSON"})
+	add(false, [2]string{"Content-Type", "application/json; charset"})
+	add(false, [2]string{"Content-Type", "text/plain"})
+	add(false, [2]string{"Last-Event-Id", "x_1"})
+	for _, v := range []string{"", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "2026-07-29", "2020-01-01", "x"} {
+		add(false, [2]string{"Mcp-Protocol-Version", v})
+		add(false, [2]string{"Mcp-Protocol-Version", v}, [2]string{"Mcp-Method", "tools/call"}, [2]string{"Mcp-Name", "session"})
+	}
+	for _, v := range []string{"", "tools/call", "tools/list", "TOOLS/CALL", "ping"} {
+		add(false, [2]string{"Mcp-Method", v})
+	}
+	for _, v := range []string{"", "session", "echo", "SESSION ", "=?base64?c2Vzc2lvbg==?="} {
+		add(false, [2]string{"Mcp-Name", v})
+	}
+	for _, v := range []string{"", "nonsense", "SESSION"} {
+		add(false, [2]string{"Mcp-Session-Id", v})
+		for _, m := range []string{body, list} {
+			out = append(out, sent{body: m, as: "bob", header: [][2]string{{"Mcp-Session-Id", v}}})
+		}
+	}
+	return out
+}

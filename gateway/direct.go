@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
+)
+
+// direct is a call or a listing that is answered without the protocol library,
+// which spends forty times what the gate does on one. Only what every decoder
+// reads alike goes this way: a request with a member that is not listed in
+// [envelope.direct], with a string that needs decoding, or with a value of
+// another kind than usual is the library's to answer or to refuse. So is a call
+// that asks for progress, whose events the library puts into the stream.
+type direct struct {
+	id      json.RawMessage
+	key     any    // the id, comparable
+	tool    string // empty for a listing
+	args    json.RawMessage
+	cursor  string
+	version string // the protocol without sessions, or empty
+	session string // the conversation that the request names; mostly empty
+}
+
+// maxDirectDepth bounds the brackets of a message, and with them its depth, far
+// below where the decoders begin to differ.
+const maxDirectDepth = 900
+
+// direct returns the message as one that needs no library.
+func (e *envelope) direct() (d direct, ok bool) {
+	if e.id == nil || len(e.top) != 4 && (len(e.top) != 3 || e.params != nil) {
+		return d, false
+	}
+	d = direct{id: e.id, version: e.version}
+	if d.key, ok = keyOfID(e.id); !ok {
+		return d, false
+	}
+	switch e.method {
+	case "tools/call":
+		ok = d.call(e)
+	case "tools/list":
+		ok = d.list(e)
+	default:
+		return d, false
+	}
+	return d, ok && d.describe(e) && !deep(e.params) && !huge(d.args)
+}
+
+// call takes the parameters of a call over.
+func (d *direct) call(e *envelope) bool {
+	ok := false
+	for _, m := range e.in {
+		switch string(m.key) {
+		case "name":
+			if d.tool, ok = plain(m.value); !ok || d.tool == "" {
+				return false
+			}
+		case "arguments":
+			if m.value[0] != '{' {
+				return false
+			}
+			d.args = m.value
+		case "_meta":
+		default:
+			return false
+		}
+	}
+	return ok
+}
+
+// list takes the parameters of a listing over.
+func (d *direct) list(e *envelope) bool {
+	for _, m := range e.in {
+		switch string(m.key) {
+		case "cursor":
+			var ok bool
+			if d.cursor, ok = plain(m.value); !ok {
+				return false
+			}
+			if _, err := base64.RawURLEncoding.DecodeString(d.cursor); err != nil {
+				return false
+			}
+		case "_meta":
+		default:
+			return false
+		}
+	}
+	return len(e.params) == 0 || e.params[0] == '{'
+}
+
+// describe takes over what _meta says. A protocol without sessions wants the
+// client's abilities there.
+func (d *direct) describe(e *envelope) bool {
+	if m := of(e.in, "_meta"); m != nil && m[0] != '{' {
+		return false
+	}
+	able := false
+	for _, m := range e.meta {
+		ok := true
+		switch string(m.key) {
+		case mcp.MetaKeyProtocolVersion:
+			ok = e.version == statelessSince
+		case mcp.MetaKeyClientCapabilities:
+			able = fits(m.value, &capabilities{})
+			ok = able
+		case mcp.MetaKeyClientInfo:
+			ok = fits(m.value, &mcp.Implementation{})
+		case sessionMeta:
+			d.session, ok = plain(m.value)
+			ok = ok && d.session != "" && len(d.session) <= maxSessionBytes
+		case "progressToken":
+			ok = false
+		default:
+			_, ok = plain(m.value)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return able || e.version == ""
+}
+
+// capabilities is what the library decodes a client's abilities into.
+type capabilities struct {
+	mcp.ClientCapabilities
+	Roots *struct {
+		ListChanged bool `json:"listChanged"`
+	} `json:"roots"`
+}
+
+// fits reports whether an object decodes into what the library decodes it
+// into. encoding/json takes keys in any case and is the stricter one.
+func fits(object json.RawMessage, into any) bool {
+	return object[0] == '{' && (len(object) == len("{}") || json.Unmarshal(object, into) == nil)
+}
+
+// deep reports whether a text may be nested too deeply to go the direct way.
+func deep(text []byte) bool {
+	return bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) > maxDirectDepth
+}
+
+// huge reports whether a text may hold a number beyond a double: the library
+// refuses some of them before the gate can.
+func huge(text []byte) bool {
+	const digits = 300 // a double has 309
+	run := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			if run++; run > digits {
+				return true
+			}
+			continue
+		case c == '"':
+			i += value(text[i:]) - 1
+		case (c == 'e' || c == 'E') && run > 0:
+			return true
+		}
+		run = 0
+	}
+	return false
+}
+
+// keyOfID returns an id as it compares; ok is false for one that the library
+// would write in another spelling.
+func keyOfID(id json.RawMessage) (key any, ok bool) {
+	if text, ok := plain(id); ok {
+		return text, true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return n, err == nil && (n != 0 || len(id) == 1)
+}
+
+// direct answers a call or a listing and appends the answer to out. The call
+// belongs to the set.
+func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *direct, out []byte) []byte {
+	if d.tool == "" {
+		page, err := s.lists.page(s.gate.Definitions(caller), d.cursor)
+		if err != nil {
+			return appendFault(out, d.id, err)
+		}
+		return s.appendPage(out, d, page)
+	}
+	ctx, done, _ := calls.Begin(ctx, "")
+	res := s.gate.Call(ctx, caller, sallyport.Request{Tool: d.tool, Args: d.args})
+	done()
+	return s.appendResult(out, d, &res)
+}
+
+// as is the caller that a principal makes a direct request as. The session is
+// that of a protocol with sessions, or of the stream.
+func (s *Server) as(p sallyport.Principal, d *direct, session string) *sallyport.Caller {
+	c := &sallyport.Caller{Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality)}
+	switch {
+	case d.version == "":
+		c.Session = session
+	case d.session != "":
+		c.Session = d.session
+	default:
+		c.Session = s.conversations.current(sallyport.SessionKey(p.Name, c.Personality))
+	}
+	return c
+}

@@ -1,0 +1,360 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// house is the server behind the guard, without a network.
+type house struct {
+	handler http.Handler
+	version string
+	session string
+}
+
+func newHouse(t testing.TB, k *kit) *house {
+	g, err := auth.NewGuard("127.0.0.1:80", tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{handler: g.Protect(k.Handler()), version: "2025-11-25"}
+}
+
+// do sends a message as alice and returns status and body.
+func (h *house) do(ctx context.Context, method, body string, header ...string) (int, string) {
+	r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/mcp", strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer alice")
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", h.version)
+	if h.session != "" {
+		r.Header.Set("Mcp-Session-Id", h.session)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.handler.ServeHTTP(w, r)
+	if id := w.Header().Get("Mcp-Session-Id"); id != "" {
+		h.session = id
+	}
+	return w.Code, w.Body.String()
+}
+
+// shut ends the sessions that a test opened.
+func shut(t *testing.T, k *kit) {
+	if err := k.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Requests that the library never sees keep a session alive, and one that
+// nobody uses ends.
+func TestDirectCallsKeepTheirSessionAlive(t *testing.T) {
+	for _, body := range []string{callLine(1, "echo", `{}`), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newKit(t)
+			defer shut(t, k)
+			h := newHouse(t, k)
+			h.do(t.Context(), http.MethodPost, hello)
+			for range 5 {
+				time.Sleep(20 * time.Minute)
+				if status, text := h.do(t.Context(), http.MethodPost, body); status != http.StatusOK {
+					t.Fatalf("a request 20 minutes after another: status %d %s, want 200", status, text)
+				}
+			}
+			time.Sleep(30*time.Minute + time.Second)
+			synctest.Wait()
+			for _, m := range []string{body, `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+				if status, text := h.do(t.Context(), http.MethodPost, m); status != http.StatusNotFound {
+					t.Errorf("%s in a session that was idle for 30 minutes: status %d %s, want 404", m, status, text)
+				}
+			}
+		})
+	}
+}
+
+// A session is not idle while a call runs, however long that takes, nor is
+// somebody else's request a use of it.
+func TestSessionIsInUseWhileACallRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t)
+		defer shut(t, k)
+		h := newHouse(t, k)
+		h.do(t.Context(), http.MethodPost, hello)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.do(context.Background(), http.MethodPost, callLine(5, "hold", `{}`))
+		}()
+		<-k.started
+		time.Sleep(29 * time.Second) // below the gate's own bound
+		if status, _ := h.do(t.Context(), http.MethodPost, callLine(6, "echo", `{}`)); status != http.StatusOK {
+			t.Errorf("a call beside one that runs: status %d, want 200", status)
+		}
+		h.do(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+		<-done
+		time.Sleep(20 * time.Minute)
+		if status, _ := h.do(t.Context(), http.MethodPost, callLine(7, "echo", `{}`), "Authorization", "Bearer bob"); status != http.StatusForbidden {
+			t.Errorf("somebody else's call: status %d, want 403", status)
+		}
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		if status, _ := h.do(t.Context(), http.MethodPost, callLine(8, "echo", `{}`)); status != http.StatusNotFound {
+			t.Errorf("a call after 31 idle minutes: status %d, want 404", status)
+		}
+	})
+}
+
+func TestClosedSessionTakesNoDirectCall(t *testing.T) {
+	k := newKit(t)
+	defer shut(t, k)
+	h := newHouse(t, k)
+	h.do(t.Context(), http.MethodPost, hello)
+	if status, text := h.do(t.Context(), http.MethodDelete, "", "Authorization", "Bearer bob"); status != http.StatusForbidden {
+		t.Errorf("DELETE by another principal: status %d %s, want 403", status, text)
+	}
+	if status, text := h.do(t.Context(), http.MethodPost, callLine(1, "echo", `{}`)); status != http.StatusOK {
+		t.Errorf("a call before the end: status %d %s, want 200", status, text)
+	}
+	if status, text := h.do(t.Context(), http.MethodDelete, ""); status != http.StatusNoContent {
+		t.Errorf("DELETE: status %d %s, want 204", status, text)
+	}
+	if status, text := h.do(t.Context(), http.MethodPost, callLine(2, "echo", `{}`)); status != http.StatusNotFound {
+		t.Errorf("a call after the end: status %d %s, want 404", status, text)
+	}
+}
+
+// A call ends with its request where there are no sessions, and goes on where
+// there are: there the client cancels by a message.
+func TestWhatCancelsADirectCall(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			k := newKit(t)
+			defer shut(t, k)
+			h := newHouse(t, k)
+			h.version = version
+			body, header := callLine(3, "hold", `{}`), []string(nil)
+			cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`
+			if version == "2026-07-28" {
+				body = strings.Replace(body, `"arguments":{}`, stateless, 1)
+				header = []string{"Mcp-Method", "tools/call", "Mcp-Name", "hold"}
+			} else {
+				h.do(t.Context(), http.MethodPost, hello)
+			}
+			ctx, gone := context.WithCancel(t.Context())
+			defer gone()
+			answer := make(chan string, 1)
+			go func() {
+				_, text := h.do(ctx, http.MethodPost, body, header...)
+				answer <- text
+			}()
+			<-k.started
+			if version != "2026-07-28" {
+				if status, text := h.do(t.Context(), http.MethodPost, callLine(3, "echo", `{}`)); status != http.StatusBadRequest || !strings.Contains(text, "duplicate in-flight request ID 3") {
+					t.Errorf("a second request of the id: status %d %s, want 400", status, text)
+				}
+				progress := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"stages","_meta":{"progressToken":1}}}`
+				if status, text := h.do(t.Context(), http.MethodPost, progress); status != http.StatusBadRequest {
+					t.Errorf("one with progress: status %d %s, want 400", status, text)
+				}
+				h.do(t.Context(), http.MethodPost, strings.Replace(cancelled, "3", `"3"`, 1)) // another id
+				h.do(t.Context(), http.MethodPost, cancelled, "Accept", "text/html")          // refused
+				h.do(t.Context(), http.MethodPost, cancelled, "Authorization", "Bearer bob")  // refused
+			}
+			gone()
+			if version != "2026-07-28" {
+				select {
+				case err := <-k.ended:
+					t.Fatalf("the call ended with %v, want it to go on", err)
+				case <-time.After(20 * time.Millisecond):
+				}
+				if status, _ := h.do(t.Context(), http.MethodPost, cancelled); status != http.StatusAccepted {
+					t.Errorf("cancelled: status %d, want 202", status)
+				}
+			}
+			<-k.ended
+			if text := <-answer; !strings.Contains(text, `"isError":true`) {
+				t.Errorf("answer = %s, want an error", text)
+			}
+		})
+	}
+}
+
+// views is a gate whose tools depend on who asks.
+type views struct {
+	mu  sync.Mutex
+	all map[string][]registry.Definition
+}
+
+func (v *views) Definitions(c *sallyport.Caller) []registry.Definition {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.all[c.Principal.Name]
+}
+
+func (v *views) Call(context.Context, *sallyport.Caller, sallyport.Request) sallyport.Result {
+	return sallyport.OK("")
+}
+
+// A list that is kept encoded is given to nobody whose tools differ in
+// anything, and to nobody any more once a tool has changed.
+func TestKeptListsAreOfOneView(t *testing.T) {
+	base := registry.Definition{Name: "a", Title: "A", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}
+	vary := []func(*registry.Definition){
+		func(*registry.Definition) {},
+		func(d *registry.Definition) { d.Name = "b" },
+		func(d *registry.Definition) { d.Title = "B" },
+		func(d *registry.Definition) { d.Description = "e" },
+		func(d *registry.Definition) { d.Schema = json.RawMessage(`{"type":"object","title":"x"}`) },
+		func(d *registry.Definition) { d.Returns = json.RawMessage(`{"type":"object"}`) },
+		func(d *registry.Definition) { d.ReadOnly = true },
+		func(d *registry.Definition) { d.Destructive = true },
+		func(d *registry.Definition) { d.Idempotent = true },
+		func(d *registry.Definition) { d.OpenWorld = true },
+	}
+	gate := &views{all: map[string][]registry.Definition{}}
+	ask := func(viaLibrary bool) []string {
+		server, err := gateway.New(gate, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if viaLibrary {
+			server.ViaLibrary()
+		}
+		k := &kit{Server: server}
+		s, _ := k.stdio(t)
+		p := &pipe{stream: s, seen: k.Seen()}
+		p.lines = bufio.NewReader(s.out)
+		p.send(t, sent{body: hello})
+		var out []string
+		for range 2 {
+			for _, change := range vary {
+				d := base
+				change(&d)
+				gate.mu.Lock()
+				gate.all[sallyport.LocalPrincipal] = []registry.Definition{d}
+				gate.mu.Unlock()
+				out = append(out, p.send(t, sent{body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`}).text)
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff(ask(true), ask(false)); diff != "" {
+		t.Errorf("lists (-library +own):\n%s", diff)
+	}
+}
+
+// Two callers of one server get their own lists, whoever asked first.
+func TestKeptListsAreNotShared(t *testing.T) {
+	gate := &views{all: map[string][]registry.Definition{
+		"alice": {{Name: "hers", Schema: json.RawMessage(`{"type":"object"}`)}},
+		"bob":   {{Name: "his", Schema: json.RawMessage(`{"type":"object"}`)}},
+	}}
+	server, err := gateway.New(gate, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHouse(t, &kit{Server: server})
+	h.version = "2026-07-28"
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + stateless + `}}`
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			who, want, not := "alice", `"hers"`, `"his"`
+			if i%2 == 0 {
+				who, want, not = "bob", not, want
+			}
+			_, text := h.do(t.Context(), http.MethodPost, body, "Mcp-Method", "tools/list", "Authorization", "Bearer "+who)
+			if !strings.Contains(text, want) || strings.Contains(text, not) {
+				t.Errorf("%s got %s, want %s", who, text, want)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Answers of every length come back whole and to who asked for them, though
+// their buffers are used again.
+func TestDirectAnswersAreNotMixed(t *testing.T) {
+	k := newKit(t)
+	h := newHouse(t, k)
+	h.version = "2026-07-28"
+	var all sync.WaitGroup
+	for i := range 300 {
+		all.Go(func() {
+			nonce := fmt.Sprint(i, " ", strings.Repeat("x", i*i*3/4))
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"nonce":%q},%s}}`, nonce, stateless)
+			_, text := h.do(t.Context(), http.MethodPost, body, "Mcp-Method", "tools/call", "Mcp-Name", "echo")
+			if want := `"text":"{\"nonce\":\"` + nonce + `\"}"`; !json.Valid([]byte(text)) || !strings.Contains(text, want) {
+				t.Errorf("call %d got %.100s, want %.50s", i, text, want)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// FuzzDirectAnswers holds the direct way to the library's for any message.
+func FuzzDirectAnswers(f *testing.F) {
+	for _, version := range versions[:2] {
+		for _, m := range corpus(version) {
+			f.Add(m.body)
+		}
+	}
+	k := map[bool]*kit{false: newKit(f), true: newKit(f)}
+	k[true].ViaLibrary()
+	houses := map[string]map[bool]*house{}
+	for _, version := range versions[:2] {
+		houses[version] = map[bool]*house{}
+		for via, kit := range k {
+			h := newHouse(f, kit)
+			if h.version = version; version != "2026-07-28" {
+				h.do(context.Background(), http.MethodPost, hello)
+			}
+			houses[version][via] = h
+		}
+	}
+	f.Cleanup(func() {
+		for _, kit := range k {
+			if err := kit.Shutdown(context.Background()); err != nil {
+				f.Error(err)
+			}
+		}
+	})
+	f.Fuzz(func(t *testing.T, body string) {
+		if strings.Contains(body, "hold") || strings.Contains(body, "initialize") || strings.Contains(body, "subscriptions") {
+			t.Skip("would wait, or change a session")
+		}
+		h := http.Header{}
+		name(h, body)
+		for version, pair := range houses {
+			answers := map[bool]string{}
+			for via, house := range pair {
+				status, text := house.do(t.Context(), http.MethodPost, body, "Mcp-Method", h.Get("Mcp-Method"), "Mcp-Name", h.Get("Mcp-Name"))
+				if house.session != "" {
+					text = strings.ReplaceAll(text, house.session, "SESSION")
+				}
+				answers[via] = fmt.Sprint(status, " ", canonical(t, []byte(text)))
+			}
+			if diff := cmp.Diff(answers[true], answers[false]); diff != "" {
+				t.Errorf("%s: %q\n(-library +own):\n%s", version, body, diff)
+			}
+		}
+	})
+}

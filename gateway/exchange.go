@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/sallyport/sallyport"
+)
+
+// exchange is one POST whose message is read.
+type exchange struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	principal sallyport.Principal
+	message   *envelope
+	stateless bool
+	session   *session // nil without sessions, and when the principal has none of that name
+}
+
+// direct answers a call or a listing without the library and reports whether it
+// did. Whatever the library would refuse is left to it, so that there is one
+// place that says why. The answer is one JSON text: nothing but a result
+// follows, and a client has to accept that form. The order of the calls of a
+// session is the clients', as it is in the library; closing the request cancels
+// a call only where there are no sessions; and a session that is closed while a
+// direct call runs still gets its answer.
+func (s *surface) direct(x *exchange) bool {
+	d, ok := x.message.direct()
+	if !ok || !s.regular(x, &d) {
+		return false
+	}
+	ctx, session := x.r.Context(), ""
+	if !x.stateless {
+		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		if !x.session.enter(d.key, cancel) {
+			x.refuse(&fault{id: d.id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", d.key)})
+			return true
+		}
+		ctx, session = own, x.session.id
+	}
+	text := s.server.answers.take()
+	defer s.server.answers.give(text)
+	*text = s.perform(ctx, x, &d, session, *text)
+	h := x.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("Content-Length", strconv.Itoa(len(*text)))
+	// A client that is gone cannot be told.
+	_, _ = x.w.Write(*text)
+	return true
+}
+
+// perform makes the call or the listing. Its id is free before the answer is
+// written.
+func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session string, out []byte) []byte {
+	if x.session != nil {
+		defer x.session.leave(d.key)
+	}
+	return s.server.direct(ctx, s.server.overHTTP, s.server.as(x.principal, d, session), d, out)
+}
+
+// regular reports whether the library would let a request through to its
+// method: the headers are complete and say what the body says.
+func (s *surface) regular(x *exchange, d *direct) bool {
+	h := x.r.Header
+	if len(h.Values("Last-Event-Id")) > 0 || !isJSON(h.Get("Content-Type")) || !acceptsBoth(h.Values("Accept")) {
+		return false
+	}
+	version := h.Get("Mcp-Protocol-Version")
+	if !x.stateless {
+		return x.session != nil && x.session.older && d.version == "" && (version == "" || slices.Contains(s.versions, version))
+	}
+	return version == statelessSince && d.version == statelessSince && h.Get("Mcp-Method") == x.message.method &&
+		(d.tool == "" || h.Get("Mcp-Name") == d.tool)
+}
+
+func isJSON(value string) bool {
+	if value == "application/json" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(value)
+	return err == nil && kind == "application/json"
+}
+
+// acceptsBoth reports whether a client takes JSON and streams: the protocol
+// wants it to take both.
+func acceptsBoth(values []string) bool {
+	text, stream := false, false
+	for _, value := range values {
+		for kind := range strings.SplitSeq(value, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "application/json", "application/*":
+				text = true
+			case "text/event-stream", "text/*":
+				stream = true
+			case "*/*":
+				return true
+			}
+		}
+	}
+	return text && stream
+}
+
+// library hands a request on. A cancellation that the library accepts reaches
+// the direct calls as well, and an id that one of them waits for is taken. What
+// waits in the library is not known here: a client that gives the id of a call
+// with progress to another call at the same time gets both answers.
+func (s *surface) library(x *exchange) {
+	handler := s.older
+	if x.stateless {
+		handler = s.newer
+	}
+	if x.session == nil || s.server.viaLibrary {
+		handler.ServeHTTP(x.w, x.r)
+		return
+	}
+	if id := x.message.id; id != nil && x.message.method != "" {
+		if key := anyID(id); x.session.busy(key) {
+			x.refuse(&fault{id: id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", key)})
+			return
+		}
+	}
+	if x.message.method != "notifications/cancelled" {
+		handler.ServeHTTP(x.w, x.r)
+		return
+	}
+	w := &noted{ResponseWriter: x.w}
+	handler.ServeHTTP(w, x.r)
+	if w.status == http.StatusAccepted {
+		x.session.cancel(anyID(of(x.message.in, "requestId")))
+	}
+}
+
+// refuse answers with a fault.
+func (x *exchange) refuse(f *fault) { refuse(x.w, f, x.stateless) }
+
+// anyID decodes an id as the library does: a number is a whole one. It returns
+// nil for what is none.
+func anyID(id json.RawMessage) any {
+	var v any
+	if json.Unmarshal(id, &v) != nil {
+		return nil
+	}
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return int64(v)
+	default:
+		return nil
+	}
+}
+
+// noted is an answer whose status matters.
+type noted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noted) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}

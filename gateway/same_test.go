@@ -1,0 +1,233 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDirectAnswersAreTheLibrarys sends the same requests, good ones and
+// hostile ones, to a server that answers what it can directly and to one that
+// leaves everything to the protocol library: the answers must be equal. What is
+// marked as direct must not have been the library's.
+func TestDirectAnswersAreTheLibrarys(t *testing.T) {
+	for _, version := range versions {
+		t.Run("http/"+version, func(t *testing.T) {
+			own, library := newPeer(t, version, false), newPeer(t, version, true)
+			for _, m := range corpus(version) {
+				compare(t, m, own.post(t, m), library.post(t, m))
+			}
+			for _, m := range headers(version) {
+				compare(t, m, own.post(t, m), library.post(t, m))
+			}
+		})
+		t.Run("stdio/"+version, func(t *testing.T) {
+			own, library := newPipe(t, version, false), newPipe(t, version, true)
+			for _, m := range corpus(version) {
+				if !strings.Contains(m.body, "\n") {
+					compare(t, m, own.send(t, m), library.send(t, m))
+				}
+			}
+		})
+	}
+}
+
+// sent is one request.
+type sent struct {
+	body   string
+	header [][2]string // beside the usual ones; an empty value takes one away
+	as     string      // empty means alice
+	direct bool        // the library must not see it
+}
+
+func (m sent) String() string { return fmt.Sprintf("%.300s %q", m.body, m.header) }
+
+// got is what came back, and how many calls and listings the library saw.
+type got struct {
+	text    string
+	library int64
+}
+
+func compare(t *testing.T, m sent, own, library got) {
+	t.Helper()
+	if diff := cmp.Diff(library.text, own.text); diff != "" {
+		t.Errorf("%v\n(-library +own):\n%s", m, diff)
+	}
+	if m.direct && own.library != 0 {
+		t.Errorf("%v\nwas answered by the library, want directly: %.200s", m, own.text)
+	}
+}
+
+// peer is a server over HTTP.
+type peer struct {
+	url     string
+	version string
+	session string
+	seen    *atomic.Int64
+	clients map[string]*http.Client
+}
+
+func newPeer(t *testing.T, version string, viaLibrary bool) *peer {
+	k := newKit(t)
+	if viaLibrary {
+		k.ViaLibrary()
+	}
+	p := &peer{version: version, seen: k.Seen(), url: k.site(t).URL}
+	p.clients = map[string]*http.Client{"": client(t, "alice"), "bob": client(t, "bob")}
+	if version != "2026-07-28" {
+		p.post(t, sent{body: strings.Replace(hello, "2025-11-25", version, 1)})
+	}
+	return p
+}
+
+var sessionIDs = regexp.MustCompile(`mcp-[A-Z2-7]{26}`)
+
+// post sends a request with the headers that go with it.
+func (p *peer) post(t *testing.T, m sent) got {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/mcp", strings.NewReader(m.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", p.version)
+	if p.session != "" {
+		r.Header.Set("Mcp-Session-Id", p.session)
+	}
+	if p.version == "2026-07-28" {
+		name(r.Header, m.body)
+	}
+	for _, h := range m.header {
+		if r.Header.Del(h[0]); h[1] != "" {
+			r.Header.Set(h[0], strings.ReplaceAll(h[1], "SESSION", p.session))
+		}
+	}
+	before := p.seen.Load()
+	res, err := p.clients[m.as].Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+		p.session = id
+	}
+	if p.session != "" {
+		text = bytes.ReplaceAll(text, []byte(p.session), []byte("SESSION"))
+	}
+	head := fmt.Sprintf("%d %s\n", res.StatusCode, res.Header.Get("Cache-Control"))
+	return got{head + canonical(t, text), p.seen.Load() - before}
+}
+
+// name sets the headers that repeat what the body says, as far as it does.
+func name(h http.Header, body string) {
+	var m struct {
+		Method string
+		Params struct{ Name string }
+	}
+	// What cannot be read has no name.
+	_ = json.Unmarshal([]byte(body), &m)
+	h.Set("Mcp-Method", m.Method)
+	if m.Method == "tools/call" && !strings.ContainsFunc(m.Params.Name, func(r rune) bool { return r < ' ' }) {
+		h.Set("Mcp-Name", m.Params.Name)
+	}
+}
+
+// canonical takes a text out of its stream, orders its keys, and replaces what
+// differs from run to run.
+func canonical(t *testing.T, text []byte) string {
+	var out strings.Builder
+	framed := false
+	for line := range bytes.Lines(text) {
+		data, ok := bytes.CutPrefix(line, []byte("data: "))
+		framed = framed || ok
+		if ok || !framed && !bytes.HasPrefix(line, []byte("event: ")) {
+			out.WriteString(ordered(t, data))
+		}
+	}
+	return sessionIDs.ReplaceAllString(out.String(), "CONVERSATION")
+}
+
+func ordered(t *testing.T, text []byte) string {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return string(text)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(stable(out)) + "\n"
+}
+
+// pipe is a server over stdio.
+type pipe struct {
+	*stream
+	lines *bufio.Reader
+	seen  *atomic.Int64
+}
+
+func newPipe(t *testing.T, version string, viaLibrary bool) *pipe {
+	k := newKit(t)
+	if viaLibrary {
+		k.ViaLibrary()
+	}
+	p := &pipe{seen: k.Seen()}
+	p.stream, _ = k.stdio(t)
+	p.lines = bufio.NewReader(p.out)
+	first := strings.Replace(hello, "2025-11-25", version, 1)
+	if version == "2026-07-28" {
+		first = `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + stateless + "}}\n"
+	}
+	p.send(t, sent{body: first})
+	// The library knows the protocol once it has answered a second time.
+	p.send(t, sent{body: strings.Replace(`{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{META}}`, "META", metaOf(version), 1)})
+	return p
+}
+
+func (p *pipe) send(t *testing.T, m sent) got {
+	t.Helper()
+	before := p.seen.Load()
+	line := []byte(strings.TrimSuffix(m.body, "\n") + "\n")
+	if _, err := p.in.Write(line); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for wanted := wanted(line); wanted; {
+		text, err := p.lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("after %v: %v", m, err)
+		}
+		out.WriteString(canonical(t, text))
+		wanted = !bytes.Contains(text, []byte(`"id":`))
+	}
+	return got{out.String(), p.seen.Load() - before}
+}
+
+// wanted reports whether a line has an answer: every one but a notification.
+func wanted(line []byte) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal(line, &m) != nil || m["id"] != nil || m["method"] == nil
+}
+
+func metaOf(version string) string {
+	if version == "2026-07-28" {
+		return stateless
+	}
+	return `"_meta":{}`
+}

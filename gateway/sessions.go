@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// sessions are the protocol sessions of HTTP. The library has them too, but
+// tells nobody which it has, and direct requests pass it by: their idle time
+// and the ids that wait for an answer are kept here.
+type sessions struct {
+	mu   sync.Mutex
+	open map[string]*session
+}
+
+// session is one of them. Its fields are guarded by the set's lock.
+type session struct {
+	all       *sessions
+	library   *mcp.ServerSession
+	id        string
+	principal string
+	older     bool // what the client asked for is a protocol with sessions
+	posts     int  // requests that are being answered
+	last      time.Time
+	timer     *time.Timer
+	waiting   map[any]context.CancelFunc // direct requests, by id
+}
+
+// add notes a session that its first request has just opened.
+func (a *sessions) add(library *mcp.ServerSession, principal, version string) {
+	s := &session{
+		all: a, library: library, id: library.ID(), principal: principal, older: version < statelessSince,
+		last: time.Now(), waiting: map[any]context.CancelFunc{},
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.timer = time.AfterFunc(sessionIdle, s.expire)
+	a.open[s.id] = s
+}
+
+// use returns the session of a principal, nil when there is none: the library
+// then says what is wrong. It is not idle until release.
+func (a *sessions) use(id, principal string) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.open[id]
+	if s == nil || s.principal != principal {
+		return nil
+	}
+	if s.posts++; s.posts == 1 {
+		s.timer.Stop()
+	}
+	return s
+}
+
+// release ends a use. It does nothing to a nil session.
+func (s *session) release() {
+	if s == nil {
+		return
+	}
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if s.posts--; s.posts == 0 && s.all.open[s.id] == s {
+		s.last = time.Now()
+		s.timer.Reset(sessionIdle)
+	}
+}
+
+// expire closes a session that was idle for too long. The timer may have fired
+// while a request took the session.
+func (s *session) expire() {
+	s.all.mu.Lock()
+	over := s.posts == 0 && s.all.open[s.id] == s && time.Since(s.last) >= sessionIdle
+	if over {
+		delete(s.all.open, s.id)
+	}
+	s.all.mu.Unlock()
+	if over {
+		// The error says that the client is gone already.
+		_ = s.library.Close()
+	}
+}
+
+// forget takes a session out that the library has closed.
+func (a *sessions) forget(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.open[id]; s != nil {
+		s.timer.Stop()
+		delete(a.open, id)
+	}
+}
+
+// close forgets every session.
+func (a *sessions) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, s := range a.open {
+		s.timer.Stop()
+		delete(a.open, id)
+	}
+}
+
+// enter notes a direct request, with what cancels it. It returns false when
+// another one of that id has no answer yet.
+func (s *session) enter(key any, cancel context.CancelFunc) bool {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if _, taken := s.waiting[key]; taken {
+		return false
+	}
+	s.waiting[key] = cancel
+	return true
+}
+
+// busy reports whether a direct request of that id has no answer yet.
+func (s *session) busy(key any) bool {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	_, taken := s.waiting[key]
+	return taken
+}
+
+// leave frees an id: who reads an answer may use its id again at once.
+func (s *session) leave(key any) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	delete(s.waiting, key)
+}
+
+// cancel cancels a direct request.
+func (s *session) cancel(key any) {
+	s.all.mu.Lock()
+	cancel := s.waiting[key]
+	s.all.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
