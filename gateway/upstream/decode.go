@@ -1,0 +1,252 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// maxConcurrency bounds what a declaration may ask for.
+const maxConcurrency = 256
+
+// DecodeOptions say where a declaration stands. nil means the zero value.
+type DecodeOptions struct {
+	// Dir is the absolute folder of the configuration file, at which relative
+	// paths are anchored; empty refuses them.
+	Dir string
+	// Workspace and Home are what ${workspace} and ${home} mean; empty refuses
+	// the variable. ${self} is Dir.
+	Workspace, Home string
+}
+
+// Decode reads the declaration of one server, as JSON. The text is decoded
+// strictly: an unknown key, a key that is there twice and a wrong type are
+// faults. The error is [Faults] and lists everything that is wrong. It looks
+// at the disk: an argument that is the path of a script becomes one of the
+// server's programs.
+func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error) {
+	if o == nil {
+		o = &DecodeOptions{}
+	}
+	d := &decoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}, s: Server{Name: name}}
+	if err := lock.CheckServer(name); err != nil {
+		d.Fault("", "%v", err)
+	}
+	tree, err := schema.Decode(data, &schema.Limits{Bytes: definition.MaxBytes})
+	if faults, ok := errors.AsType[schema.Faults](err); ok {
+		for _, f := range faults {
+			d.Fault(f.Pointer, "%s", f.Message)
+		}
+	} else if err != nil {
+		d.Fault("", "%v", err)
+	} else if top := d.Object("", tree); top != nil {
+		d.server(top)
+		top.Done()
+	}
+	if len(d.Faults) > 0 {
+		return Server{}, d.Faults.Tidy()
+	}
+	return d.s, nil
+}
+
+// decoder reads a server.
+type decoder struct {
+	definition.Decoder
+	s Server
+}
+
+func (d *decoder) server(top *definition.Object) {
+	s := &d.s
+	s.Permissions = top.Texts("permissions")
+	s.Concurrency, s.Shared = top.Count("concurrency", ""), top.Flag("shared", "")
+	if s.Concurrency > maxConcurrency {
+		d.Fault("/concurrency", "expected 1 to %d", maxConcurrency)
+	}
+	if v, at, ok := top.Take("rateLimit", "rate_limit"); ok {
+		s.RateLimit = d.RateLimit(at, v)
+		d.admits(at)
+	}
+	if v, at, ok := top.Take("timeout", ""); ok {
+		s.Timeout = d.Timeout(at, v)
+	}
+	if v, at, ok := top.Take("capabilities", ""); ok {
+		s.Capabilities = d.Capabilities(at, v)
+	}
+	command, at, local := top.Take("command", "")
+	address, where, remote := top.Take("url", "")
+	switch {
+	case local == remote:
+		d.Fault("", "expected exactly one of command and url")
+		local, remote = false, false
+	case local:
+		d.command(at, command)
+	default:
+		d.url(where, address)
+	}
+	d.local(top, remote)
+	d.remote(top, local)
+	d.meaningless(remote)
+}
+
+// admits refuses a limit that admits nothing.
+func (d *decoder) admits(at string) {
+	if l := d.s.RateLimit; l != nil && !d.Broken(at) && (l.Requests < 1 || l.Window <= 0) {
+		d.Fault(at, "expected at least 1 request in a window of more than 0s")
+	}
+}
+
+// local reads what a server has that runs here.
+func (d *decoder) local(top *definition.Object, remote bool) {
+	for _, key := range []string{"cwd", "env", "secret_env"} {
+		v, at, ok := top.Take(key, "")
+		switch {
+		case !ok:
+		case remote:
+			d.Fault(at, "belongs to a command: a remote server runs elsewhere")
+		case key == "cwd":
+			if text, is := v.(string); is && text != "" {
+				d.s.Dir = d.Path(at, text)
+			} else {
+				d.Fault(at, "expected the path of a folder")
+			}
+		case key == "env":
+			d.env(at, v)
+		default:
+			d.secretEnv(at, v)
+		}
+	}
+}
+
+// meaningless refuses declarations that a server has no way to use.
+func (d *decoder) meaningless(remote bool) {
+	c := &d.s.Capabilities
+	for key, declared := range map[string]bool{
+		"storage": c.Storage != nil, "attachments": c.Attachments != nil, "database": c.Database != nil, "mail": c.Mail != nil,
+	} {
+		if declared {
+			d.Fault("/capabilities/"+key, "an MCP server has no use for it: expected network, secrets, fs_reach or process")
+		}
+	}
+	for key, declared := range map[string]bool{"fs_reach": c.FSReach != nil, "process": c.Process != nil} {
+		if declared && remote {
+			d.Fault("/capabilities/"+key, "a remote server runs elsewhere: expected network or secrets")
+		}
+	}
+}
+
+// url reads where a remote server listens. The text is never repeated: it may
+// hold a secret.
+func (d *decoder) url(at string, v any) {
+	text, ok := v.(string)
+	u, err := url.Parse(text)
+	if !ok || err != nil || u.Host == "" || u.Opaque != "" {
+		d.Fault(at, "expected an absolute address that begins with https://")
+		return
+	}
+	host, port, err := reach.SplitHostPort(u.Host)
+	switch {
+	case u.User != nil:
+		d.Fault(at, "the address holds a user: put what identifies you into headers")
+	case err != nil:
+		d.Fault(at, "%v", err)
+	case port == 0 && u.Port() != "":
+		d.Fault(at, "port 0 is no port")
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(host)):
+		d.Fault(at, "expected https, or http to an address of this machine")
+	case strings.Contains(text, "#"):
+		d.Fault(at, "a fragment is never sent: leave it out")
+	}
+	for name := range u.Query() {
+		if secretive(name) {
+			d.Fault(at, "%q in the address looks like a secret: put it into headers, as {secret: REF}", name)
+		}
+	}
+	d.s.URL = text
+}
+
+// loopback reports whether a host is this machine by its address.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// secretive reports whether a name of the query is one that secrets have. A
+// URL shows in logs and records, and no secret is removed from it by its name.
+func secretive(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"key", "token", "secret", "auth", "passw", "sig", "credential"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
+}
+
+// entries reads a mapping and visits its members by name.
+func (d *decoder) entries(at string, v any, visit func(at, name string, v any)) {
+	members, ok := v.(map[string]any)
+	if !ok {
+		d.Fault(at, "expected a mapping")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		visit(definition.Below(at, name), name, members[name])
+	}
+}
+
+// secret reads a reference, which is granted by being named.
+func (d *decoder) secret(o *definition.Object, at string) string {
+	ref := o.Text("secret", "", true)
+	if ref == "" {
+		return ""
+	}
+	if err := reach.ParseExactRef(ref); err != nil {
+		d.Fault(definition.Below(at, "secret"), "not a secret reference: %v", err)
+	}
+	return ref
+}
+
+// covered holds the hosts that get a secret to the declared ones.
+func (d *decoder) covered(at string, hosts []string) {
+	var declared []string
+	if n := d.s.Capabilities.Network; n != nil {
+		declared = n.AllowedHosts
+	}
+	patterns, err := reach.ParseHosts(declared)
+	if err != nil {
+		return // a fault of the declaration
+	}
+	set, any := reach.NewHosts(patterns), slices.ContainsFunc(patterns, reach.HostPattern.Any)
+	for _, text := range hosts {
+		switch host, err := reach.ParseHost(text); {
+		case err != nil:
+			d.Fault(at, "%v", err)
+		case host.Any():
+			d.Fault(at, "a secret is for hosts that are named: * is none")
+		case !any && !set.Covers(host):
+			d.Fault(at, "the host %s is not in capabilities.network.allowedHosts: add it there", host)
+		}
+	}
+}
+
+// childSecret reads {secret: REF, hosts: [HOST, …]}.
+func (d *decoder) childSecret(at, name string, v any) (s sallyport.ChildSecret, ok bool) {
+	o := d.Object(at, v)
+	if o == nil {
+		return s, false
+	}
+	s = sallyport.ChildSecret{Env: name, Ref: d.secret(o, at), Hosts: o.Texts("hosts")}
+	o.Done()
+	if len(s.Hosts) == 0 {
+		d.Fault(definition.Below(at, "hosts"), "expected the hosts that get the value: the server itself sees a stand-in")
+	}
+	d.covered(definition.Below(at, "hosts"), s.Hosts)
+	return s, true
+}

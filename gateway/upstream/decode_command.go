@@ -1,0 +1,151 @@
+package upstream
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// fetchers are commands that fetch a package and run it. What they run is not
+// known before, and changes by itself.
+var fetchers = [...]string{
+	"npx", "pnpx", "bunx", "uvx", "pipx", "npm exec", "npm x", "npm init", "npm create", "pnpm dlx", "yarn dlx", "bun x", "uv tool",
+}
+
+// scripts are the endings of files that an interpreter runs. An argument that
+// is the path of one is a program; any other path is text.
+var scripts = [...]string{".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".php", ".sh", ".lua"}
+
+// command reads the binary and its arguments.
+func (d *decoder) command(at string, v any) {
+	items, ok := v.([]any)
+	if !ok || len(items) == 0 {
+		d.Fault(at, "expected a list: the name of a binary, then its arguments")
+		return
+	}
+	argv := make([]string, 0, len(items))
+	for i, item := range items {
+		text, ok := item.(string)
+		if !ok || strings.Contains(text, "\x00") {
+			d.Fault(definition.Below(at, strconv.Itoa(i)), "expected a text")
+		}
+		argv = append(argv, text)
+	}
+	if d.Broken(at) {
+		return
+	}
+	d.binary(definition.Below(at, "0"), argv)
+	for i := range argv[1:] {
+		argv[i+1] = d.argument(definition.Below(at, strconv.Itoa(i+1)), argv[i+1])
+	}
+	d.s.Command = argv
+}
+
+// binary judges what is started.
+func (d *decoder) binary(at string, argv []string) {
+	name := argv[0]
+	_, err := reach.ParseBinary(name)
+	switch {
+	case strings.ContainsAny(name, `/\$`):
+		d.Fault(at, "expected the name of a binary on the search path, such as node or python3, without a folder; a script is its argument")
+	case slices.Contains(fetchers[:], name), len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
+		d.Fault(at, "not supported yet: package launchers: install the package that %s would fetch and write the program, such as [node, ./node_modules/…/dist/index.js] or [python3, -m, …]", name)
+	case reach.Launcher(name) != "":
+		d.Fault(at, "%s %s: write the server's own program, which is confined here", name, reach.Launcher(name))
+	case err != nil || name == string(reach.AnyBinary):
+		d.Fault(at, "not the name of a binary")
+	}
+}
+
+// argument expands a variable at the beginning of an argument, or of what
+// follows the = of an option. A path that begins with "." is relative to the
+// configuration.
+func (d *decoder) argument(at, text string) string {
+	option, path, ok := strings.Cut(text, "=")
+	if !ok || !strings.HasPrefix(text, "-") {
+		option, path = "", text
+	} else {
+		option += "="
+	}
+	switch {
+	case strings.HasPrefix(path, "${"), strings.HasPrefix(path, "./"), strings.HasPrefix(path, "../"), path == ".", path == "..":
+		path = d.Path(at, path)
+	case strings.Contains(text, "${"):
+		d.Fault(at, "a variable stands at the beginning of an argument, or after the = of an option")
+	}
+	if filepath.IsAbs(path) {
+		path = d.program(path)
+	}
+	return option + path
+}
+
+// program takes the path of a script for a program, without links: what is
+// started is what was looked at.
+func (d *decoder) program(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || !slices.Contains(scripts[:], filepath.Ext(real)) {
+		return path
+	}
+	if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
+		return path
+	}
+	if !slices.Contains(d.s.Programs, real) {
+		d.s.Programs = append(d.s.Programs, real)
+	}
+	return real
+}
+
+// env reads variables as text.
+func (d *decoder) env(at string, v any) {
+	d.s.Env = map[string]string{}
+	d.entries(at, v, func(at, name string, v any) {
+		text, ok := scalar(v)
+		switch {
+		case !reach.IsEnvName(name):
+			d.Fault(at, "not the name of a variable")
+		case !ok || strings.Contains(text, "\x00"):
+			d.Fault(at, "expected a text, a number, true or false; a secret belongs under secret_env")
+		case strings.HasPrefix(text, "${"):
+			text = d.Path(at, text)
+		case strings.Contains(text, "${"):
+			d.Fault(at, "a variable stands at the beginning; a secret belongs under secret_env")
+		}
+		d.s.Env[name] = text
+	})
+}
+
+// scalar is the text of a value that has one.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	default:
+		return "", false
+	}
+}
+
+// secretEnv reads stand-ins for secrets.
+func (d *decoder) secretEnv(at string, v any) {
+	d.entries(at, v, func(at, name string, v any) {
+		_, twice := d.s.Env[name]
+		switch {
+		case !reach.IsEnvName(name):
+			d.Fault(at, "not the name of a variable")
+		case twice:
+			d.Fault(at, "is a variable of env already")
+		}
+		if s, ok := d.childSecret(at, name, v); ok {
+			d.s.Secrets = append(d.s.Secrets, s)
+		}
+	})
+}

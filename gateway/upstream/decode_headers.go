@@ -1,0 +1,58 @@
+package upstream
+
+import (
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/definition"
+)
+
+// fixedHeaders are what the transport writes, and what belongs to one hop.
+var fixedHeaders = [...]string{
+	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Expect", "Forwarded", "Host", "Http2-Settings",
+	"Keep-Alive", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id", "Origin", "Referer", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade", "Via", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
+}
+
+// remote reads what is sent to a remote server.
+func (d *decoder) remote(top *definition.Object, local bool) {
+	v, at, ok := top.Take("headers", "")
+	switch {
+	case !ok:
+		return
+	case local:
+		d.Fault(at, "belongs to a url: a command takes env")
+		return
+	}
+	seen := map[string]bool{}
+	d.entries(at, v, func(at, name string, v any) {
+		h := Header{Name: textproto.CanonicalMIMEHeaderKey(name)}
+		switch {
+		case !isToken(name):
+			d.Fault(at, "not the name of a header")
+		case slices.Contains(fixedHeaders[:], h.Name), strings.HasPrefix(h.Name, "Proxy-"):
+			d.Fault(at, "this header is not for a server's declaration to set")
+		case seen[h.Name]:
+			d.Fault(at, "the header is given twice, in another case")
+		}
+		seen[h.Name] = true
+		if text, plain := v.(string); plain {
+			h.Value = text
+		} else if o := d.Object(at, v); o != nil {
+			h.Secret, h.Value = d.secret(o, at), o.Text("prefix", "", false)
+			o.Done()
+		}
+		if strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+			d.Fault(at, "a character that no header holds")
+		}
+		d.s.Headers = append(d.s.Headers, h)
+	})
+}
+
+// isToken reports whether a text is a token of HTTP (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}

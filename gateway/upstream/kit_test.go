@@ -1,0 +1,161 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/needs"
+	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/sandbox"
+)
+
+// pythonServer is the server of testdata.
+func pythonServer(t testing.TB, args ...string) upstream.Server {
+	t.Helper()
+	needs.Programs(t, "python3")
+	script, err := filepath.Abs("testdata/server.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return upstream.Server{Name: "test", Command: append([]string{"python3", script}, args...), Programs: []string{script}}
+}
+
+type roles map[string]*sallyport.Personality
+
+func (r roles) Personality(name string) (*sallyport.Personality, bool) {
+	p, ok := r[name]
+	return p, ok
+}
+
+// gate is a registry with the tools of the servers.
+type gate struct {
+	*registry.Registry
+	t         testing.TB
+	workspace string
+	left      []string
+
+	mu       sync.Mutex
+	progress []sallyport.Progress
+}
+
+func newGate(t testing.TB, servers ...upstream.Server) *gate {
+	t.Helper()
+	return newGateOver(t, &sallyport.Backends{Network: &sallyport.NetworkBackend{}}, servers...)
+}
+
+// newGateOver wires files and children beside what is given.
+func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream.Server) *gate {
+	t.Helper()
+	workspace, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	children, err := sandbox.New(&sandbox.Options{Files: &sallyport.FileBackend{}, Network: &sallyport.NetworkBackend{}, Warm: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cleaner, err := output.New(&output.Options{Secrets: []sallyport.Secret{sallyport.NewSecret("s3cr3t-value")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := upstream.New(servers, &upstream.Options{Cleaner: cleaner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backends.Files, backends.Process = &sallyport.FileBackend{}, children
+	g := &gate{t: t, workspace: workspace}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := children.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	finder := g.open(backends)
+	if err := finder.Register(m.Discovery()...); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		res := finder.Call(t.Context(), &sallyport.Caller{
+			Principal: sallyport.Principal{Name: "local"}, Platform: sallyport.PlatformGo, Workspace: workspace,
+		}, sallyport.Request{Tool: upstream.DiscoveryName(s.Name)})
+		if !res.OK {
+			g.left = append(g.left, res.Error)
+		}
+	}
+	tools, left := m.Tools()
+	for _, l := range left {
+		g.left = append(g.left, l.Server+": "+l.Tool+": "+l.Why)
+	}
+	backends.Personalities = roles{
+		"some":    {Name: "some", MCPServers: []string{"test", "other"}},
+		"none":    {Name: "none"},
+		"offline": {Name: "offline", MCPServers: []string{"test"}, Network: &sallyport.NetworkPolicy{Allow: []string{}}},
+		"reads":   {Name: "reads", MCPServers: []string{"test"}, FSReach: &sallyport.Reach{Read: []string{workspace}}},
+	}
+	g.Registry = g.open(backends)
+	for _, tool := range tools {
+		if err := g.Register(tool); err != nil {
+			g.left = append(g.left, err.Error())
+		}
+	}
+	return g
+}
+
+func (g *gate) open(b *sallyport.Backends) *registry.Registry {
+	g.t.Helper()
+	copied := *b
+	r, err := registry.New(&copied, &registry.Options{Workspace: g.workspace})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			g.t.Error(err)
+		}
+	})
+	return r
+}
+
+func (g *gate) as(ctx context.Context, principal, role, tool string, args any) sallyport.Result {
+	g.t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return g.Registry.Call(ctx, &sallyport.Caller{
+		Principal: sallyport.Principal{Name: principal}, Session: "s", Personality: role, Platform: sallyport.PlatformGo,
+		Workspace: g.workspace,
+		Progress: func(p sallyport.Progress) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.progress = append(g.progress, p)
+		},
+	}, sallyport.Request{Tool: "mcp__" + tool, Args: text})
+}
+
+type object map[string]any
+
+func (g *gate) call(tool string, args object) sallyport.Result {
+	g.t.Helper()
+	if args == nil {
+		args = object{}
+	}
+	return g.as(g.t.Context(), "ann", "some", tool, args)
+}
+
+// inside is the text within the wrapper of untrusted output.
+func inside(res sallyport.Result) string {
+	text := res.Value + res.Error
+	_, text, _ = strings.Cut(text, "\n")
+	text, _, _ = strings.Cut(text, "\n</untrusted>")
+	return text
+}

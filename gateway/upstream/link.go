@@ -1,0 +1,248 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// firstPause and longestPause bound how long a server that failed to start
+	// is left alone: doubled with each failure.
+	firstPause, longestPause = time.Second, 2 * time.Minute
+	// idleTime is how long a process lives that nobody calls.
+	idleTime = 15 * time.Minute
+	// endGrace is how long a server may take to end by itself.
+	endGrace = 2 * time.Second
+)
+
+// key tells apart who may share a connection: a process is confined to the
+// grant of the role that started it, and belongs to one principal.
+type key struct{ principal, personality, workspace string }
+
+// failure is why a server could not be started, and when it may be tried
+// again.
+type failure struct {
+	count int
+	until time.Time
+	err   error
+}
+
+// link is one connection to a server.
+type link struct {
+	s   *server
+	key key
+	// ready is closed when the link can be used or err says why not; what it
+	// guards does not change afterwards.
+	ready   chan struct{}
+	err     error
+	session *mcp.ClientSession
+	child   sallyport.Child // nil for a remote server
+	said    complaints
+	idle    *time.Timer
+	turns   chan struct{}
+	ended   sync.Once
+
+	mu    sync.Mutex
+	calls map[string]*sallyport.Call // by progress token
+}
+
+func (s *server) newLink(k key) *link {
+	return &link{
+		s: s, key: k, ready: make(chan struct{}),
+		turns: make(chan struct{}, s.Concurrency), calls: map[string]*sallyport.Call{},
+		said: complaints{log: s.m.o.Logger.With("server", s.Name)},
+	}
+}
+
+// link returns the connection that a call may use, and makes it when there is
+// none.
+func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
+	k := key{c.Principal.Name, c.Personality, c.Workspace}
+	if s.Shared {
+		k.principal = ""
+	}
+	for {
+		l, mine, err := s.reserve(k)
+		if err != nil {
+			return nil, err
+		}
+		if mine {
+			s.settle(l, l.dial(ctx, c), ctx.Err() != nil)
+		}
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		// Whoever was to make it may have gone away.
+		if l.err == nil || mine || ctx.Err() != nil || !l.abandoned() {
+			return l, l.err
+		}
+	}
+}
+
+// reserve returns the link of a key; mine says that the caller has to make it.
+func (s *server) reserve(k key) (l *link, mine bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false, sallyport.Err("the runtime is stopping", "").Err()
+	}
+	if l, ok := s.links[k]; ok {
+		return l, false, nil
+	}
+	if f := s.failures[k]; time.Now().Before(f.until) {
+		return nil, false, fmt.Errorf("the MCP server %s is left alone until %s: %w", s.Name, f.until.Format(time.TimeOnly), f.err)
+	}
+	l = s.newLink(k)
+	s.links[k] = l
+	return l, true, nil
+}
+
+// settle tells those who wait for a link how it went. A start that its caller
+// gave up says nothing about the server.
+func (s *server) settle(l *link, err error, gaveUp bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(l.ready)
+	if l.err = err; err != nil {
+		delete(s.links, l.key)
+		if gaveUp {
+			l.err = &abandoned{err}
+			return
+		}
+		f := s.failures[l.key]
+		pause := min(firstPause<<min(f.count, 10), longestPause)
+		s.failures[l.key] = failure{f.count + 1, time.Now().Add(pause), err}
+		return
+	}
+	delete(s.failures, l.key)
+	l.idle = time.AfterFunc(idleTime, func() { s.drop(l) })
+	go func() {
+		_ = l.session.Wait()
+		s.drop(l)
+	}()
+}
+
+// abandoned is the error of a start that its caller gave up.
+type abandoned struct{ error }
+
+func (a *abandoned) Unwrap() error { return a.error }
+
+func (l *link) abandoned() bool {
+	_, ok := l.err.(*abandoned)
+	return ok
+}
+
+// dial starts a server, or greets a remote one. Nothing is offered that a
+// server could use to reach back: no sampling, no roots, no elicitation.
+func (l *link) dial(ctx context.Context, c *sallyport.Call) (err error) {
+	ctx, cancel := context.WithTimeout(withCall(ctx, c), startWait)
+	defer cancel()
+	var t mcp.Transport = l.remote()
+	if len(l.s.Command) > 0 {
+		if t, err = l.spawn(ctx, c); err != nil {
+			return err
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, &mcp.ClientOptions{
+		Logger: l.s.m.o.Logger, Capabilities: &mcp.ClientCapabilities{},
+		// Of a remote server; what comes right before an answer may be lost.
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.progress(r.Params) },
+	})
+	if l.session, err = client.Connect(ctx, t, nil); err == nil {
+		return nil
+	}
+	why := fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, err)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		why = fmt.Sprintf("the MCP server %s did not answer in time", l.s.Name)
+	case errors.Is(err, mcp.ErrConnectionClosed):
+		why = fmt.Sprintf("the MCP server %s did not start: it ended before it answered", l.s.Name)
+	}
+	if l.child != nil {
+		l.child.Stop(0)
+		if last := l.said.lastLine(); last != "" {
+			why += "; it says: " + last
+		}
+	}
+	return sallyport.Err(why, "").Err()
+}
+
+// drop forgets a link and ends it.
+func (s *server) drop(l *link) {
+	s.mu.Lock()
+	if s.links[l.key] == l {
+		delete(s.links, l.key)
+	}
+	s.mu.Unlock()
+	l.end()
+}
+
+// end closes the connection and returns when the process is gone.
+func (l *link) end() {
+	l.ended.Do(func() {
+		if l.session == nil {
+			return
+		}
+		if l.idle != nil {
+			l.idle.Stop()
+		}
+		if l.child != nil {
+			l.child.Stop(endGrace)
+		}
+		// Its error says that the other side is gone already.
+		_ = l.session.Close()
+	})
+}
+
+// enter waits for a turn.
+func (l *link) enter(ctx context.Context) error {
+	select {
+	case l.turns <- struct{}{}:
+		l.idle.Reset(idleTime)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *link) leave() { <-l.turns }
+
+// listen has the progress of a call go to its caller, under the id of the call.
+func (l *link) listen(c *sallyport.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls[c.ID] = c
+}
+
+func (l *link) unlisten(c *sallyport.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.calls, c.ID)
+}
+
+// progress relays what a server says of a call that runs.
+func (l *link) progress(said *mcp.ProgressNotificationParams) {
+	token, _ := said.ProgressToken.(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.calls[token]
+	if !ok {
+		return
+	}
+	p := sallyport.Progress{Message: said.Message, Audience: sallyport.AudienceUser}
+	if said.Total > 0 {
+		percent := min(max(100*said.Progress/said.Total, 0), 100)
+		p.Percent = &percent
+	}
+	// Under the lock, so that nothing follows the answer of the call.
+	c.Emit(p)
+}

@@ -1,0 +1,125 @@
+package upstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/output"
+)
+
+// tool is what all tools of a server have in common.
+func (s *server) tool(name string) sallyport.Tool {
+	return sallyport.Tool{
+		Name: name, Toolset: "mcp", Capabilities: s.capabilities(), Permissions: s.Permissions,
+		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
+		Revision: s.revision(), Sources: s.Sources,
+	}
+}
+
+// Implied is what a declaration grants by naming it: the binary and the
+// programs, or the host, and the secrets.
+func (s *Server) Implied() sallyport.Capabilities {
+	bare := Server{Command: s.Command, Programs: s.Programs, URL: s.URL, Headers: s.Headers, Secrets: s.Secrets}
+	return bare.capabilities()
+}
+
+// capabilities is what is declared and what is implied.
+func (s *Server) capabilities() sallyport.Capabilities {
+	c := s.Capabilities
+	c.Secrets = slices.Clone(c.Secrets)
+	for _, ref := range s.refs() {
+		if !reach.MatchRef(c.Secrets, ref) {
+			c.Secrets = append(c.Secrets, ref)
+		}
+	}
+	if len(s.Command) > 0 {
+		var p sallyport.ProcessCapability
+		if c.Process != nil {
+			p = *c.Process
+		}
+		p.AllowedBinaries = append([]string{s.Command[0]}, p.AllowedBinaries...)
+		p.Programs = append(p.Programs, s.Programs...)
+		c.Process = &p
+		return c
+	}
+	var n sallyport.NetworkCapability
+	if c.Network != nil {
+		n = *c.Network
+	}
+	n.AllowedHosts = append([]string{hostOf(s.URL)}, n.AllowedHosts...)
+	c.Network = &n
+	return c
+}
+
+// refs lists the secrets that a declaration names.
+func (s *Server) refs() (refs []string) {
+	for _, h := range s.Headers {
+		if h.Secret != "" {
+			refs = append(refs, h.Secret)
+		}
+	}
+	for _, e := range s.Secrets {
+		refs = append(refs, e.Ref)
+	}
+	return refs
+}
+
+// revision tells one configuration of a server from another.
+func (s *server) revision() string {
+	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// mount makes a tool of a definition.
+func (s *server) mount(def *mcp.Tool) (sallyport.Tool, error) {
+	name, err := lock.MapName(s.Name, def.Name)
+	if err != nil {
+		return sallyport.Tool{}, err
+	}
+	t := s.tool(name)
+	title := def.Title
+	if title == "" && def.Annotations != nil {
+		title = def.Annotations.Title
+	}
+	t.Title = s.m.o.Cleaner.Text(title)
+	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(def.Description), maxDescription)
+	var bad [2]error
+	t.Schema, bad[0] = s.schema(def.InputSchema)
+	t.Returns, bad[1] = s.schema(def.OutputSchema)
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		return s.call(ctx, c, def.Name)
+	}
+	return t, errors.Join(bad[:]...)
+}
+
+// schema is a schema as text, which models read; nil when there is none.
+func (s *server) schema(tree any) (json.RawMessage, error) {
+	if tree == nil {
+		return nil, nil
+	}
+	return json.Marshal(s.m.o.Cleaner.Value(tree))
+}
+
+// quoted is a name that somebody else chose, for a message.
+func quoted(name string) string {
+	const most = 80
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	return strconv.QuoteToASCII(name)
+}

@@ -1,0 +1,182 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxMessage bounds one message of a server, in bytes: a result of the size
+// that the gate would cut anyway, and images beside it.
+const maxMessage = 16 << 20
+
+// spawn starts the process of a server under the grant of the call.
+func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
+	theirs, ask := io.Pipe()
+	answers, out := io.Pipe()
+	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
+		Dir: l.s.Dir, Env: l.s.Env, Secrets: l.s.Secrets,
+		Input: theirs, Output: out, ErrorOutput: &l.said,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.child = child
+	go func() {
+		// The end of the process is the end of what it says.
+		<-child.Done()
+		_ = out.Close()
+	}()
+	return inOrder{&mcp.IOTransport{Reader: answers, Writer: ask, MaxLineLength: maxMessage}, l}, nil
+}
+
+// inOrder relays progress while messages are read: the protocol library hands
+// notifications to a queue of their own, where those that come right before
+// the answer of a call would be overtaken by it.
+type inOrder struct {
+	mcp.Transport
+	l *link
+}
+
+// Connect connects.
+func (t inOrder) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return orderedConn{c, t.l}, err
+}
+
+type orderedConn struct {
+	mcp.Connection
+	l *link
+}
+
+// Read returns the next message that is no progress.
+func (c orderedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		m, err := c.Connection.Read(ctx)
+		q, ok := m.(*jsonrpc.Request)
+		if err != nil || !ok || q.Method != "notifications/progress" {
+			return m, err
+		}
+		var p mcp.ProgressNotificationParams
+		if json.Unmarshal(q.Params, &p) == nil {
+			c.l.progress(&p)
+		}
+	}
+}
+
+// complaints passes the lines that a server writes to standard error on to the
+// log, the first of them, and keeps the last one that names an error, else the last one.
+type complaints struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	line []byte
+	last string
+	// named is true when that line names an error.
+	named bool
+	n     int
+}
+
+// Write never fails.
+func (w *complaints) Write(p []byte) (int, error) {
+	const longest = 1 << 10
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range p {
+		switch {
+		case b == '\n':
+			w.end()
+		case len(w.line) < longest:
+			w.line = append(w.line, b)
+		}
+	}
+	return len(p), nil
+}
+
+// end ends a line. The caller holds the lock.
+func (w *complaints) end() {
+	const most = 200
+	text := strings.ToValidUTF8(strings.TrimSpace(string(w.line)), "\uFFFD")
+	w.line = w.line[:0]
+	if text == "" {
+		return
+	}
+	// What a program that failed says of its surroundings often comes last.
+	if names := strings.Contains(text, "Error"); names || !w.named {
+		w.last, w.named = text, names
+	}
+	if w.n++; w.n <= most {
+		w.log.Info("MCP server says", "text", text)
+	}
+}
+
+// lastLine is the line that says most about why a server ended.
+func (w *complaints) lastLine() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end()
+	return w.last
+}
+
+// remote is the transport to a server that is reached over HTTP.
+func (l *link) remote() mcp.Transport {
+	return &mcp.StreamableClientTransport{
+		Endpoint: l.s.URL, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
+		HTTPClient: &http.Client{Transport: roundTripper{l.s}},
+	}
+}
+
+type callKey struct{}
+
+// withCall makes a call known to the transport of a remote server.
+func withCall(ctx context.Context, c *sallyport.Call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// errNoCall is a request that no call causes.
+var errNoCall = errors.New("upstream: a request outside a call")
+
+// roundTripper sends each request through the accessors of the call that
+// causes it, so that it is decided and recorded with that call. Nothing of
+// what the caller of the gate sent goes along.
+type roundTripper struct{ s *server }
+
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	c, ok := r.Context().Value(callKey{}).(*sallyport.Call)
+	if !ok {
+		return nil, errNoCall
+	}
+	r = r.Clone(r.Context())
+	for _, h := range t.s.Headers {
+		value := h.Value
+		if h.Secret != "" {
+			secret, err := c.Secrets.Get(r.Context(), h.Secret)
+			if err != nil {
+				return nil, err
+			}
+			value += secret.Reveal()
+		}
+		r.Header.Set(h.Name, value)
+	}
+	return c.Network.Client().Do(r)
+}
+
+// hostOf is the host of a URL, with its port when it names one.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
