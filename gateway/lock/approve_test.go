@@ -1,0 +1,152 @@
+package lock_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+func TestApprovePinsWhatTheDigestNames(t *testing.T) {
+	pinned, now := taken(t, offer()), taken(t, edited(t, "Reads a file.", "Reads any file."))
+	for _, scope := range []lock.Scope{{}, {Server: "files"}, {Server: "files", Tool: "read"}} {
+		digest, err := now.Digest(scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, expect := range []string{digest, digest[:16], strings.ToUpper(digest[:20])} {
+			got, err := pinned.Approve(now, scope, expect)
+			if err != nil {
+				t.Fatalf("%s: Approve(%s): %v", scope, expect, err)
+			}
+			if d := cmp.Diff(bytesOf(t, now), bytesOf(t, got)); d != "" {
+				t.Errorf("%s: Approve (-want +got):\n%s", scope, d)
+			}
+		}
+	}
+	if d := lock.Diff(pinned, taken(t, offer())); len(d) > 0 {
+		t.Errorf("the pinned file changed: %v", changes(d))
+	}
+}
+
+func TestApproveRefusesWhatWasNotShown(t *testing.T) {
+	pinned, now := taken(t, offer()), taken(t, edited(t, "Reads a file.", "Reads any file."))
+	scope := lock.Scope{Server: "files", Tool: "read"}
+	found, _ := now.Digest(scope)
+	before, _ := pinned.Digest(scope)
+	server, _ := now.Digest(lock.Scope{Server: "files"})
+	for _, expect := range []string{"", found[:15], found + "0", "sha256:" + found, before, server, strings.Repeat("0", 64), found[:16] + strings.Repeat("g", 48)} {
+		got, err := pinned.Approve(now, scope, expect)
+		if err == nil || got != nil || !strings.Contains(err.Error(), found) {
+			t.Errorf("Approve(%q) = %v, %v; want an error that names %s", expect, got, err, found)
+		}
+	}
+	_, err := pinned.Approve(now, scope, before)
+	if m, ok := errors.AsType[*lock.Mismatch](err); !ok || m.Found != found || m.Expected != before {
+		t.Errorf("Approve: %v, want a Mismatch with both digests", err)
+	}
+}
+
+func TestApproveRefusesWhatIsNotThere(t *testing.T) {
+	now := taken(t, offer())
+	for _, scope := range []lock.Scope{{Server: "other"}, {Server: "files", Tool: "write"}, {Tool: "read"}} {
+		if _, err := now.Approve(now, scope, zero); !errors.Is(err, lock.ErrAbsent) {
+			t.Errorf("%+v: Approve: %v, want ErrAbsent", scope, err)
+		}
+	}
+	scope := lock.Scope{Server: "files", Tool: "read"}
+	digest, _ := now.Digest(scope)
+	if _, err := (*lock.File)(nil).Approve(now, scope, digest); !errors.Is(err, lock.ErrAbsent) {
+		t.Errorf("a tool of a server that is not pinned: %v, want ErrAbsent", err)
+	}
+}
+
+// TestDigestsAreOfNames: what was shown of one server or tool is not another
+// one with the same content.
+func TestDigestsAreOfNames(t *testing.T) {
+	s, _, err := lock.Take("other", offer(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := taken(t, offer())
+	f.Servers["other"] = s
+	for _, tool := range []string{"", "read"} {
+		a, err := f.Digest(lock.Scope{Server: "files", Tool: tool})
+		b, err2 := f.Digest(lock.Scope{Server: "other", Tool: tool})
+		if err != nil || err2 != nil || a == b {
+			t.Errorf("Digest of %q under two servers: %s and %s, want two (%v, %v)", tool, a, b, err, err2)
+		}
+	}
+}
+
+// TestApprovedIsACopy changes the file that was approved from.
+func TestApprovedIsACopy(t *testing.T) {
+	now := taken(t, offer())
+	digest := whole(t, now)
+	got, err := (*lock.File)(nil).Approve(now, lock.Scope{}, digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := now.Servers["files"]
+	s.Command[0], s.Binary.Path, s.Capabilities.Network.AllowedHosts[0] = "sh", "/bin/sh", "evil.test"
+	s.Tools["read"].Definition[0] = 'x'
+	s.Tools["x"] = lock.Pin{}
+	if whole(t, got) != digest || !strings.HasPrefix(string(got.Servers["files"].Tools["read"].Definition), "{") {
+		t.Error("what was approved changes with the file it was taken from")
+	}
+}
+
+func TestJudge(t *testing.T) {
+	f := taken(t, offer())
+	good := offer().Tools[0]
+	for _, tt := range []struct{ name, server, definition, why string }{
+		{"pinned", "files", string(good), ""},
+		{"spelled otherwise", "files", strings.ReplaceAll(string(good), `,"`, ` ,  "`), ""},
+		{"unknown server", "other", string(good), "the server other is not pinned"},
+		{"unknown tool", "files", `{"name":"write"}`, "the tool is not pinned"},
+		{"no name", "files", `{}`, "the definition has no name"},
+		{"broken", "files", `{"name":"read"`, "the definition is not valid"},
+		{"repeated key", "files", strings.Replace(string(good), "{", `{"name":"x",`, 1), "the definition is not valid"},
+		{"changed", "files", strings.Replace(string(good), "Reads", "Sends", 1), "the definition is not the pinned one"},
+		{"hidden character", "files", strings.Replace(string(good), "Reads", "Reads\u200b", 1), "the definition is not the pinned one"},
+		{"more", "files", strings.Replace(string(good), "{", `{"x":null,`, 1), "the definition is not the pinned one"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ok, why := f.Judge(tt.server, json.RawMessage(tt.definition))
+			if ok != (tt.why == "") || why != tt.why {
+				t.Errorf("Judge = %v, %q, want %q", ok, why, tt.why)
+			}
+		})
+	}
+	if ok, _ := (*lock.File)(nil).Judge("files", good); ok {
+		t.Error("a nil file approves")
+	}
+	o := offer()
+	for k, d := range map[lock.Kind]json.RawMessage{lock.KindResource: o.Resources[0], lock.KindTemplate: o.Templates[0], lock.KindPrompt: o.Prompts[0]} {
+		if ok, why := f.JudgeAs("files", k, d); !ok {
+			t.Errorf("JudgeAs(%s): %s, want the pinned one", k, why)
+		}
+	}
+	if ok, _ := f.JudgeAs("files", lock.KindPrompt, good); ok {
+		t.Error("a tool passes for a prompt")
+	}
+}
+
+func TestJudgeLaunch(t *testing.T) {
+	f := taken(t, offer())
+	o := offer()
+	if ok, why := f.JudgeLaunch("files", &o.Launch); !ok {
+		t.Errorf("JudgeLaunch: %s, want the pinned one", why)
+	}
+	o.Env, o.Command = nil, []string{"sh"}
+	if ok, why := f.JudgeLaunch("files", &o.Launch); ok || why != "another command is run" {
+		t.Errorf("JudgeLaunch = %v, %q, want the worst change", ok, why)
+	}
+	if ok, _ := f.JudgeLaunch("other", &o.Launch); ok {
+		t.Error("a server that is not pinned may start")
+	}
+}

@@ -1,0 +1,257 @@
+package lock
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sallyport/sallyport/schema"
+)
+
+// maxChanges bounds the changes of one definition. Beyond it the worst are
+// listed and the rest is counted.
+const maxChanges = 40
+
+// Diff lists what has changed from the pinned file to the present one, the
+// worst first. Whatever makes the digests of two files differ makes at least
+// one change. own are the names of the tools of this runtime, with which those
+// of a server are compared. nil files are empty.
+func Diff(pinned, now *File, own ...string) []Change {
+	var out []Change
+	was, is := pinned.servers(), now.servers()
+	for _, name := range union(was, is) {
+		d := differ{server: name}
+		a, had := was[name]
+		b, has := is[name]
+		switch {
+		case !has:
+			d.add(RuleServerRemoved, "", absent{}, absent{})
+		case !had:
+			d.add(RuleServerAdded, "", absent{}, &b.Launch)
+			fallthrough
+		default:
+			d.pair(&a, &b, had)
+		}
+		out = append(out, d.out...)
+	}
+	out = append(out, confusable(pinned, now, own)...)
+	slices.SortFunc(out, compareChanges)
+	return out
+}
+
+// servers is safe for a nil file.
+func (f *File) servers() map[string]Server {
+	if f == nil {
+		return nil
+	}
+	return f.Servers
+}
+
+// union returns the keys of both maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]V{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// differ collects the changes of one server.
+type differ struct {
+	server string
+	kind   Kind
+	name   string
+	out    []Change
+}
+
+// add appends a change.
+func (d *differ) add(r Rule, field string, was, is any) {
+	c := Change{Server: d.server, Kind: d.kind, Name: shown(d.name), Field: shown(field), Rule: r}
+	if c.Kind == "" {
+		c.Kind = KindServer
+	}
+	row := r.ruling()
+	c.Severity, c.Message = row.severity, row.message
+	c.Was, c.Is, c.Cut = show(was, is)
+	d.out = append(d.out, c)
+}
+
+// pair compares two servers.
+func (d *differ) pair(a, b *Server, had bool) {
+	if had {
+		d.launch(&a.Launch, &b.Launch)
+	}
+	d.one(KindServer, "", a.Identity, b.Identity)
+	for _, k := range offered {
+		was, is := a.offers(k), b.offers(k)
+		for _, name := range union(was, is) {
+			d.one(k, name, pinOf(was, name), pinOf(is, name))
+		}
+	}
+}
+
+func pinOf(m map[string]Pin, name string) *Pin {
+	if p, ok := m[name]; ok {
+		return &p
+	}
+	return nil
+}
+
+// one compares two definitions of one name.
+func (d *differ) one(k Kind, name string, was, is *Pin) {
+	x := differ{server: d.server, kind: k, name: name}
+	switch {
+	case was == nil && is == nil:
+	case was != nil && is != nil && was.equal(is):
+	case was == nil:
+		x.add(added(k), "", absent{}, is.Definition)
+		if is.Hidden != nil {
+			x.add(RuleHidden, "", absent{}, is.Hidden)
+		}
+	case is == nil:
+		x.add(RuleRemoved, "", was.Definition, absent{})
+	default:
+		x.definition(was, is)
+	}
+	d.out = append(d.out, bounded(x.out)...)
+}
+
+// equal reports whether nothing at all differs.
+func (p *Pin) equal(q *Pin) bool {
+	return p.Name == q.Name && p.SHA256 == q.SHA256 && maps.Equal(p.Hidden, q.Hidden) && bytes.Equal(p.Definition, q.Definition)
+}
+
+func added(k Kind) Rule {
+	if k == KindServer {
+		return RuleIdentity
+	}
+	return RuleAdded
+}
+
+// bounded keeps the worst changes of a definition and counts the others.
+func bounded(list []Change) []Change {
+	if len(list) <= maxChanges {
+		return list
+	}
+	slices.SortStableFunc(list, compareChanges)
+	rest := list[maxChanges]
+	rest.Field, rest.Was, rest.Is, rest.Cut = "…", "", "", true
+	rest.Message = "and " + strconv.Itoa(len(list)-maxChanges) + " more changes of this definition, at most as severe"
+	return append(list[:maxChanges:maxChanges], rest)
+}
+
+// field is one field of a definition.
+type field struct {
+	value  any    // cleaned; absent{} for none
+	digest string // of the original; empty for none
+	hidden string // the digest when something was hidden
+}
+
+// fields takes a definition apart.
+func (p *Pin) fields() map[string]field {
+	v, err := schema.Decode(p.Definition, nil)
+	m, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return map[string]field{"": {value: string(p.Definition), digest: digest(p.Definition)}}
+	}
+	out := make(map[string]field, len(m))
+	for name, v := range m {
+		f := field{value: v, digest: p.Hidden[name], hidden: p.Hidden[name]}
+		if f.digest == "" {
+			f.digest = digestOf(v)
+		}
+		out[name] = f
+	}
+	return out
+}
+
+// definition compares two definitions field by field. The digest of the whole
+// has the last word: where it differs, something is reported.
+func (d *differ) definition(was, is *Pin) {
+	a, b := was.fields(), is.fields()
+	for _, name := range union(a, b) {
+		x, y := a[name], b[name]
+		if x.digest == y.digest {
+			continue
+		}
+		if x.digest == "" {
+			x.value = absent{}
+		}
+		if y.digest == "" {
+			y.value = absent{}
+		}
+		d.field(name, x, y)
+	}
+	if was.Name != is.Name {
+		d.add(RuleField, "name", was.Name, is.Name)
+	}
+	if len(d.out) == 0 && was.SHA256 != is.SHA256 {
+		d.add(RuleHidden, "", was.SHA256, is.SHA256)
+	}
+}
+
+// field compares two fields that differ, in what is shown or what is not.
+func (d *differ) field(name string, was, is field) {
+	if was.hidden != is.hidden {
+		d.add(RuleHidden, name, was.value, is.value)
+	}
+	if same(was.value, is.value) {
+		return
+	}
+	switch d.kind {
+	case KindTool:
+		d.toolField(name, was.value, is.value)
+	case KindServer:
+		d.add(identityRule(name), name, was.value, is.value)
+	default:
+		d.add(fieldRule(name), name, was.value, is.value)
+	}
+}
+
+// toolField compares a field of a tool's definition.
+func (d *differ) toolField(name string, was, is any) {
+	switch name {
+	case "annotations":
+		d.annotations(was, is)
+	case "inputSchema":
+		s := schemaDiff{differ: d, other: RuleInput, directed: true}
+		s.compare(name, was, is)
+	case "outputSchema":
+		s := schemaDiff{differ: d, other: RuleOutput}
+		s.compare(name, was, is)
+	default:
+		d.add(fieldRule(name), name, was, is)
+	}
+}
+
+// fieldRule is the rule of a field that is compared as a whole.
+func fieldRule(name string) Rule {
+	switch name {
+	case "description", "title":
+		return RuleText
+	case "icons":
+		return RuleIcons
+	case "_meta":
+		return RuleMeta
+	default:
+		return RuleField
+	}
+}
+
+// identityRule is the rule of a field of what a server says about itself.
+func identityRule(name string) Rule {
+	switch name {
+	case "version":
+		return RuleVersion
+	case "instructions":
+		return RuleInstructions
+	case "icons":
+		return RuleIcons
+	case "_meta":
+		return RuleMeta
+	default:
+		return RuleIdentity
+	}
+}

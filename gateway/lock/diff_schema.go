@@ -1,0 +1,215 @@
+package lock
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// schemaDiff compares two JSON Schemas keyword by keyword.
+type schemaDiff struct {
+	*differ
+	// other is the rule of what is not known to widen or narrow.
+	other Rule
+	// directed says that a narrower keyword makes the whole narrower. It is
+	// not so under "not" or "if", nor for what is referred to from anywhere.
+	directed bool
+}
+
+// put reports a difference. Where the direction counts for nothing, the rule
+// of the other differences is used.
+func (s schemaDiff) put(r Rule, path string, was, is any) {
+	if !s.directed && r != RuleText {
+		r = s.other
+	}
+	s.add(r, path, was, is)
+}
+
+// compare compares two schemas.
+func (s schemaDiff) compare(path string, was, is any) {
+	if same(was, is) {
+		return
+	}
+	a, b := members(was), members(is)
+	switch {
+	case a != nil && b != nil:
+		for _, key := range union(a, b) {
+			if x, y := value(a, key), value(b, key); !same(x, y) {
+				s.keyword(path+"/"+key, key, x, y)
+			}
+		}
+	case open(is):
+		s.put(RuleWidened, path, was, is)
+	case is == false:
+		s.put(RuleNarrowed, path, was, is)
+	default:
+		s.add(s.other, path, was, is)
+	}
+}
+
+// open reports whether a schema admits everything: it is absent, true or
+// empty.
+func open(v any) bool {
+	switch v := v.(type) {
+	case absent:
+		return true
+	case bool:
+		return v
+	case map[string]any:
+		return len(v) == 0
+	default:
+		return false
+	}
+}
+
+// keyword compares the values of one keyword, which differ.
+func (s schemaDiff) keyword(path, key string, was, is any) {
+	switch key {
+	case "title", "description", "$comment", "examples":
+		s.put(RuleText, path, was, is)
+	case "properties":
+		s.schemas(path, was, is, RuleArgument)
+	case "patternProperties", "$defs", "definitions", "dependentSchemas":
+		s.undirected().schemas(path, was, is, s.other)
+	case "additionalProperties", "unevaluatedProperties", "items":
+		s.compare(path, was, is)
+	case "contains", "propertyNames", "unevaluatedItems", "not", "if", "then", "else", "contentSchema":
+		s.undirected().compare(path, was, is)
+	case "allOf", "anyOf", "prefixItems":
+		s.list(path, was, is)
+	case "oneOf":
+		s.undirected().list(path, was, is)
+	case "required":
+		s.required(path, was, is)
+	case "enum", "type":
+		s.choice(path, was, is)
+	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties":
+		s.bound(path, was, is, false)
+	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
+		s.bound(path, was, is, true)
+	default:
+		s.add(s.other, path, was, is)
+	}
+}
+
+func (s schemaDiff) undirected() schemaDiff {
+	s.directed = false
+	return s
+}
+
+// schemas compares maps of schemas. A property that is gone was perhaps the
+// only bound on an argument that is still taken.
+func (s schemaDiff) schemas(path string, was, is any, fresh Rule) {
+	a, b := members(was), members(is)
+	before := len(s.out)
+	for _, name := range union(a, b) {
+		x, y := value(a, name), value(b, name)
+		at := path + "/" + name
+		switch {
+		case x == absent{}:
+			s.put(fresh, at, x, y)
+		case y == absent{}:
+			s.add(s.other, at, x, y)
+		default:
+			s.compare(at, x, y)
+		}
+	}
+	if len(s.out) == before {
+		s.add(s.other, path, was, is)
+	}
+}
+
+// list compares lists of schemas place by place.
+func (s schemaDiff) list(path string, was, is any) {
+	a, _ := was.([]any)
+	b, _ := is.([]any)
+	if len(a) == 0 || len(a) != len(b) {
+		s.add(s.other, path, was, is)
+		return
+	}
+	for i := range a {
+		s.compare(path+"/"+strconv.Itoa(i), a[i], b[i])
+	}
+}
+
+// required compares the names of required properties.
+func (s schemaDiff) required(path string, was, is any) {
+	a, b := values(was), values(is)
+	before := len(s.out)
+	for _, k := range slices.Sorted(maps.Keys(b)) {
+		if _, ok := a[k]; !ok {
+			s.put(RuleRequired, path, absent{}, b[k])
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := b[k]; !ok {
+			s.put(RuleWidened, path, a[k], absent{})
+		}
+	}
+	if len(s.out) == before {
+		s.add(s.other, path, was, is)
+	}
+}
+
+// choice compares the values or types that are admitted. No list admits all.
+func (s schemaDiff) choice(path string, was, is any) {
+	a, b := values(was), values(is)
+	more := slices.ContainsFunc(slices.Collect(maps.Keys(b)), func(k string) bool { return !has(a, k) })
+	less := slices.ContainsFunc(slices.Collect(maps.Keys(a)), func(k string) bool { return !has(b, k) })
+	switch {
+	case is == absent{}, was != absent{} && more:
+		s.put(RuleWidened, path, was, is)
+	case was == absent{}, less:
+		s.put(RuleNarrowed, path, was, is)
+	default:
+		s.add(s.other, path, was, is)
+	}
+}
+
+func has(m map[string]any, k string) bool {
+	_, ok := m[k]
+	return ok
+}
+
+// values returns the elements of a list, or a single value, by digest.
+func values(v any) map[string]any {
+	if v == (absent{}) {
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	m := make(map[string]any, len(list))
+	for _, x := range list {
+		m[digestOf(x)] = x
+	}
+	return m
+}
+
+// bound compares numbers of which a higher one admits more if upper, else
+// less. What no float64 tells apart has no direction.
+func (s schemaDiff) bound(path string, was, is any, upper bool) {
+	a, aok := number(was)
+	b, bok := number(is)
+	_, gone := is.(absent)
+	_, fresh := was.(absent)
+	switch {
+	case gone, aok && bok && (b > a) == upper && a != b:
+		s.put(RuleWidened, path, was, is)
+	case fresh, aok && bok && a != b:
+		s.put(RuleNarrowed, path, was, is)
+	default:
+		s.add(s.other, path, was, is)
+	}
+}
+
+func number(v any) (float64, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}

@@ -1,0 +1,36 @@
+package lock
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestThePageListsTheRules holds the table of docs/lock.md to the code.
+func TestThePageListsTheRules(t *testing.T) {
+	text, err := os.ReadFile("../../docs/lock.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]string, len(rulings))
+	for i, r := range rulings {
+		rows[i] = fmt.Sprintf("| %s | `%s` | %s |\n", r.severity, r.rule, r.message)
+	}
+	if table := strings.Join(rows, ""); !strings.Contains(string(text), table) {
+		t.Errorf("docs/lock.md does not hold the table\n%s", table)
+	}
+}
+
+// TestLookalikesAreOfOneLetter finds characters that stand in two rows.
+func TestLookalikesAreOfOneLetter(t *testing.T) {
+	seen := map[rune]byte{}
+	for _, row := range lookalikes {
+		for _, r := range row.like {
+			if c, ok := seen[r]; ok && c != row.ascii || r < 0x80 {
+				t.Errorf("U+%04X stands for %c and %c", r, c, row.ascii)
+			}
+			seen[r] = row.ascii
+		}
+	}
+}

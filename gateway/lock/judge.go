@@ -1,0 +1,56 @@
+package lock
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Judge reports whether a tool's definition, as a server lists it now, is the
+// pinned one, and why not. It looks the tool up and compares one digest, so
+// that it can be asked about every tool of every list. The reason is safe to
+// show: it holds names of the configuration only, nothing that the server
+// sent.
+func (f *File) Judge(server string, definition json.RawMessage) (ok bool, why string) {
+	return f.JudgeAs(server, KindTool, definition)
+}
+
+// JudgeAs is Judge for a definition of any kind that servers list.
+func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bool, why string) {
+	s, pinned := f.servers()[server]
+	if !pinned {
+		return false, "the server " + shown(server) + " is not pinned"
+	}
+	m, err := object(definition)
+	if err != nil {
+		return false, "the definition is not valid"
+	}
+	name, _ := m[k.key()].(string)
+	p, pinned := s.offers(k)[name]
+	switch {
+	case name == "":
+		return false, "the definition has no " + k.key()
+	case !pinned:
+		return false, "the " + string(k) + " is not pinned"
+	case p.SHA256 != digestOf(m):
+		return false, "the definition is not the pinned one"
+	}
+	return true, ""
+}
+
+// JudgeLaunch reports whether a server is started or reached exactly as it is
+// pinned, and may touch exactly the same. It is asked before the server runs.
+func (f *File) JudgeLaunch(server string, now *Launch) (ok bool, why string) {
+	s, pinned := f.servers()[server]
+	if !pinned {
+		return false, "the server " + shown(server) + " is not pinned"
+	}
+	if s.Launch.Digest() == now.Digest() {
+		return true, ""
+	}
+	d := differ{server: server}
+	d.launch(&s.Launch, now)
+	if len(d.out) == 0 {
+		return false, "the launch is not the pinned one"
+	}
+	return false, slices.MinFunc(d.out, compareChanges).Message
+}

@@ -1,0 +1,89 @@
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// server is a Server as the file holds it.
+type server struct {
+	Server
+	// CapabilitiesSHA256 is for readers: what it is of stands beside it.
+	CapabilitiesSHA256 string `json:"capabilities_sha256"`
+}
+
+// document is a File as it is written.
+type document struct {
+	Version int               `json:"version"`
+	Servers map[string]server `json:"servers"`
+}
+
+// Bytes returns the text of the file: JSON with sorted keys, two spaces of
+// indentation, and one line for each value, so that a change shows as the
+// lines of what changed. Equal files have equal texts. A file that [Parse]
+// would refuse is an error.
+func (f *File) Bytes() ([]byte, error) {
+	doc := document{Version: Version, Servers: map[string]server{}}
+	for name, s := range f.clone().Servers {
+		doc.Servers[name] = server{s, s.CapabilitiesDigest()}
+	}
+	// By way of a map every key is sorted, not those of definitions only.
+	v, err := decoded(doc)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if _, err := Parse("the file to be written", b.Bytes()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Save writes the file, mode 0644: it holds names and what servers offer, no
+// secret. Either the whole new text is there afterwards or the old one.
+func (f *File) Save(path string) (err error) {
+	text, err := f.Bytes()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("lock: %w", err), os.Remove(tmp.Name()))
+		}
+	}()
+	_, err = tmp.Write(text)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	// The new name is on the disk when its directory is. Where directories
+	// cannot be synced, the rename has happened all the same.
+	if d, openErr := os.Open(dir); openErr == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+	return nil
+}

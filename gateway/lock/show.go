@@ -1,0 +1,89 @@
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxShown bounds what is shown of a value in characters: some thirty lines,
+	// which a person still reads beside its counterpart.
+	maxShown = 2000
+	// lead is how much of what is equal is shown around what differs.
+	lead = 60
+	// maxBrief bounds a name in a message.
+	maxBrief = 100
+)
+
+// absent stands for no value: JSON null is one.
+type absent struct{}
+
+// show returns two values as JSON texts, cleaned. Of long ones what both begin
+// and end with is left out: a sentence at the end of a long description is what
+// a reader must not miss. cut reports that what differs is too long to be
+// shown, too.
+func show(was, is any) (before, after string, cut bool) {
+	a, b := []rune(text(was)), []rune(text(is))
+	head, tail := 0, 0
+	if most := min(len(a), len(b)); max(len(a), len(b)) > maxShown {
+		for head < most && a[head] == b[head] {
+			head++
+		}
+		for tail < most-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+			tail++
+		}
+		head, tail = max(head-lead, 0), max(tail-lead, 0)
+	}
+	before, cutBefore := window(a, head, tail)
+	after, cutAfter := window(b, head, tail)
+	return before, after, cutBefore || cutAfter
+}
+
+// window returns a text without its head and tail, and says what is left out
+// beyond those.
+func window(s []rune, head, tail int) (string, bool) {
+	if len(s) == 0 {
+		return "", false
+	}
+	middle, dots := s[head:len(s)-tail], ""
+	if tail > 0 {
+		dots = "…"
+	}
+	over := len(middle) - maxShown
+	if over > 0 {
+		middle, dots = middle[:maxShown], fmt.Sprintf("… (%d more characters)", over)
+	}
+	out := string(middle) + dots
+	if head > 0 {
+		out = "…" + out
+	}
+	return out, over > 0
+}
+
+// text returns a value as JSON on one line, cleaned.
+func text(v any) string {
+	if _, ok := v.(absent); ok {
+		return ""
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return ""
+	}
+	return basic().Text(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// brief cuts a name.
+func brief(s string) string {
+	if utf8.RuneCountInString(s) <= maxBrief {
+		return s
+	}
+	return string([]rune(s)[:maxBrief]) + "…"
+}
+
+// shown is a name as a message holds it.
+func shown(s string) string { return brief(basic().Text(s)) }
