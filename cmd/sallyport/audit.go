@@ -17,7 +17,7 @@ import (
 func auditCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Read, verify, export and prune the record of calls",
+		Short: "Read, verify, export and prune the record of calls and changes",
 		Example: `  sallyport audit tail
   sallyport audit verify --head "$(cat head.txt)"
   sallyport audit export > audit.jsonl`,
@@ -36,7 +36,7 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 	if err != nil {
 		return misused(err)
 	}
-	g := &gate{config: c, builtin: builtin}
+	g := &gate{turn: &turn{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	open := g.openStore
 	if path := c.State.Path; path != "" {
@@ -60,8 +60,8 @@ type filter struct {
 }
 
 func (q *filter) register(cmd *cobra.Command, last int) {
-	cmd.Flags().StringVar(&q.tool, "tool", "", "only calls of this `TOOL`")
-	cmd.Flags().StringVar(&q.principal, "principal", "", "only calls of this `NAME`")
+	cmd.Flags().StringVar(&q.tool, "tool", "", "only what is about this `TOOL`")
+	cmd.Flags().StringVar(&q.principal, "principal", "", "only what `NAME` called or changed")
 	cmd.Flags().StringVar(&q.since, "since", "", "only from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
 	cmd.Flags().BoolVar(&q.denied, "denied", false, "only calls that a step refused")
 	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N`; 0 means all")
@@ -138,6 +138,10 @@ func outcomeWord(p *printer, e *audit.Event) string {
 	switch {
 	case e.Kind == audit.KindIntent:
 		return p.dim("intent")
+	case e.Kind == audit.KindChange && e.Error != "":
+		return p.bad("refused")
+	case e.Kind == audit.KindChange:
+		return p.bad("change")
 	case e.DryRun:
 		return p.dim("dry-run")
 	case e.OK && e.Cached:
@@ -152,6 +156,9 @@ func outcomeWord(p *printer, e *audit.Event) string {
 }
 
 func describeEvent(e *audit.Event) string {
+	if e.Change != nil {
+		return describeChange(e)
+	}
 	text := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
 	if e.Args != "" && e.Kind != audit.KindIntent {
 		text += " " + shorten(e.Args, 100)
@@ -176,8 +183,8 @@ func shorten(s string, most int) string {
 
 func auditShow(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show CALL",
-		Short:   "Print every record of one call",
+		Use:     "show ID",
+		Short:   "Print every record of one call or change",
 		Example: "  sallyport audit show 06e2k7m9q4c1v8w3x5z0a2b4",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -232,7 +239,7 @@ with it that nothing was cut off the end.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withState(cmd.Context(), env, f, func(g *gate) error {
-				head, err := g.head(cmd.Context())
+				head, err := audit.Settled(cmd.Context(), g.state)
 				if err != nil {
 					return misused(err)
 				}
@@ -311,7 +318,12 @@ when a record is bad.`,
 // printReport prints what verify found and fails when a record is bad.
 func printReport(p *printer, r *audit.Report) error {
 	if p.json {
-		if err := p.value(r); err != nil {
+		answer := struct {
+			OK   bool   `json:"ok"`
+			Head string `json:"head"`
+			*audit.Report
+		}{r.OK(), r.Head.String(), r}
+		if err := p.value(answer); err != nil {
 			return err
 		}
 	} else {
@@ -357,6 +369,9 @@ that verify accepts. What would be removed is verified first.`,
 		Example: "  sallyport audit prune --before 2026-01-01",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if before == "" {
+				return errors.New("prune: --before TIME is missing: records that are older are removed")
+			}
 			at, err := parseTime(before, time.Now())
 			if err != nil {
 				return misused(fmt.Errorf("--before: %w", err))
@@ -380,7 +395,5 @@ that verify accepts. What would be removed is verified first.`,
 		},
 	}
 	cmd.Flags().StringVar(&before, "before", "", "the `TIME`: 2026-01-31, RFC 3339, or an age such as 2160h")
-	// The flag exists: it was registered in the line above.
-	_ = cmd.MarkFlagRequired("before")
 	return cmd
 }

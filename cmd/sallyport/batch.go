@@ -46,13 +46,14 @@ refused. The exit code is 1 when any answer is an error.`,
 				if err != nil {
 					return misused(err)
 				}
+				requests, places := wellFormed(lines)
+				g.find(cmd.Context(), env, caller, serversIn(requests), false)
 				for i := range lines {
 					if l := &lines[i]; l.broken != "" {
 						res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)
 						l.result = &res
 					}
 				}
-				requests, places := wellFormed(lines)
 				results := g.registry.Batch(cmd.Context(), caller, requests)
 				for i, place := range places {
 					lines[place].result = &results[i]
@@ -62,6 +63,7 @@ refused. The exit code is 1 when any answer is an error.`,
 		},
 	}
 	r.register(cmd)
+	r.registerDry(cmd)
 	return cmd
 }
 
@@ -168,7 +170,7 @@ func topLevel(text []byte) (map[string]json.RawMessage, error) {
 // wellFormed returns the requests to be made and the lines they belong to.
 func wellFormed(lines []batchLine) (requests []sallyport.Request, places []int) {
 	for i := range lines {
-		if lines[i].result == nil {
+		if lines[i].broken == "" {
 			requests, places = append(requests, lines[i].request), append(places, i)
 		}
 	}

@@ -25,6 +25,10 @@ func (r *role) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only one, else default)")
 	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default local)")
 	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
+}
+
+// registerDry adds the flag of the commands that make calls.
+func (r *role) registerDry(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
 }
 
@@ -39,7 +43,7 @@ func (r *role) with(
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	caller, err := g.caller(r.personality, r.principal, r.session)
+	caller, err := g.caller(ctx, r.personality, r.principal, r.session)
 	if err != nil {
 		return misused(err)
 	}
@@ -74,11 +78,13 @@ the exit code is 1 when the answer is an error.`,
 				if err != nil {
 					return misused(err)
 				}
+				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, false)
 				return answer(env.printer(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})
 		},
 	}
 	r.register(cmd)
+	r.registerDry(cmd)
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "bring a `FILE` along; may be repeated")
 	return cmd
 }

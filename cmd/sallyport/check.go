@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,9 @@ func checkCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "check",
 		Short: "Check the configuration and every tool under every personality",
 		Long: `Check the configuration, every tool under every personality that can reach it,
-and print what this machine enforces. The exit code is 1 when something does
-not fit, 2 when the configuration cannot be loaded.`,
+and print what this machine enforces. MCP servers are started to ask what they
+offer. The exit code is 1 when something does not fit or a server does not
+answer, 2 when the configuration cannot be loaded.`,
 		Example: `  sallyport check
   sallyport check --config prod.yaml --json`,
 		Args: cobra.NoArgs,
@@ -25,10 +27,13 @@ not fit, 2 when the configuration cannot be loaded.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
+			g.servers.every = true
+			g.discover(cmd.Context(), "", everyServer)
+			g.warn(env)
 			misfits := g.misfits()
 			report := checkReport{
-				OK: len(misfits) == 0, Files: g.config.Files, Workspace: g.config.Workspace,
-				Personalities: g.config.Names(), Misfits: misfits, Enforced: enforcement(g.config.State.Path),
+				OK: len(misfits) == 0 && len(g.servers.failed()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,
+				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.enforcement(),
 			}
 			p := env.printer(f)
 			if p.json {
@@ -50,6 +55,7 @@ type checkReport struct {
 	Files         []string        `json:"files"`
 	Workspace     string          `json:"workspace"`
 	Personalities []string        `json:"personalities"`
+	Servers       []serverReport  `json:"mcp_servers,omitempty"`
 	Misfits       registry.Faults `json:"misfits"`
 	Enforced      []enforced      `json:"enforced"`
 }
@@ -68,6 +74,7 @@ func (r *checkReport) print(p *printer, g *gate) {
 		rows = append(rows, g.roleRow(name, r.Misfits))
 	}
 	p.table(rows)
+	printServers(p, r.Servers)
 	for _, m := range r.Misfits {
 		p.line("%s %s", p.bad("misfit"), m)
 		if m.Source != "" {
@@ -85,7 +92,8 @@ func (r *checkReport) print(p *printer, g *gate) {
 func (g *gate) misfits() registry.Faults {
 	all := registry.Faults{}
 	for _, name := range g.config.Names() {
-		all = append(all, g.registry.Misfits(name)...)
+		all = append(all, slices.DeleteFunc(g.registry.Misfits(name), func(m registry.Fault) bool { return serverOf(m.Tool) != "" })...)
+		all = append(all, g.misfitsOf(name)...)
 	}
 	return all
 }
@@ -99,15 +107,16 @@ type enforced struct {
 
 // enforcement says what is enforced here and what is not. The first lines
 // hold on every system; the kernel's part is named where it is missing.
-func enforcement(state string) []enforced {
+func (g *gate) enforcement() []enforced {
+	report := g.children.Report()
 	list := []enforced{
 		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
 		{"network", "hosts of the grant; address floor on the dialled address; every redirect", true},
 		{"secrets", "granted references; values removed from everything that leaves", true},
-		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(state), true},
-		{"child processes", "none are started: a tool that declares process is refused", false},
+		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(g.config.State.Path), true},
 		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
 	}
+	list = append(list, confinement(&report, g.shown)...)
 	if runtime.GOOS == "windows" {
 		list = append(list, enforced{"file modes", "state and key rely on the folder's access list, not on modes", false})
 	}

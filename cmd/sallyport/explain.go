@@ -20,6 +20,28 @@ type questions struct {
 	write            bool
 }
 
+// check refuses flags that would be passed over in silence.
+func (q *questions) check(cmd *cobra.Command, args []string) error {
+	for _, name := range []string{"host", "path", "call"} {
+		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("explain: --%s is empty: expected %s", name, strings.ToUpper(name))
+		}
+	}
+	switch {
+	case q.call == "" && len(args) == 0:
+		return errors.New("explain: expected a TOOL, or --call ID")
+	case q.call != "" && len(args) > 0:
+		return errors.New("explain: a TOOL and --call ID exclude each other")
+	case q.call != "" && (q.host != "" || q.path != "" || q.write):
+		return errors.New("explain: --host, --path and --write ask about a TOOL, not about a past call")
+	case q.write && q.path == "":
+		return errors.New("explain: --write asks about a --path PATH, which is missing")
+	case strings.Contains(q.host, "://"):
+		return fmt.Errorf("explain: --host %q: expected a host, such as api.github.com or localhost:8080, not a URL", q.host)
+	}
+	return nil
+}
+
 func explainCommand(env *environment, f *flags) *cobra.Command {
 	var r role
 	var q questions
@@ -36,15 +58,20 @@ it. The exit code is 1 when the answer is no.`,
   sallyport explain --call 06e2k7m9q4c1v8w3x5z0a2b4`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (q.call == "") == (len(args) == 0) {
-				return misused(errors.New("explain: give a TOOL or --call ID"))
+			if err := q.check(cmd, args); err != nil {
+				return err
 			}
 			if q.call != "" {
 				return withState(cmd.Context(), env, f, func(g *gate) error {
 					return g.explainCall(cmd.Context(), env.printer(f), q.call)
 				})
 			}
-			return r.with(cmd.Context(), env, f, viewGate, func(g *gate, caller *sallyport.Caller) error {
+			open := viewGate
+			if serverOf(args[0]) != "" {
+				open = askGate
+			}
+			return r.with(cmd.Context(), env, f, open, func(g *gate, caller *sallyport.Caller) error {
+				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, false)
 				return g.explainTool(cmd.Context(), env.printer(f), caller, args[0], &q)
 			})
 		},
@@ -122,7 +149,7 @@ func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decisi
 func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.Decision) {
 	p.line("%s for personality %s", x.Tool, orNone(x.Personality))
 	for _, d := range x.Decisions {
-		if !d.Allowed {
+		if !d.Allowed || d.Why != "" {
 			printDecision(p, d)
 		}
 	}
@@ -162,6 +189,7 @@ func printGrant(p *printer, x *registry.Explanation) {
 	add("fs_reach.read", g.FS.Read...)
 	add("fs_reach.write", g.FS.Write...)
 	add("process", g.Process.Binaries...)
+	add("process.program", g.Process.Programs...)
 	add("attachments", kinds(g.Attachments)...)
 	if g.Database != nil {
 		add("database", g.Database.Connections...)
@@ -235,34 +263,73 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 	if p.json {
 		return p.value(events)
 	}
-	last := &events[len(events)-1]
+	var last *audit.Event
+	for i := range events {
+		if events[i].Kind != audit.KindChange {
+			last = &events[i]
+		}
+	}
+	if last == nil {
+		p.line("%s is no call but a change: %s", call, oneLine(describeChange(&events[0])))
+		return nil
+	}
 	p.line("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
 		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
 		p.line("arguments: %s", shorten(last.Args, 1000))
 	}
+	explainOutcome(p, last)
+	for i := range events {
+		if events[i].Kind == audit.KindChange {
+			p.line("decision: %s", oneLine(describeChange(&events[i])))
+		}
+	}
+	return nil
+}
+
+// explainOutcome prints how a call ended.
+func explainOutcome(p *printer, last *audit.Event) {
 	if last.Kind == audit.KindIntent {
 		p.line("outcome unknown: the call still runs, or its process died before it could be recorded")
-		return nil
+		return
 	}
 	p.line("outcome: %s", outcomeWord(p, last))
 	if !last.OK {
 		p.line("         %s: %s", last.Code, oneLine(last.Error))
 	}
-	refusals := 0
-	for _, d := range last.Decisions {
-		if !d.Allowed {
+	explainDecisions(p, last)
+}
+
+// explainDecisions prints what was refused, and what was used beside it.
+func explainDecisions(p *printer, e *audit.Event) {
+	used := []string{}
+	refusals, children := 0, false
+	for _, d := range e.Decisions {
+		switch {
+		case !d.Allowed:
 			refusals++
 			printDecision(p, d)
+		case d.Step == sallyport.StepAccess:
+			used = append(used, oneLine(access(d)))
+			children = children || d.Capability == "process"
 		}
 	}
 	if refusals == 0 {
-		p.line("no step refused; accesses:")
-		for _, d := range last.Decisions {
-			if d.Step == sallyport.StepAccess {
-				p.line("  %s", oneLine(d.Why))
-			}
-		}
+		p.line("no step refused")
 	}
-	return nil
+	if children {
+		p.line("children: confined at the level %s", e.Level)
+	}
+	if len(used) > 0 {
+		p.line("used:")
+	}
+	for _, line := range used {
+		p.line("  %s", line)
+	}
+}
+
+// access describes one thing that a call used: what kind it is, which, and
+// how.
+func access(d sallyport.Decision) string {
+	return strings.TrimSpace(d.Capability + " " + d.Resource + ": " + d.Why)
 }

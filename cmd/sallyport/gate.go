@@ -12,13 +12,12 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/registry"
-	"github.com/sallyport/sallyport/secrets"
+	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store/memory"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/tools/file"
-	"github.com/sallyport/sallyport/tools/web"
+	"github.com/sallyport/sallyport/tools/terminal"
 )
 
 // closeWait bounds how long the end of a command waits for running tools.
@@ -31,38 +30,57 @@ type state interface {
 	audit.Pruner
 	sallyport.KVFactory
 	sallyport.ReadMemory
+	sallyport.Limiter
+	desk
 	Close() error
+}
+
+// desk is where a state keeps who may call and what is stopped.
+type desk interface {
+	Principals() auth.Store
+	Switches() auth.SwitchStore
 }
 
 // settings keeps small named values.
 type settings interface {
+	Get(ctx context.Context, name string) (value string, ok bool, err error)
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
 	Put(ctx context.Context, name, value string) error
 }
 
-// gate is everything a command needs, wired from one configuration.
+// gate is everything a command needs. What depends on the configuration alone
+// is its turn, which a server exchanges when the configuration changes.
 type gate struct {
-	config   *config.Config
+	*turn
 	builtin  bool // no file: the configuration that init would write
 	passing  bool // the state ends with the command
 	state    state
 	settings settings
-	key      audit.Key
-	log      *audit.Log
-	registry *registry.Registry
-	uploads  *uploads
-	logger   *slog.Logger
-	closers  []func() error
+	// desk is the state's, also where only that is asked of it.
+	desk desk
+	// approvals holds calls for a human, counters count rate limits, switches
+	// stop what an operator stopped, callers knows who calls.
+	approvals sallyport.ApprovalStore
+	counters  sallyport.Limiter
+	switches  *auth.Switches
+	callers   *auth.Directory
+	key       audit.Key
+	log       *audit.Log
+	uploads   *uploads
+	files     *sallyport.FileBackend
+	network   *sallyport.NetworkBackend
+	children  *sandbox.Runner
+	shown     []sandbox.Toolchain // what children see
+	commands  *terminal.Family
+	logger    *slog.Logger
+	closers   []func() error
 }
 
 // loadConfig reads the configuration that the flags, the environment or the
 // folder name. Without a file it is the one that init would write, held in
 // memory; builtin then is true.
 func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err error) {
-	o := &config.Options{Home: env.home, Dir: env.dir, Environ: func(name string) string {
-		v, _ := env.lookup(name)
-		return v
-	}}
+	o := configOptions(env)
 	paths := f.config
 	if len(paths) == 0 {
 		if v, ok := env.lookup("SALLYPORT_CONFIG"); ok && v != "" {
@@ -87,6 +105,14 @@ func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err
 	return c, false, err
 }
 
+// configOptions are what a configuration may know of its surroundings.
+func configOptions(env *environment) *config.Options {
+	return &config.Options{Home: env.home, Dir: env.dir, Environ: func(name string) string {
+		v, _ := env.lookup(name)
+		return v
+	}}
+}
+
 // openGate wires backends, registry and record for calls. The caller closes
 // it.
 func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
@@ -94,9 +120,21 @@ func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 }
 
 // viewGate wires a gate that is only asked what it would decide. It leaves no
-// state file behind and needs none.
+// state file behind and needs none; when there is one, its principals and kill
+// switches count.
 func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	return wire(ctx, env, f, (*gate).openMemory)
+	return wire(ctx, env, f, (*gate).openView)
+}
+
+// askGate wires a gate that starts upstream servers to ask what they offer,
+// which is recorded as a call is. Without servers it is a viewGate.
+func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
+	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+		if len(g.config.Servers) > 0 {
+			return g.openStore(ctx)
+		}
+		return g.openView(ctx)
+	})
 }
 
 func wire(ctx context.Context, env *environment, f *flags, open func(*gate, context.Context) error) (g *gate, err error) {
@@ -104,7 +142,7 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 	if err != nil {
 		return nil, misused(err)
 	}
-	g = &gate{config: c, builtin: builtin, logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	g = &gate{turn: &turn{config: c}, builtin: builtin, logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	defer func() {
 		if err != nil {
 			err = misused(errors.Join(err, g.Close()))
@@ -116,56 +154,47 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 	if err := open(g, ctx); err != nil {
 		return g, err
 	}
-	if err := g.openLog(); err != nil {
+	if err := g.openLog(ctx); err != nil {
 		return g, err
 	}
-	backends, err := g.backends(env)
+	if err := errors.Join(g.openCallers(ctx), g.openCounters()); err != nil {
+		return g, err
+	}
+	if err := g.openHands(env); err != nil {
+		return g, err
+	}
+	t, err := g.turnOf(ctx, env, c)
 	if err != nil {
 		return g, err
 	}
-	g.registry, err = registry.New(backends, &registry.Options{
-		Recorder: g.log, Logger: g.logger, Workspace: c.Workspace,
-		Variables: map[string]string{"home": env.home, "self": c.Dir},
-	})
-	if err != nil {
-		return g, err
-	}
-	g.closers = append(g.closers, func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
-		defer cancel()
-		return g.registry.Close(ctx)
-	})
-	if err := g.registry.Register(builtins()...); err != nil {
-		return g, err
-	}
-	if err := g.checkSecrets(backends.Secrets); err != nil {
-		return g, err
-	}
-	return g, g.checkNames()
+	g.turn = t
+	g.closers = append(g.closers, func() error { return g.turn.Close() })
+	return g, nil
 }
 
-// checkSecrets refuses references of the tools that one backend would answer
-// with one value.
-func (g *gate) checkSecrets(source sallyport.SecretSource) error {
-	checker, ok := source.(secrets.Checker)
-	if !ok {
-		return nil
+// openHands opens what tools work with and no reload exchanges: files, network,
+// children, what turns bring along.
+func (g *gate) openHands(env *environment) (err error) {
+	if g.uploads, err = newUploads(); err != nil {
+		return err
 	}
-	var refs []string
-	for _, t := range g.registry.Tools() {
-		refs = append(refs, t.Capabilities.Secrets...)
+	g.closers = append(g.closers, g.uploads.Close)
+	g.network = &sallyport.NetworkBackend{}
+	g.files = &sallyport.FileBackend{Home: env.home, Deny: g.ownFiles(env.dir), Reads: g.state}
+	if err := g.openChildren(env, g.files, g.network); err != nil {
+		return err
 	}
-	return checker.Check(refs)
-}
-
-// builtins returns the tools of this binary.
-func builtins() []sallyport.Tool {
-	return append(file.Tools(), web.Tools()...)
+	if g.commands, err = terminal.New(nil); err != nil {
+		return err
+	}
+	// Its children end before the runner that holds them.
+	g.closers = append(g.closers, g.commands.Close)
+	return nil
 }
 
 // openLog opens the log on the state and the key beside it.
-func (g *gate) openLog() (err error) {
-	if g.key, err = g.loadKey(); err != nil {
+func (g *gate) openLog(ctx context.Context) (err error) {
+	if g.key, err = g.loadKey(ctx); err != nil {
 		return err
 	}
 	if g.log, err = audit.New(g.state, g.key, nil); err != nil {
@@ -184,7 +213,7 @@ func (g *gate) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.state, g.settings = db, db.Settings()
+	g.state, g.desk, g.settings, g.approvals = db, db, db.Settings(), db.Approvals()
 	g.closers = append(g.closers, g.state.Close)
 	return nil
 }
@@ -195,8 +224,33 @@ func (g *gate) openMemory(context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.state, g.settings, g.passing = m, m.Settings(), true
+	g.state, g.desk, g.settings, g.approvals, g.passing = m, m, m.Settings(), m.Approvals(), true
 	g.closers = append(g.closers, g.state.Close)
+	return nil
+}
+
+// openView opens a state that ends with the command, beside what the state of
+// the configuration says of callers.
+func (g *gate) openView(ctx context.Context) error {
+	if err := g.openMemory(ctx); err != nil {
+		return err
+	}
+	path := g.config.State.Path
+	if g.config.State.Kind == config.StateMemory {
+		return nil
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	db, err := sqlite.Open(ctx, path, nil)
+	if err != nil {
+		// Somebody else's state is no reason to say nothing about a
+		// configuration.
+		g.logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
+		return nil
+	}
+	g.desk = db
+	g.closers = append(g.closers, db.Close)
 	return nil
 }
 
@@ -206,34 +260,24 @@ func (g *gate) keyPath() string {
 	return filepath.Join(filepath.Dir(g.config.State.Path), "audit.key")
 }
 
-func (g *gate) loadKey() (audit.Key, error) {
+// loadKey reads the key, and makes one for a chain that has not begun. A key
+// that is lost is not replaced by one that fits no record. The chain is asked
+// first: whoever begins it at the same time has made the key before.
+func (g *gate) loadKey(ctx context.Context) (audit.Key, error) {
 	if g.passing {
 		return randomKey()
 	}
+	begun := false
+	for _, err := range g.state.Read(ctx, audit.Query{Last: 1}) {
+		if err != nil {
+			return audit.Key{}, err
+		}
+		begun = true
+	}
+	if _, err := os.Lstat(g.keyPath()); begun && errors.Is(err, fs.ErrNotExist) {
+		return audit.Key{}, fmt.Errorf("the key of the record is gone: put %s back, or move %s away to begin another record", g.keyPath(), g.config.State.Path)
+	}
 	return audit.LoadKey(g.keyPath())
-}
-
-// backends wires what the configuration names. What it does not name stays
-// nil, and a tool that declares it is refused.
-func (g *gate) backends(env *environment) (*sallyport.Backends, error) {
-	source, err := g.secretSource(env)
-	if err != nil {
-		return nil, err
-	}
-	uploads, err := newUploads()
-	if err != nil {
-		return nil, err
-	}
-	g.uploads = uploads
-	g.closers = append(g.closers, uploads.Close)
-	return &sallyport.Backends{
-		Personalities: rolesOf(g.config),
-		Network:       &sallyport.NetworkBackend{},
-		Files:         &sallyport.FileBackend{Home: env.home, Deny: g.ownFiles(env.dir), Reads: g.state},
-		Secrets:       source,
-		KV:            g.state,
-		Attachments:   uploads,
-	}, nil
 }
 
 // ownFiles is what no tool may reach: configuration, state, key and secrets.
@@ -256,31 +300,6 @@ func (g *gate) ownFiles(dir string) []string {
 		}
 	}
 	return own
-}
-
-// secretSource chains the configured backends; nil when there is none.
-func (g *gate) secretSource(env *environment) (sallyport.SecretSource, error) {
-	var sources []sallyport.SecretSource
-	for _, b := range g.config.Secrets {
-		if b.EnvPrefix != "" {
-			source, err := secrets.NewEnv(b.EnvPrefix, env.pairs())
-			if err != nil {
-				return nil, err
-			}
-			sources = append(sources, source)
-			continue
-		}
-		source, err := secrets.OpenDir(b.Dir)
-		if err != nil {
-			return nil, err
-		}
-		g.closers = append(g.closers, source.Close)
-		sources = append(sources, source)
-	}
-	if len(sources) == 0 {
-		return nil, nil
-	}
-	return secrets.NewChain(sources...), nil
 }
 
 // Close releases everything in the reverse order of opening.

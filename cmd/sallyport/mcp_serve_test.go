@@ -267,13 +267,17 @@ func stateOf(t *testing.T, dir string) []byte {
 	return all
 }
 
-func TestServeListensOnLoopbackOnly(t *testing.T) {
+func TestServeWithoutAuthenticationIsForThisMachineOnly(t *testing.T) {
 	dir := folder(t)
+	const open = "open.yaml"
+	if err := os.WriteFile(filepath.Join(dir, open), []byte("version: 1\nsecurity: {require_auth: false}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "[::]:0", "example.com:80"} {
-		cmd := sallyportCommand(dir, "serve", "--listen", address)
+		cmd := sallyportCommand(dir, "serve", "--config", open, "--listen", address)
 		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "loopback") {
-			t.Errorf("serve --listen %s = %v %s, want a refusal that says loopback", address, err, out)
+		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "security.require_auth") {
+			t.Errorf("serve --listen %s = %v %s, want a refusal that names the key", address, err, out)
 		}
 	}
 }

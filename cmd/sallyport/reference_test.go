@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/tools/terminal"
 )
 
 //go:generate go test -run ^TestReferencePages$ -update
@@ -96,8 +98,15 @@ func indent(s string) string {
 }
 
 func writeTools(w io.Writer) {
-	fmt.Fprint(w, "# Built-in tools\n\nGenerated from the declarations; do not edit. Every tool runs in the process of the gate, behind the\naccessors of its grant; none of them starts a process.\n")
-	for _, t := range builtins() {
+	fmt.Fprint(w, "# Built-in tools\n\nGenerated from the declarations; do not edit. Every tool runs in the process of the gate, behind the\naccessors of its grant; what a tool with the capability process starts runs outside, confined.\n")
+	commands, err := terminal.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	named := &config.Config{
+		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{defaultRelay: {From: "agent@example.com"}},
+	}
+	for _, t := range append(builtins(commands), connected(named)...) {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)
 		fmt.Fprintf(w, "| | |\n| --- | --- |\n| toolset | `@%s` |\n| capabilities | `%s` |\n", t.Toolset, compact(t.Capabilities))
 		if len(t.Permissions) > 0 {

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/registry"
@@ -32,15 +33,16 @@ func (r roles) Personality(name string) (*sallyport.Personality, bool) {
 }
 
 // rolesOf returns the personalities of a configuration. The implicit one of a
-// file without any offers the built-in tools that need no reach.
-func rolesOf(c *config.Config) roles {
+// file without any offers the actions of the files and the built-in tools that
+// need no reach.
+func rolesOf(c *config.Config, tools []sallyport.Tool) roles {
 	out := roles{}
 	for name, p := range c.Personalities {
 		if c.Implicit {
 			implicit := *p
 			implicit.Toolset = []string{}
-			for _, t := range builtins() {
-				if t.Capabilities.FSReach == nil && t.Capabilities.Network == nil {
+			for _, t := range tools {
+				if t.Toolset == action.Toolset || !needsReach(&t) {
 					implicit.Toolset = append(implicit.Toolset, t.Name)
 				}
 			}
@@ -51,42 +53,27 @@ func rolesOf(c *config.Config) roles {
 	return out
 }
 
-// checkNames refuses a toolset that names no tool and no label.
-func (g *gate) checkNames() error {
-	var names, labels []string
-	for _, t := range g.registry.Tools() {
-		names = append(names, t.Name)
-		labels = append(labels, "@"+t.Toolset)
-	}
-	known := append(slices.Clone(names), labels...)
-	var faults config.Faults
-	for _, role := range g.config.Names() {
-		p, _ := g.config.Personality(role)
-		for i, item := range p.Toolset {
-			if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
-				continue
-			}
-			text := fmt.Sprintf("%q is no tool", item)
-			if strings.HasPrefix(item, "@") {
-				text = fmt.Sprintf("%q is no label of a tool", item)
-			}
-			if near := config.Suggest(item, known); near != "" {
-				text += fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			faults = append(faults, g.config.Fault(role, "toolset", i, text))
-		}
-	}
-	if len(faults) > 0 {
-		return faults
-	}
-	return nil
+// needsReach reports whether a tool is of no use without reach. What looks
+// after processes is, because nothing starts one.
+func needsReach(t *sallyport.Tool) bool {
+	c := &t.Capabilities
+	return c.FSReach != nil || c.Network != nil || c.Process != nil || t.Toolset == "terminal"
 }
 
-// caller is the local user in a role. The session is a fresh one when none is
-// named.
-func (g *gate) caller(personality, principal, session string) (*sallyport.Caller, error) {
-	if principal != "" && principal != sallyport.LocalPrincipal {
-		return nil, fmt.Errorf("not supported yet: principal %q: the command line is principal %q", principal, sallyport.LocalPrincipal)
+// caller is a principal in a role. The session is a fresh one when none is
+// named. A principal that names no role gets the first of its own when it may
+// not take the usual one.
+func (g *gate) caller(ctx context.Context, personality, principal, session string) (*sallyport.Caller, error) {
+	who, err := g.principal(ctx, principal)
+	if err != nil {
+		return nil, err
+	}
+	if personality == "" && len(who.Personalities) > 0 {
+		usual := ""
+		if p, err := g.config.Choose(""); err == nil {
+			usual = p.Name
+		}
+		personality = who.Role("", usual)
 	}
 	p, err := g.config.Choose(personality)
 	if err != nil {
@@ -99,9 +86,8 @@ func (g *gate) caller(personality, principal, session string) (*sallyport.Caller
 		return nil, errors.New("--session: expected at most 256 bytes of text without control characters")
 	}
 	return &sallyport.Caller{
-		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal},
-		Session:   session, Personality: p.Name, Platform: sallyport.PlatformCLI,
-		Workspace: g.config.Workspace,
+		Principal: who, Session: session, Personality: p.Name,
+		Platform: sallyport.PlatformCLI, Workspace: g.config.Workspace,
 	}, nil
 }
 

@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	own.stdout = out
 	cmd := newCommand(&own)
 	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(ctx)
+	ran, err := cmd.ExecuteContextC(ctx)
 	if lost := out.lost(); lost != nil {
 		err = misused(lost)
 	}
@@ -130,7 +130,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	if e, ok := errors.AsType[*exit](err); ok {
 		code, text = e.code, e.Error()
 	} else {
-		text += "\n\nRun 'sallyport --help' for the commands."
+		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
 	}
 	if text != "" {
 		fmt.Fprintln(env.stderr, "sallyport: "+strings.TrimRight(text, "\n"))
@@ -165,8 +165,12 @@ intersection, nothing else, and a record.`,
 	root.AddCommand(
 		initCommand(env, f), serveCommand(env, f), connectCommand(env, f),
 		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
-		checkCommand(env, f), explainCommand(env, f), auditCommand(env, f),
+		checkCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
+		principalsCommand(env, f), importCommand(env, f),
+		approvalsCommand(env, f),
 	)
+	root.SetHelpCommand(helpCommand(root))
+	instructive(root)
 	return root
 }
 

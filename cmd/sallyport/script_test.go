@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,8 +17,16 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
-		UpdateScripts:       *update,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"callid": callID},
+		Setup: func(e *testscript.Env) error {
+			// An MCP server without a library.
+			server, err := filepath.Abs("../../gateway/upstream/testdata/server.py")
+			e.Setenv("SERVER", server)
+			// How the race detector behaves is for every process to know.
+			e.Setenv("GORACE", os.Getenv("GORACE"))
+			return err
+		},
+		UpdateScripts: *update,
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID},
 	})
 }
 
@@ -32,4 +42,18 @@ func callID(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("stdout holds no record: %v", err)
 	}
 	ts.Setenv(args[0], e.CallID)
+}
+
+// approvalID puts the id of the held call on stdout into a variable.
+func approvalID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: approvalid VARIABLE")
+	}
+	var res struct {
+		ID string `json:"approval_id"`
+	}
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &res); err != nil || res.ID == "" {
+		ts.Fatalf("stdout holds no held call: %v", err)
+	}
+	ts.Setenv(args[0], res.ID)
 }

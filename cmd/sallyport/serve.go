@@ -9,14 +9,18 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // Bounds of the HTTP server. A tool call may take minutes, so that writing
@@ -40,16 +44,19 @@ const tokenSetting = "auth/local/token_sha256"
 type serving struct {
 	stdio, strict, newToken, json bool
 	listen, personality           string
+	hosts                         []string
 }
 
 func serveCommand(env *environment, f *flags) *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the tools over MCP",
-		Long: `Serve the tools over MCP: streamable HTTP at /mcp with a bearer token, or stdio
-with --stdio. The token is made at the first start, printed once and kept as a
-hash; --new-token replaces it.`,
+		Short: "Serve the tools over MCP and HTTP",
+		Long: `Serve the tools over MCP: streamable HTTP at /mcp and the JSON API at /v1 with a
+bearer token, or stdio with --stdio. The token of the local user is made at the
+first start, printed once and kept as a hash; --new-token replaces it. Others
+come with tokens of their own: see principals. A changed configuration takes
+effect at once; one with faults does not, and the last good one stays in force.`,
 		Example: `  sallyport serve
   sallyport serve --listen 127.0.0.1:8080 --personality researcher
   sallyport serve --stdio`,
@@ -61,6 +68,9 @@ hash; --new-token replaces it.`,
 			// A client that is gone closes the pipe. Its calls are still
 			// recorded; the signal would end the process first.
 			signal.Ignore(syscall.SIGPIPE)
+			if err := checkHosts(s.hosts); err != nil {
+				return err
+			}
 			s.json = f.json
 			g, err := openGate(cmd.Context(), env, f)
 			if err != nil {
@@ -71,11 +81,22 @@ hash; --new-token replaces it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
-	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "the `HOST:PORT` to listen at; loopback only")
-	cmd.Flags().StringVar(&s.personality, "personality", "", "the `ROLE` of every caller (default: the only one, else default)")
-	cmd.Flags().BoolVar(&s.strict, "strict", false, "refuse to start when a tool does not fit its personality")
+	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "the `HOST:PORT` to listen at")
+	cmd.Flags().StringArrayVar(&s.hosts, "host", nil, "a further `HOST:PORT` by which clients may call this server; may be repeated")
+	cmd.Flags().StringVar(&s.personality, "personality", "", "the `ROLE` of callers that may take it (default: the only one, else default)")
+	cmd.Flags().BoolVar(&s.strict, "strict", false, "refuse to start when a tool does not fit its personality or an MCP server does not answer")
 	cmd.Flags().BoolVar(&s.newToken, "new-token", false, "replace the bearer token and print the new one")
 	return cmd
+}
+
+// checkHosts refuses names that no request can carry.
+func checkHosts(hosts []string) error {
+	for _, h := range hosts {
+		if p, err := reach.ParseHost(h); err != nil || strings.HasPrefix(p.String(), "*") {
+			return fmt.Errorf("serve: --host %q: expected a name or address, with its port unless that is 80 or 443", h)
+		}
+	}
+	return nil
 }
 
 func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
@@ -83,89 +104,120 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	if err != nil {
 		return misused(err)
 	}
-	for _, m := range g.misfits() {
-		if s.strict {
-			return misused(fmt.Errorf("misfit: %s", m))
-		}
-		fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", m)
+	g.discover(ctx, role.Name, everyServer)
+	g.warn(env)
+	misfits := g.misfits()
+	for _, m := range misfits {
+		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
-	server, err := gateway.New(g.registry, &gateway.Options{
-		Personality: role.Name, Version: version(), Logger: g.logger,
-		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal},
+	if s.strict && len(misfits) > 0 {
+		return misused(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
+	}
+	if failed := g.servers.failed(); s.strict && len(failed) > 0 {
+		return misused(fmt.Errorf("serve: --strict, and these MCP servers do not answer: %s", strings.Join(failed, ", ")))
+	}
+	g.children.KeepWarm(warmHelpers)
+	l := newLive(g.turn)
+	server, err := gateway.New(l, &gateway.Options{
+		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local,
 	})
 	if err != nil {
 		return misused(err)
 	}
 	if s.stdio {
+		defer g.follow(ctx, env, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
 			return misused(err)
 		}
 		return nil
 	}
-	return g.serveHTTP(ctx, env, s, role, server)
+	return g.serveHTTP(ctx, env, s, role, l, server)
 }
 
 // serveHTTP listens, says how to connect, and serves until the context ends.
 // What runs then is finished or cancelled, and recorded either way.
-func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role *sallyport.Personality, server *gateway.Server) error {
-	listener, err := listenLoopback(ctx, s.listen)
+func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role *sallyport.Personality, l *live, server *gateway.Server) error {
+	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
+		return misused(fmt.Errorf("--listen: %w", err))
+	}
+	api, err := g.api(l, role)
 	if err != nil {
 		return misused(err)
 	}
-	// A token that is made before the port is taken would never be shown
-	// when it cannot be taken.
-	token, hash, err := g.token(ctx, s.newToken)
+	mux, err := muxOf(api, server)
 	if err != nil {
-		return misused(errors.Join(err, listener.Close()))
+		return misused(err)
 	}
-	address := listener.Addr().String()
-	guard, err := auth.NewGuard(address, auth.Single{
-		Hash: hash, Owner: sallyport.Principal{Name: sallyport.LocalPrincipal},
-	}, &auth.GuardOptions{Open: []string{"/healthz", "/readyz"}})
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
-		return misused(errors.Join(err, listener.Close()))
+		return misused(fmt.Errorf("--listen: %w", err))
+	}
+	fail := func(err error) error { return misused(errors.Join(err, listener.Close())) }
+	address := listener.Addr().String()
+	// A name is judged by the address that it led to.
+	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
+		return fail(err)
+	}
+	guard, err := g.guard(ctx, address, s, mux, l)
+	if err != nil {
+		return fail(err)
+	}
+	// A token that is made before everything else is well would never be
+	// shown when something is not.
+	token, err := g.token(ctx, s.newToken)
+	if err != nil {
+		return fail(err)
 	}
 	if err := g.announce(env, s, role, address, token); err != nil {
-		return misused(errors.Join(err, listener.Close()))
+		return fail(err)
 	}
-	return listen(ctx, listener, guard.Protect(g.routes(server)), server.Shutdown)
-}
-
-// listenLoopback listens at a host:port of this machine's loopback.
-func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %q: expected host:port", address)
-	}
-	if !auth.Loopback(host) {
-		return nil, fmt.Errorf("not supported yet: --listen %s: only loopback addresses are served", address)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	// A name is judged by the address that it led to.
-	if a, ok := listener.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("--listen %s is %s, which is not a loopback address", address, listener.Addr()), listener.Close())
-	}
-	return listener, nil
-}
-
-// routes is every route of the server.
-func (g *gate) routes(server *gateway.Server) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", server.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "ok")
+	defer g.follow(ctx, env, l, role.Name)()
+	return listen(ctx, listener, guard.Protect(mux), func(ctx context.Context) error {
+		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if _, err := g.head(r.Context()); err != nil {
-			http.Error(w, "the record cannot be read", http.StatusServiceUnavailable)
-			return
+}
+
+// muxOf is everything that the server answers: nothing else has a handler.
+func muxOf(api *httpapi.Server, server *gateway.Server) (*httpapi.Mux, error) {
+	return httpapi.NewMux(append(api.Routes(), httpapi.Route{
+		Pattern: "/mcp", Auth: true, Content: httpapi.ContentJSON,
+		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
+	}))
+}
+
+// api is the JSON API over the gate in force.
+func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
+	return httpapi.New(l, &httpapi.Options{
+		Personality: role.Name, Version: version(), Logger: g.logger, Uploads: g.uploads.add,
+		Ready: func(ctx context.Context) error {
+			_, err := g.head(ctx)
+			return err
+		},
+	})
+}
+
+// guard lets in who has a token of the state, of the configuration or of the
+// provider that it names.
+func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
+	tokens := auth.Tokens(g.callers)
+	if o := g.config.Security.OIDC; o != nil {
+		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
+			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
+			Algorithms: o.Algorithms, DefaultPermissions: g.callers.DefaultPermissions,
+			Personalities: l.issued, Logger: g.logger,
+		})
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintln(w, "ready")
-	})
-	return mux
+		tokens = auth.Chain(tokens, believed{provider, l})
+	}
+	o := &auth.GuardOptions{
+		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
+	}
+	if !g.config.Security.RequireAuth {
+		o.Anonymous = g.callers.Local
+	}
+	return auth.NewGuard(address, tokens, o)
 }
 
 // listen serves until the context ends, then waits for what runs. The function
@@ -202,18 +254,22 @@ func listen(ctx context.Context, l net.Listener, h http.Handler, finish func(con
 	return err
 }
 
-// token returns the hash of the bearer token. At the first start, or when a
-// new one is asked for, it makes the token and returns it to be printed once.
-func (g *gate) token(ctx context.Context, replace bool) (token, hash string, err error) {
-	token, hash = auth.NewToken()
+// token makes the bearer token of the local user at the first start, or when a
+// new one is asked for, and returns it to be printed once; else it is empty.
+func (g *gate) token(ctx context.Context, replace bool) (token string, err error) {
+	token, hash := auth.NewToken()
+	stored := replace
 	if replace {
-		return token, hash, g.settings.Put(ctx, tokenSetting, hash)
+		if err = g.settings.Put(ctx, tokenSetting, hash); err == nil {
+			err = g.keepDone(ctx, changed(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
+		}
+	} else {
+		_, stored, err = g.settings.PutIfAbsent(ctx, tokenSetting, hash)
 	}
-	existing, stored, err := g.settings.PutIfAbsent(ctx, tokenSetting, hash)
-	if err != nil || stored {
-		return token, hash, err
+	if err != nil || !stored {
+		return "", err
 	}
-	return "", existing, nil
+	return token, nil
 }
 
 // announcement is what serve --json prints.
@@ -225,18 +281,32 @@ type announcement struct {
 	Enforced    []enforced `json:"enforced"`
 }
 
+// reachable is an address that a client can call: one that means every address
+// of the machine is nobody's.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
+}
+
 // announce says where the server is, how to connect, what to try, and what is
 // enforced.
 func (g *gate) announce(env *environment, s *serving, role *sallyport.Personality, address, token string) error {
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
-	url := "http://" + address + "/mcp"
+	url := "http://" + reachable(address) + "/mcp"
 	if s.json {
-		return p.value(announcement{url, g.config.Workspace, role.Name, token, enforcement(g.config.State.Path)})
+		return p.value(announcement{url, g.config.Workspace, role.Name, token, g.enforcement()})
 	}
 	shown := token
 	p.line("sallyport serves %s", url)
 	p.line("workspace    %s", g.config.Workspace)
-	p.line("personality  %s: %s", role.Name, role.Description)
+	if role.Description != "" {
+		p.line("personality  %s: %s", role.Name, role.Description)
+	} else {
+		p.line("personality  %s", role.Name)
+	}
 	if token != "" {
 		p.line("token        %s", token)
 		p.line("             printed this once, kept as a hash; serve --new-token replaces it")
@@ -259,7 +329,7 @@ func (g *gate) announce(env *environment, s *serving, role *sallyport.Personalit
 	p.line("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.line("  %s audit tail", self)
 	p.line("")
-	printEnforcement(p, enforcement(g.config.State.Path))
+	printEnforcement(p, g.enforcement())
 	return nil
 }
 

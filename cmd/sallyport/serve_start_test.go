@@ -40,6 +40,25 @@ func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 	again.stop(t)
 }
 
+// TestServeKeepsItsTokenWhenTheProviderIsGone starts where nobody can be
+// checked: the first token is shown by the first start that serves.
+func TestServeKeepsItsTokenWhenTheProviderIsGone(t *testing.T) {
+	dir := folder(t)
+	text := configText(t, dir)
+	place(t, dir, configName, text+"security: {oidc: {issuer: \"http://127.0.0.1:9\", audience: a, permissions_claim: p}}\n")
+	cmd := sallyportCommand(dir, "serve", "--listen", "127.0.0.1:0")
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "cannot be asked for its keys") {
+		t.Fatalf("serve without its provider = %v %s, want a refusal", err, out)
+	}
+	place(t, dir, configName, text)
+	s := serveHTTP(t, dir)
+	if s.token == "" {
+		t.Errorf("the first start that serves prints no token:\n%s", s.banner)
+	}
+	s.stop(t)
+}
+
 // TestServeAnnouncesItselfAsJSON is for the program that starts the server.
 func TestServeAnnouncesItselfAsJSON(t *testing.T) {
 	dir := folder(t)

@@ -17,13 +17,15 @@ func toolsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List what a personality sees",
-		Long: `List the tools that a personality sees. With --format the definitions are
-printed in the form that a model's API takes.`,
+		Long: `List the tools that a personality sees. Its MCP servers are started to ask what
+they offer. With --format the definitions are printed in the form that a model's
+API takes.`,
 		Example: `  sallyport tools
   sallyport tools --format anthropic`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.with(cmd.Context(), env, f, viewGate, func(g *gate, caller *sallyport.Caller) error {
+			return r.with(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
+				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), true)
 				p := env.printer(f)
 				if format != "" {
 					shaped, err := shape(format, g.registry.Definitions(caller))

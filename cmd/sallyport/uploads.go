@@ -41,10 +41,27 @@ func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
 		return a, err
 	}
 	defer in.Close()
+	return u.keep(filepath.Base(path), in)
+}
+
+// add keeps what a request brought along until it is released. The kind is
+// what the content shows, whatever the request says.
+func (u *uploads) add(_ context.Context, name string, _ sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error) {
+	a, err = u.keep(name, r)
+	return a, func() { u.remove(a.Ref) }, err
+}
+
+// keep copies content to a file of a new ref.
+func (u *uploads) keep(name string, in io.Reader) (a sallyport.Attachment, err error) {
 	out, ref, err := u.create()
 	if err != nil {
 		return a, err
 	}
+	defer func() {
+		if err != nil {
+			u.remove(ref)
+		}
+	}()
 	n, err := io.Copy(out, io.LimitReader(in, maxUpload+1))
 	if closed := out.Close(); err == nil {
 		err = closed
@@ -53,9 +70,9 @@ func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
 		return a, err
 	}
 	if n > maxUpload {
-		return a, fmt.Errorf("%s: more than %d MiB", path, maxUpload>>20)
+		return a, fmt.Errorf("%s: more than %d MiB", name, maxUpload>>20)
 	}
-	a = sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: filepath.Base(path), Bytes: n}
+	a = sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: name, Bytes: n}
 	if a.MediaType, err = detect(filepath.Join(u.dir, ref)); err != nil {
 		return a, err
 	}
@@ -63,6 +80,16 @@ func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
 		a.Kind = sallyport.KindImage
 	}
 	return a, nil
+}
+
+// remove forgets a ref and its file.
+func (u *uploads) remove(ref string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.known[ref] {
+		delete(u.known, ref)
+		_ = os.Remove(filepath.Join(u.dir, ref))
+	}
 }
 
 // create makes the file of a new ref.

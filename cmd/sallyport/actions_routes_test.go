@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/httpapi"
+)
+
+// wiredServer is the server of `serve`, in this process: its table of routes,
+// behind its guard.
+func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
+	t.Helper()
+	dir, _ := weatherFolder(t)
+	env, _ := inFolder(t, dir)
+	g, err := openGate(t.Context(), env, &flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	role, err := g.config.Choose("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLive(g.turn)
+	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := g.api(l, role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux, err := muxOf(api, server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewUnstartedServer(nil)
+	guard, err := g.guard(t.Context(), site.Listener.Addr().String(), &serving{}, mux, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Config.Handler = guard.Protect(mux)
+	site.Start()
+	t.Cleanup(func() {
+		site.CloseClientConnections()
+		_ = server.Shutdown(context.WithoutCancel(t.Context()))
+		site.Close()
+	})
+	return mux, site
+}
+
+var wildcard = regexp.MustCompile(`\{[^}]*\}`)
+
+// ask sends a request that is good but for its token.
+func ask(t *testing.T, h http.Handler, site *httptest.Server, method, path, token string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, site.URL+path, strings.NewReader(`{"params":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if h != nil {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	res, err := site.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
+	return res.StatusCode
+}
+
+// TestEveryRouteAsksWhoCalls walks the table of the server. What is open is
+// listed here: a route that opens by mistake fails.
+func TestEveryRouteAsksWhoCalls(t *testing.T) {
+	mux, site := wiredServer(t)
+	open := mux.Open()
+	slices.Sort(open)
+	if want := []string{"/healthz", "/readyz"}; !slices.Equal(open, want) {
+		t.Errorf("paths that need no token = %q, want %q", open, want)
+	}
+	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"}
+	for _, route := range mux.Routes() {
+		path := wildcard.ReplaceAllString(route.Pattern, "get-weather")
+		if !route.Auth {
+			if status := ask(t, nil, site, route.Method, path, ""); status != 200 {
+				t.Errorf("%s %s without a token = %d, want 200", route.Method, path, status)
+			}
+			continue
+		}
+		for _, method := range methods {
+			for what, token := range map[string]string{"without a token": "", "with a wrong token": tokenOf("nobody")} {
+				if status := ask(t, nil, site, method, path, token); status != 401 {
+					t.Errorf("%s %s %s = %d, want 401", method, path, what, status)
+				}
+			}
+		}
+		// The table itself asks again, should the guard be left out.
+		method := route.Method
+		if method == "" {
+			method = "POST"
+		}
+		if status := ask(t, mux, site, method, path, ""); status != 401 {
+			t.Errorf("%s %s without the guard = %d, want 401", method, path, status)
+		}
+		// And a good token is what makes the difference.
+		if status := ask(t, nil, site, method, path, tokenOf("reader")); status == 401 || status == 404 {
+			t.Errorf("%s %s with a token = %d, want it to be let in", method, path, status)
+		}
+	}
+}
+
+// TestNothingIsServedBesideTheTable asks for paths that other servers have.
+func TestNothingIsServedBesideTheTable(t *testing.T) {
+	mux, site := wiredServer(t)
+	named := map[string]bool{}
+	for _, r := range mux.Routes() {
+		named[r.Pattern] = true
+	}
+	for _, pattern := range []string{"/v1/actions", "/v1/actions/{id}", "/v1/actions/{id}/execute", "/v1/openapi.json", "/mcp", "/healthz", "/readyz"} {
+		if !named[pattern] {
+			t.Errorf("the table has no %s", pattern)
+		}
+	}
+	for _, path := range []string{
+		"/debug/pprof/", "/debug/vars", "/v1", "/v1/", "/v1/principals", "/v1/audit", "/v1/approvals", "/healthz/", "/healthz/../v1/actions",
+		"//v1/actions", "/v1/actions/", "/mcp/", "/.sallyport/state.db", "/sallyport.yaml",
+	} {
+		if status := ask(t, nil, site, "GET", path, ""); status != 401 {
+			t.Errorf("GET %s without a token = %d, want 401", path, status)
+		}
+		if status := ask(t, nil, site, "GET", path, tokenOf("reader")); status != 404 {
+			t.Errorf("GET %s = %d, want 404", path, status)
+		}
+	}
+}

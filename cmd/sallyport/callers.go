@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/store/memory"
+)
+
+// openCallers finds who may call: the principals of the configuration and
+// those of the state, less what is stopped.
+func (g *gate) openCallers(ctx context.Context) (err error) {
+	if g.switches, err = auth.NewSwitches(g.desk.Switches()); err != nil {
+		return err
+	}
+	token := func(ctx context.Context) (string, error) {
+		hash, _, err := g.settings.Get(ctx, tokenSetting)
+		return hash, err
+	}
+	g.callers, err = auth.NewDirectory(ctx, recordsOf(g.config), g.desk.Principals(), &auth.Options{
+		DefaultPermissions: g.config.Security.DefaultPermissions, LocalToken: token, Logger: g.logger,
+	})
+	return err
+}
+
+// recordsOf returns the principals of a configuration in the form that auth
+// takes, by name.
+func recordsOf(c *config.Config) []auth.Record {
+	var records []auth.Record
+	for _, name := range slices.Sorted(maps.Keys(c.Principals)) {
+		p := c.Principals[name]
+		records = append(records, auth.Record{
+			Name: p.Name, TokenSHA256: p.TokenSHA256, Expires: p.Expires,
+			Permissions: p.Permissions, Personalities: p.Personalities,
+		})
+	}
+	return records
+}
+
+// standing says whether a principal that was let in may still call.
+type standing struct{ callers *auth.Directory }
+
+// Stands implements registry.Standing. The issuer says when a caller of its
+// own is gone: its tokens end.
+func (s standing) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
+	if strings.HasPrefix(principal, auth.OIDCPrefix) {
+		return true, nil
+	}
+	return s.callers.Stands(ctx, principal, since)
+}
+
+// openCounters says where rate limits are counted.
+func (g *gate) openCounters() error {
+	g.counters = g.state
+	if g.config.Limits != config.LimitsMemory {
+		return nil
+	}
+	m, err := memory.New(nil)
+	if err != nil {
+		return err
+	}
+	g.counters = m
+	g.closers = append(g.closers, m.Close)
+	return nil
+}
+
+// principal is whom the command line calls as: the local user, or another whom
+// the operator of this machine names.
+func (g *gate) principal(ctx context.Context, name string) (sallyport.Principal, error) {
+	if name == "" || name == sallyport.LocalPrincipal {
+		return g.callers.Local(), nil
+	}
+	p, ok, err := g.callers.Named(ctx, name)
+	if err == nil && !ok {
+		err = fmt.Errorf("--principal %s: no principal of this name may call; sallyport principals ls shows who there is, and who expired or was revoked", name)
+	}
+	return p, err
+}

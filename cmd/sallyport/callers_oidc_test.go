@@ -1,0 +1,130 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// provider is an OpenID provider on the loopback.
+type provider struct {
+	*httptest.Server
+	key *ecdsa.PrivateKey
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &provider{key: key}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": p.URL, "jwks_uri": p.URL + "/keys"})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "one", Use: "sig", Algorithm: "ES256"}}})
+	})
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// token is one for a subject with permissions.
+func (p *provider) token(t *testing.T, subject, permissions string) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(fmt.Appendf(nil, `{"iss":%q,"aud":"sallyport","sub":%q,"exp":%d,"scope":%q}`,
+		p.URL, subject, time.Now().Add(time.Hour).Unix(), permissions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// issuedText is a configuration that believes a provider.
+func issuedText(p *provider, defaults, roles string) string {
+	return `version: 1
+state: sqlite:.sallyport/state.db
+personalities:
+  reader: {toolset: [read_file, look], fs_reach: {read: ["${workspace}"]}}
+  other: {toolset: []}
+security:
+  default_permissions: [` + defaults + `]
+  oidc: {issuer: "` + p.URL + `", audience: sallyport, permissions_claim: scope, personalities: [` + roles + `]}
+principals:
+  local: {permissions: ["file:read"]}
+  boss: {permissions: ["file:read"], personalities: [reader]}
+actions:
+  - {id: look, permissions: ["file:read"], parameters: {}, handler: {http: {url: "http://127.0.0.1:9/"}}}
+`
+}
+
+// TestCallersOfAnIssuerFollowTheConfiguration changes what everybody holds, and
+// which roles the issuer's callers may take.
+func TestCallersOfAnIssuerFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	dir := configured(t, issuedText(p, "", "reader"))
+	s := serveWatched(t, dir, "--personality", "reader")
+	token := p.token(t, "alice", "")
+	s.wants(t, token, "look", `{}`, 403)
+	s.change(t, dir, issuedText(p, `"file:read"`, "reader"), inForce)
+	s.wants(t, token, "look", `{}`, 502) // it runs, and nothing answers it
+	s.change(t, dir, issuedText(p, `"file:read"`, "other"), inForce)
+	s.wants(t, token, "look", `{}`, 404)
+	s.change(t, dir, issuedText(p, `"file:read"`, ""), inForce)
+	s.wants(t, token, "look", `{}`, 404)
+	s.change(t, dir, issuedText(p, "", "reader"), inForce)
+	s.wants(t, token, "look", `{}`, 403)
+	s.wants(t, p.token(t, "alice", "file:read"), "look", `{}`, 502)
+	// Who the issuer is stays as it was at the start.
+	s.change(t, dir, strings.Replace(issuedText(p, "", "reader"), "audience: sallyport", "audience: other", 1), rejected)
+	// One that is compromised can be taken out at once, and comes back with a
+	// restart.
+	lines := strings.Split(issuedText(p, "", "reader"), "\n")
+	without := slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "oidc:") })
+	s.change(t, dir, strings.Join(without, "\n"), inForce)
+	s.wants(t, token, "look", `{}`, 401)
+	s.change(t, dir, issuedText(p, "", "reader"), rejected)
+	s.wants(t, token, "look", `{}`, 401)
+	s.stop(t)
+}
+
+// TestASubjectTakesNobodysName comes as the local user, as a principal of the
+// configuration and as one with a prefix of its own.
+func TestASubjectTakesNobodysName(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	dir := configured(t, issuedText(p, "", "reader"))
+	s := serveWatched(t, dir, "--personality", "reader")
+	for _, subject := range []string{"local", "boss", "oidc:boss"} {
+		s.wants(t, p.token(t, subject, ""), "look", `{}`, 403)
+	}
+	s.stop(t)
+	var got []string
+	for _, r := range records(t, dir) {
+		got = append(got, r.Principal)
+	}
+	if want := "oidc:local oidc:boss oidc:oidc:boss"; strings.Join(got, " ") != want {
+		t.Errorf("recorded principals = %v, want %s", got, want)
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox"
+)
+
+// warmHelpers is how many sandboxes a server keeps ready for the next child.
+const warmHelpers = 2
+
+// openChildren makes the runner of child processes. A single command starts
+// its child cold; a server keeps some warm.
+func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, network *sallyport.NetworkBackend) error {
+	shown, err := g.toolchains(env.home)
+	if err != nil {
+		return err
+	}
+	g.shown = shown
+	runner, err := sandbox.New(&sandbox.Options{
+		Level: g.config.Sandbox.Level, Files: files, Network: network, Warm: -1, Logger: g.logger,
+		Toolchains: shown,
+		Limits: sandbox.Limits{
+			Memory: g.config.Sandbox.Memory, Processes: g.config.Sandbox.Processes, CPUs: g.config.Sandbox.CPUs,
+			FileBytes: g.config.Sandbox.FileSize, TmpBytes: g.config.Sandbox.Tmp,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	g.children = runner
+	g.closers = append(g.closers, runner.Close)
+	return nil
+}
+
+// toolchains are those of the configuration, or what this machine has when it
+// names none. One that is found by itself and that tools can change is left
+// out, one that is named is an error.
+func (g *gate) toolchains(home string) ([]sandbox.Toolchain, error) {
+	list := []sandbox.Toolchain{}
+	if g.config.Sandbox.Toolchains == nil {
+		for _, t := range sandbox.Toolchains(home) {
+			if slices.ContainsFunc(t.Dirs, g.writable) {
+				continue
+			}
+			t.Caches = slices.DeleteFunc(t.Caches, func(c sandbox.Cache) bool { return g.writable(c.Host) })
+			list = append(list, t)
+		}
+		return list, nil
+	}
+	for i, dir := range g.config.Sandbox.Toolchains {
+		t, err := g.toolchain(dir, home)
+		if err != nil {
+			key := fmt.Sprintf("sandbox.toolchains.%d", i)
+			return nil, fmt.Errorf("%s: %s: %w", g.config.Source(key), key, err)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// toolchain makes a toolchain of a folder of the configuration, which has been
+// judged by its name; now the disk says where links lead.
+func (g *gate) toolchain(dir, home string) (sandbox.Toolchain, error) {
+	if info, err := os.Stat(filepath.Join(dir, "bin")); err != nil || !info.IsDir() {
+		return sandbox.Toolchain{}, fmt.Errorf("%q has no folder bin: expected the folder of a toolchain, such as /opt/node", dir)
+	}
+	return sandbox.Dir(dir), g.config.CheckToolchain(dir, home, followed)
+}
+
+// writable reports whether a tool of some personality may write a folder, or
+// part of it.
+func (g *gate) writable(dir string) bool { return g.config.Writable(dir, followed) != nil }
+
+// followed is a path without links; what does not exist has none.
+func followed(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(followed(dir), filepath.Base(path))
+	}
+	return path
+}
+
+// confinement is what check and serve say about child processes.
+func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforced {
+	switch {
+	case r.Level == "":
+		return []enforced{{"child processes", "refused: the level " + string(r.Wanted) + " needs what is missing here: " + r.Missing, false}}
+	case r.Level == sallyport.LevelNone:
+		return []enforced{{"child processes", "level none: NOT CONFINED, because the configuration says sandbox: none", false}}
+	}
+	list := []enforced{{"child processes", "level " + string(r.Level) + ", shown by a child that attacked it", true}}
+	for _, l := range r.Layers {
+		list = append(list, enforced{"  " + l.Name, l.How, l.On})
+	}
+	return append(list, visible(r.Level, shown)...)
+}
+
+// visible says what of this machine children see besides the system's own
+// folders and their reach. Caches are shown where there is a mount namespace.
+func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforced {
+	var dirs, caches []string
+	for _, t := range shown {
+		dirs = append(dirs, t.Dirs...)
+		for _, c := range t.Caches {
+			caches = append(caches, c.Host)
+		}
+	}
+	list := []enforced{{"  toolchains", "none are shown", true}}
+	if len(dirs) > 0 {
+		list[0].How = "every child sees, read only: " + strings.Join(dirs, ", ")
+	}
+	if len(caches) > 0 && level != sallyport.LevelLandlock {
+		list = append(list, enforced{
+			"  caches", "every child sees, and writes a copy of its own: " + strings.Join(caches, ", ") + "; toolchains: [] shows none", true,
+		})
+	}
+	return list
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// live is the gate that the surfaces of a server ask: the registry in force,
+// which a reload exchanges. A call ends in the turn in which it began. It is
+// safe for concurrent use.
+type live struct {
+	mu  sync.Mutex
+	now *turn
+}
+
+func newLive(t *turn) *live {
+	t.idle = make(chan struct{})
+	return &live{now: t}
+}
+
+// enter returns the turn in force, which stays open until leave.
+func (l *live) enter() *turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.uses++
+	return l.now
+}
+
+func (l *live) leave(t *turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.uses--
+	t.settle()
+}
+
+// settle tells that a turn is over. The caller holds the lock.
+func (t *turn) settle() {
+	if t.retired && t.uses == 0 {
+		close(t.idle)
+		t.retired = false
+	}
+}
+
+// exchange puts another turn in force and returns the one before, whose idle
+// channel closes when the last call in it has ended.
+func (l *live) exchange(next *turn) (before *turn) {
+	next.idle = make(chan struct{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.now = l.now, next
+	before.retired = true
+	before.settle()
+	return before
+}
+
+// issuer is what the configuration in force says of the issuer; nil when it
+// names none.
+func (l *live) issuer() *config.OIDC {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now.config.Security.OIDC
+}
+
+// issued returns the roles that callers of the issuer may take.
+func (l *live) issued() []string {
+	if o := l.issuer(); o != nil && o.Personalities != nil {
+		return o.Personalities
+	}
+	// Nobody said anything, which is not the same as any.
+	return []string{}
+}
+
+// believed are the tokens of an issuer while the configuration names it.
+type believed struct {
+	auth.Tokens
+	live *live
+}
+
+// Principal implements auth.Tokens.
+func (b believed) Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error) {
+	if b.live.issuer() == nil {
+		return p, false, nil
+	}
+	return b.Tokens.Principal(ctx, token)
+}
+
+// Definitions returns what a caller sees.
+func (l *live) Definitions(caller *sallyport.Caller) []registry.Definition {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Definitions(caller)
+}
+
+// Call decides and makes one call.
+func (l *live) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Call(ctx, caller, q)
+}
+
+// Reject records a call that did not arrive whole.
+func (l *live) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Reject(ctx, caller, q, why)
+}
+
+// List returns what a caller sees, as it was declared.
+func (l *live) List(caller *sallyport.Caller) []sallyport.Tool {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.List(caller)
+}
+
+// Explain says what is decided about a tool before its arguments count.
+func (l *live) Explain(caller *sallyport.Caller, tool string) (registry.Explanation, error) {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Explain(caller, tool)
+}

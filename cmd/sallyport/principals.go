@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// defaultExpiry is how long a token counts when nobody says: a quarter, so
+// that a token that was forgotten ends by itself.
+const defaultExpiry = "90d"
+
+// tokenWithheld is added where a token cannot be recorded: nobody has it then.
+const tokenWithheld = " and its token is not shown: rotate gives another"
+
+// never is the word for no end.
+const never = "never"
+
+func principalsCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "principals",
+		Short: "Say who may call, and stop who may not any more",
+		Long: `Say who may call. Principals of the configuration are changed there; those of
+the state are changed here. A token is printed once and kept as a hash. Every
+change counts at once, also in a server that runs.`,
+		Example: `  sallyport principals ls
+  sallyport principals add ci-agent --permission http:read --expires 30d
+  sallyport principals stop ci-agent --reason "leaked its token"`,
+		RunE: subcommand,
+	}
+	cmd.AddCommand(
+		principalsLs(env, f), principalsAdd(env, f), principalsRotate(env, f), principalsRevoke(env, f),
+		principalsStop(env, f), principalsStart(env, f),
+	)
+	return cmd
+}
+
+// withCallers runs a command on the principals and kill switches without
+// building the gate. Only a change makes a state file.
+func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(g *gate) error) (err error) {
+	c, builtin, err := loadConfig(env, f)
+	if err != nil {
+		return misused(err)
+	}
+	g := &gate{turn: &turn{config: c}, builtin: builtin}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	if change && c.State.Kind == config.StateMemory {
+		return misused(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))
+	}
+	open := g.openStore
+	if _, err := os.Lstat(c.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
+		open = g.openMemory
+	}
+	if err := open(ctx); err != nil {
+		return misused(err)
+	}
+	if err := g.openCallers(ctx); err != nil {
+		return misused(err)
+	}
+	return do(g)
+}
+
+// parseExpiry reads a day, a moment, an age to reach, or never. Expiry is a
+// moment in the future.
+func parseExpiry(s string, now time.Time) (time.Time, error) {
+	if s == never {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, s)
+	}
+	if err != nil {
+		var d time.Duration
+		if d, err = config.ParseDuration(s); err != nil {
+			return at, fmt.Errorf("--expires %q: expected a span (30d, 12h), a day (2027-01-01), a moment (RFC 3339) or %s", s, never)
+		}
+		at = now.Add(d)
+	}
+	if !now.Before(at) {
+		return at, fmt.Errorf("--expires %q is over", s)
+	}
+	return at, nil
+}
+
+// ends says when a token ends.
+func ends(at time.Time) string {
+	if at.IsZero() {
+		return never
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func principalsAdd(env *environment, f *flags) *cobra.Command {
+	var permissions, personalities []string
+	var expires string
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a principal and print its token once",
+		Long: `Make a principal and print its token once: standard output has the token and
+nothing else. It is kept as a hash, and rotate is the only way to another one.
+A name is given once: sessions and records belong to it.`,
+		Example: `  sallyport principals add ci-agent --permission http:read --permission file:read
+  TOKEN=$(sallyport principals add nightly --personality researcher --expires 2027-01-01)`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := parseExpiry(expires, time.Now())
+			if err != nil {
+				return misused(err)
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				roles, err := g.rolesFor(personalities)
+				if err != nil {
+					return misused(err)
+				}
+				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
+				token, err := g.callers.Add(cmd.Context(), r)
+				if err == nil {
+					err = g.keepDone(cmd.Context(), changed(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
+				}
+				if err != nil {
+					return misused(err)
+				}
+				return printToken(env, f, &r, token)
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&permissions, "permission", nil, "a `PERMISSION` beside the default ones; may be repeated")
+	cmd.Flags().StringArrayVar(&personalities, "personality", nil, "a `ROLE` that it may take; may be repeated (default: the only one, else default)")
+	cmd.Flags().StringVar(&expires, "expires", defaultExpiry, "when the token ends: a span (30d), a day (2027-01-01), a moment (RFC 3339) or never")
+	return cmd
+}
+
+// rolesFor checks the names of personalities. Without any it is the one that
+// is chosen when nobody chooses, as in the configuration.
+func (g *gate) rolesFor(names []string) ([]string, error) {
+	if len(names) == 0 {
+		p, err := g.config.Choose("")
+		if err != nil {
+			return nil, fmt.Errorf("--personality is missing: %w", err)
+		}
+		return []string{p.Name}, nil
+	}
+	for _, name := range names {
+		if _, ok := g.config.Personality(name); !ok {
+			return nil, unknown("personality", name, g.config.Names())
+		}
+	}
+	return names, nil
+}
+
+// unknown is the error about a name that nothing has.
+func unknown(what, name string, known []string) error {
+	text := fmt.Sprintf("no %s %q", what, name)
+	if near := config.Suggest(name, known); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return errors.New(text)
+}
+
+// printToken prints a fresh token, this once.
+func printToken(env *environment, f *flags, r *auth.Record, token string) error {
+	p := env.printer(f)
+	if p.json {
+		return p.value(map[string]any{
+			"name": r.Name, "token": token, "expires": ends(r.Expires),
+			"permissions": orEmpty(r.Permissions), "personalities": orEmpty(r.Personalities),
+		})
+	}
+	p.line("%s", token)
+	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s; it is printed this once and kept as a hash. It ends: %s\n", r.Name, ends(r.Expires))
+	return nil
+}
+
+// orEmpty keeps null out of JSON.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func principalsRotate(env *environment, f *flags) *cobra.Command {
+	var expires string
+	cmd := &cobra.Command{
+		Use:     "rotate NAME",
+		Short:   "Give a principal another token; the old one ends at once",
+		Example: "  sallyport principals rotate ci-agent --expires 30d",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var at time.Time
+			var err error
+			if expires == never {
+				return misused(errors.New("--expires never: make a principal for that; a rotation may only set an end"))
+			}
+			if expires != "" {
+				if at, err = parseExpiry(expires, time.Now()); err != nil {
+					return misused(err)
+				}
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				token, err := g.callers.Rotate(cmd.Context(), args[0], at)
+				if err != nil {
+					return misused(g.near(cmd.Context(), args[0], err))
+				}
+				e, err := g.entry(cmd.Context(), args[0])
+				if err == nil {
+					err = g.keepDone(cmd.Context(), changed(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
+				}
+				if err != nil {
+					return misused(err)
+				}
+				return printToken(env, f, &e.Record, token)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&expires, "expires", "", "when the new token ends: a span (30d), a day (2027-01-01) or a moment (default: as before)")
+	return cmd
+}
+
+func principalsRevoke(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "End a principal at once and for good",
+		Long: `End a principal at once and for good. Its name stays taken. A principal of the
+configuration is removed there; stop ends its calls meanwhile.`,
+		Example: "  sallyport principals revoke ci-agent",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
+					return misused(g.near(cmd.Context(), args[0], err))
+				}
+				if err := g.keepDone(cmd.Context(), changed(audit.ActionRevoke, args[0], ""), ""); err != nil {
+					return misused(err)
+				}
+				p := env.printer(f)
+				if p.json {
+					return p.value(map[string]any{"name": args[0], "revoked": true})
+				}
+				p.line("%s is revoked", args[0])
+				return nil
+			})
+		},
+	}
+}
+
+// entry returns a principal that is listed.
+func (g *gate) entry(ctx context.Context, name string) (auth.Entry, error) {
+	all, err := g.callers.Entries(ctx)
+	if err != nil {
+		return auth.Entry{}, err
+	}
+	var known []string
+	for _, e := range all {
+		if e.Name == name {
+			return e, nil
+		}
+		known = append(known, e.Name)
+	}
+	return auth.Entry{}, unknown("principal", name, known)
+}
+
+// near adds to an unknown name the one that may be meant.
+func (g *gate) near(ctx context.Context, name string, err error) error {
+	if !errors.Is(err, auth.ErrUnknown) {
+		return err
+	}
+	if _, missing := g.entry(ctx, name); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// known reports whether a name is that of a principal: one that is listed,
+// the local user, or one of an issuer, whose names nobody lists.
+func (g *gate) knownPrincipal(ctx context.Context, name string) error {
+	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
+		return nil
+	}
+	_, err := g.entry(ctx, name)
+	return err
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+)
+
+// target is what stop and start are about: a principal, one of its sessions,
+// or a tool for everybody.
+type target struct {
+	session, tool string
+}
+
+func (t *target) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.session, "session", "", "only this session `ID` of the principal")
+	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for everybody, instead of a principal")
+}
+
+// target returns the kind and name of the switch.
+func (t *target) of(args []string) (kind auth.SwitchKind, name string, err error) {
+	switch {
+	case t.tool != "" && (len(args) > 0 || t.session != ""):
+		return "", "", errors.New("--tool is for everybody: it goes with no principal and no --session")
+	case t.tool != "":
+		return auth.SwitchTool, t.tool, nil
+	case len(args) == 0:
+		return "", "", errors.New("expected the NAME of a principal, or --tool TOOL")
+	case t.session != "":
+		return auth.SwitchSession, sallyport.SessionKey(args[0], t.session), nil
+	default:
+		return auth.SwitchPrincipal, args[0], nil
+	}
+}
+
+func principalsStop(env *environment, f *flags) *cobra.Command {
+	var t target
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "stop [NAME]",
+		Short: "Refuse every further call of a principal, a session or a tool",
+		Long: `Refuse every further call of a principal, of one of its sessions, or of a tool
+for everybody, until start. It counts at once, also in a server that runs. What
+runs already is not touched. The local user and names of an issuer (oidc:...)
+can be stopped too.`,
+		Example: `  sallyport principals stop ci-agent --reason "token in a public log"
+  sallyport principals stop ci-agent --session 8f2c
+  sallyport principals stop --tool terminal`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := t.of(args)
+			if err != nil {
+				return misused(err)
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				// A switch for a name that nobody has would stop nobody.
+				if kind != auth.SwitchTool {
+					if err := g.knownPrincipal(cmd.Context(), args[0]); err != nil {
+						return misused(err)
+					}
+				}
+				if err := g.switches.Stop(cmd.Context(), kind, name, reason); err != nil {
+					return misused(err)
+				}
+				if err := g.keepDone(cmd.Context(), switched(audit.ActionStop, kind, name, reason), ""); err != nil {
+					return misused(err)
+				}
+				if kind == auth.SwitchTool {
+					warnOfTool(cmd.Context(), env, f, name)
+				}
+				return printSwitch(env.printer(f), kind, name, true, "stopped")
+			})
+		},
+	}
+	t.register(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "the `TEXT` that ls and explain show")
+	return cmd
+}
+
+// warnOfTool says when no tool has the name. The switch is thrown first: no
+// fault elsewhere may keep it from being thrown.
+func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
+	if strings.HasPrefix(name, "mcp__") {
+		return // the server that has it is not asked
+	}
+	quiet := *env
+	quiet.stderr = io.Discard
+	g, err := viewGate(ctx, &quiet, f)
+	if err != nil {
+		return
+	}
+	defer func() { _ = g.Close() }()
+	var known []string
+	for _, t := range g.registry.Tools() {
+		if t.Name == name {
+			return
+		}
+		known = append(known, t.Name)
+	}
+	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", unknown("tool", name, known))
+}
+
+func principalsStart(env *environment, f *flags) *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "start [NAME]",
+		Short: "Let go on what was stopped",
+		Example: `  sallyport principals start ci-agent
+  sallyport principals start --tool terminal`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := t.of(args)
+			if err != nil {
+				return misused(err)
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				if err := g.release(cmd.Context(), kind, name); err != nil {
+					return err
+				}
+				return printSwitch(env.printer(f), kind, name, false, "started")
+			})
+		},
+	}
+	t.register(cmd)
+	return cmd
+}
+
+// release lets go on what was stopped.
+func (g *gate) release(ctx context.Context, kind auth.SwitchKind, name string) error {
+	thrown, err := g.switches.All(ctx)
+	if err != nil {
+		return misused(err)
+	}
+	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
+		return &exit{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
+	}
+	err = g.keepFirst(ctx, switched(audit.ActionStart, kind, name, ""), func() error {
+		_, err := g.switches.Start(ctx, kind, name)
+		return err
+	})
+	if err != nil {
+		return misused(err)
+	}
+	return nil
+}
+
+func printSwitch(p *printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
+	if p.json {
+		return p.value(map[string]any{"kind": kind, "name": name, "stopped": stopped})
+	}
+	p.line("%s %s is %s", kind, name, word)
+	return nil
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/registry"
+)
+
+const (
+	// discoverWait bounds how long a start waits for all upstream servers.
+	// Servers of npm take one to three seconds on a small machine.
+	discoverWait = 20 * time.Second
+	// discoverAtOnce bounds how many are started at the same time.
+	discoverAtOnce = 8
+)
+
+// servers are the upstream servers of a turn. The zero value has none.
+type servers struct {
+	declared []upstream.Server
+	mounts   *upstream.Mounts
+	// finder runs what asks servers for their tools.
+	finder *registry.Registry
+	// found says how each went that was asked.
+	found []*foundServer
+	// every has a server asked in every role that may use it, for check: what
+	// stops it in one of them is no property of the server.
+	every bool
+}
+
+// foundServer is what is known of a server after it was asked.
+type foundServer struct {
+	upstream.Server
+	part *config.Part
+	// role is the one in which it was asked; empty when no role lists it.
+	role string
+	// why says why it did not answer.
+	why string
+	// refused says why it did not answer in other roles.
+	refused map[string]string
+	tools   []string
+	left    []upstream.Left
+}
+
+// serversOf reads the upstream servers that a configuration declares. The error
+// is config.Faults, each at its place.
+func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
+	var list []upstream.Server
+	var faults config.Faults
+	for i := range c.Servers {
+		p := &c.Servers[i]
+		s, err := upstream.Decode(p.ID, p.JSON, &upstream.DecodeOptions{Dir: p.Dir, Workspace: c.Workspace, Home: home})
+		if err != nil {
+			faults = append(faults, faultsIn(p, err)...)
+			continue
+		}
+		s.Sources = sourcesOf(p)
+		list = append(list, s)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return list, nil
+}
+
+// mount declares the upstream servers of a configuration. Nothing is started.
+func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallyport.Backends) (err error) {
+	s := &t.servers
+	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
+		return err
+	}
+	cleaner, err := cleanerOf(ctx, b.Secrets)
+	if err != nil {
+		return err
+	}
+	s.mounts, err = upstream.New(s.declared, &upstream.Options{Version: version(), Logger: g.logger, Cleaner: cleaner})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, s.mounts.Close)
+	s.finder, err = registry.New(b, &registry.Options{
+		Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
+	})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, ending(ctx, s.finder))
+	if err := s.finder.Register(s.mounts.Discovery()...); err != nil {
+		return t.placed(err)
+	}
+	return nil
+}
+
+// cleanerOf knows the secrets of a source; nil is a source without any.
+func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Cleaner, error) {
+	if source == nil {
+		return output.New(nil)
+	}
+	known, err := source.Known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return output.New(&output.Options{Secrets: known})
+}
+
+// everyServer is for discover.
+func everyServer(string) bool { return true }
+
+// discover asks the servers that are wanted what they offer, all at once, and
+// registers their tools. One that fails harms nobody else: it is a warning. It
+// runs once, before the turn is in force. The role is the one in which a server
+// is asked when it may use it.
+func (t *turn) discover(ctx context.Context, role string, wanted func(server string) bool) {
+	s := &t.servers
+	ctx, cancel := context.WithTimeout(ctx, discoverWait)
+	defer cancel()
+	turns := make(chan struct{}, discoverAtOnce)
+	var asking sync.WaitGroup
+	for i := range s.declared {
+		if !wanted(s.declared[i].Name) {
+			continue
+		}
+		f := &foundServer{Server: s.declared[i], part: t.part(s.declared[i].Name)}
+		s.found = append(s.found, f)
+		asking.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			t.ask(ctx, f, role)
+		})
+	}
+	asking.Wait()
+	if len(s.found) > 0 {
+		t.registerFound()
+	}
+}
+
+// ask asks one server, in the first of the roles that may use it in which it
+// answers: its process is held to what that role gives it.
+func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
+	roles := t.rolesWith(f.Name)
+	if slices.Contains(roles, role) {
+		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
+	}
+	f.why = "no personality lists it in mcp_servers, so that nobody can use it"
+	f.refused = map[string]string{}
+	for _, name := range roles {
+		res := t.servers.finder.Call(ctx, &sallyport.Caller{
+			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: name,
+			Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
+		}, sallyport.Request{Tool: upstream.DiscoveryName(f.Name)})
+		if !res.OK {
+			f.refused[name] = shown(res.Error)
+		}
+		if f.why != "" {
+			f.role, f.why = name, shown(res.Error)
+		}
+		if res.OK && !t.servers.every || ctx.Err() != nil {
+			break
+		}
+	}
+	if f.why != "" || ctx.Err() != nil {
+		// Nothing is known of a single role.
+		clear(f.refused)
+	}
+}
+
+// rolesWith lists the personalities that may use a server.
+func (t *turn) rolesWith(server string) []string {
+	return slices.DeleteFunc(t.config.Names(), func(name string) bool {
+		p, _ := t.config.Personality(name)
+		return !slices.Contains(p.MCPServers, server)
+	})
+}
+
+// registerFound registers the tools of the servers that answered, one by one:
+// one that is refused harms no other.
+func (t *turn) registerFound() {
+	byName := map[string]*foundServer{}
+	for _, f := range t.servers.found {
+		byName[f.Name] = f
+	}
+	tools, left := t.servers.mounts.Tools()
+	for i := range tools {
+		f := byName[tools[i].Server()]
+		if err := t.registry.Register(tools[i]); err != nil {
+			left = append(left, upstream.Left{Server: f.Name, Tool: tools[i].Name, Why: refusal(err)})
+			continue
+		}
+		f.tools = append(f.tools, tools[i].Name)
+	}
+	for _, l := range left {
+		l.Tool, l.Why = shown(l.Tool), shown(l.Why)
+		byName[l.Server].left = append(byName[l.Server].left, l)
+	}
+	for _, f := range t.servers.found {
+		t.warnings = append(t.warnings, f.warnings(true)...)
+	}
+}
+
+// refusal says why the registry does not take a tool.
+func refusal(err error) string {
+	faults, ok := errors.AsType[registry.Faults](err)
+	if !ok {
+		return err.Error()
+	}
+	why := make([]string, len(faults))
+	for i, f := range faults {
+		why[i] = f.Message
+	}
+	return strings.Join(why, "; ")
+}
+
+// warnings say, at the place of its declaration, what is wrong with a server,
+// and with which of its tools.
+func (f *foundServer) warnings(tools bool) (list []string) {
+	if f.why != "" {
+		list = append(list, f.part.Fault("", f.why).Error())
+	}
+	for _, l := range f.left {
+		if tools {
+			list = append(list, f.part.Fault("", "its tool "+l.Tool+" is left out: "+l.Why).Error())
+		}
+	}
+	return list
+}
+
+// find asks the servers of these names and says which do not answer; a command
+// that lists tools wants to know of those that are left out too.
+func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, tools bool) {
+	g.discover(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
+	for _, f := range g.servers.found {
+		for _, w := range f.warnings(tools) {
+			fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
+		}
+	}
+}
+
+// listed are the servers of a personality.
+func (t *turn) listed(role string) []string {
+	if p, ok := t.config.Personality(role); ok {
+		return p.MCPServers
+	}
+	return nil
+}
+
+// serversIn lists the servers whose tools are asked for.
+func serversIn(requests []sallyport.Request) (names []string) {
+	for i := range requests {
+		if s := serverOf(requests[i].Tool); s != "" {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// failed lists the servers that did not answer although a role may use them.
+func (s *servers) failed() (names []string) {
+	for _, f := range s.found {
+		if f.role != "" && f.why != "" {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// part is the declaration of a server.
+func (t *turn) part(server string) *config.Part {
+	i := slices.IndexFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server })
+	return &t.config.Servers[i]
+}
+
+// misfitsOf collects what servers declare beyond what a personality gives, once
+// for all tools of a server and also when it does not start.
+func (t *turn) misfitsOf(role string) (faults registry.Faults) {
+	p, ok := t.config.Personality(role)
+	if t.servers.finder == nil || !ok {
+		return nil
+	}
+	for _, m := range t.servers.finder.Misfits(role) {
+		for _, name := range p.MCPServers {
+			if m.Tool == upstream.DiscoveryName(name) {
+				m.Tool = toolsNamed(name)
+				faults = append(faults, m)
+			}
+		}
+	}
+	for _, f := range t.servers.found {
+		known := slices.ContainsFunc(faults, func(m registry.Fault) bool { return m.Tool == toolsNamed(f.Name) })
+		if why, ok := f.refused[role]; ok && !known {
+			faults = append(faults, registry.Fault{Tool: toolsNamed(f.Name), Personality: role, Message: why, Source: f.part.Source("")})
+		}
+	}
+	return faults
+}
+
+// toolsNamed stands for all tools of a server.
+func toolsNamed(server string) string { return "mcp__" + server + "__*" }
+
+// serverOf is the server that a tool's name belongs to, "" for any other name.
+func serverOf(tool string) string { return (&sallyport.Tool{Name: tool}).Server() }
+
+// shown is what somebody else wrote, as one line for a terminal.
+func shown(text string) string {
+	return oneLine(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// faultsIn are the faults of a declaration at their places.
+func faultsIn(p *config.Part, err error) (faults config.Faults) {
+	found, ok := errors.AsType[upstream.Faults](err)
+	if !ok {
+		return config.Faults{p.Fault("", err.Error())}
+	}
+	for _, f := range found {
+		faults = append(faults, p.Fault(f.Pointer, f.Message))
+	}
+	return faults
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// serverReport is what check says about an upstream server.
+type serverReport struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Started bool   `json:"started"`
+	// Why says why it did not answer.
+	Why string `json:"why,omitempty"`
+	// Personality is the one in which it was asked.
+	Personality string `json:"personality,omitempty"`
+	// Implied is granted by being named, Declared is what the operator wrote.
+	Implied  []string  `json:"implied"`
+	Declared []string  `json:"declared"`
+	Tools    []string  `json:"tools"`
+	Left     []leftOut `json:"left_out,omitempty"`
+}
+
+// leftOut is a tool that is not mounted.
+type leftOut struct {
+	Tool string `json:"tool"`
+	Why  string `json:"why"`
+}
+
+// report describes the servers that were asked.
+func (s *servers) report() (list []serverReport) {
+	for _, f := range s.found {
+		implied := f.Implied()
+		r := serverReport{
+			Name: f.Name, Source: f.part.Source(""), Started: f.why == "", Why: f.why, Personality: f.role,
+			Implied: items(&implied), Declared: items(&f.Capabilities), Tools: append([]string{}, f.tools...),
+		}
+		for _, l := range f.left {
+			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// items lists a declaration item by item.
+func items(c *sallyport.Capabilities) []string {
+	out := []string{}
+	add := func(group string, list ...string) {
+		for _, item := range list {
+			out = append(out, group+" "+item)
+		}
+	}
+	reach := func(group string, l sallyport.PathList) {
+		if l.FromPersonality {
+			add(group, "from-personality")
+		}
+		add(group, l.Paths...)
+	}
+	if c.Network != nil {
+		add("network", c.Network.AllowedHosts...)
+	}
+	add("secrets", c.Secrets...)
+	if c.FSReach != nil {
+		reach("fs_reach.read", c.FSReach.Read)
+		reach("fs_reach.write", c.FSReach.Write)
+	}
+	if c.Process != nil {
+		add("process", c.Process.AllowedBinaries...)
+		add("process.program", c.Process.Programs...)
+		add("process.execFrom", c.Process.ExecFrom...)
+	}
+	return out
+}
+
+// printServers prints what check says about upstream servers.
+func printServers(p *printer, list []serverReport) {
+	if len(list) == 0 {
+		return
+	}
+	p.line("")
+	rows := [][]string{{"MCP SERVER", "STATE", "TOOLS", "IMPLIED", "DECLARED"}}
+	for i := range list {
+		r := &list[i]
+		state := p.good("answers")
+		switch {
+		case r.Personality == "":
+			state = p.bad("not started")
+		case !r.Started:
+			state = p.bad("does not answer")
+		}
+		rows = append(rows, []string{r.Name, state, strconv.Itoa(len(r.Tools)), orNothing(r.Implied), orNothing(r.Declared)})
+	}
+	p.table(rows)
+	for i := range list {
+		if r := &list[i]; !r.Started {
+			p.line("%s %s: %s", p.bad("server"), r.Name, r.Why)
+		}
+		for _, l := range list[i].Left {
+			p.line("%s %s of %s: %s", p.bad("left out"), l.Tool, list[i].Name, l.Why)
+		}
+	}
+}
+
+func orNothing(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/secrets"
+	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/mail"
+	"github.com/sallyport/sallyport/tools/terminal"
+)
+
+// turn is one configuration in force: its registry and what that holds open.
+type turn struct {
+	config   *config.Config
+	registry *registry.Registry
+	tools    []sallyport.Tool
+	servers  servers
+	// warnings are what an operator must know and what stops nothing.
+	warnings []string
+	closers  []func() error
+
+	// uses counts what runs in it, guarded by live.mu.
+	uses    int
+	retired bool
+	idle    chan struct{} // closed when it is retired and nothing runs in it
+}
+
+// Close releases everything in the reverse order of opening.
+func (t *turn) Close() error {
+	var errs []error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		errs = append(errs, t.closers[i]())
+	}
+	t.closers = nil
+	return errors.Join(errs...)
+}
+
+// turnOf wires a configuration: secrets, tools, roles. The caller closes it.
+func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (_ *turn, err error) {
+	t := &turn{config: c}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if t.tools, t.warnings, err = g.toolsOf(env, c); err != nil {
+		return nil, err
+	}
+	t.checkWorkspace()
+	backends, err := g.backends(env, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.mount(ctx, env, t, backends); err != nil {
+		return nil, err
+	}
+	t.registry, err = registry.New(backends, &registry.Options{
+		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standing{g.callers},
+		Logger: g.logger, Workspace: c.Workspace,
+		Variables: variables(env, c),
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, ending(ctx, t.registry))
+	if err := t.register(); err != nil {
+		return nil, err
+	}
+	if err := t.checkSecrets(backends.Secrets); err != nil {
+		return nil, err
+	}
+	return t, t.checkNames()
+}
+
+// variables are those of declared paths.
+func variables(env *environment, c *config.Config) map[string]string {
+	return map[string]string{"home": env.home, "self": c.Dir}
+}
+
+// ending ends a registry, which waits for its running tools.
+func ending(ctx context.Context, r *registry.Registry) func() error {
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+		defer cancel()
+		return r.Close(ctx)
+	}
+}
+
+// warn says what stops nothing.
+func (t *turn) warn(env *environment) {
+	for _, w := range t.warnings {
+		fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
+	}
+}
+
+// backends wires what the configuration names. What it does not name stays
+// nil, and a tool that declares it is refused.
+func (g *gate) backends(env *environment, t *turn) (*sallyport.Backends, error) {
+	source, err := t.secretSource(env)
+	if err != nil {
+		return nil, err
+	}
+	b := &sallyport.Backends{
+		Personalities: rolesOf(t.config, t.tools),
+		Network:       g.network,
+		Files:         g.files,
+		Process:       g.children,
+		Secrets:       source,
+		KV:            g.state,
+		Attachments:   g.uploads,
+	}
+	return b, t.connections(b, g.logger)
+}
+
+// connections opens the databases and mail relays of the configuration.
+func (t *turn) connections(b *sallyport.Backends, logger *slog.Logger) error {
+	if len(t.config.Databases) > 0 {
+		conns := map[string]database.Connection{}
+		for name, d := range t.config.Databases {
+			conns[name] = database.Connection{Driver: d.Driver, SecretRef: d.URLSecret, Path: d.Path}
+		}
+		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: logger, Deny: b.Files.Deny})
+		if err != nil {
+			return t.config.Fault("", "databases", -1, err.Error())
+		}
+		t.closers = append(t.closers, db.Close)
+		b.Databases = db
+	}
+	if len(t.config.Mail) > 0 {
+		relays := map[string]mail.Relay{}
+		for name, r := range t.config.Mail {
+			relays[name] = mail.Relay{Host: r.Host, UserSecret: r.UserSecret, PasswordSecret: r.PasswordSecret, From: r.From, TLS: r.TLS}
+		}
+		m, err := mail.Open(relays, &mail.Options{Secrets: b.Secrets})
+		if err != nil {
+			return t.config.Fault("", "mail", -1, err.Error())
+		}
+		b.Mail = m
+	}
+	return nil
+}
+
+// register puts the tools and what shortens their results into the registry.
+func (t *turn) register() error {
+	if err := t.registry.Register(t.tools...); err != nil {
+		return t.placed(err)
+	}
+	for _, red := range terminal.Reducers() {
+		if _, err := t.registry.RegisterReducer(red); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSecrets refuses references of the tools that one backend would answer
+// with one value.
+func (t *turn) checkSecrets(source sallyport.SecretSource) error {
+	checker, ok := source.(secrets.Checker)
+	if !ok {
+		return nil
+	}
+	var refs []string
+	for _, tool := range t.registry.Tools() {
+		refs = append(refs, tool.Capabilities.Secrets...)
+	}
+	for i := range t.servers.declared {
+		refs = append(refs, t.servers.declared[i].Capabilities.Secrets...)
+		refs = append(refs, t.servers.declared[i].Implied().Secrets...)
+	}
+	return checker.Check(refs)
+}
+
+// secretSource chains the configured backends; nil when there is none.
+func (t *turn) secretSource(env *environment) (sallyport.SecretSource, error) {
+	var sources []sallyport.SecretSource
+	for i, b := range t.config.Secrets {
+		if b.EnvPrefix != "" {
+			source, err := secrets.NewEnv(b.EnvPrefix, env.pairs())
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, source)
+			continue
+		}
+		source, err := secrets.OpenDir(b.Dir)
+		if err != nil {
+			return nil, t.config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, reasonOf(err)))
+		}
+		t.closers = append(t.closers, source.Close)
+		sources = append(sources, source)
+	}
+	if len(sources) == 0 {
+		return nil, nil
+	}
+	return secrets.NewChain(sources...), nil
+}
