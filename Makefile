@@ -8,7 +8,10 @@ GO ?= go
 run:
 	$(GO) run ./cmd/sallyport serve
 
-# test runs every test that needs no service.
+# test runs every test that needs no service. A program with the race detector
+# sleeps for a second at its end unless it is told not to, and the tests run
+# hundreds of them.
+test: export GORACE = atexit_sleep_ms=20
 test:
 	$(GO) test -race -shuffle=on -timeout 10m ./...
 
