@@ -80,6 +80,9 @@ type Caller struct {
 	Budget int
 	// DryRun asks for the description of the call instead of the call.
 	DryRun bool
+	// Asks says that the edge puts a held call before somebody itself: the
+	// call then answers approval_required at once instead of waiting.
+	Asks bool
 	// Attachments is what the turn brought along.
 	Attachments []Attachment
 	// Progress receives progress of every audience, already cleaned; nil
@@ -99,7 +102,7 @@ type Request struct {
 	// ID is the caller's id for this call, echoed in the record. It may be
 	// empty.
 	ID string
-	// Tool is the name of the tool.
+	// Tool is the [Tool.ID] of the tool: mostly its name.
 	Tool string
 	// Args is the JSON text of the arguments; empty means {}.
 	Args json.RawMessage

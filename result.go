@@ -18,6 +18,10 @@ type Result struct {
 	// Structured is an optional JSON object beside Value; nil when there is
 	// none. A tool hands it over and must not keep it.
 	Structured map[string]any
+	// Parts is what the result holds beside Value: pictures, sounds,
+	// resources, a prompt's messages. nil when there is nothing. A tool hands
+	// them over and must not keep them.
+	Parts []Part
 	// CostUSD is the price of the call in US dollars; 0 when it is free or
 	// unknown. It survives a cut of Value.
 	CostUSD float64
@@ -83,6 +87,7 @@ type resultJSON struct {
 	OK           bool           `json:"ok"`
 	Value        *string        `json:"value,omitempty"`
 	Structured   map[string]any `json:"structured,omitempty"`
+	Parts        []Part         `json:"parts,omitempty"`
 	CostUSD      float64        `json:"cost_usd,omitempty"`
 	Error        *string        `json:"error,omitempty"`
 	Code         Code           `json:"code,omitempty"`
@@ -94,7 +99,7 @@ type resultJSON struct {
 
 // MarshalJSON writes {"ok":true,"value":…} or {"ok":false,"error":…,"code":…}.
 func (r Result) MarshalJSON() ([]byte, error) {
-	w := resultJSON{OK: r.OK, CostUSD: r.CostUSD, CallID: r.CallID, Structured: r.Structured}
+	w := resultJSON{OK: r.OK, CostUSD: r.CostUSD, CallID: r.CallID, Structured: r.Structured, Parts: r.Parts}
 	if r.OK {
 		w.Value = &r.Value
 		return plainJSON(w)
@@ -130,7 +135,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return errors.New("result: exactly one of ok and error is expected")
 	}
 	*r = Result{
-		OK: w.OK, Structured: w.Structured, CostUSD: w.CostUSD,
+		OK: w.OK, Structured: w.Structured, Parts: w.Parts, CostUSD: w.CostUSD,
 		Code: w.Code, CallID: w.CallID, ApprovalID: w.ApprovalID,
 	}
 	if w.Value != nil {

@@ -15,6 +15,8 @@ type Tool struct {
 	// Name is unique in a registry and matches [a-zA-Z0-9_-]{1,64}. Names
 	// that begin with "mcp__" belong to the MCP bridge.
 	Name string
+	// Form is what clients see it as; empty means a tool.
+	Form Form
 	// Title is the display title; empty means Name.
 	Title string
 	// Description tells a model when to call the tool.
@@ -25,8 +27,13 @@ type Tool struct {
 	// built-in one.
 	Plugin string
 	// Schema is the JSON Schema (2020-12) of the arguments, an object. Nil
-	// means an object without properties.
+	// means an object without properties. That of FormPrompt has properties of
+	// type string only; FormResource has none of its own: its one argument is
+	// uri.
 	Schema json.RawMessage
+	// Resources lists what a tool of FormResource reads. Nothing else may be
+	// asked of it.
+	Resources []Resource
 	// Returns is the JSON Schema that Result.Structured must satisfy; nil
 	// means anything.
 	Returns json.RawMessage
@@ -76,6 +83,40 @@ type Tool struct {
 	Run func(ctx context.Context, c *Call) (Result, error)
 }
 
+// Form is what clients see a tool as. A prompt and a resource are decided,
+// confined and recorded like any call; only how clients list and ask for them
+// differs.
+type Form string
+
+// The forms.
+const (
+	// FormTool is what a model calls.
+	FormTool Form = ""
+	// FormPrompt is a template that a person chooses: its result's Parts are
+	// messages, each with a Role.
+	FormPrompt Form = "prompt"
+	// FormResource reads what a client attaches: its result's Parts are of
+	// PartResource.
+	FormResource Form = "resource"
+)
+
+// Resource is one thing, or one family of things, that a tool of FormResource
+// reads.
+type Resource struct {
+	// URI identifies it. Exactly one of URI and Template is set.
+	URI string `json:"uri,omitempty"`
+	// Template is a URI template (RFC 6570) for a family of them.
+	Template string `json:"template,omitempty"`
+	// Name, Title and Description are for people and models.
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// MediaType is the type of the contents; empty means unknown.
+	MediaType string `json:"media_type,omitempty"`
+	// Size is the length in bytes; 0 means unknown.
+	Size int64 `json:"size,omitempty"`
+}
+
 // RateLimit admits at most Requests calls in any Window.
 type RateLimit struct {
 	// Requests is the number of admissions, at least 1.
@@ -109,6 +150,16 @@ type ReducerContext struct {
 }
 
 const mcpPrefix = "mcp__"
+
+// ID is what a [Request] names: the Name of a tool, and the Name behind
+// "prompt:" or "resource:" of another form, so that those have names of their
+// own.
+func (t *Tool) ID() string {
+	if t.Form == FormTool {
+		return t.Name
+	}
+	return string(t.Form) + ":" + t.Name
+}
 
 // Server returns the MCP server that the tool belongs to: the second segment
 // of "mcp__<server>__<tool>". It is empty for any other name.
