@@ -3,6 +3,7 @@ package needs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -12,24 +13,43 @@ import (
 func Programs(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		Program(t, name)
+		if fixed(name) == "" {
+			missing(t, name)
+		}
 	}
 }
 
-// Program is where one program lies on the fixed search path of children: the
-// program, and not a version manager's script, which PATH may put before it.
-// It skips as Programs does.
+// Program is where a program lies that a test starts itself: on the fixed
+// search path, else on PATH. The order matters: PATH may put a version
+// manager's script before the program, which does things of its own. It skips
+// as Programs does.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	if path := fixed(name); path != "" {
+		return path
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, name)
+	}
+	return path
+}
+
+func missing(t testing.TB, name string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is not installed", name)
+	}
+	t.Skipf("%s is not installed", name)
+}
+
+// fixed is where a program lies on the fixed search path, "" for nowhere.
+func fixed(name string) string {
 	for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed", name)
-	}
-	t.Skipf("%s is not installed", name)
 	return ""
 }
