@@ -53,6 +53,10 @@ type SpawnOptions struct {
 	// Discard throws away what a child wrote in overlay mode, whatever its
 	// exit code. Without overlay mode it is an error.
 	Discard bool
+	// Check is asked about the file that the binary was resolved to, absolute
+	// and with links followed, right before it is started. Its error refuses
+	// the start and is that of Start and Spawn. nil lets every file start.
+	Check func(path string) error
 }
 
 // ChildSecret is a secret that a child uses without seeing it: the variable

@@ -19,7 +19,7 @@ import (
 // a group that is killed as one.
 func (r *Runner) bare(c *child) error {
 	s := c.spawn
-	prog, err := r.resolve(s.Binary, s.Grant.FS.Write)
+	prog, err := r.resolved(s, s.Grant.FS.Write)
 	if err != nil {
 		return err
 	}

@@ -84,3 +84,33 @@ func TestProgramsOnTheFloorAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestTheProgramIsCheckedBeforeItRuns asks whoever starts a program about the
+// file that it is, and runs none that is refused.
+func TestTheProgramIsCheckedBeforeItRuns(t *testing.T) {
+	for _, level := range []sallyport.Level{sallyport.LevelFull, sallyport.LevelNone} {
+		w := workspace(t, open(t, &Options{Warm: -1, Level: level}))
+		w.grant.Process.Binaries = []string{"sh"}
+		want, err := filepath.EvalSymlinks("/bin/sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, refusal := range []error{nil, errors.New("another file")} {
+			var asked string
+			ran := filepath.Join(w.dir, "ran")
+			spawn := w.spawn(sallyport.SpawnOptions{Check: func(path string) error {
+				asked = path
+				return refusal
+			}}, "sh", "-c", "echo >"+ran)
+			c, err := w.r.Start(t.Context(), spawn)
+			if err == nil {
+				_, err = c.Wait()
+			}
+			_, missing := os.Stat(ran)
+			if asked != want || !errors.Is(err, refusal) || (missing == nil) != (refusal == nil) {
+				t.Errorf("%s: asked about %q, start = %v, ran: %v; want %q, %v", level, asked, err, missing == nil, want, refusal)
+			}
+			_ = os.Remove(ran)
+		}
+	}
+}

@@ -49,6 +49,15 @@ func (r *Runner) resolve(name string, writes []string) (*program, error) {
 	}
 }
 
+// resolved is the program of a spawn, which whoever asked for it has looked at.
+func (r *Runner) resolved(s *sallyport.Spawn, writes []string) (*program, error) {
+	prog, err := r.resolve(s.Binary, writes)
+	if err == nil && s.Options.Check != nil {
+		err = s.Options.Check(prog.path)
+	}
+	return prog, err
+}
+
 // candidates lists where a name may be.
 func (r *Runner) candidates(name string) []string {
 	if filepath.IsAbs(name) {

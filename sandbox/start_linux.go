@@ -199,7 +199,7 @@ func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
 			return nil, err
 		}
 	}
-	if j.prog, err = r.resolve(s.Binary, j.plan.reals(true)); err != nil {
+	if j.prog, err = r.resolved(s, j.plan.reals(true)); err != nil {
 		return nil, err
 	}
 	j.dir, err = j.plan.dir(s, j.home)
