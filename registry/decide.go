@@ -56,7 +56,7 @@ func (c *call) visible(ctx context.Context) bool {
 		return c.allow(sallyport.StepVisible)
 	}
 	text := "Tool " + c.q.Tool + " is not permitted for this personality"
-	if slices.Contains(c.caller.Exclude, c.q.Tool) {
+	if excluded(&c.entry.tool, c.caller.Exclude) {
 		text = "Tool " + c.q.Tool + " is not available on this surface"
 	}
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
@@ -118,7 +118,7 @@ func (c *call) validate() bool {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
 			sallyport.CodeInputInvalid, err.Error())
 	}
-	return c.allow(sallyport.StepValidate)
+	return c.listed() && c.allow(sallyport.StepValidate)
 }
 
 // resolve finds the grant. It is computed once per tool and personality and
@@ -143,7 +143,7 @@ func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := scoped.New(e.tool.Name, g, &r.backends)
+	fresh, err := scoped.New(e.id, g, &r.backends)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // Explanation says what a tool would get under a personality, and why.
 type Explanation struct {
-	// Tool is the name that was asked about.
+	// Tool is the ID that was asked about.
 	Tool string `json:"tool"`
 	// Personality is the role under which it was asked.
 	Personality string `json:"personality"`
@@ -161,8 +161,11 @@ var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalP
 // Definitions returns what List returns, in the form that surfaces hand to
 // models.
 func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
+	return r.definitions(r.seen(caller, sallyport.FormTool))
+}
+
+func (r *Registry) definitions(entries []*entry) []Definition {
 	cleaner := r.cleaner.Load().cleaner
-	entries := r.seen(caller)
 	out := make([]Definition, len(entries))
 	for i, e := range entries {
 		t := &e.tool

@@ -48,14 +48,14 @@ func (c *call) admit(ctx context.Context, l sallyport.RateLimit) (time.Duration,
 	}
 	ctx, cancel := context.WithTimeout(ctx, limitWait)
 	defer cancel()
-	wait, err := c.r.o.Limiter.Admit(ctx, limitKey(c.entry.tool.Name, c.caller.Principal.Name), l)
+	wait, err := c.r.o.Limiter.Admit(ctx, limitKey(c.entry.id, c.caller.Principal.Name), l)
 	if err == nil && wait < 0 {
 		err = fmt.Errorf("the limiter said to wait %v", wait)
 	}
 	return wait, err
 }
 
-// limitKey is the counter of a tool and a principal. The name of a tool holds
+// limitKey is the counter of a tool and a principal. The ID of a tool holds
 // no slash, so that no two pairs give one key, whatever a principal is called.
 func limitKey(tool, principal string) string { return tool + "/" + principal }
 

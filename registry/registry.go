@@ -103,15 +103,17 @@ type Registry struct {
 	roles sync.Map // personality name -> *role
 
 	mu       sync.RWMutex
-	tools    map[string]*entry
+	tools    map[string]*entry // by their ID
 	reducers map[string]*sallyport.Reducer
 }
 
 // entry is a registered tool with what was computed once.
 type entry struct {
 	tool       sallyport.Tool
+	id         string
 	args       *schema.Schema
 	returns    *schema.Schema // nil when the tool has no returns schema
+	reads      *reads         // of FormResource; nil otherwise
 	definition string         // digest of the declaration
 	missing    []string       // declared groups without a backend
 	available  availability
@@ -174,7 +176,7 @@ func (o *Options) complete() error {
 }
 
 // Register adds tools, all of them or none. The error is a [Faults] that
-// lists every fault of every tool at once. A name that is taken is a fault,
+// lists every fault of every tool at once. An ID that is taken is a fault,
 // never a replacement. The registry keeps copies.
 func (r *Registry) Register(tools ...sallyport.Tool) error {
 	entries := make([]*entry, 0, len(tools))
@@ -188,30 +190,30 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 	defer r.mu.Unlock()
 	seen := map[string]bool{}
 	for i := range tools {
-		name := tools[i].Name
-		if _, taken := r.tools[name]; taken || seen[name] {
-			faults = append(faults, Fault{Tool: name, Message: "a tool of this name is already registered"})
+		id := tools[i].ID()
+		if _, taken := r.tools[id]; taken || seen[id] {
+			faults = append(faults, Fault{Tool: id, Message: "a tool of this name is already registered"})
 		}
-		seen[name] = true
+		seen[id] = true
 	}
 	if len(faults) > 0 {
 		return faults
 	}
 	for _, e := range entries {
-		r.tools[e.tool.Name] = e
+		r.tools[e.id] = e
 	}
 	return nil
 }
 
-// find returns the registered tool of a name, nil when there is none.
-func (r *Registry) find(name string) *entry {
+// find returns the registered tool of an ID, nil when there is none.
+func (r *Registry) find(id string) *entry {
 	r.mu.RLock()
-	e := r.tools[name]
+	e := r.tools[id]
 	r.mu.RUnlock()
 	return e
 }
 
-// entries returns all tools sorted by name.
+// entries returns the tools of all forms sorted by name.
 func (r *Registry) entries() []*entry {
 	r.mu.RLock()
 	all := make([]*entry, 0, len(r.tools))
@@ -219,29 +221,34 @@ func (r *Registry) entries() []*entry {
 		all = append(all, e)
 	}
 	r.mu.RUnlock()
-	slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.tool.Name, b.tool.Name) })
+	slices.SortFunc(all, func(a, b *entry) int {
+		if n := strings.Compare(a.tool.Name, b.tool.Name); n != 0 {
+			return n
+		}
+		return strings.Compare(string(a.tool.Form), string(b.tool.Form))
+	})
 	return all
 }
 
-// List returns the tools that the caller sees, sorted by name: those that the
-// gate would let past visibility and availability. The slice is the caller's;
-// the tools' schemas are shared and read only.
+// List returns the tools that the caller sees, sorted by name: those of FormTool
+// that the gate would let past visibility and availability. The slice is the
+// caller's; the tools' schemas are shared and read only.
 func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
-	return tools(r.seen(caller))
+	return tools(r.seen(caller, sallyport.FormTool))
 }
 
-// seen returns the tools that the caller sees, sorted by name.
-func (r *Registry) seen(caller *sallyport.Caller) []*entry {
+// seen returns what the caller sees of a form, sorted by name.
+func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry {
 	if !takes(&caller.Principal, caller.Personality) {
 		return nil
 	}
 	role, stopped := r.role(caller.Personality), r.stopped(caller)
 	return slices.DeleteFunc(r.entries(), func(e *entry) bool {
-		return !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.tool.Name) || !r.ready(e).Allowed
+		return e.tool.Form != form || !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) || !r.ready(e).Allowed
 	})
 }
 
-// Tools returns every registered tool, sorted by name, for checks and
+// Tools returns every registered tool of any form, sorted by name, for checks and
 // reference pages. The slice is the caller's; the tools' schemas are shared
 // and read only.
 func (r *Registry) Tools() []sallyport.Tool { return tools(r.entries()) }

@@ -242,12 +242,12 @@ func (r *Registry) Misfits(personality string) Faults {
 		}
 		g, err := resolve(&e.tool, ro, r.o.variables())
 		if err != nil {
-			faults = append(faults, Fault{Tool: e.tool.Name, Personality: personality, Message: err.Error()})
+			faults = append(faults, Fault{Tool: e.id, Personality: personality, Message: err.Error()})
 			continue
 		}
 		if _, err := r.confines(g); err != nil {
 			faults = append(faults, Fault{
-				Tool: e.tool.Name, Personality: personality, Capability: "process",
+				Tool: e.id, Personality: personality, Capability: "process",
 				Message: err.Error(),
 			})
 		}
@@ -256,7 +256,7 @@ func (r *Registry) Misfits(personality string) Faults {
 				continue
 			}
 			faults = append(faults, Fault{
-				Tool: e.tool.Name, Personality: personality, Capability: d.Capability,
+				Tool: e.id, Personality: personality, Capability: d.Capability,
 				Message: d.Why, Source: d.Source, Fix: d.Fix,
 			})
 		}

@@ -70,18 +70,19 @@ func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
 	t = &own
 	c := checker{tool: t}
 	c.identity()
+	args, reads := c.form(), c.resources()
 	c.network()
 	c.secrets()
 	c.storage()
 	c.files()
 	c.process()
 	c.others()
-	e := &entry{tool: *t, missing: missingBackends(&t.Capabilities, &r.backends)}
+	e := &entry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
 	if t.RateLimit != nil && r.o.Limiter == nil {
 		e.missing = append(e.missing, "rateLimit")
 	}
 	var err error
-	if e.args, err = r.schemas.Compile(t.Schema); err != nil {
+	if e.args, err = r.schemas.Compile(args); err != nil {
 		c.fault("", "schema: %v", err)
 	}
 	if t.Returns != nil {
@@ -109,7 +110,7 @@ type checker struct {
 
 func (c *checker) fault(capability, format string, args ...any) {
 	c.faults = append(c.faults, Fault{
-		Tool: c.tool.Name, Capability: capability, Message: fmt.Sprintf(format, args...),
+		Tool: c.tool.ID(), Capability: capability, Message: fmt.Sprintf(format, args...),
 	})
 }
 
@@ -324,10 +325,14 @@ func definitionDigest(t *sallyport.Tool) string {
 	enc := json.NewEncoder(h)
 	// Encoding into a hash of plain strings, numbers and raw JSON that
 	// compiled cannot fail; a broken schema is a fault of its own.
-	_ = enc.Encode([]any{
+	list := []any{
 		t.Name, t.Title, t.Description, t.Toolset, t.Plugin, string(t.Schema), string(t.Returns),
 		t.Capabilities, t.Permissions, t.RateLimit, t.MaxResultChars, t.Timeout,
 		t.ReadOnly, t.Idempotent, t.AlwaysInclude, t.OutputIsUntrusted, t.Cache, t.Revision,
-	})
+	}
+	if t.Form != sallyport.FormTool { // the digests of tools are older than forms
+		list = append(list, t.Form, t.Resources)
+	}
+	_ = enc.Encode(list)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -157,7 +157,7 @@ func defers(c *sallyport.Capabilities, capability string) bool {
 func (ro *role) visible(t *sallyport.Tool, exclude []string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
 	switch server := t.Server(); {
-	case slices.Contains(exclude, t.Name):
+	case excluded(t, exclude):
 		d.Why = "excluded by the surface"
 	case !ro.known:
 		d.Why = "no such personality"
@@ -173,6 +173,12 @@ func (ro *role) visible(t *sallyport.Tool, exclude []string) sallyport.Decision 
 		d.Fix = fmt.Sprintf("add %s to personalities.%s.toolset", t.Name, ro.name())
 	}
 	return d
+}
+
+// excluded reports whether a surface leaves a tool out, by its name for every
+// form of it or by its ID.
+func excluded(t *sallyport.Tool, exclude []string) bool {
+	return len(exclude) > 0 && (slices.Contains(exclude, t.Name) || slices.Contains(exclude, t.ID()))
 }
 
 // listed decides by a list that means "none" when it is absent.

@@ -1,0 +1,308 @@
+package registry
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
+)
+
+// Bounds of what a tool of another form lists.
+const (
+	// MaxResources bounds the resources of one tool.
+	MaxResources = 1000
+	// maxURI bounds a URI in bytes: what servers and proxies accept as one.
+	maxURI = 8 << 10
+	// maxResourceText bounds the name, title and description of a resource,
+	// in bytes, each.
+	maxResourceText = 16 << 10
+)
+
+// resourceArgs is the schema of every tool of FormResource.
+var resourceArgs = json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","minLength":1,"maxLength":8192}},"required":["uri"],"additionalProperties":false}`)
+
+// form checks what depends on the form, and returns the schema of the
+// arguments.
+func (c *checker) form() json.RawMessage {
+	t := c.tool
+	if t.Form != sallyport.FormResource && t.Resources != nil {
+		c.fault("", "Resources belong to the form resource only")
+	}
+	if t.Form != sallyport.FormTool && t.Returns != nil {
+		c.fault("", "Returns belong to tools only: the form %s answers in parts", t.Form)
+	}
+	switch t.Form {
+	case sallyport.FormTool:
+		return t.Schema
+	case sallyport.FormPrompt:
+		if err := checkPromptSchema(t.Schema); err != nil {
+			c.fault("", "schema: %v", err)
+		}
+		return t.Schema
+	case sallyport.FormResource:
+		if t.Schema != nil {
+			c.fault("", "schema: the form resource has none of its own, its one argument is uri")
+		}
+		return resourceArgs
+	default:
+		c.fault("", "form %q: expected nothing, prompt or resource", t.Form)
+		return t.Schema
+	}
+}
+
+// checkPromptSchema holds the arguments of a prompt to what clients can ask a
+// person for: texts by name.
+func checkPromptSchema(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return errors.New("expected an object")
+	}
+	for key := range doc {
+		switch key {
+		case "$schema", "$id", "$comment", "title", "description", "type", "properties", "required", "additionalProperties":
+		default:
+			return fmt.Errorf("a prompt's arguments are texts by name: expected properties, not %q", key)
+		}
+	}
+	var properties map[string]struct {
+		Type any   `json:"type"`
+		Enum []any `json:"enum"`
+	}
+	if text, ok := doc["properties"]; ok && json.Unmarshal(text, &properties) != nil {
+		return errors.New("properties: expected an object of objects")
+	}
+	for name, p := range properties {
+		texts := len(p.Enum) > 0 && !slices.ContainsFunc(p.Enum, func(v any) bool { _, ok := v.(string); return !ok })
+		if p.Type != "string" && (p.Type != nil || !texts) {
+			return fmt.Errorf("property %q: the arguments of a prompt are of type string", name)
+		}
+	}
+	return nil
+}
+
+// reads is what a tool of FormResource reads, compiled.
+type reads struct {
+	exact     map[string]bool
+	templates []*template
+}
+
+// resources checks what the tool lists and compiles it.
+func (c *checker) resources() *reads {
+	t := c.tool
+	if t.Form != sallyport.FormResource {
+		return nil
+	}
+	if n := len(t.Resources); n == 0 || n > MaxResources {
+		c.fault("", "Resources: expected 1 to %d, found %d", MaxResources, n)
+		return nil
+	}
+	out, seen := &reads{exact: map[string]bool{}}, map[string]bool{}
+	for i := range t.Resources {
+		res := &t.Resources[i]
+		tpl, err := checkResource(res)
+		if key := resourceKey(res); err == nil && seen[key] {
+			err = errors.New("it is listed twice")
+		} else {
+			seen[key] = true
+		}
+		switch {
+		case err != nil:
+			c.fault("", "resource %q: %v", cmp.Or(res.URI, res.Template), err)
+		case tpl != nil:
+			out.templates = append(out.templates, tpl)
+		default:
+			out.exact[res.URI] = true
+		}
+	}
+	return out
+}
+
+// CheckResource says what Register would refuse of a resource, so that who
+// lists what somebody else wrote can leave it out; nil when it is well formed.
+func CheckResource(res *sallyport.Resource) error {
+	_, err := checkResource(res)
+	return err
+}
+
+// checkResource returns the compiled template of a family.
+func checkResource(res *sallyport.Resource) (*template, error) {
+	switch {
+	case (res.URI == "") == (res.Template == ""):
+		return nil, errors.New("expected exactly one of URI and Template")
+	case res.Name == "":
+		return nil, errors.New("its Name is empty")
+	case max(len(res.Name), len(res.Title), len(res.Description)) > maxResourceText:
+		return nil, fmt.Errorf("its Name, Title or Description has more than %d bytes", maxResourceText)
+	case res.Size < 0:
+		return nil, errors.New("its Size is negative")
+	case res.MediaType != "" && mediaType(res.MediaType) == "":
+		return nil, errors.New("its MediaType is no media type such as text/plain")
+	}
+	if res.Template == "" {
+		return nil, checkURI(res.URI)
+	}
+	if err := checkURI(res.Template); err != nil {
+		return nil, err
+	}
+	return parseTemplate(res.Template)
+}
+
+// checkURI refuses what is no absolute URI, or would not survive the cleaning
+// of what clients are shown.
+func checkURI(uri string) error {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	switch {
+	case len(uri) > maxURI:
+		return fmt.Errorf("a URI has at most %d bytes", maxURI)
+	case !ok || rest == "" || !uriScheme.MatchString(scheme):
+		return errors.New("expected an absolute URI such as file:///notes.txt")
+	case !utf8.ValidString(uri) || strings.ContainsAny(uri, " \t\n\"<>\\") || shapeless().Text(uri) != uri:
+		return errors.New("the URI has characters that a URI cannot hold")
+	}
+	return nil
+}
+
+// uriScheme is a scheme (RFC 3986, 3.1).
+var uriScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+
+// shapeless cleans without knowing any secret.
+var shapeless = sync.OnceValue(func() *output.Cleaner {
+	c, err := output.New(nil)
+	if err != nil {
+		panic(err) // there is nothing that it could refuse
+	}
+	return c
+})
+
+// resourceKey tells resources apart: no URI is a template.
+func resourceKey(res *sallyport.Resource) string {
+	if res.URI != "" {
+		return "u" + res.URI
+	}
+	return "t" + res.Template
+}
+
+// How a tool reads a URI, the closer match the higher.
+const (
+	readsNot = iota
+	readsFamily
+	readsExactly
+)
+
+// match reports how the tool reads a URI.
+func (r *reads) match(uri string) int {
+	switch {
+	case r == nil:
+		return readsNot
+	case r.exact[uri]:
+		return readsExactly
+	case slices.ContainsFunc(r.templates, func(t *template) bool { return t.match(uri) }):
+		return readsFamily
+	default:
+		return readsNot
+	}
+}
+
+// Prompts returns the prompts that the caller sees, sorted by name. Name is the
+// bare name; the call is of "prompt:" and the name.
+func (r *Registry) Prompts(caller *sallyport.Caller) []Definition {
+	return r.definitions(r.seen(caller, sallyport.FormPrompt))
+}
+
+// Resources returns the resources that the caller sees, sorted by URI or
+// template. Of those that several tools list there is none: which one is meant
+// would be a guess. Nor is there one whose URI holds a secret.
+func (r *Registry) Resources(caller *sallyport.Caller) []sallyport.Resource {
+	cl := r.cleaner.Load().cleaner
+	count := map[string]int{}
+	entries := r.seen(caller, sallyport.FormResource)
+	for _, e := range entries {
+		for i := range e.tool.Resources {
+			count[resourceKey(&e.tool.Resources[i])]++
+		}
+	}
+	out := []sallyport.Resource{}
+	for _, e := range entries {
+		for _, res := range e.tool.Resources {
+			if count[resourceKey(&res)] > 1 || cl.Text(res.URI) != res.URI || cl.Text(res.Template) != res.Template {
+				continue
+			}
+			res.Name, res.Title, res.Description = cl.Text(res.Name), cl.Text(res.Title), cl.Text(res.Description)
+			out = append(out, res)
+		}
+	}
+	slices.SortFunc(out, func(a, b sallyport.Resource) int {
+		return strings.Compare(a.URI+a.Template, b.URI+b.Template)
+	})
+	return out
+}
+
+// Reader returns the ID of the tool that reads a URI for the caller: the one
+// that lists it, else the one with a template that matches. ok is false when
+// the caller sees none, and when there are several.
+func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok bool) {
+	if len(uri) > maxURI {
+		return "", false
+	}
+	best, several := readsNot, false
+	for _, e := range r.seen(caller, sallyport.FormResource) {
+		switch how := e.reads.match(uri); {
+		case how == readsNot || how < best:
+		case how == best:
+			several = true
+		default:
+			best, several, id = how, false, e.id
+		}
+	}
+	if several || best == readsNot {
+		return "", false
+	}
+	return id, true
+}
+
+// Asks reports whether a human decides about a call before it runs.
+func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
+	e := r.find(id)
+	return e != nil && r.role(caller.Personality).asks(&e.tool)
+}
+
+// listed refuses a URI that the tool does not list. It is judged where the
+// arguments are, because it is one.
+func (c *call) listed() bool {
+	if c.entry.reads == nil {
+		return true
+	}
+	uri, _ := c.doc.Value["uri"].(string)
+	if c.entry.reads.match(uri) != readsNot {
+		return true
+	}
+	return c.refuse(sallyport.Decision{
+		Step: sallyport.StepValidate, Resource: uri,
+		Why: "the URI is neither listed by " + c.q.Tool + " nor matched by one of its templates",
+	}, sallyport.CodeNotAvailable, "Unknown resource: "+uri)
+}
+
+// mediaType returns a media type as it stands, and "" for what is none.
+func mediaType(s string) string {
+	const most = 255
+	if len(s) > most {
+		return ""
+	}
+	kind, _, err := mime.ParseMediaType(s)
+	if _, sub, ok := strings.Cut(kind, "/"); err != nil || !ok || sub == "" {
+		return ""
+	}
+	return s
+}
