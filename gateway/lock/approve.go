@@ -107,6 +107,7 @@ func (s *Server) digest(name string) string {
 func (l *Launch) Digest() string {
 	n := *l
 	n.Command, n.Env, n.Capabilities = append([]string{}, l.Command...), set(l.Env), normalCapabilities(l.Capabilities)
+	n.Programs = normalPrograms(l.Programs)
 	return digestOf(n)
 }
 
@@ -178,14 +179,21 @@ func (f *File) clone() *File {
 
 func (l Launch) clone() Launch {
 	l.Command, l.Env = slices.Clone(l.Command), slices.Clone(l.Env)
-	l.Capabilities = normalCapabilities(l.Capabilities)
+	l.Capabilities, l.Programs = normalCapabilities(l.Capabilities), normalPrograms(l.Programs)
 	if l.Binary != nil {
 		l.Binary = new(*l.Binary)
 	}
-	if l.Package != nil {
-		l.Package = new(*l.Package)
-	}
+	l.Package = l.Package.clone()
 	return l
+}
+
+func (p *Package) clone() *Package {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Command = slices.Clone(p.Command)
+	return &c
 }
 
 func clonePins(m map[string]Pin) map[string]Pin {

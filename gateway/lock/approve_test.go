@@ -92,6 +92,7 @@ func TestApprovedIsACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := now.Servers["files"]
+	s.Package.Command[0], s.Programs[0].Path = "sh", "/bin/sh"
 	s.Command[0], s.Binary.Path, s.Capabilities.Network.AllowedHosts[0] = "sh", "/bin/sh", "evil.test"
 	s.Tools["read"].Definition[0] = 'x'
 	s.Tools["x"] = lock.Pin{}

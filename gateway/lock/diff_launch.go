@@ -17,6 +17,8 @@ func (d *differ) launch(was, is *Launch) {
 	differs(RuleTransport, "transport", was.Transport, is.Transport)
 	differs(RuleCommand, "command", was.Command, is.Command)
 	differs(RuleBinary, "binary", was.Binary, is.Binary)
+	differs(RuleProgram, "programs", normalPrograms(was.Programs), normalPrograms(is.Programs))
+	differs(RuleDir, "cwd", was.Dir, is.Dir)
 	differs(RulePackage, "package", was.Package, is.Package)
 	differs(RuleURL, "url", was.URL, is.URL)
 	d.sets(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, coversEqual})

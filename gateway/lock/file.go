@@ -128,8 +128,13 @@ type Launch struct {
 	Transport Transport `json:"transport"`
 	// Command is the argument vector, the program first.
 	Command []string `json:"command,omitempty"`
-	// Binary is the file that Command[0] was resolved to.
+	// Binary is the file that runs: what Command[0] was resolved to, of a
+	// package the interpreter of its program.
 	Binary *Binary `json:"binary,omitempty"`
+	// Programs are the scripts that Command names, a set.
+	Programs []Binary `json:"programs,omitempty"`
+	// Dir is the working directory; empty means the workspace.
+	Dir string `json:"cwd,omitempty"`
 	// Package is what a package launcher installed; nil without one.
 	Package *Package `json:"package,omitempty"`
 	// URL is where a remote server is.
@@ -141,7 +146,7 @@ type Launch struct {
 	Capabilities sallyport.Capabilities `json:"capabilities"`
 }
 
-// Binary is an executable file.
+// Binary is a file that runs.
 type Binary struct {
 	// Path is absolute, links followed.
 	Path string `json:"path"`
@@ -157,10 +162,20 @@ type Package struct {
 	Name string `json:"name"`
 	// Version is exact.
 	Version string `json:"version"`
-	// Integrity is the digest of what was installed, with its algorithm in
-	// front, such as "sha512-…".
+	// Integrity is the registry's digest of the package itself, with its
+	// algorithm in front, such as "sha512-…".
 	Integrity string `json:"integrity"`
+	// SHA256 is the digest of every file that was installed, what the package
+	// needs included, 64 hexadecimal digits.
+	SHA256 string `json:"sha256"`
+	// Command runs the program of the package, arguments not included. A word
+	// in its folder begins with [PackageFolder].
+	Command []string `json:"command"`
 }
+
+// PackageFolder stands in [Package.Command] for the folder of the installed
+// copy, which is another one on every machine.
+const PackageFolder = "${package}/"
 
 // Pin is one pinned definition.
 type Pin struct {

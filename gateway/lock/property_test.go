@@ -101,7 +101,7 @@ var offers = rapid.Custom(func(t *rapid.T) *lock.Offer {
 	}
 	if rapid.Bool().Draw(t, "installed") {
 		o.Binary = &lock.Binary{Path: rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "binary"), SHA256: zero}
-		o.Package = &lock.Package{Registry: "npm", Name: "n", Version: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "version"), Integrity: "sha512-A"}
+		o.Package = &lock.Package{Registry: "npm", Name: "n", Version: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "version"), Integrity: "sha512-A", SHA256: zero, Command: []string{"node"}}
 	}
 	if rapid.Bool().Draw(t, "asked") {
 		o.Identity = encoded(map[string]any{"name": words.Draw(t, "name"), "version": words.Draw(t, "its version")})

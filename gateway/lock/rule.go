@@ -38,6 +38,8 @@ const (
 	RuleTransport       Rule = "transport-changed"
 	RuleCommand         Rule = "command-changed"
 	RuleBinary          Rule = "binary-changed"
+	RuleProgram         Rule = "program-changed"
+	RuleDir             Rule = "cwd-changed"
 	RulePackage         Rule = "package-changed"
 	RuleURL             Rule = "url-changed"
 	RuleReachGained     Rule = "reach-gained"
@@ -84,6 +86,8 @@ var rulings = [...]ruling{
 	{RuleTransport, SeverityCritical, "the server is reached another way"},
 	{RuleCommand, SeverityCritical, "another command is run"},
 	{RuleBinary, SeverityCritical, "another file is run, or its content changed"},
+	{RuleProgram, SeverityCritical, "another script is run, or its content changed"},
+	{RuleDir, SeverityCritical, "the server runs in another folder"},
 	{RulePackage, SeverityCritical, "another package is installed, or its content changed"},
 	{RuleURL, SeverityCritical, "the server is somewhere else"},
 	{RuleReachGained, SeverityCritical, "the server may reach something new"},

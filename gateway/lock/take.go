@@ -1,12 +1,14 @@
 package lock
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -237,9 +239,7 @@ func (l Launch) normal(c *output.Cleaner) (Launch, error) {
 	if l.Binary != nil {
 		l.Binary = new(*l.Binary)
 	}
-	if l.Package != nil {
-		l.Package = new(*l.Package)
-	}
+	l.Programs, l.Package = normalPrograms(l.Programs), l.Package.clone()
 	v, err := decoded(&l)
 	if err != nil {
 		return Launch{}, err
@@ -276,6 +276,14 @@ func normalCapabilities(c sallyport.Capabilities) sallyport.Capabilities {
 		c.Mail = &sallyport.MailCapability{Relay: m.Relay, To: some(m.To)}
 	}
 	return c
+}
+
+// normalPrograms returns a sorted copy without repetitions, nil for none.
+func normalPrograms(list []Binary) []Binary {
+	list = slices.SortedFunc(slices.Values(list), func(a, b Binary) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.SHA256, b.SHA256))
+	})
+	return slices.Compact(list)
 }
 
 func normalPaths(l sallyport.PathList) sallyport.PathList {
