@@ -13,8 +13,8 @@ import (
 // defaultTTL is how long a cached result may be used when the tool sets none.
 const defaultTTL = 5 * time.Minute
 
-// maxKept bounds the value of a kept result, in bytes: several times the
-// budget of a batch, which is all that a caller is ever given of it.
+// maxKept bounds the value and parts of a kept result, in bytes: several times
+// the budget of a batch, which is all that a caller is ever given of its text.
 const maxKept = 1 << 20
 
 // cache keeps successful results, the least recently used go first.
@@ -84,6 +84,7 @@ func (c *call) cached() bool {
 	c.from = hit
 	c.result = hit.result
 	c.result.Structured = copiedObject(hit.result.Structured)
+	c.result.Parts = copiedParts(hit.result.Parts)
 	c.result.CallID = c.id
 	c.clean()
 	c.note(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
@@ -93,7 +94,10 @@ func (c *call) cached() bool {
 // keep stores a success. Errors are never kept, nor is what is so long that a
 // cache full of it would exhaust the memory.
 func (c *call) keep() {
-	if c.key == "" || !c.result.OK || len(c.result.Value) > maxKept {
+	if c.key == "" || !c.result.OK {
+		return
+	}
+	if _, size := weight(c.result.Parts); int64(len(c.result.Value))+size > maxKept {
 		return
 	}
 	ttl := c.entry.tool.Cache.TTL
@@ -101,7 +105,7 @@ func (c *call) keep() {
 		ttl = defaultTTL
 	}
 	kept := c.result
-	kept.Structured = copiedObject(kept.Structured)
+	kept.Structured, kept.Parts = copiedObject(kept.Structured), copiedParts(kept.Parts)
 	c.r.cache.put(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
 }
 

@@ -66,6 +66,7 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 		return c.refused(ctx)
 	}
 	c.returns()
+	c.parts()
 	c.reduce()
 	c.clean()
 	c.keep()

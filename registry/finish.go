@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ func (c *call) returns() {
 	}
 	tree, size, err := plain(c.result.Structured)
 	if err != nil && c.result.OK {
-		c.broken(err.Error())
+		c.broken(forbidden + err.Error())
 		return
 	}
 	c.result.Structured = c.bounded(tree, size)
@@ -28,7 +29,7 @@ func (c *call) returns() {
 		return
 	}
 	if faults := c.entry.returns.Validate(tree); len(faults) > 0 {
-		c.broken(faults.Error())
+		c.broken(forbidden + faults.Error())
 		return
 	}
 	c.allow(sallyport.StepReturns)
@@ -42,16 +43,19 @@ func (c *call) bounded(tree map[string]any, size int) map[string]any {
 	return map[string]any{"truncated": true, "bytes": size}
 }
 
+// forbidden begins the text of a failure of the returns schema.
+const forbidden = "The tool returned what its returns schema forbids: "
+
 // broken replaces a result that breaks the tool's own promise.
 func (c *call) broken(why string) {
 	c.note(sallyport.Decision{Step: sallyport.StepReturns, Why: why})
 	cost := c.result.CostUSD
-	c.result = sallyport.Err("The tool returned what its returns schema forbids: "+why, sallyport.CodeExecutionFailed)
+	c.result = sallyport.Err(why, sallyport.CodeExecutionFailed)
 	c.result.CallID, c.result.CostUSD = c.id, cost
 }
 
 // reduce applies the tool's reducer. Of what it returns the value, the error
-// and the structured part count. One that fails leaves the result as it was;
+// and the structured part count: it neither sees nor changes other parts. One that fails leaves the result as it was;
 // the full value is kept for the operator.
 func (c *call) reduce() {
 	red := c.r.reducer(c.q.Tool)
@@ -93,7 +97,7 @@ func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 		}
 	}()
 	own := c.result
-	own.Structured = copiedObject(own.Structured)
+	own.Structured, own.Parts = copiedObject(own.Structured), nil
 	args := append(json.RawMessage(nil), c.doc.JSON...)
 	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.caller.Turn}), true
 }
@@ -109,6 +113,7 @@ func (c *call) clean() {
 	if c.result.Structured != nil {
 		c.result.Structured, _ = cl.Value(c.result.Structured).(map[string]any)
 	}
+	c.cleanParts(cl)
 }
 
 // finish cuts the result to the budget, wraps what somebody else controls,
@@ -120,10 +125,13 @@ func (c *call) finish(ctx context.Context) sallyport.Result {
 	var cut, cutError bool
 	res.Value, cut = output.Trim(res.Value, limit)
 	res.Error, cutError = output.Trim(res.Error, limit)
+	if len(res.Parts) > 0 && c.trimParts(&res, limit) {
+		cut = true
+	}
 	if cut || cutError {
 		c.note(sallyport.Decision{Step: sallyport.StepTrim, Allowed: true, Why: fmt.Sprintf("cut to %d characters", limit)})
 	}
-	if t.OutputIsUntrusted && !c.bare {
+	if t.OutputIsUntrusted && !c.bare && t.Form == sallyport.FormTool {
 		c.wrap(&res)
 	}
 	c.result = res
@@ -140,18 +148,27 @@ func (c *call) limitChars() int {
 	return own
 }
 
-// wrap marks a value or error whose text somebody else controls.
+// wrap marks a value or error whose text somebody else controls, and the texts
+// of the parts beside it.
 func (c *call) wrap(res *sallyport.Result) {
 	source := res.Source
 	if source == "" {
 		source = output.Source(c.q.Tool, c.doc.Value)
 	}
 	source = c.cleaner().Text(source)
-	if res.OK {
-		res.Value = output.Wrap(res.Value, source, c.q.Tool)
-		return
+	for i := range res.Parts {
+		if p := &res.Parts[i]; p.Text != "" {
+			p.Text = output.Wrap(p.Text, cmp.Or(p.URI, source), c.q.Tool)
+		}
 	}
-	res.Error = output.Wrap(res.Error, source, c.q.Tool)
+	switch {
+	case res.OK && res.Value == "" && len(res.Parts) > 0:
+		// There is no value beside the parts to be marked.
+	case res.OK:
+		res.Value = output.Wrap(res.Value, source, c.q.Tool)
+	default:
+		res.Error = output.Wrap(res.Error, source, c.q.Tool)
+	}
 }
 
 // refused ends a call that a step stopped. The gate's own texts are not

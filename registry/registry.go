@@ -42,6 +42,9 @@ const (
 	DefaultParallel = 8
 	// DefaultStructuredBytes bounds Structured as JSON.
 	DefaultStructuredBytes = 256 << 10
+	// DefaultPartBytes bounds the data of all parts of a result: a few
+	// photographs, and a third more as the base64 that clients are sent.
+	DefaultPartBytes = 8 << 20
 	// DefaultCacheEntries bounds the result cache.
 	DefaultCacheEntries = 1000
 )
@@ -84,6 +87,9 @@ type Options struct {
 	Parallel int
 	// StructuredBytes bounds Structured; 0 means DefaultStructuredBytes.
 	StructuredBytes int
+	// PartBytes bounds the data of the parts of one result together; 0 means
+	// DefaultPartBytes.
+	PartBytes int
 	// CacheEntries bounds the result cache; 0 means DefaultCacheEntries.
 	CacheEntries int
 	// Level is recorded for calls that can start no children: how the tools
@@ -159,6 +165,7 @@ func (o *Options) complete() error {
 	positive("Budget", &o.Budget, DefaultBudget)
 	positive("Parallel", &o.Parallel, DefaultParallel)
 	positive("StructuredBytes", &o.StructuredBytes, DefaultStructuredBytes)
+	positive("PartBytes", &o.PartBytes, DefaultPartBytes)
 	positive("CacheEntries", &o.CacheEntries, DefaultCacheEntries)
 	if o.Timeout < 0 {
 		faults = append(faults, errors.New("registry: Timeout is negative"))

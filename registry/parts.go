@@ -1,0 +1,238 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
+)
+
+// maxParts bounds the parts of one result: more than a screen of pictures, and
+// more messages than a prompt has.
+const maxParts = 256
+
+// unknownBytes is the media type of data of which nothing is known.
+const unknownBytes = "application/octet-stream"
+
+// asked is the URI that a call of FormResource reads; empty otherwise.
+func (c *call) asked() string {
+	if c.entry.tool.Form != sallyport.FormResource {
+		return ""
+	}
+	uri, _ := c.doc.Value["uri"].(string)
+	return uri
+}
+
+// parts holds the parts of a result to the tool's form, and makes a copy that
+// is well formed and bounded. What does not fit gives way to a text that says
+// so.
+func (c *call) parts() {
+	form := c.entry.tool.Form
+	switch {
+	case form == sallyport.FormTool && c.result.Parts == nil:
+		return
+	case form != sallyport.FormTool && !c.result.OK:
+		c.result.Parts = nil
+		return
+	}
+	if why := misshapen(form, c.asked(), &c.result); why != "" {
+		c.broken("The tool returned what a " + string(form) + " cannot be: " + why)
+		return
+	}
+	given := c.result.Parts
+	most := min(len(given), maxParts)
+	out, left, lost := make([]sallyport.Part, most), c.r.o.PartBytes, 0
+	for i := range out {
+		part, why := ofKind(&given[i], left)
+		if more := len(given) - most; more > 0 && i == most-1 {
+			why = fmt.Sprintf("%d parts were left out: a result has at most %d", more+1, maxParts)
+		}
+		if why != "" {
+			part = c.leftOut(&given[i], why)
+			lost++
+		}
+		if form == sallyport.FormTool {
+			part.Role = ""
+		}
+		left -= len(part.Data)
+		out[i] = part
+	}
+	c.result.Parts = out
+	c.lost(lost + len(given) - most)
+}
+
+// lost tells the operator of parts that the caller did not get.
+func (c *call) lost(n int) {
+	if n > 0 {
+		c.note(sallyport.Decision{
+			Step: sallyport.StepReturns, Allowed: true, Why: fmt.Sprintf("%d parts of the result were left out", n),
+		})
+	}
+}
+
+// leftOut is what stands in the place of a part.
+func (c *call) leftOut(p *sallyport.Part, why string) sallyport.Part {
+	out := sallyport.Part{Kind: sallyport.PartText, Role: p.Role, Text: "[" + why + "]"}
+	if uri := c.asked(); uri != "" {
+		out.Kind, out.URI, out.MediaType = sallyport.PartResource, uri, "text/plain"
+	}
+	return out
+}
+
+// misshapen says why parts are not what a form answers with; "" when they are.
+func misshapen(form sallyport.Form, asked string, res *sallyport.Result) string {
+	if form == sallyport.FormTool {
+		return ""
+	}
+	if len(res.Parts) == 0 && res.Value != "" {
+		return "a text and no parts"
+	}
+	for i := range res.Parts {
+		p := &res.Parts[i]
+		switch form {
+		case sallyport.FormPrompt:
+			if p.Role != sallyport.RoleUser && p.Role != sallyport.RoleAssistant {
+				return fmt.Sprintf("part %d has no role: expected user or assistant", i)
+			}
+		case sallyport.FormResource:
+			if p.Kind != sallyport.PartResource {
+				return fmt.Sprintf("part %d is no resource", i)
+			}
+			if !under(asked, p.URI) {
+				return fmt.Sprintf("part %d is neither the URI that was asked for nor under it", i)
+			}
+		default:
+			return "the form is not known"
+		}
+	}
+	return ""
+}
+
+// under reports whether a URI is the one that was asked for, or below it by
+// whole segments without a step up.
+func under(asked, uri string) bool {
+	if uri == asked {
+		return true
+	}
+	if asked == "" || strings.ContainsAny(asked, "?#") {
+		return false
+	}
+	rest, ok := strings.CutPrefix(uri, strings.TrimSuffix(asked, "/")+"/")
+	if !ok {
+		return false
+	}
+	for segment := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune(`/\?#`, r) }) {
+		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
+		case ".", "..":
+			return false
+		}
+	}
+	return true
+}
+
+// ofKind returns a copy of a part that has only what counts for its kind, or
+// why there is none. left is how many bytes of data may still come.
+func ofKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
+	out = sallyport.Part{Kind: p.Kind, Role: p.Role}
+	switch p.Kind {
+	case sallyport.PartText:
+		out.Text = p.Text
+		return out, ""
+	case sallyport.PartImage, sallyport.PartAudio:
+		out.MediaType = mediaType(p.MediaType)
+		if !strings.HasPrefix(strings.ToLower(out.MediaType), string(p.Kind)+"/") {
+			return out, fmt.Sprintf("%d bytes were left out: their media type is none of %s", len(p.Data), p.Kind)
+		}
+	case sallyport.PartResource:
+		out.URI, out.Text, out.MediaType = p.URI, p.Text, mediaType(p.MediaType)
+		if len(p.Data) > 0 {
+			out.MediaType = cmp.Or(out.MediaType, unknownBytes)
+		}
+	case sallyport.PartLink:
+		out.URI, out.Name, out.Title, out.Description = p.URI, p.Name, p.Title, p.Description
+		out.MediaType, out.Size = mediaType(p.MediaType), max(p.Size, 0)
+	default:
+		return out, "a part of an unknown kind was left out"
+	}
+	switch named := p.Kind == sallyport.PartResource || p.Kind == sallyport.PartLink; {
+	case named && (p.URI == "" || len(p.URI) > maxURI):
+		return out, fmt.Sprintf("a %s was left out: its URI is empty or too long", p.Kind)
+	case p.Kind == sallyport.PartLink:
+		return out, ""
+	case out.Text != "" && len(p.Data) > 0:
+		return out, "a resource was left out: it is text and data at once"
+	case len(p.Data) > left:
+		return out, fmt.Sprintf("%d bytes of %s were left out: too much for one result", len(p.Data), out.MediaType)
+	}
+	out.Data = bytes.Clone(p.Data)
+	return out, ""
+}
+
+// copiedParts returns parts that share nothing that could be written to.
+func copiedParts(parts []sallyport.Part) []sallyport.Part {
+	out := slices.Clone(parts)
+	for i := range out {
+		out[i].Data = bytes.Clone(out[i].Data)
+	}
+	return out
+}
+
+// cleanParts cleans every text of the parts. Data that holds a secret goes.
+func (c *call) cleanParts(cl *output.Cleaner) {
+	lost := 0
+	for i := range c.result.Parts {
+		p := &c.result.Parts[i]
+		if cl.Holds(p.Data) {
+			*p = c.leftOut(p, fmt.Sprintf("%d bytes were left out: they hold a secret", len(p.Data)))
+			lost++
+		}
+		for _, text := range [...]*string{&p.Text, &p.Name, &p.Title, &p.Description, &p.URI} {
+			*text = cl.Text(*text)
+		}
+		if cl.Text(p.MediaType) != p.MediaType {
+			p.MediaType = ""
+		}
+	}
+	c.lost(lost)
+}
+
+// trimParts cuts texts of the parts to what the value left of the call's
+// characters, and reports whether it did. Names and URIs are never cut: from
+// the first part for which there is no room, nothing follows but a text that
+// says so.
+func (c *call) trimParts(res *sallyport.Result, limit int) (cut bool) {
+	left := limit - utf8.RuneCountInString(res.Value) - utf8.RuneCountInString(res.Error)
+	left = max(left, 0)
+	for i := range res.Parts {
+		p := &res.Parts[i]
+		for _, text := range [...]string{p.URI, p.Name, p.Title, p.Description} {
+			left -= utf8.RuneCountInString(text)
+		}
+		if left < 0 {
+			why := fmt.Sprintf("%d parts were left out: the result has no room for their names", len(res.Parts)-i)
+			*p = c.leftOut(p, why)
+			res.Parts = res.Parts[:i+1]
+			return true
+		}
+		var short bool
+		if p.Text, short = output.Trim(p.Text, left); short {
+			cut, left = true, 0
+			continue
+		}
+		left -= utf8.RuneCountInString(p.Text)
+	}
+	return cut
+}
+
+// weight is the number of parts and the bytes of their text and data.
+func weight(parts []sallyport.Part) (n int, size int64) {
+	for i := range parts {
+		size += int64(len(parts[i].Text) + len(parts[i].Data))
+	}
+	return len(parts), size
+}
