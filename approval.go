@@ -72,6 +72,9 @@ type Approval struct {
 	// Hidden counts the control and invisible characters of the arguments,
 	// which Args does not show.
 	Hidden int `json:"hidden,omitempty"`
+	// Why says, for those who decide, what held the call beside a list of the
+	// personality's: what the conversation has read, and in which calls.
+	Why string `json:"why,omitempty"`
 	// Principal is who asked, Personality in which role, Session in which
 	// conversation.
 	Principal string `json:"principal"`

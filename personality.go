@@ -34,6 +34,9 @@ type Personality struct {
 	Process []string
 	// Approvals says what a human decides; nil means nothing.
 	Approvals *Approvals
+	// Flow says what becomes of calls after what the conversation has read;
+	// the zero value has the default rule.
+	Flow Flow
 	// Sources maps a key below this personality, such as
 	// "safety.network.allow", to the place of its definition as
 	// file:line:column. It may be nil.

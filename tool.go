@@ -62,6 +62,9 @@ type Tool struct {
 	// and a declaration of writes, processes or mail is refused at
 	// registration.
 	ReadOnly bool
+	// SaysReadOnly is the same promise by somebody whom the gate cannot hold to
+	// it: an upstream server's own word. It counts for [Tool.Facts] alone.
+	SaysReadOnly bool
 	// Idempotent allows the gate to run the tool again after a transient
 	// failure.
 	Idempotent bool
