@@ -7,6 +7,11 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
+// ReservedEnv reports whether a variable is kept from a child when a tool sets
+// it, whatever the grant: one that steers the child from outside, or whose name
+// is not portable. A configuration that names one is refused.
+func ReservedEnv(name string) bool { return reservedEnv(name) }
+
 // reservedEnv reports whether a variable is kept from a child when a tool sets
 // it: one that loads code, runs commands, names configuration that does, finds
 // other programs, or goes around the proxy and its certificates; and one whose

@@ -30,6 +30,12 @@ type Program struct {
 // digestText is the form of a digest.
 var digestText = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// Folder is the absolute folder of an installed copy, whether it is there or
+// not.
+func (s *Store) Folder(p Package, digest string) string {
+	return filepath.Join(s.dir, p.folder(digest))
+}
+
 // Open finds the installed copy of a package and compares every file of it
 // with the digest that was pinned. The error says what is missing or what was
 // changed; it matches [fs.ErrNotExist] when there is no copy.
@@ -40,7 +46,7 @@ func (s *Store) Open(p Package, digest string) (Program, error) {
 	if !digestText.MatchString(digest) {
 		return Program{}, fmt.Errorf("install: %.80q is not a digest of %s", digest, p)
 	}
-	o := Program{Installed: Installed{Package: p, Digest: digest}, Folder: filepath.Join(s.dir, p.folder(digest))}
+	o := Program{Installed: Installed{Package: p, Digest: digest}, Folder: s.Folder(p, digest)}
 	how := s.recipe(p)
 	now, err := s.digest(o.Folder)
 	switch {

@@ -63,6 +63,8 @@ func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error)
 type decoder struct {
 	definition.Decoder
 	s Server
+	// packageArgs counts the words of the command that its package gets.
+	packageArgs int
 }
 
 func (d *decoder) server(top *definition.Object) {

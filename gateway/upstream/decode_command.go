@@ -2,21 +2,25 @@ package upstream
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
 )
 
-// fetchers are commands that fetch a package and run it. What they run is not
-// known before, and changes by itself.
-var fetchers = [...]string{
-	"npx", "pnpx", "bunx", "uvx", "pipx", "npm exec", "npm x", "npm init", "npm create", "pnpm dlx", "yarn dlx", "bun x", "uv tool",
-}
+// fetchers are commands that fetch a package and run it, and that [install.Parse]
+// does not read. What they run is not known before, and changes by itself.
+var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun create", "uv tool"}
+
+// errSteers is what is wrong with a variable that no child gets.
+const errSteers = "the variable steers a child from outside, so that no child gets it: leave it out"
 
 // scripts are the endings of files that an interpreter runs. An argument that
 // is the path of one is a program; any other path is text.
@@ -44,7 +48,10 @@ func (d *decoder) command(at string, v any) {
 	for i := range argv[1:] {
 		argv[i+1] = d.argument(definition.Below(at, strconv.Itoa(i+1)), argv[i+1])
 	}
-	d.s.Command = argv
+	d.s.Command, d.s.Arguments = argv, nil
+	if d.s.Package != nil {
+		d.s.Arguments = argv[len(argv)-d.packageArgs:]
+	}
 }
 
 // binary judges what is started.
@@ -54,13 +61,30 @@ func (d *decoder) binary(at string, argv []string) {
 	switch {
 	case strings.ContainsAny(name, `/\$`):
 		d.Fault(at, "expected the name of a binary on the search path, such as node or python3, without a folder; a script is its argument")
-	case slices.Contains(fetchers[:], name), len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
-		d.Fault(at, "not supported yet: package launchers: install the package that %s would fetch and write the program, such as [node, ./node_modules/…/dist/index.js] or [python3, -m, …]", name)
+	case d.launcher(at, argv):
+	case len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
+		d.Fault(at, "%s %s fetches what nobody pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
 	case reach.Launcher(name) != "":
 		d.Fault(at, "%s %s: write the server's own program, which is confined here", name, reach.Launcher(name))
 	case err != nil || name == string(reach.AnyBinary):
 		d.Fault(at, "not the name of a binary")
 	}
+}
+
+// launcher reads the command of a package launcher; false for any other. One
+// that only lacks a version is a server that cannot be started, and no reason
+// not to start the others.
+func (d *decoder) launcher(at string, argv []string) bool {
+	p, args, err := install.Parse(argv)
+	switch {
+	case errors.Is(err, install.ErrNotLauncher):
+		return false
+	case err != nil && !errors.Is(err, install.ErrUnpinned):
+		d.Fault(at, "%v", err)
+	default:
+		d.s.Package, d.packageArgs = &p, len(args)
+	}
+	return true
 }
 
 // argument expands a variable at the beginning of an argument, or of what
@@ -109,6 +133,8 @@ func (d *decoder) env(at string, v any) {
 		switch {
 		case !reach.IsEnvName(name):
 			d.Fault(at, "not the name of a variable")
+		case scoped.ReservedEnv(name):
+			d.Fault(at, errSteers)
 		case !ok || strings.Contains(text, "\x00"):
 			d.Fault(at, "expected a text, a number, true or false; a secret belongs under secret_env")
 		case strings.HasPrefix(text, "${"):
@@ -141,6 +167,8 @@ func (d *decoder) secretEnv(at string, v any) {
 		switch {
 		case !reach.IsEnvName(name):
 			d.Fault(at, "not the name of a variable")
+		case scoped.ReservedEnv(name):
+			d.Fault(at, errSteers)
 		case twice:
 			d.Fault(at, "is a variable of env already")
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
@@ -58,6 +59,13 @@ func TestDecode(t *testing.T) {
 		}},
 		{"a linked script", `{"command": ["node", "${self}/bin", "-y"]}`, upstream.Server{Command: []string{"node", linked, "-y"}, Programs: []string{linked}}},
 		{"a launcher that launches nothing", `{"command": ["npm", "start"]}`, upstream.Server{Command: []string{"npm", "start"}}},
+		{"a package launcher", `{"command": ["npx", "-y", "@example/notes@1.2.3", "./data.json", "-x"]}`, upstream.Server{
+			Command: []string{"npx", "-y", "@example/notes@1.2.3", dir + "/data.json", "-x"}, Arguments: []string{dir + "/data.json", "-x"},
+			Package: &install.Package{Registry: install.NPM, Name: "@example/notes", Version: "1.2.3"},
+		}},
+		{"a package without a version", `{"command": ["uvx", "notes"]}`, upstream.Server{
+			Command: []string{"uvx", "notes"}, Arguments: []string{}, Package: &install.Package{Registry: install.PyPI, Name: "notes"},
+		}},
 		{"url", `{"url": "https://mcp.example/mcp?tools=a", "headers": {"authorization": {"secret": "far/token", "prefix": "Bearer "}, "X-Team": "a"},
 			"timeout": "1m"}`, upstream.Server{
 			URL: "https://mcp.example/mcp?tools=a", Timeout: time.Minute,
@@ -93,9 +101,12 @@ func TestDecodeRefuses(t *testing.T) {
 		{"", `{"command": ["./server"]}`, "/command/0: expected the name of a binary"},
 		{"", `{"command": ["/usr/bin/node"]}`, "/command/0: expected the name of a binary"},
 		{"", `{"command": ["*"]}`, "/command/0: not the name of a binary"},
-		{"", `{"command": ["npx", "-y", "server"]}`, "/command/0: not supported yet: package launchers: install the package that npx would fetch"},
-		{"", `{"command": ["uvx", "server"]}`, "/command/0: not supported yet: package launchers"},
-		{"", `{"command": ["npm", "exec", "server"]}`, "/command/0: not supported yet: package launchers"},
+		{"", `{"command": ["npx", "-y", "./server"]}`, "/command/0: npx: \"./server\" is not the name of a package"},
+		{"", `{"command": ["npx", "-c", "server@1.2.3"]}`, "/command/0: npx: option \"-c\" is not supported"},
+		{"", `{"command": ["npm", "exec", "server"]}`, "/command/0: npm exec: write it with npx"},
+		{"", `{"command": ["npm", "create", "server"]}`, "/command/0: npm create fetches what nobody pinned"},
+		{"", `{"command": ["node"], "env": {"NODE_OPTIONS": "--require=/x"}}`, "/env/NODE_OPTIONS: the variable steers a child from outside"},
+		{"", `{"command": ["node"], "secret_env": {"LD_PRELOAD": {"secret": "a/b", "hosts": ["a.example"]}}}`, "/secret_env/LD_PRELOAD: the variable steers"},
 		{"", `{"command": ["docker", "run", "x"]}`, "/command/0: docker asks a service"},
 		{"", `{"command": ["node", "a${workspace}"]}`, "/command/1: a variable stands at the beginning"},
 		{"", `{"command": ["node", "${nothing}"]}`, "/command/1: "},

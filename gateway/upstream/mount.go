@@ -28,6 +28,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/output"
 )
@@ -58,8 +59,15 @@ type Server struct {
 	// arguments. The binary is granted by being named.
 	Command []string
 	// Programs lists absolute paths of files that the command runs, such as
-	// the script of an interpreter.
+	// the script of an interpreter, and folders of installed packages.
 	Programs []string
+	// Package is what Command, a package launcher, would fetch; nil for any
+	// other command. It is not mounted: whoever mounts it puts the command of an
+	// installed copy with Arguments in the place of Command, and takes Package
+	// away.
+	Package *install.Package
+	// Arguments are those of Command that the program of Package gets.
+	Arguments []string
 	// Dir is the working directory; empty means the workspace.
 	Dir string
 	// Env is the environment beside the minimal one. It holds no secrets.
@@ -107,6 +115,11 @@ type Options struct {
 	// Logger receives what servers write to standard error and why they ended;
 	// nil discards it.
 	Logger *slog.Logger
+	// Start is asked right before a server is started, about the file that runs,
+	// absolute and with links followed; a remote one is greeted, which no file
+	// does. Its error refuses, and is what the caller is told. nil lets every
+	// server start.
+	Start func(server, file string) error
 	// Cleaner goes over what servers write into definitions; nil means one that
 	// knows no secrets.
 	Cleaner *output.Cleaner
@@ -142,6 +155,9 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	var errs []error
+	if opts.Start == nil {
+		opts.Start = func(string, string) error { return nil }
+	}
 	if opts.Cleaner == nil {
 		var err error
 		opts.Cleaner, err = output.New(nil)
@@ -167,6 +183,8 @@ func (s *Server) check() error {
 	switch {
 	case (len(s.Command) == 0) == (s.URL == ""):
 		return fmt.Errorf("upstream: server %s: expected either a command or a URL", s.Name)
+	case s.Package != nil:
+		return fmt.Errorf("upstream: server %s: the package %s is not installed", s.Name, s.Package)
 	case s.Concurrency < 0 || s.Timeout < 0:
 		return fmt.Errorf("upstream: server %s: concurrency and timeout must not be negative", s.Name)
 	}
