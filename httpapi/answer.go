@@ -17,38 +17,40 @@ const writeWait = 30 * time.Second
 // success is the body of an answer that has one. Status is set in a stream,
 // where the response has none of its own.
 type success struct {
-	Success bool    `json:"success"`
-	Data    any     `json:"data"`
-	CostUSD float64 `json:"cost_usd,omitempty"`
-	CallID  string  `json:"call_id,omitempty"`
-	Status  int     `json:"status,omitempty"`
+	Success bool             `json:"success"`
+	Data    any              `json:"data"`
+	Parts   []sallyport.Part `json:"parts,omitempty"`
+	CostUSD float64          `json:"cost_usd,omitempty"`
+	CallID  string           `json:"call_id,omitempty"`
+	Status  int              `json:"status,omitempty"`
 }
 
 // failure is the body of every other answer.
 type failure struct {
-	Success      bool           `json:"success"`
-	Error        string         `json:"error"`
-	Code         sallyport.Code `json:"code"`
-	RetryAfterMS *int64         `json:"retry_after_ms,omitempty"`
-	ApprovalID   string         `json:"approval_id,omitempty"`
-	ExpiresAt    *time.Time     `json:"expires_at,omitempty"`
-	CostUSD      float64        `json:"cost_usd,omitempty"`
-	CallID       string         `json:"call_id,omitempty"`
-	Status       int            `json:"status,omitempty"`
+	Success      bool             `json:"success"`
+	Error        string           `json:"error"`
+	Code         sallyport.Code   `json:"code"`
+	Parts        []sallyport.Part `json:"parts,omitempty"`
+	RetryAfterMS *int64           `json:"retry_after_ms,omitempty"`
+	ApprovalID   string           `json:"approval_id,omitempty"`
+	ExpiresAt    *time.Time       `json:"expires_at,omitempty"`
+	CostUSD      float64          `json:"cost_usd,omitempty"`
+	CallID       string           `json:"call_id,omitempty"`
+	Status       int              `json:"status,omitempty"`
 }
 
 // body returns the body that tells a result. A status other than 0 stands in
 // it too.
 func body(res *sallyport.Result, status int) any {
 	if res.OK {
-		out := success{Success: true, Data: res.Value, CostUSD: res.CostUSD, CallID: res.CallID, Status: status}
+		out := success{Success: true, Data: res.Value, Parts: res.Parts, CostUSD: res.CostUSD, CallID: res.CallID, Status: status}
 		if res.Structured != nil {
 			out.Data = res.Structured
 		}
 		return out
 	}
 	out := failure{
-		Error: res.Error, Code: res.Code, ApprovalID: res.ApprovalID,
+		Error: res.Error, Code: res.Code, Parts: res.Parts, ApprovalID: res.ApprovalID,
 		CostUSD: res.CostUSD, CallID: res.CallID, Status: status,
 	}
 	if res.Code == sallyport.CodeRateLimited {

@@ -122,8 +122,12 @@ func (c *call) status(res *sallyport.Result) int {
 	return statusOf(res.Code)
 }
 
-// there asks the gate whether the caller sees the tool and it can work.
+// there asks the gate whether the caller sees the tool and it can work. Of a
+// resource the URI may be what is not there, which the gate is not asked about.
 func (c *call) there() bool {
+	if strings.HasPrefix(c.q.Tool, string(sallyport.FormResource)+":") {
+		return false
+	}
 	x, err := c.s.gate.Explain(&c.caller, c.q.Tool)
 	if err != nil {
 		c.s.o.Logger.Error("a refusal cannot be explained", "tool", c.q.Tool, "error", err)

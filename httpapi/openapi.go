@@ -62,7 +62,7 @@ func matches(headers []string, tag string) bool {
 
 // document describes actions, one path each.
 func (s *Server) document(actions []action) object {
-	paths, schemas := object{}, object{"failure": failureSchema()}
+	paths, schemas := object{}, object{"failure": failureSchema(), "part": partSchema()}
 	for i := range actions {
 		a := &actions[i]
 		schemas[a.ID+".parameters"] = embedded(a.Parameters, a.ID+".parameters")
@@ -152,10 +152,33 @@ func successSchema(a *action) object {
 	return object{
 		"type": "object",
 		"properties": object{
-			"success": object{"const": true}, "data": data,
+			"success": object{"const": true}, "data": data, "parts": partsSchema(),
 			"call_id": object{"type": "string"}, "cost_usd": object{"type": "number"},
 		},
 		"required": []string{"success", "data", "call_id"},
+	}
+}
+
+// partsSchema is what an answer holds beside its data or error.
+func partsSchema() object {
+	return object{"type": "array", "items": reference("part"), "description": "What the result holds beside it; absent when there is nothing."}
+}
+
+// partSchema describes a [sallyport.Part].
+func partSchema() object {
+	text := object{"type": "string"}
+	return object{
+		"type": "object",
+		"properties": object{
+			"kind": object{"type": "string", "enum": []sallyport.PartKind{
+				sallyport.PartText, sallyport.PartImage, sallyport.PartAudio, sallyport.PartResource, sallyport.PartLink,
+			}},
+			"role": object{"type": "string", "enum": []sallyport.Role{sallyport.RoleUser, sallyport.RoleAssistant}},
+			"text": text, "uri": text, "name": text, "title": text, "description": text, "media_type": text,
+			"data": object{"type": "string", "contentEncoding": "base64"},
+			"size": object{"type": "integer", "minimum": 0},
+		},
+		"required": []string{"kind"},
 	}
 }
 
@@ -171,6 +194,7 @@ func failureSchema() object {
 		"properties": object{
 			"success": object{"const": false}, "error": object{"type": "string"},
 			"code":           object{"type": "string", "enum": codes},
+			"parts":          partsSchema(),
 			"call_id":        object{"type": "string", "description": "Absent when the request was no call."},
 			"retry_after_ms": object{"type": "integer", "minimum": 0},
 			"approval_id":    object{"type": "string"},
