@@ -26,6 +26,7 @@ type Guard struct {
 	multipart func(*http.Request) bool
 	answer    func(w http.ResponseWriter, status int, why string)
 	anonymous func() sallyport.Principal
+	resource  *Resource
 }
 
 // GuardOptions configure a Guard. nil means the defaults.
@@ -48,6 +49,9 @@ type GuardOptions struct {
 	// all the same. It is refused for an address, and with Hosts, that others
 	// can reach, and a request that a proxy passed on needs a token.
 	Anonymous func() sallyport.Principal
+	// Resource is named to a request to its path without a good token, so that
+	// a client finds out where tokens come from; nil names nothing.
+	Resource *Resource
 }
 
 // NewGuard guards a server that listens at address, a host:port. A loopback
@@ -96,6 +100,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		if o.Refuse != nil {
 			g.answer = o.Refuse
 		}
+		g.resource = o.Resource
 		if o.Anonymous != nil {
 			// A further name is one by which others come, through a proxy.
 			for _, reached := range append([]string{address}, o.Hosts...) {
@@ -155,7 +160,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		switch status {
 		case 0:
 		case http.StatusUnauthorized:
-			w.Header().Set("WWW-Authenticate", `Bearer realm="sallyport"`)
+			w.Header().Set("WWW-Authenticate", g.resource.challenge(r))
 			g.answer(w, status, "a bearer token is required")
 			return
 		default:

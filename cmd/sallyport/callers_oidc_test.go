@@ -5,13 +5,11 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -44,12 +42,17 @@ func newProvider(t *testing.T) *provider {
 // token is one for a subject with permissions.
 func (p *provider) token(t *testing.T, subject, permissions string) string {
 	t.Helper()
+	return p.claim(t, map[string]any{"aud": "sallyport", "sub": subject, "scope": permissions})
+}
+
+// sign is a token of these claims.
+func (p *provider) sign(t *testing.T, claims []byte) string {
+	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "one"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := signer.Sign(fmt.Appendf(nil, `{"iss":%q,"aud":"sallyport","sub":%q,"exp":%d,"scope":%q}`,
-		p.URL, subject, time.Now().Add(time.Hour).Unix(), permissions))
+	signed, err := signer.Sign(claims)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -73,6 +74,36 @@ func (l *live) issued() []string {
 	}
 	// Nobody said anything, which is not the same as any.
 	return []string{}
+}
+
+// resource tells clients of /mcp whose tokens open it.
+func (l *live) resource() *auth.Resource {
+	return &auth.Resource{
+		Path: "/mcp",
+		Issuer: func() string {
+			if o := l.issuer(); o != nil {
+				return o.Issuer
+			}
+			return ""
+		},
+		Scopes: l.scopes,
+	}
+}
+
+// scopes lists the permissions that tools want, where scopes of a token are
+// permissions.
+func (l *live) scopes() (list []string) {
+	o := l.issuer()
+	if o == nil || o.PermissionsClaim != "scope" && o.PermissionsClaim != "scp" {
+		return nil
+	}
+	t := l.enter()
+	defer l.leave(t)
+	for _, tool := range t.registry.Tools() {
+		list = append(list, tool.Permissions...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // believed are the tokens of an issuer while the configuration names it.

@@ -144,7 +144,8 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err != nil {
 		return misused(err)
 	}
-	mux, err := muxOf(api, server)
+	resource := l.resource()
+	mux, err := muxOf(api, server, resource)
 	if err != nil {
 		return misused(err)
 	}
@@ -158,7 +159,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := g.guard(ctx, address, s, mux, l)
+	guard, err := g.guard(ctx, address, s, mux, l, resource)
 	if err != nil {
 		return fail(err)
 	}
@@ -178,11 +179,18 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 }
 
 // muxOf is everything that the server answers: nothing else has a handler.
-func muxOf(api *httpapi.Server, server *gateway.Server) (*httpapi.Mux, error) {
-	return httpapi.NewMux(append(api.Routes(), httpapi.Route{
-		Pattern: "/mcp", Auth: true, Content: httpapi.ContentJSON,
+func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource) (*httpapi.Mux, error) {
+	routes := append(api.Routes(), httpapi.Route{
+		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
 		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
-	}))
+	})
+	for _, path := range []string{auth.MetadataPath, auth.MetadataPath + resource.Path} {
+		routes = append(routes, httpapi.Route{
+			Method: http.MethodGet, Pattern: path,
+			Doc: "Whose tokens open " + resource.Path + " (RFC 9728).", Handler: resource,
+		})
+	}
+	return httpapi.NewMux(routes)
 }
 
 // api is the JSON API over the gate in force.
@@ -198,7 +206,7 @@ func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error
 
 // guard lets in who has a token of the state, of the configuration or of the
 // provider that it names.
-func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
+func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live, resource *auth.Resource) (*auth.Guard, error) {
 	tokens := auth.Tokens(g.callers)
 	if o := g.config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -213,6 +221,7 @@ func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpa
 	}
 	o := &auth.GuardOptions{
 		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
+		Resource: resource,
 	}
 	if !g.config.Security.RequireAuth {
 		o.Anonymous = g.callers.Local

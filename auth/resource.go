@@ -1,0 +1,72 @@
+package auth
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// MetadataPath is where clients ask what protects a resource (RFC 9728): here
+// for the one of a server, and with the path of the resource behind it.
+const MetadataPath = "/.well-known/oauth-protected-resource"
+
+// Resource tells clients which provider's tokens open a path of this server,
+// as RFC 9728 has it. It is safe for concurrent use.
+type Resource struct {
+	// Path is the path of the resource, such as /mcp.
+	Path string
+	// Issuer returns the URL of the provider, and "" while there is none: then
+	// there is nothing to tell. It is asked at each request.
+	Issuer func() string
+	// Scopes returns the scopes that are of use here; nil tells none. It is
+	// asked at each request.
+	Scopes func() []string
+}
+
+// metadata is the document of RFC 9728, section 2.
+type metadata struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported,omitempty"`
+	Methods  []string `json:"bearer_methods_supported"`
+}
+
+// ServeHTTP answers with the document, and 404 while there is no provider.
+func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	issuer := p.Issuer()
+	if issuer == "" {
+		http.NotFound(w, r)
+		return
+	}
+	doc := metadata{Resource: base(r) + p.Path, Servers: []string{issuer}, Methods: []string{"header"}}
+	if p.Scopes != nil {
+		doc.Scopes = p.Scopes()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	// A client that is gone cannot be told.
+	_ = enc.Encode(doc)
+}
+
+// challenge is what a request without a good token is answered in
+// WWW-Authenticate. A nil resource has no provider to lead to.
+func (p *Resource) challenge(r *http.Request) string {
+	const plain = `Bearer realm="sallyport"`
+	if p == nil || r.URL.Path != p.Path || p.Issuer() == "" {
+		return plain
+	}
+	return plain + `, resource_metadata="` + base(r) + MetadataPath + p.Path + `"`
+}
+
+// base is this server as the client called it. The Host header is one that the
+// guard accepted, so that it holds nothing but a name and a port. Behind a
+// proxy that ends TLS the proxy says so; a client that says it itself changes
+// its own answer only.
+func base(r *http.Request) string {
+	scheme := "http"
+	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		scheme = "https"
+	}
+	return scheme + "://" + strings.ToLower(r.Host)
+}
