@@ -18,6 +18,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -46,6 +47,7 @@ type Store struct {
 	counters limits
 
 	approvals *Approvals
+	facts     *facts.Memory
 }
 
 type entry struct {
@@ -76,6 +78,7 @@ func New(o *Options) (*Store, error) {
 		settings: make(map[string]string),
 
 		approvals: NewApprovals(opts.Now),
+		facts:     facts.NewMemory(),
 	}, nil
 }
 

@@ -44,6 +44,8 @@ func playChild(role string, args []string) error {
 		return childHold(args[0], args[1])
 	case "approvals":
 		return childApprovals(args[0])
+	case "facts":
+		return childFacts(args[0])
 	default:
 		return fmt.Errorf("no such role: %s", role)
 	}

@@ -59,6 +59,8 @@ var migrations = [...]string{
 	) STRICT, WITHOUT ROWID;`,
 
 	limitsSchema + approvalsSchema + principalsSchema,
+
+	factsSchema,
 }
 
 // migrate brings the file to the present version, or refuses it.
