@@ -164,6 +164,16 @@ func (t *Tool) ID() string {
 	return string(t.Form) + ":" + t.Name
 }
 
+// ParseID splits what [Tool.ID] returns. Whatever does not begin with another
+// form is the name of a tool.
+func ParseID(id string) (form Form, name string) {
+	before, after, ok := strings.Cut(id, ":")
+	if f := Form(before); ok && (f == FormPrompt || f == FormResource) {
+		return f, after
+	}
+	return FormTool, id
+}
+
 // Server returns the MCP server that the tool belongs to: the second segment
 // of "mcp__<server>__<tool>". It is empty for any other name.
 func (t *Tool) Server() string {

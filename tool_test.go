@@ -70,3 +70,26 @@ func TestAnnotations(t *testing.T) {
 		})
 	}
 }
+
+func TestIDsAreParsedBack(t *testing.T) {
+	for id, want := range map[string]sallyport.Tool{
+		"x":           {Name: "x"},
+		"prompt:x":    {Name: "x", Form: sallyport.FormPrompt},
+		"resource:x":  {Name: "x", Form: sallyport.FormResource},
+		"prompt:":     {Form: sallyport.FormPrompt},
+		"prompt":      {Name: "prompt"},
+		"other:x":     {Name: "other:x"},
+		":x":          {Name: ":x"},
+		"prompt:a:b":  {Name: "a:b", Form: sallyport.FormPrompt},
+		"mcp__s__p":   {Name: "mcp__s__p"},
+		"Prompt:case": {Name: "Prompt:case"},
+	} {
+		form, name := sallyport.ParseID(id)
+		if form != want.Form || name != want.Name {
+			t.Errorf("ParseID(%q) = %q, %q, want %q, %q", id, form, name, want.Form, want.Name)
+		}
+		if got := (&sallyport.Tool{Name: name, Form: form}).ID(); got != id {
+			t.Errorf("ParseID(%q) put together is %q", id, got)
+		}
+	}
+}

@@ -125,7 +125,7 @@ func (c *call) status(res *sallyport.Result) int {
 // there asks the gate whether the caller sees the tool and it can work. Of a
 // resource the URI may be what is not there, which the gate is not asked about.
 func (c *call) there() bool {
-	if strings.HasPrefix(c.q.Tool, string(sallyport.FormResource)+":") {
+	if form, _ := sallyport.ParseID(c.q.Tool); form == sallyport.FormResource {
 		return false
 	}
 	x, err := c.s.gate.Explain(&c.caller, c.q.Tool)

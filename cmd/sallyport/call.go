@@ -59,9 +59,12 @@ func callCommand(env *environment, f *flags) *cobra.Command {
 		Short: "Make one call through the gate",
 		Long: `Make one call through the gate. The arguments are a JSON object, or "-" to read
 it from standard input. The value, or the error text, goes to standard output;
-the exit code is 1 when the answer is an error.`,
+the exit code is 1 when the answer is an error. Texts beside the value follow it,
+and a line for each picture, sound, file or link; --json has them whole. A prompt
+is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 		Example: `  sallyport call read_file '{"path":"README.md"}'
   echo '{"pattern":"TODO"}' | sallyport call search_files - --json
+  sallyport call resource:mcp__docs__resources '{"uri":"docs:///index.md"}'
   sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,10 +121,14 @@ func answer(p *printer, res sallyport.Result) error {
 		if err := p.value(res); err != nil {
 			return err
 		}
-	case res.OK:
-		p.line("%s", res.Value)
-	default:
+	case !res.OK:
 		p.line("%s", res.Error)
+		p.parts(res.Parts)
+	default:
+		if res.Value != "" || len(res.Parts) == 0 {
+			p.line("%s", res.Value)
+		}
+		p.parts(res.Parts)
 	}
 	if !res.OK {
 		return failed()

@@ -24,7 +24,9 @@ import (
 func (t *turn) checkNames() error {
 	var names, labels []string
 	for _, tool := range t.registry.Tools() {
-		names = append(names, tool.Name)
+		if n := len(names); n == 0 || names[n-1] != tool.Name { // a prompt may have the name of a tool
+			names = append(names, tool.Name)
+		}
 		if label := "@" + tool.Toolset; !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
@@ -157,7 +159,8 @@ func (t *turn) placed(err error) error {
 
 // declaring is what declares a tool, and the pointer of its name there; nil
 // when a file does not.
-func (t *turn) declaring(tool string) (p *config.Part, pointer string) {
+func (t *turn) declaring(id string) (p *config.Part, pointer string) {
+	_, tool := sallyport.ParseID(id)
 	for i := range t.config.Actions {
 		if t.config.Actions[i].ID == tool {
 			return &t.config.Actions[i], "/id"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +88,7 @@ can be stopped too.`,
 // warnOfTool says when no tool has the name. The switch is thrown first: no
 // fault elsewhere may keep it from being thrown.
 func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
-	if strings.HasPrefix(name, "mcp__") {
+	if serverOf(name) != "" {
 		return // the server that has it is not asked
 	}
 	quiet := *env
@@ -101,10 +100,10 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 	defer func() { _ = g.Close() }()
 	var known []string
 	for _, t := range g.registry.Tools() {
-		if t.Name == name {
+		if t.ID() == name {
 			return
 		}
-		known = append(known, t.Name)
+		known = append(known, t.ID())
 	}
 	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", unknown("tool", name, known))
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/sallyport/sallyport"
 )
 
 // printer writes answers: text for people, JSON for programs.
@@ -41,6 +44,40 @@ func (p *printer) table(rows [][]string) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	t.Flush()
+}
+
+// parts prints texts as they are, and a line for each of the others.
+func (p *printer) parts(parts []sallyport.Part) {
+	for i := range parts {
+		part := &parts[i]
+		if part.Kind != sallyport.PartText {
+			p.line("%s", aboutPart(part))
+		}
+		switch {
+		case part.Text == "":
+		case part.Role != "":
+			p.line("%s: %s", part.Role, part.Text)
+		default:
+			p.line("%s", part.Text)
+		}
+	}
+}
+
+// aboutPart is what a part is, in a line: who brought it, its kind, type, size
+// and place. What somebody else wrote must not read as another line.
+func aboutPart(part *sallyport.Part) string {
+	words := []string{string(part.Kind), part.MediaType}
+	switch {
+	case len(part.Data) > 0:
+		words = append(words, fmt.Sprintf("%d bytes", len(part.Data)))
+	case part.Size > 0:
+		words = append(words, fmt.Sprintf("%d bytes", part.Size))
+	}
+	words = append(words, part.URI, cmp.Or(part.Title, part.Name), part.Description)
+	if part.Role != "" && part.Text == "" {
+		words = append([]string{string(part.Role) + ":"}, words...)
+	}
+	return "[" + oneLine(strings.Join(words, " ")) + "]"
 }
 
 // The colours are the terminal's own: what they look like is the user's

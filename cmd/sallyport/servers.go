@@ -306,7 +306,10 @@ func (t *turn) misfitsOf(role string) (faults registry.Faults) {
 func toolsNamed(server string) string { return "mcp__" + server + "__*" }
 
 // serverOf is the server that a tool's name belongs to, "" for any other name.
-func serverOf(tool string) string { return (&sallyport.Tool{Name: tool}).Server() }
+func serverOf(id string) string {
+	_, name := sallyport.ParseID(id)
+	return (&sallyport.Tool{Name: name}).Server()
+}
 
 // shown is what somebody else wrote, as one line for a terminal.
 func shown(text string) string {
