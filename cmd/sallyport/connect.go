@@ -11,94 +11,81 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/internal/clients"
 )
-
-// client is a known MCP client: where its configuration lives and under which
-// key it lists servers.
-type client struct {
-	name string
-	key  string
-	path func(home, dir string) string
-	// typed clients want "type":"stdio" in the entry.
-	typed bool
-}
-
-// clients lists the known clients, by the names that connect takes. The places
-// are those of the clients' own documentation.
-func clients() []client {
-	return []client{
-		{"claude-code", "mcpServers", func(_, dir string) string { return filepath.Join(dir, ".mcp.json") }, true},
-		{"claude-desktop", "mcpServers", claudeDesktop, false},
-		{"cursor", "mcpServers", func(home, _ string) string { return filepath.Join(home, ".cursor", "mcp.json") }, false},
-		{"gemini", "mcpServers", func(home, _ string) string { return filepath.Join(home, ".gemini", "settings.json") }, false},
-		{"vscode", "servers", func(_, dir string) string { return filepath.Join(dir, ".vscode", "mcp.json") }, true},
-		{"windsurf", "mcpServers", func(home, _ string) string {
-			return filepath.Join(home, ".codeium", "windsurf", "mcp_config.json")
-		}, false},
-	}
-}
-
-func claudeDesktop(home, _ string) string {
-	switch runtime.GOOS {
-	case "darwin":
-		return filepath.Join(home, "Library", "Application Support", "Claude", "claude_desktop_config.json")
-	case "windows":
-		return filepath.Join(home, "AppData", "Roaming", "Claude", "claude_desktop_config.json")
-	default:
-		return filepath.Join(home, ".config", "Claude", "claude_desktop_config.json")
-	}
-}
 
 func connectCommand(env *environment, f *flags) *cobra.Command {
 	var print bool
-	var names []string
-	for _, c := range clients() {
-		names = append(names, c.name)
-	}
+	var role string
+	names := clients.Names()
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
 		Short: "Make a known MCP client use this server",
 		Long: `Add the entry that makes a known MCP client start this server over stdio. The
-client's file is kept as a copy with the ending .bak; --print shows the entry
-and changes nothing. Known clients: ` + strings.Join(names, ", ") + `.`,
+rest of the client's file stays as it is, and a copy of it is kept beside it;
+--print shows the entry and changes nothing. The servers that the client has
+already are another matter: see import. Known clients: ` + strings.Join(names, ", ") + `.`,
 		Example: `  sallyport connect claude-code --print
   sallyport connect cursor`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
-			i := slices.IndexFunc(clients(), func(c client) bool { return c.name == args[0] })
-			if i < 0 {
-				return misused(fmt.Errorf("client %q is not known: expected one of %s", args[0], strings.Join(names, ", ")))
-			}
-			c := clients()[i]
-			entry, err := stdioEntry(env, f, &c)
+			c, err := knownClient(args[0])
 			if err != nil {
 				return misused(err)
 			}
-			path := c.path(env.home, env.dir)
-			p := env.printer(f)
-			if print {
-				fmt.Fprintf(env.stderr, "for %s\n", path)
-				return p.value(map[string]any{c.key: map[string]any{"sallyport": entry}})
-			}
-			if err := addEntry(path, c.key, entry); err != nil {
-				return misused(err)
-			}
-			if p.json {
-				return p.value(map[string]string{"client": c.name, "file": path})
-			}
-			p.line("added sallyport to %s", path)
-			return nil
+			return env.connect(f, &c, role, print)
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the entry instead of writing it")
+	cmd.Flags().StringVar(&role, "personality", "", "the `ROLE` of the client (default: the only one, else default)")
 	return cmd
 }
 
+func knownClient(name string) (clients.Client, error) {
+	c, ok := clients.Find(name)
+	if !ok {
+		return c, fmt.Errorf("client %q is not known: expected one of %s", name, strings.Join(clients.Names(), ", "))
+	}
+	return c, nil
+}
+
+// folders say where clients keep their settings.
+func (e *environment) folders() *clients.Folders {
+	f := &clients.Folders{Home: e.home, Dir: e.dir, OS: runtime.GOOS}
+	f.AppData, _ = e.lookup("APPDATA")
+	f.Config, _ = e.lookup("XDG_CONFIG_HOME")
+	return f
+}
+
+// connect adds the entry to the file of a client, or prints it.
+func (e *environment) connect(f *flags, c *clients.Client, role string, print bool) error {
+	entry, err := stdioEntry(e, f, c, role)
+	if err != nil {
+		return misused(err)
+	}
+	path := c.Main(e.folders())
+	p := e.printer(f)
+	if print {
+		fmt.Fprintf(e.stderr, "for %s\n", path)
+		return p.value(map[string]any{c.Key: map[string]any{clients.Own: entry}})
+	}
+	if err := e.addEntry(c, path, entry); err != nil {
+		return misused(err)
+	}
+	if p.json {
+		return p.value(map[string]string{"client": c.Name, "file": path})
+	}
+	p.line("added sallyport to %s", path)
+	return nil
+}
+
 // stdioEntry is what a client needs to start this server.
-func stdioEntry(env *environment, f *flags, c *client) (map[string]any, error) {
+func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map[string]any, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -107,26 +94,37 @@ func stdioEntry(env *environment, f *flags, c *client) (map[string]any, error) {
 		exe = "sallyport" // `go run`: the installed binary is meant
 	}
 	args := []string{"serve", "--stdio"}
-	configs := f.config
-	if len(configs) == 0 {
-		if _, err := os.Stat(filepath.Join(env.dir, configName)); err == nil {
-			configs = []string{configName}
-		}
+	if role != "" {
+		args = append(args, "--personality", role)
 	}
+	configs := configPaths(env, f)
 	if len(configs) == 0 {
 		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first, so that the client's folder does not decide", configName, env.dir)
 	}
 	for _, path := range configs {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(env.dir, path)
-		}
 		args = append(args, "--config", path)
 	}
 	entry := map[string]any{"command": exe, "args": args}
-	if c.typed {
+	if c.Typed {
 		entry["type"] = "stdio"
 	}
 	return entry, nil
+}
+
+// configPaths are the absolute paths of the files of the configuration; none
+// when there is no file.
+func configPaths(env *environment, f *flags) []string {
+	paths := slices.Clone(f.config)
+	if v, ok := env.lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
+		paths = []string{v}
+	}
+	if _, err := os.Lstat(env.path(configName)); len(paths) == 0 && err == nil {
+		paths = []string{configName}
+	}
+	for i := range paths {
+		paths[i] = env.path(paths[i])
+	}
+	return paths
 }
 
 // isTemporary reports whether a binary is one that `go run` will remove.
@@ -134,57 +132,83 @@ func isTemporary(exe string) bool {
 	return strings.Contains(exe, string(filepath.Separator)+"go-build")
 }
 
-// member is one key of a JSON object, in its place.
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
 // addEntry puts the server into a client's file and leaves everything else as
-// it is, in its order. A file that is not plain JSON is not touched.
-func addEntry(path, key string, entry map[string]any) error {
-	// A link to where somebody keeps such files stays a link.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	old, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		old = nil
-	case err != nil:
-		return err
-	}
-	top, err := members(old)
-	if err != nil {
-		return fmt.Errorf("%s: %w; nothing was changed: add the entry that --print shows yourself", path, err)
-	}
-	servers, err := members(find(top, key))
-	if err != nil {
-		return fmt.Errorf("%s: %s: %w; nothing was changed", path, key, err)
-	}
+// it is.
+func (e *environment) addEntry(c *clients.Client, path string, entry map[string]any) error {
 	value, err := json.Marshal(entry)
 	if err != nil {
 		return err
 	}
-	servers = put(servers, "sallyport", value)
-	top = put(top, key, object(servers))
-	var out bytes.Buffer
-	if err := json.Indent(&out, object(top), "", "  "); err != nil {
-		return err
+	file, err := clients.Read(*c, path, e.folders())
+	if err != nil {
+		return fmt.Errorf("%w; nothing was changed: add the entry that --print shows yourself", err)
 	}
-	out.WriteByte('\n')
-	if bytes.Equal(old, out.Bytes()) {
-		return nil // the copy is of the file before the entry
+	text, err := file.Connect(value)
+	if err != nil || bytes.Equal(text, file.Text) {
+		return err // the copy is of the file before the entry
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+	_, err = changeFile(file.Path, file.Text, text, time.Now())
+	return err
+}
+
+// changeFile replaces the text of a file that is still what was read, and keeps
+// a copy of it beside it, whose path it returns; none of a file that is new.
+func changeFile(path string, old, text []byte, now time.Time) (copied string, err error) {
+	found, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && old == nil:
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return "", err
+		}
+		return "", replaceFile(path, text)
+	case err != nil:
+		return "", err
+	case !bytes.Equal(found, old):
+		return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", path)
 	}
-	if old != nil {
-		if err := os.WriteFile(path+".bak", old, 0o600); err != nil {
-			return err
+	if copied, err = copyFile(path, old, now); err != nil {
+		return "", err
+	}
+	return copied, replaceFile(path, text)
+}
+
+// The copies of files are named after the time of the change.
+const (
+	copyStamp  = "20060102T150405.000Z"
+	copyEnding = ".bak"
+)
+
+// copyFile keeps a text beside its file, with the mode of the file.
+func copyFile(path string, text []byte, now time.Time) (copied string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	copied = path + "." + now.UTC().Format(copyStamp) + copyEnding
+	file, err := os.OpenFile(copied, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, writeErr := file.Write(text)
+	return copied, errors.Join(writeErr, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close())
+}
+
+// copiesOf lists the copies of a file, the newest first.
+func copiesOf(path string) (list []string) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil // who cannot list the folder has no copy to offer
+	}
+	for _, e := range entries {
+		stamp, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		stamp, ends := strings.CutSuffix(stamp, copyEnding)
+		if _, err := time.Parse(copyStamp, stamp); ok && ends && err == nil {
+			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
 		}
 	}
-	return replaceFile(path, out.Bytes())
+	slices.Sort(list)
+	slices.Reverse(list)
+	return list
 }
 
 // replaceFile writes beside the file and renames, so that a client never
@@ -205,68 +229,4 @@ func replaceFile(path string, text []byte) error {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
-}
-
-// members reads an object in its order; nothing is the empty object.
-func members(text []byte) ([]member, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil
-	}
-	if !json.Valid(text) {
-		return nil, errors.New("it is not JSON")
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return nil, errors.New("expected an object")
-	}
-	var out []member
-	for dec.More() {
-		token, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, _ := token.(string)
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		out = append(out, member{key, value})
-	}
-	return out, nil
-}
-
-func find(list []member, key string) json.RawMessage {
-	for _, m := range list {
-		if m.key == key {
-			return m.value
-		}
-	}
-	return nil
-}
-
-func put(list []member, key string, value json.RawMessage) []member {
-	for i := range list {
-		if list[i].key == key {
-			list[i].value = value
-			return list
-		}
-	}
-	return append(list, member{key, value})
-}
-
-func object(list []member) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		// A string always marshals.
-		key, _ := json.Marshal(m.key)
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(m.value)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
 }

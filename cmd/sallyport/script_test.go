@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,7 +27,7 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "copies": copies},
 	})
 }
 
@@ -56,4 +57,19 @@ func approvalID(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("stdout holds no held call: %v", err)
 	}
 	ts.Setenv(args[0], res.ID)
+}
+
+// copies counts the copies that were kept of a file, and puts the newest one
+// into latest.bak.
+func copies(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: copies FILE COUNT")
+	}
+	list := copiesOf(ts.MkAbs(args[0]))
+	if strconv.Itoa(len(list)) != args[1] {
+		ts.Fatalf("%s has the copies %v, want %s", args[0], list, args[1])
+	}
+	if len(list) > 0 {
+		ts.Check(os.WriteFile(ts.MkAbs("latest.bak"), []byte(ts.ReadFile(list[0])), 0o600))
+	}
 }

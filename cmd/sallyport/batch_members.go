@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// member is one key of a JSON object, in its place.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// members reads an object in its order; nothing is the empty object.
+func members(text []byte) ([]member, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(text) {
+		return nil, errors.New("it is not JSON")
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
+		return nil, errors.New("expected an object")
+	}
+	var out []member
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, _ := token.(string)
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		out = append(out, member{key, value})
+	}
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/jsonc"
+)
+
+// Connect returns the text with the entry of this program among the servers;
+// entry is JSON. A text that has it as it is comes back unchanged.
+func (f *File) Connect(entry []byte) ([]byte, error) {
+	e := jsonc.Entry{Name: Own, JSON: entry}
+	if f.root == nil {
+		if len(bytes.TrimSpace(f.Text)) > 0 {
+			return nil, fmt.Errorf("%s: holds nothing but a mark: remove the file", f.Path)
+		}
+		return f.checked(jsonc.Replace([]byte("{}\n"), &jsonc.Value{End: 2}, []jsonc.Entry{f.servers(e)}))
+	}
+	object := f.root.Get(f.Client.Key)
+	if object == nil {
+		return f.checked(jsonc.Add(f.Text, f.root, f.servers(e)))
+	}
+	return f.checked(f.put(f.Text, object, e))
+}
+
+// put adds an entry to an object, or puts it into the place of the one of that
+// name.
+func (f *File) put(text []byte, object *jsonc.Value, e jsonc.Entry) []byte {
+	old := object.Get(e.Name)
+	if old == nil {
+		return jsonc.Add(text, object, e)
+	}
+	if same(text[old.Start:old.End], e.JSON) {
+		return text
+	}
+	entries := make([]jsonc.Entry, 0, len(object.Members))
+	for _, m := range object.Members {
+		if m.Name == e.Name {
+			entries = append(entries, e)
+			continue
+		}
+		entries = append(entries, jsonc.Entry{Name: m.Name, JSON: text[m.Value.Start:m.Value.End], Verbatim: true})
+	}
+	return jsonc.Replace(text, object, entries)
+}
+
+// same reports whether two texts are the same JSON but for space.
+func same(a, b []byte) bool {
+	va, errA := jsonc.Parse(a, &jsonc.Options{Comments: true})
+	vb, errB := jsonc.Parse(b, nil)
+	return errA == nil && errB == nil && equal(va, vb)
+}
+
+func equal(a, b *jsonc.Value) bool {
+	if a.Kind != b.Kind || a.Text != b.Text || len(a.Members) != len(b.Members) || len(a.Items) != len(b.Items) {
+		return false
+	}
+	for _, m := range a.Members {
+		if other := b.Get(m.Name); other == nil || !equal(m.Value, other) {
+			return false
+		}
+	}
+	for i := range a.Items {
+		if !equal(a.Items[i], b.Items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// servers is an entry under the key of the client.
+func (f *File) servers(e jsonc.Entry) jsonc.Entry {
+	return jsonc.Entry{Name: f.Client.Key, JSON: slices.Concat([]byte(`{"`+e.Name+`":`), e.JSON, []byte("}"))}
+}
+
+// Rewrite returns the text in which the entry of this program stands for the
+// servers that were taken, wherever one of them was. Every other server stays as
+// it is.
+func (f *File) Rewrite(entry []byte, taken func(Server) bool) ([]byte, error) {
+	text := f.Text
+	// From behind, so that what is yet to come stays where it is.
+	for _, s := range slices.Backward(f.byPlace()) {
+		if !slices.ContainsFunc(s.Servers, taken) {
+			continue
+		}
+		entries := []jsonc.Entry{{Name: Own, JSON: entry}}
+		for _, m := range s.object.Members {
+			i := slices.IndexFunc(s.Servers, func(server Server) bool { return server.Name == m.Name })
+			if i < 0 || taken(s.Servers[i]) {
+				continue
+			}
+			entries = append(entries, jsonc.Entry{Name: m.Name, JSON: f.Text[m.Value.Start:m.Value.End], Verbatim: true})
+		}
+		text = jsonc.Replace(text, s.object, entries)
+	}
+	return f.checked(text)
+}
+
+// byPlace lists the sections in the order of the text.
+func (f *File) byPlace() []Section {
+	list := slices.Clone(f.Sections)
+	slices.SortFunc(list, func(a, b Section) int { return a.object.Start - b.object.Start })
+	return list
+}
+
+// checked reads an edited text back: what cannot be read is never written.
+func (f *File) checked(text []byte) ([]byte, error) {
+	if _, err := jsonc.Parse(text, &jsonc.Options{Comments: f.Client.Comments}); err != nil {
+		return nil, fmt.Errorf("%s: the edited text cannot be read: %w", f.Path, err)
+	}
+	return text, nil
+}
+
+// ErrChanged is the error of [File.Restore] for servers that are not those
+// which were written.
+var ErrChanged = errors.New("its servers were changed since")
+
+// Restore returns the text with the servers of a copy that was made before
+// [File.Rewrite], and with everything else as it is now. The error is
+// ErrChanged when that would lose a server.
+func (f *File) Restore(copied *File) ([]byte, error) {
+	text := f.Text
+	for _, s := range slices.Backward(f.byPlace()) {
+		i := slices.IndexFunc(copied.Sections, func(old Section) bool { return slices.Equal(old.Path, s.Path) })
+		if i < 0 {
+			if len(s.Servers) > 0 || s.Connected {
+				return nil, fmt.Errorf("%w: the copy has no %s", ErrChanged, strings.Join(s.Path, "."))
+			}
+			continue
+		}
+		old := copied.Sections[i]
+		before := copied.Text[old.object.Start:old.object.End]
+		if bytes.Equal(before, f.Text[s.object.Start:s.object.End]) {
+			continue
+		}
+		if err := f.written(&s, copied, &old); err != nil {
+			return nil, err
+		}
+		text = slices.Concat(text[:s.object.Start], before, text[s.object.End:])
+	}
+	return f.checked(text)
+}
+
+// written reports whether a section is what Rewrite made of the one before.
+func (f *File) written(s *Section, copied *File, old *Section) error {
+	if !s.Connected {
+		return fmt.Errorf("%w: the entry %s is gone", ErrChanged, Own)
+	}
+	for _, server := range s.Servers {
+		now, was := s.object.Get(server.Name), old.object.Get(server.Name)
+		if was == nil || !bytes.Equal(f.Text[now.Start:now.End], copied.Text[was.Start:was.End]) {
+			return fmt.Errorf("%w: %q at %s", ErrChanged, server.Name, server.At)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package clients
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/jsonc"
+)
+
+// Pair is a name with a value, in the order of a file.
+type Pair struct {
+	// Name and Value are as they stand.
+	Name, Value string
+}
+
+// Server is what a client was told of one server. No text of it has been
+// judged.
+type Server struct {
+	// Name is what the client calls it, At where it stands: file:line:column.
+	Name, At string
+	// Project is the folder to which it belongs; empty means all.
+	Project string
+	// Type is stdio, http, sse or whatever else stands there; empty when
+	// nothing does.
+	Type string
+	// Command and Args start a program in the folder Cwd, with Env in its
+	// environment and the lines of EnvFile.
+	Command      string
+	Args         []string
+	Env          []Pair
+	Cwd, EnvFile string
+	// URL is where a remote server listens, Headers what it is sent.
+	URL     string
+	Headers []Pair
+	// Off says that the client does not start it.
+	Off bool
+	// Unknown lists members that say something else, by name.
+	Unknown []string
+	// Faults says what in it cannot be understood.
+	Faults []string
+}
+
+// own reports whether a server is this program.
+func (s *Server) own() bool {
+	base := strings.TrimSuffix(filepath.Base(strings.ReplaceAll(s.Command, `\`, "/")), ".exe")
+	return base == Own && slices.Contains(s.Args, "serve") || s.Name == Own && slices.Contains(s.Args, "--stdio")
+}
+
+// quiet lists members that say nothing about what a server does.
+var quiet = []string{"description", "name", "version", "gallery", "$schema"}
+
+// server reads one member of the servers.
+func (f *File) server(m jsonc.Member, project string) Server {
+	s := Server{Name: m.Name, At: f.Path + ":" + f.place(m.At), Project: project}
+	if m.Value.Kind != jsonc.Object {
+		s.fault("expected an object, found %s", m.Value.Kind)
+		return s
+	}
+	for _, member := range m.Value.Members {
+		s.member(member.Name, member.Value)
+	}
+	return s
+}
+
+func (s *Server) fault(format string, args ...any) {
+	s.Faults = append(s.Faults, fmt.Sprintf(format, args...))
+}
+
+// member reads one member of a server.
+func (s *Server) member(name string, v *jsonc.Value) {
+	switch name {
+	case "type", "transport":
+		s.text(name, v, &s.Type)
+	case "command":
+		s.text(name, v, &s.Command)
+	case "args":
+		s.list(name, v, &s.Args)
+	case "env":
+		s.pairs(name, v, &s.Env)
+	case "cwd":
+		s.text(name, v, &s.Cwd)
+	case "envFile":
+		s.text(name, v, &s.EnvFile)
+	case "url", "serverUrl", "httpUrl":
+		s.text(name, v, &s.URL)
+		if name == "httpUrl" {
+			s.Type = "http"
+		}
+	case "headers":
+		s.pairs(name, v, &s.Headers)
+	case "disabled":
+		s.Off = s.Off || v.Kind == jsonc.Bool && v.Text == "true"
+	case "enabled":
+		s.Off = s.Off || v.Kind == jsonc.Bool && v.Text == "false"
+	default:
+		if !slices.Contains(quiet, name) && v.Kind != jsonc.Null {
+			s.Unknown = append(s.Unknown, name)
+		}
+	}
+}
+
+func (s *Server) text(name string, v *jsonc.Value, to *string) {
+	switch {
+	case v.Kind == jsonc.Null:
+	case v.Kind != jsonc.String || strings.Contains(v.Text, "\x00"):
+		s.fault("%s: expected a text, found %s", name, v.Kind)
+	default:
+		*to = v.Text
+	}
+}
+
+func (s *Server) list(name string, v *jsonc.Value, to *[]string) {
+	if v.Kind == jsonc.Null {
+		return
+	}
+	if v.Kind != jsonc.Array {
+		s.fault("%s: expected a list, found %s", name, v.Kind)
+		return
+	}
+	for _, item := range v.Items {
+		if item.Kind != jsonc.String || strings.Contains(item.Text, "\x00") {
+			s.fault("%s: expected a list of texts, found %s in it", name, item.Kind)
+			return
+		}
+		*to = append(*to, item.Text)
+	}
+}
+
+// pairs reads an object of scalars.
+func (s *Server) pairs(name string, v *jsonc.Value, to *[]Pair) {
+	if v.Kind == jsonc.Null {
+		return
+	}
+	if v.Kind != jsonc.Object {
+		s.fault("%s: expected an object, found %s", name, v.Kind)
+		return
+	}
+	for _, m := range v.Members {
+		switch m.Value.Kind {
+		case jsonc.String, jsonc.Number, jsonc.Bool:
+			if strings.Contains(m.Value.Text, "\x00") {
+				s.fault("%s.%s: expected a text without a zero byte", name, m.Name)
+				return
+			}
+			*to = append(*to, Pair{m.Name, m.Value.Text})
+		case jsonc.Null:
+			// The client takes the variable out of the environment, in which it
+			// is not here.
+		default:
+			s.fault("%s.%s: expected a text, found %s", name, m.Name, m.Value.Kind)
+			return
+		}
+	}
+}
