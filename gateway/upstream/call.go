@@ -1,48 +1,85 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
 )
 
+// resultLimits bound an answer. Its size is that of a message.
+var resultLimits = schema.Limits{Bytes: maxMessage}
+
 // call has the server work.
-func (s *server) call(ctx context.Context, c *sallyport.Call, tool string) (sallyport.Result, error) {
+func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
+	tree, err := s.ask(ctx, c, "tools/call", []thing{d.thing}, func(ctx context.Context, session *mcp.ClientSession, meta mcp.Meta) error {
+		_, err := session.CallTool(ctx, &mcp.CallToolParams{Meta: meta, Name: d.key, Arguments: json.RawMessage(c.Args)})
+		return err
+	})
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	return result(tree), nil
+}
+
+// ask sends the server one request for what it must still have, and returns
+// its answer.
+func (s *server) ask(
+	ctx context.Context, c *sallyport.Call, method string, needs []thing,
+	send func(context.Context, *mcp.ClientSession, mcp.Meta) error,
+) (map[string]any, error) {
 	l, err := s.link(ctx, c)
 	if err != nil {
-		return sallyport.Result{}, err
+		return nil, err
 	}
 	if err := l.enter(ctx); err != nil {
-		return sallyport.Result{}, err
+		return nil, err
 	}
 	defer l.leave()
-	params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(c.Args)}
-	params.SetProgressToken(c.ID)
-	l.listen(c)
+	l.listen(ctx, c)
 	defer l.unlisten(c)
-	res, err := l.session.CallTool(withCall(ctx, c), params)
-	if err != nil {
-		return sallyport.Result{}, s.lost(ctx, l, err)
+	ctx = withCall(ctx, c)
+	if err := l.current(ctx); err != nil {
+		return nil, s.lost(ctx, l, "list", err)
 	}
-	return result(res), nil
+	if err := l.refuses(c.Tool, needs); err != nil {
+		return nil, err
+	}
+	ctx, answer := withAnswer(ctx)
+	err = send(ctx, l.session, mcp.Meta{"progressToken": c.ID})
+	raw := answer.raw()
+	if raw == nil {
+		return nil, s.lost(ctx, l, method, cmp.Or(err, errors.New("no answer")))
+	}
+	v, err := schema.Decode(raw, &resultLimits)
+	if err != nil {
+		return nil, failed(method, err)
+	}
+	tree, ok := v.(map[string]any)
+	switch {
+	case !ok:
+		return nil, failed(method, errors.New("the answer is not an object"))
+	case tree["resultType"] == "input_required":
+		return nil, failed(method, errors.New("the server asks for input, which servers are not offered"))
+	}
+	return tree, nil
 }
 
 // lost says why a call has no answer. What the server itself answered is the
 // tool's failure; a connection that broke ends the process, and the next call
 // starts another.
-func (s *server) lost(ctx context.Context, l *link, err error) error {
+func (s *server) lost(ctx context.Context, l *link, method string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
 	if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
-		return failed("tools/call", err)
+		return failed(method, err)
 	}
 	s.drop(l)
 	if e, refused := errors.AsType[*sallyport.Error](err); refused {
@@ -50,50 +87,4 @@ func (s *server) lost(ctx context.Context, l *link, err error) error {
 	}
 	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", err)
 	return sallyport.Err("the MCP server "+s.Name+" ended while it worked", "").Err()
-}
-
-// failed is an answer that is an error of the protocol.
-func failed(method string, err error) error {
-	return sallyport.Err(fmt.Sprintf("%s: %v", method, err), "").Err()
-}
-
-// result is the gate's form of an answer. What is no text is named, not
-// carried.
-func result(res *mcp.CallToolResult) sallyport.Result {
-	var text strings.Builder
-	for i, part := range res.Content {
-		if i > 0 {
-			text.WriteByte('\n')
-		}
-		text.WriteString(textOf(part))
-	}
-	if res.IsError {
-		return sallyport.Err(text.String(), sallyport.CodeExecutionFailed)
-	}
-	out := sallyport.OK(text.String())
-	out.Structured, _ = res.StructuredContent.(map[string]any)
-	return out
-}
-
-func textOf(part mcp.Content) string {
-	switch p := part.(type) {
-	case *mcp.TextContent:
-		return p.Text
-	case *mcp.ImageContent:
-		return fmt.Sprintf("[image, %s, %d bytes]", p.MIMEType, len(p.Data))
-	case *mcp.AudioContent:
-		return fmt.Sprintf("[audio, %s, %d bytes]", p.MIMEType, len(p.Data))
-	case *mcp.ResourceLink:
-		return fmt.Sprintf("[resource %s, %s]", p.URI, p.MIMEType)
-	case *mcp.EmbeddedResource:
-		if p.Resource == nil {
-			return "[resource]"
-		}
-		if p.Resource.Text != "" {
-			return p.Resource.Text
-		}
-		return fmt.Sprintf("[resource %s, %s, %d bytes]", p.Resource.URI, p.Resource.MIMEType, len(p.Resource.Blob))
-	default:
-		return "[content of an unknown kind]"
-	}
 }

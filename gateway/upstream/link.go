@@ -48,15 +48,28 @@ type link struct {
 	idle    *time.Timer
 	turns   chan struct{}
 	ended   sync.Once
+	// greeting is what the server answered first.
+	greeting answer
 
-	mu    sync.Mutex
-	calls map[string]*sallyport.Call // by progress token
+	mu      sync.Mutex
+	calls   map[string]*running // by progress token
+	version string              // of the protocol
+	view    view
+	// relist is a look that is to come, looking is held by the one that looks.
+	relist  *time.Timer
+	looking chan struct{}
+}
+
+// running is a call that runs, and its context.
+type running struct {
+	call *sallyport.Call
+	ctx  context.Context
 }
 
 func (s *server) newLink(k key) *link {
 	return &link{
 		s: s, key: k, ready: make(chan struct{}),
-		turns: make(chan struct{}, s.Concurrency), calls: map[string]*sallyport.Call{},
+		turns: make(chan struct{}, s.Concurrency), calls: map[string]*running{}, looking: make(chan struct{}, 1),
 		said: complaints{log: s.m.o.Logger.With("server", s.Name)},
 	}
 }
@@ -74,7 +87,11 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 			return nil, err
 		}
 		if mine {
-			s.settle(l, l.dial(ctx, c), ctx.Err() != nil)
+			n, err := l.dial(ctx, c)
+			if err == nil {
+				s.look(l, n)
+			}
+			s.settle(l, err, ctx.Err() != nil)
 		}
 		select {
 		case <-l.ready:
@@ -141,24 +158,26 @@ func (l *link) abandoned() bool {
 	return ok
 }
 
-// dial starts a server, or greets a remote one. Nothing is offered that a
-// server could use to reach back: no sampling, no roots, no elicitation.
-func (l *link) dial(ctx context.Context, c *sallyport.Call) (err error) {
+// dial starts a server, or greets a remote one, and asks what it offers: no
+// call goes to a process whose definitions nobody has looked at. Nothing is
+// offered that a server could use to reach back: no sampling, no roots, no
+// elicitation.
+func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
 	ctx, cancel := context.WithTimeout(withCall(ctx, c), startWait)
 	defer cancel()
 	var t mcp.Transport = l.remote()
 	if len(l.s.Command) > 0 {
 		if t, err = l.spawn(ctx, c); err != nil {
-			return err
+			return nil, err
 		}
+	} else if err = l.s.m.o.Start(l.s.Name, ""); err != nil {
+		return nil, err
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, &mcp.ClientOptions{
-		Logger: l.s.m.o.Logger, Capabilities: &mcp.ClientCapabilities{},
-		// Of a remote server; what comes right before an answer may be lost.
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.progress(r.Params) },
-	})
-	if l.session, err = client.Connect(ctx, t, nil); err == nil {
-		return nil
+	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.options())
+	if l.session, err = client.Connect(ctx, wired{t, l}, nil); err == nil {
+		if n, err = l.list(ctx); err == nil {
+			return n, nil
+		}
 	}
 	why := fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, err)
 	switch {
@@ -169,11 +188,30 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (err error) {
 	}
 	if l.child != nil {
 		l.child.Stop(0)
+	}
+	l.end()
+	if l.child != nil {
 		if last := l.said.lastLine(); last != "" {
 			why += "; it says: " + last
 		}
 	}
-	return sallyport.Err(why, "").Err()
+	return nil, sallyport.Err(why, "").Err()
+}
+
+// options are those of a client that can do nothing for a server. Of a server
+// here it asks to be told when a list changes; a remote one would have to be
+// asked outside a call. The notifications are heard on the wire.
+func (l *link) options() *mcp.ClientOptions {
+	o := &mcp.ClientOptions{
+		Logger: l.s.m.o.Logger, Capabilities: &mcp.ClientCapabilities{},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	}
+	if len(l.s.Command) > 0 {
+		o.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {}
+		o.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) {}
+		o.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) {}
+	}
+	return o
 }
 
 // drop forgets a link and ends it.
@@ -184,22 +222,27 @@ func (s *server) drop(l *link) {
 	}
 	s.mu.Unlock()
 	l.end()
+	s.forget(l)
 }
 
 // end closes the connection and returns when the process is gone.
 func (l *link) end() {
 	l.ended.Do(func() {
-		if l.session == nil {
-			return
-		}
 		if l.idle != nil {
 			l.idle.Stop()
 		}
+		l.mu.Lock()
+		if l.relist != nil {
+			l.relist.Stop()
+		}
+		l.mu.Unlock()
 		if l.child != nil {
 			l.child.Stop(endGrace)
 		}
-		// Its error says that the other side is gone already.
-		_ = l.session.Close()
+		if l.session != nil {
+			// Its error says that the other side is gone already.
+			_ = l.session.Close()
+		}
 	})
 }
 
@@ -217,10 +260,10 @@ func (l *link) enter(ctx context.Context) error {
 func (l *link) leave() { <-l.turns }
 
 // listen has the progress of a call go to its caller, under the id of the call.
-func (l *link) listen(c *sallyport.Call) {
+func (l *link) listen(ctx context.Context, c *sallyport.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls[c.ID] = c
+	l.calls[c.ID] = &running{c, withCall(ctx, c)}
 }
 
 func (l *link) unlisten(c *sallyport.Call) {
@@ -229,12 +272,24 @@ func (l *link) unlisten(c *sallyport.Call) {
 	delete(l.calls, c.ID)
 }
 
+// during is the context of a call that runs, under which something may be sent
+// that none of them asked for: all calls of a link have one grant. Without a
+// call it is what is given.
+func (l *link) during(ctx context.Context) context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.calls {
+		return r.ctx
+	}
+	return ctx
+}
+
 // progress relays what a server says of a call that runs.
 func (l *link) progress(said *mcp.ProgressNotificationParams) {
 	token, _ := said.ProgressToken.(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, ok := l.calls[token]
+	r, ok := l.calls[token]
 	if !ok {
 		return
 	}
@@ -244,5 +299,5 @@ func (l *link) progress(said *mcp.ProgressNotificationParams) {
 		p.Percent = &percent
 	}
 	// Under the lock, so that nothing follows the answer of the call.
-	c.Emit(p)
+	r.call.Emit(p)
 }

@@ -15,17 +15,14 @@ package upstream
 
 import (
 	"cmp"
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
@@ -40,13 +37,8 @@ const (
 	// startWait bounds the start of a server up to its first answer. Servers
 	// of npm take one to three seconds on a small machine.
 	startWait = 20 * time.Second
-	// maxTools bounds what one server may offer: a model cannot choose between
-	// more, and each costs a schema.
-	maxTools = 500
 	// maxDescription bounds the description of a tool, in code points.
 	maxDescription = 16 << 10
-	// maxPages bounds the pages of a list, which may otherwise have no end.
-	maxPages = 100
 )
 
 // Server is one upstream server, as the operator declares it. Exactly one of
@@ -123,6 +115,16 @@ type Options struct {
 	// Cleaner goes over what servers write into definitions; nil means one that
 	// knows no secrets.
 	Cleaner *output.Cleaner
+	// Judge says whether a definition, as a server sent it, is one that somebody
+	// has accepted, and why not. It is asked about everything that is to be
+	// mounted and whenever a server is listed again, from many goroutines. nil
+	// accepts what servers offer when they are discovered. Whatever it says, what
+	// is mounted is only used while the server still offers the very same.
+	Judge func(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string)
+	// Changed is told when something that is mounted is held back, or is not any
+	// more, so that clients can be told. It must not wait for a call. nil tells
+	// nobody.
+	Changed func()
 }
 
 // Mounts is the upstream servers of one configuration. It is safe for
@@ -138,10 +140,22 @@ type server struct {
 	m *Mounts
 
 	mu       sync.Mutex
-	offered  []*mcp.Tool
 	closed   bool
 	links    map[key]*link
 	failures map[key]failure
+	// accepted is what the server offered when it was discovered first, in which
+	// role; latest is what it offered when it was discovered last.
+	accepted *listing
+	role     string
+	latest   *listing
+	// mounted is what Tools has returned, held why some of it is not available:
+	// because of what the views of connections show, or what is left of that of
+	// connections that have ended. more is what is offered and not mounted.
+	mounted map[thing]*offering
+	views   map[*link]*view
+	left    map[thing]string
+	held    map[thing]string
+	more    map[thing]bool
 }
 
 // New returns the mounts of the servers. Nothing is started yet.
@@ -170,7 +184,10 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 			continue
 		}
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
-		m.servers = append(m.servers, &server{Server: s, m: m, links: map[key]*link{}, failures: map[key]failure{}})
+		m.servers = append(m.servers, &server{
+			Server: s, m: m, links: map[key]*link{}, failures: map[key]failure{},
+			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{},
+		})
 	}
 	return m, errors.Join(errs...)
 }
@@ -189,123 +206,6 @@ func (s *Server) check() error {
 		return fmt.Errorf("upstream: server %s: concurrency and timeout must not be negative", s.Name)
 	}
 	return nil
-}
-
-// DiscoveryName is the name of the tool that asks a server what it offers.
-func DiscoveryName(server string) string { return "discover-" + server }
-
-// Discovery returns a tool for each server, which asks it what it offers. A
-// gate of their own runs them, in a role that may use the server, so that
-// starting it for its list is decided, confined and recorded like a call to
-// it. What they answer is for the operator.
-func (m *Mounts) Discovery() []sallyport.Tool {
-	tools := make([]sallyport.Tool, 0, len(m.servers))
-	for _, s := range m.servers {
-		t := s.tool(DiscoveryName(s.Name))
-		t.AlwaysInclude, t.OutputIsUntrusted = true, false
-		t.Description = "Asks the MCP server " + s.Name + " what it offers."
-		t.Timeout, t.Permissions, t.RateLimit = startWait, nil, nil
-		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			n, err := s.discover(ctx, c)
-			if err != nil {
-				return sallyport.Result{}, err
-			}
-			return sallyport.OK(fmt.Sprintf("%d tools", n)), nil
-		}
-		tools = append(tools, t)
-	}
-	return tools
-}
-
-// discover asks the server for its tools and ends the connection: calls have
-// processes of their own.
-func (s *server) discover(ctx context.Context, c *sallyport.Call) (int, error) {
-	l := s.newLink(key{})
-	if err := l.dial(ctx, c); err != nil {
-		return 0, err
-	}
-	defer l.end()
-	offered, err := list(withCall(ctx, c), l.session)
-	if err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.offered = offered
-	return len(offered), nil
-}
-
-// list asks for all pages.
-func list(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) {
-	var all []*mcp.Tool
-	params := &mcp.ListToolsParams{}
-	for range maxPages {
-		res, err := session.ListTools(ctx, params)
-		if err != nil {
-			return nil, failed("tools/list", err)
-		}
-		all = append(all, res.Tools...)
-		if len(all) > maxTools {
-			return nil, sallyport.Err(fmt.Sprintf("the server offers more than %d tools", maxTools), "").Err()
-		}
-		if res.NextCursor == "" {
-			return all, nil
-		}
-		params.Cursor = res.NextCursor
-	}
-	return nil, sallyport.Err(fmt.Sprintf("the server's list has more than %d pages", maxPages), "").Err()
-}
-
-// Left is a tool that is not mounted.
-type Left struct {
-	// Server is the name of its server, Tool what the server calls it.
-	Server, Tool string
-	// Why says what is wrong with it.
-	Why string
-}
-
-// Tools returns the tools of the servers that were discovered, by name, and
-// what was left out and why. Of tools whose names cannot be told apart none is
-// mounted.
-func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
-	for _, s := range m.servers {
-		s.mu.Lock()
-		offered := slices.Clone(s.offered)
-		s.mu.Unlock()
-		slices.SortFunc(offered, func(a, b *mcp.Tool) int { return strings.Compare(a.Name, b.Name) })
-		refused := conflicts(s.Name, offered)
-		for _, def := range offered {
-			t, err := s.mount(def)
-			why := refused[def.Name]
-			if err != nil {
-				why = err.Error()
-			}
-			if why != "" {
-				left = append(left, Left{s.Name, def.Name, why})
-				continue
-			}
-			tools = append(tools, t)
-		}
-	}
-	return tools, left
-}
-
-// conflicts says of tools of one server why their names cannot stand side by
-// side. The names of servers keep those of several apart.
-func conflicts(server string, offered []*mcp.Tool) map[string]string {
-	refs, refused := make([]lock.Ref, len(offered)), map[string]string{}
-	for i, def := range offered {
-		refs[i] = lock.Ref{Server: server, Tool: def.Name}
-		if i > 0 && offered[i-1].Name == def.Name {
-			refused[def.Name] = "the server offers two tools of this name"
-		}
-	}
-	for _, c := range lock.Conflicts(refs) {
-		for _, r := range c.Tools {
-			refused[r.Tool] = c.Message
-		}
-	}
-	return refused
 }
 
 // Close ends every server and waits until they are gone.

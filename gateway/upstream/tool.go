@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -85,32 +83,34 @@ func (s *server) revision() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// mount makes a tool of a definition.
-func (s *server) mount(def *mcp.Tool) (sallyport.Tool, error) {
-	name, err := lock.MapName(s.Name, def.Name)
+// named makes a tool of what is called by a name: a tool or a prompt.
+func (s *server) named(d *offering) (sallyport.Tool, error) {
+	name, err := lock.MapName(s.Name, d.key)
 	if err != nil {
 		return sallyport.Tool{}, err
 	}
 	t := s.tool(name)
-	title := def.Title
-	if title == "" && def.Annotations != nil {
-		title = def.Annotations.Title
+	t.Title = s.m.o.Cleaner.Text(d.title())
+	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.text("description")), maxDescription)
+	t.IsAvailable = func() bool { return s.available(d.thing) }
+	if d.kind == lock.KindPrompt {
+		t.Form = sallyport.FormPrompt
+		t.Schema, err = s.promptSchema(d)
+		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.prompt(ctx, c, d) }
+		return t, err
 	}
-	t.Title = s.m.o.Cleaner.Text(title)
-	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(def.Description), maxDescription)
 	var bad [2]error
-	t.Schema, bad[0] = s.schema(def.InputSchema)
-	t.Returns, bad[1] = s.schema(def.OutputSchema)
-	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-		return s.call(ctx, c, def.Name)
-	}
+	t.Schema, bad[0] = s.schema(d, "inputSchema")
+	t.Returns, bad[1] = s.schema(d, "outputSchema")
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.call(ctx, c, d) }
 	return t, errors.Join(bad[:]...)
 }
 
 // schema is a schema as text, which models read; nil when there is none.
-func (s *server) schema(tree any) (json.RawMessage, error) {
-	if tree == nil {
-		return nil, nil
+func (s *server) schema(d *offering, key string) (json.RawMessage, error) {
+	tree, err := d.object(key)
+	if tree == nil || err != nil {
+		return nil, err
 	}
 	return json.Marshal(s.m.o.Cleaner.Value(tree))
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
@@ -28,6 +27,7 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
 		Dir: l.s.Dir, Env: l.s.Env, Secrets: l.s.Secrets,
 		Input: theirs, Output: out, ErrorOutput: &l.said,
+		Check: func(file string) error { return l.s.m.o.Start(l.s.Name, file) },
 	})
 	if err != nil {
 		return nil, err
@@ -38,41 +38,7 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 		<-child.Done()
 		_ = out.Close()
 	}()
-	return inOrder{&mcp.IOTransport{Reader: answers, Writer: ask, MaxLineLength: maxMessage}, l}, nil
-}
-
-// inOrder relays progress while messages are read: the protocol library hands
-// notifications to a queue of their own, where those that come right before
-// the answer of a call would be overtaken by it.
-type inOrder struct {
-	mcp.Transport
-	l *link
-}
-
-// Connect connects.
-func (t inOrder) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := t.Transport.Connect(ctx)
-	return orderedConn{c, t.l}, err
-}
-
-type orderedConn struct {
-	mcp.Connection
-	l *link
-}
-
-// Read returns the next message that is no progress.
-func (c orderedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	for {
-		m, err := c.Connection.Read(ctx)
-		q, ok := m.(*jsonrpc.Request)
-		if err != nil || !ok || q.Method != "notifications/progress" {
-			return m, err
-		}
-		var p mcp.ProgressNotificationParams
-		if json.Unmarshal(q.Params, &p) == nil {
-			c.l.progress(&p)
-		}
-	}
+	return &mcp.IOTransport{Reader: answers, Writer: ask, MaxLineLength: maxMessage}, nil
 }
 
 // complaints passes the lines that a server writes to standard error on to the
@@ -133,7 +99,7 @@ func (w *complaints) lastLine() string {
 func (l *link) remote() mcp.Transport {
 	return &mcp.StreamableClientTransport{
 		Endpoint: l.s.URL, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
-		HTTPClient: &http.Client{Transport: roundTripper{l.s}},
+		HTTPClient: &http.Client{Transport: roundTripper{l}},
 	}
 }
 
@@ -144,13 +110,16 @@ func withCall(ctx context.Context, c *sallyport.Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
+// versionHeader says which version of the protocol was agreed on.
+const versionHeader = "Mcp-Protocol-Version"
+
 // errNoCall is a request that no call causes.
 var errNoCall = errors.New("upstream: a request outside a call")
 
 // roundTripper sends each request through the accessors of the call that
 // causes it, so that it is decided and recorded with that call. Nothing of
 // what the caller of the gate sent goes along.
-type roundTripper struct{ s *server }
+type roundTripper struct{ l *link }
 
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	c, ok := r.Context().Value(callKey{}).(*sallyport.Call)
@@ -158,7 +127,13 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errNoCall
 	}
 	r = r.Clone(r.Context())
-	for _, h := range t.s.Headers {
+	if r.Header.Get(versionHeader) == "" {
+		// The library sets it on connections of its own types only.
+		if v := t.l.agreed(); v != "" {
+			r.Header.Set(versionHeader, v)
+		}
+	}
+	for _, h := range t.l.s.Headers {
 		value := h.Value
 		if h.Secret != "" {
 			secret, err := c.Secrets.Get(r.Context(), h.Secret)
@@ -170,6 +145,26 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(h.Name, value)
 	}
 	return c.Network.Client().Do(r)
+}
+
+// agree remembers which version of the protocol a server chose.
+func (l *link) agree(greeting json.RawMessage) {
+	var r struct {
+		Version string `json:"protocolVersion"`
+	}
+	if json.Unmarshal(greeting, &r) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version = r.Version
+}
+
+// agreed is that version, "" when there is none yet.
+func (l *link) agreed() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.version
 }
 
 // hostOf is the host of a URL, with its port when it names one.

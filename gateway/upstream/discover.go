@@ -1,0 +1,170 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+// DiscoveryName is the name of the tool that asks a server what it offers.
+func DiscoveryName(server string) string { return "discover-" + server }
+
+// Discovery returns a tool for each server, which asks it what it offers. A
+// gate of their own runs them, in a role that may use the server, so that
+// starting it for its list is decided, confined and recorded like a call to
+// it. What they answer is for the operator. The first answer of a server is
+// what it is held to; a later one is compared with it.
+func (m *Mounts) Discovery() []sallyport.Tool {
+	tools := make([]sallyport.Tool, 0, len(m.servers))
+	for _, s := range m.servers {
+		t := s.tool(DiscoveryName(s.Name))
+		t.AlwaysInclude, t.OutputIsUntrusted = true, false
+		t.Description = "Asks the MCP server " + s.Name + " what it offers."
+		t.Timeout, t.Permissions, t.RateLimit = startWait, nil, nil
+		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			n, err := s.discover(ctx, c)
+			if err != nil {
+				return sallyport.Result{}, err
+			}
+			return sallyport.OK(n.summary()), nil
+		}
+		tools = append(tools, t)
+	}
+	return tools
+}
+
+// discover asks the server what it offers and ends the connection: calls have
+// processes of their own.
+func (s *server) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
+	l := s.newLink(key{personality: c.Personality})
+	n, err := l.dial(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer l.end()
+	s.accept(n, l)
+	return n, nil
+}
+
+// summary counts what a server offers.
+func (n *listing) summary() string {
+	var parts []string
+	for _, kind := range kinds {
+		if count := len(n.all[kind]); count > 0 || kind == lock.KindTool {
+			parts = append(parts, fmt.Sprintf("%d %ss", count, kind))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Left is something that is not mounted, or is mounted and held back.
+type Left struct {
+	// Server is the name of its server.
+	Server string
+	// Kind is what it is.
+	Kind lock.Kind
+	// Tool is what the server calls it: a name, a URI or a template; "*" means
+	// all of its kind.
+	Tool string
+	// Why says what is wrong with it.
+	Why string
+}
+
+// Tools returns what the servers that were discovered offer, sorted, and what
+// was left out and why. A prompt is a tool of [sallyport.FormPrompt]; the
+// resources and templates of a server are one of [sallyport.FormResource],
+// "mcp__<server>__resources". Of tools, or prompts, whose names cannot be told
+// apart none is mounted.
+func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
+	for _, s := range m.servers {
+		s.mu.Lock()
+		n := s.accepted
+		s.mu.Unlock()
+		if n == nil {
+			continue
+		}
+		t, l := s.mount(n)
+		tools, left = append(tools, t...), append(left, l...)
+	}
+	return tools, left
+}
+
+// mount makes tools of what a server offers.
+func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
+	leave := func(kind lock.Kind, name, why string) {
+		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: why})
+	}
+	for _, kind := range kinds {
+		if why := n.failed[kind]; why != "" {
+			leave(kind, "*", why)
+		}
+	}
+	for _, d := range n.nameless {
+		leave(d.kind, "?", d.fault)
+	}
+	mounted := map[thing]*offering{}
+	var resources []sallyport.Resource
+	refused := conflicts(s.Name, n.known)
+	for _, d := range n.known {
+		why := cmp.Or(d.fault, refused[d.thing], s.refusal(d))
+		if why == "" {
+			if err := s.make(d, &tools, &resources); err != nil {
+				why = err.Error()
+			}
+		}
+		if why != "" {
+			leave(d.kind, d.key, why)
+			continue
+		}
+		mounted[d.thing] = d
+	}
+	if len(resources) > 0 {
+		tools = append(tools, s.resources(resources))
+	}
+	s.mu.Lock()
+	s.mounted = mounted
+	s.mu.Unlock()
+	return tools, left
+}
+
+// make makes a tool, or a resource, of a definition.
+func (s *server) make(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
+	if d.kind == lock.KindResource || d.kind == lock.KindTemplate {
+		r, err := s.resource(d)
+		if err == nil {
+			*resources = append(*resources, r)
+		}
+		return err
+	}
+	t, err := s.named(d)
+	if err == nil {
+		*tools = append(*tools, t)
+	}
+	return err
+}
+
+// conflicts says of tools, and of prompts, of one server why their names cannot
+// stand side by side. The names of servers keep those of several apart, and
+// their forms tools and prompts.
+func conflicts(server string, known []*offering) map[thing]string {
+	refused := map[thing]string{}
+	for _, kind := range [...]lock.Kind{lock.KindTool, lock.KindPrompt} {
+		var refs []lock.Ref
+		for _, d := range known {
+			if d.kind == kind {
+				refs = append(refs, lock.Ref{Server: server, Tool: d.key})
+			}
+		}
+		for _, c := range lock.Conflicts(slices.Clip(refs)) {
+			for _, r := range c.Tools {
+				refused[thing{kind, r.Tool}] = c.Message
+			}
+		}
+	}
+	return refused
+}

@@ -1,0 +1,232 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+const (
+	// maxTools, maxPrompts and maxResources bound what one server may offer:
+	// nobody can choose between more, and each costs a schema. Templates count
+	// as resources.
+	maxTools, maxPrompts, maxResources = 500, 500, 1000
+	// maxPages bounds the pages of a list, which may otherwise have no end.
+	maxPages = 100
+	// maxListed bounds the bytes of all lists of a server.
+	maxListed = maxMessage
+)
+
+// kinds are what servers list, in the order in which they are asked.
+var kinds = [...]lock.Kind{lock.KindTool, lock.KindPrompt, lock.KindResource, lock.KindTemplate}
+
+// bound is how many of a kind a server may offer.
+func bound(kind lock.Kind) int {
+	switch kind {
+	case lock.KindTool:
+		return maxTools
+	case lock.KindPrompt:
+		return maxPrompts
+	default:
+		return maxResources
+	}
+}
+
+// listing is what a server says it is and offers, at one time.
+type listing struct {
+	// identity and instructions are what it says of itself.
+	identity     json.RawMessage
+	instructions string
+	// all holds every definition as it came, in the order in which they came.
+	all map[lock.Kind][]json.RawMessage
+	// known holds the definitions that have a key, in order and by key. Of
+	// those with one key there is one, with a fault.
+	known  []*offering
+	things map[thing]*offering
+	// nameless holds what is wrong with the others.
+	nameless []*offering
+	// failed says why nothing is known of a kind.
+	failed map[lock.Kind]string
+}
+
+// list asks for everything that the server says it has.
+func (l *link) list(ctx context.Context) (*listing, error) {
+	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
+	n.identity, n.instructions = greeted(l.greeting.raw())
+	left := maxListed
+	for _, kind := range kinds {
+		if !l.has(kind) {
+			continue
+		}
+		raws, err := l.listKind(ctx, kind, &left)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, mcp.ErrConnectionClosed):
+			return nil, err
+		case kind == lock.KindTemplate && unknownMethod(err):
+			// Many servers have resources and no templates, and no list of none.
+		case err != nil:
+			n.failed[kind] = err.Error()
+		default:
+			n.take(kind, raws)
+		}
+	}
+	if over := len(n.all[lock.KindResource]) + len(n.all[lock.KindTemplate]); over > maxResources {
+		n.drop(lock.KindResource)
+		n.drop(lock.KindTemplate)
+	}
+	return n, nil
+}
+
+// has reports whether the server says that it lists a kind.
+func (l *link) has(kind lock.Kind) bool {
+	r := l.session.InitializeResult()
+	if r == nil || r.Capabilities == nil {
+		return false
+	}
+	switch kind {
+	case lock.KindTool:
+		return r.Capabilities.Tools != nil
+	case lock.KindPrompt:
+		return r.Capabilities.Prompts != nil
+	default:
+		return r.Capabilities.Resources != nil
+	}
+}
+
+// listKind asks for all pages of one kind. left is what the lists may still
+// hold, in bytes.
+func (l *link) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	cursor := ""
+	for range maxPages {
+		items, next, err := l.page(ctx, kind, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range items {
+			*left -= len(raw)
+		}
+		all = append(all, items...)
+		switch {
+		case len(all) > bound(kind):
+			return nil, tooMany(kind)
+		case *left < 0:
+			return nil, fmt.Errorf("its lists have more than %d MiB", maxListed>>20)
+		case next == "":
+			return all, nil
+		}
+		cursor = next
+	}
+	return nil, fmt.Errorf("its list of %ss has more than %d pages", kind, maxPages)
+}
+
+func tooMany(kind lock.Kind) error {
+	if kind == lock.KindTemplate {
+		kind = lock.KindResource
+	}
+	return fmt.Errorf("the server offers more than %d %ss", bound(kind), kind)
+}
+
+// page asks for one page.
+func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
+	ctx, answer := withAnswer(ctx)
+	var key, method string
+	switch kind {
+	case lock.KindTool:
+		key, method = "tools", "tools/list"
+		_, err = l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+	case lock.KindPrompt:
+		key, method = "prompts", "prompts/list"
+		_, err = l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
+	case lock.KindResource:
+		key, method = "resources", "resources/list"
+		_, err = l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+	default:
+		key, method = "resourceTemplates", "resources/templates/list"
+		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+	}
+	raw := answer.raw()
+	if raw == nil {
+		return nil, "", failed(method, cmp.Or(err, errors.New("no answer")))
+	}
+	var page map[string]json.RawMessage
+	if err = json.Unmarshal(raw, &page); err == nil && page[key] != nil {
+		err = json.Unmarshal(page[key], &items)
+	}
+	if err == nil && page["nextCursor"] != nil {
+		err = json.Unmarshal(page["nextCursor"], &next)
+	}
+	if err != nil {
+		return nil, "", failed(method, errors.New("not a list of the protocol"))
+	}
+	return items, next, nil
+}
+
+// unknownMethod reports whether a server does not know what it was asked.
+func unknownMethod(err error) bool {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && e.Code == jsonrpc.CodeMethodNotFound
+}
+
+// greeted takes what a server says of itself from its first answer, of either
+// generation of the protocol.
+func greeted(raw json.RawMessage) (identity json.RawMessage, instructions string) {
+	var hello map[string]json.RawMessage
+	if json.Unmarshal(raw, &hello) != nil {
+		return nil, ""
+	}
+	identity = hello["serverInfo"]
+	if identity == nil {
+		var meta map[string]json.RawMessage
+		_ = json.Unmarshal(hello["_meta"], &meta)
+		identity = meta[mcp.MetaKeyServerInfo]
+	}
+	_ = json.Unmarshal(hello["instructions"], &instructions)
+	return identity, instructions
+}
+
+// take adds the definitions of one kind.
+func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
+	n.all[kind] = raws
+	for _, raw := range raws {
+		d := define(kind, raw)
+		switch before := n.things[d.thing]; {
+		case d.key == "":
+			n.nameless = append(n.nameless, d)
+		case before != nil:
+			before.fault = "the server offers two of this name"
+		default:
+			n.things[d.thing] = d
+			n.known = append(n.known, d)
+		}
+	}
+	slices.SortStableFunc(n.known, func(a, b *offering) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds[:], a.kind), slices.Index(kinds[:], b.kind)), cmp.Compare(a.key, b.key))
+	})
+}
+
+// drop forgets a kind of which there is too much.
+func (n *listing) drop(kind lock.Kind) {
+	n.failed[kind] = tooMany(kind).Error()
+	delete(n.all, kind)
+	n.known = slices.DeleteFunc(n.known, func(d *offering) bool { return d.kind == kind })
+	for t := range n.things {
+		if t.kind == kind {
+			delete(n.things, t)
+		}
+	}
+}
+
+// failed is an answer that is an error of the protocol.
+func failed(method string, err error) error {
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: fmt.Sprintf("%s: %v", method, err), Err: err}
+}

@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// definitionLimits bounds one definition like package lock does: the largest
+// in use are some 100 KiB.
+var definitionLimits = schema.Limits{Depth: 48, Bytes: 1 << 20, Nodes: 20_000}
+
+// thing names a definition: a tool and a prompt by its name, a resource by its
+// URI or its template.
+type thing struct {
+	kind lock.Kind
+	key  string
+}
+
+// offering is one thing that a server offers.
+type offering struct {
+	thing
+	// raw is what the server sent, tree the same decoded.
+	raw  json.RawMessage
+	tree map[string]any
+	// digest is that of the canonical text: equal definitions have equal ones,
+	// however they are written.
+	digest string
+	// fault says why it cannot be used; empty when it can.
+	fault string
+}
+
+// define reads a definition strictly: a key that is there twice, or anything
+// without bounds, is a fault of this one.
+func define(kind lock.Kind, raw json.RawMessage) *offering {
+	d := &offering{thing: thing{kind: kind}, raw: raw}
+	v, err := schema.Decode(raw, &definitionLimits)
+	if err != nil {
+		d.fault = "its definition cannot be read: " + err.Error()
+		return d
+	}
+	tree, ok := v.(map[string]any)
+	if !ok {
+		d.fault = "its definition is not an object"
+		return d
+	}
+	d.tree = tree
+	key := map[lock.Kind]string{lock.KindResource: "uri", lock.KindTemplate: "uriTemplate"}[kind]
+	if key == "" {
+		key = "name"
+	}
+	if d.key = d.text(key); d.key == "" {
+		d.fault = "its definition has no " + key
+	}
+	doc := schema.Document{JSON: raw, Value: tree}
+	sum := sha256.Sum256(doc.Canonical())
+	d.digest = hex.EncodeToString(sum[:])
+	return d
+}
+
+// text is a text of the definition; "" when there is none.
+func (d *offering) text(key string) string {
+	s, _ := d.tree[key].(string)
+	return s
+}
+
+// title is the display title, where either generation of the protocol has it.
+func (d *offering) title() string {
+	if t := d.text("title"); t != "" {
+		return t
+	}
+	a, _ := d.tree["annotations"].(map[string]any)
+	t, _ := a["title"].(string)
+	return t
+}
+
+// object is an object of the definition; nil when it is absent.
+func (d *offering) object(key string) (any, error) {
+	v, ok := d.tree[key]
+	if !ok || v == nil {
+		return nil, nil
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, errors.New("its " + key + " is not an object")
+	}
+	return v, nil
+}

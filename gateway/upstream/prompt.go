@@ -1,0 +1,82 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxArguments bounds the arguments of a prompt: more than a form on a screen.
+const maxArguments = 100
+
+// promptSchema makes a schema of the arguments of a prompt, texts in the order
+// in which the server asks for them.
+func (s *server) promptSchema(d *offering) (json.RawMessage, error) {
+	list, ok := d.tree["arguments"].([]any)
+	if d.tree["arguments"] != nil && !ok {
+		return nil, errors.New("its arguments are not a list")
+	}
+	if len(list) > maxArguments {
+		return nil, fmt.Errorf("it has more than %d arguments", maxArguments)
+	}
+	var properties bytes.Buffer
+	required, seen := []string{}, map[string]bool{}
+	for i, item := range list {
+		a, _ := item.(map[string]any)
+		name, _ := a["name"].(string)
+		switch {
+		case name == "" || s.m.o.Cleaner.Text(name) != name:
+			return nil, fmt.Errorf("argument %d has no name that can be shown", i+1)
+		case seen[name]:
+			return nil, errors.New("two of its arguments have one name")
+		}
+		seen[name] = true
+		property := struct {
+			Type        string `json:"type"`
+			Title       string `json:"title,omitempty"`
+			Description string `json:"description,omitempty"`
+		}{Type: "string"}
+		title, _ := a["title"].(string)
+		description, _ := a["description"].(string)
+		property.Title, property.Description = s.m.o.Cleaner.Text(title), s.m.o.Cleaner.Text(description)
+		if must, _ := a["required"].(bool); must {
+			required = append(required, name)
+		}
+		key, err := json.Marshal(name)
+		value, err2 := json.Marshal(property)
+		if err = errors.Join(err, err2); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			properties.WriteByte(',')
+		}
+		fmt.Fprintf(&properties, "%s:%s", key, value)
+	}
+	must, err := json.Marshal(required)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}`, properties.Bytes(), must), nil
+}
+
+// prompt has the server fill in a prompt.
+func (s *server) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
+	args := map[string]string{}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return sallyport.Result{}, err
+	}
+	tree, err := s.ask(ctx, c, "prompts/get", []thing{d.thing}, func(ctx context.Context, session *mcp.ClientSession, meta mcp.Meta) error {
+		_, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: d.key, Arguments: args})
+		return err
+	})
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	return messages(tree), nil
+}

@@ -1,0 +1,90 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// resource makes one of a definition. What the server is asked for later is the
+// URI as it stands, so that one that would have to be cleaned is refused.
+func (s *server) resource(d *offering) (sallyport.Resource, error) {
+	cl := s.m.o.Cleaner
+	if cl.Text(d.key) != d.key {
+		return sallyport.Resource{}, errors.New("its URI holds characters that are not shown, or a secret")
+	}
+	r := sallyport.Resource{
+		Name: cl.Text(d.text("name")), Title: cl.Text(d.title()), MediaType: cl.Text(d.text("mimeType")),
+	}
+	r.Description, _ = output.Trim(cl.Text(d.text("description")), maxDescription)
+	if _, _, err := mime.ParseMediaType(r.MediaType); err != nil {
+		r.MediaType = ""
+	}
+	if size, ok := d.tree["size"].(json.Number); ok {
+		if n, err := size.Int64(); err == nil {
+			r.Size = max(n, 0)
+		}
+	}
+	if d.kind == lock.KindTemplate {
+		r.Template, r.Size = d.key, 0
+	} else {
+		r.URI = d.key
+	}
+	return r, registry.CheckResource(&r)
+}
+
+// resources is the tool that reads the resources of the server.
+func (s *server) resources(list []sallyport.Resource) sallyport.Tool {
+	t := s.tool("mcp__" + s.Name + "__resources")
+	t.Form, t.Resources = sallyport.FormResource, list
+	t.Description = "Reads the resources of the MCP server " + s.Name + "."
+	var things []thing
+	for i := range list {
+		things = append(things, thingOf(&list[i]))
+	}
+	t.IsAvailable = func() bool { return s.available(things...) }
+	templates := slices.DeleteFunc(slices.Clone(things), func(t thing) bool { return t.kind != lock.KindTemplate })
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		return s.read(ctx, c, things, templates)
+	}
+	return t
+}
+
+func thingOf(r *sallyport.Resource) thing {
+	if r.Template != "" {
+		return thing{lock.KindTemplate, r.Template}
+	}
+	return thing{lock.KindResource, r.URI}
+}
+
+// read has the server read a resource. One that is not listed is in a family:
+// of which, the gate knows, so that none of them may be held back.
+func (s *server) read(ctx context.Context, c *sallyport.Call, things, families []thing) (sallyport.Result, error) {
+	var args struct {
+		URI string `json:"uri"`
+	}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return sallyport.Result{}, err
+	}
+	needs := families
+	if listed := (thing{lock.KindResource, args.URI}); slices.Contains(things, listed) {
+		needs = []thing{listed}
+	}
+	tree, err := s.ask(ctx, c, "resources/read", needs, func(ctx context.Context, session *mcp.ClientSession, meta mcp.Meta) error {
+		_, err := session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: args.URI})
+		return err
+	})
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	return contents(args.URI, tree), nil
+}

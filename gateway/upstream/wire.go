@@ -1,0 +1,224 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxAsked bounds the requests of a server that wait for their refusal.
+const maxAsked = 64
+
+// errFloods ends a connection whose server asks faster than it reads.
+var errFloods = errors.New("the server sends requests without end")
+
+// answer is what a server answered to one request, as it came. The protocol
+// library decodes into types that lose fields which it does not know, and
+// fails as a whole at one item that it does not like.
+type answer struct {
+	mu     sync.Mutex
+	result json.RawMessage
+}
+
+func (a *answer) set(result json.RawMessage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.result = result
+}
+
+func (a *answer) raw() json.RawMessage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.result
+}
+
+type answerKey struct{}
+
+// withAnswer has the result of the one request that is sent under the context
+// kept as it came.
+func withAnswer(ctx context.Context) (context.Context, *answer) {
+	a := &answer{}
+	return context.WithValue(ctx, answerKey{}, a), a
+}
+
+// wired has every message of a connection pass through a wire.
+type wired struct {
+	mcp.Transport
+	l *link
+}
+
+// Connect connects.
+func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}}, nil
+}
+
+// wire sees the messages of a connection before the protocol library does. It
+// keeps results as they came; it relays progress at once, which the library
+// would hand to a queue where the answer overtakes it; and it refuses whatever
+// a server asks of its client, so that no queue grows.
+type wire struct {
+	mcp.Connection
+	l *link
+
+	mu       sync.Mutex
+	asked    map[jsonrpc.ID]asked
+	refused  int
+	refusals sync.WaitGroup
+}
+
+// asked is a request whose result is kept.
+type asked struct {
+	method string
+	answer *answer
+}
+
+// Write sends a message.
+func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
+	q, ok := m.(*jsonrpc.Request)
+	if !ok || !q.IsCall() {
+		return w.Connection.Write(ctx, m)
+	}
+	a, _ := ctx.Value(answerKey{}).(*answer)
+	switch q.Method {
+	case "initialize", "server/discover":
+		a = &w.l.greeting
+	}
+	if a != nil {
+		w.mu.Lock()
+		w.asked[q.ID] = asked{q.Method, a}
+		w.mu.Unlock()
+	}
+	err := w.Connection.Write(ctx, m)
+	if err != nil {
+		w.take(q.ID)
+	}
+	return err
+}
+
+// take returns what is kept of a request, once.
+func (w *wire) take(id jsonrpc.ID) (asked, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a, ok := w.asked[id]
+	delete(w.asked, id)
+	return a, ok
+}
+
+// Read returns the next answer.
+func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		m, err := w.Connection.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			w.keep(m)
+			return m, nil
+		case *jsonrpc.Request:
+			if m.IsCall() {
+				err = w.refuse(ctx, m)
+			} else {
+				w.hear(m)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// keep keeps the result of a request, and leaves the library one that it can
+// decode.
+func (w *wire) keep(m *jsonrpc.Response) {
+	a, ok := w.take(m.ID)
+	if !ok || m.Error != nil {
+		return
+	}
+	a.answer.set(m.Result)
+	switch a.method {
+	case "initialize", "server/discover":
+		w.l.agree(m.Result)
+	case "tools/list":
+		m.Result = decodable(m.Result)
+	default:
+		m.Result = json.RawMessage("{}")
+	}
+}
+
+// decodable is a page of tools without those that the library fails at, and
+// without leave to remember it. The library needs the others: their schemas
+// say which arguments go into headers.
+func decodable(page json.RawMessage) json.RawMessage {
+	var p struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor string            `json:"nextCursor,omitempty"`
+	}
+	if json.Unmarshal(page, &p) != nil {
+		return json.RawMessage("{}")
+	}
+	kept := []json.RawMessage{}
+	for _, raw := range p.Tools {
+		if json.Unmarshal(raw, &mcp.Tool{}) == nil {
+			kept = append(kept, raw)
+		}
+	}
+	p.Tools = kept
+	text, err := json.Marshal(p)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return text
+}
+
+// hear takes a notification. Those that no call waits for are dropped.
+func (w *wire) hear(m *jsonrpc.Request) {
+	switch m.Method {
+	case "notifications/progress":
+		var p mcp.ProgressNotificationParams
+		if json.Unmarshal(m.Params, &p) == nil {
+			w.l.progress(&p)
+		}
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		w.l.changed()
+	}
+}
+
+// refuse answers a request of the server: it may ask whether somebody is
+// there, and nothing else.
+func (w *wire) refuse(ctx context.Context, m *jsonrpc.Request) error {
+	r := &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")}
+	if m.Method != "ping" {
+		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoted(m.Method))}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refused >= maxAsked {
+		return errFloods
+	}
+	w.refused++
+	w.refusals.Go(func() {
+		// Over HTTP it goes out with a call that runs; without one nobody waits.
+		_ = w.Connection.Write(w.l.during(ctx), r)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.refused--
+	})
+	return nil
+}
+
+// Close closes the connection, and with it what is still to be written.
+func (w *wire) Close() error {
+	err := w.Connection.Close()
+	w.refusals.Wait()
+	return err
+}
