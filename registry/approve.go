@@ -18,6 +18,9 @@ const (
 	// DefaultApprovalExpiry is how long a held call may be decided, and the
 	// decision used, when the personality says nothing: an hour is a meeting.
 	DefaultApprovalExpiry = time.Hour
+	// DefaultApprovalWait is how long a call waits for its decision when the
+	// personality says nothing of approvals.
+	DefaultApprovalWait = 30 * time.Second
 	// approvalArgs bounds the arguments that people are shown, in code
 	// points. Nobody reads more before they decide.
 	approvalArgs = 16 << 10
@@ -32,7 +35,7 @@ const (
 // an approval of exactly this call, which it takes before it goes on: when the
 // program dies from here on, the approval is spent and nothing runs twice.
 func (c *call) approve(ctx context.Context) bool {
-	if !c.role.asks(&c.entry.tool) {
+	if c.flowed.why == "" && !c.role.asks(&c.entry.tool) {
 		return c.allow(sallyport.StepApprove)
 	}
 	if c.r.o.Approvals == nil {
@@ -43,7 +46,7 @@ func (c *call) approve(ctx context.Context) bool {
 	if err != nil {
 		return c.unasked(err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, c.role.personality.Approvals.Wait)
+	waiting, cancel := context.WithTimeout(ctx, c.role.approvals().Wait)
 	defer cancel()
 	h := &held{call: c, digest: digest}
 	defer h.end()
@@ -166,12 +169,12 @@ func said(reason string) string {
 // request is the call as those who decide see it.
 func (h *held) request() sallyport.Approval {
 	now, cl := time.Now().UTC(), h.cleaner()
-	lifetime := h.role.personality.Approvals.Expires
+	lifetime := h.role.approvals().Expires
 	if lifetime <= 0 {
 		lifetime = DefaultApprovalExpiry
 	}
 	return sallyport.Approval{
-		ID: newID(now), Digest: h.digest, Tool: h.q.Tool,
+		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.flowed.why,
 		Args: shownArgs(cl, h.doc.Value), Hidden: hidden(h.doc.Value),
 		Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
 		Session: word(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
@@ -182,8 +185,8 @@ func (h *held) request() sallyport.Approval {
 // decision.
 func (h *held) undecided(why string) bool {
 	h.unapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
-		"%s requires explicit approval (%s): repeat the same call once it is given, before %s",
-		h.q.Tool, h.a.ID, h.a.Expires.UTC().Format(time.RFC3339)))
+		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
+		h.q.Tool, h.a.ID, h.flowed.because, h.a.Expires.UTC().Format(time.RFC3339)))
 	h.result.ApprovalID, h.result.ExpiresAt = h.a.ID, h.a.Expires
 	return false
 }
@@ -219,9 +222,11 @@ func (c *call) unasked(err error) bool {
 
 // unapproved refuses at this step, with the rule that asks for it.
 func (c *call) unapproved(why string, code sallyport.Code, text string) bool {
-	return c.refuse(sallyport.Decision{
-		Step: sallyport.StepApprove, Why: why, Source: c.role.source("approvals.require"),
-	}, code, text)
+	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.source("approvals.require")}
+	if c.flowed.key != "" {
+		d.Why, d.Source, d.Fix = why+": "+c.flowed.why, c.role.source(c.flowed.key), c.flowFix(c.flowed.key)
+	}
+	return c.refuse(d, code, text)
 }
 
 // asks reports whether a human decides about a tool under this role: its name
@@ -230,9 +235,23 @@ func (ro *role) asks(t *sallyport.Tool) bool {
 	if ro.personality == nil || ro.personality.Approvals == nil {
 		return false
 	}
-	return slices.ContainsFunc(ro.personality.Approvals.Require, func(item string) bool {
+	return covers(ro.personality.Approvals.Require, t)
+}
+
+// covers reports whether a list of tools has one: by name, by label, or all.
+func covers(list []string, t *sallyport.Tool) bool {
+	return slices.ContainsFunc(list, func(item string) bool {
 		return item == t.Name || item == everything || t.Toolset != "" && item == "@"+t.Toolset
 	})
+}
+
+// approvals is how calls are held: those that are may be held by another rule
+// than the list.
+func (ro *role) approvals() sallyport.Approvals {
+	if ro.personality.Approvals == nil {
+		return sallyport.Approvals{Wait: DefaultApprovalWait}
+	}
+	return *ro.personality.Approvals
 }
 
 // shownArgs is the arguments as JSON for people. Cleaning comes first, so that

@@ -17,8 +17,9 @@ import (
 // approvalDigest binds a decision to what it was made about: the exact
 // arguments with defaults filled in, the tool's definition, what the call may
 // touch and how its children are confined, who asks in which role, where
-// relative paths begin, and what the turn brought along. Every part has its
-// length before it, so that no two calls run together to one text.
+// relative paths begin, what the turn brought along, and which rule about what
+// was read before held the call. Every part has its length before it, so that
+// no two calls run together to one text.
 //
 // The conversation is not bound, because a repeat may come from another one,
 // unless the tool keeps data of its conversation. Nor is what the grant
@@ -33,6 +34,10 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 	h := parts{sha256.New()}
 	h.add("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
 		c.caller.Principal.Name, c.caller.Personality, c.workspace(), c.caller.MemoryScope, c.approvalSession())
+	if c.flowed.key != "" {
+		// What was approved before something was read was approved without it.
+		h.add("flow", c.flowed.key)
+	}
 	if c.grant.Attachments != nil {
 		for i := range c.caller.Attachments {
 			if err := c.addAttachment(ctx, h, &c.caller.Attachments[i]); err != nil {

@@ -57,7 +57,7 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 		return c.describe(ctx)
 	case !c.limit(ctx),
 		!c.resolve(),
-		!c.approve(ctx),
+		!c.flow(ctx),
 		!c.running(ctx):
 		return c.refused(ctx)
 	case c.cached():
@@ -91,6 +91,8 @@ type call struct {
 	grant *sallyport.Grant
 	level sallyport.Level // of the children; empty when none can be started
 	key   string          // of the cache; empty when the tool does not ask for it
+	facts sallyport.Facts // what the call does to its conversation
+	flowed flowed // what was read before holds the call
 
 	result sallyport.Result
 	bare   bool            // the error is the gate's or an accessor's own text

@@ -27,6 +27,8 @@ type Explanation struct {
 	// Level is how children would be confined; empty when the grant has no
 	// binaries, or when a decision says what this machine lacks.
 	Level sallyport.Level `json:"level,omitempty"`
+	// Facts is what a call does to its conversation.
+	Facts sallyport.Facts `json:"facts,omitzero"`
 
 	role  *role
 	entry *sallyport.Tool
@@ -47,7 +49,9 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x.Declared = clonedCapabilities(&c.entry.tool.Capabilities)
 	var err error
 	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
-	x.Grant, err = resolve(&c.entry.tool, x.role, r.o.variables())
+	if x.Grant, err = resolve(&c.entry.tool, x.role, r.o.variables()); err == nil {
+		x.Facts = c.entry.tool.Facts(x.Grant, c.level, c.workspace())
+	}
 	return x, err
 }
 
@@ -60,6 +64,7 @@ func (c *call) foretell() {
 			Source: c.role.source("approvals.require"),
 		})
 	}
+	c.foretellFlow()
 }
 
 // Host asks the policy of the network accessor whether it would look up and

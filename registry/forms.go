@@ -272,10 +272,11 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 	return id, true
 }
 
-// Asks reports whether a human decides about a call before it runs.
+// Asks reports whether a human decides about a call before it runs, or may,
+// should the conversation have read what a rule is about.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	e := r.find(id)
-	return e != nil && r.role(caller.Personality).asks(&e.tool)
+	return e != nil && (r.role(caller.Personality).asks(&e.tool) || r.flows(caller, e))
 }
 
 // listed refuses a URI that the tool does not list. It is judged where the

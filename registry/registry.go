@@ -71,6 +71,9 @@ type Options struct {
 	// Approvals keeps the calls that a human decides about; nil refuses those
 	// calls.
 	Approvals sallyport.ApprovalQueue
+	// Facts keeps what sessions and principals have read; nil keeps it in the
+	// memory of this registry.
+	Facts sallyport.FactStore
 	// Logger receives what callers must not see: panics, backends' errors;
 	// nil discards it.
 	Logger *slog.Logger
@@ -105,6 +108,7 @@ type Registry struct {
 	cache    *cache
 	cleaner  atomic.Pointer[knownSecrets]
 	workers  *workers
+	facts    *conversations
 
 	roles sync.Map // personality name -> *role
 
@@ -145,6 +149,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		return nil, err
 	}
 	r.cache = newCache(r.o.CacheEntries)
+	r.facts = newConversations(r.o.Facts)
 	if _, err := r.secretsKnown(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}

@@ -333,6 +333,9 @@ func definitionDigest(t *sallyport.Tool) string {
 	if t.Form != sallyport.FormTool { // the digests of tools are older than forms
 		list = append(list, t.Form, t.Resources)
 	}
+	if t.SaysReadOnly { // and so are they than this
+		list = append(list, "says read only")
+	}
 	_ = enc.Encode(list)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

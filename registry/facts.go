@@ -1,0 +1,292 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/facts"
+)
+
+// factWait bounds how long the store of facts may take. A store on this machine
+// waits half as long for another process.
+const factWait = 10 * time.Second
+
+// The keys of a personality that are rules about facts.
+const (
+	keyAfterBoth = "safety.flow.after_untrusted_private"
+	keyApprove   = "safety.flow.after_untrusted.approve"
+	keyRefuse    = "safety.flow.after_untrusted.refuse"
+)
+
+// flowed is why what was read before holds a call: in words for those who
+// decide and for the caller, and the key of the rule. Empty when it does not.
+type flowed struct{ why, because, key string }
+
+// flow is where it counts what the conversation has read before: a call that
+// may carry data out, once private data and somebody else's words came in, is
+// held or refused. What the call itself brings in is kept before it runs, so
+// that a call under way counts, and a kept result like one that was made.
+//
+// Who has no personality has no rules.
+func (c *call) flow(ctx context.Context) bool {
+	if c.role.personality == nil {
+		return c.approve(ctx)
+	}
+	c.facts = c.entry.tool.Facts(c.grant, c.level, c.workspace())
+	judged := c.judged()
+	if !judged && !c.facts.Private && !c.facts.Untrusted {
+		return c.approve(ctx)
+	}
+	known, err := c.r.facts.known(ctx, c.caller)
+	switch {
+	case err != nil && judged:
+		return c.unjudged(err)
+	case err != nil:
+		c.fault("session facts", err)
+	case judged && !c.weigh(known):
+		return false
+	}
+	if !c.approve(ctx) {
+		return false
+	}
+	if c.flowed.why != "" || c.role.asks(&c.entry.tool) {
+		known = nil // somebody may have decided long after it was read
+	}
+	return c.remember(ctx, known, judged)
+}
+
+// judged reports whether a rule may be about the call.
+func (c *call) judged() bool {
+	action, _ := c.rule(true, c.local())
+	return action != sallyport.FlowAllow
+}
+
+// local reports whether the caller is who holds the machine, at its command
+// line: the default rule would ask them about themselves.
+func (c *call) local() bool {
+	return c.caller.Platform == sallyport.PlatformCLI && c.caller.Principal.Name == sallyport.LocalPrincipal
+}
+
+// rule returns the strictest action, and its key, for the call once untrusted
+// content was read, and private data too.
+func (c *call) rule(private, local bool) (sallyport.FlowAction, string) {
+	f, t := &c.role.personality.Flow, &c.entry.tool
+	after := sallyport.FlowAllow
+	if private && c.facts.Outward {
+		after = f.AfterUntrustedPrivate
+	}
+	switch {
+	case covers(f.Refuse, t):
+		return sallyport.FlowRefuse, keyRefuse
+	case after == sallyport.FlowRefuse:
+		return after, keyAfterBoth
+	case covers(f.Approve, t):
+		return sallyport.FlowApprove, keyApprove
+	case after == sallyport.FlowAllow, after == "" && local:
+		return sallyport.FlowAllow, ""
+	case after == "", after == sallyport.FlowApprove:
+		return sallyport.FlowApprove, keyAfterBoth
+	default: // a word that nobody knows
+		return sallyport.FlowRefuse, keyAfterBoth
+	}
+}
+
+// weigh applies the rules to what is known. A call that they hold has a reason
+// afterwards, which approve puts before somebody.
+func (c *call) weigh(known []sallyport.FactMark) bool {
+	private, untrusted := newest(known, sallyport.FactPrivate), newest(known, sallyport.FactUntrusted)
+	if untrusted == nil {
+		return true
+	}
+	action, key := c.rule(private != nil, c.local())
+	if action == sallyport.FlowAllow {
+		return true
+	}
+	what, why := "untrusted content was read", "the tool is listed, after untrusted content"+c.told(untrusted)
+	if key == keyAfterBoth {
+		what = "private data and untrusted content were read"
+		why = "it may carry data out or write outside the workspace, after private data" + c.told(private) +
+			" and untrusted content" + c.told(untrusted)
+	}
+	if action == sallyport.FlowApprove {
+		c.flowed = flowed{why: why, because: " because " + what + " before", key: key}
+		return true
+	}
+	return c.refuse(sallyport.Decision{
+		Step: sallyport.StepApprove, Why: why, Source: c.role.source(key), Fix: c.flowFix(key),
+	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
+}
+
+// told names the call that a mark is of.
+func (c *call) told(m *sallyport.FactMark) string {
+	whose := "by the principal"
+	if m.Session {
+		whose = "in the session"
+	}
+	return fmt.Sprintf(" (%s %s, call %s)", word(c.cleaner(), m.Tool), whose, m.CallID)
+}
+
+// flowFix is the smallest change that would let a call pass.
+func (c *call) flowFix(key string) string {
+	if key == keyAfterBoth {
+		return fmt.Sprintf("set personalities.%s.%s to allow, or sallyport principals forget %s",
+			c.role.name(), key, shellWord(c.caller.Principal.Name))
+	}
+	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.q.Tool, c.role.name(), key)
+}
+
+// remember keeps what the call brings in, before it runs. Another call may have
+// begun at the same moment: of the two, one sees the other here.
+func (c *call) remember(ctx context.Context, known []sallyport.FactMark, judged bool) bool {
+	marks := c.due(known)
+	if len(marks) == 0 {
+		return true
+	}
+	before, err := c.r.facts.note(ctx, c, marks)
+	if err != nil {
+		return c.unjudged(err)
+	}
+	if !judged || c.flowed.why != "" {
+		return true
+	}
+	if !c.weigh(before) {
+		return false
+	}
+	return c.flowed.why == "" || c.approve(ctx)
+}
+
+// due returns the marks of the call that are not kept yet, or not lately.
+func (c *call) due(known []sallyport.FactMark) (marks []sallyport.FactMark) {
+	now := time.Now()
+	kept := func(f sallyport.Fact, session bool) bool {
+		return slices.ContainsFunc(known, func(m sallyport.FactMark) bool {
+			return m.Fact == f && m.Session == session && now.Sub(m.Time) < sallyport.FactStep
+		})
+	}
+	add := func(brings bool, f sallyport.Fact) {
+		if brings && (!kept(f, false) || c.caller.Session != "" && !kept(f, true)) {
+			marks = append(marks, sallyport.FactMark{Fact: f, Tool: c.q.Tool, CallID: c.id, Time: now})
+		}
+	}
+	add(c.facts.Private, sallyport.FactPrivate)
+	add(c.facts.Untrusted, sallyport.FactUntrusted)
+	return marks
+}
+
+// unjudged refuses a call of which nobody can tell what came before it, or
+// whose own facts would be lost.
+func (c *call) unjudged(err error) bool {
+	c.fault("session facts", err)
+	return c.refuse(sallyport.Decision{
+		Step: sallyport.StepApprove, Why: "what was read before cannot be told: " + err.Error(), Source: c.role.source("safety.flow"),
+	}, sallyport.CodeNotAvailable, "The call was not made: what was read before it cannot be told (call "+c.id+")")
+}
+
+// flows reports whether a rule about what was read before may hold a call.
+func (r *Registry) flows(caller *sallyport.Caller, e *entry) bool {
+	c := &call{r: r, caller: caller, entry: e, role: r.role(caller.Personality)}
+	if c.role.personality == nil || !c.confined() || !c.foresee() {
+		return false
+	}
+	action, _ := c.rule(true, c.local())
+	return action == sallyport.FlowApprove
+}
+
+// foresee computes what a call would do before it is made.
+func (c *call) foresee() bool {
+	scope, err := c.r.scope(c.entry, c.role)
+	if err != nil {
+		return false
+	}
+	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, c.workspace())
+	return true
+}
+
+// foretellFlow notes what becomes of the call once everything was read that a
+// rule is about.
+func (c *call) foretellFlow() {
+	if c.role.personality == nil || !c.foresee() {
+		return
+	}
+	action, key := c.rule(true, false)
+	if action == sallyport.FlowAllow {
+		return
+	}
+	why := "once untrusted content was read, each call is "
+	if key == keyAfterBoth {
+		why = "once private data and untrusted content were read, each call is "
+	}
+	if action == sallyport.FlowApprove {
+		why += "held until somebody approves it"
+	} else {
+		why += "refused"
+	}
+	if c.local() {
+		if free, _ := c.rule(true, true); free == sallyport.FlowAllow {
+			why += "; not for the local user at the command line"
+		}
+	}
+	c.note(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.source(key)})
+}
+
+// newest returns the newest mark of a fact that still counts, nil for none.
+func newest(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.FactMark) {
+	now := time.Now()
+	for i := range known {
+		m := &known[i]
+		if m.Fact == f && m.Counts(now) && (found == nil || m.Time.After(found.Time) || m.Session && m.Time.Equal(found.Time)) {
+			found = m
+		}
+	}
+	return found
+}
+
+// conversations is what is known of sessions and principals.
+type conversations struct {
+	store sallyport.FactStore
+	// unkept is what the store could not take, missed that there is some. It
+	// counts like the rest as long as the registry lives.
+	unkept *facts.Memory
+	missed atomic.Bool
+}
+
+func newConversations(store sallyport.FactStore) *conversations {
+	k := &conversations{store: store, unkept: facts.NewMemory()}
+	if store == nil {
+		k.store = facts.NewMemory()
+	}
+	return k
+}
+
+// known returns what is known of a caller's principal and session. A caller
+// without a session has one of its own, of which nothing is known.
+func (k *conversations) known(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
+	ctx, cancel := context.WithTimeout(ctx, factWait)
+	defer cancel()
+	known, err := k.store.Facts(ctx, caller.Principal.Name, caller.Session)
+	if err != nil || !k.missed.Load() {
+		return known, err
+	}
+	more, err := k.unkept.Facts(ctx, caller.Principal.Name, caller.Session)
+	return append(known, more...), err
+}
+
+// note keeps marks, in memory when the store cannot take them: a call that only
+// reads goes on, and is not forgotten.
+func (k *conversations) note(ctx context.Context, c *call, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
+	name, session := c.caller.Principal.Name, c.caller.Session
+	waiting, cancel := context.WithTimeout(ctx, factWait)
+	defer cancel()
+	before, err := k.store.Note(waiting, name, session, marks)
+	if err == nil {
+		return before, nil
+	}
+	c.fault("session facts", err)
+	before, err = k.unkept.Note(context.WithoutCancel(ctx), name, session, marks)
+	k.missed.Store(true)
+	return before, err
+}
