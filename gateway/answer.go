@@ -61,8 +61,7 @@ func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []by
 		out = appendText(append(out, `,"sallyport/code":`...), string(res.Code))
 	}
 	out, err := appendRare(out, res)
-	out = append(out, `},"content":[{"type":"text","text":`...)
-	out = append(appendText(out, text), `}]`...)
+	out = appendContent(append(out, `},"content":`...), text, res.Parts)
 	if res.Structured != nil && err == nil {
 		var structured []byte
 		structured, err = json.Marshal(res.Structured)

@@ -2,18 +2,24 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/running"
 )
 
-// dispatch is the one tool that the protocol library knows. Calls of every
-// name are sent to it, so that the registry alone says which tools exist, and
-// an unknown name is decided and recorded like any other call.
-const dispatch = "dispatch"
+// dispatch is the one tool and the one prompt that the protocol library knows,
+// dispatchURI its one resource. Calls of every name are sent to them, so that
+// the registry alone says what exists, and an unknown name is decided and
+// recorded like any other call.
+const (
+	dispatch    = "dispatch"
+	dispatchURI = "sallyport:dispatch"
+)
 
 type nameKey struct{}
 
@@ -21,48 +27,107 @@ type nameKey struct{}
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
-		case *mcp.ListToolsRequest:
-			if r.Params == nil {
-				r.Params = &mcp.ListToolsParams{}
-			}
-			caller, err := s.caller(ctx, r)
-			if err != nil {
-				return nil, err
-			}
-			return page(s.gate.Definitions(caller), r.Params.Cursor)
 		case *mcp.CallToolRequest:
 			ctx = context.WithValue(ctx, nameKey{}, r.Params.Name)
 			own, params := *r, *r.Params
-			params.Name = dispatch
-			own.Params = &params
+			own.Params, params.Name = &params, dispatch
 			return next(ctx, method, &own)
+		case *mcp.GetPromptRequest:
+			ctx = context.WithValue(ctx, nameKey{}, r.Params.Name)
+			own, params := *r, *r.Params
+			own.Params, params.Name = &params, dispatch
+			return next(ctx, method, &own)
+		case *mcp.ReadResourceRequest:
+			ctx = context.WithValue(ctx, nameKey{}, r.Params.URI)
+			own, params := *r, *r.Params
+			own.Params, params.URI = &params, dispatchURI
+			return next(ctx, method, &own)
+		case *mcp.SubscribeRequest, *mcp.SubscriptionsListenRequest:
+			caller, err := s.caller(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			return next(context.WithValue(ctx, callerKey{}, caller), method, req)
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			res, err := next(ctx, method, req)
 			if p, ok := bound(r.Extra); ok && err == nil && r.Session.ID() != "" {
-				s.sessions.add(r.Session, p.Name, r.Params.ProtocolVersion)
+				s.sessions.add(r.Session, p.Name, r.Params)
 			}
 			return res, err
 		default:
+			if res, err := s.list(ctx, req); res != nil || err != nil {
+				return res, err
+			}
 			return next(ctx, method, req)
 		}
+	}
+}
+
+// list answers a listing; it returns nothing for another request.
+func (s *Server) list(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+	switch r := req.(type) {
+	case *mcp.ListToolsRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListToolsParams{}
+		}
+		caller, err := s.caller(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return page(s.gate.Definitions(caller), r.Params.Cursor)
+	case *mcp.ListPromptsRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListPromptsParams{}
+		}
+		return s.listPrompts(ctx, r)
+	case *mcp.ListResourcesRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListResourcesParams{}
+		}
+		return s.listResources(ctx, r)
+	case *mcp.ListResourceTemplatesRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListResourceTemplatesParams{}
+		}
+		return s.listTemplates(ctx, r)
+	default:
+		return nil, nil
 	}
 }
 
 // call makes one call through the gate. A failure of the tool or a refusal is
 // a result with isError, never a protocol error, so that the model reads it.
 func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	caller, err := s.caller(ctx, r)
-	if err != nil {
+	name, _ := ctx.Value(nameKey{}).(string)
+	q := sallyport.Request{Tool: name, Args: r.Params.Arguments}
+	res, asked, err := s.through(ctx, r, q, input{r.Params.InputResponses, r.Params.RequestState})
+	switch {
+	case err != nil:
 		return nil, err
+	case asked != nil:
+		return &mcp.CallToolResult{InputRequests: asked.requests, RequestState: asked.state}, nil
+	}
+	return result(res), nil
+}
+
+// through makes one call of any form through the gate. When somebody has to be
+// asked before it, and the protocol wants that in another round, the result is
+// the question.
+func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Request, in input) (sallyport.Result, *question, error) {
+	caller, err := s.caller(ctx, req)
+	if err != nil {
+		return sallyport.Result{}, nil, err
 	}
 	ctx, done, _ := s.calls(ctx).Begin(ctx, "")
 	defer done()
-	if relay := newRelay(r); relay != nil {
+	if relay := s.newRelay(ctx, req); relay != nil {
 		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
 		defer relay.close()
 	}
-	name, _ := ctx.Value(nameKey{}).(string)
-	return result(s.gate.Call(ctx, caller, sallyport.Request{Tool: name, Args: r.Params.Arguments})), nil
+	if h := s.newHeld(req, caller, q); h != nil {
+		return h.call(ctx, in)
+	}
+	return s.gate.Call(ctx, caller, q), nil, nil
 }
 
 // calls returns the set that a call belongs to: its stream's, or the server's
@@ -74,34 +139,52 @@ func (s *Server) calls(ctx context.Context) *running.Set {
 	return s.overHTTP
 }
 
-// result turns the gate's result into the protocol's form. What the protocol
-// has no place for travels in _meta.
+// result turns the gate's result into the protocol's form.
 func result(res sallyport.Result) *mcp.CallToolResult {
 	text := res.Value
-	meta := mcp.Meta{"sallyport/call": res.CallID}
 	if !res.OK {
 		text = coded(res)
-		meta["sallyport/code"] = string(res.Code)
 	}
-	if res.CostUSD != 0 {
-		meta["sallyport/cost_usd"] = res.CostUSD
-	}
-	if res.Code == sallyport.CodeRateLimited {
-		meta["sallyport/retry_after_ms"] = res.RetryAfter.Milliseconds()
-	}
-	if res.ApprovalID != "" {
-		meta["sallyport/approval_id"] = res.ApprovalID
-	}
-	if !res.ExpiresAt.IsZero() {
-		meta["sallyport/expires_at"] = res.ExpiresAt
-	}
-	out := &mcp.CallToolResult{
-		Meta: meta, IsError: !res.OK, Content: []mcp.Content{&mcp.TextContent{Text: text}},
-	}
+	out := &mcp.CallToolResult{Meta: meta(&res), IsError: !res.OK, Content: contents(text, res.Parts)}
 	if res.Structured != nil {
 		out.StructuredContent = res.Structured
 	}
 	return out
+}
+
+// meta is what the protocol has no place for.
+func meta(res *sallyport.Result) mcp.Meta {
+	m := mcp.Meta{"sallyport/call": res.CallID}
+	if !res.OK {
+		m["sallyport/code"] = string(res.Code)
+	}
+	if res.CostUSD != 0 {
+		m["sallyport/cost_usd"] = res.CostUSD
+	}
+	if res.Code == sallyport.CodeRateLimited {
+		m["sallyport/retry_after_ms"] = res.RetryAfter.Milliseconds()
+	}
+	if res.ApprovalID != "" {
+		m["sallyport/approval_id"] = res.ApprovalID
+	}
+	if !res.ExpiresAt.IsZero() {
+		m["sallyport/expires_at"] = res.ExpiresAt
+	}
+	return m
+}
+
+// failure turns a failure into the error of a method that has no other way to
+// say it. A code of 0 means the one that fits.
+func failure(res *sallyport.Result, code int64) error {
+	if code == 0 {
+		code = jsonrpc.CodeInternalError
+		if res.Code == sallyport.CodeInputInvalid {
+			code = jsonrpc.CodeInvalidParams
+		}
+	}
+	// What the gate hands out always marshals.
+	data, _ := json.Marshal(meta(res))
+	return &jsonrpc.Error{Code: code, Message: coded(*res), Data: data}
 }
 
 // coded is the text of a failure with its code in front. A text that already

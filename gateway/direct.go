@@ -18,7 +18,8 @@ import (
 // reads alike goes this way: a request with a member that is not listed in
 // [envelope.direct], with a string that needs decoding, or with a value of
 // another kind than usual is the library's to answer or to refuse. So is a call
-// that asks for progress, whose events the library puts into the stream.
+// that asks for progress or messages, whose events the library puts into the
+// stream, and one that the person behind the client may be asked about.
 type direct struct {
 	id      json.RawMessage
 	key     any    // the id, comparable
@@ -27,6 +28,7 @@ type direct struct {
 	cursor  string
 	version string // the protocol without sessions, or empty
 	session string // the conversation that the request names; mostly empty
+	elicits bool   // the request says that its client puts questions before a person
 }
 
 // maxDirectDepth bounds the brackets of a message, and with them its depth, far
@@ -108,8 +110,9 @@ func (d *direct) describe(e *envelope) bool {
 		case mcp.MetaKeyProtocolVersion:
 			ok = e.version == statelessSince
 		case mcp.MetaKeyClientCapabilities:
-			able = fits(m.value, &capabilities{})
-			ok = able
+			var c capabilities
+			able = fits(m.value, &c)
+			ok, d.elicits = able, elicits(&c.ClientCapabilities)
 		case mcp.MetaKeyClientInfo:
 			ok = fits(m.value, &mcp.Implementation{})
 		case sessionMeta:
@@ -192,6 +195,15 @@ func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallypo
 	res := s.gate.Call(ctx, caller, sallyport.Request{Tool: d.tool, Args: d.args})
 	done()
 	return s.appendResult(out, d, &res)
+}
+
+// asked reports whether a person may have to be asked about a call, so that it
+// is the library's. Almost no call gets to the second question.
+func (s *Server) asked(d *direct, p sallyport.Principal, elicits bool) bool {
+	if !elicits || d.tool == "" {
+		return false
+	}
+	return s.asks(&sallyport.Caller{Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality)}, d.tool)
 }
 
 // as is the caller that a principal makes a direct request as. The session is

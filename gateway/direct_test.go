@@ -199,6 +199,7 @@ func TestWhatCancelsADirectCall(t *testing.T) {
 
 // views is a gate whose tools depend on who asks.
 type views struct {
+	noForms
 	mu  sync.Mutex
 	all map[string][]registry.Definition
 }

@@ -73,12 +73,12 @@ type reply struct {
 	Error   jsonrpc.Error   `json:"error"`
 }
 
-// offered reports whether a request's method has an answer here. Prompts,
-// resources, completions and the rest are not offered, and an empty list of
-// them would say that they were.
+// offered reports whether a request's method has an answer here.
 func offered(method string) bool {
 	switch method {
 	case "initialize", "ping", "tools/list", "tools/call", "server/discover", "subscriptions/listen",
+		"prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
+		"resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe",
 		"notifications/initialized", "notifications/cancelled", "notifications/progress",
 		"notifications/roots/list_changed":
 		return true
@@ -174,8 +174,8 @@ func (e *envelope) parameters() error {
 		return err
 	}
 	e.in = all[len(e.top):]
-	if name := of(e.in, "name"); e.method == "tools/call" && (len(name) == 0 || name[0] != '"') {
-		return errors.New("the name of the tool must be a string")
+	if err := e.named(); err != nil {
+		return err
 	}
 	if all, err = members(all, of(e.in, "_meta")); err != nil {
 		return err
@@ -186,6 +186,29 @@ func (e *envelope) parameters() error {
 		if e.version, ok = word(v); !ok {
 			return fmt.Errorf("_meta %s must be a string", mcp.MetaKeyProtocolVersion)
 		}
+	}
+	return nil
+}
+
+// named refuses a call without the text that says of what. The arguments of a
+// prompt are texts by name, which the library decodes into a map: of two equal
+// ones it would take the last.
+func (e *envelope) named() error {
+	key, what := "name", "name of the tool"
+	switch e.method {
+	case "tools/call":
+	case "prompts/get":
+		what = "name of the prompt"
+		if _, err := members(nil, of(e.in, "arguments")); err != nil {
+			return err
+		}
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		key, what = "uri", "uri"
+	default:
+		return nil
+	}
+	if text := of(e.in, key); len(text) == 0 || text[0] != '"' {
+		return fmt.Errorf("the %s must be a string", what)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type exchange struct {
 // direct call runs still gets its answer.
 func (s *surface) direct(x *exchange) bool {
 	d, ok := x.message.direct()
-	if !ok || !s.regular(x, &d) {
+	if !ok || !s.regular(x, &d) || s.server.asked(&d, x.principal, x.elicits(&d)) {
 		return false
 	}
 	ctx, session := x.r.Context(), ""
@@ -77,10 +77,18 @@ func (s *surface) regular(x *exchange, d *direct) bool {
 	}
 	version := h.Get("Mcp-Protocol-Version")
 	if !x.stateless {
-		return x.session != nil && x.session.older && d.version == "" && (version == "" || slices.Contains(s.versions, version))
+		return x.session != nil && x.session.older && !(d.tool != "" && x.session.messages.Load()) && d.version == "" && (version == "" || slices.Contains(s.versions, version))
 	}
 	return version == statelessSince && d.version == statelessSince && h.Get("Mcp-Method") == x.message.method &&
 		(d.tool == "" || h.Get("Mcp-Name") == d.tool)
+}
+
+// elicits reports whether the client puts questions before a person.
+func (x *exchange) elicits(d *direct) bool {
+	if x.stateless {
+		return d.elicits
+	}
+	return x.session.elicits
 }
 
 func isJSON(value string) bool {

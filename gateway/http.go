@@ -104,17 +104,25 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.other(w, r)
 		return
 	}
+	if x := s.post(w, r, p); x != nil {
+		s.listen(x)
+	}
+}
+
+// post reads a message and answers it. It returns one that only opens a stream:
+// that is no request which waits for an answer.
+func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *exchange) {
 	_, done, ok := s.server.posts.Begin(r.Context(), "")
 	if !ok {
 		busy(w, "too many requests at once")
-		return
+		return nil
 	}
 	defer done()
 	body, release, err := s.read(w, r)
 	defer release()
 	if err != nil {
 		unread(w, err)
-		return
+		return nil
 	}
 	e, err := open(body)
 	x := &exchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
@@ -126,8 +134,25 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !x.stateless && !s.admit(w, r, &e):
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		if x.stateless && e.method == methodListen {
+			return x
+		}
 		s.answer(x)
 	}
+	return nil
+}
+
+// listen serves a stream of changes, which is open until its client or the
+// server ends.
+func (s *surface) listen(x *exchange) {
+	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
+	if !ok {
+		busy(x.w, "too many streams of changes are open")
+		return
+	}
+	defer done()
+	x.r = x.r.WithContext(ctx)
+	s.library(x)
 }
 
 // answer answers a message. Its session is not idle meanwhile.
@@ -199,8 +224,10 @@ func (s *surface) admit(w http.ResponseWriter, r *http.Request, e *envelope) boo
 		return false
 	}
 	open := 0
-	for range s.server.mcp.Sessions() {
-		open++
+	for session := range s.server.mcp.Sessions() {
+		if session.ID() != "" {
+			open++
+		}
 	}
 	if open >= maxSessions {
 		busy(w, "too many sessions are open")

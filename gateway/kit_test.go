@@ -62,7 +62,7 @@ func (r *record) outcomes(tool string) []audit.Event {
 	return out
 }
 
-func newKit(t testing.TB) *kit {
+func newKit(t testing.TB, more ...sallyport.Tool) *kit {
 	t.Helper()
 	k := &kit{record: &record{}, started: make(chan string, 1000), ended: make(chan error, 1000)}
 	var err error
@@ -76,7 +76,7 @@ func newKit(t testing.TB) *kit {
 			t.Error(err)
 		}
 	})
-	if err := k.registry.Register(k.tools()...); err != nil {
+	if err := k.registry.Register(append(k.tools(), more...)...); err != nil {
 		t.Fatal(err)
 	}
 	if k.Server, err = gateway.New(k.registry, &gateway.Options{Version: "v1.2.3"}); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// pageSize is the number of tools in one answer. It is so large that a
+	// pageSize is the number of items in one answer. It is so large that a
 	// client that does not ask for a second page misses nothing in practice.
 	pageSize = 1000
 	// listTTL is how long a client may keep a list, in milliseconds. A tool
@@ -30,34 +30,39 @@ const (
 	maxKeptPage  = 1 << 20
 )
 
-// page answers a listing with the tools behind a cursor. Tools come sorted by
-// name, and the cursor is the last name of the page before, so that it stays
-// good when tools come and go.
+// listCache is what is said of every list.
+var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}
+
+// page answers a listing with the tools behind a cursor.
 func page(defs []registry.Definition, cursor string) (*mcp.ListToolsResult, error) {
-	rest, next, err := behind(defs, cursor)
+	rest, next, err := behind(defs, cursor, nameOf)
 	if err != nil {
 		return nil, err
 	}
 	return paged(rest, next), nil
 }
 
-// behind returns the definitions of one page and the cursor of the next.
-func behind(defs []registry.Definition, cursor string) (rest []registry.Definition, next string, err *jsonrpc.Error) {
+func nameOf(d *registry.Definition) string { return d.Name }
+
+// behind returns the items of one page and the cursor of the next. Items come
+// sorted by key, and the cursor is the last key of the page before, so that it
+// stays good when they come and go.
+func behind[T any](all []T, cursor string, key func(*T) string) (rest []T, next string, err *jsonrpc.Error) {
 	last, failed := base64.RawURLEncoding.DecodeString(cursor)
 	if failed != nil {
 		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server's"}
 	}
-	from := sort.Search(len(defs), func(i int) bool { return cursor == "" || defs[i].Name > string(last) })
-	if rest = defs[from:]; len(rest) > pageSize {
+	from := sort.Search(len(all), func(i int) bool { return cursor == "" || key(&all[i]) > string(last) })
+	if rest = all[from:]; len(rest) > pageSize {
 		rest = rest[:pageSize]
-		next = base64.RawURLEncoding.EncodeToString([]byte(rest[pageSize-1].Name))
+		next = base64.RawURLEncoding.EncodeToString([]byte(key(&rest[pageSize-1])))
 	}
 	return rest, next, nil
 }
 
 func paged(defs []registry.Definition, next string) *mcp.ListToolsResult {
 	return &mcp.ListToolsResult{
-		Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}, NextCursor: next, Tools: listed(defs),
+		Cacheable: listCache, NextCursor: next, Tools: listed(defs),
 	}
 }
 
@@ -77,7 +82,7 @@ type kept struct {
 
 // page returns the encoded page behind a cursor. It must not be changed.
 func (l *lists) page(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
-	rest, next, refused := behind(defs, cursor)
+	rest, next, refused := behind(defs, cursor, nameOf)
 	if refused != nil {
 		return nil, refused
 	}

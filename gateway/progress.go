@@ -13,10 +13,12 @@ import (
 // limit; a person reads a handful.
 const maxProgress = 1000
 
-// relay sends the progress of one call to the client that asked for it.
+// relay sends the progress of one call to the client that asked for it: as
+// progress under its token, and as messages when it set a level for those.
 type relay struct {
-	session *mcp.ServerSession
-	token   any
+	session  *mcp.ServerSession
+	token    any  // nil when the client asked for no progress
+	messages bool // the client set a level
 
 	mu    sync.Mutex
 	over  bool
@@ -24,15 +26,24 @@ type relay struct {
 	sent  float64
 }
 
-// newRelay returns the relay of a call, nil when the client did not ask for
-// progress. A token is a string or a number; anything else asks for nothing.
-func newRelay(r *mcp.CallToolRequest) *relay {
-	switch token := r.Params.GetProgressToken().(type) {
-	case string, float64:
-		return &relay{session: r.Session, token: token}
-	default:
+// newRelay returns the relay of a call, nil when the client asked for nothing. A
+// token is a string or a number; anything else asks for nothing.
+func (s *Server) newRelay(ctx context.Context, req mcp.Request) *relay {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok {
 		return nil
 	}
+	l := &relay{session: session, messages: s.told(ctx, session)}
+	if p, ok := req.GetParams().(interface{ GetProgressToken() any }); ok {
+		switch token := p.GetProgressToken().(type) {
+		case string, float64:
+			l.token = token
+		}
+	}
+	if l.token == nil && !l.messages {
+		return nil
+	}
+	return l
 }
 
 // send passes an event that is meant for the user on.
@@ -46,11 +57,16 @@ func (l *relay) send(ctx context.Context, p sallyport.Progress) {
 		return
 	}
 	l.count++
-	n := &mcp.ProgressNotificationParams{ProgressToken: l.token, Message: p.Message}
-	n.Progress, n.Total = l.step(p.Percent)
 	// A client that is gone cannot be told; its call goes on until it is
 	// cancelled.
-	_ = l.session.NotifyProgress(ctx, n)
+	if l.token != nil {
+		n := &mcp.ProgressNotificationParams{ProgressToken: l.token, Message: p.Message}
+		n.Progress, n.Total = l.step(p.Percent)
+		_ = l.session.NotifyProgress(ctx, n)
+	}
+	if l.messages && p.Message != "" {
+		tell(ctx, l.session, p)
+	}
 }
 
 // step returns the next value, which must grow with every notification, and

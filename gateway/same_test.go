@@ -77,7 +77,7 @@ type peer struct {
 }
 
 func newPeer(t *testing.T, version string, viaLibrary bool) *peer {
-	k := newKit(t)
+	k := newKit(t, forms()...)
 	if viaLibrary {
 		k.ViaLibrary()
 	}
@@ -183,7 +183,7 @@ type pipe struct {
 }
 
 func newPipe(t *testing.T, version string, viaLibrary bool) *pipe {
-	k := newKit(t)
+	k := newKit(t, forms()...)
 	if viaLibrary {
 		k.ViaLibrary()
 	}

@@ -46,6 +46,17 @@ const statelessSince = "2026-07-28"
 type Gate interface {
 	// Definitions returns the tools that the caller sees, sorted by name.
 	Definitions(caller *sallyport.Caller) []registry.Definition
+	// Prompts returns the prompts that the caller sees, sorted by their bare
+	// names. A call is of "prompt:" and the name.
+	Prompts(caller *sallyport.Caller) []registry.Definition
+	// Resources returns what the caller sees, sorted by URI or template.
+	Resources(caller *sallyport.Caller) []sallyport.Resource
+	// Reader returns what to call for what is behind a URI; ok is false when
+	// the caller sees nothing that reads it.
+	Reader(caller *sallyport.Caller, uri string) (id string, ok bool)
+	// Asks reports whether a call is held for a human, who may be the one
+	// behind the caller's client.
+	Asks(caller *sallyport.Caller, id string) bool
 	// Call decides and makes one call.
 	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
 }
@@ -62,6 +73,9 @@ type Options struct {
 	Principal func() sallyport.Principal
 	// Version is reported to clients; empty means "dev".
 	Version string
+	// Desk records what the person behind a client says to a call that is held
+	// for a human. nil means that nobody is asked over the protocol.
+	Desk sallyport.ApprovalDesk
 	// Logger receives the protocol's own events; nil discards them.
 	Logger *slog.Logger
 }
@@ -73,8 +87,11 @@ type Server struct {
 	conversations conversations
 	overHTTP      *running.Set // calls
 	posts         *running.Set // requests that are read and answered
+	listens       *running.Set // streams of changes over HTTP without sessions
 	sessions      sessions     // of HTTP
 	lists         lists
+	followed      followed
+	seal          *seal // of what clients keep between two rounds of a call
 	answers       answers
 	identity      []byte // what the server says about itself in each result
 	viaLibrary    bool   // nothing is answered directly; tests compare the two
@@ -88,8 +105,10 @@ func New(gate Gate, o *Options) (*Server, error) {
 	}
 	s := &Server{
 		gate: gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, 0),
+		listens:       running.New(maxListens, maxOwnListens),
 		conversations: conversations{idle: map[string]*conversation{}},
 		sessions:      sessions{open: map[string]*session{}},
+		followed:      followed{by: map[string]map[string]struct{}{}},
 	}
 	if o != nil {
 		s.o = *o
@@ -108,16 +127,37 @@ func New(gate Gate, o *Options) (*Server, error) {
 	if s.identity, err = json.Marshal(identity); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	s.mcp = mcp.NewServer(identity, &mcp.ServerOptions{
-		Logger:       s.o.Logger,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+	if s.seal, err = newSeal(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	s.mcp = s.library(identity)
+	return s, nil
+}
+
+// library returns the protocol library's server. Lists may be empty: what is
+// offered can change at any time, and a client asks once what there can be.
+func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
+	l := mcp.NewServer(identity, &mcp.ServerOptions{
+		Logger: s.o.Logger,
+		Capabilities: withMessages(&mcp.ServerCapabilities{
+			Tools:       &mcp.ToolCapabilities{ListChanged: true},
+			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+			Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Completions: &mcp.CompletionCapabilities{},
+		}),
+		CompletionHandler:  s.complete,
+		SubscribeHandler:   s.subscribe,
+		UnsubscribeHandler: s.unsubscribe,
+		SetCacheable: func(_ context.Context, r mcp.Request, c *mcp.Cacheable) {
 			c.TTLMs, c.CacheScope = listTTL, listScope
+			if _, ok := r.(*mcp.ReadResourceRequest); ok {
+				c.TTLMs = 0 // what is behind a URI may be another thing next time
+			}
 		},
 	})
-	s.mcp.AddTool(&mcp.Tool{Name: dispatch, InputSchema: map[string]any{"type": "object"}}, s.call)
-	s.mcp.AddReceivingMiddleware(s.receive)
-	return s, nil
+	s.register(l)
+	l.AddReceivingMiddleware(s.receive, s.levels)
+	return l
 }
 
 // Shutdown ends the sessions of HTTP: it waits for calls that run until the
@@ -127,12 +167,13 @@ func New(gate Gate, o *Options) (*Server, error) {
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.overHTTP.Wait(ctx)
 	s.overHTTP.Stop()
+	s.listens.Stop()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer cancel()
 	err = errors.Join(err, s.overHTTP.Wait(stop))
 	// A call is over before its answer is written; a session that closes
 	// would drop the answer.
-	err = errors.Join(err, s.posts.Wait(stop))
+	err = errors.Join(err, s.posts.Wait(stop), s.listens.Wait(stop))
 	var closing sync.WaitGroup
 	for session := range s.mcp.Sessions() {
 		if session.ID() != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -27,8 +28,9 @@ const maxSessionBytes = 256
 // connection is what a stream's calls share. A handler finds it in its
 // context; over HTTP there is none.
 type connection struct {
-	session string
-	calls   *running.Set
+	session  string
+	calls    *running.Set
+	messages atomic.Bool // the client set a level for messages
 }
 
 type connectionKey struct{}

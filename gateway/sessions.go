@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,24 +17,27 @@ type sessions struct {
 	open map[string]*session
 }
 
-// session is one of them. Its fields are guarded by the set's lock.
+// session is one of them. What changes in it is guarded by the set's lock.
 type session struct {
 	all       *sessions
 	library   *mcp.ServerSession
 	id        string
 	principal string
-	older     bool // what the client asked for is a protocol with sessions
-	posts     int  // requests that are being answered
+	older     bool        // what the client asked for is a protocol with sessions
+	elicits   bool        // the client puts questions before a person
+	messages  atomic.Bool // the client set a level for messages
+	posts     int         // requests that are being answered
 	last      time.Time
 	timer     *time.Timer
 	waiting   map[any]context.CancelFunc // direct requests, by id
 }
 
 // add notes a session that its first request has just opened.
-func (a *sessions) add(library *mcp.ServerSession, principal, version string) {
+func (a *sessions) add(library *mcp.ServerSession, principal string, begun *mcp.InitializeParams) {
 	s := &session{
-		all: a, library: library, id: library.ID(), principal: principal, older: version < statelessSince,
-		last: time.Now(), waiting: map[any]context.CancelFunc{},
+		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
+		elicits: elicits(begun.Capabilities),
+		last:    time.Now(), waiting: map[any]context.CancelFunc{},
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,6 +86,23 @@ func (s *session) expire() {
 		// The error says that the client is gone already.
 		_ = s.library.Close()
 	}
+}
+
+// heed notes that the client of a session wants messages.
+func (a *sessions) heed(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.open[id]; s != nil {
+		s.messages.Store(true)
+	}
+}
+
+// told reports whether the client of a session wants messages.
+func (a *sessions) told(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.open[id]
+	return s != nil && s.messages.Load()
 }
 
 // forget takes a session out that the library has closed.

@@ -25,6 +25,9 @@ const (
 	// maxPending bounds the calls of a stream that run at once. Beyond it the
 	// stream is not read until one ends.
 	maxPending = 256
+	// maxStreamListens bounds the requests of a stream that wait for changes.
+	// One names everything that a client wants to hear of.
+	maxStreamListens = 16
 )
 
 // Stdio serves one client over a pair of streams, one message in a line, until
@@ -96,6 +99,7 @@ type lines struct {
 
 	mu      sync.Mutex                 // guards what follows
 	ids     map[any]context.CancelFunc // of requests without an answer; nil for the library's
+	listens map[any]struct{}           // those of them that wait for changes
 	pending int                        // requests whose answer is not written yet
 	change  chan struct{}              // closed when pending shrinks; nil while nobody waits
 }
@@ -104,7 +108,7 @@ func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 	return &lines{
 		in: in, out: out, incoming: make(chan jsonrpc.Message),
 		ended: make(chan struct{}), closed: make(chan struct{}),
-		ids: map[any]context.CancelFunc{},
+		ids: map[any]context.CancelFunc{}, listens: map[any]struct{}{},
 	}
 }
 
@@ -176,8 +180,10 @@ func (l *lines) accept(line []byte, long bool) bool {
 	case errors.As(err, &refused):
 		l.refuse(refused)
 		return true
-	case e.ignored(), e.method == "": // nothing is ever asked of the client
+	case e.ignored():
 		return true
+	case e.method == "":
+		return l.answered(line)
 	}
 	if l.direct(&e) {
 		return true
@@ -187,15 +193,37 @@ func (l *lines) accept(line []byte, long bool) bool {
 		l.refuse(&fault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
 		return true
 	}
-	if msg.IsCall() && !l.enter(msg.ID.Raw(), nil) {
-		return true
+	if msg.IsCall() {
+		enter := l.enter
+		if e.method == methodListen {
+			enter = l.listen
+		}
+		if !enter(msg.ID.Raw(), nil) {
+			return true
+		}
 	}
+	return l.give(msg)
+}
+
+// give hands a message to the library. It returns false when the connection is
+// closed.
+func (l *lines) give(msg jsonrpc.Message) bool {
 	select {
 	case l.incoming <- msg:
 		return true
 	case <-l.closed:
 		return false
 	}
+}
+
+// answered hands the answer to a question over. The library drops those to
+// questions that it never asked.
+func (l *lines) answered(line []byte) bool {
+	msg, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return true // it is no request that would want an answer
+	}
+	return l.give(msg)
 }
 
 // over reports whether the connection is closed: a line that a read still
@@ -236,6 +264,25 @@ func (l *lines) enter(key any, cancel context.CancelFunc) bool {
 	return false
 }
 
+// listen notes a request that has an answer only when its client cancels it:
+// neither the next call nor the end of the input waits for that.
+func (l *lines) listen(key any, _ context.CancelFunc) bool {
+	l.mu.Lock()
+	_, taken := l.ids[key]
+	fits := len(l.listens) < maxStreamListens
+	if !taken && fits {
+		l.ids[key], l.listens[key] = nil, struct{}{}
+	}
+	l.mu.Unlock()
+	switch {
+	case taken:
+		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+	case !fits:
+		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "too many requests wait for changes"})
+	}
+	return !taken && fits
+}
+
 func (l *lines) note(key any, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,11 +296,15 @@ func (l *lines) note(key any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// forget frees an id: who reads an answer may use its id again at once.
-func (l *lines) forget(key any) {
+// forget frees an id: who reads an answer may use its id again at once. It
+// reports whether somebody waits for that answer to be written.
+func (l *lines) forget(key any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	_, listens := l.listens[key]
 	delete(l.ids, key)
+	delete(l.listens, key)
+	return !listens
 }
 
 // leave notes that an answer is written.
@@ -322,8 +373,7 @@ func (l *lines) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("gateway: a message cannot be encoded: %w", err)
 	}
-	if ok {
-		l.forget(response.ID.Raw())
+	if ok && l.forget(response.ID.Raw()) {
 		defer l.leave()
 	}
 	return l.print(text)

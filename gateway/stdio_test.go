@@ -259,7 +259,10 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 }
 
 // lateGate keeps the way to report progress, for use after the call.
-type lateGate struct{ report func(sallyport.Progress) }
+type lateGate struct {
+	noForms
+	report func(sallyport.Progress)
+}
 
 func (g *lateGate) Definitions(*sallyport.Caller) []registry.Definition { return nil }
 

@@ -1,6 +1,10 @@
 package gateway
 
-import "context"
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
 
 // direct answers a call or a listing without the library, once that knows which
 // protocol the stream speaks, and cancels one. A message of the other generation
@@ -16,7 +20,7 @@ func (l *lines) direct(e *envelope) bool {
 	}
 	d, ok := e.direct()
 	begun := session.InitializeParams()
-	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) {
+	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) || l.talks(&d, begun) {
 		return false
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
@@ -29,6 +33,18 @@ func (l *lines) direct(e *envelope) bool {
 		l.perform(ctx, &d)
 	}()
 	return true
+}
+
+// talks reports whether more than an answer may go to the client.
+func (l *lines) talks(d *direct, begun *mcp.InitializeParams) bool {
+	if d.tool == "" {
+		return false
+	}
+	asked := d.elicits
+	if d.version == "" {
+		asked = elicits(begun.Capabilities)
+	}
+	return l.stream.messages.Load() || asked && l.server.asked(d, l.server.o.Principal(), asked)
 }
 
 // perform makes a call or a listing and writes its answer.

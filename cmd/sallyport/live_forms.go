@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// Prompts returns the prompts that a caller sees.
+func (l *live) Prompts(caller *sallyport.Caller) []registry.Definition {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Prompts(caller)
+}
+
+// Resources returns the resources that a caller sees.
+func (l *live) Resources(caller *sallyport.Caller) []sallyport.Resource {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Resources(caller)
+}
+
+// Reader returns what to call for what is behind a URI.
+func (l *live) Reader(caller *sallyport.Caller, uri string) (id string, ok bool) {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Reader(caller, uri)
+}
+
+// Asks reports whether a call is held for a human.
+func (l *live) Asks(caller *sallyport.Caller, id string) bool {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Asks(caller, id)
+}

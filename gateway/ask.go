@@ -1,0 +1,248 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// askKey names the one question in a round of a protocol without sessions.
+	askKey = "approval"
+	// askWait is how long a person is asked over a session: the call's request
+	// stays open meanwhile. What nobody answers stays held.
+	askWait = 5 * time.Minute
+	// reasonChars bounds the reason that a person gives; four bytes each are
+	// what a record takes.
+	reasonChars = sallyport.MaxApprovalReason / utf8.UTFMax
+	// clientPrefix stands before the principal in the name of who decides: the
+	// person behind a principal's client is not the principal that asked.
+	clientPrefix = "client:"
+)
+
+// askSchema is the form: one decision, and a word about it.
+var askSchema = json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
+	`"approve":{"type":"boolean","title":"Approve","description":"Let this call run once, with exactly these arguments"},`+
+	`"reason":{"type":"string","title":"Reason","description":"A word for the record","maxLength":%d}},"required":["approve"]}`, reasonChars))
+
+// input is what a client brings to a call that was answered with a question.
+type input struct {
+	responses mcp.InputResponseMap
+	state     string
+}
+
+// question is what a client has to bring to the next round.
+type question struct {
+	requests mcp.InputRequestMap
+	state    string
+}
+
+// elicits reports whether a client puts forms before a person. One that says
+// nothing of forms and of addresses means forms.
+func elicits(c *mcp.ClientCapabilities) bool {
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// asks reports whether the person behind a client that can ask one decides
+// about a call.
+func (s *Server) asks(caller *sallyport.Caller, id string) bool {
+	return s.o.Desk != nil && s.gate.Asks(caller, id)
+}
+
+// held is a call that a person may be asked about.
+type held struct {
+	*Server
+	session *mcp.ServerSession
+	rounds  bool // the protocol asks in another round
+	caller  *sallyport.Caller
+	q       sallyport.Request
+}
+
+// newHeld returns the call as one that a person may be asked about; nil when
+// its client cannot ask, or when nobody is to be asked.
+func (s *Server) newHeld(req mcp.Request, caller *sallyport.Caller, q sallyport.Request) *held {
+	r, ok := req.(interface {
+		ClientCapabilities() *mcp.ClientCapabilities
+		ProtocolVersion() string
+	})
+	session, known := req.GetSession().(*mcp.ServerSession)
+	if !ok || !known || !elicits(r.ClientCapabilities()) || !s.asks(caller, q.Tool) {
+		return nil
+	}
+	caller.Asks = true
+	return &held{Server: s, session: session, rounds: r.ProtocolVersion() >= statelessSince, caller: caller, q: q}
+}
+
+// call makes the call. One that is held is put before the person: at once, or
+// by the question that it returns.
+func (h *held) call(ctx context.Context, in input) (sallyport.Result, *question, error) {
+	ask := true
+	if h.rounds && in.state != "" {
+		var err error
+		if ask, err = h.answered(ctx, in); err != nil {
+			return sallyport.Result{}, nil, err
+		}
+	}
+	res := h.gate.Call(ctx, h.caller, h.q)
+	if !ask || res.Code != sallyport.CodeApprovalRequired || res.ApprovalID == "" {
+		return res, nil, nil
+	}
+	a, err := h.o.Desk.Get(ctx, res.ApprovalID)
+	if err != nil {
+		h.o.Logger.Error("a held call cannot be put before a person", "approval", res.ApprovalID, "error", err)
+		return res, nil, nil
+	}
+	if h.rounds {
+		state, err := h.seal.close(h.bound(), a.ID, a.Expires)
+		if err != nil {
+			return sallyport.Result{}, nil, err
+		}
+		return res, &question{mcp.InputRequestMap{askKey: form(&a)}, state}, nil
+	}
+	return h.askNow(ctx, &a, res), nil, nil
+}
+
+// askNow asks over the session, while the call waits, and makes the call again
+// when there is a decision.
+func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) sallyport.Result {
+	waiting, cancel := context.WithTimeout(ctx, min(askWait, time.Until(a.Expires)))
+	defer cancel()
+	answer, err := h.session.Elicit(waiting, form(a))
+	if err != nil {
+		// A client that is gone, or whose answer does not fit the form, has
+		// decided nothing.
+		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
+		return before
+	}
+	v, err := verdictOf(answer)
+	if err != nil || v.silent || h.decide(ctx, a.ID, v) != nil {
+		return before
+	}
+	return h.gate.Call(ctx, h.caller, h.q)
+}
+
+// answered takes the answer to a question of the round before. It reports
+// whether the person may be asked again, because there was none.
+func (h *held) answered(ctx context.Context, in input) (again bool, err error) {
+	id, err := h.seal.open(h.bound(), in.state, time.Now())
+	if err != nil {
+		return false, refused("requestState: " + err.Error() + "; make the call again without it")
+	}
+	response, ok := in.responses[askKey]
+	if !ok {
+		return true, nil
+	}
+	answer, ok := response.(*mcp.ElicitResult)
+	if !ok {
+		return false, refused("inputResponses." + askKey + ": expected the result of an elicitation")
+	}
+	v, err := verdictOf(answer)
+	if err != nil {
+		return false, refused("inputResponses." + askKey + ": " + err.Error())
+	}
+	if v.silent {
+		return false, nil
+	}
+	if err := h.decide(ctx, id, v); err != nil {
+		return false, err
+	}
+	return false, nil
+}
+
+// decide records a decision in the name of the person behind the client. One
+// that somebody else made meanwhile stands: the call says what it is.
+func (h *held) decide(ctx context.Context, id string, v verdict) error {
+	a, err := h.o.Desk.Get(ctx, id)
+	switch {
+	case errors.Is(err, sallyport.ErrApprovalUnknown):
+		return refused("this question is over; make the call again without requestState")
+	case err != nil:
+		return h.undone(id, err)
+	case a.Principal != h.caller.Principal.Name || a.Tool != h.q.Tool:
+		return refused("this question was about another call")
+	}
+	switch state := a.StateAt(time.Now()); {
+	case state == sallyport.ApprovalUsed, state == sallyport.ApprovalExpired:
+		return refused("this question is over; make the call again without requestState")
+	case state == sallyport.ApprovalDenied, state == sallyport.ApprovalApproved && v.approve:
+		return nil
+	}
+	err = h.o.Desk.Decide(ctx, id, clientPrefix+h.caller.Principal.Name, v.approve, v.reason)
+	if err != nil && !errors.Is(err, sallyport.ErrApprovalClosed) {
+		return h.undone(id, err)
+	}
+	return nil
+}
+
+// undone is the answer to a decision that could not be taken. Why is for the
+// operator.
+func (h *held) undone(id string, err error) error {
+	h.o.Logger.Error("a decision was not taken", "approval", id, "error", err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the decision could not be taken: the call is still held (approval " + id + ")"}
+}
+
+// bound is what an answer must be about: this principal in this role, this
+// tool, these arguments.
+func (h *held) bound() []string {
+	return []string{h.caller.Principal.Name, h.caller.Personality, h.q.Tool, argsOf(h.q.Args)}
+}
+
+func refused(text string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
+}
+
+// verdict is what a person said.
+type verdict struct {
+	silent  bool // nothing
+	approve bool
+	reason  string
+}
+
+// verdictOf reads an answer. Only a plain true is an approval.
+func verdictOf(answer *mcp.ElicitResult) (verdict, error) {
+	switch answer.Action {
+	case "decline":
+		return verdict{}, nil
+	case "cancel":
+		return verdict{silent: true}, nil
+	case "accept":
+	default:
+		return verdict{}, errors.New("the action is none of accept, decline and cancel")
+	}
+	approve, ok := answer.Content["approve"].(bool)
+	if !ok {
+		return verdict{}, errors.New("approve must be true or false")
+	}
+	v := verdict{approve: approve}
+	if given, ok := answer.Content["reason"]; ok && given != nil {
+		if v.reason, ok = given.(string); !ok || utf8.RuneCountInString(v.reason) > reasonChars {
+			return verdict{}, fmt.Errorf("reason must be a text of at most %d characters", reasonChars)
+		}
+		v.reason = strings.TrimSpace(wordCleaner().Text(v.reason))
+	}
+	return v, nil
+}
+
+// form is the question about a held call: what those see who decide elsewhere.
+func form(a *sallyport.Approval) *mcp.ElicitParams {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Sallyport holds this call until somebody approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
+	if a.Hidden > 0 {
+		fmt.Fprintf(&b, "The arguments hold %d control or invisible characters that are not shown.\n", a.Hidden)
+	}
+	fmt.Fprintf(&b, "Principal: %s\n", a.Principal)
+	if a.Personality != "" {
+		fmt.Fprintf(&b, "Personality: %s\n", a.Personality)
+	}
+	fmt.Fprintf(&b, "Approval: %s\nExpires: %s", a.ID, a.Expires.UTC().Format(time.RFC3339))
+	return &mcp.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: askSchema}
+}

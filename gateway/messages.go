@@ -1,0 +1,75 @@
+package gateway
+
+//lint:file-ignore SA1019 protocols with sessions have levels for messages, later ones do not; only this file knows of them
+
+import (
+	"context"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// messageLevel is the level of what a tool tells the user.
+const messageLevel mcp.LoggingLevel = "info"
+
+// levels takes the level that a client of a protocol with sessions sets, and
+// offers none to others.
+func (s *Server) levels(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if r, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams]); ok {
+			if err := s.heed(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		res, err := next(ctx, method, req)
+		if d, ok := res.(*mcp.DiscoverResult); ok && err == nil && d.Capabilities != nil {
+			d.Capabilities.Logging = nil
+		}
+		return res, err
+	}
+}
+
+// heed notes that a client wants messages: the calls of its session are the
+// library's from then on, which puts messages into their streams.
+func (s *Server) heed(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
+	known := []mcp.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+	if !slices.Contains(known, r.Params.Level) {
+		return &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidParams,
+			Message: "expected a level of debug, info, notice, warning, error, critical, alert or emergency",
+		}
+	}
+	if c := connectionFrom(ctx); c != nil {
+		c.messages.Store(true)
+	} else {
+		s.sessions.heed(r.Session.ID())
+	}
+	return nil
+}
+
+// told reports whether the client of a session wants messages.
+func (s *Server) told(ctx context.Context, session *mcp.ServerSession) bool {
+	if begun := session.InitializeParams(); begun == nil || begun.ProtocolVersion >= statelessSince {
+		return false
+	}
+	if c := connectionFrom(ctx); c != nil {
+		return c.messages.Load()
+	}
+	return s.sessions.told(session.ID())
+}
+
+// tell sends what a tool tells the user as a message. The library leaves out
+// what is below the client's level.
+func tell(ctx context.Context, session *mcp.ServerSession, p sallyport.Progress) {
+	// A client that is gone cannot be told.
+	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: messageLevel, Logger: p.Tool, Data: p.Message})
+}
+
+// withMessages adds to what is offered that there are messages.
+func withMessages(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+	c.Logging = &mcp.LoggingCapabilities{}
+	return c
+}

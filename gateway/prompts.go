@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// promptPrefix stands before the name of a prompt in what the gate is asked.
+const promptPrefix = string(sallyport.FormPrompt) + ":"
+
+// maxCompletions bounds the values of a completion; the protocol wants so.
+const maxCompletions = 100
+
+// listPrompts answers a listing with the prompts behind a cursor.
+func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
+	caller, err := s.caller(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	rest, next, refused := behind(s.gate.Prompts(caller), r.Params.Cursor, nameOf)
+	if refused != nil {
+		return nil, refused
+	}
+	out := &mcp.ListPromptsResult{Cacheable: listCache, NextCursor: next, Prompts: make([]*mcp.Prompt, len(rest))}
+	for i := range rest {
+		d := &rest[i]
+		p := &mcp.Prompt{Name: d.Name, Title: d.Title, Description: d.Description}
+		for _, a := range promptArguments(d.Schema) {
+			p.Arguments = append(p.Arguments, &a.PromptArgument)
+		}
+		out.Prompts[i] = p
+	}
+	return out, nil
+}
+
+// argument is one argument of a prompt, and the values that it may have when
+// they are listed.
+type argument struct {
+	mcp.PromptArgument
+	values []string
+}
+
+// promptArguments reads the arguments of a prompt from its schema, in the order
+// in which they are written there: a form shows them like that.
+func promptArguments(schema json.RawMessage) []argument {
+	top, err := members(nil, blank(schema))
+	if err != nil {
+		return nil // the gate holds no such schema
+	}
+	var required []string
+	if r := of(top, "required"); r != nil {
+		// What is no list of names requires none.
+		_ = json.Unmarshal(r, &required)
+	}
+	properties, err := members(nil, of(top, "properties"))
+	if err != nil {
+		return nil
+	}
+	out := make([]argument, 0, len(properties))
+	for _, p := range properties {
+		var about struct {
+			Title       string   `json:"title"`
+			Description string   `json:"description"`
+			Enum        []string `json:"enum"`
+		}
+		// A property without any of it has a name at least.
+		_ = json.Unmarshal(p.value, &about)
+		name := string(p.key)
+		out = append(out, argument{mcp.PromptArgument{
+			Name: name, Title: about.Title, Description: about.Description, Required: slices.Contains(required, name),
+		}, about.Enum})
+	}
+	return out
+}
+
+// getPrompt asks the gate for the messages of a prompt.
+func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	args := []byte("{}")
+	if len(r.Params.Arguments) > 0 {
+		var err error
+		if args, err = json.Marshal(r.Params.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	name, _ := ctx.Value(nameKey{}).(string)
+	q := sallyport.Request{Tool: promptPrefix + name, Args: args}
+	res, asked, err := s.through(ctx, r, q, input{r.Params.InputResponses, r.Params.RequestState})
+	switch {
+	case err != nil:
+		return nil, err
+	case asked != nil:
+		return &mcp.GetPromptResult{InputRequests: asked.requests, RequestState: asked.state}, nil
+	case res.Code == sallyport.CodeNotAvailable && strings.HasPrefix(res.Error, "Unknown "):
+		return nil, failure(&res, jsonrpc.CodeInvalidParams)
+	case !res.OK:
+		return nil, failure(&res, 0)
+	}
+	return &mcp.GetPromptResult{Meta: meta(&res), Messages: messages(&res)}, nil
+}
+
+// messages turns the parts of a result into those of a prompt. A part without a
+// role, and a value, are the person's.
+func messages(res *sallyport.Result) []*mcp.PromptMessage {
+	out := make([]*mcp.PromptMessage, 0, len(res.Parts)+1)
+	if res.Value != "" || len(res.Parts) == 0 {
+		out = append(out, &mcp.PromptMessage{Role: mcp.Role(sallyport.RoleUser), Content: &mcp.TextContent{Text: res.Value}})
+	}
+	for i := range res.Parts {
+		p := &res.Parts[i]
+		role := mcp.Role(sallyport.RoleUser)
+		if p.Role == sallyport.RoleAssistant {
+			role = mcp.Role(sallyport.RoleAssistant)
+		}
+		out = append(out, &mcp.PromptMessage{Role: role, Content: written{text: appendPart(nil, p)}})
+	}
+	return out
+}
+
+// complete offers the values of an argument that are listed in the schema of
+// its prompt. Nothing is known about others, which is an empty answer.
+func (s *Server) complete(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	caller, err := s.caller(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	found := []string{}
+	if r.Params.Ref.Type == "ref/prompt" {
+		found = completions(s.gate.Prompts(caller), r.Params)
+	}
+	details := mcp.CompletionResultDetails{Total: len(found), Values: found}
+	if len(found) > maxCompletions {
+		details.Values, details.HasMore = found[:maxCompletions], true
+	}
+	return &mcp.CompleteResult{Completion: details}, nil
+}
+
+func completions(prompts []registry.Definition, p *mcp.CompleteParams) []string {
+	found := []string{}
+	i, ok := slices.BinarySearchFunc(prompts, p.Ref.Name, func(d registry.Definition, name string) int {
+		return strings.Compare(d.Name, name)
+	})
+	if !ok {
+		return found
+	}
+	for _, a := range promptArguments(prompts[i].Schema) {
+		if a.Name != p.Argument.Name {
+			continue
+		}
+		for _, v := range a.values {
+			if strings.HasPrefix(v, p.Argument.Value) {
+				found = append(found, v)
+			}
+		}
+	}
+	return found
+}

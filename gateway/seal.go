@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// maxStateBytes bounds a state in text: one of this server's is shorter.
+const maxStateBytes = 512
+
+// seal closes what a client keeps between two rounds of a call, so that nobody
+// but this process makes or changes it, and it is worth nothing for another
+// call. The key is random and dies with the process.
+type seal struct{ aead cipher.AEAD }
+
+func newSeal() (*seal, error) {
+	key := make([]byte, 32)
+	// It never fails; the program ends when it would.
+	_, _ = rand.Read(key)
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, err
+	}
+	return &seal{aead}, nil
+}
+
+// close returns the state of a held call that is bound to some words.
+func (s *seal) close(bound []string, id string, expires time.Time) (string, error) {
+	text := binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli()))
+	state := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(text, id...), digest(bound)))
+	if len(state) > maxStateBytes {
+		return "", errors.New("gateway: the id of an approval is too long")
+	}
+	return state, nil
+}
+
+// open returns the id in a state that is bound to the same words and has not
+// expired. The error says nothing that would help a forger.
+func (s *seal) open(bound []string, state string, now time.Time) (id string, err error) {
+	if len(state) > maxStateBytes {
+		return "", errors.New("it is not one of this server's for this call")
+	}
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(state)
+	if err != nil {
+		return "", errors.New("it is not one of this server's for this call")
+	}
+	text, err := s.aead.Open(nil, nil, sealed, digest(bound))
+	if err != nil || len(text) < 8 {
+		return "", errors.New("it is not one of this server's for this call")
+	}
+	if now.UnixMilli() >= int64(binary.BigEndian.Uint64(text)) {
+		return "", errors.New("it has expired")
+	}
+	return string(text[8:]), nil
+}
+
+// digest is that of some words, each after its length, so that no two lists run
+// together to one text.
+func digest(words []string) []byte {
+	h := sha256.New()
+	for _, w := range words {
+		// A hash does not fail.
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(w))))
+		_, _ = h.Write([]byte(w))
+	}
+	return h.Sum(nil)
+}
+
+// argsOf is the digest of arguments, however they are spelled: a client may
+// write them anew for the second round. Those that the gate would refuse have
+// one as well.
+func argsOf(args json.RawMessage) string {
+	text := []byte(args)
+	if doc, err := schema.Parse(args); err == nil {
+		text = doc.Canonical()
+	}
+	d := sha256.Sum256(text)
+	return hex.EncodeToString(d[:])
+}
+
+// wordCleaner takes out of a person's words what could deceive a reader of the
+// record, or steer a model.
+var wordCleaner = sync.OnceValue(func() *output.Cleaner {
+	c, err := output.New(nil)
+	if err != nil {
+		panic(err) // there is nothing that it could refuse
+	}
+	return c
+})
