@@ -1,0 +1,120 @@
+package clients
+
+import (
+	"math"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// secretWords are parts of names that secrets have.
+var secretWords = []string{
+	"apikey", "auth", "authorization", "bearer", "cookie", "credential", "credentials", "dsn", "jwt", "key", "keys", "pass",
+	"passphrase", "passwd", "password", "pat", "private", "pwd", "secret", "secrets", "signature", "token", "tokens",
+}
+
+// secretBegin lists how the keys of well-known services begin.
+var secretBegin = regexp.MustCompile(`^(gh[opsur]_|github_pat_|glpat-|sk-|sk_|pk_live|rk_live|xox[a-z]-|xapp-|AKIA|ASIA|AIza|ya29\.|npm_|hf_|eyJ[A-Za-z0-9_-]+\.|-----BEGIN |ntn_|secret_|lin_api_|shpat_|dop_v1_|pypi-)`)
+
+var (
+	// secretText is what keys look like: one text of their usual signs.
+	secretText = regexp.MustCompile(`^[A-Za-z0-9+/=_.~:-]{20,}$`)
+	// secretPart is the part of one that is longer than people's words are.
+	secretPart = regexp.MustCompile(`[A-Za-z0-9+/]{16,}`)
+	// uuid is what some services take for a key.
+	uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// SecretName reports whether a name, of a variable, a header or an option, is
+// one that secrets have.
+func SecretName(name string) bool {
+	return slices.ContainsFunc(words(name), func(word string) bool { return slices.Contains(secretWords, word) }) ||
+		strings.Contains(strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)), "apikey")
+}
+
+// words splits a name at signs, and where its case changes.
+func words(name string) []string {
+	var out []string
+	begin, lower := 0, false
+	flush := func(end int) {
+		if end > begin {
+			out = append(out, strings.ToLower(name[begin:end]))
+		}
+	}
+	for i, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush(i)
+			begin = i + len(string(r))
+		case unicode.IsUpper(r) && lower:
+			flush(i)
+			begin = i
+		}
+		lower = unicode.IsLower(r)
+	}
+	flush(len(name))
+	return out
+}
+
+// SecretPair reports whether a value looks like a secret, by its name or by
+// itself. It errs on that side: what is held back is asked for, and what is
+// copied cannot be taken back.
+func SecretPair(name, value string) bool {
+	if value == "" || trivial(value) || filepath.IsAbs(value) {
+		return false
+	}
+	return SecretName(name) || SecretText(value)
+}
+
+// trivial reports whether a value is a number or a switch.
+func trivial(value string) bool {
+	_, err := strconv.ParseFloat(value, 64)
+	return err == nil && len(value) < 12 || slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(value))
+}
+
+// SecretText reports whether a text looks like a secret by itself: the key of a
+// well-known service, a password in an address, or a long word at random.
+func SecretText(text string) bool {
+	if secretBegin.MatchString(text) {
+		return true
+	}
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		_, password := u.User.Password()
+		return password || slices.ContainsFunc(queryNames(u), SecretName)
+	}
+	if !secretText.MatchString(text) || strings.HasPrefix(text, "/") {
+		return false
+	}
+	return uuid.MatchString(text) || slices.ContainsFunc(secretPart.FindAllString(text, -1), random)
+}
+
+func queryNames(u *url.URL) (names []string) {
+	for name := range u.Query() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// random reports whether a word is not one that people make: letters and
+// digits, and more than three bits to a sign. Hexadecimal has at most four, a
+// name of a package rarely a digit in every fourth place.
+func random(text string) bool {
+	count := map[rune]float64{}
+	digits := 0
+	for _, r := range text {
+		count[r]++
+		if '0' <= r && r <= '9' {
+			digits++
+		}
+	}
+	bits := 0.0
+	for _, n := range count {
+		p := n / float64(len(text))
+		bits -= p * math.Log2(p)
+	}
+	return digits*10 >= len(text) && bits > 3 && strings.ContainsFunc(text, unicode.IsLetter)
+}
