@@ -76,6 +76,9 @@ type Approvals struct {
 	// Expires is how long a request may be decided and its decision used; 0
 	// means the default of the runtime.
 	Expires time.Duration
+	// OperatorOnly keeps the decision from the person behind the client that
+	// called: an edge that could ask them does not.
+	OperatorOnly bool
 }
 
 // Source returns where a key was defined, the nearest parent's place when the

@@ -46,7 +46,11 @@ func (c *call) approve(ctx context.Context) bool {
 	if err != nil {
 		return c.unasked(err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, c.role.approvals().Wait)
+	wait := c.role.approvals().Wait
+	if c.caller.Asks {
+		wait = 0 // the edge asks somebody itself
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	h := &held{call: c, digest: digest}
 	defer h.end()
@@ -236,6 +240,11 @@ func (ro *role) asks(t *sallyport.Tool) bool {
 		return false
 	}
 	return covers(ro.personality.Approvals.Require, t)
+}
+
+// elicits reports whether the person behind a client may decide.
+func (ro *role) elicits() bool {
+	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
 }
 
 // covers reports whether a list of tools has one: by name, by label, or all.

@@ -352,12 +352,14 @@ func TestAWaitEnds(t *testing.T) {
 		name    string
 		edit    func(*sallyport.Approvals)
 		cancel  time.Duration
+		asks    bool
 		code    sallyport.Code
 		took    time.Duration
 		pending int
 	}{
 		{name: "at its bound", code: sallyport.CodeApprovalRequired, took: 30 * time.Second, pending: 1},
 		{name: "at the expiry", edit: func(a *sallyport.Approvals) { a.Expires = 10 * time.Second }, code: sallyport.CodeApprovalDenied, took: 10 * time.Second},
+		{name: "where the edge asks itself", asks: true, code: sallyport.CodeApprovalRequired, pending: 1},
 		{name: "with the caller", cancel: 5 * time.Second, code: sallyport.CodeApprovalRequired, took: 5 * time.Second, pending: 1},
 	}
 	for _, tt := range tests {
@@ -375,8 +377,9 @@ func TestAWaitEnds(t *testing.T) {
 				if tt.cancel > 0 {
 					time.AfterFunc(tt.cancel, cancel)
 				}
-				start := time.Now()
-				res := d.Call(ctx, d.caller(), sallyport.Request{Tool: "held"})
+				start, caller := time.Now(), d.caller()
+				caller.Asks = tt.asks
+				res := d.Call(ctx, caller, sallyport.Request{Tool: "held"})
 				if res.Code != tt.code || time.Since(start) != tt.took || d.ran.Load() != 0 {
 					t.Errorf("Call() = %s %q after %s, want %s after %s", res.Code, res.Error, time.Since(start), tt.code, tt.took)
 				}

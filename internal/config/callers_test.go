@@ -20,7 +20,7 @@ const callersYAML = `version: 1
 limits: memory
 personalities:
   researcher: {approvals: {require: [email-send, mcp__a__b], wait: 5m, expires: 1d}}
-  ops: {approvals: {}}
+  ops: {approvals: {elicit: false}}
 principals:
   local: {permissions: [http:read]}
   ci-agent: {token_sha256: "9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08", expires: 2027-01-01, permissions: [weather:read, http:read], personalities: [researcher]}
@@ -74,7 +74,7 @@ func TestCallersAndConnections(t *testing.T) {
 	}
 	wantApprovals := map[string]*sallyport.Approvals{
 		"researcher": {Require: []string{"email-send", "mcp__a__b"}, Wait: 5 * time.Minute, Expires: 24 * time.Hour},
-		"ops":        {Wait: 30 * time.Second},
+		"ops":        {Wait: 30 * time.Second, OperatorOnly: true},
 	}
 	if diff := cmp.Diff(wantApprovals, approvals); diff != "" {
 		t.Errorf("Approvals differ (-want +got):\n%s", diff)

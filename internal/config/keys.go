@@ -217,6 +217,10 @@ func personalityKeys() []row {
 			KeyDoc: KeyDoc{p + ".approvals.expires", TypeText, false, true, "the default of the runtime", "How long a held call may be decided and the decision used, `1s` to `30d`, not less than `wait`.", "1h"},
 			check:  span(time.Second, maxExpiry), set: func(s *scope, v value) { s.p.Approvals.Expires = keptSpan(v.text) },
 		},
+		{
+			KeyDoc: KeyDoc{p + ".approvals.elicit", TypeBool, false, true, "true", "Lets an MCP client that can ask a person put a held call before them. `false` leaves it to `sallyport approvals`.", "false"},
+			set:    func(s *scope, v value) { s.p.Approvals.OperatorOnly = !v.flag },
+		},
 	}
 }
 
