@@ -56,9 +56,11 @@ type Part struct {
 	MediaType string `json:"media_type,omitempty"`
 	// URI identifies a PartResource or PartLink.
 	URI string `json:"uri,omitempty"`
-	// Name, Title and Description are those of a PartLink.
-	Name        string `json:"name,omitempty"`
-	Title       string `json:"title,omitempty"`
+	// Name is what a PartLink is called.
+	Name string `json:"name,omitempty"`
+	// Title is its display title; empty means Name.
+	Title string `json:"title,omitempty"`
+	// Description says what it is for; it may be empty.
 	Description string `json:"description,omitempty"`
 	// Size is the length in bytes of what is behind a PartLink; 0 means
 	// unknown.

@@ -110,9 +110,11 @@ type Resource struct {
 	URI string `json:"uri,omitempty"`
 	// Template is a URI template (RFC 6570) for a family of them.
 	Template string `json:"template,omitempty"`
-	// Name, Title and Description are for people and models.
-	Name        string `json:"name"`
-	Title       string `json:"title,omitempty"`
+	// Name is what it is called.
+	Name string `json:"name"`
+	// Title is the display title; empty means Name.
+	Title string `json:"title,omitempty"`
+	// Description tells people and models what it is; it may be empty.
 	Description string `json:"description,omitempty"`
 	// MediaType is the type of the contents; empty means unknown.
 	MediaType string `json:"media_type,omitempty"`
