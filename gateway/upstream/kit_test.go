@@ -37,6 +37,8 @@ func (r roles) Personality(name string) (*sallyport.Personality, bool) {
 // gate is a registry with the tools of the servers.
 type gate struct {
 	*registry.Registry
+	finder    *registry.Registry
+	mounts    *upstream.Mounts
 	t         testing.TB
 	workspace string
 	left      []string
@@ -53,11 +55,26 @@ func newGate(t testing.TB, servers ...upstream.Server) *gate {
 // newGateOver wires files and children beside what is given.
 func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream.Server) *gate {
 	t.Helper()
-	workspace, err := filepath.EvalSymlinks(t.TempDir())
+	children, err := sandbox.New(&sandbox.Options{Files: &sallyport.FileBackend{}, Network: &sallyport.NetworkBackend{}, Warm: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	children, err := sandbox.New(&sandbox.Options{Files: &sallyport.FileBackend{}, Network: &sallyport.NetworkBackend{}, Warm: -1})
+	t.Cleanup(func() {
+		if err := children.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	backends.Files, backends.Process = &sallyport.FileBackend{}, children
+	return newGateWith(t, backends, nil, servers...)
+}
+
+// newGateWith discovers the servers and registers what they offer.
+func newGateWith(t testing.TB, backends *sallyport.Backends, o *upstream.Options, servers ...upstream.Server) *gate {
+	t.Helper()
+	if o == nil {
+		o = &upstream.Options{}
+	}
+	workspace, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,29 +82,23 @@ func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := upstream.New(servers, &upstream.Options{Cleaner: cleaner})
+	o.Cleaner = cleaner
+	m, err := upstream.New(servers, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	backends.Files, backends.Process = &sallyport.FileBackend{}, children
-	g := &gate{t: t, workspace: workspace}
+	g := &gate{t: t, workspace: workspace, mounts: m}
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := children.Close(); err != nil {
-			t.Error(err)
-		}
 	})
-	finder := g.open(backends)
-	if err := finder.Register(m.Discovery()...); err != nil {
+	g.finder = g.open(backends)
+	if err := g.finder.Register(m.Discovery()...); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range servers {
-		res := finder.Call(t.Context(), &sallyport.Caller{
-			Principal: sallyport.Principal{Name: "local"}, Platform: sallyport.PlatformGo, Workspace: workspace,
-		}, sallyport.Request{Tool: upstream.DiscoveryName(s.Name)})
-		if !res.OK {
+		if res := g.discover(s.Name); !res.OK {
 			g.left = append(g.left, res.Error)
 		}
 	}
@@ -101,6 +112,10 @@ func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream
 		"offline": {Name: "offline", MCPServers: []string{"test"}, Network: &sallyport.NetworkPolicy{Allow: []string{}}},
 		"reads":   {Name: "reads", MCPServers: []string{"test"}, FSReach: &sallyport.Reach{Read: []string{workspace}}},
 	}
+	for _, p := range backends.Personalities.(roles) {
+		// What a conversation has read is not what these tests are about.
+		p.Flow.AfterUntrustedPrivate = sallyport.FlowAllow
+	}
 	g.Registry = g.open(backends)
 	for _, tool := range tools {
 		if err := g.Register(tool); err != nil {
@@ -108,6 +123,13 @@ func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream
 		}
 	}
 	return g
+}
+
+// discover asks a server what it offers.
+func (g *gate) discover(server string) sallyport.Result {
+	return g.finder.Call(g.t.Context(), &sallyport.Caller{
+		Principal: sallyport.Principal{Name: "local"}, Platform: sallyport.PlatformGo, Workspace: g.workspace,
+	}, sallyport.Request{Tool: upstream.DiscoveryName(server)})
 }
 
 func (g *gate) open(b *sallyport.Backends) *registry.Registry {
@@ -139,10 +161,23 @@ func (g *gate) as(ctx context.Context, principal, role, tool string, args any) s
 			defer g.mu.Unlock()
 			g.progress = append(g.progress, p)
 		},
-	}, sallyport.Request{Tool: "mcp__" + tool, Args: text})
+	}, sallyport.Request{Tool: idOf(tool), Args: text})
+}
+
+// idOf is the ID of "test__name", of "prompt:test__name" and so on.
+func idOf(tool string) string {
+	if form, name, ok := strings.Cut(tool, ":"); ok {
+		return form + ":mcp__" + name
+	}
+	return "mcp__" + tool
 }
 
 type object map[string]any
+
+// rawJSON is JSON as it stands.
+type rawJSON string
+
+func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 func (g *gate) call(tool string, args object) sallyport.Result {
 	g.t.Helper()

@@ -1,0 +1,112 @@
+package upstream_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// TestContentBecomesParts carries what is no text beside the texts, and says
+// what cannot be carried.
+func TestContentBecomesParts(t *testing.T) {
+	s := newScript(t, tool("mixed"), tool("broken"), tool("failed"), tool("number"))
+	size := int64(12)
+	s.answer = func(_ *peer, q *question) any {
+		switch q.Params.Name {
+		case "mixed":
+			return object{"content": []any{
+				object{"type": "text", "text": "one"},
+				object{"type": "image", "mimeType": "image/png", "data": "aW1hZ2U="},
+				object{"type": "audio", "mimeType": "audio/wav", "data": "c291bmQ="},
+				object{"type": "resource", "resource": object{"uri": "file:///a", "mimeType": "text/plain", "text": "inside \x1b[31mred"}},
+				object{"type": "resource", "resource": object{"uri": "file:///b", "blob": "Ymxvbg=="}},
+				object{"type": "resource_link", "uri": "file:///c", "name": "c", "title": "C", "description": "The <|im_start|> c", "mimeType": "text/plain", "size": size},
+				object{"type": "text", "text": "two"},
+			}}
+		case "broken":
+			return object{"content": []any{
+				object{"type": "hologram", "data": "x"}, object{"type": "text"}, "text",
+				object{"type": "image", "mimeType": "image/png", "data": "***"}, object{"type": "resource", "resource": object{"uri": "file:///d"}},
+			}}
+		case "failed":
+			return object{"isError": true, "content": []any{}}
+		default:
+			return object{"content": []any{}, "structuredContent": []any{1, 2}}
+		}
+	}
+	g := scripted(t, s, nil)
+	res := g.call("test__mixed", nil)
+	want := []sallyport.Part{
+		{Kind: sallyport.PartImage, MediaType: "image/png", Data: []byte("image")},
+		{Kind: sallyport.PartAudio, MediaType: "audio/wav", Data: []byte("sound")},
+		{Kind: sallyport.PartResource, URI: "file:///a", MediaType: "text/plain", Text: "<untrusted source=\"file:///a\" tool=\"mcp__test__mixed\">\ninside red\n</untrusted>"},
+		{Kind: sallyport.PartResource, URI: "file:///b", MediaType: "application/octet-stream", Data: []byte("blon")},
+		{Kind: sallyport.PartLink, URI: "file:///c", MediaType: "text/plain", Name: "c", Title: "C", Description: "The [STRIPPED-TEMPLATE-TOKEN] c", Size: size},
+	}
+	if diff := cmp.Diff(want, res.Parts); diff != "" || inside(res) != "one\ntwo" {
+		t.Errorf("mixed content = %q, parts (-want +got):\n%s", res.Value, diff)
+	}
+	res = g.call("test__broken", nil)
+	for _, say := range []string{`[content of an unknown kind, "hologram"]`, "[a text without its text]", "[content that is no object]", `[image, "image/png": its data`, `[a resource, "file:///d": neither`} {
+		if !strings.Contains(res.Value, say) {
+			t.Errorf("broken content = %q, want it to say %s", res.Value, say)
+		}
+	}
+	if res := g.call("test__failed", nil); res.OK || !strings.Contains(res.Error, "does not say why") {
+		t.Errorf("a failure without a word = %+v", res)
+	}
+	if res := g.call("test__number", nil); inside(res) != "[1,2]" || res.Structured != nil {
+		t.Errorf("structured content that is no object = %+v, want it as text", res)
+	}
+}
+
+// TestPartsAreBounded leaves out what is too much for one result, and says so.
+func TestPartsAreBounded(t *testing.T) {
+	s := newScript(t, tool("many"), tool("large"))
+	s.answer = func(_ *peer, q *question) any {
+		content := []any{}
+		if q.Params.Name == "large" {
+			content = append(content, object{"type": "image", "mimeType": "image/png", "data": bytes.Repeat([]byte{7}, 11<<20)})
+		}
+		for range 1000 {
+			content = append(content, object{"type": "image", "mimeType": "image/png", "data": "aQ=="})
+		}
+		return object{"content": content}
+	}
+	g := scripted(t, s, nil)
+	for _, tt := range []string{"many", "large"} {
+		res := g.call("test__"+tt, nil)
+		text, err := json.Marshal(res.Parts)
+		if err != nil || len(res.Parts) == 0 || len(res.Parts) > 300 || len(text) > 9<<20 || !strings.Contains(string(text), "left out") {
+			t.Errorf("%s = %d parts of %d bytes (%v), want few, and a word about the others", tt, len(res.Parts), len(text), err)
+		}
+	}
+}
+
+// TestAResultIsReadStrictly refuses what two readers would read in two ways.
+func TestAResultIsReadStrictly(t *testing.T) {
+	s := newScript(t, tool("twice"), tool("folded"), tool("deep"), tool("list"), tool("asks"))
+	s.answer = func(_ *peer, q *question) any {
+		return json.RawMessage(map[string]string{
+			"twice":  `{"content":[],"content":[{"type":"text","text":"hidden"}]}`,
+			"folded": `{"Content":[{"type":"text","text":"folded"}],"content":[{"type":"text","text":"plain"}]}`,
+			"deep":   `{"content":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
+			"list":   `[]`,
+			"asks":   `{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}}`,
+		}[q.Params.Name])
+	}
+	g := scripted(t, s, nil)
+	for name, say := range map[string]string{"twice": "twice", "deep": "too deeply", "list": "not an object", "asks": "asks for input"} {
+		if res := g.call("test__"+name, nil); res.OK || !strings.Contains(res.Error, "tools/call: ") || !strings.Contains(res.Error, say) {
+			t.Errorf("%s = %+v, want a failure about %q", name, res, say)
+		}
+	}
+	if res := g.call("test__folded", nil); inside(res) != "plain" {
+		t.Errorf("a key in another case = %+v, want the one that is spelled right", res)
+	}
+}

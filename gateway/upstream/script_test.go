@@ -1,0 +1,242 @@
+package upstream_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
+
+// script is a server of the protocol inside the test, which answers what the
+// test wants. Its processes are goroutines.
+type script struct {
+	t *testing.T
+	// starts counts the processes.
+	starts atomic.Int64
+
+	mu sync.Mutex
+	// says is what it answers to initialize, lists what it lists by method.
+	says  object
+	lists map[string]any
+	// answer answers what is no handshake and no list.
+	answer func(p *peer, q *question) any
+	peers  map[*peer]bool
+	asked  map[string]int // requests by method
+}
+
+// question is one message to the server.
+type question struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string          `json:"name"`
+		URI       string          `json:"uri"`
+		Arguments json.RawMessage `json:"arguments"`
+		Version   string          `json:"protocolVersion"`
+		Meta      object          `json:"_meta"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  object          `json:"error"`
+}
+
+// broken is an answer that is an error of the protocol.
+type broken object
+
+// peer is one process of the server.
+type peer struct {
+	script *script
+	number int64
+	mu     sync.Mutex
+	w      io.Writer
+	// heard receives what the client answers to the server's own requests.
+	heard chan *question
+}
+
+func newScript(t *testing.T, tools ...any) *script {
+	return &script{
+		t: t, peers: map[*peer]bool{}, asked: map[string]int{},
+		says:  object{"capabilities": object{"tools": object{"listChanged": true}}, "serverInfo": object{"name": "scripted", "version": "1"}},
+		lists: map[string]any{"tools/list": object{"tools": tools}},
+	}
+}
+
+// tool is a definition without arguments.
+func tool(name string, more ...object) object {
+	o := object{"name": name, "description": "Does " + name + ".", "inputSchema": object{"type": "object"}}
+	for _, m := range more {
+		maps.Copy(o, m)
+	}
+	return o
+}
+
+// text is an answer with texts.
+func text(texts ...string) object {
+	content := []any{}
+	for _, t := range texts {
+		content = append(content, object{"type": "text", "text": t})
+	}
+	return object{"content": content}
+}
+
+// set changes the script while it runs.
+func (s *script) set(change func(s *script)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+// count is how many requests of a method there were.
+func (s *script) count(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[method]
+}
+
+// say sends one message to every client.
+func (s *script) say(m object) {
+	s.mu.Lock()
+	peers := slices.Collect(maps.Keys(s.peers))
+	s.mu.Unlock()
+	for _, p := range peers {
+		p.send(m)
+	}
+}
+
+func (p *peer) send(m object) {
+	m["jsonrpc"] = "2.0"
+	line, err := json.Marshal(m)
+	if err != nil {
+		p.script.t.Error(err)
+	}
+	p.write(append(line, '\n'))
+}
+
+func (p *peer) write(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// A client that is gone hears nothing.
+	_, _ = p.w.Write(b)
+}
+
+// serve answers the lines of one client.
+func (s *script) serve(r io.Reader, w io.Writer) {
+	p := &peer{script: s, number: s.starts.Add(1), w: w, heard: make(chan *question, 1000)}
+	s.set(func(s *script) { s.peers[p] = true })
+	defer s.set(func(s *script) { delete(s.peers, p) })
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		q := &question{}
+		if err := json.Unmarshal(lines.Bytes(), q); err != nil {
+			s.t.Errorf("the client sent %q: %v", lines.Bytes(), err)
+			continue
+		}
+		switch {
+		case q.Method == "":
+			p.heard <- q
+		case q.ID != nil:
+			go p.reply(q)
+		}
+	}
+}
+
+// reply answers one request.
+func (p *peer) reply(q *question) {
+	switch res := p.script.result(p, q).(type) {
+	case nil:
+	case broken:
+		p.send(object{"id": q.ID, "error": res})
+	default:
+		p.send(object{"id": q.ID, "result": res})
+	}
+}
+
+// result is the answer to a request; nil for none.
+func (s *script) result(p *peer, q *question) any {
+	s.mu.Lock()
+	s.asked[q.Method]++
+	list, listed := s.lists[q.Method]
+	says, answer := maps.Clone(s.says), s.answer
+	s.mu.Unlock()
+	switch {
+	case q.Method == "initialize":
+		if says["protocolVersion"] == nil {
+			says["protocolVersion"] = q.Params.Version
+		}
+		return says
+	case listed:
+		return list
+	case q.Method == "server/discover" || answer == nil:
+		return broken{"code": -32601, "message": "no such method"}
+	default:
+		return answer(p, q)
+	}
+}
+
+// Confines says that nothing does.
+func (s *script) Confines(*sallyport.Grant) (sallyport.Level, error) { return sallyport.LevelNone, nil }
+
+// Start starts another process of the server.
+func (s *script) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.Child, error) {
+	if check := spawn.Options.Check; check != nil {
+		if err := check("/bin/" + spawn.Binary); err != nil {
+			return nil, err
+		}
+	}
+	c := &goroutine{done: make(chan struct{}), input: spawn.Options.Input}
+	go func() {
+		defer close(c.done)
+		s.serve(spawn.Options.Input, spawn.Options.Output)
+		_ = spawn.Options.Input.Close()
+	}()
+	context.AfterFunc(ctx, func() { c.Stop(0) })
+	return c, nil
+}
+
+// goroutine is a process of a script.
+type goroutine struct {
+	done  chan struct{}
+	input io.ReadCloser
+}
+
+func (c *goroutine) Done() <-chan struct{} { return c.done }
+
+func (c *goroutine) Wait() (sallyport.ProcessResult, error) {
+	<-c.done
+	return sallyport.ProcessResult{}, nil
+}
+
+func (c *goroutine) Stop(time.Duration) {
+	_ = c.input.Close()
+	<-c.done
+}
+
+// scripted is a gate over a server that is a script.
+func scripted(t *testing.T, s *script, o *upstream.Options, more ...upstream.Server) *gate {
+	t.Helper()
+	servers := append([]upstream.Server{{Name: "test", Command: []string{"scripted"}}}, more...)
+	return newGateWith(t, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}}, o, servers...)
+}
+
+// errNobody is for answers that never come.
+var errNobody = errors.New("nobody answered")
+
+// next is what the client answers to a request of the server.
+func (p *peer) next(ctx context.Context) (*question, error) {
+	select {
+	case q := <-p.heard:
+		return q, nil
+	case <-ctx.Done():
+		return nil, errNobody
+	}
+}
