@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 )
 
 const (
@@ -128,22 +127,7 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 		return none, err
 	}
 	a := &found[0]
-	decide := func() error {
-		err := g.approvals.Decide(ctx, a.ID, by, approve, reason)
-		if err != nil {
-			err = fmt.Errorf("approval %s: %w", a.ID, err)
-		}
-		return err
-	}
-	e := changed(audit.ActionDeny, a.ID, reason)
-	e.CallID, e.Tool, e.Principal = a.CallID, a.Tool, by
-	if approve {
-		e.Change.Action = audit.ActionApprove
-		err = g.keepFirst(ctx, e, decide)
-	} else if err = decide(); err == nil {
-		err = g.keepDone(ctx, e, "")
-	}
-	if err != nil {
+	if err := g.decide(ctx, a, by, approve, reason); err != nil {
 		return none, &exit{code: exitFailed, err: err}
 	}
 	decided, err := g.approvals.Get(ctx, a.ID)

@@ -15,13 +15,32 @@ import (
 // which a reload exchanges. A call ends in the turn in which it began. It is
 // safe for concurrent use.
 type live struct {
-	mu  sync.Mutex
-	now *turn
+	mu      sync.Mutex
+	now     *turn
+	changed func() // tells clients that lists may be others now; nil tells nobody
 }
 
 func newLive(t *turn) *live {
 	t.idle = make(chan struct{})
 	return &live{now: t}
+}
+
+// tells has clients told whenever what they see may have changed.
+func (l *live) tells(changed func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changed = changed
+}
+
+// listChanged tells clients that what they see may have changed. It is cheap,
+// and calls in quick succession make one notification.
+func (l *live) listChanged() {
+	l.mu.Lock()
+	changed := l.changed
+	l.mu.Unlock()
+	if changed != nil {
+		changed()
+	}
 }
 
 // enter returns the turn in force, which stays open until leave.

@@ -110,6 +110,7 @@ func (f *follower) look(ctx context.Context) error {
 	}
 	next.discover(ctx, f.role, everyServer)
 	before := f.live.exchange(next)
+	f.live.listChanged()
 	// A call that waits for a human is asked for anew under what is in force.
 	before.registry.StopWaiting()
 	f.retire(before)

@@ -119,11 +119,12 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	g.children.KeepWarm(warmHelpers)
 	l := newLive(g.turn)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local,
+		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local, Desk: decisions{g},
 	})
 	if err != nil {
 		return misused(err)
 	}
+	l.tells(server.ListChanged)
 	if s.stdio {
 		defer g.follow(ctx, env, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {

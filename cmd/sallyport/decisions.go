@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+)
+
+// decisions is the desk of held calls for a server: what the person behind a
+// client decides is recorded like what an operator does.
+type decisions struct{ g *gate }
+
+// List returns held calls.
+func (d decisions) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
+	return d.g.approvals.List(ctx, all)
+}
+
+// Get returns one.
+func (d decisions) Get(ctx context.Context, id string) (sallyport.Approval, error) {
+	return d.g.approvals.Get(ctx, id)
+}
+
+// Decide decides about one and records it.
+func (d decisions) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+	a, err := d.g.approvals.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return d.g.decide(ctx, &a, by, approve, reason)
+}
+
+// decide decides about a held call. An approval is recorded before it is given.
+func (g *gate) decide(ctx context.Context, a *sallyport.Approval, by string, approve bool, reason string) error {
+	decide := func() error {
+		err := g.approvals.Decide(ctx, a.ID, by, approve, reason)
+		if err != nil {
+			err = fmt.Errorf("approval %s: %w", a.ID, err)
+		}
+		return err
+	}
+	e := changed(audit.ActionDeny, a.ID, reason)
+	e.CallID, e.Tool, e.Principal = a.CallID, a.Tool, by
+	if approve {
+		e.Change.Action = audit.ActionApprove
+		return g.keepFirst(ctx, e, decide)
+	}
+	if err := decide(); err != nil {
+		return err
+	}
+	return g.keepDone(ctx, e, "")
+}
