@@ -30,8 +30,11 @@ func TestContentBecomesParts(t *testing.T) {
 			}}
 		case "broken":
 			return object{"content": []any{
-				object{"type": "hologram", "data": "x"}, object{"type": "text"}, "text",
-				object{"type": "image", "mimeType": "image/png", "data": "***"}, object{"type": "resource", "resource": object{"uri": "file:///d"}},
+				object{"type": "hologram", "data": "x"},
+				object{"type": "text"},
+				"text",
+				object{"type": "image", "mimeType": "image/png", "data": "***"},
+				object{"type": "resource", "resource": object{"uri": "file:///d"}},
 			}}
 		case "failed":
 			return object{"isError": true, "content": []any{}}

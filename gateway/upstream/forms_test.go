@@ -24,7 +24,8 @@ func withEverything(t *testing.T) *script {
 	}}
 	s.lists["resources/list"] = object{"resources": []any{
 		object{"uri": "note://one", "name": "one\x1b[1m", "title": "One", "description": "The first s3cr3t-value.", "mimeType": "text/plain", "size": 12},
-		object{"uri": "note://bell\a", "name": "bell"}, object{"uri": "note://odd", "name": "odd", "mimeType": "no type"},
+		object{"uri": "note://bell\a", "name": "bell"},
+		object{"uri": "note://odd", "name": "odd", "mimeType": "no type"},
 		object{"uri": "relative", "name": "relative"},
 	}}
 	s.lists["resources/templates/list"] = object{"resourceTemplates": []any{object{"uriTemplate": "note://all/{id}", "name": "all"}}}
@@ -159,7 +160,10 @@ func TestABadDefinitionHarmsItself(t *testing.T) {
 	wide := `{"enum":[` + strings.Repeat("1,", 30_000) + `1]}`
 	s := newScript(t)
 	s.lists["tools/list"] = object{"tools": []any{
-		tool("good"), 7, object{"name": 5}, object{"inputSchema": object{}}, object{"name": "text", "inputSchema": "string"},
+		tool("good"), 7,
+		object{"name": 5},
+		object{"inputSchema": object{}},
+		object{"name": "text", "inputSchema": "string"},
 		rawJSON(`{"name":"two","name":"faced","inputSchema":{"type":"object"}}`),
 		rawJSON(`{"name":"deep","inputSchema":` + deep + `}`), rawJSON(`{"name":"wide","inputSchema":` + wide + `}`),
 		object{"name": "remote", "inputSchema": object{"type": "object", "$ref": "http://127.0.0.1:1/schema"}},

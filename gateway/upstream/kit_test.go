@@ -93,6 +93,16 @@ func newGateWith(t testing.TB, backends *sallyport.Backends, o *upstream.Options
 			t.Error(err)
 		}
 	})
+	backends.Personalities = roles{
+		"some":    {Name: "some", MCPServers: []string{"test", "other"}},
+		"none":    {Name: "none"},
+		"offline": {Name: "offline", MCPServers: []string{"test"}, Network: &sallyport.NetworkPolicy{Allow: []string{}}},
+		"reads":   {Name: "reads", MCPServers: []string{"test"}, FSReach: &sallyport.Reach{Read: []string{workspace}}},
+	}
+	for _, p := range backends.Personalities.(roles) {
+		// What a conversation has read is not what these tests are about.
+		p.Flow.AfterUntrustedPrivate = sallyport.FlowAllow
+	}
 	g.finder = g.open(backends)
 	if err := g.finder.Register(m.Discovery()...); err != nil {
 		t.Fatal(err)
@@ -106,16 +116,6 @@ func newGateWith(t testing.TB, backends *sallyport.Backends, o *upstream.Options
 	for _, l := range left {
 		g.left = append(g.left, l.Server+": "+l.Tool+": "+l.Why)
 	}
-	backends.Personalities = roles{
-		"some":    {Name: "some", MCPServers: []string{"test", "other"}},
-		"none":    {Name: "none"},
-		"offline": {Name: "offline", MCPServers: []string{"test"}, Network: &sallyport.NetworkPolicy{Allow: []string{}}},
-		"reads":   {Name: "reads", MCPServers: []string{"test"}, FSReach: &sallyport.Reach{Read: []string{workspace}}},
-	}
-	for _, p := range backends.Personalities.(roles) {
-		// What a conversation has read is not what these tests are about.
-		p.Flow.AfterUntrustedPrivate = sallyport.FlowAllow
-	}
 	g.Registry = g.open(backends)
 	for _, tool := range tools {
 		if err := g.Register(tool); err != nil {
@@ -128,7 +128,7 @@ func newGateWith(t testing.TB, backends *sallyport.Backends, o *upstream.Options
 // discover asks a server what it offers.
 func (g *gate) discover(server string) sallyport.Result {
 	return g.finder.Call(g.t.Context(), &sallyport.Caller{
-		Principal: sallyport.Principal{Name: "local"}, Platform: sallyport.PlatformGo, Workspace: g.workspace,
+		Principal: sallyport.Principal{Name: "local"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
 	}, sallyport.Request{Tool: upstream.DiscoveryName(server)})
 }
 

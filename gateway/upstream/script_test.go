@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -228,15 +227,20 @@ func scripted(t *testing.T, s *script, o *upstream.Options, more ...upstream.Ser
 	return newGateWith(t, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}}, o, servers...)
 }
 
-// errNobody is for answers that never come.
-var errNobody = errors.New("nobody answered")
-
-// next is what the client answers to a request of the server.
-func (p *peer) next(ctx context.Context) (*question, error) {
-	select {
-	case q := <-p.heard:
-		return q, nil
-	case <-ctx.Done():
-		return nil, errNobody
+// announce tells every client that a list has changed, and returns when they
+// have heard it.
+func (s *script) announce() {
+	s.say(object{"method": "notifications/tools/list_changed"})
+	s.mu.Lock()
+	peers := slices.Collect(maps.Keys(s.peers))
+	s.mu.Unlock()
+	for _, p := range peers {
+		p.ask("ping")
 	}
+}
+
+// ask sends a request of the server to its client and returns the answer.
+func (p *peer) ask(method string) *question {
+	p.send(object{"id": "of the server", "method": method, "params": object{}})
+	return <-p.heard
 }
