@@ -134,10 +134,15 @@ func longer(a, b string) string {
 
 // variable returns the name for a reference; ok is false when it has a
 // character that no portable variable name stands for.
-func (e *Env) variable(ref string) (name string, ok bool) {
+func (e *Env) variable(ref string) (name string, ok bool) { return Variable(e.prefix, ref) }
+
+// Variable returns the name of the variable that holds the value of a reference
+// for an [Env] of a prefix; ok is false for a reference with a character that no
+// portable variable name stands for, which no Env serves.
+func Variable(prefix, ref string) (name string, ok bool) {
 	var b strings.Builder
-	b.Grow(len(e.prefix) + len(ref))
-	b.WriteString(e.prefix)
+	b.Grow(len(prefix) + len(ref))
+	b.WriteString(prefix)
 	for i := range len(ref) {
 		switch c := ref[i]; {
 		case 'a' <= c && c <= 'z':
