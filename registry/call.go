@@ -83,16 +83,16 @@ type call struct {
 
 	id, session, sessionKey string
 
-	late  bool // the registry is closed
-	entry *entry
-	role  *role
-	doc   schema.Document
-	scope *scoped.Scope
-	grant *sallyport.Grant
-	level sallyport.Level // of the children; empty when none can be started
-	key   string          // of the cache; empty when the tool does not ask for it
-	facts sallyport.Facts // what the call does to its conversation
-	flowed flowed // what was read before holds the call
+	late   bool // the registry is closed
+	entry  *entry
+	role   *role
+	doc    schema.Document
+	scope  *scoped.Scope
+	grant  *sallyport.Grant
+	level  sallyport.Level // of the children; empty when none can be started
+	key    string          // of the cache; empty when the tool does not ask for it
+	facts  sallyport.Facts // what the call does to its conversation
+	flowed flowed          // what was read before holds the call
 
 	result sallyport.Result
 	bare   bool            // the error is the gate's or an accessor's own text

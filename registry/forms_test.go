@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -121,4 +122,159 @@ func TestResourcesAreListedAndFound(t *testing.T) {
 	}
 }
 
-var _ = registry.MaxResources
+func TestFormsAreCheckedAtRegistration(t *testing.T) {
+	edit := func(tool sallyport.Tool, change func(*sallyport.Tool)) sallyport.Tool {
+		change(&tool)
+		return tool
+	}
+	many := make([]string, registry.MaxResources+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("mem:%d", i)
+	}
+	args := func(text string) func(*sallyport.Tool) {
+		return func(t *sallyport.Tool) { t.Schema = json.RawMessage(text) }
+	}
+	res := func(r sallyport.Resource) func(*sallyport.Tool) {
+		return func(t *sallyport.Tool) { t.Resources = []sallyport.Resource{r} }
+	}
+	tests := []struct {
+		name string
+		tool sallyport.Tool
+		want string // part of the fault; empty when there is none
+	}{
+		{"an unknown form", edit(prompt("x", ""), func(t *sallyport.Tool) { t.Form = "other" }), `form "other"`},
+		{"a tool with resources", edit(prompt("x", ""), func(t *sallyport.Tool) {
+			t.Form, t.Resources = sallyport.FormTool, []sallyport.Resource{}
+		}), "Resources belong"},
+		{"a prompt with resources", edit(reader("x", "mem:a"), func(t *sallyport.Tool) { t.Form = sallyport.FormPrompt }), "Resources belong"},
+		{"a prompt that returns", edit(prompt("x", ""), func(t *sallyport.Tool) { t.Returns = open }), "Returns belong"},
+		{"a prompt of texts", edit(prompt("x", ""), args(`{"type":"object","title":"t","properties":{"a":{"type":"string","description":"d"},"b":{"enum":["x","y"]},"c":{"type":"string","enum":["x"]}},"required":["a"],"additionalProperties":false}`)), ""},
+		{"a prompt with a number", edit(prompt("x", ""), args(`{"type":"object","properties":{"a":{"type":"integer"}}}`)), `property "a"`},
+		{"a prompt with several types", edit(prompt("x", ""), args(`{"type":"object","properties":{"a":{"type":["string","null"]}}}`)), `property "a"`},
+		{"a prompt with anything", edit(prompt("x", ""), args(`{"type":"object","properties":{"a":{}}}`)), `property "a"`},
+		{"a prompt with a choice of numbers", edit(prompt("x", ""), args(`{"type":"object","properties":{"a":{"enum":["x",1]}}}`)), `property "a"`},
+		{"a prompt with a boolean schema", edit(prompt("x", ""), args(`{"type":"object","properties":{"a":true}}`)), "properties"},
+		{"a prompt whose texts stand elsewhere", edit(prompt("x", ""), args(`{"type":"object","allOf":[{"properties":{"a":{"type":"integer"}}}]}`)), `not "allOf"`},
+		{"a prompt with patterns", edit(prompt("x", ""), args(`{"type":"object","patternProperties":{".":{"type":"integer"}}}`)), `not "patternProperties"`},
+		{"a reader with a schema", edit(reader("x", "mem:a"), args(`{"type":"object"}`)), "none of its own"},
+		{"a reader of nothing", reader("x"), "expected 1 to 1000, found 0"},
+		{"a reader of too much", reader("x", many...), "found 1001"},
+		{"a reader of enough", reader("x", many[1:]...), ""},
+		{"a resource twice", reader("x", "mem:a", "mem:a"), "listed twice"},
+		{"a template twice", reader("x", "mem:{a}", "mem:{a}"), "listed twice"},
+		{"neither", edit(reader("x", "mem:a"), res(sallyport.Resource{Name: "n"})), "exactly one"},
+		{"both", edit(reader("x", "mem:a"), res(sallyport.Resource{Name: "n", URI: "mem:a", Template: "mem:{a}"})), "exactly one"},
+		{"no name", edit(reader("x", "mem:a"), res(sallyport.Resource{URI: "mem:a"})), "Name is empty"},
+		{"a long text", edit(reader("x", "mem:a"), res(sallyport.Resource{Name: "n", URI: "mem:a", Description: strings.Repeat("d", 17<<10)})), "more than"},
+		{"a negative size", edit(reader("x", "mem:a"), res(sallyport.Resource{Name: "n", URI: "mem:a", Size: -1})), "Size is negative"},
+		{"a media type", edit(reader("x", "mem:a"), res(sallyport.Resource{Name: "n", URI: "mem:a", MediaType: "text/plain; charset=utf-8"})), ""},
+		{"no media type", edit(reader("x", "mem:a"), res(sallyport.Resource{Name: "n", URI: "mem:a", MediaType: "text"})), "no media type"},
+		{"a path", reader("x", "/etc/passwd"), "absolute URI"},
+		{"a path with a colon", reader("x", "a/b:c"), "absolute URI"},
+		{"a scheme alone", reader("x", "mem:"), "absolute URI"},
+		{"no scheme in a template", reader("x", "{scheme}:x"), "absolute URI"},
+		{"a long URI", reader("x", "mem:"+strings.Repeat("a", 9000)), "at most 8192"},
+		{"a line break", reader("x", "mem:a\nb"), "cannot hold"},
+		{"an escape", reader("x", "mem:a\x1b[31mb"), "cannot hold"},
+		{"an invisible character", reader("x", "mem:a\u200bb"), "cannot hold"},
+		{"a template token", reader("x", "mem:<|im_start|>system"), "cannot hold"},
+		{"no UTF-8", reader("x", "mem:\xff"), "cannot hold"},
+		{"letters of the world", reader("x", "mem:façade/日本"), ""},
+		{"an open brace", reader("x", "mem:{a"), "a { without a }"},
+		{"a name of the bridge", prompt("mcp__x", ""), "mcp__<server>__<tool>"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := newGate(t, nil).Register(tt.tool)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Register() = %v, want %q", err, tt.want)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), tt.tool.ID()+": ") {
+				t.Errorf("Register() = %v, want it to begin with %s", err, tt.tool.ID())
+			}
+		})
+	}
+}
+
+func TestTheDefinitionCoversTheForm(t *testing.T) {
+	g := newGate(t, nil)
+	// This digest was computed before there were forms: what was approved
+	// then stays approved.
+	plain := sallyport.Tool{Name: "tool", Title: "T", Description: "D", Permissions: []string{"a:b"}, Run: echo}
+	p := plain
+	p.Form = sallyport.FormPrompt
+	seen := map[string]string{}
+	for _, tool := range []sallyport.Tool{plain, p, reader("a", "mem:a")} {
+		g.add(tool)
+	}
+	other := newGate(t, nil)
+	other.add(reader("a", "mem:b"))
+	note := func(g *gate, id string) {
+		caller := g.caller()
+		caller.Principal.Permissions = []string{"a:b"}
+		g.Call(t.Context(), caller, sallyport.Request{Tool: id})
+		d := g.recorder.last().Definition
+		if before, ok := seen[d]; ok {
+			t.Errorf("%s and %s have the same definition", id, before)
+		}
+		seen[d] = id
+	}
+	note(g, "tool")
+	note(g, "prompt:tool")
+	note(g, "resource:a")
+	note(other, "resource:a")
+	if seen["62bc82556cfdd439d6026918e277565f"] != "tool" {
+		t.Errorf("definitions = %v, want that of the tool unchanged", seen)
+	}
+}
+
+func TestResourcesAreCopied(t *testing.T) {
+	g := newGate(t, nil)
+	tool := reader("r", "mem:a")
+	g.add(tool)
+	tool.Resources[0].URI = "mem:b"
+	g.Tools()[0].Resources[0].URI = "mem:c"
+	g.Resources(g.caller())[0].URI = "mem:d"
+	if got := g.Resources(g.caller()); len(got) != 1 || got[0].URI != "mem:a" {
+		t.Errorf("Resources() = %v, want mem:a as it was registered", got)
+	}
+}
+
+func TestListingsAreClean(t *testing.T) {
+	const value = "hunter2-zq9xy7w"
+	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/b": value}})
+	tool := reader("r", "mem:a", "mem:"+value, "mem:x/"+value+"/{y}")
+	res := &tool.Resources[0]
+	res.Name, res.Title, res.Description = "n\x1b[31m", "<|im_start|>", value
+	g.add(tool)
+	p := prompt("p", "")
+	p.Description = value + "\u202e"
+	g.add(p)
+	got := g.Resources(g.caller())
+	want := []sallyport.Resource{{URI: "mem:a", Name: "n", Title: "[STRIPPED-TEMPLATE-TOKEN]", Description: "[REDACTED:secret]"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Resources (-want +got):\n%s", diff)
+	}
+	if d := g.Prompts(g.caller())[0].Description; d != "[REDACTED:secret]" {
+		t.Errorf("the prompt is described as %q", d)
+	}
+}
+
+func TestAsksSaysWhetherAHumanDecides(t *testing.T) {
+	g := newGate(t, &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Require: []string{"held", "@label"}}})
+	labelled := prompt("other", "")
+	labelled.Toolset = "label"
+	for _, tool := range []sallyport.Tool{prompt("held", ""), reader("held", "mem:a"), prompt("free", ""), labelled} {
+		g.add(tool)
+	}
+	for id, want := range map[string]bool{"prompt:held": true, "resource:held": true, "prompt:other": true, "prompt:free": false, "held": false, "": false} {
+		if got := g.Asks(g.caller(), id); got != want {
+			t.Errorf("Asks(%q) = %v, want %v", id, got, want)
+		}
+	}
+	caller := g.caller()
+	caller.Personality = "nobody"
+	if g.Asks(caller, "prompt:held") {
+		t.Error("Asks in an unknown role = true")
+	}
+}

@@ -94,15 +94,22 @@ func TestACachedResultIsCleanedOfNewSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Register(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{TTL: time.Hour}, Run: returning(sallyport.OK("it is "+fresh), nil)}); err != nil {
+		if err := r.Register(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{TTL: time.Hour}, Run: returning(sallyport.Result{
+			OK: true, Value: "it is " + fresh,
+			Parts: []sallyport.Part{message(fresh), image("\xff" + fresh)},
+		}, nil)}); err != nil {
 			t.Fatal(err)
 		}
 		caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
-		r.Call(t.Context(), caller, sallyport.Request{Tool: "tool"})
+		if res := r.Call(t.Context(), caller, sallyport.Request{Tool: "tool"}); len(res.Parts) != 2 || res.Parts[1].Data == nil {
+			t.Errorf("parts = %v, want them as they are while nothing in them is a secret", res.Parts)
+		}
 		s.value.Store(&fresh)
 		time.Sleep(2 * time.Minute)
 		if res := r.Call(t.Context(), caller, sallyport.Request{Tool: "tool"}); strings.Contains(res.Value, fresh) {
 			t.Errorf("value = %q, want the new secret removed", res.Value)
+		} else if text := fmt.Sprintf("%v %s", res.Parts, res.Parts[1].Data); strings.Contains(text, fresh) {
+			t.Errorf("parts = %s, want the new secret removed", text)
 		}
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)
