@@ -20,6 +20,11 @@ var versions = []string{"2026-07-28", "2025-11-25", "2025-06-18"}
 
 // each runs a test with the official client, for each surface and version.
 func each(t *testing.T, test func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession)) {
+	eachOf(t, func(t *testing.T) *kit { return newKit(t) }, test)
+}
+
+// eachOf is each with a kit of its own.
+func eachOf(t *testing.T, newKit func(*testing.T) *kit, test func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession)) {
 	for _, version := range versions {
 		t.Run("http/"+version, func(t *testing.T) {
 			k := newKit(t)
