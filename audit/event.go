@@ -103,9 +103,9 @@ type Event struct {
 	Duration time.Duration `json:"-"`
 	// ValueChars is the length of the result in code points.
 	ValueChars int `json:"value_chars,omitempty"`
-	// Parts is the number of parts beside the value, PartBytes the bytes of
-	// their text and data.
-	Parts     int   `json:"parts,omitempty"`
+	// Parts is the number of parts beside the value.
+	Parts int `json:"parts,omitempty"`
+	// PartBytes is the length of their text and data together.
 	PartBytes int64 `json:"part_bytes,omitempty"`
 	// CostUSD is the price of the call in US dollars.
 	CostUSD float64 `json:"cost_usd,omitempty"`

@@ -284,7 +284,7 @@ func TestRecordedEvent(t *testing.T) {
 		ArgsDigest: "00", Definition: "11", Grant: &sallyport.Grant{Secrets: []string{"providers/*"}},
 		Code: sallyport.CodeNotAvailable, Stage: sallyport.StepVisible, Error: "no",
 		Decisions: []sallyport.Decision{{Step: sallyport.StepFind, Allowed: true}, {Step: sallyport.StepVisible, Why: "w", Source: "f:1:2", Fix: "x"}},
-		DryRun:    true, Cached: true, Duration: 1500 * time.Microsecond, ValueChars: 7, CostUSD: 0.002, Level: "landlock", Full: "all",
+		DryRun:    true, Cached: true, Duration: 1500 * time.Microsecond, ValueChars: 7, Parts: 2, PartBytes: 9, CostUSD: 0.002, Level: "landlock", Full: "all",
 	}
 	before := given
 	if err := l.Record(t.Context(), &given); err != nil {
