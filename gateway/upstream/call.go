@@ -34,14 +34,19 @@ func (s *server) ask(
 	ctx context.Context, c *sallyport.Call, method string, needs []thing,
 	send func(context.Context, *mcp.ClientSession, mcp.Meta) error,
 ) (map[string]any, error) {
+	leave, err := s.enter(ctx, s.keyOf(c).lane())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	l, err := s.link(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.enter(ctx); err != nil {
-		return nil, err
+	if l.key.call != "" {
+		defer s.drop(l)
 	}
-	defer l.leave()
+	l.idle.Reset(idleTime)
 	l.listen(ctx, c)
 	defer l.unlisten(c)
 	ctx = withCall(ctx, c)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/internal/definition"
 )
 
@@ -15,8 +16,18 @@ var fixedHeaders = [...]string{
 	"Trailer", "Transfer-Encoding", "Upgrade", "Via", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
 }
 
-// remote reads what is sent to a remote server.
+// remote reads how a remote server is spoken to, and what is sent to it.
 func (d *decoder) remote(top *definition.Object, local bool) {
+	if v, at, ok := top.Take("transport", ""); ok {
+		switch text, _ := v.(string); {
+		case local:
+			d.Fault(at, "belongs to a url: a command speaks on standard input and output")
+		case text != string(lock.TransportHTTP) && text != string(lock.TransportSSE):
+			d.Fault(at, "expected http, which is streamable HTTP, or sse, the older transport")
+		default:
+			d.s.Transport = lock.Transport(text)
+		}
+	}
 	v, at, ok := top.Take("headers", "")
 	switch {
 	case !ok:

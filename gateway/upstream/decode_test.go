@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
@@ -66,6 +67,7 @@ func TestDecode(t *testing.T) {
 		{"a package without a version", `{"command": ["uvx", "notes"]}`, upstream.Server{
 			Command: []string{"uvx", "notes"}, Arguments: []string{}, Package: &install.Package{Registry: install.PyPI, Name: "notes"},
 		}},
+		{"the older transport", `{"url": "https://mcp.example/sse", "transport": "sse"}`, upstream.Server{URL: "https://mcp.example/sse", Transport: lock.TransportSSE}},
 		{"url", `{"url": "https://mcp.example/mcp?tools=a", "headers": {"authorization": {"secret": "far/token", "prefix": "Bearer "}, "X-Team": "a"},
 			"timeout": "1m"}`, upstream.Server{
 			URL: "https://mcp.example/mcp?tools=a", Timeout: time.Minute,
@@ -98,6 +100,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"", `{"command": "node server.js"}`, "/command: expected a list"},
 		{"", `{"command": []}`, "/command: expected a list"},
 		{"", `{"command": [1]}`, "/command/0: expected a text"},
+		{"", `{"command": ["node"], "transport": "http"}`, "/transport: belongs to a url"},
+		{"", `{"url": "https://mcp.example/sse", "transport": "stdio"}`, "/transport: expected http"},
 		{"", `{"command": ["./server"]}`, "/command/0: expected the name of a binary"},
 		{"", `{"command": ["/usr/bin/node"]}`, "/command/0: expected the name of a binary"},
 		{"", `{"command": ["*"]}`, "/command/0: not the name of a binary"},

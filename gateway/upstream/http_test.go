@@ -42,7 +42,12 @@ func newFarAway(t *testing.T, stateless bool) (*farAway, *sallyport.NetworkBacke
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(f.Close)
-	return f, &sallyport.NetworkBackend{
+	return f, f.network()
+}
+
+// network finds the server under every name.
+func (f *farAway) network() *sallyport.NetworkBackend {
+	return &sallyport.NetworkBackend{
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
 		},

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
 )
 
 const (
@@ -23,8 +25,15 @@ const (
 )
 
 // key tells apart who may share a connection: a process is confined to the
-// grant of the role that started it, and belongs to one principal.
-type key struct{ principal, personality, workspace string }
+// grant of the role that started it, and belongs to one principal. A connection
+// that lives as long as one call belongs to that.
+type key struct{ principal, personality, workspace, call string }
+
+// lane is the key without the call.
+func (k key) lane() key {
+	k.call = ""
+	return k
+}
 
 // failure is why a server could not be started, and when it may be tried
 // again.
@@ -46,8 +55,11 @@ type link struct {
 	child   sallyport.Child // nil for a remote server
 	said    complaints
 	idle    *time.Timer
-	turns   chan struct{}
 	ended   sync.Once
+	// hangUp ends what the connection waits for.
+	hangUp context.CancelFunc
+	// refused is the last request that the grant did not admit.
+	refused atomic.Pointer[sallyport.Error]
 	// greeting is what the server answered first.
 	greeting answer
 
@@ -69,18 +81,59 @@ type running struct {
 func (s *server) newLink(k key) *link {
 	return &link{
 		s: s, key: k, ready: make(chan struct{}),
-		turns: make(chan struct{}, s.Concurrency), calls: map[string]*running{}, looking: make(chan struct{}, 1),
+		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
 		said: complaints{log: s.m.o.Logger.With("server", s.Name)},
+	}
+}
+
+// keyOf is the key of the connection that a call may use.
+func (s *server) keyOf(c *sallyport.Call) key {
+	k := key{principal: c.Principal.Name, personality: c.Personality, workspace: c.Workspace}
+	if s.Shared {
+		k.principal = ""
+	}
+	if s.Transport == lock.TransportSSE {
+		k.call = c.ID
+	}
+	return k
+}
+
+// lane bounds the calls that one process works on at once.
+type lane struct {
+	turns chan struct{}
+	users int
+}
+
+// enter waits for a turn.
+func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
+	s.mu.Lock()
+	w := s.lanes[k]
+	if w == nil {
+		w = &lane{turns: make(chan struct{}, s.Concurrency)}
+		s.lanes[k] = w
+	}
+	w.users++
+	s.mu.Unlock()
+	forget := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if w.users--; w.users == 0 {
+			delete(s.lanes, k)
+		}
+	}
+	select {
+	case w.turns <- struct{}{}:
+		return func() { <-w.turns; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
 	}
 }
 
 // link returns the connection that a call may use, and makes it when there is
 // none.
 func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
-	k := key{c.Principal.Name, c.Personality, c.Workspace}
-	if s.Shared {
-		k.principal = ""
-	}
+	k := s.keyOf(c)
 	for {
 		l, mine, err := s.reserve(k)
 		if err != nil {
@@ -115,7 +168,7 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 	if l, ok := s.links[k]; ok {
 		return l, false, nil
 	}
-	if f := s.failures[k]; time.Now().Before(f.until) {
+	if f := s.failures[k.lane()]; time.Now().Before(f.until) {
 		return nil, false, fmt.Errorf("the MCP server %s is left alone until %s: %w", s.Name, f.until.Format(time.TimeOnly), f.err)
 	}
 	l = s.newLink(k)
@@ -135,12 +188,12 @@ func (s *server) settle(l *link, err error, gaveUp bool) {
 			l.err = &abandoned{err}
 			return
 		}
-		f := s.failures[l.key]
+		f := s.failures[l.key.lane()]
 		pause := min(firstPause<<min(f.count, 10), longestPause)
-		s.failures[l.key] = failure{f.count + 1, time.Now().Add(pause), err}
+		s.failures[l.key.lane()] = failure{f.count + 1, time.Now().Add(pause), err}
 		return
 	}
-	delete(s.failures, l.key)
+	delete(s.failures, l.key.lane())
 	l.idle = time.AfterFunc(idleTime, func() { s.drop(l) })
 	go func() {
 		_ = l.session.Wait()
@@ -163,14 +216,13 @@ func (l *link) abandoned() bool {
 // offered that a server could use to reach back: no sampling, no roots, no
 // elicitation.
 func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
-	ctx, cancel := context.WithTimeout(withCall(ctx, c), startWait)
-	defer cancel()
-	var t mcp.Transport = l.remote()
-	if len(l.s.Command) > 0 {
-		if t, err = l.spawn(ctx, c); err != nil {
-			return nil, err
-		}
-	} else if err = l.s.m.o.Start(l.s.Name, ""); err != nil {
+	ctx, cancel := context.WithCancelCause(withCall(ctx, c))
+	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
+	defer late.Stop()
+	l.hangUp = func() { cancel(nil) }
+	t, err := l.transport(ctx, c)
+	if err != nil {
+		l.hangUp()
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.options())
@@ -179,9 +231,28 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 			return n, nil
 		}
 	}
+	return nil, l.stillborn(ctx, err)
+}
+
+// transport starts a server here, or says how a remote one is reached.
+func (l *link) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
+	if len(l.s.Command) > 0 {
+		return l.spawn(ctx, c)
+	}
+	if err := l.s.m.o.Start(l.s.Name, ""); err != nil {
+		return nil, err
+	}
+	return l.remote(), nil
+}
+
+// stillborn ends a connection that came to nothing, and says why it did.
+func (l *link) stillborn(ctx context.Context, err error) error {
 	why := fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, err)
+	refused := l.refused.Load()
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case refused != nil:
+		why = fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, refused)
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		why = fmt.Sprintf("the MCP server %s did not answer in time", l.s.Name)
 	case errors.Is(err, mcp.ErrConnectionClosed):
 		why = fmt.Sprintf("the MCP server %s did not start: it ended before it answered", l.s.Name)
@@ -195,7 +266,7 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 			why += "; it says: " + last
 		}
 	}
-	return nil, sallyport.Err(why, "").Err()
+	return sallyport.Err(why, "").Err()
 }
 
 // options are those of a client that can do nothing for a server. Of a server
@@ -243,21 +314,9 @@ func (l *link) end() {
 			// Its error says that the other side is gone already.
 			_ = l.session.Close()
 		}
+		l.hangUp()
 	})
 }
-
-// enter waits for a turn.
-func (l *link) enter(ctx context.Context) error {
-	select {
-	case l.turns <- struct{}{}:
-		l.idle.Reset(idleTime)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (l *link) leave() { <-l.turns }
 
 // listen has the progress of a call go to its caller, under the id of the call.
 func (l *link) listen(ctx context.Context, c *sallyport.Call) {

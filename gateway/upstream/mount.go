@@ -66,9 +66,12 @@ type Server struct {
 	Env map[string]string
 	// Secrets puts stand-ins for secrets into the environment.
 	Secrets []sallyport.ChildSecret
-	// URL is where a remote server listens, streamable HTTP. Its host is
-	// granted by being named.
+	// URL is where a remote server listens. Its host is granted by being named.
 	URL string
+	// Transport is how the server at URL is spoken to: [lock.TransportHTTP],
+	// which empty means too, or the older [lock.TransportSSE]. Empty for a
+	// Command.
+	Transport lock.Transport
 	// Headers are sent with each request to URL.
 	Headers []Header
 	// Capabilities is what the server may touch beside what is implied.
@@ -142,6 +145,7 @@ type server struct {
 	mu       sync.Mutex
 	closed   bool
 	links    map[key]*link
+	lanes    map[key]*lane
 	failures map[key]failure
 	// accepted is what the server offered when it was discovered first, in which
 	// role; latest is what it offered when it was discovered last.
@@ -185,7 +189,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		}
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &server{
-			Server: s, m: m, links: map[key]*link{}, failures: map[key]failure{},
+			Server: s, m: m, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{},
 			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{},
 		})
 	}
@@ -200,6 +204,8 @@ func (s *Server) check() error {
 	switch {
 	case (len(s.Command) == 0) == (s.URL == ""):
 		return fmt.Errorf("upstream: server %s: expected either a command or a URL", s.Name)
+	case s.Transport != "" && (s.URL == "" || s.Transport != lock.TransportHTTP && s.Transport != lock.TransportSSE):
+		return fmt.Errorf("upstream: server %s: transport %s: expected http or sse, for a URL", s.Name, quoted(string(s.Transport)))
 	case s.Package != nil:
 		return fmt.Errorf("upstream: server %s: the package %s is not installed", s.Name, s.Package)
 	case s.Concurrency < 0 || s.Timeout < 0:

@@ -299,7 +299,7 @@ func (m *Mounts) Offers() map[string]*lock.Offer {
 func (s *Server) Launch() lock.Launch {
 	l := lock.Launch{Transport: lock.TransportStdio, Command: s.Command, URL: s.URL, Capabilities: s.capabilities()}
 	if s.URL != "" {
-		l.Transport = lock.TransportHTTP
+		l.Transport = cmp.Or(s.Transport, lock.TransportHTTP)
 	}
 	for name := range s.Env {
 		l.Env = append(l.Env, name)

@@ -75,7 +75,7 @@ func (s *Server) refs() (refs []string) {
 
 // revision tells one configuration of a server from another.
 func (s *server) revision() string {
-	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared})
+	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport})
 	if err != nil {
 		return ""
 	}

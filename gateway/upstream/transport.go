@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
 )
 
 // maxMessage bounds one message of a server, in bytes: a result of the size
@@ -95,11 +96,16 @@ func (w *complaints) lastLine() string {
 	return w.last
 }
 
-// remote is the transport to a server that is reached over HTTP.
+// remote is the transport to a server that is reached over HTTP. That of
+// server-sent events hangs on one request for as long as it lives, which is a
+// request of the call that makes it: such a connection ends with its call.
 func (l *link) remote() mcp.Transport {
+	client := &http.Client{Transport: roundTripper{l}}
+	if l.s.Transport == lock.TransportSSE {
+		return &mcp.SSEClientTransport{Endpoint: l.s.URL, MaxEventSize: maxMessage, HTTPClient: client}
+	}
 	return &mcp.StreamableClientTransport{
-		Endpoint: l.s.URL, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
-		HTTPClient: &http.Client{Transport: roundTripper{l}},
+		Endpoint: l.s.URL, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage, HTTPClient: client,
 	}
 }
 
@@ -121,10 +127,23 @@ var errNoCall = errors.New("upstream: a request outside a call")
 // what the caller of the gate sent goes along.
 type roundTripper struct{ l *link }
 
+// RoundTrip sends a request.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.send(r)
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		// The library keeps the text of some errors alone, or none of it.
+		t.l.refused.Store(e)
+	}
+	return resp, err
+}
+
+func (t roundTripper) send(r *http.Request) (*http.Response, error) {
 	c, ok := r.Context().Value(callKey{}).(*sallyport.Call)
 	if !ok {
 		return nil, errNoCall
+	}
+	if err := t.l.home(r.URL); err != nil {
+		return nil, err
 	}
 	r = r.Clone(r.Context())
 	if r.Header.Get(versionHeader) == "" {
@@ -145,6 +164,19 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(h.Name, value)
 	}
 	return c.Network.Client().Do(r)
+}
+
+// home refuses another place than the declared one: a server may name an
+// address for what follows, and secrets are for the one that the operator wrote.
+func (l *link) home(to *url.URL) error {
+	at, err := url.Parse(l.s.URL)
+	if err != nil || at.Scheme != to.Scheme || at.Host != to.Host {
+		return &sallyport.Error{
+			Code: sallyport.CodeHostNotAllowed, Resource: to.Host,
+			Detail: quoted(to.Host) + " is not where the MCP server " + l.s.Name + " was declared",
+		}
+	}
+	return nil
 }
 
 // agree remembers which version of the protocol a server chose.
