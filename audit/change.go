@@ -21,6 +21,11 @@ const (
 	ActionDeny Action = "approval.deny"
 	// ActionReload put a changed configuration in force.
 	ActionReload Action = "configuration.reload"
+	// ActionPin wrote what MCP servers are and offer into the lock file for the
+	// first time, ActionPinApprove pinned a change.
+	ActionPin Action = "lock.pin"
+	// ActionPinApprove pinned a change of a server that was pinned before.
+	ActionPinApprove Action = "lock.approve"
 )
 
 // Change is what an operator did. Who and when are the event's.
@@ -28,7 +33,8 @@ type Change struct {
 	// Action is what was done.
 	Action Action `json:"action"`
 	// Target is what it was done to: a principal, the kind and name of what
-	// is stopped, the id of a held call, the fingerprint of a configuration.
+	// is stopped, the id of a held call, the fingerprint of a configuration,
+	// the part of a lock file.
 	Target string `json:"target"`
 	// Detail is what else is known of it, in words.
 	Detail string `json:"detail,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store/memory"
@@ -69,6 +70,8 @@ type gate struct {
 	uploads   *uploads
 	files     *sallyport.FileBackend
 	network   *sallyport.NetworkBackend
+	store     *install.Store // of packages
+	look      look           // what the command wants of upstream servers
 	children  *sandbox.Runner
 	shown     []sandbox.Toolchain // what children see
 	commands  *terminal.Family
@@ -179,8 +182,13 @@ func (g *gate) openHands(env *environment) (err error) {
 		return err
 	}
 	g.closers = append(g.closers, g.uploads.Close)
-	g.network = &sallyport.NetworkBackend{}
-	g.files = &sallyport.FileBackend{Home: env.home, Deny: g.ownFiles(env.dir), Reads: g.state}
+	if g.network = env.network; g.network == nil {
+		g.network = &sallyport.NetworkBackend{}
+	}
+	if err := g.openStorage(env); err != nil {
+		return err
+	}
+	g.files = &sallyport.FileBackend{Home: env.home, Deny: g.ownFiles(env.dir), Packages: g.store.Dir(), Reads: g.state}
 	if err := g.openChildren(env, g.files, g.network); err != nil {
 		return err
 	}
@@ -288,7 +296,7 @@ func (g *gate) ownFiles(dir string) []string {
 	own := append([]string{}, g.config.Files...)
 	for _, folder := range []string{dir, g.config.Dir, g.config.Workspace} {
 		if folder != "" {
-			own = append(own, filepath.Join(folder, configName), filepath.Join(folder, stateDir))
+			own = append(own, filepath.Join(folder, configName), filepath.Join(folder, lockName), filepath.Join(folder, stateDir))
 		}
 	}
 	if g.config.State.Path != "" {

@@ -38,7 +38,7 @@ type follower struct {
 // follow has the configuration followed until the function that it returns is
 // called, which closes what was in force before.
 func (g *gate) follow(ctx context.Context, env *environment, l *live, role string) (stop func()) {
-	f := &follower{g: g, env: env, live: l, role: role, seen: g.config.Digest}
+	f := &follower{g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest}
 	if g.builtin {
 		return func() {}
 	}
@@ -79,7 +79,7 @@ func (f *follower) run(ctx context.Context) {
 // it is said once.
 func (f *follower) look(ctx context.Context) error {
 	paths := f.g.config.Files
-	now, err := config.Fingerprint(paths)
+	now, err := f.fingerprint()
 	if err != nil {
 		// What cannot be read may be about to be replaced, which the next look
 		// shows. Who asked for this one is told at once.
@@ -105,6 +105,9 @@ func (f *follower) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if f.g.servers.pins.file != nil && next.servers.pins.file == nil {
+		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.servers.pins.path), next.Close())
+	}
 	if err := f.g.callers.Replace(ctx, recordsOf(c), c.Security.DefaultPermissions); err != nil {
 		return errors.Join(err, next.Close())
 	}
@@ -119,6 +122,17 @@ func (f *follower) look(ctx context.Context) error {
 	next.warn(f.env)
 	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
 	return nil
+}
+
+// fingerprint is that of everything that is followed: the configuration, and
+// what is pinned beside it.
+func (f *follower) fingerprint() (string, error) {
+	text, err := config.Fingerprint(f.g.config.Files)
+	if err != nil {
+		return "", err
+	}
+	pinned, err := lockDigest(f.g.servers.pins.path)
+	return text + pinned, err
 }
 
 // keep records that another configuration was put in force, or was not. What is

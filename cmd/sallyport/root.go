@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/config"
 )
 
@@ -35,6 +37,10 @@ type environment struct {
 	pairs func() []string
 	dir   string
 	home  string
+	// network is how hosts are reached, packages where packages come from; nil
+	// means as usual.
+	network  *sallyport.NetworkBackend
+	packages *install.Options
 	// colour says that stdout is a terminal that wants it.
 	colour bool
 }
@@ -167,7 +173,7 @@ intersection, nothing else, and a record.`,
 		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
 		checkCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
 		principalsCommand(env, f), importCommand(env, f),
-		approvalsCommand(env, f),
+		approvalsCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(env, f),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	instructive(root)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/output"
@@ -32,6 +33,10 @@ type servers struct {
 	finder *registry.Registry
 	// found says how each went that was asked.
 	found []*foundServer
+	// pins hold them to the lock file; installer installs what it pins.
+	pins      *pins
+	installer *installer
+	cleaner   *output.Cleaner
 	// every has a server asked in every role that may use it, for check: what
 	// stops it in one of them is no property of the server.
 	every bool
@@ -49,6 +54,8 @@ type foundServer struct {
 	refused map[string]string
 	tools   []string
 	left    []upstream.Left
+	// held is true when some of left is not what is pinned.
+	held bool
 }
 
 // serversOf reads the upstream servers that a configuration declares. The error
@@ -75,14 +82,19 @@ func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
 // mount declares the upstream servers of a configuration. Nothing is started.
 func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallyport.Backends) (err error) {
 	s := &t.servers
+	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
+		return err
+	}
 	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
 		return err
 	}
-	cleaner, err := cleanerOf(ctx, b.Secrets)
-	if err != nil {
+	if s.cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
 		return err
 	}
-	s.mounts, err = upstream.New(s.declared, &upstream.Options{Version: version(), Logger: g.logger, Cleaner: cleaner})
+	s.installer = g.installer(env, t)
+	s.mounts, err = upstream.New(s.placed(ctx), &upstream.Options{
+		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge,
+	})
 	if err != nil {
 		return err
 	}
@@ -98,6 +110,18 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 		return t.placed(err)
 	}
 	return nil
+}
+
+// placed are the servers that can be started, with what runs for each.
+func (s *servers) placed(ctx context.Context) (list []upstream.Server) {
+	for i := range s.declared {
+		l := s.pins.place(ctx, &s.declared[i], s.installer)
+		s.pins.of[s.declared[i].Name] = l
+		if l.why == "" {
+			list = append(list, l.mounted)
+		}
+	}
+	return list
 }
 
 // cleanerOf knows the secrets of a source; nil is a source without any.
@@ -121,6 +145,12 @@ func everyServer(string) bool { return true }
 // is asked when it may use it.
 func (t *turn) discover(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.servers
+	for i := range s.declared {
+		if wanted(s.declared[i].Name) {
+			// An installation takes its own time.
+			t.fetch(ctx, s.pins.of[s.declared[i].Name])
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, discoverWait)
 	defer cancel()
 	turns := make(chan struct{}, discoverAtOnce)
@@ -129,8 +159,13 @@ func (t *turn) discover(ctx context.Context, role string, wanted func(server str
 		if !wanted(s.declared[i].Name) {
 			continue
 		}
-		f := &foundServer{Server: s.declared[i], part: t.part(s.declared[i].Name)}
+		l := s.pins.of[s.declared[i].Name]
+		f := &foundServer{Server: l.mounted, part: t.part(s.declared[i].Name)}
 		s.found = append(s.found, f)
+		if roles := t.rolesWith(f.Name); l.why != "" && len(roles) > 0 {
+			f.role, f.why = roles[0], l.why
+			continue
+		}
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
@@ -138,7 +173,7 @@ func (t *turn) discover(ctx context.Context, role string, wanted func(server str
 		})
 	}
 	asking.Wait()
-	if len(s.found) > 0 {
+	if len(s.found) > 0 && s.pins.look == lookHold {
 		t.registerFound()
 	}
 }
@@ -163,7 +198,11 @@ func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
 		if f.why != "" {
 			f.role, f.why = name, shown(res.Error)
 		}
-		if res.OK && !t.servers.every || ctx.Err() != nil {
+		refused := t.servers.pins.refusal(f.Name) != ""
+		if refused {
+			f.why += t.servers.pins.hint(f.Name)
+		}
+		if res.OK && !t.servers.every || refused || ctx.Err() != nil {
 			break
 		}
 	}
@@ -188,9 +227,15 @@ func (t *turn) registerFound() {
 	for _, f := range t.servers.found {
 		byName[f.Name] = f
 	}
+	offers := t.servers.offers()
+	conflicts, held := t.conflicts(offers), t.servers.pins.quarantined(offers)
 	tools, left := t.servers.mounts.Tools()
 	for i := range tools {
 		f := byName[tools[i].Server()]
+		if why := conflicts[tools[i].Name]; why != "" && tools[i].Form == sallyport.FormTool {
+			left = append(left, upstream.Left{Server: f.Name, Kind: lock.KindTool, Tool: tools[i].Name, Why: why})
+			continue
+		}
 		if err := t.registry.Register(tools[i]); err != nil {
 			left = append(left, upstream.Left{Server: f.Name, Tool: tools[i].Name, Why: refusal(err)})
 			continue
@@ -198,12 +243,28 @@ func (t *turn) registerFound() {
 		f.tools = append(f.tools, tools[i].Name)
 	}
 	for _, l := range left {
+		f := byName[l.Server]
+		quarantined := held[offered{l.Server, l.Kind, l.Tool}]
+		if quarantined {
+			l.Why += t.servers.pins.hint(l.Server)
+		}
 		l.Tool, l.Why = shown(l.Tool), shown(l.Why)
-		byName[l.Server].left = append(byName[l.Server].left, l)
+		f.left, f.held = append(f.left, l), f.held || quarantined
 	}
 	for _, f := range t.servers.found {
 		t.warnings = append(t.warnings, f.warnings(true)...)
 	}
+	if t.servers.pins.file == nil {
+		t.warnings = append(t.warnings, "the MCP servers are not pinned: sallyport lock pins what you see now")
+	}
+}
+
+// offers is what the servers that answered offer, as it came.
+func (s *servers) offers() map[string]*lock.Offer {
+	if s.mounts == nil {
+		return nil
+	}
+	return s.mounts.Offers()
 }
 
 // refusal says why the registry does not take a tool.
@@ -262,10 +323,11 @@ func serversIn(requests []sallyport.Request) (names []string) {
 	return names
 }
 
-// failed lists the servers that did not answer although a role may use them.
+// failed lists the servers that did not answer although a role may use them, or
+// offer something else than what is pinned.
 func (s *servers) failed() (names []string) {
 	for _, f := range s.found {
-		if f.role != "" && f.why != "" {
+		if f.role != "" && f.why != "" || f.held {
 			names = append(names, f.Name)
 		}
 	}

@@ -58,7 +58,7 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, broken]}}
 	}
 	s.wants(t, token, tool, hello, 200)
 
-	s.change(t, dir, strings.Replace(two, "python3, ./server.py]", "npx, server]", 1), rejected)
+	s.change(t, dir, strings.Replace(two, "python3, ./server.py]", "npx, -c, server]", 1), rejected)
 	s.wants(t, token, tool, hello, 200)
 
 	s.change(t, dir, text+"personalities: {ops: {toolset: []}}\n", inForce)

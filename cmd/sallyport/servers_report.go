@@ -21,6 +21,13 @@ type serverReport struct {
 	Declared []string  `json:"declared"`
 	Tools    []string  `json:"tools"`
 	Left     []leftOut `json:"left_out,omitempty"`
+	// Refused is true when it was not started, since that would be another launch
+	// than the pinned one.
+	Refused bool `json:"refused,omitempty"`
+	// Pinned says whether the lock file has it, Quarantined whether some of what
+	// it offers is not what is pinned.
+	Pinned      bool `json:"pinned"`
+	Quarantined bool `json:"quarantined,omitempty"`
 }
 
 // leftOut is a tool that is not mounted.
@@ -40,6 +47,8 @@ func (s *servers) report() (list []serverReport) {
 		for _, l := range f.left {
 			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
 		}
+		_, r.Pinned = s.pins.pinned(f.Name)
+		r.Quarantined, r.Refused = f.held, s.pins.refusal(f.Name) != "" || s.pins.of[f.Name].why != ""
 		list = append(list, r)
 	}
 	return list
@@ -86,7 +95,7 @@ func printServers(p *printer, list []serverReport) {
 		r := &list[i]
 		state := p.good("answers")
 		switch {
-		case r.Personality == "":
+		case r.Personality == "" || r.Refused:
 			state = p.bad("not started")
 		case !r.Started:
 			state = p.bad("does not answer")

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+func diffCommand(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff [SERVER]",
+		Short: "Show what changed of MCP servers since they were pinned",
+		Long: `Ask each pinned MCP server what it offers now, or one of them, and show what is
+not as ` + lockName + ` has it: how severe a change is, what was, what is, and the
+command that approves it. A server that would be started in another way is not
+started: its launch is approved first, what it then offers after that.
+
+The exit code is 1 when something differs or a server does not answer.`,
+		Example: `  sallyport diff
+  sallyport diff notes
+  sallyport diff --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withLook(cmd.Context(), env, f, lookChanged, func(g *gate) error {
+				scope := lock.Scope{}
+				if len(args) > 0 {
+					scope.Server = args[0]
+				}
+				r, err := g.difference(cmd.Context(), f, scope)
+				if err != nil {
+					return err
+				}
+				return r.print(env.printer(f))
+			})
+		},
+	}
+}
+
+// difference is what is pinned beside what is.
+type difference struct {
+	File    string        `json:"file"`
+	Same    bool          `json:"same"`
+	Servers []serverState `json:"servers"`
+	Changes []lock.Change `json:"changes"`
+	// Tools maps changed tools, as SERVER/TOOL, to the commands that approve them
+	// alone.
+	Tools map[string]string `json:"tools,omitempty"`
+	// SHA256 is the digest to expect of everything.
+	SHA256  string `json:"sha256,omitempty"`
+	Approve string `json:"approve,omitempty"`
+
+	now *looked
+}
+
+// difference compares a part of the lock file with what servers are now.
+func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*difference, error) {
+	p := g.servers.pins
+	if p.file == nil {
+		return nil, misused(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
+	}
+	_, pinned := p.pinned(s.Server)
+	if s.Server != "" && !pinned && p.of[s.Server] == nil {
+		return nil, misused(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
+	}
+	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
+	d := &difference{File: p.path, Changes: g.compare(f, now), now: now, Tools: map[string]string{}}
+	if s.Server == "" {
+		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
+			d.SHA256, d.Approve = digest, approval(f, s, digest)
+		}
+	} else {
+		d.Changes = slices.DeleteFunc(d.Changes, func(c lock.Change) bool { return c.Server != s.Server })
+	}
+	for _, c := range d.Changes {
+		one := lock.Scope{Server: c.Server, Tool: c.Name}
+		if digest, err := now.file.Digest(one); c.Kind == lock.KindTool && err == nil {
+			d.Tools[one.String()] = approval(f, one, digest)
+		}
+	}
+	d.Servers = append([]serverState{}, now.states...)
+	d.Same = len(d.Changes) == 0 && !slices.ContainsFunc(d.Servers, func(s serverState) bool {
+		return s.State == stateUnknown || s.State == stateUnpinned
+	})
+	return d, nil
+}
+
+// compare marks the servers that differ and returns how.
+func (g *gate) compare(f *flags, now *looked) []lock.Change {
+	own := []string{}
+	for _, tool := range g.tools {
+		own = append(own, tool.Name)
+	}
+	asked := &lock.File{Servers: map[string]lock.Server{}}
+	for name, s := range g.servers.pins.all() {
+		if g.servers.pins.of[name] == nil || slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == name }) {
+			asked.Servers[name] = s
+		}
+	}
+	changes := lock.Diff(asked, now.file, own...)
+	changes = slices.DeleteFunc(changes, func(c lock.Change) bool {
+		// What was added by this command is no change of what is pinned.
+		return slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == c.Server && st.State == stateAdded })
+	})
+	for i := range now.states {
+		st := &now.states[i]
+		if !slices.ContainsFunc(changes, func(c lock.Change) bool { return c.Server == st.Server }) {
+			continue
+		}
+		if st.State == statePinned {
+			st.State = stateChanged
+		}
+		if digest, err := now.file.Digest(lock.Scope{Server: st.Server}); err == nil {
+			st.SHA256, st.Approve = digest, approval(f, lock.Scope{Server: st.Server}, digest)
+		}
+	}
+	return changes
+}
+
+// approval is the command that approves a part as it was shown.
+func approval(f *flags, s lock.Scope, digest string) string {
+	words := []string{"sallyport", "approve"}
+	for _, path := range f.config {
+		words = append(words, "--config", shellWord(path))
+	}
+	if s.Server != "" {
+		words = append(words, shellWord(s.String()))
+	}
+	return strings.Join(append(words, "--expect", digest), " ")
+}
+
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+=][a-zA-Z0-9_./:@%+=-]*$`)
+
+// shellWord is a word that a shell takes as it stands: somebody else may have
+// chosen it, and somebody pastes it.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// print prints the changes, the worst first for each server.
+func (d *difference) print(p *printer) error {
+	var err error
+	if p.json {
+		err = p.value(d)
+	} else {
+		d.text(p)
+	}
+	if err == nil && !d.Same {
+		err = failed()
+	}
+	return err
+}
+
+func (d *difference) text(p *printer) {
+	if d.Same {
+		p.line("everything is as %s has it", d.File)
+	}
+	byServer := map[string][]lock.Change{}
+	var order []string
+	for _, c := range d.Changes {
+		if byServer[c.Server] == nil {
+			order = append(order, c.Server)
+		}
+		byServer[c.Server] = append(byServer[c.Server], c)
+	}
+	slices.Sort(order)
+	for _, server := range order {
+		p.line("%s", server)
+		for _, c := range byServer[server] {
+			printChange(p, &c)
+		}
+		d.printApprovals(p, server)
+	}
+	for i := range d.Servers {
+		printState(p, &d.Servers[i])
+	}
+	if d.Approve != "" && len(order) > 1 || d.Approve != "" && len(d.now.states) == 0 {
+		p.line("approve all of it: %s", d.Approve)
+	}
+}
+
+// printApprovals prints the commands that approve what a server is now.
+func (d *difference) printApprovals(p *printer, server string) {
+	for _, st := range d.Servers {
+		if st.Server != server || st.Approve == "" {
+			continue
+		}
+		if !st.Started {
+			p.line("  It was not started: approve its launch, then ask again what it offers.")
+		}
+		p.line("  approve: %s", st.Approve)
+	}
+	for _, c := range d.Changes {
+		one := lock.Scope{Server: c.Server, Tool: c.Name}.String()
+		if command := d.Tools[one]; c.Server == server && command != "" {
+			p.line("  approve %s alone: %s", shown(c.Name), command)
+			delete(d.Tools, one)
+		}
+	}
+}
+
+func printChange(p *printer, c *lock.Change) {
+	severity := string(c.Severity)
+	if c.Severity.AtLeast(lock.SeverityHigh) {
+		severity = p.bad(severity)
+	}
+	what := []string{string(c.Kind)}
+	for _, s := range []string{c.Name, c.Field} {
+		if s != "" {
+			what = append(what, shown(s))
+		}
+	}
+	p.line("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
+	for _, side := range []struct{ word, text string }{{"was", c.Was}, {"is ", c.Is}} {
+		if side.text != "" {
+			p.line("    %s %s", side.word, shown(side.text))
+		}
+	}
+	if c.Cut {
+		p.line("    more of it differs than is shown: read the definition itself before you approve it")
+	}
+}
+
+// scopeOf reads SERVER or SERVER/TOOL.
+func scopeOf(args []string) (s lock.Scope, err error) {
+	if len(args) == 0 {
+		return s, nil
+	}
+	s.Server, s.Tool, _ = strings.Cut(args[0], "/")
+	if s.Server == "" || strings.HasSuffix(args[0], "/") && s.Tool == "" {
+		return s, misused(errors.New("expected SERVER or SERVER/TOOL"))
+	}
+	return s, nil
+}

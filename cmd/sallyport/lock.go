@@ -1,0 +1,283 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+func lockCommand(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lock",
+		Short: "Pin what MCP servers are and offer",
+		Long: `Start each MCP server that a personality lists and that is not pinned yet, ask
+what it offers, and write that into ` + lockName + ` beside the configuration.
+From then on a server that is started in another way is not started, and a
+definition that has changed is not offered to a model, until somebody has
+approved it. Packages of launchers such as npx are installed first.
+
+What is pinned already stays as it is: diff shows what has changed since, and
+approve pins it. The exit code is 1 when a server could not be pinned, or is not
+what is pinned any more.`,
+		Example: `  sallyport lock
+  sallyport lock --config prod.yaml --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withLook(cmd.Context(), env, f, lookNew, func(g *gate) error {
+				return g.pin(cmd.Context(), env, f)
+			})
+		},
+	}
+}
+
+// withLook runs a command that asks servers what they are.
+func withLook(ctx context.Context, env *environment, f *flags, l look, do func(g *gate) error) error {
+	g, err := wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+		if g.builtin {
+			return fmt.Errorf("there is no %s here, and without one no MCP server", configName)
+		}
+		g.look = l
+		return g.openStore(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	err = do(g)
+	return errors.Join(err, g.Close())
+}
+
+// The states of a server beside its pins.
+const (
+	statePinned   = "pinned"   // as it is
+	stateAdded    = "added"    // pinned now
+	stateChanged  = "changed"  // is or offers something else
+	stateUnknown  = "unknown"  // does not answer, or cannot be started
+	stateUnpinned = "unpinned" // was never looked at
+	stateUnlisted = "unlisted" // no personality lists it
+)
+
+// serverState is a server beside its pins.
+type serverState struct {
+	Server string `json:"server"`
+	State  string `json:"state"`
+	// Why says what is wrong with it.
+	Why string `json:"why,omitempty"`
+	// Offers counts what it offers.
+	Offers int `json:"offers"`
+	// Started is false when it was not started, since that is another launch
+	// than the pinned one: what it offers is then what is pinned.
+	Started bool `json:"started"`
+	// SHA256 is the digest to expect of it, and Approve the command that does.
+	SHA256  string `json:"sha256,omitempty"`
+	Approve string `json:"approve,omitempty"`
+	// Left is what it offers and cannot be pinned.
+	Left []leftOut `json:"left_out,omitempty"`
+}
+
+// looked is what servers are now, in the form of the lock file.
+type looked struct {
+	file   *lock.File
+	states []serverState
+}
+
+// lookAt asks the servers that are wanted.
+func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *looked {
+	g.discover(ctx, "", wanted)
+	now := &looked{file: &lock.File{Servers: map[string]lock.Server{}}}
+	offers := g.servers.offers()
+	for _, f := range g.servers.found {
+		now.add(g.servers.state(f, offers[f.Name]))
+	}
+	slices.SortFunc(now.states, func(a, b serverState) int { return strings.Compare(a.Server, b.Server) })
+	return now
+}
+
+// add adds a server; nil for one of which nothing is known.
+func (n *looked) add(s *lock.Server, state serverState) {
+	if s != nil {
+		n.file.Servers[state.Server] = *s
+		state.Offers = len(s.Tools) + len(s.Prompts) + len(s.Resources) + len(s.Templates)
+	}
+	n.states = append(n.states, state)
+}
+
+// state is what a server is now. One that says nothing is taken to be what is
+// pinned, and is reported.
+func (s *servers) state(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
+	st := serverState{Server: f.Name, State: statePinned}
+	was, known := s.pins.pinned(f.Name)
+	l := s.pins.of[f.Name]
+	switch {
+	case known && l.refused != "" && l.now != nil:
+		now, _, err := lock.Take(f.Name, &lock.Offer{Launch: *l.now}, s.cleaner)
+		if err != nil {
+			st.State, st.Why = stateUnknown, err.Error()
+			return &was, st
+		}
+		is := was
+		is.Launch = now.Launch
+		return &is, st
+	case f.role != "" && f.why == "" && o != nil && l.now != nil:
+		o.Launch, st.Started = *l.now, true
+		now, refused, err := lock.Take(f.Name, o, s.cleaner)
+		for _, r := range refused {
+			st.Left = append(st.Left, leftOut{string(r.Kind) + " " + r.Name, r.Why})
+		}
+		if err == nil {
+			return &now, st
+		}
+		f.why = err.Error()
+	}
+	st.State, st.Why = stateUnknown, f.why
+	switch {
+	case f.role == "":
+		st.State = stateUnlisted
+	case !known && s.pins.look != lookNew:
+		st.State, st.Why = stateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
+	}
+	if known {
+		return &was, st
+	}
+	return nil, st
+}
+
+// pin adds what is not pinned yet to the lock file.
+func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
+	p := g.servers.pins
+	now := g.lookAt(ctx, everyServer)
+	next := &lock.File{Servers: map[string]lock.Server{}}
+	if p.file != nil {
+		next = p.file
+	}
+	var added []string
+	conflicts := g.conflicts(g.servers.offers())
+	for i := range now.states {
+		st := &now.states[i]
+		is, ok := now.file.Servers[st.Server]
+		if _, known := p.pinned(st.Server); known || !ok {
+			continue
+		}
+		// What has the name of something else is looked at for itself.
+		st.leave(&is, conflicts)
+		now.file.Servers[st.Server] = is
+		digest, err := now.file.Digest(lock.Scope{Server: st.Server})
+		if err == nil {
+			next, err = next.Approve(now.file, lock.Scope{Server: st.Server}, digest)
+		}
+		if err != nil {
+			return misused(err)
+		}
+		st.State, added = stateAdded, append(added, st.Server)
+	}
+	g.compare(f, now)
+	if len(added) > 0 {
+		if err := g.writeLock(ctx, next, changed(audit.ActionPin, strings.Join(added, ", "), "into "+p.path)); err != nil {
+			return misused(err)
+		}
+	}
+	return printPinned(env.printer(f), p.path, now.states, len(added))
+}
+
+// leave takes out of a server what has the name of something else.
+func (st *serverState) leave(s *lock.Server, conflicts map[string]string) {
+	tools := map[string]lock.Pin{}
+	for name, pin := range s.Tools {
+		if why := conflicts[pin.Name]; why != "" {
+			st.Left = append(st.Left, leftOut{"tool " + shown(name), shown(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			continue
+		}
+		tools[name] = pin
+	}
+	slices.SortFunc(st.Left, func(a, b leftOut) int { return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why)) })
+	s.Tools = tools
+	st.Offers -= len(st.Left)
+}
+
+// writeLock records a change of the lock file and writes it. Two commands that
+// write it at once must not lose what the first of them pinned.
+func (g *gate) writeLock(ctx context.Context, next *lock.File, e *audit.Event) error {
+	return g.keepFirst(ctx, e, func() error {
+		again, err := pinsOf(g.config, g.store, lookHold)
+		if err != nil {
+			return err
+		}
+		if changes := lock.Diff(g.servers.pins.file, again.file); len(changes) > 0 {
+			return fmt.Errorf("%s was changed while this command looked: run it again", again.path)
+		}
+		return next.Save(again.path)
+	})
+}
+
+// printPinned prints what lock has done.
+func printPinned(p *printer, path string, states []serverState, added int) error {
+	bad := slices.ContainsFunc(states, func(s serverState) bool { return s.State == stateChanged || s.State == stateUnknown })
+	if p.json {
+		err := p.value(struct {
+			File    string        `json:"file"`
+			Written bool          `json:"written"`
+			Servers []serverState `json:"servers"`
+		}{path, added > 0, append([]serverState{}, states...)})
+		if err == nil && bad {
+			err = failed()
+		}
+		return err
+	}
+	switch {
+	case added > 0:
+		p.line("wrote %s: look at it, and keep it with the configuration", path)
+	case len(states) == 0:
+		p.line("no MCP server is declared: there is nothing to pin")
+	default:
+		p.line("nothing is new in %s", path)
+	}
+	rows := [][]string{}
+	for i := range states {
+		rows = append(rows, []string{states[i].Server, p.pinState(states[i].State), counted(states[i].Offers, "definition")})
+	}
+	p.table(rows)
+	for i := range states {
+		st := &states[i]
+		if st.State == stateChanged {
+			p.line("%s %s is not what is pinned: sallyport diff %s shows the changes", p.bad("changed"), st.Server, st.Server)
+		}
+		printState(p, st)
+	}
+	if bad {
+		return failed()
+	}
+	return nil
+}
+
+// printState says what is wrong with a server.
+func printState(p *printer, st *serverState) {
+	if st.Why != "" {
+		p.line("%s %s: %s", p.bad(st.State), st.Server, shown(st.Why))
+	}
+	for _, l := range st.Left {
+		p.line("%s %s of %s: %s", p.bad("left out"), shown(l.Tool), st.Server, shown(l.Why))
+	}
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
+}
+
+func (p *printer) pinState(s string) string {
+	if s == statePinned || s == stateAdded {
+		return p.good(s)
+	}
+	return p.bad(s)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// openStorage opens the store of packages, beside the state.
+func (g *gate) openStorage(env *environment) (err error) {
+	dir := filepath.Join(cmp.Or(g.config.Dir, env.dir), stateDir)
+	if g.config.State.Path != "" {
+		dir = filepath.Dir(g.config.State.Path)
+	}
+	g.store, err = install.New(filepath.Join(followed(dir), "packages"), env.packages)
+	return err
+}
+
+// installer installs packages through a gate of their own: the child that
+// fetches one reaches the registry and nothing else, and no role has a part in
+// it.
+type installer struct {
+	backends sallyport.Backends
+	options  registry.Options
+	store    *install.Store
+	stderr   io.Writer
+}
+
+func (g *gate) installer(env *environment, t *turn) *installer {
+	return &installer{
+		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children},
+		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
+		store:    g.store, stderr: env.stderr,
+	}
+}
+
+// call makes the one call of a gate.
+func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
+	tool.Name = tool.Name + "-" + server
+	backends, options := i.backends, i.options
+	r, err := registry.New(&backends, &options)
+	if err == nil {
+		defer func() { _ = ending(ctx, r)() }()
+		err = r.Register(tool)
+	}
+	if err != nil {
+		return sallyport.Err(err.Error(), "")
+	}
+	return r.Call(ctx, &sallyport.Caller{
+		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Platform: sallyport.PlatformCLI, Workspace: options.Workspace,
+	}, sallyport.Request{Tool: tool.Name})
+}
+
+// install installs the package of a server.
+func (i *installer) install(ctx context.Context, s *upstream.Server) (*lock.Package, error) {
+	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
+	is, err := s.Package.Installed(i.call(ctx, s.Name, i.store.Tool(*s.Package)))
+	if err != nil {
+		return nil, errors.New(shown(err.Error()))
+	}
+	o, err := i.store.Open(is.Package, is.Digest)
+	if err != nil {
+		return nil, err
+	}
+	return packageOf(&o), nil
+}
+
+// newest says which version to write for a package that has none.
+func (i *installer) newest(ctx context.Context, s *upstream.Server, missing error) string {
+	if !errors.Is(missing, install.ErrUnpinned) {
+		return missing.Error()
+	}
+	found, err := s.Package.Resolved(i.call(ctx, s.Name, i.store.Resolve(*s.Package)))
+	if err != nil {
+		return missing.Error() + "; the registry was asked for the newest: " + shown(err.Error())
+	}
+	sign := "@"
+	if found.Registry == install.PyPI {
+		sign = "=="
+	}
+	return fmt.Sprintf("%s names no exact version: write %s%s%s, which is the newest", s.Package.Name, found.Name, sign, found.Version)
+}
+
+// fetch installs the pinned package of a server that is not installed here yet.
+// What is installed has to be what is pinned, every file of it.
+func (t *turn) fetch(ctx context.Context, l *launched) {
+	s := &l.declared
+	if l.pkg == nil || l.why != "" || len(t.rolesWith(s.Name)) == 0 {
+		return
+	}
+	if _, err := os.Lstat(l.mounted.Programs[0]); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	is, err := t.servers.installer.install(ctx, s)
+	switch {
+	case err != nil:
+		l.why = err.Error()
+	case is.SHA256 != l.pkg.SHA256:
+		l.why = fmt.Sprintf("what the registry gives for %s, or for what it needs, is not what is pinned: its files have the digest %s, pinned is %s", s.Package, is.SHA256, l.pkg.SHA256)
+	}
+}
+
+// packageOf is an installed package in the form of the lock file, which is the
+// same on every machine.
+func packageOf(o *install.Program) *lock.Package {
+	p := &lock.Package{
+		Registry: string(o.Package.Registry), Name: o.Package.Name, Version: o.Package.Version, Integrity: o.Integrity, SHA256: o.Digest,
+	}
+	for _, word := range o.Command {
+		if rest, ok := strings.CutPrefix(word, o.Folder+string(filepath.Separator)); ok {
+			word = lock.PackageFolder + filepath.ToSlash(rest)
+		}
+		p.Command = append(p.Command, word)
+	}
+	return p
+}
+
+// command is what runs the installed copy of a package. The file was written by
+// this program, and may have been changed by another.
+func (l *launched) command(store *install.Store) (command []string, why string) {
+	if c := l.pkg.Command; len(c) < 2 || c[0] != "node" && c[0] != "python3" {
+		return nil, "what the lock file says of its package runs nothing"
+	}
+	folder := store.Folder(*l.declared.Package, l.pkg.SHA256)
+	for _, word := range l.pkg.Command {
+		if rest, ok := strings.CutPrefix(word, lock.PackageFolder); ok {
+			word = filepath.Join(folder, filepath.FromSlash(rest))
+		}
+		command = append(command, word)
+	}
+	return append(command, l.declared.Arguments...), ""
+}

@@ -1,0 +1,352 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// lockName is the file beside the configuration that pins upstream servers.
+const lockName = "sallyport.lock"
+
+// maxProgram bounds a file whose digest is taken: the largest interpreters have
+// some 200 MiB.
+const maxProgram = 1 << 30
+
+// look is what a command wants of servers that are not what is pinned.
+type look string
+
+const (
+	// lookHold starts what is pinned and offers what is pinned, if anything is.
+	lookHold look = ""
+	// lookChanged asks what pinned servers offer now.
+	lookChanged look = "changed"
+	// lookNew asks those that are not pinned as well.
+	lookNew look = "new"
+)
+
+// pins hold the servers of a turn to the lock file. It is safe for concurrent
+// use once the turn is in force.
+type pins struct {
+	path string
+	// file is nil when there is none: then nothing is pinned.
+	file *lock.File
+	// digest is that of the text of the file; empty when there is none.
+	digest string
+	look   look
+	store  *install.Store
+	of     map[string]*launched
+
+	mu sync.Mutex // guards what starts leave in of
+}
+
+// launched is what is known of how one server is started.
+type launched struct {
+	// declared is what the operator wrote, mounted is what runs: an installed
+	// copy in the place of a launcher. why says why there is nothing to run.
+	declared, mounted upstream.Server
+	why               string
+	// pkg is the installed package that runs; nil for other servers.
+	pkg *lock.Package
+	// now is how it was about to be started last, refused why it was not.
+	now     *lock.Launch
+	refused string
+}
+
+// pinsOf reads the lock file beside a configuration.
+func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
+	p := &pins{look: l, store: store, of: map[string]*launched{}}
+	if len(c.Files) == 0 {
+		return p, nil
+	}
+	p.path = filepath.Join(c.Dir, lockName)
+	var err error
+	if p.digest, err = lockDigest(p.path); err != nil {
+		return nil, err
+	}
+	file, err := lock.Load(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A link that leads nowhere is a lock file that is missing, not the
+		// absence of one.
+		if _, there := os.Lstat(p.path); there != nil {
+			return p, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w\nNothing that it pins is started: put the file back, or move it away to serve without pins", err)
+	}
+	p.file = file
+	return p, nil
+}
+
+// lockDigest is the digest of a lock file, empty when there is none.
+func lockDigest(path string) (string, error) {
+	b, err := binary(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return b.SHA256, err
+}
+
+// pinned returns what is pinned of a server.
+func (p *pins) pinned(server string) (s lock.Server, ok bool) {
+	s, ok = p.all()[server]
+	return s, ok
+}
+
+// all is everything that is pinned.
+func (p *pins) all() map[string]lock.Server {
+	if p.file == nil {
+		return nil
+	}
+	return p.file.Servers
+}
+
+// start is asked right before a server is started or greeted.
+func (p *pins) start(server, file string) error {
+	l := p.of[server]
+	if l == nil {
+		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
+	}
+	now, err := l.launch(p.store, file)
+	if err != nil {
+		return sallyport.Err(fmt.Sprintf("the MCP server %s is not started: %v", server, err), "").Err()
+	}
+	why := ""
+	_, known := p.pinned(server)
+	if p.file != nil && (known || p.look != lookNew) {
+		_, why = p.file.JudgeLaunch(server, &now)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.now, l.refused = &now, why
+	if why != "" {
+		return sallyport.Err("the MCP server "+server+" is not started: "+why, "").Err()
+	}
+	return nil
+}
+
+// refusal says why a server was not started when it was to be started last.
+func (p *pins) refusal(server string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.of[server]; l != nil {
+		return l.refused
+	}
+	return ""
+}
+
+// launch is how a server is started at this moment. It reads every file that
+// runs.
+func (l *launched) launch(store *install.Store, file string) (lock.Launch, error) {
+	now := l.declared.Launch()
+	// The declaration of a launcher names the launcher, which does not run.
+	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
+	if file != "" {
+		b, err := binary(file)
+		if err != nil {
+			return now, err
+		}
+		now.Binary = &b
+	}
+	for _, path := range l.declared.Programs {
+		b, err := binary(path)
+		if err != nil {
+			return now, err
+		}
+		now.Programs = append(now.Programs, b)
+	}
+	if l.pkg != nil {
+		o, err := store.Open(*l.declared.Package, l.pkg.SHA256)
+		if err != nil {
+			return now, err
+		}
+		now.Package = packageOf(&o)
+	}
+	return now, nil
+}
+
+// binary takes the digest of a file.
+func binary(path string) (b lock.Binary, err error) {
+	// Opening a FIFO would wait for a writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return b, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxProgram {
+		return b, fmt.Errorf("%s is no regular file of at most %d bytes", path, maxProgram)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return b, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxProgram)); err != nil {
+		return b, err
+	}
+	return lock.Binary{Path: path, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// judge says whether a definition is one that is pinned.
+func (p *pins) judge(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
+	if p.file == nil || p.look != lookHold {
+		return true, ""
+	}
+	return p.file.JudgeAs(server, kind, definition)
+}
+
+// place says what runs for a server: of a package the installed copy that is
+// pinned. Who only looks has what is declared installed.
+func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *launched {
+	l := &launched{declared: *s, mounted: *s}
+	if s.Package == nil {
+		return l
+	}
+	l.mounted.Package = nil
+	was, known := p.pinned(s.Name)
+	same := known && was.Package != nil && was.Package.Registry == string(s.Package.Registry) &&
+		was.Package.Name == s.Package.Name && was.Package.Version == s.Package.Version
+	switch err := s.Package.Check(); {
+	case err != nil && p.look != lookNew:
+		l.why = err.Error() + "; sallyport lock says which is the newest"
+		return l
+	case err != nil:
+		l.why = i.newest(ctx, s, err)
+	case same:
+		l.pkg = was.Package
+	case p.look == lookNew || p.look == lookChanged && known:
+		l.pkg, err = i.install(ctx, s)
+		if err != nil {
+			l.why = err.Error()
+		}
+	case known:
+		l.why = "another package is pinned than " + s.Package.String()
+	default:
+		l.why = "the package " + s.Package.String() + " is not pinned"
+	}
+	if l.pkg != nil {
+		l.mounted.Command, l.why = l.command(p.store)
+		l.mounted.Programs = append([]string{p.store.Folder(*s.Package, l.pkg.SHA256)}, s.Programs...)
+	}
+	if l.why != "" && p.look == lookHold {
+		l.why += p.hint(s.Name)
+	}
+	return l
+}
+
+// hint says what an operator does about a server that is not what is pinned.
+func (p *pins) hint(server string) string {
+	if _, known := p.pinned(server); known {
+		return ": sallyport diff " + server + " shows what changed"
+	}
+	return ": sallyport lock pins what it is now"
+}
+
+// quarantined lists what servers offer and may not, as it is not what is
+// pinned.
+func (p *pins) quarantined(offers map[string]*lock.Offer) map[offered]bool {
+	out := map[offered]bool{}
+	for server, o := range offers {
+		for kind, list := range map[lock.Kind][]json.RawMessage{
+			lock.KindTool: o.Tools, lock.KindPrompt: o.Prompts, lock.KindResource: o.Resources, lock.KindTemplate: o.Templates,
+		} {
+			for _, raw := range list {
+				if ok, _ := p.judge(server, kind, raw); !ok {
+					out[offered{server, kind, keyOf(kind, raw)}] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// offered names a definition of a server.
+type offered struct {
+	server string
+	kind   lock.Kind
+	name   string
+}
+
+// keyOf is what names a definition; "" when nothing does.
+func keyOf(kind lock.Kind, raw json.RawMessage) string {
+	var d struct {
+		Name        string `json:"name"`
+		URI         string `json:"uri"`
+		URITemplate string `json:"uriTemplate"`
+	}
+	// What cannot be read has been left out already, with its reason.
+	_ = json.Unmarshal(raw, &d)
+	switch kind {
+	case lock.KindResource:
+		return d.URI
+	case lock.KindTemplate:
+		return d.URITemplate
+	default:
+		return d.Name
+	}
+}
+
+// conflicts says of tools, by the names under which they would appear, why these
+// cannot stand beside others: of other servers, or of this runtime where one
+// role sees both. One that is pinned has been looked at, so that it may have the
+// bare name of a tool of this runtime.
+func (t *turn) conflicts(offers map[string]*lock.Offer) map[string]string {
+	var all []lock.Ref
+	out := map[string]string{}
+	leave := func(c lock.Conflict) {
+		for _, r := range c.Tools {
+			s, _ := t.servers.pins.pinned(r.Server)
+			_, approved := s.Tools[r.Tool]
+			if name, err := lock.MapName(r.Server, r.Tool); err == nil && (c.Kind != lock.ConflictShadow || !approved) {
+				out[name] = c.Message
+			}
+		}
+	}
+	for server, o := range offers {
+		refs := t.ownRefs(server)
+		for _, raw := range o.Tools {
+			if name := keyOf(lock.KindTool, raw); name != "" {
+				refs = append(refs, lock.Ref{Server: server, Tool: name})
+			}
+		}
+		for _, c := range lock.Conflicts(refs) {
+			leave(c)
+		}
+		all = append(all, slices.DeleteFunc(refs, func(r lock.Ref) bool { return r.Server == "" })...)
+	}
+	for _, c := range lock.Conflicts(all) {
+		leave(c)
+	}
+	return out
+}
+
+// ownRefs are the tools of this runtime that a role sees which sees a server.
+func (t *turn) ownRefs(server string) (refs []lock.Ref) {
+	for _, role := range t.rolesWith(server) {
+		for _, tool := range t.registry.List(&sallyport.Caller{
+			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
+			Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
+		}) {
+			if tool.Server() == "" {
+				refs = append(refs, lock.Ref{Tool: tool.Name})
+			}
+		}
+	}
+	return refs
+}
