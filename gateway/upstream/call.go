@@ -83,11 +83,15 @@ func (s *server) lost(ctx context.Context, l *link, method string, err error) er
 	if ctx.Err() != nil {
 		return err
 	}
-	if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
+	if e, ok := loginNeeded(err); ok {
+		return e
+	}
+	e, refused := errors.AsType[*sallyport.Error](err)
+	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !refused {
 		return failed(method, err)
 	}
 	s.drop(l)
-	if e, refused := errors.AsType[*sallyport.Error](err); refused {
+	if refused {
 		return e
 	}
 	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", err)

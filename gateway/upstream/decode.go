@@ -97,6 +97,7 @@ func (d *decoder) server(top *definition.Object) {
 	}
 	d.local(top, remote)
 	d.remote(top, local)
+	d.oauth(top, local)
 	d.meaningless(remote)
 }
 

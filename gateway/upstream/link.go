@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
 const (
@@ -188,6 +189,9 @@ func (s *server) settle(l *link, err error, gaveUp bool) {
 			l.err = &abandoned{err}
 			return
 		}
+		if _, ok := loginNeeded(err); ok {
+			return // it is for a person to say when it may be tried again
+		}
 		f := s.failures[l.key.lane()]
 		pause := min(firstPause<<min(f.count, 10), longestPause)
 		s.failures[l.key.lane()] = failure{f.count + 1, time.Now().Add(pause), err}
@@ -247,8 +251,12 @@ func (l *link) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport,
 
 // stillborn ends a connection that came to nothing, and says why it did.
 func (l *link) stillborn(ctx context.Context, err error) error {
-	why := fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, err)
 	refused := l.refused.Load()
+	if refused != nil && errors.Is(refused, oauth.ErrLogin) {
+		l.end()
+		return refused
+	}
+	why := fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, err)
 	switch {
 	case refused != nil:
 		why = fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, refused)

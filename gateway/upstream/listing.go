@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
 const (
@@ -69,7 +70,7 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 		}
 		raws, err := l.listKind(ctx, kind, &left)
 		switch {
-		case ctx.Err() != nil, errors.Is(err, mcp.ErrConnectionClosed):
+		case ctx.Err() != nil, errors.Is(err, mcp.ErrConnectionClosed), errors.Is(err, oauth.ErrLogin):
 			return nil, err
 		case kind == lock.KindTemplate && unknownMethod(err):
 			// Many servers have resources and no templates, and no list of none.

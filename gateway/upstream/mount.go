@@ -27,6 +27,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -74,6 +75,8 @@ type Server struct {
 	Transport lock.Transport
 	// Headers are sent with each request to URL.
 	Headers []Header
+	// OAuth says how tokens for URL come into being; nil sends none.
+	OAuth *oauth.Server
 	// Capabilities is what the server may touch beside what is implied.
 	Capabilities sallyport.Capabilities
 	// Permissions is what a principal needs for any of its tools.
@@ -128,6 +131,9 @@ type Options struct {
 	// more, so that clients can be told. It must not wait for a call. nil tells
 	// nobody.
 	Changed func()
+	// Tokens keeps the tokens of servers with OAuth, and is a source of the
+	// secrets of the gate that calls them; it is needed when there is one.
+	Tokens *oauth.Vault
 }
 
 // Mounts is the upstream servers of one configuration. It is safe for
@@ -141,6 +147,8 @@ type Mounts struct {
 type server struct {
 	Server
 	m *Mounts
+	// authority is nil for a server without OAuth.
+	authority *oauth.Authority
 
 	mu       sync.Mutex
 	closed   bool
@@ -187,9 +195,14 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 			errs = append(errs, err)
 			continue
 		}
+		authority, err := s.authority(opts.Tokens)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &server{
-			Server: s, m: m, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{},
+			Server: s, m: m, authority: authority, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{},
 			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{},
 		})
 	}
@@ -208,6 +221,8 @@ func (s *Server) check() error {
 		return fmt.Errorf("upstream: server %s: transport %s: expected http or sse, for a URL", s.Name, quoted(string(s.Transport)))
 	case s.Package != nil:
 		return fmt.Errorf("upstream: server %s: the package %s is not installed", s.Name, s.Package)
+	case s.OAuth != nil && s.URL == "":
+		return fmt.Errorf("upstream: server %s: OAuth is for a URL", s.Name)
 	case s.Concurrency < 0 || s.Timeout < 0:
 		return fmt.Errorf("upstream: server %s: concurrency and timeout must not be negative", s.Name)
 	}

@@ -28,7 +28,7 @@ func (s *server) tool(name string) sallyport.Tool {
 // Implied is what a declaration grants by naming it: the binary and the
 // programs, or the host, and the secrets.
 func (s *Server) Implied() sallyport.Capabilities {
-	bare := Server{Command: s.Command, Programs: s.Programs, URL: s.URL, Headers: s.Headers, Secrets: s.Secrets}
+	bare := Server{Command: s.Command, Programs: s.Programs, URL: s.URL, Headers: s.Headers, Secrets: s.Secrets, OAuth: s.OAuth}
 	return bare.capabilities()
 }
 
@@ -55,7 +55,11 @@ func (s *Server) capabilities() sallyport.Capabilities {
 	if c.Network != nil {
 		n = *c.Network
 	}
-	n.AllowedHosts = append([]string{hostOf(s.URL)}, n.AllowedHosts...)
+	implied := []string{hostOf(s.URL)}
+	if s.OAuth != nil {
+		implied = append(implied, s.OAuth.Hosts()...)
+	}
+	n.AllowedHosts = append(implied, n.AllowedHosts...)
 	c.Network = &n
 	return c
 }
@@ -70,12 +74,15 @@ func (s *Server) refs() (refs []string) {
 	for _, e := range s.Secrets {
 		refs = append(refs, e.Ref)
 	}
+	if s.OAuth != nil {
+		refs = append(refs, s.OAuth.Refs()...)
+	}
 	return refs
 }
 
 // revision tells one configuration of a server from another.
 func (s *server) revision() string {
-	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport})
+	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport, s.OAuth})
 	if err != nil {
 		return ""
 	}

@@ -163,6 +163,9 @@ func (t roundTripper) send(r *http.Request) (*http.Response, error) {
 		}
 		r.Header.Set(h.Name, value)
 	}
+	if a := t.l.s.authority; a != nil {
+		return a.Do(r, c, t.l.s.holder(c))
+	}
 	return c.Network.Client().Do(r)
 }
 

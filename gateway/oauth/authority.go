@@ -1,0 +1,283 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// early is how long before its end a token is renewed: longer than a request
+// takes to arrive.
+const early = 10 * time.Second
+
+// Authority sends requests to one server with the tokens of principals. It is
+// safe for concurrent use.
+type Authority struct {
+	Server
+	vault *Vault
+	now   func() time.Time
+
+	mu    sync.Mutex
+	turns map[string]chan struct{} // one renews, the others wait
+}
+
+// New returns the authority of a server over a vault.
+func New(s Server, v *Vault) (*Authority, error) {
+	if v == nil {
+		return nil, errors.New("oauth: a server needs a vault")
+	}
+	if s.Grant == "" {
+		s.Grant = AuthorizationCode
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return &Authority{Server: s, vault: v, now: time.Now, turns: map[string]chan struct{}{}}, nil
+}
+
+// Do sends a request to the server with a token of the principal who, when
+// there is one. A token that has ended is renewed, once; a server that wants
+// more gets a wider one when nobody has to consent. The error matches
+// [ErrLogin] when somebody has to log in.
+func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Response, error) {
+	ctx := r.Context()
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	token, err := a.token(ctx, c, who)
+	if err != nil {
+		return nil, err
+	}
+	for renewed, widened := false, false; ; {
+		resp, err := a.send(r, c, token)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		said := challengeOf(resp)
+		if resp.StatusCode == http.StatusForbidden && !said.lacking || !a.own(resp) {
+			return resp, nil
+		}
+		// The connection can be used again when the answer was read.
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
+		resp.Body.Close()
+		switch lacks := resp.StatusCode == http.StatusForbidden; {
+		case lacks && !widened:
+			widened = true
+			token, err = a.widen(ctx, c, who, token, said)
+		case !lacks && !renewed:
+			renewed = true
+			token, err = a.renew(ctx, c, who, token, said)
+		default:
+			return nil, a.fault("it refuses a token that was just made for it, with %d", resp.StatusCode)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// own reports whether an answer is the server's, and not of somebody to whom
+// it redirected.
+func (a *Authority) own(resp *http.Response) bool {
+	return resp.Request != nil && origin(resp.Request.URL.String()) == origin(a.URL)
+}
+
+// send sends a copy of a request.
+func (a *Authority) send(r *http.Request, c *sallyport.Call, token string) (*http.Response, error) {
+	q := r.Clone(r.Context())
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		q.Body = body
+	}
+	if token != "" && origin(q.URL.String()) == origin(a.URL) {
+		q.Header.Set("Authorization", "Bearer "+token)
+	}
+	return c.Network.Client().Do(q)
+}
+
+// turn waits until nobody else renews these tokens.
+func (a *Authority) turn(ctx context.Context, name string) (done func(), err error) {
+	a.mu.Lock()
+	t, ok := a.turns[name]
+	if !ok {
+		t = make(chan struct{}, 1)
+		a.turns[name] = t
+	}
+	a.mu.Unlock()
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// token is the token of a principal, "" when there is none. One that ends soon
+// is renewed.
+func (a *Authority) token(ctx context.Context, c *sallyport.Call, who string) (string, error) {
+	t, err := a.vault.load(ctx, a.record(who))
+	if err != nil {
+		return "", err
+	}
+	if t.Access != "" && t.Refresh != "" && !t.Expires.IsZero() && !a.now().Add(early).Before(t.Expires) {
+		return a.renew(ctx, c, who, t.Access, challenge{})
+	}
+	return t.Access, a.vault.hand(ctx, c, a.Name, "access", t.Access)
+}
+
+// renew makes another token in place of the one that the server refused.
+func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (token string, err error) {
+	err = a.change(ctx, c, who, func(t *tokens) error {
+		switch {
+		case t.Access != "" && t.Access != refused:
+			return nil // somebody else renewed it meanwhile
+		case a.Grant == ClientCredentials:
+			return a.grant(ctx, c, t, said, said.scopes)
+		case t.Refresh == "":
+			t.Access = ""
+			if len(said.scopes) > 0 {
+				t.Wanted = said.scopes
+			}
+			if refused == "" {
+				return a.login("wants a login of %s", whom(who))
+			}
+			return a.login("does not take the token of %s any more", whom(who))
+		}
+		return a.refresh(ctx, c, t, who)
+	}, &token)
+	return token, err
+}
+
+// refresh exchanges the refresh token, at the issuer that made it.
+func (a *Authority) refresh(ctx context.Context, c *sallyport.Call, t *tokens, who string) error {
+	for kind, value := range map[string]string{"refresh": t.Refresh, "client": t.ClientSecret} {
+		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
+			return err
+		}
+	}
+	err := a.exchange(ctx, c, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
+	if _, refused := errors.AsType[*refusal](err); refused {
+		// Another program on the same state may have been faster.
+		if now, loadErr := a.vault.load(ctx, a.record(who)); loadErr == nil && now.Access != "" && now.Refresh != t.Refresh {
+			*t = now
+			return nil
+		}
+		t.Access, t.Refresh = "", ""
+		return a.login("has no token for %s any more: its issuer refuses to renew it", whom(who))
+	}
+	return a.wrap(err)
+}
+
+// widen gets a token for what the server says that it lacks.
+func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (token string, err error) {
+	if more := beyond(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
+		return "", a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
+	}
+	err = a.change(ctx, c, who, func(t *tokens) error {
+		all := union(t.Scopes, said.scopes)
+		switch {
+		case t.Access != "" && t.Access != lacking:
+			return nil
+		case len(said.scopes) == 0 || len(all) > maxScopes:
+			return a.fault("the token of %s is for too little, and it does not say what it wants", whom(who))
+		case a.Grant == ClientCredentials:
+			return a.grant(ctx, c, t, said, all)
+		}
+		t.Wanted = all
+		return a.login("wants more of %s, the scope %s", whom(who), clip(strings.Join(said.scopes, " ")))
+	}, &token)
+	return token, err
+}
+
+// whom names a principal in a message.
+func whom(who string) string {
+	if who == "" {
+		return "whoever uses it"
+	}
+	return who
+}
+
+// change changes somebody's tokens, one at a time, and hands the token that
+// holds then to the call. What a failed change noted is kept as well.
+func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, token *string) error {
+	name := a.record(who)
+	done, err := a.turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	t, err := a.vault.load(ctx, name)
+	if err != nil {
+		return err
+	}
+	before := t
+	before.Scopes, before.Wanted = slices.Clone(t.Scopes), slices.Clone(t.Wanted)
+	failed := step(&t)
+	if !same(before, t) {
+		// Tokens that were made are kept even when the call is over: a
+		// refresh token that is lost is a login that is lost.
+		if err := a.vault.save(context.WithoutCancel(ctx), name, t); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	*token = t.Access
+	return a.vault.hand(ctx, c, a.Name, "access", t.Access)
+}
+
+func same(a, b tokens) bool {
+	return a.Issuer == b.Issuer && a.ClientID == b.ClientID && a.Access == b.Access && a.Refresh == b.Refresh &&
+		slices.Equal(a.Scopes, b.Scopes) && slices.Equal(a.Wanted, b.Wanted)
+}
+
+// grant gets a token for the gate's own account.
+func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, said challenge, scopes []string) error {
+	p, err := a.discover(ctx, c, said)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Scopes != nil:
+		scopes = a.Scopes
+	case len(scopes) == 0:
+		scopes = p.scopes
+	}
+	next := tokens{
+		Issuer: p.name, Resource: p.resource, Endpoint: p.token, ClientID: a.ClientID, Scopes: scopes,
+		Method: a.method(p.methods, a.ClientSecret != ""), Algorithms: p.algorithms,
+	}
+	form := url.Values{"grant_type": {string(ClientCredentials)}}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	if err := a.exchange(ctx, c, &next, form); err != nil {
+		return a.wrap(err)
+	}
+	*t = next
+	return nil
+}
+
+// wrap makes a failure one that the caller may read. A refusal of the grant
+// stays what it is.
+func (a *Authority) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		return e
+	}
+	return a.fault("%.500v", err)
+}

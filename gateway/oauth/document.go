@@ -1,0 +1,125 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/sallyport/sallyport/schema"
+)
+
+// document is a JSON object that somebody else wrote. Its keys are compared
+// exactly, none is there twice, and a value of another type than expected is a
+// fault instead of nothing.
+type document struct {
+	members map[string]any
+	err     error
+}
+
+// text returns a text, "" when there is none.
+func (d *document) text(key string) string {
+	v, there := d.members[key]
+	text, ok := v.(string)
+	if there && v != nil && !ok {
+		d.err = errors.Join(d.err, fmt.Errorf("%s is no text", key))
+	}
+	return text
+}
+
+// texts returns a list of texts, nil when there is none.
+func (d *document) texts(key string) []string {
+	v, there := d.members[key]
+	items, ok := v.([]any)
+	if there && v != nil && !ok || len(items) > 1000 {
+		d.err = errors.Join(d.err, fmt.Errorf("%s is no list", key))
+		return nil
+	}
+	var list []string
+	for _, item := range items {
+		text, ok := item.(string)
+		if !ok {
+			d.err = errors.Join(d.err, fmt.Errorf("%s is no list of texts", key))
+			return nil
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// flag returns whether a key is true.
+func (d *document) flag(key string) bool {
+	v, _ := d.members[key].(bool)
+	return v
+}
+
+// seconds returns a whole number of seconds, 0 when there is none or when it
+// is beyond a year.
+func (d *document) seconds(key string) int64 {
+	var n int64
+	switch v := d.members[key].(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err == nil && f > 0 && f < 366*24*3600 {
+			n = int64(f)
+		}
+	case string: // some issuers quote it
+		if _, err := fmt.Sscanf(v, "%d", &n); err != nil || n < 0 || n > 366*24*3600 {
+			n = 0
+		}
+	}
+	return n
+}
+
+// errAbsent is a document that is not there.
+var errAbsent = errors.New("there is no such document")
+
+// get fetches a document. A client error of the server means that it is not
+// there.
+func get(ctx context.Context, client *http.Client, address string) (*document, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address", clip(address))
+	}
+	r.Header.Set("Accept", "application/json")
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode >= 400 && resp.StatusCode < 500:
+		return nil, errAbsent
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s answered %d", clip(address), resp.StatusCode)
+	}
+	d, err := read(resp)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", clip(address), err)
+	}
+	return d, nil
+}
+
+// read reads the body of an answer, bounded. Nothing of it is quoted: it may
+// hold secrets.
+func read(resp *http.Response) (*document, error) {
+	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, errors.New("the answer is no JSON")
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("the answer has more than %d bytes", maxDocument)
+	}
+	tree, err := schema.Decode(text, &schema.Limits{Bytes: maxDocument, Depth: 16, Nodes: 10_000})
+	members, ok := tree.(map[string]any)
+	if err != nil || !ok {
+		return nil, errors.New("the answer is no well-formed JSON object")
+	}
+	return &document{members: members}, nil
+}

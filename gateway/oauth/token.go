@@ -1,0 +1,242 @@
+package oauth
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/sallyport/sallyport"
+)
+
+// The ways in which a client says who it is at a token endpoint.
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodKey   = "private_key_jwt"
+)
+
+// assertionTime is how long a client's assertion is good: for one request.
+const assertionTime = time.Minute
+
+// method is how a client says who it is, of what the issuer takes.
+func (a *Authority) method(supported []string, secret bool) string {
+	switch {
+	case a.PrivateKey != "":
+		return methodKey
+	case !secret:
+		return methodNone
+	case len(supported) == 0 || slices.Contains(supported, methodBasic) || !slices.Contains(supported, methodPost):
+		return methodBasic
+	default:
+		return methodPost
+	}
+}
+
+// refusal is the answer of an issuer that refuses, by its code (RFC 6749,
+// section 5.2). Its description is not kept: it may quote what was sent.
+type refusal struct{ code string }
+
+func (r *refusal) Error() string { return "its issuer refuses: " + r.code }
+
+// errorCode is the form of the codes.
+var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
+
+// exchange asks the issuer of t for tokens and puts them into t.
+func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
+	form.Set("resource", t.Resource)
+	header := http.Header{}
+	if err := a.identify(ctx, c, t, header, form); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.New("its token endpoint is no address")
+	}
+	r.Header = header
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	// What is sent is for one address: a redirect is an answer like any other.
+	resp, err := client(c, 0).Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	d, err := read(resp)
+	if resp.StatusCode != http.StatusOK {
+		if err == nil {
+			if code := d.text("error"); errorCode.MatchString(code) {
+				return &refusal{code}
+			}
+		}
+		return fmt.Errorf("its issuer answered %d to a request for a token", resp.StatusCode)
+	}
+	if err != nil {
+		return fmt.Errorf("its issuer's token: %w", err)
+	}
+	return a.take(ctx, c, t, d)
+}
+
+// take puts an answer of the token endpoint into t.
+func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *document) error {
+	access, refresh, kind := d.text("access_token"), d.text("refresh_token"), d.text("token_type")
+	scopes := strings.Fields(d.text("scope"))
+	switch {
+	case d.err != nil:
+		return errors.New("its issuer's token is not well formed")
+	case !strings.EqualFold(kind, "Bearer"):
+		return errors.New("its issuer makes tokens of another type than Bearer")
+	case !tokenText(access), refresh != "" && !tokenText(refresh):
+		return errors.New("its issuer's token is not one that a header holds")
+	case checkScopes(scopes) != nil:
+		scopes = nil
+	}
+	for kind, value := range map[string]string{"access": access, "refresh": refresh} {
+		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
+			return err
+		}
+	}
+	t.Access, t.Expires = access, time.Time{}
+	if refresh != "" {
+		t.Refresh = refresh
+	}
+	if len(scopes) > 0 {
+		t.Scopes = scopes
+	}
+	if n := d.seconds("expires_in"); n > 0 {
+		t.Expires = a.now().Add(time.Duration(n) * time.Second)
+	}
+	return nil
+}
+
+// tokenText reports whether a text can stand in a header.
+func tokenText(s string) bool {
+	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// identify says who the client is.
+func (a *Authority) identify(ctx context.Context, c *sallyport.Call, t *tokens, h http.Header, form url.Values) error {
+	secret := t.ClientSecret
+	if a.ClientSecret != "" && t.ClientID == a.ClientID {
+		s, err := c.Secrets.Get(ctx, a.ClientSecret)
+		if err != nil {
+			return err
+		}
+		secret = s.Reveal()
+	}
+	switch t.Method {
+	case methodBasic:
+		pair := url.QueryEscape(t.ClientID) + ":" + url.QueryEscape(secret)
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+	case methodPost:
+		form.Set("client_id", t.ClientID)
+		form.Set("client_secret", secret)
+	case methodKey:
+		return a.assert(ctx, c, t, form)
+	default:
+		form.Set("client_id", t.ClientID)
+	}
+	return nil
+}
+
+// assert signs who the client is (RFC 7523).
+func (a *Authority) assert(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
+	secret, err := c.Secrets.Get(ctx, a.PrivateKey)
+	if err != nil {
+		return err
+	}
+	key, algorithm, err := signingKey(secret.Reveal(), t.Algorithms)
+	if err != nil {
+		return fmt.Errorf("the secret %s: %w", a.PrivateKey, err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return fmt.Errorf("the secret %s is no key to sign with", a.PrivateKey)
+	}
+	now := a.now()
+	claims, err := json.Marshal(map[string]any{
+		"iss": t.ClientID, "sub": t.ClientID, "aud": t.Issuer, "jti": rand.Text(),
+		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
+	})
+	if err != nil {
+		return err
+	}
+	signed, err := signer.Sign(claims)
+	if err != nil {
+		return fmt.Errorf("the secret %s does not sign", a.PrivateKey)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		return err
+	}
+	form.Set("client_id", t.ClientID)
+	form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+	form.Set("client_assertion", text)
+	return nil
+}
+
+// signingKey reads a private key in PEM and chooses the signature for it, of
+// what the issuer takes.
+func signingKey(text string, taken []string) (crypto.Signer, jose.SignatureAlgorithm, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, "", errors.New("expected a private key in PEM")
+	}
+	key, err := parseKey(block)
+	if err != nil {
+		return nil, "", err
+	}
+	var can []jose.SignatureAlgorithm
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		can = []jose.SignatureAlgorithm{jose.RS256, jose.PS256}
+	case *ecdsa.PrivateKey:
+		can = []jose.SignatureAlgorithm{map[int]jose.SignatureAlgorithm{256: jose.ES256, 384: jose.ES384, 521: jose.ES512}[k.Curve.Params().BitSize]}
+	case ed25519.PrivateKey:
+		can = []jose.SignatureAlgorithm{jose.EdDSA}
+	default:
+		return nil, "", errors.New("expected a private key of RSA, ECDSA or Ed25519")
+	}
+	for _, algorithm := range can {
+		if slices.Contains(taken, string(algorithm)) {
+			return key, algorithm, nil
+		}
+	}
+	return key, can[0], nil
+}
+
+// parseKey reads the three forms in which private keys are kept.
+func parseKey(block *pem.Block) (crypto.Signer, error) {
+	var key any
+	var err error
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	default:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	signer, ok := key.(crypto.Signer)
+	if err != nil || !ok {
+		return nil, errors.New("expected a private key in PEM")
+	}
+	return signer, nil
+}

@@ -1,0 +1,56 @@
+package upstream
+
+import (
+	"strings"
+
+	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// oauth reads how tokens for a remote server come into being.
+func (d *decoder) oauth(top *definition.Object, local bool) {
+	v, at, ok := top.Take("oauth", "")
+	switch {
+	case !ok:
+		return
+	case local:
+		d.Fault(at, "belongs to a url: a command takes secret_env")
+		return
+	}
+	o := d.Object(at, v)
+	if o == nil {
+		return
+	}
+	for _, h := range d.s.Headers {
+		if h.Name == "Authorization" {
+			d.Fault("/headers/"+h.Name, "the header is the token's: leave out either it or oauth")
+		}
+	}
+	s := &oauth.Server{
+		Name: d.s.Name, URL: d.s.URL, Grant: oauth.Grant(o.Text("grant", "", false)),
+		ClientID: o.Text("client_id", "", false), Document: o.Text("client_metadata_url", "", false),
+		ClientSecret: d.ref(o, at, "client_secret_secret"), PrivateKey: d.ref(o, at, "private_key_secret"),
+		Register: o.Flag("register", ""), Issuer: o.Text("issuer", "", false), Scopes: o.Texts("scopes"),
+	}
+	o.Done()
+	if err := s.Check(); err != nil {
+		for why := range strings.SplitSeq(err.Error(), "\n") {
+			d.Fault(at, "%s", why)
+		}
+	}
+	d.s.OAuth = s
+}
+
+// ref reads a reference of a secret, which is granted by being named; empty
+// when there is none.
+func (d *decoder) ref(o *definition.Object, at, key string) string {
+	ref := o.Text(key, "", false)
+	if ref == "" {
+		return ""
+	}
+	if err := reach.ParseExactRef(ref); err != nil {
+		d.Fault(definition.Below(at, key), "not a secret reference: %v", err)
+	}
+	return ref
+}

@@ -1,0 +1,90 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/oauth"
+)
+
+// loginWait bounds a login, from the first question to the server to the
+// issuer's token. A person has to find a password meanwhile.
+const loginWait = 6 * time.Minute
+
+// authority speaks for a server with OAuth; nil for any other. It puts what the
+// server is called and where it is into a copy of what is said of its OAuth.
+func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
+	if s.OAuth == nil {
+		return nil, nil
+	}
+	declared := *s.OAuth
+	declared.Name, declared.URL = s.Name, s.URL
+	s.OAuth = &declared
+	a, err := oauth.New(declared, v)
+	if err != nil {
+		return nil, fmt.Errorf("upstream: server %s: oauth: %w", s.Name, err)
+	}
+	return a, nil
+}
+
+// holder is whose tokens a call uses.
+func (s *server) holder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
+
+// Holder is under whose name the tokens of a principal are kept: all have the
+// same when the server is shared.
+func (s *Server) Holder(principal string) string {
+	if s.Shared {
+		return ""
+	}
+	return principal
+}
+
+// loginNeeded finds the error that says that somebody has to log in.
+func loginNeeded(err error) (e *sallyport.Error, ok bool) {
+	for errors.Is(err, oauth.ErrLogin) {
+		if e, ok = errors.AsType[*sallyport.Error](err); !ok || e.Err == oauth.ErrLogin {
+			return e, ok
+		}
+		err = e.Unwrap()
+	}
+	return nil, false
+}
+
+// LoginName is the name of the tool that logs somebody in at a server.
+func LoginName(server string) string { return "login-" + server }
+
+// Login returns a tool that logs a principal in at a server: its one argument
+// is {"principal": NAME}. A gate of its own runs it, in a role that may use the
+// server, as with [Mounts.Discovery]. done is told what came of it.
+func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status)) (sallyport.Tool, error) {
+	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
+	if i < 0 || m.servers[i].authority == nil {
+		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoted(name))
+	}
+	s := m.servers[i]
+	t := s.tool(LoginName(name))
+	t.AlwaysInclude, t.OutputIsUntrusted = true, false
+	t.Description = "Logs a principal in at the MCP server " + name + "."
+	t.Timeout, t.Permissions, t.RateLimit = loginWait, nil, nil
+	t.Schema = json.RawMessage(`{"type":"object","properties":{"principal":{"type":"string","minLength":1}},"required":["principal"],"additionalProperties":false}`)
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		var in struct {
+			Principal string `json:"principal"`
+		}
+		if err := json.Unmarshal(c.Args, &in); err != nil {
+			return sallyport.Result{}, err
+		}
+		status, err := s.authority.Login(ctx, c, s.Holder(in.Principal), o)
+		if err != nil {
+			return sallyport.Result{}, err
+		}
+		done(status)
+		return sallyport.OK("logged in"), nil
+	}
+	return t, nil
+}
