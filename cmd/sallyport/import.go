@@ -3,160 +3,221 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sallyport/sallyport/action/openapi"
-	"github.com/sallyport/sallyport/tools/terminal"
+	"github.com/sallyport/sallyport/internal/clients"
 )
 
+// importing are the flags of import.
+type importing struct {
+	write, observe, rollback, force bool
+	role                            string
+	leave, hosts, versions          []string
+}
+
 func importCommand(env *environment, f *flags) *cobra.Command {
+	var o importing
 	cmd := &cobra.Command{
-		Use:   "import",
-		Short: "Make actions of somebody's description of an API",
-		Long: `Make actions of somebody's description of an API. The result is one more file
-for --config, to be read before it is used.`,
-		Example: `  sallyport import openapi petstore.yaml --out petstore.actions.yaml`,
-		RunE:    subcommand,
+		Use:   "import [CLIENT|FILE]",
+		Short: "Take over the MCP servers of a client",
+		Long: `Take over the MCP servers that a client starts by itself, so that their calls
+pass the gate. Without an argument it lists what it finds. With one it shows the
+declarations that it would write, as a configuration with remarks, and changes
+nothing.
+
+With --write the servers are added to the configuration, under a personality
+named like the client, and the client's file then starts this program in their
+place. Copies of both files are kept beside them; --rollback brings the client's
+servers back. A value that looks like a secret is never copied: it becomes a
+reference, and what to put where is printed.
+
+Known clients: ` + strings.Join(clients.Names(), ", ") + `. A FILE is read like that of the client
+it is named like.`,
+		Example: `  sallyport import
+  sallyport import claude-desktop
+  sallyport import cursor --host github=api.github.com --write
+  sallyport import --rollback cursor
+  sallyport import openapi petstore.yaml --out petstore.actions.yaml`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: clients.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return env.importServers(cmd, f, &o, name)
+		},
 	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.write, "write", false, "write the configuration and the client's file")
+	flags.BoolVar(&o.observe, "observe", false, "start each server once, unconfined, and propose what it was seen to need")
+	flags.BoolVar(&o.rollback, "rollback", false, "bring the client's servers back from the last copy of its file")
+	flags.BoolVar(&o.force, "force", false, "with --rollback: put the copy back whole, whatever was changed since")
+	flags.StringVar(&o.role, "personality", "", "the `ROLE` that may use the servers (default: named like the client)")
+	flags.StringArrayVar(&o.leave, "leave", nil, "leave `SERVER` with the client, beside the gate; may be repeated")
+	flags.StringArrayVar(&o.hosts, "host", nil, "`SERVER=HOST`: grant a server a host, which gets its secrets too; may be repeated")
+	flags.StringArrayVar(&o.versions, "pin", nil, "`SERVER=VERSION`: the exact version of a server's package; may be repeated")
 	cmd.AddCommand(importOpenAPI(env, f))
 	return cmd
 }
 
-func importOpenAPI(env *environment, f *flags) *cobra.Command {
-	var o openapi.Options
-	var secrets []string
-	var out string
-	cmd := &cobra.Command{
-		Use:   "openapi FILE",
-		Short: "Make http actions of an OpenAPI 3.0 or 3.1 document",
-		Long: `Make http actions of the operations of an OpenAPI 3.0 or 3.1 document, YAML or
-JSON, and print them as a configuration file; nothing is fetched. What was
-taken, left out and changed is printed on stderr with its place.`,
-		Example: `  sallyport import openapi petstore.yaml
-  sallyport import openapi github.json --only issues --prefix gh_ --out github.yaml
-  sallyport import openapi api.yaml --server https://api.example.com/v2 --secret key=providers/example/key`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.Secrets, err = secretFlags(secrets); err != nil {
-				return misused(err)
-			}
-			if o.Taken, err = builtinNames(); err != nil {
-				return misused(err)
-			}
-			data, err := readDocument(env.path(args[0]))
-			if err != nil {
-				return misused(fmt.Errorf("%s: %w", args[0], err))
-			}
-			layer, err := openapi.Import(args[0], data, &o)
-			if err != nil {
-				return misused(err)
-			}
-			return env.imported(f, layer, out)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.Server, "server", "", "the `URL` under which the paths are, where the document does not name exactly one")
-	flags.StringVar(&o.Prefix, "prefix", "", "the beginning of every id: `TEXT`")
-	flags.StringArrayVar(&o.Only, "only", nil, "take this `TAG|OPERATION` alone: a tag, an operationId, an id or \"GET /path\"; may be repeated")
-	flags.StringArrayVar(&o.Permissions, "permission", nil, "`NAME` that every action asks for, in place of the derived ones; may be repeated")
-	flags.StringArrayVar(&secrets, "secret", nil, "`SCHEME=REF`: the reference of the secret for a security scheme; may be repeated")
-	flags.StringVar(&out, "out", "", "write to `FILE`, which must not exist, in place of stdout")
-	return cmd
-}
-
-// path anchors a file name at the working directory.
-func (e *environment) path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(e.dir, name)
-}
-
-// secretFlags reads SCHEME=REF.
-func secretFlags(list []string) (map[string]string, error) {
-	refs := map[string]string{}
-	for _, s := range list {
-		// Names of schemes have no =.
-		scheme, ref, ok := strings.Cut(s, "=")
-		if !ok || scheme == "" || ref == "" {
-			return nil, fmt.Errorf("--secret %s: expected SCHEME=REF, such as api_key=providers/petstore/key", s)
+// importServers does what the flags say.
+func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importing, name string) error {
+	if o.rollback {
+		if o.write || o.observe {
+			return misused(errors.New("import: --rollback excludes --write and --observe"))
 		}
-		if _, twice := refs[scheme]; twice {
-			return nil, fmt.Errorf("--secret %s: %s is given twice", s, scheme)
+		return e.rollback(f, o, name)
+	}
+	switch {
+	case o.force:
+		return misused(errors.New("import: --force belongs to --rollback"))
+	case name != "":
+	case o.write || o.observe || len(o.leave)+len(o.hosts)+len(o.versions) > 0:
+		return misused(errors.New("import: name a client: without one, import lists what it finds"))
+	default:
+		return e.listClients(f)
+	}
+	c, files, err := e.settingsOf(name)
+	if err != nil {
+		return misused(err)
+	}
+	i, err := newImporter(e, f, o, c)
+	if err != nil {
+		return misused(err)
+	}
+	p, err := i.plan(cmd.Context(), files)
+	if err != nil {
+		return misused(err)
+	}
+	if o.write {
+		return i.write(cmd.Context(), p)
+	}
+	return i.preview(p)
+}
+
+// settingsOf reads the files of a client, or one file.
+func (e *environment) settingsOf(name string) (clients.Client, []*clients.File, error) {
+	folders := e.folders()
+	c, ok := clients.Find(name)
+	paths := []string{}
+	if ok {
+		paths = c.Files(folders)
+	} else {
+		if !strings.ContainsAny(name, `./\`) {
+			return c, nil, fmt.Errorf("client %q is not known: expected one of %s, or the path of a file", name, strings.Join(clients.Names(), ", "))
 		}
-		refs[scheme] = ref
+		paths = append(paths, e.path(name))
+		c = clients.Of(paths[0], folders)
 	}
-	return refs, nil
+	var files []*clients.File
+	for _, path := range paths {
+		file, err := clients.Read(c, path, folders)
+		if err != nil {
+			return c, nil, fmt.Errorf("%w; nothing was changed", err)
+		}
+		if file.Text != nil {
+			files = append(files, file)
+			c = file.Client // which key a file has is known now
+		}
+	}
+	if len(files) == 0 {
+		return c, nil, fmt.Errorf("%s has no settings here: looked for %s", c.Title, strings.Join(paths, " and "))
+	}
+	return c, files, nil
 }
 
-// builtinNames lists the names that no action may have.
-func builtinNames() ([]string, error) {
-	commands, err := terminal.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	names := unconnected()
-	for _, t := range builtins(commands) {
-		names = append(names, t.Name)
-	}
-	return names, commands.Close()
+// foundClient is one file as `import` lists it.
+type foundClient struct {
+	Client    string   `json:"client"`
+	File      string   `json:"file"`
+	Servers   []string `json:"servers"`
+	Connected bool     `json:"connected"`
+	Error     string   `json:"error,omitempty"`
+	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
-// readDocument reads a regular file within the bounds of a document.
-func readDocument(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, errors.New(reasonOf(err))
+// listClients lists the files of known clients that are there.
+func (e *environment) listClients(f *flags) error {
+	folders := e.folders()
+	found := []foundClient{}
+	for _, c := range clients.Known() {
+		for _, path := range c.Files(folders) {
+			file, err := clients.Read(c, path, folders)
+			if err == nil && file.Text == nil {
+				continue
+			}
+			one := foundClient{Client: c.Name, File: path, Servers: []string{}}
+			if err != nil {
+				one.Error = err.Error()
+			} else {
+				one.Connected, one.Elsewhere = file.Connected(), file.Elsewhere
+				for _, s := range file.Servers() {
+					one.Servers = append(one.Servers, shown(s.Name))
+				}
+			}
+			found = append(found, one)
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("expected a regular file")
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, errors.New(reasonOf(err))
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, openapi.MaxBytes+1))
-}
-
-// imported prints a layer, or writes it to a file, and says what came of it.
-func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
 	p := e.printer(f)
-	if out != "" {
-		if err := writeNew(e.path(out), l.YAML); err != nil {
-			return misused(err)
-		}
-	}
 	if p.json {
-		report := importReport{File: out, Operations: l.Operations, Actions: l.IDs, Notes: l.Notes}
-		if out == "" {
-			report.Config = string(l.YAML)
-		}
-		return p.value(report)
+		return p.value(found)
 	}
-	for _, n := range l.Notes {
-		fmt.Fprintln(e.stderr, n)
-	}
-	fmt.Fprintf(e.stderr, "%d of %d operations became actions\n", len(l.IDs), l.Operations)
-	if out != "" {
-		p.line("wrote %s", e.path(out))
-		p.line("next: read it, then sallyport check --config %s --config %s", configName, out)
-		return nil
-	}
-	_, err := e.stdout.Write(l.YAML)
-	return err
+	printFound(p, found)
+	return nil
 }
 
-// importReport is the answer of an import as JSON.
-type importReport struct {
-	File       string         `json:"file,omitempty"`
-	Config     string         `json:"config,omitempty"`
-	Operations int            `json:"operations"`
-	Actions    []string       `json:"actions"`
-	Notes      []openapi.Note `json:"notes"`
+func printFound(p *printer, found []foundClient) {
+	if len(found) == 0 {
+		p.line("no settings of a known client here: known are %s", strings.Join(clients.Names(), ", "))
+		return
+	}
+	rows := [][]string{{"CLIENT", "SERVERS", "FILE"}}
+	var remarks []string
+	next := ""
+	for _, c := range found {
+		servers := strings.Join(c.Servers, ", ")
+		switch {
+		case c.Error != "":
+			servers = "cannot be read"
+			remarks = append(remarks, c.Error)
+		case c.Connected && servers == "":
+			servers = "sallyport alone"
+		case c.Connected:
+			servers += ", and sallyport"
+		case servers == "":
+			servers = "none"
+		}
+		if len(c.Servers) > 0 && next == "" {
+			next = c.Client
+		}
+		if len(c.Elsewhere) > 0 {
+			remarks = append(remarks, fmt.Sprintf("%s has servers for %d other folders too: run this there", c.File, len(c.Elsewhere)))
+		}
+		rows = append(rows, []string{c.Client, servers, c.File})
+	}
+	p.table(rows)
+	for _, r := range slices.Compact(remarks) {
+		p.line("%s", oneLine(r))
+	}
+	if next != "" {
+		p.line("next: sallyport import %s", next)
+	}
 }
+
+// valuesOf reads NAME=VALUE.
+func valuesOf(flag string, list []string) (map[string][]string, error) {
+	values := map[string][]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("--%s %s: expected SERVER=%s", flag, s, map[string]string{"host": "HOST", "pin": "VERSION"}[flag])
+		}
+		values[name] = append(values[name], value)
+	}
+	return values, nil
+}
+

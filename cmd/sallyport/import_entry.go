@@ -1,0 +1,276 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/clients"
+)
+
+// entry is the declaration of a server. Its JSON is what the reader of
+// declarations takes, in the order in which people write it.
+type entry struct {
+	Command      []string               `json:"command,omitempty"`
+	Cwd          string                 `json:"cwd,omitempty"`
+	URL          string                 `json:"url,omitempty"`
+	Headers      map[string]any         `json:"headers,omitempty"`
+	Env          map[string]string      `json:"env,omitempty"`
+	SecretEnv    map[string]secretEnv   `json:"secret_env,omitempty"`
+	Capabilities sallyport.Capabilities `json:"capabilities"`
+}
+
+// secretEnv is a variable that holds a stand-in.
+type secretEnv struct {
+	Secret string   `json:"secret"`
+	Hosts  []string `json:"hosts"`
+}
+
+// secretHeader is a header that ends in a secret.
+type secretHeader struct {
+	Secret string `json:"secret"`
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// sameLaunch reports whether two declarations start the same.
+func sameLaunch(a, b *entry) bool {
+	return a.URL == b.URL && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
+}
+
+// launch says what is started, or where a remote server listens.
+func (i *importer) launch(p *planned) {
+	s := &p.from
+	command := i.withoutShell(append([]string{s.Command}, s.Args...))
+	switch {
+	case s.Command == "" && s.URL == "":
+		p.block("it has neither a command nor a url")
+	case s.Command != "" && s.URL != "":
+		p.block("it has a command and a url: remove one of them")
+	case s.URL != "":
+		i.remote(p, s.URL)
+	case i.bridged(p, command):
+	default:
+		i.local(p, command)
+	}
+}
+
+// withoutShell takes off what Windows needs to start a script of npm.
+func (i *importer) withoutShell(command []string) []string {
+	if len(command) > 2 && strings.EqualFold(programName(command[0]), "cmd") && strings.EqualFold(command[1], "/c") {
+		return command[2:]
+	}
+	return command
+}
+
+// programName is the name of a program without folder and ending.
+func programName(path string) string {
+	name := filepath.Base(strings.ReplaceAll(path, `\`, "/"))
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// remote takes the address of a server.
+func (i *importer) remote(p *planned, address string) {
+	text, ok := i.text(p, "url", address)
+	switch {
+	case !ok:
+	case strings.EqualFold(p.from.Type, "sse"):
+		p.entry.URL = text
+		p.note("type sse: the address has to answer streamable HTTP")
+	default:
+		p.entry.URL = text
+	}
+	if p.from.Cwd != "" || p.from.EnvFile != "" || len(p.from.Env) > 0 {
+		p.note("its environment is not carried over: a remote server runs elsewhere")
+	}
+}
+
+// bridged takes the address out of a command that does nothing but pass on
+// messages to one.
+func (i *importer) bridged(p *planned, command []string) bool {
+	pkg, args, err := install.Parse(command)
+	if pkg.Name != "mcp-remote" || pkg.Registry != install.NPM || len(args) == 0 || err != nil && pkg.Version != "" && pkg.Version != "latest" {
+		return false
+	}
+	p.note("mcp-remote is not needed: the gate talks to the address itself")
+	i.remote(p, args[0])
+	for k := 1; k < len(args); k++ {
+		name, value, ok := strings.Cut(next(args, k), ":")
+		switch {
+		case args[k] == "--header" && ok:
+			for _, v := range p.from.Env {
+				value = strings.ReplaceAll(value, "${"+v.Name+"}", v.Value)
+			}
+			p.from.Headers = append(p.from.Headers, clients.Pair{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+			k++
+		default:
+			p.note("an option of mcp-remote is not carried over")
+		}
+	}
+	p.from.Env, p.from.Command, p.from.URL = nil, "", args[0]
+	return true
+}
+
+func next(args []string, i int) string {
+	if i+1 < len(args) {
+		return args[i+1]
+	}
+	return ""
+}
+
+// local takes a command with its arguments.
+func (i *importer) local(p *planned, command []string) {
+	binary, ok := i.text(p, "command", command[0])
+	if !ok {
+		return
+	}
+	if name := programName(binary); name != binary {
+		if !i.found(p, binary, name) {
+			return
+		}
+		binary = name
+	}
+	if p.from.Cwd != "" {
+		if cwd, ok := i.text(p, "cwd", p.from.Cwd); ok {
+			p.entry.Cwd = i.anchored(p, cwd)
+		}
+	}
+	p.entry.Command = []string{binary}
+	option := ""
+	for k, arg := range command[1:] {
+		text, ok := i.text(p, "args", arg)
+		name, value, inline := strings.Cut(text, "=")
+		if !inline || !strings.HasPrefix(name, "-") {
+			name, value = option, text
+		}
+		switch {
+		case !ok:
+		case clients.SecretPair(name, value) || clients.SecretText(text):
+			p.block("argument %d looks like a secret, and arguments show in lists of processes: give it in a variable, which env of the client becomes secret_env of", k+1)
+		}
+		option = ""
+		if strings.HasPrefix(text, "-") && !inline {
+			option = text
+		}
+		p.entry.Command = append(p.entry.Command, i.argument(p, text))
+	}
+	i.pin(p)
+}
+
+// interpreters are programs that are the same wherever they lie.
+var interpreters = []string{
+	"npx", "bunx", "uvx", "pipx", "node", "nodejs", "python", "python3", "uv", "bun", "deno", "ruby", "php", "java", "perl", "bash", "sh",
+}
+
+// found reports whether the program of a path is started here by its name.
+func (i *importer) found(p *planned, path, name string) bool {
+	dir := filepath.Dir(path)
+	_, err := os.Stat(filepath.Join(filepath.Dir(dir), "pyvenv.cfg"))
+	system := slices.Contains([]string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}, dir)
+	switch {
+	case err == nil:
+		p.block("%s belongs to a virtual environment: binaries are started by name from the search path; publish the server as a package for uvx, or install what it needs for the system's python3", path)
+	case !system && !slices.Contains(interpreters, name):
+		p.block("%s: binaries are started by name from the search path: install it there, or write the interpreter that runs it", path)
+	default:
+		p.note("%s is started as %s, from the search path", path, name)
+		return true
+	}
+	return false
+}
+
+// argument is an argument as a declaration has it: what is relative to a folder
+// of the client's is written out.
+func (i *importer) argument(p *planned, text string) string {
+	option, path, ok := strings.Cut(text, "=")
+	if !ok || !strings.HasPrefix(text, "-") {
+		option, path = "", text
+	} else {
+		option += "="
+	}
+	relative := path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../")
+	if base := i.base(p); base != "" && !filepath.IsAbs(path) {
+		if _, err := os.Stat(filepath.Join(base, path)); relative || err == nil && filepath.Ext(path) != "" {
+			return option + filepath.Join(base, path)
+		}
+	}
+	if relative {
+		p.block("an argument is relative to a folder that the client does not name: write it out")
+	}
+	return text
+}
+
+// base is the folder in which the client starts a server; empty when it is not
+// known.
+func (i *importer) base(p *planned) string {
+	if p.entry.Cwd != "" {
+		return p.entry.Cwd
+	}
+	return p.from.Project
+}
+
+// anchored is a folder of the client's, absolute.
+func (i *importer) anchored(p *planned, path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case p.from.Project != "":
+		return filepath.Join(p.from.Project, path)
+	default:
+		p.block("cwd is relative to a folder that the client does not name: write it out")
+		return ""
+	}
+}
+
+// pin writes the version that --pin says into the command.
+func (i *importer) pin(p *planned) {
+	versions := p.of(i.pins)
+	if len(versions) == 0 {
+		return
+	}
+	pkg, _, err := install.Parse(p.entry.Command)
+	at := slices.IndexFunc(p.entry.Command, func(arg string) bool {
+		rest, ok := strings.CutPrefix(arg, pkg.Name)
+		return ok && pkg.Name != "" && (rest == "" || rest[0] == '@' || rest[0] == '=')
+	})
+	if at < 0 {
+		p.block("--pin: it is not started from a package: %v", err)
+		return
+	}
+	pkg.Version = versions[len(versions)-1]
+	if err := pkg.Check(); err != nil {
+		p.block("--pin: %v", err)
+		return
+	}
+	sign := "@"
+	if pkg.Registry == install.PyPI {
+		sign = "=="
+	}
+	p.entry.Command[at] = pkg.Name + sign + pkg.Version
+}
+
+// text is a value of the client's with its references in place. What cannot be
+// said here blocks the server, and the value is never repeated.
+func (i *importer) text(p *planned, key, value string) (string, bool) {
+	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
+	for _, r := range refs {
+		if !r.HasDefault || clients.SecretName(r.Name) {
+			p.block("%s refers to %s: write the value in its place", key, r.Text)
+			return "", false
+		}
+		text = strings.Replace(text, r.Text, r.Default, 1)
+		p.note("%s: %s has its default, %q", key, r.Text, r.Default)
+	}
+	if strings.Contains(text, "${") {
+		p.block("%s holds ${, which would be a variable here", key)
+		return "", false
+	}
+	return text, true
+}
+

@@ -1,0 +1,5 @@
+package main
+
+import "context"
+
+func (i *importer) observe(context.Context, *planned) {}

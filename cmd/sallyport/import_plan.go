@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// importer turns the servers of one client into declarations.
+type importer struct {
+	env    *environment
+	f      *flags
+	o      *importing
+	client clients.Client
+	// config is the one in force, to which they are added.
+	config *config.Config
+	hosts  map[string][]string
+	pins   map[string][]string
+	// taken holds which server has a name.
+	taken map[string]*planned
+}
+
+// importState says what becomes of a server.
+type importState string
+
+const (
+	// importReady is a server that is written.
+	importReady importState = "ready"
+	// importThere is one that the configuration declares already.
+	importThere importState = "there"
+	// importLeft stays with the client.
+	importLeft importState = "left"
+	// importBlocked cannot be carried over as it is.
+	importBlocked importState = "blocked"
+)
+
+// planned is one server with what becomes of it.
+type planned struct {
+	from  clients.Server
+	name  string
+	state importState
+	// why says why a server is left or blocked.
+	why   []string
+	entry entry
+	// notes say what is not as it was.
+	notes   []string
+	secrets []wanted
+	// reads is what its personality has to reach.
+	reads, writes []string
+}
+
+// wanted is a secret that somebody has to put somewhere.
+type wanted struct {
+	Name string `json:"name"`
+	Ref  string `json:"ref"`
+	Put  string `json:"put"`
+}
+
+// importPlan is what becomes of the servers of a client.
+type importPlan struct {
+	files   []*clients.File
+	role    string
+	servers []*planned
+}
+
+func (p *planned) note(format string, args ...any) {
+	p.notes = append(p.notes, shown(fmt.Sprintf(format, args...)))
+}
+
+func (p *planned) block(format string, args ...any) {
+	p.state = importBlocked
+	p.why = append(p.why, shown(fmt.Sprintf(format, args...)))
+}
+
+func newImporter(e *environment, f *flags, o *importing, c clients.Client) (*importer, error) {
+	i := &importer{env: e, f: f, o: o, client: c, taken: map[string]*planned{}}
+	var err error
+	if i.config, _, err = loadConfig(e, f); err != nil {
+		return nil, err
+	}
+	if i.hosts, err = valuesOf("host", o.hosts); err != nil {
+		return nil, err
+	}
+	i.pins, err = valuesOf("pin", o.versions)
+	return i, err
+}
+
+// plan decides about every server of the files.
+func (i *importer) plan(ctx context.Context, files []*clients.File) (*importPlan, error) {
+	p := &importPlan{files: files, role: i.o.role}
+	if p.role == "" {
+		p.role = i.client.Name
+	}
+	for _, f := range files {
+		for _, s := range f.Servers() {
+			p.servers = append(p.servers, i.server(ctx, s))
+		}
+	}
+	return p, i.unused(p)
+}
+
+// unused refuses flags that name no server.
+func (i *importer) unused(p *importPlan) error {
+	named := slices.Clone(i.o.leave)
+	for _, m := range []map[string][]string{i.hosts, i.pins} {
+		for name := range m {
+			named = append(named, name)
+		}
+	}
+	slices.Sort(named)
+	for _, name := range named {
+		if !slices.ContainsFunc(p.servers, func(s *planned) bool { return s.called(name) }) {
+			return fmt.Errorf("%s has no server %q", i.client.Name, name)
+		}
+	}
+	return nil
+}
+
+// called reports whether a server goes by a name, here or at the client.
+func (p *planned) called(name string) bool { return name == p.name || name == p.from.Name }
+
+// of is what a flag says of a server.
+func (p *planned) of(values map[string][]string) []string {
+	if v, ok := values[p.name]; ok {
+		return v
+	}
+	return values[p.from.Name]
+}
+
+// server decides about one server.
+func (i *importer) server(ctx context.Context, s clients.Server) *planned {
+	p := &planned{from: s, state: importReady, name: serverName(s.Name)}
+	switch {
+	case slices.ContainsFunc(i.o.leave, p.called):
+		p.state, p.why = importLeft, []string{"--leave: its calls do not pass the gate"}
+		return p
+	case s.Off:
+		p.state, p.why = importLeft, []string{"the client has it switched off"}
+		return p
+	case len(s.Faults) > 0:
+		for _, f := range s.Faults {
+			p.block("%s", f)
+		}
+		return p
+	}
+	i.translate(p)
+	if other := i.taken[p.name]; other != nil {
+		if sameLaunch(&p.entry, &other.entry) {
+			p.state, p.why = importThere, []string{"the same as at " + other.from.At}
+			return p
+		}
+		p.name = numbered(p.name, s.At)
+		p.note("another server has the name %q", s.Name)
+		i.translate(p)
+	}
+	i.taken[p.name] = p
+	if i.o.observe && p.state == importReady {
+		i.observe(ctx, p)
+	}
+	i.judge(p)
+	return p
+}
+
+// translate makes the declaration.
+func (i *importer) translate(p *planned) {
+	p.entry, p.notes, p.secrets, p.reads, p.why, p.state = entry{}, nil, nil, nil, nil, importReady
+	if p.name != p.from.Name {
+		p.note("the client calls it %q", p.from.Name)
+	}
+	i.launch(p)
+	i.environment(p)
+	i.headers(p)
+	i.reach(p)
+	for _, key := range p.from.Unknown {
+		p.note("%s is not carried over: there is no such thing here", key)
+	}
+}
+
+// judge holds a declaration to the reader of declarations, and to what the
+// configuration says already.
+func (i *importer) judge(p *planned) {
+	if p.state != importReady {
+		return
+	}
+	text, err := json.Marshal(&p.entry)
+	if err != nil {
+		p.block("%v", err)
+		return
+	}
+	o := &upstream.DecodeOptions{Dir: i.config.Dir, Workspace: i.config.Workspace, Home: i.env.home}
+	now, err := upstream.Decode(p.name, text, o)
+	if err != nil {
+		p.block("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
+	}
+	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
+		p.note("%s names no exact version: --pin %s=VERSION writes one, and sallyport lock asks the registry for the newest", pkg.Name, p.name)
+	}
+	for k := range i.config.Servers {
+		part := &i.config.Servers[k]
+		if part.ID != p.name {
+			continue
+		}
+		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.home})
+		if err == nil && was.URL == now.URL && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
+			p.state, p.why = importThere, []string{"declared at " + part.Source("") + ", which stays as it is"}
+			return
+		}
+		p.block("the name is another server's at %s: rename one of them, or --leave %s", part.Source(""), p.name)
+	}
+}
+
+// repeated are signs that stand twice in a row.
+var repeated = regexp.MustCompile(`(_|-)[_-]+`)
+
+// maxServerName is the longest name of a server (gateway/lock).
+const maxServerName = 40
+
+// serverName is the name of a server here: what it cannot hold becomes a dash.
+func serverName(name string) string {
+	out := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, name)
+	out = repeated.ReplaceAllString(out, "$1")
+	out = strings.Trim(out, "_-")
+	if len(out) > maxServerName {
+		out = numbered(out, name)
+	}
+	if lock.CheckServer(out) != nil {
+		return numbered("server", name)
+	}
+	return out
+}
+
+// numbered tells a name apart by the digest of something else.
+func numbered(name, apart string) string {
+	sum := sha256.Sum256([]byte(apart))
+	end := "-" + hex.EncodeToString(sum[:3])
+	return strings.TrimRight(name[:min(len(name), maxServerName-len(end))], "_-") + end
+}
+
+// count is how many servers are in a state.
+func (p *importPlan) count(state importState) (n int) {
+	for _, s := range p.servers {
+		if s.state == state {
+			n++
+		}
+	}
+	return n
+}
+
+// taken reports whether the client gives a server away.
+func (p *importPlan) taken(s clients.Server) bool {
+	return slices.ContainsFunc(p.servers, func(other *planned) bool {
+		return other.from.At == s.At && (other.state == importReady || other.state == importThere)
+	})
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// importedServer is a server as `import --json` reports it.
+type importedServer struct {
+	Name        string      `json:"name"`
+	Client      string      `json:"client_name,omitempty"`
+	At          string      `json:"at"`
+	State       importState `json:"state"`
+	Why         []string    `json:"why,omitempty"`
+	Notes       []string    `json:"notes,omitempty"`
+	Secrets     []wanted    `json:"secrets,omitempty"`
+	Declaration *entry      `json:"declaration,omitempty"`
+}
+
+// importedServers is the answer of import as JSON.
+type importedServers struct {
+	Client      string           `json:"client"`
+	Personality string           `json:"personality"`
+	Servers     []importedServer `json:"servers"`
+	// Config is the whole as a configuration; after a write it is empty.
+	Config string `json:"config,omitempty"`
+	// Wrote and Copies list what a write changed.
+	Wrote  []string `json:"wrote,omitempty"`
+	Copies []string `json:"copies,omitempty"`
+}
+
+func (i *importer) report(p *importPlan) *importedServers {
+	r := &importedServers{Client: i.client.Name, Personality: p.role, Servers: []importedServer{}}
+	for _, s := range p.servers {
+		one := importedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
+		if s.from.Name != s.name {
+			one.Client = shown(s.from.Name)
+		}
+		if s.state == importReady {
+			one.Declaration = &s.entry
+		}
+		r.Servers = append(r.Servers, one)
+	}
+	return r
+}
+
+// preview prints what would be written. The answer is a configuration.
+func (i *importer) preview(p *importPlan) error {
+	var titles []string
+	for _, f := range p.files {
+		titles = append(titles, f.Path)
+	}
+	text, err := p.document(strings.Join(titles, " and "))
+	if err != nil {
+		return misused(err)
+	}
+	out := i.env.printer(i.f)
+	if out.json {
+		r := i.report(p)
+		r.Config = text
+		return out.value(r)
+	}
+	if _, err := i.env.stdout.Write([]byte(text)); err != nil {
+		return misused(err)
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(i.env.stderr, format+"\n", args...) }
+	say("%s", p.summary())
+	i.elsewhere(p, say)
+	switch {
+	case p.count(importBlocked) > 0:
+		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
+	case len(p.names()) > 0:
+		say("nothing was written; next: sallyport import %s --write", i.client.Name)
+	default:
+		say("nothing to import")
+	}
+	return nil
+}
+
+// elsewhere says which servers the files have for other folders.
+func (i *importer) elsewhere(p *importPlan, say func(string, ...any)) {
+	for _, f := range p.files {
+		for k, dir := range f.Elsewhere {
+			if k == 5 {
+				say("and for %d other folders", len(f.Elsewhere)-k)
+				break
+			}
+			say("%s has servers for %s too: run this there", f.Path, shown(dir))
+		}
+	}
+}
+
+// summary counts the servers by what becomes of them.
+func (p *importPlan) summary() string {
+	parts := []string{}
+	for _, s := range []struct {
+		state importState
+		text  string
+	}{
+		{importReady, "ready"},
+		{importThere, "declared already"},
+		{importLeft, "left with the client"},
+		{importBlocked, "blocked"},
+	} {
+		if n := p.count(s.state); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))
+		}
+	}
+	if len(parts) == 0 {
+		return "no servers but this one"
+	}
+	return "servers: " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/clients"
+)
+
+// rollback brings back the servers of a client, or of every client that has a
+// copy and starts this program.
+func (e *environment) rollback(f *flags, o *importing, name string) error {
+	var files []*clients.File
+	if name != "" {
+		_, list, err := e.settingsOf(name)
+		if err != nil {
+			return misused(err)
+		}
+		files = list
+	} else {
+		folders := e.folders()
+		for _, c := range clients.Known() {
+			for _, path := range c.Files(folders) {
+				if file, err := clients.Read(c, path, folders); err == nil && file.Text != nil {
+					files = append(files, file)
+				}
+			}
+		}
+	}
+	restored := []string{}
+	var faults []error
+	for _, file := range files {
+		done, err := e.restore(o, file)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if done != "" {
+			restored = append(restored, file.Path)
+			if !f.json {
+				e.printer(f).line("%s: %s", file.Path, done)
+			}
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return misused(err)
+	}
+	if f.json {
+		return e.printer(f).value(map[string][]string{"restored": restored})
+	}
+	if len(restored) == 0 {
+		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy")
+		return nil
+	}
+	fmt.Fprintln(e.stderr, "the configuration still declares the servers: nobody starts them but this program")
+	return nil
+}
+
+// restore brings back the servers of one file from its newest copy that has
+// others; done says what was done, and is empty when there is nothing to do.
+func (e *environment) restore(o *importing, file *clients.File) (done string, err error) {
+	if !file.Connected() && !o.force {
+		return "", nil
+	}
+	folders := e.folders()
+	for _, path := range copiesOf(file.Path) {
+		copied, err := clients.Read(file.Client, path, folders)
+		if err != nil {
+			return "", fmt.Errorf("the copy cannot be read: %w", err)
+		}
+		if bytes.Equal(copied.Text, file.Text) {
+			continue
+		}
+		// The sections of a project belong to the file, not to its copy.
+		text, err := file.Restore(copied)
+		switch {
+		case err == nil && bytes.Equal(text, file.Text):
+			continue
+		case errors.Is(err, clients.ErrChanged) && o.force:
+			text = copied.Text
+		case errors.Is(err, clients.ErrChanged):
+			return "", fmt.Errorf("%s: %w. Nothing was changed. Either take what is new out of it by hand, or put the copy %s back whole with --force, which loses what was changed since",
+				file.Path, err, filepath.Base(path))
+		case err != nil:
+			return "", err
+		}
+		return e.put(file, text, copied, path)
+	}
+	return "", nil
+}
+
+// put writes the restored text. A copy that is the file again is removed: it
+// may hold secrets, and says nothing more.
+func (e *environment) put(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
+	if bytes.Equal(text, copied.Text) {
+		found, err := os.ReadFile(file.Path)
+		if err != nil {
+			return "", err
+		}
+		if !bytes.Equal(found, file.Text) {
+			return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", file.Path)
+		}
+		if err := replaceFile(file.Path, text); err != nil {
+			return "", err
+		}
+		return "is as it was; the copy is gone", os.Remove(path)
+	}
+	kept, err := changeFile(file.Path, file.Text, text, time.Now())
+	return "has its servers again, and what was changed elsewhere since (copy: " + filepath.Base(kept) + ")", err
+}

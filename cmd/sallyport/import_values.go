@@ -1,0 +1,240 @@
+package main
+
+import (
+	"fmt"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/secrets"
+)
+
+// environment takes over the variables of a program.
+func (i *importer) environment(p *planned) {
+	if len(p.entry.Command) == 0 {
+		return
+	}
+	if p.from.EnvFile != "" {
+		p.note("envFile is not carried over: write its lines under env, and its secrets under secret_env")
+	}
+	hosts := p.of(i.hosts)
+	for _, v := range p.from.Env {
+		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
+		switch {
+		case v.Value == "":
+			// Empty is what it is without being set, for most programs.
+		case !reach.IsEnvName(v.Name):
+			p.note("a variable is not carried over: %q is not a name of one", v.Name)
+		case len(refs) > 0 && !clients.SecretName(v.Name) && i.settled(p, v.Name, &text, refs):
+			i.plain(p, v.Name, text)
+		case len(refs) > 0 || clients.SecretPair(v.Name, text):
+			i.secretVariable(p, v.Name, refs, hosts)
+		default:
+			i.plain(p, v.Name, text)
+		}
+	}
+}
+
+// settled puts defaults into the place of references; false when one has none.
+func (i *importer) settled(p *planned, name string, text *string, refs []clients.Ref) bool {
+	for _, r := range refs {
+		if !r.HasDefault || clients.SecretName(r.Name) {
+			return false
+		}
+	}
+	for _, r := range refs {
+		*text = strings.Replace(*text, r.Text, r.Default, 1)
+		p.note("%s: %s has its default", name, r.Text)
+	}
+	return true
+}
+
+// plain is a variable whose value may be read by everybody.
+func (i *importer) plain(p *planned, name, text string) {
+	if strings.Contains(text, "${") {
+		p.note("%s is not carried over: ${ would be a variable here", name)
+		return
+	}
+	if p.entry.Env == nil {
+		p.entry.Env = map[string]string{}
+	}
+	p.entry.Env[name] = text
+}
+
+// secretVariable is a variable that holds a stand-in. Without a host that gets
+// the value it would be of no use.
+func (i *importer) secretVariable(p *planned, name string, refs []clients.Ref, hosts []string) {
+	what := name + " looks like a secret"
+	if len(refs) > 0 {
+		what = name + " refers to " + refs[0].Text
+	}
+	if len(hosts) == 0 {
+		p.block("%s, which is not copied: say which hosts get its value, with --host %s=HOST%s", what, p.name, suggested(name))
+		return
+	}
+	ref := "mcp/" + p.name + "/" + name
+	if p.entry.SecretEnv == nil {
+		p.entry.SecretEnv = map[string]secretEnv{}
+	}
+	p.entry.SecretEnv[name] = secretEnv{Secret: ref, Hosts: hosts}
+	p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
+}
+
+// services are hosts that take the keys of well-known variables, as their makers
+// document them. They are proposed, never granted by themselves.
+var services = []struct{ begin, host string }{
+	{"ANTHROPIC_", "api.anthropic.com"},
+	{"BRAVE_", "api.search.brave.com"},
+	{"EXA_", "api.exa.ai"},
+	{"FIRECRAWL_", "api.firecrawl.dev"},
+	{"GEMINI_", "generativelanguage.googleapis.com"},
+	{"GITHUB_", "api.github.com"},
+	{"GITLAB_", "gitlab.com"},
+	{"LINEAR_", "api.linear.app"},
+	{"NOTION_", "api.notion.com"},
+	{"OPENAI_", "api.openai.com"},
+	{"SENTRY_", "sentry.io"},
+	{"SLACK_", "slack.com"},
+	{"STRIPE_", "api.stripe.com"},
+	{"TAVILY_", "api.tavily.com"},
+}
+
+// suggested names the host that a variable of this name is usually for.
+func suggested(name string) string {
+	for _, s := range services {
+		if strings.HasPrefix(name, s.begin) {
+			return " (often " + s.host + ")"
+		}
+	}
+	return ""
+}
+
+// put says how the value of a secret is put where it belongs.
+func (i *importer) put(ref string) string {
+	prefix := ""
+	for _, b := range i.config.Secrets {
+		if b.Dir != "" {
+			file := filepath.Join(b.Dir, filepath.FromSlash(ref))
+			return fmt.Sprintf("the file %s: (umask 077; mkdir -p %s; cat >%s)", file, inShell(filepath.Dir(file)), inShell(file))
+		}
+		if prefix == "" {
+			prefix = b.EnvPrefix
+		}
+	}
+	if prefix == "" {
+		return "nothing yet: the configuration has no secrets, such as secrets: [{dir: ./secrets}]"
+	}
+	name, ok := secrets.Variable(prefix, ref)
+	if !ok {
+		return "nothing yet: no variable can be named like " + ref + ", and secrets has no dir"
+	}
+	return "the variable " + name + ": export " + name + "=… where the client is started"
+}
+
+// inShell is a word for a shell.
+func inShell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// schemes begin the values of headers that hold a secret.
+var schemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bearer "}
+
+// headers takes over what is sent to a remote server.
+func (i *importer) headers(p *planned) {
+	if p.entry.URL == "" {
+		if len(p.from.Headers) > 0 {
+			p.note("headers are not carried over: they belong to a url")
+		}
+		return
+	}
+	for _, h := range p.from.Headers {
+		text, refs := i.client.Expand(h.Value, i.env.home, p.from.Project)
+		begin, rest := "", text
+		for _, s := range schemes {
+			if after, ok := strings.CutPrefix(text, s); ok {
+				begin, rest = s, after
+			}
+		}
+		if p.entry.Headers == nil {
+			p.entry.Headers = map[string]any{}
+		}
+		name := textproto.CanonicalMIMEHeaderKey(h.Name)
+		switch {
+		case len(refs) > 0 && rest != refs[0].Text && !i.settled(p, h.Name, &text, refs):
+			p.block("the header %s refers to %s in the middle of its value: write the value out", h.Name, refs[0].Text)
+		case begin != "" || clients.SecretPair(h.Name, rest) || len(refs) > 0 && rest == refs[0].Text:
+			ref := "mcp/" + p.name + "/" + name
+			p.entry.Headers[name] = secretHeader{Secret: ref, Prefix: begin}
+			p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
+		default:
+			p.entry.Headers[name] = text
+		}
+	}
+}
+
+// manifests mark the folder of a program.
+var manifests = []string{"package.json", "pyproject.toml", "requirements.txt", "Gemfile", "composer.json"}
+
+// reach proposes what a server may touch: nothing, but the folders and files
+// that its arguments name, for reading, and the hosts that a flag names.
+func (i *importer) reach(p *planned) {
+	var reads []string
+	add := func(path string) {
+		if !slices.Contains(reads, path) {
+			reads = append(reads, path)
+		}
+	}
+	if p.entry.Cwd != "" {
+		add(p.entry.Cwd)
+	}
+	for k, arg := range p.entry.Command {
+		_, path, ok := strings.Cut(arg, "=")
+		if !ok || !strings.HasPrefix(arg, "-") {
+			path = arg
+		}
+		info, err := os.Stat(path)
+		if k == 0 || !filepath.IsAbs(path) || err != nil {
+			continue
+		}
+		if info.Mode().IsRegular() && filepath.Ext(path) != "" && k == 1 {
+			path = programFolder(path)
+		}
+		add(filepath.Clean(path))
+	}
+	c := &p.entry.Capabilities
+	if p.reads = reads; len(reads) > 0 {
+		c.FSReach = &sallyport.FSCapability{Read: sallyport.Paths(reads...)}
+		p.note("proposed for reading: what its arguments name. Writing is not proposed")
+	}
+	if hosts := p.of(i.hosts); len(hosts) > 0 {
+		if p.entry.URL != "" {
+			p.note("--host: the host of a url is granted by the url")
+			return
+		}
+		c.Network = &sallyport.NetworkCapability{AllowedHosts: hosts}
+	}
+	if len(reads) == 0 && c.Network == nil && p.entry.URL == "" {
+		p.note("nothing is proposed: it may touch nothing until capabilities says what")
+	}
+}
+
+// programFolder is the folder that a script loads the rest of its program from:
+// the nearest one with a manifest, else its own.
+func programFolder(script string) string {
+	for dir := filepath.Dir(script); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		for _, name := range manifests {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				return dir
+			}
+		}
+	}
+	return filepath.Dir(script)
+}
+
+// describe is the state of a server in a line.
+func (p *planned) describe() string {
+	return fmt.Sprintf("%s: %s", shown(p.from.Name), strings.Join(p.why, "; "))
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamledit"
+)
+
+// write adds the servers to the configuration and rewrites the client's files.
+// The configuration comes first: whoever is interrupted between the two has a
+// client that is as it was, and runs the command again.
+func (i *importer) write(ctx context.Context, p *importPlan) error {
+	paths := configPaths(i.env, i.f)
+	switch {
+	case p.count(importBlocked) > 0:
+		return misused(i.refusal(p))
+	case len(p.names()) == 0:
+		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summary())
+		return nil
+	case len(paths) == 0:
+		return misused(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
+	case i.config.Implicit:
+		return misused(fmt.Errorf("%s has no personalities, so that one of %s would take the place of what everybody sees now: add one first, such as personalities:\n  default:\n    toolset: []", paths[0], i.client.Name))
+	}
+	entry, err := stdioEntry(i.env, i.f, &i.client, p.role)
+	if err != nil {
+		return misused(err)
+	}
+	value, err := json.Marshal(entry)
+	if err != nil {
+		return misused(err)
+	}
+	now, r := time.Now(), i.report(p)
+	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
+		return misused(err)
+	}
+	for _, f := range p.files {
+		text, err := f.Rewrite(value, p.taken)
+		if err == nil && !bytes.Equal(text, f.Text) {
+			var copied string
+			copied, err = changeFile(f.Path, f.Text, text, now)
+			r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
+		}
+		if err != nil {
+			return misused(fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
+				err, joinedOr(r.Wrote), joinedOr(r.Copies)))
+		}
+	}
+	return i.wrote(p, r)
+}
+
+func joinedOr(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+// refusal says what is blocked.
+func (i *importer) refusal(p *importPlan) error {
+	text := "nothing was written: not every server can be carried over"
+	for _, s := range p.servers {
+		if s.state == importBlocked {
+			text += "\n  " + oneLine(s.describe())
+		}
+	}
+	return errors.New(text + "\nchange what is named, or leave a server with the client, beside the gate: --leave SERVER")
+}
+
+// writeConfig adds the servers to the first file of the configuration.
+func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []string, now time.Time, r *importedServers) error {
+	path := paths[0]
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := i.added(p, string(old))
+	if errors.Is(err, yamledit.ErrStyle) {
+		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, i.client.Name)
+	}
+	if err != nil || text == string(old) {
+		return err
+	}
+	if err := i.holds(ctx, p, path, paths, text); err != nil {
+		return err
+	}
+	copied, err := changeFile(path, old, []byte(text), now)
+	if err == nil {
+		r.Wrote, r.Copies = append(r.Wrote, path), append(r.Copies, copied)
+	}
+	return err
+}
+
+// added is the text of the configuration with the servers and the personality.
+func (i *importer) added(p *importPlan, text string) (string, error) {
+	var err error
+	add := func(path []string, lines []string) {
+		if err == nil && len(lines) > 0 {
+			text, err = yamledit.Insert(text, path, lines)
+		}
+	}
+	for _, s := range p.ready() {
+		lines, lineErr := s.lines()
+		if lineErr != nil {
+			return "", lineErr
+		}
+		add([]string{"mcp_servers"}, append([]string{"# Imported from " + shown(s.from.At)}, lines...))
+	}
+	old, there := i.config.Personalities[p.role]
+	if !there {
+		add([]string{"personalities"}, p.personality())
+		return text, err
+	}
+	role := []string{"personalities", p.role}
+	add(append(role, "mcp_servers"), listItems("", without(p.names(), old.MCPServers)))
+	var reads, writes []string
+	if old.FSReach != nil {
+		reads, writes = old.FSReach.Read, old.FSReach.Write
+	}
+	add(append(role, "fs_reach", "read"), listItems("", without(p.reads(), reads)))
+	add(append(role, "fs_reach", "write"), listItems("", without(p.writes(), writes)))
+	return text, err
+}
+
+// without are the items of a list that are not in another.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// holds reads the new text as the configuration that it would be, and refuses
+// it when it says anything else than was meant.
+func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths []string, text string) (err error) {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".sallyport-import-*"+filepath.Ext(path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(draft.Name())) }()
+	_, err = draft.WriteString(text)
+	if err := errors.Join(err, draft.Close()); err != nil {
+		return err
+	}
+	drafted := append([]string{draft.Name()}, paths[1:]...)
+	c, err := config.Load(drafted, configOptions(i.env))
+	if err == nil {
+		err = i.compare(p, c)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be extended: %s: write what 'sallyport import %s' prints into a file for a further --config",
+			path, strings.ReplaceAll(err.Error(), draft.Name(), path), i.client.Name)
+	}
+	g, err := viewGate(ctx, i.env, &flags{config: drafted})
+	if err != nil {
+		return fmt.Errorf("the result would not load: %s", strings.ReplaceAll(err.Error(), draft.Name(), path))
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	for _, m := range g.misfitsOf(p.role) {
+		fmt.Fprintf(i.env.stderr, "sallyport: warning: misfit %s\n", strings.ReplaceAll(fmt.Sprint(m), draft.Name(), path))
+	}
+	return nil
+}
+
+// compare holds a configuration to the old one with the plan: nothing but the
+// servers and the personality may differ.
+func (i *importer) compare(p *importPlan, c *config.Config) error {
+	servers := map[string]string{}
+	for k := range c.Servers {
+		servers[c.Servers[k].ID] = string(c.Servers[k].JSON)
+	}
+	for k := range i.config.Servers {
+		if old := &i.config.Servers[k]; servers[old.ID] != string(old.JSON) {
+			return fmt.Errorf("it would change the server %s", old.ID)
+		}
+		delete(servers, i.config.Servers[k].ID)
+	}
+	for _, s := range p.ready() {
+		if _, ok := servers[s.name]; !ok {
+			return fmt.Errorf("it would not declare the server %s", s.name)
+		}
+		delete(servers, s.name)
+	}
+	if len(servers) > 0 {
+		return errors.New("it would declare another server")
+	}
+	if err := i.compareRoles(p, c); err != nil {
+		return err
+	}
+	a, b := reflect.ValueOf(i.config).Elem(), reflect.ValueOf(c).Elem()
+	for k := range a.NumField() {
+		field := a.Type().Field(k)
+		if !field.IsExported() || slices.Contains([]string{"Files", "Servers", "Personalities", "Digest", "Actions"}, field.Name) {
+			continue
+		}
+		if !reflect.DeepEqual(a.Field(k).Interface(), b.Field(k).Interface()) {
+			return fmt.Errorf("it would change %s", strings.ToLower(field.Name))
+		}
+	}
+	for k := range i.config.Actions {
+		if len(c.Actions) != len(i.config.Actions) || string(c.Actions[k].JSON) != string(i.config.Actions[k].JSON) {
+			return errors.New("it would change an action")
+		}
+	}
+	return nil
+}
+
+// compareRoles is compare for the personalities.
+func (i *importer) compareRoles(p *importPlan, c *config.Config) error {
+	want := map[string]bool{p.role: true}
+	for name, old := range i.config.Personalities {
+		want[name] = true
+		role, ok := c.Personalities[name]
+		if !ok {
+			return fmt.Errorf("it would remove the personality %s", name)
+		}
+		if name == p.role {
+			now, was := *role, *old
+			now.MCPServers, was.MCPServers, now.FSReach, was.FSReach = nil, nil, nil, nil
+			role, old = &now, &was
+		}
+		if !sameRole(role, old) {
+			return fmt.Errorf("it would change the personality %s", name)
+		}
+	}
+	for name := range c.Personalities {
+		if !want[name] {
+			return fmt.Errorf("it would make the personality %s", name)
+		}
+	}
+	role := c.Personalities[p.role]
+	if role == nil || len(without(p.names(), role.MCPServers)) > 0 {
+		return fmt.Errorf("it would not give the servers to the personality %s", p.role)
+	}
+	return nil
+}
+
+// sameRole compares personalities but for where they stand.
+func sameRole(a, b *sallyport.Personality) bool {
+	x, y := *a, *b
+	x.Sources, y.Sources = nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// wrote says what was done, and what is left to do.
+func (i *importer) wrote(p *importPlan, r *importedServers) error {
+	out := i.env.printer(i.f)
+	if out.json {
+		return out.value(r)
+	}
+	out.line("%s", p.summary())
+	for k, path := range r.Wrote {
+		out.line("wrote %s (copy: %s)", path, filepath.Base(r.Copies[k]))
+	}
+	for _, s := range p.servers {
+		if s.state != importReady {
+			out.line("%s, %s: %s", shown(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			continue
+		}
+		for _, n := range s.notes {
+			out.line("%s: %s", s.name, n)
+		}
+		for _, w := range s.secrets {
+			out.line("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
+		}
+	}
+	out.line("next: sallyport check, then start %s again", i.client.Title)
+	out.line("undo: sallyport import --rollback %s", i.client.Name)
+	return nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// lines are the YAML of a declaration, a key on each, below the name of its
+// server.
+func (p *planned) lines() ([]string, error) {
+	text, err := json.Marshal(&p.entry)
+	if err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&values); err != nil {
+		return nil, err
+	}
+	lines := []string{p.name + ":"}
+	for _, key := range []string{"command", "cwd", "url", "headers", "env", "secret_env", "capabilities"} {
+		if v, ok := values[key]; ok {
+			lines = append(lines, "  "+key+": "+flow(v))
+		}
+	}
+	return lines, nil
+}
+
+// plainKey is a key that needs no quotes.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// flow is a value on one line. Texts are quoted, so that none is read as
+// something else; what does not print is escaped.
+func flow(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		parts := make([]string, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			name := key
+			if !plainKey.MatchString(key) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(key)) {
+				name = strconv.Quote(key)
+			}
+			parts = append(parts, name+": "+flow(v[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = flow(v[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return strconv.Quote(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// remarks are comments about a server.
+func (p *planned) remarks() (lines []string) {
+	lines = append(lines, "# "+shown(p.from.At))
+	for _, n := range p.notes {
+		lines = append(lines, "# "+oneLine(n))
+	}
+	for _, s := range p.secrets {
+		lines = append(lines, "# "+oneLine(shown("the value of "+s.Name+" goes into "+s.Put)))
+	}
+	return lines
+}
+
+// reads are the folders that the personality has to reach for its servers.
+func (p *importPlan) reads() (list []string) {
+	for _, s := range p.ready() {
+		if fs := s.entry.Capabilities.FSReach; fs != nil {
+			list = append(list, fs.Read.Paths...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (p *importPlan) writes() (list []string) {
+	for _, s := range p.ready() {
+		if fs := s.entry.Capabilities.FSReach; fs != nil {
+			list = append(list, fs.Write.Paths...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// ready lists the servers that are written.
+func (p *importPlan) ready() (list []*planned) {
+	for _, s := range p.servers {
+		if s.state == importReady {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// names lists the servers that the personality may use, of the plan.
+func (p *importPlan) names() (list []string) {
+	for _, s := range p.servers {
+		if (s.state == importReady || s.state == importThere) && !slices.Contains(list, s.name) {
+			list = append(list, s.name)
+		}
+	}
+	return list
+}
+
+// document is the plan as a configuration file of its own, with remarks.
+func (p *importPlan) document(title string) (string, error) {
+	var b strings.Builder
+	line := func(indent int, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
+	}
+	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", shown(title))
+	line(0, "version: 1")
+	if len(p.ready()) > 0 {
+		line(0, "mcp_servers:")
+	}
+	for _, s := range p.servers {
+		if s.state != importReady {
+			line(2, "# %s, %s: %s", shown(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			continue
+		}
+		lines, err := s.lines()
+		if err != nil {
+			return "", err
+		}
+		for _, l := range append(s.remarks(), lines...) {
+			line(2, "%s", l)
+		}
+	}
+	if len(p.names()) == 0 {
+		return b.String(), nil
+	}
+	line(0, "personalities:")
+	for _, l := range p.personality() {
+		line(2, "%s", l)
+	}
+	return b.String(), nil
+}
+
+// personality is what may use the servers, and nothing else.
+func (p *importPlan) personality() []string {
+	lines := []string{
+		p.role + ":",
+		"  description: " + strconv.Quote("The MCP servers of "+shown(p.files[0].Client.Title)+"."),
+		"  toolset: []",
+		"  mcp_servers:",
+	}
+	lines = append(lines, listItems("    ", p.names())...)
+	reads, writes := p.reads(), p.writes()
+	if len(reads)+len(writes) == 0 {
+		return lines
+	}
+	lines = append(lines, "  fs_reach:")
+	if len(reads) > 0 {
+		lines = append(append(lines, "    read:"), listItems("      ", reads)...)
+	}
+	if len(writes) > 0 {
+		lines = append(append(lines, "    write:"), listItems("      ", writes)...)
+	}
+	return lines
+}
+
+func listItems(indent string, list []string) (lines []string) {
+	for _, s := range list {
+		lines = append(lines, indent+"- "+strconv.Quote(s))
+	}
+	return lines
+}
