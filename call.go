@@ -72,8 +72,8 @@ type Caller struct {
 	Turn, Messages int
 	// MemoryScope is the id under which memory tools keep what they learn.
 	MemoryScope string
-	// Exclude lists tools that this surface does not offer; it beats
-	// everything else.
+	// Exclude lists tools that this surface does not offer, by ID, or by name
+	// in every form; it beats everything else.
 	Exclude []string
 	// Budget is the number of code points that all values of the batch may
 	// have together; 0 means the registry's default.
@@ -116,7 +116,7 @@ type Call struct {
 	ID string
 	// ToolCallID is the caller's own id; it may be empty.
 	ToolCallID string
-	// Tool is the name under which the tool was called.
+	// Tool is the ID under which the tool was called.
 	Tool string
 	// Args is the arguments: validated, defaults filled in. Read only.
 	Args json.RawMessage
@@ -184,7 +184,7 @@ const (
 
 // Progress is an event from a running tool.
 type Progress struct {
-	// Tool is the name of the tool; the gate fills it.
+	// Tool is the ID of the tool; the gate fills it.
 	Tool string
 	// Message is for people.
 	Message string

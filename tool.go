@@ -140,7 +140,7 @@ type Cache struct {
 // be deterministic and must not do I/O; one that panics leaves the result as
 // it was.
 type Reducer struct {
-	// Tool is the exact name of the tool.
+	// Tool is the exact ID of the tool.
 	Tool string
 	// Reduce returns the shorter result. It is called from many goroutines.
 	Reduce func(Result, ReducerContext) Result

@@ -204,8 +204,6 @@ const (
 // match reports how the tool reads a URI.
 func (r *reads) match(uri string) int {
 	switch {
-	case r == nil:
-		return readsNot
 	case r.exact[uri]:
 		return readsExactly
 	case slices.ContainsFunc(r.templates, func(t *template) bool { return t.match(uri) }):

@@ -156,6 +156,7 @@ func TestFormsAreCheckedAtRegistration(t *testing.T) {
 		{"a prompt with a boolean schema", edit(prompt("x", ""), args(`{"type":"object","properties":{"a":true}}`)), "properties"},
 		{"a prompt whose texts stand elsewhere", edit(prompt("x", ""), args(`{"type":"object","allOf":[{"properties":{"a":{"type":"integer"}}}]}`)), `not "allOf"`},
 		{"a prompt with patterns", edit(prompt("x", ""), args(`{"type":"object","patternProperties":{".":{"type":"integer"}}}`)), `not "patternProperties"`},
+		{"a prompt whose schema is no object", edit(prompt("x", ""), args(`[]`)), "expected an object"},
 		{"a reader with a schema", edit(reader("x", "mem:a"), args(`{"type":"object"}`)), "none of its own"},
 		{"a reader of nothing", reader("x"), "expected 1 to 1000, found 0"},
 		{"a reader of too much", reader("x", many...), "found 1001"},
@@ -225,6 +226,17 @@ func TestTheDefinitionCoversTheForm(t *testing.T) {
 	note(other, "resource:a")
 	if seen["62bc82556cfdd439d6026918e277565f"] != "tool" {
 		t.Errorf("definitions = %v, want that of the tool unchanged", seen)
+	}
+}
+
+func TestCheckResourceSaysWhatRegisterWould(t *testing.T) {
+	for _, res := range []sallyport.Resource{{Name: "n", URI: "mem:a"}, {Name: "n", Template: "mem:{a}"}, {Name: "n"}, {Name: "n", Template: "mem:{"}} {
+		tool := reader("x", "mem:x")
+		tool.Resources = []sallyport.Resource{res}
+		err, refused := registry.CheckResource(&res), newGate(t, nil).Register(tool)
+		if (err == nil) != (refused == nil) || err != nil && !strings.Contains(refused.Error(), err.Error()) {
+			t.Errorf("CheckResource(%+v) = %v, Register() = %v", res, err, refused)
+		}
 	}
 }
 

@@ -148,29 +148,59 @@ func ofKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 		if !strings.HasPrefix(strings.ToLower(out.MediaType), string(p.Kind)+"/") {
 			return out, fmt.Sprintf("%d bytes were left out: their media type is none of %s", len(p.Data), p.Kind)
 		}
+		return withData(out, p.Data, left)
 	case sallyport.PartResource:
-		out.URI, out.Text, out.MediaType = p.URI, p.Text, mediaType(p.MediaType)
-		if len(p.Data) > 0 {
-			out.MediaType = cmp.Or(out.MediaType, unknownBytes)
-		}
+		return ofResource(p, left)
 	case sallyport.PartLink:
 		out.URI, out.Name, out.Title, out.Description = p.URI, p.Name, p.Title, p.Description
 		out.MediaType, out.Size = mediaType(p.MediaType), max(p.Size, 0)
+		return out, unnamed(p)
 	default:
 		return out, "a part of an unknown kind was left out"
 	}
-	switch named := p.Kind == sallyport.PartResource || p.Kind == sallyport.PartLink; {
-	case named && (p.URI == "" || len(p.URI) > maxURI):
-		return out, fmt.Sprintf("a %s was left out: its URI is empty or too long", p.Kind)
-	case p.Kind == sallyport.PartLink:
-		return out, ""
-	case out.Text != "" && len(p.Data) > 0:
+}
+
+// ofResource is ofKind for a resource. A text is cleaned and bounded as one,
+// however it was sent.
+func ofResource(p *sallyport.Part, left int) (out sallyport.Part, why string) {
+	out = sallyport.Part{Kind: p.Kind, Role: p.Role, URI: p.URI, Text: p.Text, MediaType: mediaType(p.MediaType)}
+	switch why = unnamed(p); {
+	case why != "" || len(p.Data) == 0:
+		return out, why
+	case p.Text != "":
 		return out, "a resource was left out: it is text and data at once"
-	case len(p.Data) > left:
-		return out, fmt.Sprintf("%d bytes of %s were left out: too much for one result", len(p.Data), out.MediaType)
+	case textual(out.MediaType) && len(p.Data) <= left && utf8.Valid(p.Data):
+		out.Text = string(p.Data)
+		return out, ""
 	}
-	out.Data = bytes.Clone(p.Data)
+	out.MediaType = cmp.Or(out.MediaType, unknownBytes)
+	return withData(out, p.Data, left)
+}
+
+// unnamed says why a part that is known by its URI is left out; "" when it is
+// not.
+func unnamed(p *sallyport.Part) string {
+	if p.URI == "" || len(p.URI) > maxURI {
+		return fmt.Sprintf("a %s was left out: its URI is empty or too long", p.Kind)
+	}
+	return ""
+}
+
+// withData gives a part a copy of its data when there is room for it.
+func withData(out sallyport.Part, data []byte, left int) (_ sallyport.Part, why string) {
+	if len(data) > left {
+		return out, fmt.Sprintf("%d bytes of %s were left out: too much for one result", len(data), out.MediaType)
+	}
+	out.Data = bytes.Clone(data)
 	return out, ""
+}
+
+// textual reports whether data of a media type is read as text.
+func textual(mediaType string) bool {
+	kind, _, _ := strings.Cut(strings.ToLower(mediaType), ";")
+	kind = strings.TrimSpace(kind)
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "/json") || strings.HasSuffix(kind, "+json") ||
+		strings.HasSuffix(kind, "/xml") || strings.HasSuffix(kind, "+xml")
 }
 
 // copiedParts returns parts that share nothing that could be written to.

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/registry"
 )
 
 const secretValue = "hunter2-zq9xy7w"
@@ -35,6 +33,9 @@ func partsOf(t *testing.T, tool sallyport.Tool) (sallyport.Result, *gate) {
 	args := "{}"
 	if tool.Form == sallyport.FormResource {
 		args = `{"uri":"mem:a"}`
+		if tool.Resources[0].Template != "" {
+			args = `{"uri":"mem:a?x=1"}`
+		}
 	}
 	return call(g, tool.ID(), args), g
 }
@@ -73,6 +74,13 @@ func TestPartsHaveWhatCountsForTheirKind(t *testing.T) {
 		{"a sound of another type", data(sallyport.Part{Kind: sallyport.PartAudio, MediaType: "image/png"}), text("[4 bytes were left out: their media type is none of audio]")},
 		{"resource", full(sallyport.PartResource), sallyport.Part{Kind: sallyport.PartResource, Text: "t", MediaType: "resource/x", URI: "mem:a"}},
 		{"a binary resource", data(sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a"}), data(sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "application/octet-stream"})},
+		{"a text sent as data", data(sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "Text/HTML; charset=utf-8"}), sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "Text/HTML; charset=utf-8", Text: "data"}},
+		{"JSON sent as data", data(sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "application/ld+json"}), sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "application/ld+json", Text: "data"}},
+		{
+			"a text in no UTF-8",
+			sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/plain", Data: []byte("\xff\xfea\x00")},
+			sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/plain", Data: []byte("\xff\xfea\x00")},
+		},
 		{"a resource of a broken type", sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "x", Text: "t"}, sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", Text: "t"}},
 		{"a resource of both", data(full(sallyport.PartResource)), text("[a resource was left out: it is text and data at once]")},
 		{"a resource without a URI", sallyport.Part{Kind: sallyport.PartResource, Text: "t"}, text("[a resource was left out: its URI is empty or too long]")},
@@ -120,6 +128,10 @@ func TestResultsFitTheForm(t *testing.T) {
 		{"an encoded step up", bringing(sallyport.FormResource, resource("mem:a/x/%2E%2e/b")), "part 0 is neither"},
 		{"a step up with a backslash", bringing(sallyport.FormResource, resource(`mem:a/..\b`)), "part 0 is neither"},
 		{"a step up before a query", bringing(sallyport.FormResource, resource("mem:a/..?x")), "part 0 is neither"},
+		{"below a query", sallyport.Tool{
+			Name: "tool", Form: sallyport.FormResource, Resources: []sallyport.Resource{{Name: "n", Template: "mem:a{?x}"}},
+			Run: returning(sallyport.Result{OK: true, Parts: []sallyport.Part{resource("mem:a?x=1/b")}}, nil),
+		}, "part 0 is neither"},
 		{"no URI", bringing(sallyport.FormResource, resource("")), "part 0 is neither"},
 		{"a text", bringing(sallyport.FormResource, sallyport.Part{Kind: sallyport.PartText, Text: "t"}), "part 0 is no resource"},
 		{"a link", bringing(sallyport.FormResource, sallyport.Part{Kind: sallyport.PartLink, URI: "mem:a"}), "part 0 is no resource"},
@@ -215,113 +227,6 @@ func TestASecretInDataGoesWithIt(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestPartsAreCounted(t *testing.T) {
-	many := make([]sallyport.Part, 10_000)
-	for i := range many {
-		many[i] = message(fmt.Sprint(i))
-	}
-	for _, form := range []sallyport.Form{sallyport.FormTool, sallyport.FormPrompt} {
-		res, g := partsOf(t, bringing(form, many...))
-		if !res.OK || len(res.Parts) != 256 || res.Parts[254].Text != "254" {
-			t.Fatalf("form %q: %d parts, want 256", form, len(res.Parts))
-		}
-		last := res.Parts[255]
-		if last.Text != "[9745 parts were left out: a result has at most 256]" || (form == sallyport.FormPrompt) != (last.Role == sallyport.RoleUser) {
-			t.Errorf("form %q: the last part is %+v", form, last)
-		}
-		e := g.recorder.last()
-		if e.Parts != 256 || !strings.Contains(fmt.Sprint(e.Decisions), "9745 parts of the result were left out") {
-			t.Errorf("recorded %d parts and %v", e.Parts, e.Decisions)
-		}
-	}
-	if res, _ := partsOf(t, bringing(sallyport.FormTool, many[:256]...)); len(res.Parts) != 256 || res.Parts[255].Text != "255" {
-		t.Errorf("256 parts became %d", len(res.Parts))
-	}
-}
-
-func TestDataIsBounded(t *testing.T) {
-	huge := image(strings.Repeat("x", 100<<20))
-	res, g := partsOf(t, bringing(sallyport.FormTool, image("small"), huge, image("after")))
-	if len(res.Parts) != 3 || string(res.Parts[0].Data) != "small" || string(res.Parts[2].Data) != "after" {
-		t.Fatalf("Call() = %.300v", res)
-	}
-	if want := "[104857600 bytes of image/png were left out: too much for one result]"; res.Parts[1].Text != want || res.Parts[1].Data != nil {
-		t.Errorf("the part says %q, want %q", res.Parts[1].Text, want)
-	}
-	if e := g.recorder.last(); e.PartBytes > 200 {
-		t.Errorf("recorded %d bytes", e.PartBytes)
-	}
-}
-
-func TestDataIsBoundedTogether(t *testing.T) {
-	r, err := registry.New(nil, &registry.Options{PartBytes: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gate{Registry: r, t: t, recorder: &recorder{}}
-	g.add(bringing(sallyport.FormTool, image("123456"), image("12345"), image("1234"), image("1")))
-	var got []int
-	for _, p := range call(g, "tool", "{}").Parts {
-		got = append(got, len(p.Data))
-	}
-	if diff := cmp.Diff([]int{6, 0, 4, 0}, got); diff != "" {
-		t.Errorf("bytes of data (-want +got):\n%s", diff)
-	}
-	if _, err := registry.New(nil, &registry.Options{PartBytes: -1}); err == nil {
-		t.Error("a negative PartBytes was taken")
-	}
-}
-
-func TestTextsShareTheBudget(t *testing.T) {
-	link := sallyport.Part{Kind: sallyport.PartLink, URI: "mem:a", Name: "name"}
-	note := func(n int) sallyport.Part {
-		return sallyport.Part{Kind: sallyport.PartText, Text: fmt.Sprintf("[%d parts were left out: the result has no room for their names]", n)}
-	}
-	text := func(s string) sallyport.Part { return sallyport.Part{Kind: sallyport.PartText, Text: s} }
-	tests := []struct {
-		name, value string
-		in, want    []sallyport.Part
-	}{
-		{"the value first", "0123456789", []sallyport.Part{text("äöü")}, []sallyport.Part{text("äöü")}},
-		{"a cut", "0123456789", []sallyport.Part{text(strings.Repeat("ä", 11)), text("b")}, []sallyport.Part{
-			text(strings.Repeat("ä", 10) + "\n[truncated -- 11 chars total]"), text("\n[truncated -- 1 chars total]"),
-		}},
-		{"nothing left", strings.Repeat("v", 30), []sallyport.Part{text("b"), image("x"), link}, []sallyport.Part{text("\n[truncated -- 1 chars total]"), image("x"), note(1)}},
-		{"names are not cut", "0123456789", []sallyport.Part{link, link, image("x")}, []sallyport.Part{link, note(2)}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := newGate(t, nil)
-			g.add(sallyport.Tool{Name: "tool", MaxResultChars: 20, Run: returning(sallyport.Result{OK: true, Value: tt.value, Parts: tt.in}, nil)})
-			if diff := cmp.Diff(tt.want, call(g, "tool", "{}").Parts); diff != "" {
-				t.Errorf("parts (-want +got):\n%s", diff)
-			}
-		})
-	}
-	t.Run("hostile names", func(t *testing.T) {
-		long := link
-		long.Description = strings.Repeat("x", 1<<20)
-		res, _ := partsOf(t, bringing(sallyport.FormTool, long, long, message(strings.Repeat("y", 1<<20))))
-		if len(res.Parts) != 1 {
-			t.Fatalf("%d parts, want the note alone", len(res.Parts))
-		}
-	})
-	t.Run("many URIs", func(t *testing.T) {
-		parts := make([]sallyport.Part, 256)
-		for i := range parts {
-			parts[i] = sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a/" + strings.Repeat("x", 8000), Text: "t"}
-		}
-		res, _ := partsOf(t, bringing(sallyport.FormResource, parts...))
-		n := 0
-		for _, p := range res.Parts {
-			n += utf8.RuneCountInString(p.URI + p.Text)
-		}
-		if n > registry.DefaultBudget+1000 || !res.OK {
-			t.Errorf("%d characters in %d parts", n, len(res.Parts))
-		}
-	})
 }
 
 func TestUntrustedPartsOfAToolAreWrapped(t *testing.T) {

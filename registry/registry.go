@@ -225,12 +225,15 @@ func (r *Registry) find(id string) *entry {
 	return e
 }
 
-// entries returns the tools of all forms sorted by name.
-func (r *Registry) entries() []*entry {
+// entries returns the tools of some forms, of all when none is named, sorted by
+// name.
+func (r *Registry) entries(forms ...sallyport.Form) []*entry {
 	r.mu.RLock()
-	all := make([]*entry, 0, len(r.tools))
+	var all []*entry
 	for _, e := range r.tools {
-		all = append(all, e)
+		if len(forms) == 0 || slices.Contains(forms, e.tool.Form) {
+			all = append(all, e)
+		}
 	}
 	r.mu.RUnlock()
 	slices.SortFunc(all, func(a, b *entry) int {
@@ -255,8 +258,8 @@ func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry 
 		return nil
 	}
 	role, stopped := r.role(caller.Personality), r.stopped(caller)
-	return slices.DeleteFunc(r.entries(), func(e *entry) bool {
-		return e.tool.Form != form || !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) || !r.ready(e).Allowed
+	return slices.DeleteFunc(r.entries(form), func(e *entry) bool {
+		return !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) || !r.ready(e).Allowed
 	})
 }
 
