@@ -21,6 +21,7 @@ type farAway struct {
 	*httptest.Server
 	mu      sync.Mutex
 	headers []http.Header
+	log     strings.Builder
 }
 
 func newFarAway(t *testing.T, stateless bool) (*farAway, *sallyport.NetworkBackend) {
