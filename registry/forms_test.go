@@ -101,7 +101,7 @@ func listed(g *gate, caller *sallyport.Caller) (names []string) {
 func TestResourcesAreListedAndFound(t *testing.T) {
 	g := newGate(t, nil)
 	for _, tool := range []sallyport.Tool{
-		reader("a", "mem:one", "mem:twice", "mem:f/{x}"), reader("b", "mem:twice", "mem:f/own", "mem:{+all}/end"), reader("c", "mem:{+all}/end"),
+		reader("a", "mem:one", "mem:twice", "mem:f/{x}"), reader("b", "mem:twice", "mem:f/own", "mem:{+all}/end"), reader("c", "mem:{+all}/end"), reader("d", "mem:own/end"),
 	} {
 		g.add(tool)
 	}
@@ -109,11 +109,11 @@ func TestResourcesAreListedAndFound(t *testing.T) {
 	for _, res := range g.Resources(g.caller()) {
 		got = append(got, res.URI+res.Template)
 	}
-	if diff := cmp.Diff([]string{"mem:f/own", "mem:f/{x}", "mem:one"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"mem:f/own", "mem:f/{x}", "mem:one", "mem:own/end"}, got); diff != "" {
 		t.Errorf("Resources (-want +got):\n%s", diff)
 	}
 	for uri, want := range map[string]string{
-		"mem:one": "resource:a", "mem:f/other": "resource:a", "mem:f/own": "resource:b",
+		"mem:one": "resource:a", "mem:f/other": "resource:a", "mem:f/own": "resource:b", "mem:own/end": "resource:d",
 		"mem:twice": "", "mem:x/end": "", "mem:none": "", "": "", "mem:f/" + strings.Repeat("x", 9000): "",
 	} {
 		if id, ok := g.Reader(g.caller(), uri); id != want || ok != (want != "") {

@@ -215,7 +215,10 @@ func TestASecretInDataGoesWithIt(t *testing.T) {
 			if form == sallyport.FormResource {
 				bad.Kind, bad.URI, good.Kind, good.URI = sallyport.PartResource, "mem:a", sallyport.PartResource, "mem:a"
 			}
-			res, _ := partsOf(t, bringing(form, bad, good))
+			res, g := partsOf(t, bringing(form, bad, good))
+			if said := fmt.Sprint(g.recorder.last().Decisions); !strings.Contains(said, "1 parts of the result were left out") {
+				t.Errorf("%s: recorded %s", name, said)
+			}
 			if len(res.Parts) != 2 || res.Parts[0].Data != nil || res.Parts[0].Role != bad.Role || res.Parts[0].URI != bad.URI {
 				t.Fatalf("%s, form %q = %.300v", name, form, res)
 			}
