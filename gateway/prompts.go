@@ -106,20 +106,13 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	return &mcp.GetPromptResult{Meta: meta(&res), Messages: messages(&res)}, nil
 }
 
-// messages turns the parts of a result into those of a prompt. A part without a
-// role, and a value, are the person's.
+// messages turns the parts of a result into those of a prompt: the gate holds
+// each of them to a role.
 func messages(res *sallyport.Result) []*mcp.PromptMessage {
-	out := make([]*mcp.PromptMessage, 0, len(res.Parts)+1)
-	if res.Value != "" || len(res.Parts) == 0 {
-		out = append(out, &mcp.PromptMessage{Role: mcp.Role(sallyport.RoleUser), Content: &mcp.TextContent{Text: res.Value}})
-	}
+	out := make([]*mcp.PromptMessage, len(res.Parts))
 	for i := range res.Parts {
 		p := &res.Parts[i]
-		role := mcp.Role(sallyport.RoleUser)
-		if p.Role == sallyport.RoleAssistant {
-			role = mcp.Role(sallyport.RoleAssistant)
-		}
-		out = append(out, &mcp.PromptMessage{Role: role, Content: written{text: appendPart(nil, p)}})
+		out[i] = &mcp.PromptMessage{Role: mcp.Role(p.Role), Content: written{text: appendPart(nil, p)}}
 	}
 	return out
 }

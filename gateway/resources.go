@@ -104,28 +104,20 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	case !res.OK:
 		return nil, failure(&res, 0)
 	}
-	return &mcp.ReadResourceResult{Meta: meta(&res), Contents: read(&res, uri)}, nil
+	return &mcp.ReadResourceResult{Meta: meta(&res), Contents: read(&res)}, nil
 }
 
-// read turns the parts of a result into what is behind a URI.
-func read(res *sallyport.Result, uri string) []*mcp.ResourceContents {
-	out := make([]*mcp.ResourceContents, 0, len(res.Parts)+1)
-	if res.Value != "" || len(res.Parts) == 0 {
-		out = append(out, &mcp.ResourceContents{URI: uri, MIMEType: "text/plain", Text: res.Value})
-	}
+// read turns the parts of a result into what is behind a URI: the gate holds
+// each of them to one.
+func read(res *sallyport.Result) []*mcp.ResourceContents {
+	out := make([]*mcp.ResourceContents, len(res.Parts))
 	for i := range res.Parts {
 		p := &res.Parts[i]
-		c := &mcp.ResourceContents{URI: p.URI, MIMEType: p.MediaType, Text: p.Text, Blob: p.Data}
-		if c.URI == "" {
-			c.URI = uri
-		}
-		out = append(out, c)
-	}
-	for _, c := range out {
-		if c.Text == "" && c.Blob == nil {
+		out[i] = &mcp.ResourceContents{URI: p.URI, MIMEType: p.MediaType, Text: p.Text, Blob: p.Data}
+		if p.Text == "" && p.Data == nil {
 			// The library leaves an empty text out, and one of the two has to
 			// be there.
-			c.Blob = []byte{}
+			out[i].Blob = []byte{}
 		}
 	}
 	return out
