@@ -1,0 +1,96 @@
+package gateway_test
+
+import (
+	"bufio"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asksHello opens a session whose client puts forms before a person.
+var asksHello = strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
+
+// both reads two lines, which come in any order: the answer to a call, and that
+// its question is over.
+func both(t *testing.T, r *bufio.Reader, wants ...string) {
+	t.Helper()
+	var lines string
+	for range wants {
+		text, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += text
+	}
+	for _, want := range wants {
+		if !strings.Contains(lines, want) {
+			t.Errorf("lines = %s, want %s among them", lines, want)
+		}
+	}
+}
+
+// TestAPersonWhoDoesNotAnswer: the question ends, answers to questions that
+// nobody asked are nothing, and the call stays held.
+func TestAPersonWhoDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		s, _ := d.stdio(t)
+		r := bufio.NewReader(s.out)
+		line := func(want string) string {
+			t.Helper()
+			text, err := r.ReadString('\n')
+			if err != nil || !strings.Contains(text, want) {
+				t.Fatalf("line = %.300s, %v, want %s", text, err, want)
+			}
+			return text
+		}
+		send(t, s.in, asksHello)
+		line(`"id":0`)
+		begun := time.Now()
+		send(t, s.in, callLine(1, "held", `{}`)+
+			`{"jsonrpc":"2.0","id":77,"result":{"action":"accept","content":{"approve":true}}}`+"\n"+
+			`{"jsonrpc":"2.0","id":"x","error":{"code":-1,"message":"no"}}`+"\n"+callLine(2, "free", `{}`))
+		for _, text := range []string{line(`"`), line(`"`)} {
+			if !strings.Contains(text, `"elicitation/create"`) && !strings.Contains(text, `"id":2,"result"`) {
+				t.Errorf("line = %s, want a question and the answer to another call", text)
+			}
+		}
+		both(t, r, `"sallyport/code":"approval_required"`, `"notifications/cancelled"`)
+		if took := time.Since(begun); took != 5*time.Minute || d.ran.Load() != 1 {
+			t.Errorf("answered after %s and %d runs, want 5m0s and the other call's", took, d.ran.Load())
+		}
+		if got := d.decisions(); got != nil {
+			t.Errorf("decisions = %v, want none", got)
+		}
+		s.in.Close()
+		<-s.done
+	})
+}
+
+// TestACallThatIsCancelledAsksNobody any more.
+func TestACallThatIsCancelledAsksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		s, _ := d.stdio(t)
+		r := bufio.NewReader(s.out)
+		send(t, s.in, asksHello)
+		begun := time.Now()
+		for _, next := range []struct{ want, send string }{
+			{`"id":0`, callLine(1, "held", `{}`)},
+			{`"elicitation/create"`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n"},
+		} {
+			text, err := r.ReadString('\n')
+			if err != nil || !strings.Contains(text, next.want) {
+				t.Fatalf("line = %.300s, %v, want %s", text, err, next.want)
+			}
+			send(t, s.in, next.send)
+		}
+		both(t, r, `"id":1,"result"`, `"notifications/cancelled"`)
+		if time.Since(begun) != 0 || d.ran.Load() != 0 || d.decisions() != nil {
+			t.Errorf("the question ended after %s with %d runs, want at once and none", time.Since(begun), d.ran.Load())
+		}
+		s.in.Close()
+		<-s.done
+	})
+}
