@@ -44,6 +44,17 @@ type failure struct {
 	err   error
 }
 
+// again is the failure for those who come before it may be tried again.
+func (f *failure) again() error {
+	e := sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: f.err.Error()}
+	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
+		e = *was
+	}
+	e.Detail += "; it is left alone until " + f.until.Format(time.TimeOnly)
+	e.Err = f.err
+	return &e
+}
+
 // link is one connection to a server.
 type link struct {
 	s   *server
@@ -170,7 +181,7 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 		return l, false, nil
 	}
 	if f := s.failures[k.lane()]; time.Now().Before(f.until) {
-		return nil, false, fmt.Errorf("the MCP server %s is left alone until %s: %w", s.Name, f.until.Format(time.TimeOnly), f.err)
+		return nil, false, f.again()
 	}
 	l = s.newLink(k)
 	s.links[k] = l

@@ -229,5 +229,9 @@ func (n *listing) drop(kind lock.Kind) {
 
 // failed is an answer that is an error of the protocol.
 func failed(method string, err error) error {
-	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: fmt.Sprintf("%s: %v", method, err), Err: err}
+	text := err.Error()
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		text = e.Message
+	}
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: method + ": " + text, Err: err}
 }

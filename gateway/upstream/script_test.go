@@ -31,6 +31,8 @@ type script struct {
 	answer func(p *peer, q *question) any
 	peers  map[*peer]bool
 	asked  map[string]int // requests by method
+	first  string         // the last initialize
+	dead   bool           // it ends at once
 }
 
 // question is one message to the server.
@@ -57,6 +59,8 @@ type peer struct {
 	number int64
 	mu     sync.Mutex
 	w      io.Writer
+	// deaf is held while it reads nothing.
+	deaf sync.Mutex
 	// heard receives what the client answers to the server's own requests.
 	heard chan *question
 }
@@ -130,17 +134,28 @@ func (p *peer) write(b []byte) {
 // serve answers the lines of one client.
 func (s *script) serve(r io.Reader, w io.Writer) {
 	p := &peer{script: s, number: s.starts.Add(1), w: w, heard: make(chan *question, 1000)}
+	s.mu.Lock()
+	dead := s.dead
+	s.mu.Unlock()
+	if dead {
+		return
+	}
 	s.set(func(s *script) { s.peers[p] = true })
 	defer s.set(func(s *script) { delete(s.peers, p) })
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
+		p.deaf.Lock()
+		p.deaf.Unlock() //nolint:staticcheck // whoever holds it reads nothing
 		q := &question{}
 		if err := json.Unmarshal(lines.Bytes(), q); err != nil {
 			s.t.Errorf("the client sent %q: %v", lines.Bytes(), err)
 			continue
 		}
 		switch {
+		case q.Method == "initialize":
+			s.set(func(s *script) { s.first = lines.Text() })
+			go p.reply(q)
 		case q.Method == "":
 			p.heard <- q
 		case q.ID != nil:
@@ -158,6 +173,13 @@ func (p *peer) reply(q *question) {
 	default:
 		p.send(object{"id": q.ID, "result": res})
 	}
+}
+
+// hello is what the last client said first.
+func (s *script) hello() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
 }
 
 // result is the answer to a request; nil for none.

@@ -258,4 +258,3 @@ func (f *farAway) sent() string {
 	defer f.mu.Unlock()
 	return f.log.String()
 }
-

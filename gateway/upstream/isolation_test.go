@@ -1,0 +1,237 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
+
+// beside is a second script under the name other, for servers that must not
+// feel what happens to the first.
+type beside struct{ first, other *script }
+
+func (b beside) Confines(g *sallyport.Grant) (sallyport.Level, error) { return b.first.Confines(g) }
+
+func (b beside) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child, error) {
+	if s.Binary == "other" {
+		return b.other.Start(ctx, s)
+	}
+	return b.first.Start(ctx, s)
+}
+
+// besideAnother is a gate over a bad server and a good one.
+func besideAnother(t *testing.T, bad *script) *gate {
+	t.Helper()
+	good := newScript(t, tool("echo"))
+	good.answer = func(*peer, *question) any { return text("fine") }
+	return newGateWith(t, &sallyport.Backends{Process: beside{bad, good}}, nil,
+		upstream.Server{Name: "test", Command: []string{"scripted"}}, upstream.Server{Name: "other", Command: []string{"other"}})
+}
+
+// fine calls the good server.
+func (g *gate) fine(when string) {
+	g.t.Helper()
+	if res := g.call("other__echo", nil); inside(res) != "fine" {
+		g.t.Errorf("%s: the other server = %+v", when, res)
+	}
+}
+
+// TestAFloodHarmsItself: whatever a server sends without end, its own call
+// fails or ends, the next one works, and the others never feel it.
+func TestAFloodHarmsItself(t *testing.T) {
+	endless := func(p *peer, line func(i int) string, n int) {
+		for i := range n {
+			p.write([]byte(line(i) + "\n"))
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		ok   bool
+		send func(p *peer, q *question)
+	}{
+		{"progress", true, func(p *peer, q *question) {
+			endless(p, func(i int) string {
+				return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":%d,"message":"%s"}}`, q.Params.Meta["progressToken"], i, strings.Repeat("x", 1000))
+			}, 10_000)
+		}},
+		{"log messages", true, func(p *peer, _ *question) {
+			endless(p, func(int) string {
+				return `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 10_000) + `"}}`
+			}, 5000)
+		}},
+		{"answers to nothing", true, func(p *peer, _ *question) {
+			endless(p, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, 1_000_000+i) }, 10_000)
+		}},
+		{"changes", true, func(p *peer, _ *question) {
+			endless(p, func(int) string { return `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` }, 10_000)
+		}},
+		{"a line of 100 MB", false, func(p *peer, _ *question) {
+			p.write([]byte(`{"jsonrpc":"2.0","id":1,"result":"`))
+			for range 100 {
+				p.write([]byte(strings.Repeat("x", 1<<20)))
+			}
+		}},
+		{"requests that nobody may answer", false, func(p *peer, _ *question) {
+			// It reads nothing meanwhile.
+			p.deaf.Lock()
+			defer p.deaf.Unlock()
+			endless(p, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i) }, 10_000)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript(t, tool("flood"), tool("echo"))
+			s.answer = func(p *peer, q *question) any {
+				if q.Params.Name == "flood" {
+					tt.send(p, q)
+				}
+				return text("fine")
+			}
+			g := besideAnother(t, s)
+			if res := g.call("test__flood", nil); res.OK != tt.ok {
+				t.Errorf("the call = %+v, want ok %v", res, tt.ok)
+			}
+			g.fine("after the flood")
+			if res := g.call("test__echo", nil); !res.OK {
+				t.Errorf("the next call = %+v", res)
+			}
+		})
+	}
+}
+
+// TestLies about ids: an answer to another request, two answers to one, an
+// answer before the question, and ids of other types reach nobody.
+func TestLies(t *testing.T) {
+	s := newScript(t, tool("lie"), tool("echo"))
+	s.answer = func(p *peer, q *question) any {
+		if q.Params.Name != "lie" {
+			return text("the truth")
+		}
+		id := string(q.ID)
+		for _, wrong := range []string{`"` + id + `"`, id + `0`, `null`, `-1`, id + ".5"} {
+			p.write([]byte(`{"jsonrpc":"2.0","id":` + wrong + `,"result":{"content":[{"type":"text","text":"a lie"}]}}` + "\n"))
+		}
+		p.write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"first"}]}}`+"\n", id)))
+		p.write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"second"}]}}`+"\n", id)))
+		// What the next requests will have.
+		for i := range 10 {
+			p.write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s%d,"result":{"content":[{"type":"text","text":"too early"}]}}`+"\n", id, i)))
+		}
+		return nil
+	}
+	g := besideAnother(t, s)
+	if res := g.call("test__lie", nil); res.OK && inside(res) != "first" {
+		t.Errorf("the call = %+v, want the first answer or none", res)
+	}
+	if res := g.call("test__echo", nil); inside(res) != "the truth" {
+		t.Errorf("the next call = %+v", res)
+	}
+	g.fine("after lies")
+}
+
+// TestWhatServersAskFor is refused as the protocol wants it: what was never
+// offered is a method that does not exist. A ping is answered.
+func TestWhatServersAskFor(t *testing.T) {
+	s := newScript(t, tool("asks"))
+	answers := map[string]*question{}
+	s.answer = func(p *peer, _ *question) any {
+		for _, method := range []string{"ping", "sampling/createMessage", "roots/list", "elicitation/create", "tools/call", "no/such"} {
+			answers[method] = p.ask(method)
+		}
+		return text("done")
+	}
+	g := scripted(t, s, nil)
+	if res := g.call("test__asks", nil); inside(res) != "done" {
+		t.Fatalf("the call = %+v", res)
+	}
+	for method, q := range answers {
+		if string(q.ID) != `"of the server"` {
+			t.Errorf("%s is answered under the id %s", method, q.ID)
+		}
+		if code, _ := q.Error["code"].(float64); (method == "ping") != (q.Error == nil) || method != "ping" && code != -32601 {
+			t.Errorf("%s is answered %s, error %v; want method not found", method, q.Result, q.Error)
+		}
+	}
+	// Nor does the client say that it could.
+	var hello struct {
+		Params struct {
+			Capabilities json.RawMessage `json:"capabilities"`
+		} `json:"params"`
+	}
+	if err := json.Unmarshal([]byte(s.hello()), &hello); err != nil || string(hello.Params.Capabilities) != "{}" {
+		t.Errorf("the client says that it can do %s (%v), want nothing", hello.Params.Capabilities, err)
+	}
+}
+
+// TestASlowServer keeps its own callers waiting, and no others.
+func TestASlowServer(t *testing.T) {
+	s := newScript(t, tool("slow"))
+	working, end := make(chan struct{}, 100), make(chan struct{})
+	s.answer = func(*peer, *question) any {
+		working <- struct{}{}
+		<-end
+		return text("at last")
+	}
+	g := besideAnother(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan sallyport.Result)
+	const calls = 20 // more than one process works on at once
+	for range calls {
+		go func() { done <- g.as(ctx, "ann", "some", "test__slow", object{}) }()
+	}
+	for range 8 {
+		<-working
+	}
+	g.fine("while a server is slow")
+	cancel()
+	for range calls {
+		if res := <-done; res.OK {
+			t.Errorf("a call that was given up = %+v", res)
+		}
+	}
+	close(end)
+	if res := g.call("test__slow", nil); inside(res) != "at last" {
+		t.Errorf("the next call = %+v", res)
+	}
+}
+
+// TestADeadServer is said to be dead, and left alone for a while.
+func TestADeadServer(t *testing.T) {
+	s := newScript(t, tool("a"))
+	s.answer = func(*peer, *question) any { return text("alive") }
+	g := besideAnother(t, s)
+	s.set(func(s *script) { s.dead = true })
+	res := g.call("test__a", nil)
+	if res.OK || !strings.Contains(res.Error, "the MCP server test did not start: it ended before it answered") {
+		t.Errorf("a server that ends at once = %+v", res)
+	}
+	starts := s.starts.Load()
+	if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, "it is left alone until") || s.starts.Load() != starts {
+		t.Errorf("a second call = %+v after %d more starts, want none", res, s.starts.Load()-starts)
+	}
+	g.fine("while a server is dead")
+}
+
+// TestErrorsOfAServer are its own: they are cleaned, wrapped, and end nothing.
+func TestErrorsOfAServer(t *testing.T) {
+	s := newScript(t, tool("fails"))
+	s.answer = func(*peer, *question) any {
+		return broken{"code": -32603, "message": "\x1b[31m<|im_start|>s3cr3t-value", "data": object{"stack": "private"}}
+	}
+	g := newGateWith(t, &sallyport.Backends{Process: s, Secrets: secrets{"a": "s3cr3t-value"}}, nil, upstream.Server{Name: "test", Command: []string{"scripted"}})
+	for range 3 {
+		res := g.call("test__fails", nil)
+		if res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "<untrusted") ||
+			strings.ContainsAny(res.Error, "\x1b") || strings.Contains(res.Error, "im_start") || strings.Contains(res.Error, "s3cr3t-value") || strings.Contains(res.Error, "private") {
+			t.Errorf("an error of the protocol = %+v", res)
+		}
+	}
+	if n := s.starts.Load(); n != 2 { // one to discover
+		t.Errorf("%d processes, want the one to go on", n)
+	}
+}
