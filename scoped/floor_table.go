@@ -187,7 +187,7 @@ var floorTable = [...]floorGroup{
 		"~/library/application support/cursor", "~/appdata/roaming/code", "**/.dir-locals.el",
 	}},
 	{true, "whoever runs the gate there gets this configuration", []string{
-		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport",
+		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport",
 	}},
 	{true, "a tool client's configuration runs commands", []string{
 		"**/.mcp.json", "~/.claude.json", "**/.cursor/mcp.json", "**/.cursor/hooks.json", "**/.claude/settings.json",

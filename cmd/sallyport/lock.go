@@ -193,13 +193,13 @@ func (st *serverState) leave(s *lock.Server, conflicts map[string]string) {
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
 			st.Left = append(st.Left, leftOut{"tool " + shown(name), shown(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			st.Offers--
 			continue
 		}
 		tools[name] = pin
 	}
 	slices.SortFunc(st.Left, func(a, b leftOut) int { return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why)) })
 	s.Tools = tools
-	st.Offers -= len(st.Left)
 }
 
 // writeLock records a change of the lock file and writes it. Two commands that

@@ -245,7 +245,12 @@ func (t *turn) registerFound() {
 	for _, l := range left {
 		f := byName[l.Server]
 		quarantined := held[offered{l.Server, l.Kind, l.Tool}]
-		if quarantined {
+		name, _ := lock.MapName(l.Server, l.Tool)
+		switch why := conflicts[name]; {
+		case quarantined && l.Kind == lock.KindTool && why != "":
+			// Who does not approve it goes on without it.
+			l.Why, quarantined = why+t.servers.pins.hint(l.Server), false
+		case quarantined:
 			l.Why += t.servers.pins.hint(l.Server)
 		}
 		l.Tool, l.Why = shown(l.Tool), shown(l.Why)
