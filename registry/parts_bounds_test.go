@@ -56,13 +56,18 @@ func TestDataIsBoundedTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := &gate{Registry: r, t: t, recorder: &recorder{}}
-	g.add(bringing(sallyport.FormTool, image("123456"), image("12345"), image("1234"), image("1")))
-	var got []int
+	page := sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/html", Data: []byte("12345678901")}
+	g.add(bringing(sallyport.FormTool, image("123456"), image("12345"), image("1234"), image("1"), page))
+	var got []string
 	for _, p := range call(g, "tool", "{}").Parts {
-		got = append(got, len(p.Data))
+		got = append(got, string(p.Data)+p.Text)
 	}
-	if diff := cmp.Diff([]int{6, 0, 4, 0}, got); diff != "" {
-		t.Errorf("bytes of data (-want +got):\n%s", diff)
+	want := []string{
+		"123456", "[5 bytes of image/png were left out: too much for one result]", "1234",
+		"[1 bytes of image/png were left out: too much for one result]", "[11 bytes of text/html were left out: too much for one result]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("data and texts (-want +got):\n%s", diff)
 	}
 	if _, err := registry.New(nil, &registry.Options{PartBytes: -1}); err == nil {
 		t.Error("a negative PartBytes was taken")
