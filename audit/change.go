@@ -26,6 +26,8 @@ const (
 	ActionPin Action = "lock.pin"
 	// ActionPinApprove pinned a change of a server that was pinned before.
 	ActionPinApprove Action = "lock.approve"
+	// ActionLogout removed the tokens of somebody at an MCP server.
+	ActionLogout Action = "login.remove"
 )
 
 // Change is what an operator did. Who and when are the event's.

@@ -53,6 +53,13 @@ func (k Key) ID() string {
 	return hex.EncodeToString(h[:8])
 }
 
+// Derive returns another secret of [KeyBytes] bytes for a purpose, from which
+// neither this key nor what it derives for another purpose can be found.
+func (k Key) Derive(purpose string) []byte {
+	h := newSealer(k).sign([]byte("sallyport/audit/derive/1\n" + purpose))
+	return h[:]
+}
+
 // Format writes "[redacted]" for every verb.
 func (Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 

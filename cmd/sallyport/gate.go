@@ -47,6 +47,7 @@ type settings interface {
 	Get(ctx context.Context, name string) (value string, ok bool, err error)
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
 	Put(ctx context.Context, name, value string) error
+	Delete(ctx context.Context, name string) error
 }
 
 // gate is everything a command needs. What depends on the configuration alone

@@ -174,6 +174,7 @@ intersection, nothing else, and a record.`,
 		checkCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
 		principalsCommand(env, f), importCommand(env, f),
 		approvalsCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(env, f),
+		loginCommand(env, f), logoutCommand(env, f),
 	)
 	root.SetHelpCommand(helpCommand(root))
 	instructive(root)

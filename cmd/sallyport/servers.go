@@ -88,12 +88,17 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
 		return err
 	}
+	tokens, err := g.tokens(s.declared, b)
+	if err != nil {
+		return err
+	}
 	if s.cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
 		return err
 	}
 	s.installer = g.installer(env, t)
 	s.mounts, err = upstream.New(s.placed(ctx), &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge,
+		Tokens: tokens,
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -125,7 +126,7 @@ func (s *Server) Check() error {
 // would make them another client's or another server's is part of it.
 func (s *Server) record(who string) string {
 	h := sha256.New()
-	for _, part := range []string{s.URL, s.Issuer, s.ClientID, s.Document, string(s.Grant), who} {
+	for _, part := range []string{s.URL, s.Issuer, s.ClientID, s.Document, string(cmp.Or(s.Grant, AuthorizationCode)), who} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return refPrefix + s.Name + "/" + hex.EncodeToString(h.Sum(nil)[:16])

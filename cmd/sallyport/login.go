@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/secrets"
+)
+
+// loginWait bounds how long a person may take.
+const loginWait = 5 * time.Minute
+
+// tokens opens the vault when a server needs one, and puts it before the
+// secrets of the configuration.
+func (g *gate) tokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
+	if !slices.ContainsFunc(declared, func(s upstream.Server) bool { return s.OAuth != nil }) {
+		return nil, nil
+	}
+	vault, err := g.vault()
+	if err != nil {
+		return nil, err
+	}
+	sources := []sallyport.SecretSource{vault}
+	if b.Secrets != nil {
+		sources = append(sources, b.Secrets)
+	}
+	b.Secrets = secrets.NewChain(sources...)
+	return vault, nil
+}
+
+// vault keeps tokens in the state, under a key that is not in it.
+func (g *gate) vault() (*oauth.Vault, error) {
+	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
+}
+
+// login are the flags of login and logout.
+type login struct {
+	principal, personality string
+	port                   int
+}
+
+func loginCommand(env *environment, f *flags) *cobra.Command {
+	var l login
+	cmd := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Log in at a remote MCP server",
+		Long: `Log in at a remote MCP server that wants OAuth. The command prints the page of
+the server's issuer, waits until somebody has consented there in a browser on
+this machine, and keeps the tokens, sealed, in the state. It starts no browser.
+Tokens are for one principal, the local user unless another is named, or for
+everybody where the server is shared. With --json it prints two lines: what to
+open, and what came of it.`,
+		Example: `  sallyport login github
+  sallyport login github --principal ci-agent
+  sallyport login github --port 8976    # for an issuer that wants the redirect URL http://127.0.0.1:8976/callback`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			return g.login(cmd.Context(), env.printer(f), args[0], &l)
+		},
+	}
+	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
+	cmd.Flags().StringVar(&l.personality, "personality", "", "the `ROLE` whose grant the login keeps to (default: the first that lists the server)")
+	cmd.Flags().IntVar(&l.port, "port", 0, "the `PORT` at which to wait for the browser (default: any)")
+	return cmd
+}
+
+func logoutCommand(env *environment, f *flags) *cobra.Command {
+	var l login
+	cmd := &cobra.Command{
+		Use:   "logout SERVER",
+		Short: "Remove the tokens of a remote MCP server",
+		Long: `Remove the tokens of a principal at a remote MCP server from the state. The
+server's issuer is not told: end the access there too when the tokens may be
+known to somebody.`,
+		Example: `  sallyport logout github
+  sallyport logout github --principal ci-agent`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			return g.logout(cmd.Context(), env.printer(f), args[0], l.principal)
+		},
+	}
+	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")
+	return cmd
+}
+
+// authorized is a declared server with OAuth.
+func (t *turn) authorized(name string) (*upstream.Server, error) {
+	var known []string
+	for i := range t.servers.declared {
+		s := &t.servers.declared[i]
+		switch {
+		case s.OAuth != nil && s.Name == name:
+			return s, nil
+		case s.Name == name:
+			return nil, fmt.Errorf("%s has no oauth in mcp_servers: nobody logs in there", name)
+		case s.OAuth != nil:
+			known = append(known, s.Name)
+		}
+	}
+	return nil, unknown("server with oauth", name, known)
+}
+
+// loginRole is the role whose grant a login keeps to.
+func (t *turn) loginRole(server, asked string) (string, error) {
+	roles := t.rolesWith(server)
+	switch {
+	case len(roles) == 0:
+		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that nobody can use it", server)
+	case asked == "":
+		return roles[0], nil
+	case !slices.Contains(roles, asked):
+		return "", fmt.Errorf("--personality %s: expected one that lists %s in mcp_servers: %s", asked, server, strings.Join(roles, ", "))
+	default:
+		return asked, nil
+	}
+}
+
+// login runs the login of a server through the gate: what it sends is decided
+// and recorded like a call.
+func (g *gate) login(ctx context.Context, p *printer, name string, l *login) error {
+	s, err := g.authorized(name)
+	if err != nil {
+		return misused(err)
+	}
+	if l.principal != sallyport.LocalPrincipal {
+		if err := g.knownPrincipal(ctx, l.principal); err != nil {
+			return misused(err)
+		}
+	}
+	role, err := g.loginRole(name, l.personality)
+	if err != nil {
+		return misused(err)
+	}
+	back, err := listenBack(ctx, l.port)
+	if err != nil {
+		return misused(err)
+	}
+	defer back.close()
+	var status oauth.Status
+	tool, err := g.servers.mounts.Login(name, oauth.LoginOptions{Redirect: back.url(), Ask: func(ctx context.Context, what oauth.Consent) (url.Values, error) {
+		if err := consentTo(p, s, l.principal, what, back.url()); err != nil {
+			return nil, err
+		}
+		return back.await(ctx, what.State, loginWait)
+	}}, func(got oauth.Status) { status = got })
+	if err != nil {
+		return misused(err)
+	}
+	if err := g.servers.finder.Register(tool); err != nil {
+		return misused(err)
+	}
+	res := g.servers.finder.Call(ctx, &sallyport.Caller{
+		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
+		Platform: sallyport.PlatformCLI, Workspace: g.config.Workspace,
+	}, sallyport.Request{Tool: tool.Name, Args: argsOf(l.principal)})
+	if !res.OK {
+		return fmt.Errorf("login %s: %s", name, shown(res.Error))
+	}
+	return reportLogin(p, s, l.principal, &status)
+}
+
+// logout removes tokens. That is done first: no fault of the record keeps them.
+func (g *gate) logout(ctx context.Context, p *printer, name, principal string) error {
+	s, err := g.authorized(name)
+	if err != nil {
+		return misused(err)
+	}
+	vault, err := g.vault()
+	if err != nil {
+		return misused(err)
+	}
+	status, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
+	if err != nil {
+		return misused(err)
+	}
+	if status.LoggedIn {
+		e := changed(audit.ActionLogout, name, "of "+holderName(s, principal))
+		if err := g.keepDone(ctx, e, ""); err != nil {
+			return misused(err)
+		}
+	}
+	if p.json {
+		return p.value(map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": status.LoggedIn})
+	}
+	if !status.LoggedIn {
+		p.line("%s was not logged in at %s", holderName(s, principal), name)
+		return nil
+	}
+	p.line("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
+	return nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
+
+// back waits on the loopback for the browser that comes back from an issuer.
+type back struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// listenBack listens on the loopback, and nowhere else; port 0 is any port.
+func listenBack(ctx context.Context, port int) (*back, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("--port: %w", err)
+	}
+	return &back{listener: l}, nil
+}
+
+// url is where the browser comes back to.
+func (b *back) url() string { return "http://" + b.listener.Addr().String() + "/callback" }
+
+// close ends what waits.
+func (b *back) close() {
+	if b.server != nil {
+		_ = b.server.Close()
+	}
+	_ = b.listener.Close()
+}
+
+// await waits for the one answer with the state of our question. Whatever else
+// comes is refused and does not end the wait: any page can send a browser here.
+func (b *back) await(ctx context.Context, state string, wait time.Duration) (url.Values, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	answers := make(chan url.Values, 1)
+	b.server = &http.Server{
+		Handler: b.handler(state, answers), ReadTimeout: headerTimeout, WriteTimeout: headerTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.server.Serve(b.listener) }()
+	select {
+	case a := <-answers:
+		// The browser still reads its page.
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = b.server.Shutdown(stop)
+		return a, nil
+	case err := <-served:
+		return nil, err
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, fmt.Errorf("nobody consented within %s", wait)
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// handler takes the first answer to our question.
+func (b *back) handler(state string, answers chan<- url.Values) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for key, value := range map[string]string{
+			"Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "X-Content-Type-Options": "nosniff",
+		} {
+			w.Header().Set(key, value)
+		}
+		q, err := url.ParseQuery(r.URL.RawQuery)
+		switch {
+		case r.Host != b.listener.Addr().String():
+			http.Error(w, "The Host header names another server.", http.StatusForbidden)
+		case r.URL.Path != "/callback":
+			http.Error(w, "There is nothing here.", http.StatusNotFound)
+		case r.Method != http.MethodGet:
+			http.Error(w, "The method is not allowed here.", http.StatusMethodNotAllowed)
+		case err != nil || len(q["state"]) != 1 || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1:
+			http.Error(w, "This is not the answer to what was asked here. The login still waits.", http.StatusBadRequest)
+		default:
+			select {
+			case answers <- q:
+				_, _ = fmt.Fprintln(w, "Thank you. The terminal says what came of it; this page can be closed.")
+			default:
+				http.Error(w, "The answer was given already.", http.StatusGone)
+			}
+		}
+	})
+}
+
+// consentTo says what to open, and for what.
+func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Consent, redirect string) error {
+	if p.json {
+		return p.value(map[string]any{
+			"server": s.Name, "principal": s.Holder(principal), "url": what.URL, "host": what.Host, "issuer": what.Issuer,
+			"scopes": orEmpty(what.Scopes), "redirect": redirect, "wait_seconds": int(loginWait.Seconds()),
+		})
+	}
+	p.line("Open this page of %s to let %s use the MCP server %s:", shown(what.Host), holderName(s, principal), s.Name)
+	p.line("")
+	p.line("  %s", what.URL)
+	p.line("")
+	if len(what.Scopes) > 0 {
+		p.line("scopes   %s", strings.Join(what.Scopes, " "))
+	}
+	p.line("issuer   %s", shown(what.Issuer))
+	p.line("waiting  at %s, for %s", redirect, loginWait)
+	return nil
+}
+
+// reportLogin says what came of a login.
+func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth.Status) error {
+	if p.json {
+		out := map[string]any{
+			"server": s.Name, "principal": s.Holder(principal), "logged_in": true, "issuer": status.Issuer,
+			"scopes": orEmpty(status.Scopes), "renews": status.Renews,
+		}
+		if !status.Expires.IsZero() {
+			out["expires"] = status.Expires.UTC().Format(time.RFC3339)
+		}
+		return p.value(out)
+	}
+	until := ""
+	switch {
+	case status.Renews:
+		until = ", until its issuer refuses to renew the token"
+	case !status.Expires.IsZero():
+		until = " until " + ends(status.Expires)
+	}
+	p.line("logged in: %s may use %s%s", holderName(s, principal), s.Name, until)
+	return nil
+}
+
+// holderName is whose tokens they are, in words.
+func holderName(s *upstream.Server, principal string) string {
+	if s.Shared {
+		return "everybody"
+	}
+	return principal
+}
+
+// argsOf are the arguments of a login.
+func argsOf(principal string) json.RawMessage {
+	// A map of texts always marshals.
+	text, _ := json.Marshal(map[string]string{"principal": principal})
+	return text
+}
