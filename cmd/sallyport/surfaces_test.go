@@ -71,13 +71,14 @@ func (s *service) overAPI(t *testing.T, accept, tool, args string) verdict {
 	}
 	var a struct {
 		Success    bool
+		Data       json.RawMessage
 		Error      string
 		Code       string
 		CallID     string `json:"call_id"`
 		ApprovalID string `json:"approval_id"`
 	}
 	decodeLast(t, text, &a)
-	return verdict{a.Success, a.Code, a.Error, a.CallID, a.ApprovalID}
+	return verdict{a.Success, a.Code, string(a.Data) + a.Error, a.CallID, a.ApprovalID}
 }
 
 // decodeLast reads a document, or that of the last event of a stream.
