@@ -41,12 +41,16 @@ it is named like.`,
   sallyport import cursor --host github=api.github.com --write
   sallyport import --rollback cursor
   sallyport import openapi petstore.yaml --out petstore.actions.yaml`,
-		Args:      cobra.MaximumNArgs(1),
+		Args:      cobra.ArbitraryArgs,
 		ValidArgs: clients.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
-			if len(args) == 1 {
+			switch len(args) {
+			case 0:
+			case 1:
 				name = args[0]
+			default:
+				return subcommand(cmd, args)
 			}
 			return env.importServers(cmd, f, &o, name)
 		},
@@ -85,7 +89,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importing, 
 	if err != nil {
 		return misused(err)
 	}
-	i, err := newImporter(e, f, o, c)
+	i, err := newImporter(e, f, o, c, name)
 	if err != nil {
 		return misused(err)
 	}
@@ -220,4 +224,3 @@ func valuesOf(flag string, list []string) (map[string][]string, error) {
 	}
 	return values, nil
 }
-

@@ -152,7 +152,7 @@ func (i *importer) local(p *planned, command []string) {
 		switch {
 		case !ok:
 		case clients.SecretPair(name, value) || clients.SecretText(text):
-			p.block("argument %d looks like a secret, and arguments show in lists of processes: give it in a variable, which env of the client becomes secret_env of", k+1)
+			p.block("argument %d looks like a secret, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1)
 		}
 		option = ""
 		if strings.HasPrefix(text, "-") && !inline {
@@ -273,4 +273,3 @@ func (i *importer) text(p *planned, key, value string) (string, bool) {
 	}
 	return text, true
 }
-

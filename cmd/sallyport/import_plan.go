@@ -23,6 +23,8 @@ type importer struct {
 	f      *flags
 	o      *importing
 	client clients.Client
+	// arg is how the client was named.
+	arg string
 	// config is the one in force, to which they are added.
 	config *config.Config
 	hosts  map[string][]string
@@ -56,8 +58,6 @@ type planned struct {
 	// notes say what is not as it was.
 	notes   []string
 	secrets []wanted
-	// reads is what its personality has to reach.
-	reads, writes []string
 }
 
 // wanted is a secret that somebody has to put somewhere.
@@ -83,8 +83,8 @@ func (p *planned) block(format string, args ...any) {
 	p.why = append(p.why, shown(fmt.Sprintf(format, args...)))
 }
 
-func newImporter(e *environment, f *flags, o *importing, c clients.Client) (*importer, error) {
-	i := &importer{env: e, f: f, o: o, client: c, taken: map[string]*planned{}}
+func newImporter(e *environment, f *flags, o *importing, c clients.Client, arg string) (*importer, error) {
+	i := &importer{env: e, f: f, o: o, client: c, arg: arg, taken: map[string]*planned{}}
 	var err error
 	if i.config, _, err = loadConfig(e, f); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (i *importer) server(ctx context.Context, s clients.Server) *planned {
 
 // translate makes the declaration.
 func (i *importer) translate(p *planned) {
-	p.entry, p.notes, p.secrets, p.reads, p.why, p.state = entry{}, nil, nil, nil, nil, importReady
+	p.entry, p.notes, p.secrets, p.why, p.state = entry{}, nil, nil, nil, importReady
 	if p.name != p.from.Name {
 		p.note("the client calls it %q", p.from.Name)
 	}
@@ -205,7 +205,7 @@ func (i *importer) judge(p *planned) {
 		return
 	}
 	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
-		p.note("%s names no exact version: --pin %s=VERSION writes one, and sallyport lock asks the registry for the newest", pkg.Name, p.name)
+		p.note("%s names no exact version, without which it is not started: --pin %s=VERSION writes one, and sallyport lock names the newest", pkg.Name, p.name)
 	}
 	for k := range i.config.Servers {
 		part := &i.config.Servers[k]

@@ -70,7 +70,7 @@ func (i *importer) preview(p *importPlan) error {
 	case p.count(importBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
 	case len(p.names()) > 0:
-		say("nothing was written; next: sallyport import %s --write", i.client.Name)
+		say("nothing was written; next: sallyport import %s --write", i.arg)
 	default:
 		say("nothing to import")
 	}

@@ -205,7 +205,7 @@ func (i *importer) reach(p *planned) {
 		add(filepath.Clean(path))
 	}
 	c := &p.entry.Capabilities
-	if p.reads = reads; len(reads) > 0 {
+	if len(reads) > 0 {
 		c.FSReach = &sallyport.FSCapability{Read: sallyport.Paths(reads...)}
 		p.note("proposed for reading: what its arguments name. Writing is not proposed")
 	}

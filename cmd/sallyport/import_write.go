@@ -91,7 +91,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	}
 	text, err := i.added(p, string(old))
 	if errors.Is(err, yamledit.ErrStyle) {
-		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, i.client.Name)
+		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, i.arg)
 	}
 	if err != nil || text == string(old) {
 		return err
@@ -161,7 +161,7 @@ func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths 
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be extended: %s: write what 'sallyport import %s' prints into a file for a further --config",
-			path, strings.ReplaceAll(err.Error(), draft.Name(), path), i.client.Name)
+			path, strings.ReplaceAll(err.Error(), draft.Name(), path), i.arg)
 	}
 	g, err := viewGate(ctx, i.env, &flags{config: drafted})
 	if err != nil {
@@ -276,7 +276,7 @@ func (i *importer) wrote(p *importPlan, r *importedServers) error {
 			out.line("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
 		}
 	}
-	out.line("next: sallyport check, then start %s again", i.client.Title)
-	out.line("undo: sallyport import --rollback %s", i.client.Name)
+	out.line("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+	out.line("undo: sallyport import --rollback %s", i.arg)
 	return nil
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: whoever
+// is interrupted leaves the old text or the new one.
+func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	texts := []string{strings.Repeat("a", 200_000), strings.Repeat("b", 300_000)}
+	if err := os.WriteFile(path, []byte(texts[0]), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for i := range 40 {
+			old, text := texts[i%2], texts[(i+1)%2]
+			if _, err := changeFile(path, []byte(old), []byte(text), time.Unix(int64(i), 0)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for reading := true; reading; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			reading = false
+		default:
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != texts[0] && string(got) != texts[1] {
+			t.Fatalf("the file has %d bytes (%v), want one of the texts", len(got), err)
+		}
+	}
+	copies := copiesOf(path)
+	if len(copies) != 40 {
+		t.Fatalf("%d copies, want 40", len(copies))
+	}
+	if got, err := os.ReadFile(copies[0]); err != nil || string(got) != texts[1] {
+		t.Errorf("the newest copy is not what was there before the last change: %v", err)
+	}
+	if info, err := os.Stat(copies[0]); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the copy has mode %v (%v), want that of the file", info.Mode(), err)
+	}
+}
+
+func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(path, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := changeFile(path, []byte("old"), []byte("ours"), time.Now()); err == nil || !strings.Contains(err.Error(), "was changed while it was read") {
+		t.Errorf("changeFile = %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "new" || len(copiesOf(path)) != 0 {
+		t.Errorf("the file is %q with copies %v, want it left alone", got, copiesOf(path))
+	}
+}
+
+// FuzzFlow holds that a text of a client means the same in a configuration, or
+// is refused there.
+func FuzzFlow(f *testing.F) {
+	for _, s := range []string{"", "a b", `"\`, "# x", "{a: b}", "yes", "1e3", "é\u202e\x1b[0m\x00\ufeff\ufffd", "- a\n\tb\r", "${workspace}", "'", "\U0010ffff", "a: b", "\u2028"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) {
+			return
+		}
+		text := "version: 1\nmcp_servers:\n  a:\n    command: " + flow([]any{s}) + "\n    env: " + flow(map[string]any{s: s}) + "\n"
+		c, err := config.Parse("/d/sallyport.yaml", []byte(text), nil)
+		if err != nil {
+			return
+		}
+		var got struct {
+			Command []string
+			Env     map[string]string
+		}
+		if err := json.Unmarshal(c.Servers[0].JSON, &got); err != nil || got.Command[0] != s || got.Env[s] != s {
+			t.Errorf("%q is written as %s and read as %q, %v (%v)", s, text, got.Command, got.Env, err)
+		}
+	})
+}
+
+// FuzzServerName holds the name of any server to what a name is.
+func FuzzServerName(f *testing.F) {
+	for _, s := range []string{"", "a", "GitHub (work)", "__a__", "a_-_b", strings.Repeat("x_", 40), "-", "日本"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name := serverName(s)
+		if err := lock.CheckServer(name); err != nil {
+			t.Errorf("serverName(%q) = %q: %v", s, name, err)
+		}
+		if lock.CheckServer(s) == nil && name != s && strings.Trim(s, "_-") == s && !repeated.MatchString(s) {
+			t.Errorf("serverName(%q) = %q, want it kept", s, name)
+		}
+		if err := lock.CheckServer(numbered(name, s)); err != nil {
+			t.Errorf("numbered(%q) = %q: %v", name, numbered(name, s), err)
+		}
+	})
+}
