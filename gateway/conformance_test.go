@@ -1,75 +1,89 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
+	suite "github.com/sallyport/sallyport/internal/conformance"
 	"github.com/sallyport/sallyport/registry"
 )
 
-// The suite that this test was written with, and the Node that it wants.
+// conforming is the scenarios of the official suite that a server which speaks
+// a protocol with sessions has to have an answer to.
+var conforming = []string{
+	"server-initialize", "logging-set-level", "ping", "completion-complete", "tools-list", "tools-call-simple-text",
+	"tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content",
+	"tools-call-with-logging", "tools-call-error", "tools-call-with-progress", "json-schema-2020-12",
+	"server-sse-multiple-streams", "resources-list", "resources-read-text", "resources-read-binary",
+	"resources-templates-read", "resources-subscribe", "resources-unsubscribe", "prompts-list", "prompts-get-simple",
+	"prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image", "dns-rebinding-protection",
+}
+
+// stateless2026 is those of a protocol without sessions, beside those that both
+// have.
+var stateless2026 = []string{
+	"server-stateless", "completion-complete", "tools-list", "tools-call-simple-text", "tools-call-image",
+	"tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error",
+	"tools-call-with-progress", "server-sse-multiple-streams", "resources-list", "resources-read-text",
+	"resources-read-binary", "resources-templates-read", "sep-2164-resource-not-found", "prompts-list",
+	"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image",
+	"dns-rebinding-protection", "caching", "json-schema-2020-12", "http-header-validation",
+	"input-required-result-unsupported-methods",
+}
+
+// The reasons for which a scenario is none of ours.
 const (
-	conformancePackage = "@modelcontextprotocol/conformance@0.1.16"
-	nodePackage        = "node@22"
+	samples = "a tool asks the client's model, which this server never does: the client would sample for a tool that the gate confines"
+	asks    = "a tool asks the person behind the client for data; only held calls are put before a person"
+	tasks   = "tasks are an extension of the protocol that is not offered"
 )
 
-// conforming is the scenarios of the official suite that a server of tools has
-// an answer to. The others want what is not offered here: prompts, resources,
-// completions, log levels, results that are no text, and questions to the
-// client.
-var conforming = []string{
-	"server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error", "tools-call-with-progress",
-	"json-schema-2020-12", "server-sse-multiple-streams", "dns-rebinding-protection",
+// beside is the scenarios about what is not offered.
+var beside = map[string]string{
+	"tools-call-sampling": samples, "tools-call-elicitation": asks,
+	"elicitation-sep1034-defaults": asks, "elicitation-sep1330-enums": asks,
 }
 
-// TestConformance lets the official suite loose on its fixture tools, once
-// directly and once through the protocol library.
+// beside2026 is those of a protocol without sessions.
+var beside2026 = map[string]string{
+	"server-stateless/sep-2575-server-rejects-undeclared-capability": samples,
+	"server-stateless/sep-2575-missing-capability-http-400":          samples,
+	"input-required-result-basic-sampling":                           samples,
+	"input-required-result-basic-list-roots":                         "a tool asks for the client's folders: where a tool may look is the operator's to say",
+	"input-required-result-multiple-input-requests":                  samples,
+	"input-required-result-capability-check":                         samples,
+	"input-required-result-basic-elicitation":                        asks,
+	"input-required-result-request-state":                            asks,
+	"input-required-result-multi-round":                              asks,
+	"input-required-result-non-tool-request":                         asks,
+	"input-required-result-result-type":                              asks,
+	"input-required-result-tampered-state":                           asks,
+	"http-custom-header-server-validation":                           "no fixture mirrors an argument into a header",
+	"tasks-lifecycle":                                                tasks, "tasks-capability-negotiation": tasks, "tasks-wire-fields": tasks,
+	"tasks-request-state-removal": tasks, "tasks-mrtr-input": tasks, "tasks-request-headers": tasks,
+	"tasks-dispatch-and-envelope": tasks, "tasks-required-task-error": tasks, "tasks-mrtr-composition": tasks,
+}
+
+// TestConformance lets the official suite loose on its fixtures, once directly
+// and once through the protocol library: the released suite, and the one that
+// knows what each revision of the protocol requires.
 func TestConformance(t *testing.T) {
-	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
-		t.Skip("SALLYPORT_TEST_NPX=1 lets this test fetch the conformance suite from npm")
-	}
-	if _, err := exec.LookPath("npx"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("npx is needed: %v", err)
-		}
-		t.Skipf("npx is needed: %v", err)
-	}
+	suite.Need(t)
+	const released, next = "0.1.16", "0.2.0-alpha.12"
 	for _, way := range []string{"direct", "library"} {
 		t.Run(way, func(t *testing.T) {
-			report := conformance(t, fixtures(t, way == "library"))
-			for _, name := range conforming {
-				line := regexp.MustCompile(`(?m)^.*` + name + `: .*$`).FindString(report)
-				if !strings.Contains(line, " 0 failed") {
-					t.Errorf("%s: %q, want no failure\n%s", name, line, report)
-				}
+			url := fixtures(t, way == "library")
+			if way == "direct" {
+				suite.Judge(t, suite.Serve(t, released, url, "--suite", "all"), conforming, beside)
 			}
+			suite.Judge(t, suite.Serve(t, next, url, "--requirements", "2025-11-25"), conforming, beside)
+			suite.Judge(t, suite.Serve(t, next, url, "--requirements", "2026-07-28"), stateless2026, beside2026)
 		})
 	}
-}
-
-// conformance runs every scenario that the suite has for servers and returns
-// what it printed.
-func conformance(t *testing.T, url string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "npx", "-y", "-p", nodePackage, "-p", conformancePackage,
-		"conformance", "server", "--suite", "all", "--url", url, "-o", t.TempDir())
-	cmd.Dir = t.TempDir()
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	// The suite exits with an error while one scenario fails.
-	_ = cmd.Run()
-	return out.String()
 }
 
 // fixtures serves the suite's tools to whoever comes from this machine.
@@ -79,11 +93,11 @@ func fixtures(t *testing.T, viaLibrary bool) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Register(fixtureTools()...); err != nil {
+	var server *gateway.Server
+	if err := r.Register(suite.Fixtures(func() { server.ListChanged() })...); err != nil {
 		t.Fatal(err)
 	}
-	server, err := gateway.New(r, nil)
-	if err != nil {
+	if server, err = gateway.New(r, nil); err != nil {
 		t.Fatal(err)
 	}
 	if viaLibrary {
@@ -107,41 +121,4 @@ func fixtures(t *testing.T, viaLibrary bool) (url string) {
 		}
 	})
 	return s.URL + "/mcp"
-}
-
-// fixtureTools is the tools that the suite asks for by name.
-func fixtureTools() []sallyport.Tool {
-	return []sallyport.Tool{
-		{
-			Name: "test_simple_text", Description: "Tests a simple text.",
-			Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
-				return sallyport.OK("This is a simple text response for testing."), nil
-			},
-		},
-		{
-			Name: "test_error_handling", Description: "Tests a failure.",
-			Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
-				return sallyport.Err("This tool intentionally returns an error for testing", ""), nil
-			},
-		},
-		{
-			Name: "test_tool_with_progress", Description: "Tests progress.",
-			Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
-				for _, percent := range []float64{0, 50, 100} {
-					c.Emit(sallyport.Progress{Message: "on the way", Percent: &percent, Audience: sallyport.AudienceUser})
-					time.Sleep(50 * time.Millisecond)
-				}
-				return sallyport.OK("done"), nil
-			},
-		},
-		{
-			Name: "json_schema_2020_12_tool", Description: "Tests that a schema arrives as it is.",
-			Schema: json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
-				"$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
-				"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"}},"additionalProperties":false}`),
-			Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
-				return sallyport.OK(string(c.Args)), nil
-			},
-		},
-	}
 }

@@ -202,7 +202,7 @@ func (e *envelope) named() error {
 		if _, err := members(nil, of(e.in, "arguments")); err != nil {
 			return err
 		}
-	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+	case "resources/read":
 		key, what = "uri", "uri"
 	default:
 		return nil
