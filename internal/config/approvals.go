@@ -29,6 +29,15 @@ func (s *scope) toolName(v string) (string, error) {
 	return v, nil
 }
 
+// ruledTool reads a tool of a rule about what was read before: a name, also of
+// a server's tool, a label or "*".
+func (s *scope) ruledTool(v string) (string, error) {
+	if v != "*" && !nameOK(strings.TrimPrefix(v, "@")) {
+		return "", fmt.Errorf(`%s is not a tool: expected a name, a label such as "@file", or "*"; names are %s`, quote(v), nameForm)
+	}
+	return v, nil
+}
+
 // approvals judges the keys of one approvals block together.
 func (s *scope) approvals(key string) {
 	a := s.p.Approvals

@@ -101,7 +101,7 @@ const personalityKey = "personalities.<name>"
 // keys returns the table. Supporting a key is a matter of its row alone.
 func keys() []row {
 	return slices.Concat(topKeys(), principalKeys(), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
-		connectionKeys(), actionKeys(), serverKeys(), sandboxKeys(), personalityKeys())
+		connectionKeys(), actionKeys(), serverKeys(), sandboxKeys(), personalityKeys(), flowKeys())
 }
 
 func topKeys() []row {
@@ -174,7 +174,7 @@ func personalityKeys() []row {
 			words:  []string{string(sallyport.FSDirect), string(sallyport.FSOverlay)},
 			set:    func(s *scope, v value) { s.p.FSReach.Mode = sallyport.FSMode(v.text) },
 		},
-		{KeyDoc: KeyDoc{p + ".safety", TypeMapping, false, true, "", "Ceilings on hosts, secrets and binaries.", "{network: {allow: []}}"}},
+		{KeyDoc: KeyDoc{p + ".safety", TypeMapping, false, true, "", "Ceilings on hosts, secrets and binaries, and what may follow what was read.", "{network: {allow: []}}"}},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network", TypeMapping, false, true, "declared hosts stand, and `*` gives nothing", "Ceiling on hosts.", `{allow: ["*.github.com"]}`},
 			set:    func(s *scope, _ value) { s.p.Network = &sallyport.NetworkPolicy{} },

@@ -1,0 +1,26 @@
+package config
+
+import "github.com/sallyport/sallyport"
+
+// flowKeys are the rules about what a conversation has read before a call.
+func flowKeys() []row {
+	const flow = personalityKey + ".safety.flow"
+	const after = flow + ".after_untrusted"
+	return []row{
+		{KeyDoc: KeyDoc{flow, TypeMapping, false, true, "the default of its keys", "What becomes of calls after what their session, or another one of the principal, has read.", "{after_untrusted_private: refuse}"}},
+		{
+			KeyDoc: KeyDoc{flow + ".after_untrusted_private", TypeText, false, true, "approve, and allow for the local user at the command line", "Calls that may carry data out or write outside the workspace, once untrusted content and private data were read: `approve` holds them until somebody approves, `refuse` refuses them, `allow` lets them pass.", "refuse"},
+			words:  []string{string(sallyport.FlowApprove), string(sallyport.FlowRefuse), string(sallyport.FlowAllow)},
+			set:    func(s *scope, v value) { s.p.Flow.AfterUntrustedPrivate = sallyport.FlowAction(v.text) },
+		},
+		{KeyDoc: KeyDoc{after, TypeMapping, false, true, "none", "Tools that are held or refused once untrusted content was read.", "{approve: [terminal]}"}},
+		{
+			KeyDoc: KeyDoc{after + ".approve", TypeTexts, false, true, "none", "Tools by name, by label as `@file`, or `*`: each call is held until somebody approves.", `[terminal, "@mail"]`},
+			check:  (*scope).ruledTool, set: func(s *scope, v value) { s.p.Flow.Approve = v.list },
+		},
+		{
+			KeyDoc: KeyDoc{after + ".refuse", TypeTexts, false, true, "none", "Tools in the same way: each call is refused.", "[email-send]"},
+			check:  (*scope).ruledTool, set: func(s *scope, v value) { s.p.Flow.Refuse = v.list },
+		},
+	}
+}
