@@ -33,7 +33,7 @@ type flowed struct{ why, because, key string }
 //
 // Who has no personality has no rules.
 func (c *call) flow(ctx context.Context) bool {
-	if c.role.personality == nil {
+	if c.role.personality == nil || c.r.o.NoConversation {
 		return c.approve(ctx)
 	}
 	c.facts = c.entry.tool.Facts(c.grant, c.level, c.workspace())
@@ -161,14 +161,15 @@ func (c *call) remember(ctx context.Context, known []sallyport.FactMark, judged 
 
 // due returns the marks of the call that are not kept yet, or not lately.
 func (c *call) due(known []sallyport.FactMark) (marks []sallyport.FactMark) {
-	now := time.Now()
-	kept := func(f sallyport.Fact, session bool) bool {
+	now, session := time.Now(), c.caller.Session != ""
+	// What is kept of a session is kept of its principal.
+	kept := func(f sallyport.Fact) bool {
 		return slices.ContainsFunc(known, func(m sallyport.FactMark) bool {
 			return m.Fact == f && m.Session == session && now.Sub(m.Time) < sallyport.FactStep
 		})
 	}
 	add := func(brings bool, f sallyport.Fact) {
-		if brings && (!kept(f, false) || c.caller.Session != "" && !kept(f, true)) {
+		if brings && !kept(f) {
 			marks = append(marks, sallyport.FactMark{Fact: f, Tool: c.q.Tool, CallID: c.id, Time: now})
 		}
 	}

@@ -202,6 +202,7 @@ func TestAnotherSessionOfThePrincipalCounts(t *testing.T) {
 func TestFactsFade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlows(t, nil, nil)
+		f.let("p", "before", "read_file", "mcp__trivia__fact")
 		f.let("p", "s", "read_file", "mcp__trivia__fact")
 		// A principal that goes on is not idle.
 		for range 3 {
@@ -441,6 +442,51 @@ func TestAnEarlierApprovalIsNotForLater(t *testing.T) {
 	f.let("p", "s", "read_file", "mcp__trivia__fact")
 	if second := f.hold("p", "s", "send"); second.ApprovalID == first.ApprovalID {
 		t.Error("the call is held under the approval of before")
+	}
+}
+
+// TestWithoutAConversationNothingIsJudged: what a server is asked at the start
+// reaches no model.
+func TestWithoutAConversationNothingIsJudged(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		p := &sallyport.Personality{Name: "role", MCPServers: []string{"a"}, Flow: sallyport.Flow{Refuse: []string{"*"}}}
+		r, err := registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{NoConversation: none})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Register(sallyport.Tool{Name: "mcp__a__b", Run: echo}); err != nil {
+			t.Fatal(err)
+		}
+		c := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Personality: "role"}
+		first, second := r.Call(t.Context(), c, sallyport.Request{Tool: "mcp__a__b"}), r.Call(t.Context(), c, sallyport.Request{Tool: "mcp__a__b"})
+		if !first.OK || second.OK != none {
+			t.Errorf("NoConversation %v: calls = %+v, %+v", none, first, second)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAHintIsPartOfTheDefinition: an approval of a tool that only read is not
+// one of a tool that does not say so any more.
+func TestAHintIsPartOfTheDefinition(t *testing.T) {
+	r := &recorder{}
+	digests := map[string]bool{}
+	for _, tool := range []sallyport.Tool{{}, {SaysReadOnly: true}, {Account: true}} {
+		reg, err := registry.New(nil, &registry.Options{Recorder: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool.Name, tool.Run = "tool", echo
+		if err := reg.Register(tool); err != nil {
+			t.Fatal(err)
+		}
+		reg.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "tool"})
+		digests[r.last().Definition] = true
+	}
+	if len(digests) != 3 {
+		t.Errorf("%d definitions, want three", len(digests))
 	}
 }
 

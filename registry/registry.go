@@ -74,6 +74,9 @@ type Options struct {
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
 	Facts sallyport.FactStore
+	// NoConversation says that what the calls answer reaches no model: nothing
+	// is kept of what they read, and no rule about it holds them.
+	NoConversation bool
 	// Logger receives what callers must not see: panics, backends' errors;
 	// nil discards it.
 	Logger *slog.Logger

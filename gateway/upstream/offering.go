@@ -78,6 +78,13 @@ func (d *offering) title() string {
 	return t
 }
 
+// reads reports whether the definition says that a call only reads.
+func (d *offering) reads() bool {
+	a, _ := d.tree["annotations"].(map[string]any)
+	says, _ := a["readOnlyHint"].(bool)
+	return says
+}
+
 // object is an object of the definition; nil when it is absent.
 func (d *offering) object(key string) (any, error) {
 	v, ok := d.tree[key]

@@ -21,7 +21,7 @@ func (s *server) tool(name string) sallyport.Tool {
 	return sallyport.Tool{
 		Name: name, Toolset: "mcp", Capabilities: s.capabilities(), Permissions: s.Permissions,
 		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
-		Revision: s.revision(), Sources: s.Sources,
+		Revision: s.revision(), Sources: s.Sources, Account: s.OAuth != nil,
 	}
 }
 
@@ -106,6 +106,7 @@ func (s *server) named(d *offering) (sallyport.Tool, error) {
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.prompt(ctx, c, d) }
 		return t, err
 	}
+	t.SaysReadOnly = d.reads()
 	var bad [2]error
 	t.Schema, bad[0] = s.schema(d, "inputSchema")
 	t.Returns, bad[1] = s.schema(d, "outputSchema")
