@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,20 +14,25 @@ import (
 
 func toolsCommand(env *environment, f *flags) *cobra.Command {
 	var r role
-	var format string
+	var format, form string
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List what a personality sees",
 		Long: `List the tools that a personality sees. Its MCP servers are started to ask what
 they offer. With --format the definitions are printed in the form that a model's
-API takes.`,
+API takes. With --form prompt or resource it lists those, by the names under
+which call takes them.`,
 		Example: `  sallyport tools
-  sallyport tools --format anthropic`,
+  sallyport tools --format anthropic
+  sallyport tools --form prompt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.with(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
 				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), true)
 				p := env.printer(f)
+				if format != "" && form != "tool" {
+					return misused(errors.New("--format is for tools: it goes with no --form"))
+				}
 				if format != "" {
 					shaped, err := shape(format, g.registry.Definitions(caller))
 					if err != nil {
@@ -34,12 +40,13 @@ API takes.`,
 					}
 					return p.value(shaped)
 				}
-				return printTools(p, g.registry.List(caller))
+				return g.printForm(p, caller, form)
 			})
 		},
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&format, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
+	cmd.Flags().StringVar(&form, "form", "tool", "what to list: `tool|prompt|resource`")
 	return cmd
 }
 
