@@ -28,7 +28,7 @@ const (
 type Facts struct {
 	// Private says that it may bring data of the operator's: files, attachments,
 	// databases, stores that outlive the session, or, from an upstream server,
-	// whatever the account shows that it was given.
+	// whatever the secrets open that it was given.
 	Private bool `json:"private,omitempty"`
 	// Untrusted says that it may bring content that somebody outside controls:
 	// from the network, or from an upstream server.
@@ -60,7 +60,7 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	upstream := t.Server() != ""
 	f := Facts{
 		Private: len(g.FS.Read) > 0 || g.Database != nil || g.Attachments != nil ||
-			g.Storage != nil && g.Storage.Scope != ScopeSession || upstream && (t.Account || len(g.Secrets) > 0),
+			g.Storage != nil && g.Storage.Scope != ScopeSession || upstream && len(g.Secrets) > 0,
 		Untrusted: upstream || len(g.Network.Allow) > 0,
 		Outward: g.Mail != nil || g.Database != nil && g.Database.Mode == ModeWrite ||
 			t.sends(&g.Network) || writesOutside(g.FS.Write, workspace),

@@ -46,7 +46,6 @@ func TestFactsFollowFromWhatMayBeTouched(t *testing.T) {
 		{name: "a secret of its own", grant: sallyport.Grant{Secrets: []string{"weather/key"}}},
 		{name: "upstream", tool: sallyport.Tool{Name: "mcp__a__b"}, want: []sallyport.Fact{untrusted}},
 		{name: "upstream with an account", tool: sallyport.Tool{Name: "mcp__a__b"}, grant: sallyport.Grant{Secrets: []string{"a/token"}}, want: []sallyport.Fact{private, untrusted}},
-		{name: "upstream with a token of the bridge's", tool: sallyport.Tool{Name: "mcp__a__b", Account: true}, want: []sallyport.Fact{private, untrusted}},
 		{name: "upstream that sends", tool: sallyport.Tool{Name: "mcp__a__b"}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted, outward}},
 		{name: "upstream that says it reads", tool: sallyport.Tool{Name: "mcp__a__b", SaysReadOnly: true}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted}},
 		{name: "upstream that says it reads anything", tool: sallyport.Tool{Name: "mcp__a__b", SaysReadOnly: true}, grant: hosts("*"), want: []sallyport.Fact{untrusted, outward}},

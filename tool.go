@@ -65,10 +65,6 @@ type Tool struct {
 	// SaysReadOnly is the same promise by somebody whom the gate cannot hold to
 	// it: an upstream server's own word. It counts for [Tool.Facts] alone.
 	SaysReadOnly bool
-	// Account says that results come from somebody's account although no secret
-	// is declared: the bridge holds the token of an upstream server itself. It
-	// counts for [Tool.Facts] alone.
-	Account bool
 	// Idempotent allows the gate to run the tool again after a transient
 	// failure.
 	Idempotent bool

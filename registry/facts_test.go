@@ -473,7 +473,7 @@ func TestWithoutAConversationNothingIsJudged(t *testing.T) {
 func TestAHintIsPartOfTheDefinition(t *testing.T) {
 	r := &recorder{}
 	digests := map[string]bool{}
-	for _, tool := range []sallyport.Tool{{}, {SaysReadOnly: true}, {Account: true}} {
+	for _, tool := range []sallyport.Tool{{}, {SaysReadOnly: true}} {
 		reg, err := registry.New(nil, &registry.Options{Recorder: r})
 		if err != nil {
 			t.Fatal(err)
@@ -485,8 +485,8 @@ func TestAHintIsPartOfTheDefinition(t *testing.T) {
 		reg.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "tool"})
 		digests[r.last().Definition] = true
 	}
-	if len(digests) != 3 {
-		t.Errorf("%d definitions, want three", len(digests))
+	if len(digests) != 2 {
+		t.Errorf("%d definitions, want two", len(digests))
 	}
 }
 

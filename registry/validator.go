@@ -333,8 +333,8 @@ func definitionDigest(t *sallyport.Tool) string {
 	if t.Form != sallyport.FormTool { // the digests of tools are older than forms
 		list = append(list, t.Form, t.Resources)
 	}
-	if t.SaysReadOnly || t.Account { // and so are they than these
-		list = append(list, t.SaysReadOnly, t.Account)
+	if t.SaysReadOnly { // and so are they than this
+		list = append(list, "says read only")
 	}
 	_ = enc.Encode(list)
 	return hex.EncodeToString(h.Sum(nil)[:16])
