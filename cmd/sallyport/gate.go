@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -36,10 +37,12 @@ type state interface {
 	Close() error
 }
 
-// desk is where a state keeps who may call and what is stopped.
+// desk is where a state keeps who may call, what is stopped and what sessions
+// have read.
 type desk interface {
 	Principals() auth.Store
 	Switches() auth.SwitchStore
+	Facts() sallyport.FactStore
 }
 
 // settings keeps small named values.
@@ -73,6 +76,7 @@ type gate struct {
 	network   *sallyport.NetworkBackend
 	store     *install.Store // of packages
 	look      look           // what the command wants of upstream servers
+	live      atomic.Pointer[live]
 	children  *sandbox.Runner
 	shown     []sandbox.Toolchain // what children see
 	commands  *terminal.Family

@@ -98,7 +98,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	s.installer = g.installer(env, t)
 	s.mounts, err = upstream.New(s.placed(ctx), &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge,
-		Tokens: tokens,
+		Changed: g.listChanged, Tokens: tokens,
 	})
 	if err != nil {
 		return err
@@ -106,6 +106,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	t.closers = append(t.closers, s.mounts.Close)
 	s.finder, err = registry.New(b, &registry.Options{
 		Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
+		NoConversation: true,
 	})
 	if err != nil {
 		return err
@@ -115,6 +116,13 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 		return t.placed(err)
 	}
 	return nil
+}
+
+// listChanged tells clients of a server that what they see may have changed.
+func (g *gate) listChanged() {
+	if l := g.live.Load(); l != nil {
+		l.listChanged()
+	}
 }
 
 // placed are the servers that can be started, with what runs for each.
