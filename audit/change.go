@@ -15,6 +15,9 @@ const (
 	ActionStop Action = "switch.stop"
 	// ActionStart released a kill switch.
 	ActionStart Action = "switch.start"
+	// ActionForget removed what was kept of what a principal's sessions have
+	// read.
+	ActionForget Action = "facts.forget"
 	// ActionApprove let a held call run once, ActionDeny refused it.
 	ActionApprove Action = "approval.approve"
 	// ActionDeny refused a held call, or took an approval back.

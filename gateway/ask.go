@@ -236,6 +236,9 @@ func verdictOf(answer *mcp.ElicitResult) (verdict, error) {
 func form(a *sallyport.Approval) *mcp.ElicitParams {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sallyport holds this call until somebody approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
+	if a.Why != "" {
+		fmt.Fprintf(&b, "Why: %s.\n", a.Why)
+	}
 	if a.Hidden > 0 {
 		fmt.Fprintf(&b, "The arguments hold %d control or invisible characters that are not shown.\n", a.Hidden)
 	}

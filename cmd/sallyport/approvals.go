@@ -183,6 +183,9 @@ func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole 
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
 		p.line("    %s", args)
+		if a.Why != "" {
+			p.line("    why: %s", legible(a.Why))
+		}
 		if a.Hidden > 0 {
 			p.line("    %s", p.bad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
 		}

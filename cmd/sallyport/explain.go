@@ -157,9 +157,26 @@ func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.D
 		p.line("")
 		printGrant(p, x)
 	}
+	printFacts(p, x.Facts)
 	for _, d := range answers {
 		p.line("")
 		printDecision(p, d)
+	}
+}
+
+// printFacts says what a call does to its conversation.
+func printFacts(p *printer, f sallyport.Facts) {
+	words := map[sallyport.Fact]string{
+		sallyport.FactPrivate:   "may bring private data",
+		sallyport.FactUntrusted: "may bring untrusted content",
+		sallyport.FactOutward:   "may carry data out or write outside the workspace",
+	}
+	list := f.List()
+	if len(list) > 0 {
+		p.line("")
+	}
+	for _, fact := range list {
+		p.line("fact  %s: %s", fact, words[fact])
 	}
 }
 

@@ -41,6 +41,9 @@ func (t *turn) checkNames() error {
 		if p.Approvals != nil {
 			faults = append(faults, t.unknown(role, "approvals.require", p.Approvals.Require, held)...)
 		}
+		ruled := slices.Concat([]string{"*", "@mcp"}, labels, held)
+		faults = append(faults, t.unknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)
+		faults = append(faults, t.unknown(role, "safety.flow.after_untrusted.refuse", p.Flow.Refuse, ruled)...)
 	}
 	faults = append(faults, t.unknownConnections()...)
 	if len(faults) > 0 {

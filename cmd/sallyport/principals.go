@@ -41,7 +41,7 @@ change counts at once, also in a server that runs.`,
 	}
 	cmd.AddCommand(
 		principalsLs(env, f), principalsAdd(env, f), principalsRotate(env, f), principalsRevoke(env, f),
-		principalsStop(env, f), principalsStart(env, f),
+		principalsStop(env, f), principalsStart(env, f), principalsForget(env, f),
 	)
 	return cmd
 }
