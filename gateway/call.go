@@ -105,7 +105,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 	case err != nil:
 		return nil, err
 	case asked != nil:
-		return &mcp.CallToolResult{InputRequests: asked.requests, RequestState: asked.state}, nil
+		return &mcp.CallToolResult{Meta: meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	}
 	return result(res), nil
 }
@@ -118,6 +118,9 @@ func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Reque
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
+	if _, ok := req.(*mcp.CallToolRequest); ok {
+		caller.Exclude = forms(q.Tool)
+	}
 	ctx, done, _ := s.calls(ctx).Begin(ctx, "")
 	defer done()
 	if relay := s.newRelay(ctx, req); relay != nil {
@@ -128,6 +131,16 @@ func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Reque
 		return h.call(ctx, in)
 	}
 	return s.gate.Call(ctx, caller, q), nil, nil
+}
+
+// forms returns what is no tool, when a name is that of a prompt or a resource:
+// those are a person's to choose, and a model does not see them. No tool has a
+// colon in its name.
+func forms(name string) []string {
+	if strings.IndexByte(name, ':') < 0 {
+		return nil
+	}
+	return []string{name}
 }
 
 // calls returns the set that a call belongs to: its stream's, or the server's

@@ -65,6 +65,8 @@ var paramsDirect = []string{
 	`"name":"stages","arguments":{},META`,
 	`"name":"parts","arguments":{},META`,
 	`"name":"picture","arguments":{},META`,
+	`"name":"prompt:greeting","arguments":{"who":"Ann"},META`,
+	`"name":"resource:files","arguments":{"uri":"test://text"},META`,
 	`"name":"nothing","arguments":{},META`,
 	`"name":"echo","arguments":{"a":1,"a":2},META`,
 	`"name":"echo","arguments":{"html":"<b>&amp;</b>","esc":"\"\\\/\b\f\n\r\t\u0000\u001f\u007f\u2028\u2029\ud83d\ude00é"},META`,

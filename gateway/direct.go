@@ -209,7 +209,9 @@ func (s *Server) asked(d *direct, p sallyport.Principal, elicits bool) bool {
 // as is the caller that a principal makes a direct request as. The session is
 // that of a protocol with sessions, or of the stream.
 func (s *Server) as(p sallyport.Principal, d *direct, session string) *sallyport.Caller {
-	c := &sallyport.Caller{Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality)}
+	c := &sallyport.Caller{
+		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: forms(d.tool),
+	}
 	switch {
 	case d.version == "":
 		c.Session = session

@@ -21,8 +21,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the responses of testdata/*.txtar")
 
 // TestWire plays testdata/*.txtar: each "request" is sent and what comes back
-// must be the "response" behind it. A folder name that begins with stdio says
-// which surface is meant; everything else is HTTP.
+// must be the "response" behind it. A name that begins with stdio says which
+// surface is meant, everything else is HTTP; one with forms, that there are
+// prompts and resources, and one with held, that somebody decides about calls.
 func TestWire(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -35,9 +36,10 @@ func TestWire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			play := overHTTP(t)
+			k := kitFor(t, name)
+			play := overHTTP(t, k)
 			if strings.HasPrefix(name, "stdio") {
-				play = overStdio(t)
+				play = overStdio(t, k)
 			}
 			played := replay(t, archive, play)
 			if *update {
@@ -53,37 +55,68 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// kitFor is the kit that an archive of a name wants.
+func kitFor(t *testing.T, name string) *kit {
+	switch {
+	case strings.Contains(name, "forms"):
+		return newKit(t, forms()...)
+	case strings.Contains(name, "held"):
+		return newDesk(t, nil).kit
+	default:
+		return newKit(t)
+	}
+}
+
 // replay plays the requests of an archive and returns it with what came back.
+// The word STATE in a request stands for the last state that a response had.
 func replay(t *testing.T, archive *txtar.Archive, play func([]byte) []byte) *txtar.Archive {
 	t.Helper()
 	out := &txtar.Archive{Comment: archive.Comment}
+	state := []byte("STATE")
 	for _, f := range archive.Files {
 		if name, ok := strings.CutSuffix(f.Name, "request"); ok {
-			out.Files = append(out.Files, f, txtar.File{Name: name + "response", Data: stable(play(f.Data))})
+			got := play(bytes.ReplaceAll(f.Data, []byte("STATE"), state))
+			if m := states.FindSubmatch(got); m != nil {
+				state = bytes.Clone(m[1])
+			}
+			out.Files = append(out.Files, f, txtar.File{Name: name + "response", Data: stable(got)})
 		}
 	}
 	return out
 }
 
-var callIDs = regexp.MustCompile(`"sallyport/call":"[0-9a-z]{24}"`)
+var (
+	callIDs  = regexp.MustCompile(`"sallyport/call":"[0-9a-z]{24}"`)
+	states   = regexp.MustCompile(`"requestState":"([\w-]+)"`)
+	approval = regexp.MustCompile(`06[0-9a-z]{22}`)
+	times    = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+)
 
 // stable replaces what differs from run to run.
 func stable(text []byte) []byte {
-	return callIDs.ReplaceAll(text, []byte(`"sallyport/call":"CALL"`))
+	text = callIDs.ReplaceAll(text, []byte(`"sallyport/call":"CALL"`))
+	text = states.ReplaceAll(text, []byte(`"requestState":"STATE"`))
+	return times.ReplaceAll(approval.ReplaceAll(text, []byte("APPROVAL")), []byte("EXPIRES"))
 }
 
 // overStdio sends each line of a request and collects lines until every
 // message that wants an answer has one.
-func overStdio(t *testing.T) func([]byte) []byte {
-	s, _ := newKit(t).stdio(t)
+func overStdio(t *testing.T, k *kit) func([]byte) []byte {
+	s, _ := k.stdio(t)
 	lines := bufio.NewReader(s.out)
+	asked := 0 // questions that the server waits for an answer to
 	return func(request []byte) []byte {
 		var out bytes.Buffer
 		for line := range bytes.Lines(request) {
 			if _, err := s.in.Write(line); err != nil {
 				t.Fatal(err)
 			}
-			for wanted := answers(line); wanted > 0; {
+			wanted := answers(line)
+			if asked > 0 && bytes.Contains(line, []byte(`"result":`)) {
+				// The call that waited has an answer now.
+				asked, wanted = asked-1, 1
+			}
+			for wanted > 0 {
 				got, err := lines.ReadBytes('\n')
 				if err != nil {
 					t.Fatalf("after %s: %v", line, err)
@@ -91,6 +124,9 @@ func overStdio(t *testing.T) func([]byte) []byte {
 				out.Write(got)
 				if bytes.Contains(got, []byte(`"id":`)) {
 					wanted--
+				}
+				if bytes.Contains(got, []byte(`"method":"elicitation/create"`)) {
+					asked++
 				}
 			}
 		}
@@ -114,8 +150,8 @@ func answers(line []byte) int {
 
 // overHTTP sends a request written as a method line, headers, an empty line
 // and a body. A session that the server opens is called SESSION from then on.
-func overHTTP(t *testing.T) func([]byte) []byte {
-	site := newKit(t).site(t)
+func overHTTP(t *testing.T, k *kit) func([]byte) []byte {
+	site := k.site(t)
 	clients := map[string]*http.Client{"alice": client(t, "alice"), "bob": client(t, "bob"), "nobody": client(t, "nobody")}
 	session := "SESSION"
 	return func(request []byte) []byte {
