@@ -44,16 +44,16 @@ func (s *server) ask(
 		return nil, err
 	}
 	if l.key.call != "" {
-		defer s.drop(l)
+		defer s.pool.drop(l)
 	}
 	l.idle.Reset(idleTime)
 	l.listen(ctx, c)
 	defer l.unlisten(c)
 	ctx = withCall(ctx, c)
-	if err := l.current(ctx); err != nil {
+	if err := l.current(ctx, s); err != nil {
 		return nil, s.lost(ctx, l, "list", err)
 	}
-	if err := l.refuses(c.Tool, needs); err != nil {
+	if err := s.refuses(l, c.Tool, needs); err != nil {
 		return nil, err
 	}
 	ctx, answer := withAnswer(ctx)
@@ -90,7 +90,7 @@ func (s *server) lost(ctx context.Context, l *link, method string, err error) er
 	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !refused {
 		return failed(method, err)
 	}
-	s.drop(l)
+	s.pool.drop(l)
 	if refused {
 		return e
 	}

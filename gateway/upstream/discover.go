@@ -42,6 +42,7 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 // processes of their own.
 func (s *server) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
 	l := s.newLink(key{personality: c.Personality})
+	l.dropped.Store(true) // it is in no pool
 	n, err := l.dial(ctx, c)
 	if err != nil {
 		return nil, err
@@ -127,8 +128,10 @@ func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 		tools = append(tools, s.resources(resources))
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.mounted = mounted
-	s.mu.Unlock()
+	// What was looked at before has to be looked at again.
+	clear(s.views)
 	return tools, left
 }
 

@@ -71,12 +71,17 @@ func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream
 // newGateWith discovers the servers and registers what they offer.
 func newGateWith(t testing.TB, backends *sallyport.Backends, o *upstream.Options, servers ...upstream.Server) *gate {
 	t.Helper()
-	if o == nil {
-		o = &upstream.Options{}
-	}
 	workspace, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
+	}
+	return newGateIn(t, workspace, backends, o, servers...)
+}
+
+func newGateIn(t testing.TB, workspace string, backends *sallyport.Backends, o *upstream.Options, servers ...upstream.Server) *gate {
+	t.Helper()
+	if o == nil {
+		o = &upstream.Options{}
 	}
 	cleaner, err := output.New(&output.Options{Secrets: []sallyport.Secret{sallyport.NewSecret("s3cr3t-value")}})
 	if err != nil {

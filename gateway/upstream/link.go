@@ -11,53 +11,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
-const (
-	// firstPause and longestPause bound how long a server that failed to start
-	// is left alone: doubled with each failure.
-	firstPause, longestPause = time.Second, 2 * time.Minute
-	// idleTime is how long a process lives that nobody calls.
-	idleTime = 15 * time.Minute
-	// endGrace is how long a server may take to end by itself.
-	endGrace = 2 * time.Second
-)
-
-// key tells apart who may share a connection: a process is confined to the
-// grant of the role that started it, and belongs to one principal. A connection
-// that lives as long as one call belongs to that.
-type key struct{ principal, personality, workspace, call string }
-
-// lane is the key without the call.
-func (k key) lane() key {
-	k.call = ""
-	return k
-}
-
-// failure is why a server could not be started, and when it may be tried
-// again.
-type failure struct {
-	count int
-	until time.Time
-	err   error
-}
-
-// again is the failure for those who come before it may be tried again.
-func (f *failure) again() error {
-	e := sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: f.err.Error()}
-	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
-		e = *was
-	}
-	e.Detail += "; it is left alone until " + f.until.Format(time.TimeOnly)
-	e.Err = f.err
-	return &e
-}
+// endGrace is how long a server may take to end by itself.
+const endGrace = 2 * time.Second
 
 // link is one connection to a server.
 type link struct {
-	s   *server
+	s   *server // that made it
 	key key
 	// ready is closed when the link can be used or err says why not; what it
 	// guards does not change afterwards.
@@ -78,10 +40,15 @@ type link struct {
 	mu      sync.Mutex
 	calls   map[string]*running // by progress token
 	version string              // of the protocol
-	view    view
+	// looked is when the last look at what it offers began; stale says that the
+	// server has announced a change since.
+	looked time.Time
+	stale  bool
 	// relist is a look that is to come, looking is held by the one that looks.
 	relist  *time.Timer
 	looking chan struct{}
+	// dropped says that the pool has forgotten it.
+	dropped atomic.Bool
 }
 
 // running is a call that runs, and its context.
@@ -96,124 +63,6 @@ func (s *server) newLink(k key) *link {
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
 		said: complaints{log: s.m.o.Logger.With("server", s.Name)},
 	}
-}
-
-// keyOf is the key of the connection that a call may use.
-func (s *server) keyOf(c *sallyport.Call) key {
-	k := key{principal: c.Principal.Name, personality: c.Personality, workspace: c.Workspace}
-	if s.Shared {
-		k.principal = ""
-	}
-	if s.Transport == lock.TransportSSE {
-		k.call = c.ID
-	}
-	return k
-}
-
-// lane bounds the calls that one process works on at once.
-type lane struct {
-	turns chan struct{}
-	users int
-}
-
-// enter waits for a turn.
-func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
-	s.mu.Lock()
-	w := s.lanes[k]
-	if w == nil {
-		w = &lane{turns: make(chan struct{}, s.Concurrency)}
-		s.lanes[k] = w
-	}
-	w.users++
-	s.mu.Unlock()
-	forget := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if w.users--; w.users == 0 {
-			delete(s.lanes, k)
-		}
-	}
-	select {
-	case w.turns <- struct{}{}:
-		return func() { <-w.turns; forget() }, nil
-	case <-ctx.Done():
-		forget()
-		return nil, ctx.Err()
-	}
-}
-
-// link returns the connection that a call may use, and makes it when there is
-// none.
-func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
-	k := s.keyOf(c)
-	for {
-		l, mine, err := s.reserve(k)
-		if err != nil {
-			return nil, err
-		}
-		if mine {
-			n, err := l.dial(ctx, c)
-			if err == nil {
-				s.look(l, n)
-			}
-			s.settle(l, err, ctx.Err() != nil)
-		}
-		select {
-		case <-l.ready:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		// Whoever was to make it may have gone away.
-		if l.err == nil || mine || ctx.Err() != nil || !l.abandoned() {
-			return l, l.err
-		}
-	}
-}
-
-// reserve returns the link of a key; mine says that the caller has to make it.
-func (s *server) reserve(k key) (l *link, mine bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, false, sallyport.Err("the runtime is stopping", "").Err()
-	}
-	if l, ok := s.links[k]; ok {
-		return l, false, nil
-	}
-	if f := s.failures[k.lane()]; time.Now().Before(f.until) {
-		return nil, false, f.again()
-	}
-	l = s.newLink(k)
-	s.links[k] = l
-	return l, true, nil
-}
-
-// settle tells those who wait for a link how it went. A start that its caller
-// gave up says nothing about the server.
-func (s *server) settle(l *link, err error, gaveUp bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer close(l.ready)
-	if l.err = err; err != nil {
-		delete(s.links, l.key)
-		if gaveUp {
-			l.err = &abandoned{err}
-			return
-		}
-		if _, ok := loginNeeded(err); ok {
-			return // it is for a person to say when it may be tried again
-		}
-		f := s.failures[l.key.lane()]
-		pause := min(firstPause<<min(f.count, 10), longestPause)
-		s.failures[l.key.lane()] = failure{f.count + 1, time.Now().Add(pause), err}
-		return
-	}
-	delete(s.failures, l.key.lane())
-	l.idle = time.AfterFunc(idleTime, func() { s.drop(l) })
-	go func() {
-		_ = l.session.Wait()
-		s.drop(l)
-	}()
 }
 
 // abandoned is the error of a start that its caller gave up.
@@ -304,17 +153,6 @@ func (l *link) options() *mcp.ClientOptions {
 	return o
 }
 
-// drop forgets a link and ends it.
-func (s *server) drop(l *link) {
-	s.mu.Lock()
-	if s.links[l.key] == l {
-		delete(s.links, l.key)
-	}
-	s.mu.Unlock()
-	l.end()
-	s.forget(l)
-}
-
 // end closes the connection and returns when the process is gone.
 func (l *link) end() {
 	l.ended.Do(func() {
@@ -326,12 +164,14 @@ func (l *link) end() {
 			l.relist.Stop()
 		}
 		l.mu.Unlock()
-		if l.child != nil {
-			l.child.Stop(endGrace)
-		}
+		// The end of its input is how a server learns that it is over: node, the
+		// first process of its namespace, does not hear a signal.
 		if l.session != nil {
 			// Its error says that the other side is gone already.
 			_ = l.session.Close()
+		}
+		if l.child != nil {
+			l.child.Stop(endGrace)
 		}
 		l.hangUp()
 	})

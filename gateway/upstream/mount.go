@@ -15,12 +15,13 @@ package upstream
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
+	"os"
 	"sync"
 	"time"
 
@@ -131,6 +132,14 @@ type Options struct {
 	// more, so that clients can be told. It must not wait for a call. nil tells
 	// nobody.
 	Changed func()
+	// Previous is the mounts of the configuration before: the processes of a
+	// server that is declared in the same way, and has the same grant, go on.
+	// They are closed as ever. It needs Grant. nil means that there are none.
+	Previous *Mounts
+	// Grant says, for a server in a role, what its grant depends on beside its
+	// declaration: a process is used only where this is what it was when it was
+	// started. nil means that it never changes.
+	Grant func(server, personality string) string
 	// Tokens keeps the tokens of servers with OAuth, and is a source of the
 	// secrets of the gate that calls them; it is needed when there is one.
 	Tokens *oauth.Vault
@@ -143,18 +152,18 @@ type Mounts struct {
 	o       Options
 }
 
-// server is one server and its connections.
+// server is one server as it is mounted.
 type server struct {
 	Server
 	m *Mounts
+	// same tells its declaration, and what it is started from, from another; empty
+	// when that is not known.
+	same string
+	pool *pool
 	// authority is nil for a server without OAuth.
 	authority *oauth.Authority
 
-	mu       sync.Mutex
-	closed   bool
-	links    map[key]*link
-	lanes    map[key]*lane
-	failures map[key]failure
+	mu sync.Mutex
 	// accepted is what the server offered when it was discovered first, in which
 	// role; latest is what it offered when it was discovered last.
 	accepted *listing
@@ -202,11 +211,57 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		}
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &server{
-			Server: s, m: m, authority: authority, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{},
+			Server: s, m: m, same: s.digest(), pool: newPool(), authority: authority,
 			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{},
 		})
 	}
-	return m, errors.Join(errs...)
+	if opts.Previous != nil && opts.Grant == nil {
+		errs = append(errs, errors.New("upstream: Previous needs Grant: without it nobody can say which processes still have their grant"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	m.o.Previous = nil // which would keep all that came before
+	for _, s := range m.servers {
+		s.succeed(opts.Previous)
+		s.pool.join(s)
+	}
+	return m, nil
+}
+
+// succeed takes over the connections of a server that is declared in the same
+// way. A remote one with OAuth is reached with the tokens of its own mounts.
+func (s *server) succeed(m *Mounts) {
+	if m == nil || s.same == "" || s.authority != nil {
+		return
+	}
+	for _, was := range m.servers {
+		if was.Name == s.Name && was.same == s.same {
+			s.pool = was.pool
+		}
+	}
+}
+
+// digest is that of the declaration, without where it stands and what
+// concerns single calls, and of the files that it is started from. It is empty
+// when that is not known.
+func (s *Server) digest() string {
+	d := *s
+	d.Sources, d.Permissions, d.RateLimit, d.Timeout = nil, nil, nil, 0
+	files := []any{}
+	for _, path := range s.Programs {
+		info, err := os.Stat(path)
+		if err != nil {
+			return ""
+		}
+		files = append(files, info.Size(), info.ModTime())
+	}
+	text, err := json.Marshal([]any{d, files})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // check refuses what cannot be a server.
@@ -229,20 +284,12 @@ func (s *Server) check() error {
 	return nil
 }
 
-// Close ends every server and waits until they are gone.
+// Close ends the processes of every server that no other mounts have taken
+// over, and waits until they are gone.
 func (m *Mounts) Close() error {
 	var ending sync.WaitGroup
 	for _, s := range m.servers {
-		s.mu.Lock()
-		s.closed = true
-		links := slices.Collect(maps.Values(s.links))
-		s.mu.Unlock()
-		for _, l := range links {
-			ending.Go(func() {
-				<-l.ready
-				s.drop(l)
-			})
-		}
+		ending.Go(func() { s.pool.leave(s) })
 	}
 	ending.Wait()
 	return nil

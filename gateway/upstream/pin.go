@@ -20,8 +20,8 @@ const (
 	remoteAge = time.Minute
 )
 
-// view is what the last look at one connection has shown. The lock of its link
-// guards it.
+// view is what the last look at one connection has shown to a server. It does
+// not change.
 type view struct {
 	// bad says which accepted definitions it does not have, and why.
 	bad map[thing]string
@@ -29,10 +29,6 @@ type view struct {
 	gone map[thing]bool
 	// more is what was not offered when the server was discovered.
 	more []thing
-	// stale says that the server has announced a change since.
-	stale bool
-	// looked is when it began.
-	looked time.Time
 }
 
 // accept takes what discovery has found. The first time it is what counts from
@@ -54,7 +50,7 @@ func (s *server) look(l *link, n *listing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
-	v := view{bad: map[thing]string{}, gone: map[thing]bool{}, looked: time.Now()}
+	v := &view{bad: map[thing]string{}, gone: map[thing]bool{}}
 	for t, d := range mounted {
 		why, gone := s.compare(d, n)
 		if why == "" {
@@ -70,11 +66,7 @@ func (s *server) look(l *link, n *listing) {
 			v.more = append(v.more, d.thing)
 		}
 	}
-	l.mu.Lock()
-	v.stale = l.view.stale
-	l.view = v
-	l.mu.Unlock()
-	s.judge(l, &v)
+	s.judge(l, v)
 }
 
 // compare says why what is offered now is not what was accepted; gone says that
@@ -115,10 +107,10 @@ func (s *server) judge(l *link, v *view) {
 			delete(s.left, t)
 		}
 	}
-	if s.links[l.key] == l {
-		s.views[l] = v
-	} else {
+	if l.dropped.Load() {
 		s.leave(v)
+	} else {
+		s.views[l] = v
 	}
 	changed := s.hold()
 	s.mu.Unlock()
@@ -210,8 +202,8 @@ func (m *Mounts) Quarantined() (list []Left) {
 func (l *link) changed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.view.stale = true; len(l.s.Command) > 0 && l.relist == nil {
-		wait := max(0, relistPause-time.Since(l.view.looked))
+	if l.stale = true; len(l.s.Command) > 0 && l.relist == nil && !l.dropped.Load() {
+		wait := max(0, relistPause-time.Since(l.looked))
 		l.relist = time.AfterFunc(wait, l.relook)
 	}
 }
@@ -221,25 +213,31 @@ func (l *link) relook() {
 	l.mu.Lock()
 	l.relist = nil
 	l.mu.Unlock()
+	if <-l.ready; l.err != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
-	if err := l.current(ctx); err != nil && ctx.Err() == nil {
-		l.s.drop(l)
+	if err := l.current(ctx, l.s); err != nil && ctx.Err() == nil {
+		l.s.pool.drop(l)
 	}
 }
 
 // current looks at a connection again when what was seen of it is not sure to
-// hold any more. One look at a time serves all who wait.
-func (l *link) current(ctx context.Context) error {
+// hold any more, or was not seen by the server that asks. One look at a time
+// serves all who wait.
+func (l *link) current(ctx context.Context, s *server) error {
 	select {
 	case l.looking <- struct{}{}:
 		defer func() { <-l.looking }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	v := s.viewOf(l)
 	l.mu.Lock()
-	stale := l.view.stale || l.s.URL != "" && time.Since(l.view.looked) > remoteAge
-	l.view.stale = false
+	age := time.Since(l.looked)
+	stale := l.stale || v == nil || len(v.bad) > 0 && age > relistPause || l.s.URL != "" && age > remoteAge
+	l.stale = false
 	l.mu.Unlock()
 	if !stale {
 		return nil
@@ -247,20 +245,26 @@ func (l *link) current(ctx context.Context) error {
 	n, err := l.list(ctx)
 	if err != nil {
 		l.mu.Lock()
-		l.view.stale = true
+		l.stale = true
 		l.mu.Unlock()
 		return err
 	}
-	l.s.look(l, n)
+	s.pool.look(l, n)
 	return nil
+}
+
+// viewOf is what the last look at a connection has shown; nil without one.
+func (s *server) viewOf(l *link) *view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.views[l]
 }
 
 // refuses says why a connection may not be asked for something that all of
 // these are needed for, nil when it may.
-func (l *link) refuses(name string, needs []thing) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(needs) > 0 && !slices.ContainsFunc(needs, func(t thing) bool { return l.view.bad[t] != "" }) {
+func (s *server) refuses(l *link, name string, needs []thing) error {
+	v := s.viewOf(l)
+	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t thing) bool { return v.bad[t] != "" }) {
 		return nil
 	}
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: "Tool " + name + " is not currently available"}

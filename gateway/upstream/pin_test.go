@@ -189,6 +189,17 @@ func TestAChangeThatNobodyCallsFor(t *testing.T) {
 	})
 }
 
+// TestAChangeDuringTheStart is looked at when the start is over.
+func TestAChangeDuringTheStart(t *testing.T) {
+	s := newScript(t, tool("a"))
+	calls := callsOf(s)
+	s.onStart = func(p *peer) { p.send(object{"method": "notifications/tools/list_changed"}) }
+	g := scripted(t, s, nil)
+	if res := g.call("test__a", nil); !res.OK || calls("a") != 1 {
+		t.Errorf("a call to a server that announces changes at once = %+v", res)
+	}
+}
+
 // TestAnotherRoleIsOfferedLess: its process has a smaller grant, which says
 // nothing about the tool of the others.
 func TestAnotherRoleIsOfferedLess(t *testing.T) {

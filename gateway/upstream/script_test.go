@@ -33,6 +33,8 @@ type script struct {
 	asked  map[string]int // requests by method
 	first  string         // the last initialize
 	dead   bool           // it ends at once
+	// onStart is told of each initialize, before the answer.
+	onStart func(p *peer)
 }
 
 // question is one message to the server.
@@ -145,8 +147,7 @@ func (s *script) serve(r io.Reader, w io.Writer) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		p.deaf.Lock()
-		p.deaf.Unlock() //nolint:staticcheck // whoever holds it reads nothing
+		p.listens()
 		q := &question{}
 		if err := json.Unmarshal(lines.Bytes(), q); err != nil {
 			s.t.Errorf("the client sent %q: %v", lines.Bytes(), err)
@@ -155,6 +156,9 @@ func (s *script) serve(r io.Reader, w io.Writer) {
 		switch {
 		case q.Method == "initialize":
 			s.set(func(s *script) { s.first = lines.Text() })
+			if s.onStart != nil {
+				s.onStart(p)
+			}
 			go p.reply(q)
 		case q.Method == "":
 			p.heard <- q
@@ -162,6 +166,12 @@ func (s *script) serve(r io.Reader, w io.Writer) {
 			go p.reply(q)
 		}
 	}
+}
+
+// listens waits until the process reads.
+func (p *peer) listens() {
+	p.deaf.Lock()
+	defer p.deaf.Unlock()
 }
 
 // reply answers one request.
@@ -265,4 +275,11 @@ func (s *script) announce() {
 func (p *peer) ask(method string) *question {
 	p.send(object{"id": "of the server", "method": method, "params": object{}})
 	return <-p.heard
+}
+
+// alive counts the processes that run.
+func (s *script) alive() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.peers)
 }

@@ -1,0 +1,263 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+const (
+	// firstPause and longestPause bound how long a server that failed to start
+	// is left alone: doubled with each failure.
+	firstPause, longestPause = time.Second, 2 * time.Minute
+	// idleTime is how long a process lives that nobody calls.
+	idleTime = 15 * time.Minute
+)
+
+// key tells apart who may share a connection: a process is confined to the
+// grant of the role that started it, and belongs to one principal. A connection
+// that lives as long as one call belongs to that. The grant is what
+// [Options.Grant] says.
+type key struct{ principal, personality, workspace, grant, call string }
+
+// lane is the key without the call.
+func (k key) lane() key {
+	k.call = ""
+	return k
+}
+
+// failure is why a server could not be started, and when it may be tried
+// again.
+type failure struct {
+	count int
+	until time.Time
+	err   error
+}
+
+// again is the failure for those who come before it may be tried again.
+func (f *failure) again() error {
+	e := sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: f.err.Error()}
+	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
+		e = *was
+	}
+	e.Detail += "; it is left alone until " + f.until.Format(time.TimeOnly)
+	e.Err = f.err
+	return &e
+}
+
+// lane bounds the calls that one process works on at once.
+type lane struct {
+	turns chan struct{}
+	users int
+}
+
+// pool is the connections to one server. Mounts of one configuration and of the
+// next share it while the server is declared in the same way.
+type pool struct {
+	mu       sync.Mutex
+	users    map[*server]bool
+	links    map[key]*link
+	lanes    map[key]*lane
+	failures map[key]failure
+}
+
+func newPool() *pool {
+	return &pool{users: map[*server]bool{}, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{}}
+}
+
+// join has a server use the pool.
+func (p *pool) join(s *server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users[s] = true
+}
+
+// leave ends what no server may use that is left, and waits until it is gone.
+func (p *pool) leave(s *server) {
+	p.mu.Lock()
+	delete(p.users, s)
+	var ending sync.WaitGroup
+	for k, l := range p.links {
+		if p.used(k) {
+			continue
+		}
+		ending.Go(func() {
+			<-l.ready
+			p.drop(l)
+		})
+	}
+	p.mu.Unlock()
+	ending.Wait()
+}
+
+// used reports whether some server may use a link of a key. The caller holds
+// the lock.
+func (p *pool) used(k key) bool {
+	for s := range p.users {
+		if s.grantIn(k.personality) == k.grant {
+			return true
+		}
+	}
+	return false
+}
+
+// everyone is the servers that use the pool.
+func (p *pool) everyone() []*server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.users))
+}
+
+// keyOf is the key of the connection that a call may use.
+func (s *server) keyOf(c *sallyport.Call) key {
+	k := key{
+		principal: c.Principal.Name, personality: c.Personality, workspace: c.Workspace, grant: s.grantIn(c.Personality),
+	}
+	if s.Shared {
+		k.principal = ""
+	}
+	if s.Transport == lock.TransportSSE {
+		k.call = c.ID
+	}
+	return k
+}
+
+// grantIn is what tells the grant of the server in a role from another.
+func (s *server) grantIn(personality string) string {
+	if s.m.o.Grant == nil {
+		return ""
+	}
+	return s.m.o.Grant(s.Name, personality)
+}
+
+// enter waits for a turn.
+func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
+	p := s.pool
+	p.mu.Lock()
+	w := p.lanes[k]
+	if w == nil {
+		w = &lane{turns: make(chan struct{}, s.Concurrency)}
+		p.lanes[k] = w
+	}
+	w.users++
+	p.mu.Unlock()
+	forget := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if w.users--; w.users == 0 {
+			delete(p.lanes, k)
+		}
+	}
+	select {
+	case w.turns <- struct{}{}:
+		return func() { <-w.turns; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	}
+}
+
+// link returns the connection that a call may use, and makes it when there is
+// none.
+func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
+	k := s.keyOf(c)
+	for {
+		l, mine, err := s.reserve(k)
+		if err != nil {
+			return nil, err
+		}
+		if mine {
+			n, err := l.dial(ctx, c)
+			if err == nil {
+				s.pool.look(l, n)
+			}
+			s.pool.settle(l, err, ctx.Err() != nil)
+		}
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		// Whoever was to make it may have gone away.
+		if l.err == nil || mine || ctx.Err() != nil || !l.abandoned() {
+			return l, l.err
+		}
+	}
+}
+
+// reserve returns the link of a key; mine says that the caller has to make it.
+func (s *server) reserve(k key) (l *link, mine bool, err error) {
+	p := s.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.users[s] {
+		return nil, false, sallyport.Err("the runtime is stopping", "").Err()
+	}
+	if l, ok := p.links[k]; ok {
+		return l, false, nil
+	}
+	if f := p.failures[k.lane()]; time.Now().Before(f.until) {
+		return nil, false, f.again()
+	}
+	l = s.newLink(k)
+	p.links[k] = l
+	return l, true, nil
+}
+
+// settle tells those who wait for a link how it went. A start that its caller
+// gave up says nothing about the server.
+func (p *pool) settle(l *link, err error, gaveUp bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(l.ready)
+	if l.err = err; err != nil {
+		delete(p.links, l.key)
+		if gaveUp {
+			l.err = &abandoned{err}
+			return
+		}
+		if _, ok := loginNeeded(err); ok {
+			return // it is for a person to say when it may be tried again
+		}
+		f := p.failures[l.key.lane()]
+		pause := min(firstPause<<min(f.count, 10), longestPause)
+		p.failures[l.key.lane()] = failure{f.count + 1, time.Now().Add(pause), err}
+		return
+	}
+	delete(p.failures, l.key.lane())
+	l.idle = time.AfterFunc(idleTime, func() { p.drop(l) })
+	go func() {
+		_ = l.session.Wait()
+		p.drop(l)
+	}()
+}
+
+// look tells every server that uses the pool what a connection offers now.
+func (p *pool) look(l *link, n *listing) {
+	l.mu.Lock()
+	l.looked = time.Now()
+	l.mu.Unlock()
+	for _, s := range p.everyone() {
+		s.look(l, n)
+	}
+}
+
+// drop forgets a link and ends it.
+func (p *pool) drop(l *link) {
+	p.mu.Lock()
+	if p.links[l.key] == l {
+		delete(p.links, l.key)
+	}
+	p.mu.Unlock()
+	l.end()
+	l.dropped.Store(true)
+	for _, s := range p.everyone() {
+		s.forget(l)
+	}
+}
