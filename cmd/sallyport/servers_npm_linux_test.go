@@ -49,7 +49,12 @@ personalities:
     toolset: []
     mcp_servers: [everything, files, memory, browser]
     fs_reach: {read: [STORE, "${workspace}"], write: ["${workspace}/graph", "${workspace}/pages"]}
-    safety: {network: {allow: ["HOST"], allow_private_urls: true}}
+    safety: {network: {allow: ["HOST"], allow_private_urls: true}, flow: {after_untrusted_private: allow}}
+  careful:
+    toolset: []
+    mcp_servers: [files, browser]
+    fs_reach: {read: [STORE, "${workspace}"], write: ["${workspace}/pages"]}
+    safety: {network: {allow: ["HOST"], allow_private_urls: true}, flow: {after_untrusted_private: refuse}}
 `
 
 // npmFolder installs the servers, and returns a configuration's folder and one
@@ -93,10 +98,7 @@ func TestServersOfNPM(t *testing.T) {
 	t.Cleanup(page.Close)
 	host := strings.TrimPrefix(page.URL, "http://")
 	work, outside := npmFolder(t, host)
-	if out, err := sallyportCommand(work, "check").CombinedOutput(); err != nil {
-		t.Errorf("check failed:\n%s", out)
-	}
-	s := serveHTTP(t, work)
+	s := serveHTTP(t, work, "--personality", "ops")
 	c := connects(t, s, "2025-11-25", nil)
 	c.lists(t, "mcp__everything__get-sum", "mcp__files__read_text_file", "mcp__memory__create_entities", "mcp__browser__browser_navigate")
 	for _, tt := range []npmCall{
@@ -125,6 +127,15 @@ func TestServersOfNPM(t *testing.T) {
 	t.Run("progress and cancel", func(t *testing.T) { c.slow(t) })
 	s.stop(t)
 	runSallyport(t, work, "audit", "verify")
+	careful := func(tool, args string) verdict {
+		return verdictOfResult(t, printed(t, sallyportCommand(work, "call", "--json", "--personality", "careful", "--session", "s", tool, args)))
+	}
+	if v := careful("mcp__files__read_text_file", `{"path":"`+work+`/note"}`); !v.OK {
+		t.Errorf("a note for a careful role = %+v, want it", v)
+	}
+	if v := careful("mcp__browser__browser_navigate", `{"url":"`+page.URL+`/?the+note"}`); v.OK || v.Code != "permission_denied" {
+		t.Errorf("a page after a note for a careful role = %+v, want a refusal", v)
+	}
 }
 
 // npmCall is a call and what it answers.
