@@ -31,6 +31,28 @@ func callHeld(t *testing.T, s *mcp.ClientSession, args map[string]any) *mcp.Call
 
 var askID = regexp.MustCompile(`Approval: ([0-9a-z]{24})`)
 
+// TestAPersonIsToldWhatWasRead: a call that is held because of what came before
+// says so, and which calls that were.
+func TestAPersonIsToldWhatWasRead(t *testing.T) {
+	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
+		d.role.MCPServers, d.role.Flow.Approve = []string{"a"}, []string{"free"}
+		var asked []string
+		s := connect(func(p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			asked = append(asked, p.Message)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+		})
+		for _, tool := range []string{"free", "mcp__a__b", "free"} {
+			res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+			if err != nil || res.IsError {
+				t.Fatalf("%s = %+v, %v", tool, res, err)
+			}
+		}
+		if len(asked) != 1 || !strings.Contains(asked[0], "Why: the tool is listed, after untrusted content (mcp__a__b in the session, call ") {
+			t.Errorf("asked %q, want one question with the reason", asked)
+		}
+	})
+}
+
 func TestAPersonApprovesAHeldCall(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
 		var asked []*mcp.ElicitParams

@@ -14,9 +14,9 @@ const denialsConfig = `version: 1
 state: sqlite:.sallyport/state.db
 personalities:
   ops:
-    toolset: [read_file, fetch_url, write_file, works, guarded, counted, script, stopped]
+    toolset: [read_file, fetch_url, write_file, works, guarded, counted, script, stopped, later]
     fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
-    safety: {network: {allow: [api.example.com]}, process: {allow: [cat]}}
+    safety: {network: {allow: [api.example.com]}, process: {allow: [cat]}, flow: {after_untrusted: {refuse: [later]}}}
     approvals: {require: [write_file], wait: 0s}
 principals:
   local: {permissions: ["http:read"], personalities: [ops]}
@@ -26,6 +26,7 @@ actions:
   - {id: guarded, permissions: ["weather:read"], handler: {exec: {command: [cat, "-"]}}}
   - {id: counted, rateLimit: {requests: 1, window: 1h}, handler: {exec: {command: [cat, "-"]}}}
   - {id: script, handler: {exec: {path: ./script.py}}}
+  - {id: later, handler: {exec: {command: [cat, "-"]}}}
   - {id: stopped, handler: {exec: {command: [cat, "-"]}}}
 `
 
@@ -51,6 +52,7 @@ func TestCVE_2026_7663_TheSameDenialOnEverySurface(t *testing.T) {
 		{"binary", "script", `{}`, "execution_failed", "BINARY_NOT_ALLOWED: ", "access"},
 		{"rate limit", "counted", `{}`, "rate_limited", "Rate limit exceeded: ", "limit"},
 		{"kill switch", "stopped", `{}`, "not_available", "Tool stopped is not currently available", "visible"},
+		{"after what was read", "later", `{}`, "permission_denied", "Permission denied: later may not run after untrusted content was read", "approve"},
 		{"held", "write_file", `{"path":"a.txt","content":"held"}`, "approval_required", "write_file requires explicit approval", "approve"},
 	}
 	stages := map[string]string{} // by call
