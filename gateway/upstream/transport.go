@@ -21,6 +21,10 @@ import (
 // that the gate would cut anyway, and images beside it.
 const maxMessage = 16 << 20
 
+// reconnects bounds how often an answer is taken up again that a remote server
+// broke off, while no more of it comes.
+const reconnects = 3
+
 // spawn starts the process of a server under the grant of the call.
 func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	theirs, ask := io.Pipe()
@@ -105,7 +109,7 @@ func (l *link) remote() mcp.Transport {
 		return &mcp.SSEClientTransport{Endpoint: l.s.URL, MaxEventSize: maxMessage, HTTPClient: client}
 	}
 	return &mcp.StreamableClientTransport{
-		Endpoint: l.s.URL, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage, HTTPClient: client,
+		Endpoint: l.s.URL, MaxRetries: reconnects, DisableStandaloneSSE: true, MaxEventSize: maxMessage, HTTPClient: client,
 	}
 }
 

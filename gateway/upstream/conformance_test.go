@@ -1,0 +1,217 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/conformance"
+)
+
+// asClient is the scenarios of both versions of the suite, asNewerClient those
+// that only the newer one has.
+var (
+	asClient = []string{
+		"initialize", "tools_call", "sse-retry", "auth/metadata-default", "auth/metadata-var1", "auth/metadata-var2", "auth/metadata-var3",
+		"auth/basic-cimd", "auth/scope-from-www-authenticate", "auth/scope-from-scopes-supported", "auth/scope-omitted-when-undefined",
+		"auth/scope-step-up", "auth/scope-retry-limit", "auth/token-endpoint-auth-basic", "auth/token-endpoint-auth-post",
+		"auth/token-endpoint-auth-none", "auth/pre-registration", "auth/2025-03-26-oauth-metadata-backcompat",
+		"auth/2025-03-26-oauth-endpoint-fallback", "auth/resource-mismatch", "auth/offline-access-scope",
+		"auth/offline-access-not-supported", "auth/client-credentials-jwt", "auth/client-credentials-basic",
+	}
+	asNewerClient = []string{
+		"request-metadata", "auth/authorization-server-migration", "auth/iss-supported", "auth/iss-not-advertised",
+		"auth/iss-supported-missing", "auth/iss-wrong-issuer", "auth/iss-unexpected", "auth/iss-normalized", "auth/metadata-issuer-mismatch",
+		"http-standard-headers", "http-custom-headers", "http-invalid-tool-headers", "json-schema-ref-no-deref",
+		"json-schema-2020-12-preservation",
+	}
+)
+
+// notRun is what the client does not do, by design or because it is not built.
+// Nothing is run for these scenarios.
+var notRun = map[string]string{
+	"elicitation-sep1034-client-defaults":   "servers are offered no elicitation: whoever answered would answer somebody else's question",
+	"sep-2322-client-request-state":         "servers are offered no elicitation",
+	"auth/cross-app-access-complete-flow":   "not built: a person's ID token would have to be brought for each exchange",
+	"auth/enterprise-managed-authorization": "not built: a person's ID token would have to be brought for each exchange",
+	"auth/dpop":                             "not built: tokens are of the type Bearer",
+	"auth/dpop-nonce":                       "not built: tokens are of the type Bearer",
+	"auth/wif-jwt-bearer":                   "not built: the gate has no identity of a workload",
+	// An extension with skills, whose checks pass when nothing is done.
+	"sep-2640-client-no-prefetch":        "not built: skills",
+	"sep-2640-client-verify-digest":      "not built: skills",
+	"sep-2640-client-verify-size":        "not built: skills",
+	"sep-2640-client-verify-frontmatter": "not built: skills",
+}
+
+// TestClientConformance lets the official suite be the server, of both
+// generations of the protocol, and its issuer. The client is this program, see
+// TestClientOfTheSuite.
+func TestClientConformance(t *testing.T) {
+	conformance.Need(t)
+	t.Setenv("SALLYPORT_TEST_CLIENT", "1")
+	for version, want := range map[string][]string{"0.1.16": asClient, "0.2.0-alpha.12": slices.Concat(asClient, asNewerClient)} {
+		t.Run(version, func(t *testing.T) {
+			checks := conformance.Client(t, version, os.Args[0]+" -test.run=^TestClientOfTheSuite$", "--suite", "all")
+			checks = slices.DeleteFunc(checks, func(c conformance.Check) bool { return notRun[c.Scenario] != "" })
+			conformance.Judge(t, checks, want, nil)
+		})
+	}
+}
+
+// undeclared is the host that a refusal names.
+var undeclared = regexp.MustCompile(`HOST_NOT_ALLOWED: (\S+) is not in the declared`)
+
+// TestClientOfTheSuite does nothing but for the suite, which names a scenario and
+// its server: it does what an operator would do to have the tools called.
+func TestClientOfTheSuite(t *testing.T) {
+	if os.Getenv("SALLYPORT_TEST_CLIENT") == "" {
+		t.Skip("this is the program that TestClientConformance has the suite start")
+	}
+	url, scenario := flag.Arg(0), os.Getenv("MCP_CONFORMANCE_SCENARIO")
+	if why := notRun[scenario]; why != "" {
+		t.Skip(why)
+	}
+	var given suiteContext
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &given); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &client{
+		t: t, kept: &kept{m: map[string]string{}}, record: &recorded{},
+		secrets: secrets{"suite/secret": given.Secret, "suite/key": given.Key},
+		policy:  &sallyport.NetworkPolicy{Allow: []string{host(url)}, AllowPrivate: true},
+		server:  upstream.Server{Name: "far", URL: url, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{}}},
+	}
+	if strings.HasPrefix(scenario, "auth/") {
+		c.server.OAuth = given.declare(scenario)
+	}
+	o := &operator{client: c}
+	o.open()
+	if res := o.persist(o.discover); !res.OK {
+		t.Fatalf("discovery: %s", res.Error)
+	}
+	for _, call := range o.calls(given) {
+		try := func() sallyport.Result { return o.run(o.tools, "local", call.Name, call.Arguments) }
+		res := o.persist(try)
+		if res.Code == sallyport.CodeInputInvalid {
+			// A null where the schema has none is never sent: leave it out.
+			maps.DeleteFunc(call.Arguments, func(_ string, v any) bool { return v == nil })
+			res = o.persist(try)
+		}
+		t.Logf("%s: %+v", call.Name, res)
+	}
+}
+
+// suiteContext is what a scenario tells its client.
+type suiteContext struct {
+	ClientID string      `json:"client_id"`
+	Secret   string      `json:"client_secret"`
+	Key      string      `json:"private_key_pem"`
+	Issuer   string      `json:"issuer"`
+	Calls    []suiteCall `json:"toolCalls"`
+}
+
+type suiteCall struct {
+	Name      string         `json:"name"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// declare is what an operator would write for a scenario.
+func (g *suiteContext) declare(scenario string) *oauth.Server {
+	if g.ClientID == "" {
+		return &oauth.Server{Document: "https://conformance-test.local/client-metadata.json", Register: true}
+	}
+	s := &oauth.Server{ClientID: g.ClientID, Issuer: g.Issuer}
+	if strings.Contains(scenario, "client-credentials") {
+		s.Grant = oauth.ClientCredentials
+	}
+	if g.Secret != "" {
+		s.ClientSecret = "suite/secret"
+	}
+	if g.Key != "" {
+		s.PrivateKey = "suite/key"
+	}
+	return s
+}
+
+// operator does what messages say: declare a host, log in.
+type operator struct {
+	*client
+	logins int
+}
+
+// maxLogins is how often a person goes along.
+const maxLogins = 3
+
+// persist tries something until there is nothing more to do for it.
+func (o *operator) persist(try func() sallyport.Result) sallyport.Result {
+	for {
+		res := try()
+		switch {
+		case res.OK:
+			return res
+		case o.allow(res.Error):
+		case strings.Contains(res.Error, "run sallyport login") && o.logins < maxLogins:
+			o.logins++
+			if in := o.persist(func() sallyport.Result { return o.login("local") }); !in.OK {
+				o.t.Logf("login: %s", in.Error)
+				return in
+			}
+		default:
+			return res
+		}
+	}
+}
+
+// allow declares a host that was refused for want of it.
+func (o *operator) allow(text string) bool {
+	m := undeclared.FindStringSubmatch(text)
+	if m == nil || slices.Contains(o.policy.Allow, m[1]) {
+		return false
+	}
+	o.policy.Allow = append(o.policy.Allow, m[1])
+	o.server.Capabilities.Network.AllowedHosts = append(o.server.Capabilities.Network.AllowedHosts, m[1])
+	o.open()
+	return true
+}
+
+// calls are the calls that a scenario waits for: those that it names, else one of
+// each tool.
+func (o *operator) calls(given suiteContext) []suiteCall {
+	var list []suiteCall
+	for _, call := range given.Calls {
+		list = append(list, suiteCall{"mcp__far__" + call.Name, call.Arguments})
+	}
+	for _, tool := range o.tools.Tools() {
+		args := map[string]any{}
+		switch tool.Name {
+		case "mcp__far__add_numbers":
+			args = map[string]any{"a": 5, "b": 3}
+		case "mcp__far__json_schema_echo":
+			for _, other := range o.tools.Tools() {
+				if other.Name == "mcp__far__json_schema_2020_12_tool" {
+					args["schema"] = other.Schema
+				}
+			}
+		default:
+			if len(given.Calls) > 0 {
+				continue
+			}
+			if strings.Contains(string(tool.Schema), `"region"`) {
+				args["region"] = "us-west1"
+			}
+		}
+		list = append(list, suiteCall{tool.Name, args})
+	}
+	return list
+}
