@@ -74,9 +74,9 @@ func TestPartsAreBounded(t *testing.T) {
 	s.answer = func(_ *peer, q *question) any {
 		content := []any{}
 		if q.Params.Name == "large" {
-			content = append(content, object{"type": "image", "mimeType": "image/png", "data": bytes.Repeat([]byte{7}, 11<<20)})
+			content = append(content, object{"type": "image", "mimeType": "image/png", "data": bytes.Repeat([]byte{7}, 8<<20+1)})
 		}
-		for range 1000 {
+		for range map[bool]int{true: 10, false: 1000}[q.Params.Name == "large"] {
 			content = append(content, object{"type": "image", "mimeType": "image/png", "data": "aQ=="})
 		}
 		return object{"content": content}
