@@ -4,48 +4,55 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/format"
 	"github.com/sallyport/sallyport/registry"
 )
 
 func toolsCommand(env *environment, f *flags) *cobra.Command {
 	var r role
-	var format, form string
+	var dialect, form string
+	var names bool
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List what a personality sees",
 		Long: `List the tools that a personality sees. Its MCP servers are started to ask what
 they offer. With --format the definitions are printed in the form that a model's
-API takes. With --form prompt or resource it lists those, by the names under
+API takes: names within its limits, schemas within its subset. A name that had
+to be another is printed on standard error; --names prints these alone, from
+what the model calls to the name that a call here takes. With --form prompt or resource it lists those, by the names under
 which call takes them.`,
 		Example: `  sallyport tools
   sallyport tools --format anthropic
+  sallyport tools --format gemini --names
   sallyport tools --form prompt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if names && dialect == "" {
+				return misused(errors.New("tools: --names needs --format"))
+			}
 			return r.with(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
 				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), true)
 				p := env.printer(f)
-				if format != "" && form != "tool" {
+				if dialect != "" && form != "tool" {
 					return misused(errors.New("--format is for tools: it goes with no --form"))
 				}
-				if format != "" {
-					shaped, err := shape(format, g.registry.Definitions(caller))
-					if err != nil {
-						return misused(err)
-					}
-					return p.value(shaped)
+				if dialect != "" {
+					return printDefinitions(env, p, dialect, names, g.registry.Definitions(caller))
 				}
 				return g.printForm(p, caller, form)
 			})
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringVar(&format, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
+	cmd.Flags().StringVar(&dialect, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
+	cmd.Flags().BoolVar(&names, "names", false, "with --format: print the names that are others there")
 	cmd.Flags().StringVar(&form, "form", "tool", "what to list: `tool|prompt|resource`")
 	return cmd
 }
@@ -112,38 +119,26 @@ func touches(c *sallyport.Capabilities) string {
 	return strings.Join(words, ",")
 }
 
-// shape puts definitions into the form of a model's API.
-func shape(format string, defs []registry.Definition) (any, error) {
-	out := make([]any, len(defs))
-	for i := range defs {
-		d := &defs[i]
-		switch format {
-		case "openai":
-			out[i] = map[string]any{"type": "function", "function": map[string]any{
-				"name": d.Name, "description": d.Description, "parameters": d.Schema,
-			}}
-		case "anthropic":
-			out[i] = map[string]any{"name": d.Name, "description": d.Description, "input_schema": d.Schema}
-		case "gemini":
-			out[i] = map[string]any{"name": d.Name, "description": d.Description, "parametersJsonSchema": d.Schema}
-		case "mcp":
-			tool := map[string]any{
-				"name": d.Name, "title": d.Title, "description": d.Description, "inputSchema": d.Schema,
-				"annotations": map[string]any{
-					"title": d.Title, "readOnlyHint": d.ReadOnly, "destructiveHint": d.Destructive,
-					"idempotentHint": d.Idempotent, "openWorldHint": d.OpenWorld,
-				},
-			}
-			if d.Returns != nil {
-				tool["outputSchema"] = d.Returns
-			}
-			out[i] = tool
-		default:
-			return nil, fmt.Errorf("--format %q: expected openai, anthropic, gemini or mcp", format)
-		}
+// printDefinitions prints definitions in the form that a model's API takes. The
+// answer is that form and nothing else; what is not as it is here is said on
+// standard error.
+func printDefinitions(env *environment, p *printer, dialect string, names bool, defs []registry.Definition) error {
+	d, err := format.Parse(dialect)
+	if err != nil {
+		return misused(err)
 	}
-	if format == "gemini" {
-		return map[string]any{"functionDeclarations": out}, nil
+	set, err := d.Tools(defs)
+	if err != nil {
+		return misused(err)
 	}
-	return out, nil
+	if names {
+		return p.value(set.Names)
+	}
+	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
+		fmt.Fprintf(env.stderr, "sallyport: %s is called %s for %s: a call here takes the first\n", set.Names[name], name, d)
+	}
+	for _, n := range set.Notes {
+		fmt.Fprintf(env.stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
+	}
+	return p.value(set.Document)
 }
