@@ -115,17 +115,23 @@ func (n *npmStandIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // packageFolder is a folder whose commands know the stand-in.
 type packageFolder struct {
-	t       *testing.T
-	dir     string
-	network *sallyport.NetworkBackend
-	host    string
+	t        *testing.T
+	dir      string
+	network  *sallyport.NetworkBackend
+	packages *install.Options
 }
 
 func newPackageFolder(t *testing.T, n *npmStandIn) *packageFolder {
 	t.Helper()
-	needs.Programs(t, "npm", "node", "tar")
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
+	return packageFolderOver(t, strings.TrimPrefix(server.URL, "http://"), &install.Options{NPM: "http://" + n.host})
+}
+
+// packageFolderOver has every name lead to one address, which counts as public.
+func packageFolderOver(t *testing.T, address string, o *install.Options) *packageFolder {
+	t.Helper()
+	needs.Programs(t, "npm", "node", "tar")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -145,9 +151,9 @@ func newPackageFolder(t *testing.T, n *npmStandIn) *packageFolder {
 		},
 		Dial: func(ctx context.Context, network string, _ netip.AddrPort) (net.Conn, error) {
 			var d net.Dialer
-			return d.DialContext(ctx, network, strings.TrimPrefix(server.URL, "http://"))
+			return d.DialContext(ctx, network, address)
 		},
-	}, n.host}
+	}, o}
 }
 
 // declare writes a configuration with one server.
@@ -165,10 +171,10 @@ func (p *packageFolder) says(code int, want string, args ...string) string {
 		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, stderr: &said,
 		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
 		dir: p.dir, home: filepath.Join(p.dir, "home"),
-		network: p.network, packages: &install.Options{NPM: "http://" + p.host},
+		network: p.network, packages: p.packages,
 	}
 	got := run(p.t.Context(), args, env)
-	if text := out.String() + said.String(); got != code || !strings.Contains(text, want) {
+	if text := out.String() + said.String(); got != code || !strings.Contains(text, want) || strings.Contains(text, "the note of outside") {
 		p.t.Errorf("%v = %d, want %d; it says\n%s\nwant %q", args, got, code, text, want)
 	}
 	return out.String()
