@@ -62,7 +62,7 @@ var beside2026 = map[string]string{
 	"input-required-result-non-tool-request":                         asks,
 	"input-required-result-result-type":                              asks,
 	"input-required-result-tampered-state":                           asks,
-	"http-custom-header-server-validation":                           "no fixture mirrors an argument into a header",
+	"http-custom-header-server-validation":                           "a schema is offered without the keyword that would mirror an argument into a header: the body alone counts",
 	"tasks-lifecycle":                                                tasks, "tasks-capability-negotiation": tasks, "tasks-wire-fields": tasks,
 	"tasks-request-state-removal": tasks, "tasks-mrtr-input": tasks, "tasks-request-headers": tasks,
 	"tasks-dispatch-and-envelope": tasks, "tasks-required-task-error": tasks, "tasks-mrtr-composition": tasks,

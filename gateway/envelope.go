@@ -262,6 +262,11 @@ const (
 // into their values. Two equal keys are an error, however they are spelled.
 // What is absent or null has none; what is no object is an error.
 func members(to []member, object []byte) ([]member, error) {
+	return fields(to, object, mostMembers)
+}
+
+// fields is members with another bound.
+func fields(to []member, object []byte, most int) ([]member, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
 		return to, nil
@@ -281,7 +286,7 @@ func members(to []member, object []byte) ([]member, error) {
 		if of(to[first:], string(key)) != nil {
 			return nil, fmt.Errorf("the key %q is repeated", clip(string(key)))
 		}
-		if len(to)-first == mostMembers {
+		if len(to)-first == most {
 			return nil, errors.New("an object has too many members")
 		}
 		rest = blank(rest[end:])

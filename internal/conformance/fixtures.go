@@ -57,6 +57,10 @@ func tools(changed func()) []sallyport.Tool {
 		{Name: "json_schema_2020_12_tool", Description: "Tests that a schema arrives as it is.", Schema: schema2020, Run: echo},
 		{Name: "test_logging_tool", Description: "Tells the user something.", Run: steps("told")},
 		{Name: "test_streaming_elicitation", Description: "Tests that a stream carries no questions.", Run: steps("on the way")},
+		{
+			Name: "test_x_mcp_header", Description: "Tests arguments that a header repeats.", Run: echo,
+			Schema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`),
+		},
 		{Name: "test_reconnection", Description: "Takes a while.", Run: steps("on the way")},
 		{Name: "test_trigger_tool_change", Description: "Changes the list of tools.", Run: change},
 		{Name: "test_trigger_prompt_change", Description: "Changes the list of prompts.", Run: change},
