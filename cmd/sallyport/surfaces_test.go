@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -213,10 +214,16 @@ func verdictOfResult(t *testing.T, text []byte) verdict {
 }
 
 // librarySurface is the registry itself, wired as the program wires it.
-func librarySurface(t *testing.T, dir string) surface {
+func librarySurface(t *testing.T, dir string) surface { return librarySurfaceOf(t, dir) }
+
+// librarySurfaceOf reads the configuration from files of a folder.
+func librarySurfaceOf(t *testing.T, dir string, files ...string) surface {
 	t.Helper()
+	for i := range files {
+		files[i] = filepath.Join(dir, files[i])
+	}
 	env, _ := inFolder(t, dir)
-	g, err := openGate(t.Context(), env, &flags{})
+	g, err := openGate(t.Context(), env, &flags{config: files})
 	if err != nil {
 		t.Fatal(err)
 	}
