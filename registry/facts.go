@@ -54,9 +54,10 @@ func (c *call) flow(ctx context.Context) bool {
 		return false
 	}
 	if c.flowed.why != "" || c.role.asks(&c.entry.tool) {
-		known = nil // somebody may have decided long after it was read
+		return c.remember(ctx, c.due(nil), judged) // what was known may be old
 	}
-	return c.remember(ctx, known, judged)
+	marks := c.due(known)
+	return len(marks) == 0 || c.remember(ctx, marks, judged)
 }
 
 // judged reports whether a rule may be about the call.
@@ -141,19 +142,21 @@ func (c *call) flowFix(key string) string {
 
 // remember keeps what the call brings in, before it runs. Another call may have
 // begun at the same moment: of the two, one sees the other here.
-func (c *call) remember(ctx context.Context, known []sallyport.FactMark, judged bool) bool {
-	marks := c.due(known)
-	if len(marks) == 0 {
-		return true
+//
+// When the store cannot take it, a call that no rule is about goes on, and what
+// it brings in is kept in memory.
+func (c *call) remember(ctx context.Context, marks []sallyport.FactMark, judged bool) bool {
+	before, err := c.r.facts.note(ctx, c.caller, marks)
+	if err != nil && !judged {
+		c.fault("session facts", err)
+		err = c.r.facts.keep(ctx, c.caller, marks)
 	}
-	before, err := c.r.facts.note(ctx, c, marks)
-	if err != nil {
+	switch {
+	case err != nil:
 		return c.unjudged(err)
-	}
-	if !judged || c.flowed.why != "" {
+	case !judged || c.flowed.why != "":
 		return true
-	}
-	if !c.weigh(before) {
+	case !c.weigh(before):
 		return false
 	}
 	return c.flowed.why == "" || c.approve(ctx)
@@ -269,6 +272,19 @@ func (k *conversations) known(ctx context.Context, caller *sallyport.Caller) ([]
 	ctx, cancel := context.WithTimeout(ctx, factWait)
 	defer cancel()
 	known, err := k.store.Facts(ctx, caller.Principal.Name, caller.Session)
+	return k.all(ctx, caller, known, err)
+}
+
+// note keeps marks and returns what was known before.
+func (k *conversations) note(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
+	ctx, cancel := context.WithTimeout(ctx, factWait)
+	defer cancel()
+	before, err := k.store.Note(ctx, caller.Principal.Name, caller.Session, marks)
+	return k.all(ctx, caller, before, err)
+}
+
+// all adds what the store could not take to what it knows.
+func (k *conversations) all(ctx context.Context, caller *sallyport.Caller, known []sallyport.FactMark, err error) ([]sallyport.FactMark, error) {
 	if err != nil || !k.missed.Load() {
 		return known, err
 	}
@@ -276,18 +292,9 @@ func (k *conversations) known(ctx context.Context, caller *sallyport.Caller) ([]
 	return append(known, more...), err
 }
 
-// note keeps marks, in memory when the store cannot take them: a call that only
-// reads goes on, and is not forgotten.
-func (k *conversations) note(ctx context.Context, c *call, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
-	name, session := c.caller.Principal.Name, c.caller.Session
-	waiting, cancel := context.WithTimeout(ctx, factWait)
-	defer cancel()
-	before, err := k.store.Note(waiting, name, session, marks)
-	if err == nil {
-		return before, nil
-	}
-	c.fault("session facts", err)
-	before, err = k.unkept.Note(context.WithoutCancel(ctx), name, session, marks)
+// keep keeps in memory what the store could not take.
+func (k *conversations) keep(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) error {
 	k.missed.Store(true)
-	return before, err
+	_, err := k.unkept.Note(context.WithoutCancel(ctx), caller.Principal.Name, caller.Session, marks)
+	return err
 }

@@ -42,7 +42,8 @@ func attackTools() []sallyport.Tool {
 	account := sallyport.Capabilities{Network: host("api.github.example"), Secrets: []string{"github/token"}}
 	return []sallyport.Tool{
 		{Name: "read_file", ReadOnly: true, Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}}},
-		{Name: "write_file", Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Write: sallyport.FromPersonality()}}},
+		{Name: "write_file", Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Write: sallyport.Paths("${workspace}")}}},
+		{Name: "export", Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Write: sallyport.Paths("${home}")}}},
 		{Name: "fetch_url", ReadOnly: true, Cache: &sallyport.Cache{}, Capabilities: sallyport.Capabilities{Network: host("docs.example")}},
 		{Name: "send", Toolset: "out", Capabilities: sallyport.Capabilities{Network: host("api.example")}},
 		{Name: "note", Toolset: "out"},
@@ -55,10 +56,10 @@ func attackTools() []sallyport.Tool {
 
 func newFlows(t *testing.T, facts sallyport.FactStore, edit func(*sallyport.Personality)) *flows {
 	t.Helper()
-	work := t.TempDir()
+	work, outside := t.TempDir(), t.TempDir()
 	p := &sallyport.Personality{
 		Name: "role", MCPServers: []string{"github", "trivia", "postmark"}, Approvals: &sallyport.Approvals{},
-		FSReach: &sallyport.Reach{Read: []string{work}, Write: []string{work}},
+		FSReach: &sallyport.Reach{Read: []string{work}, Write: []string{work, outside}},
 		Sources: map[string]string{"": "sallyport.yaml:3:3", "safety.flow": "sallyport.yaml:9:7"},
 	}
 	if edit != nil {
@@ -72,7 +73,7 @@ func newFlows(t *testing.T, facts sallyport.FactStore, edit func(*sallyport.Pers
 	f.Registry, err = registry.New(&sallyport.Backends{
 		Personalities: one{p}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: t.TempDir()},
 		Secrets: fixedSecrets{"github/token": "hunter2-Zq9xY7w"},
-	}, &registry.Options{Recorder: f.recorder, Workspace: work, Approvals: f.approvals, Facts: facts})
+	}, &registry.Options{Recorder: f.recorder, Workspace: work, Approvals: f.approvals, Facts: facts, Variables: map[string]string{"home": outside}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +178,7 @@ func TestAttackWhatsAppRugPullAndMCPTox(t *testing.T) {
 	f.let("p", "s", "mcp__trivia__fact", "send") // nothing private was read yet
 	f.let("p", "s", "read_file")
 	f.hold("p", "s", "send")
+	f.hold("p", "s", "export")
 	f.let("p", "s", "note", "write_file", "fetch_url", "mcp__trivia__fact", "read_file")
 }
 
@@ -487,6 +489,40 @@ func TestAHintIsPartOfTheDefinition(t *testing.T) {
 	}
 	if len(digests) != 2 {
 		t.Errorf("%d definitions, want two", len(digests))
+	}
+}
+
+// TestWhatIsReadWhileACallIsHeldCounts: who approved it did not know of that.
+func TestWhatIsReadWhileACallIsHeldCounts(t *testing.T) {
+	for _, tool := range []string{"send", "export"} {
+		t.Run(tool, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testReadWhileHeld(t, tool) }) })
+	}
+}
+
+func testReadWhileHeld(t *testing.T, tool string) {
+	f := newFlows(t, nil, func(p *sallyport.Personality) {
+		p.Approvals.Require, p.Approvals.Wait = []string{tool}, 10*time.Second
+	})
+	approve := func() {
+		t.Helper()
+		all, err := f.approvals.List(t.Context(), false)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("List() = %v, %v, want one", all, err)
+		}
+		if err := f.approvals.Decide(t.Context(), all[0].ID, "boss", true, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.hold("p", "s", tool)
+	approve()
+	f.let("p", "s", tool)
+	held := make(chan sallyport.Result)
+	go func() { held <- f.by("p", "s", tool) }()
+	synctest.Wait()
+	f.let("p", "s", "read_file", "mcp__trivia__fact")
+	approve()
+	if res := <-held; res.Code != sallyport.CodeApprovalRequired || f.ran[tool].Load() != 1 {
+		t.Errorf("%s = %+v, want it to be held for what was read meanwhile", tool, res)
 	}
 }
 
