@@ -68,7 +68,7 @@ func (i *installer) install(ctx context.Context, s *upstream.Server) (*lock.Pack
 	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
 	is, err := s.Package.Installed(i.call(ctx, s.Name, i.store.Tool(*s.Package)))
 	if err != nil {
-		return nil, errors.New(shown(err.Error()))
+		return nil, errors.New(shown(unwrapped(err.Error())))
 	}
 	o, err := i.store.Open(is.Package, is.Digest)
 	if err != nil {
@@ -84,13 +84,23 @@ func (i *installer) newest(ctx context.Context, s *upstream.Server, missing erro
 	}
 	found, err := s.Package.Resolved(i.call(ctx, s.Name, i.store.Resolve(*s.Package)))
 	if err != nil {
-		return missing.Error() + "; the registry was asked for the newest: " + shown(err.Error())
+		return missing.Error() + "; the registry was asked for the newest: " + shown(unwrapped(err.Error()))
 	}
 	sign := "@"
 	if found.Registry == install.PyPI {
 		sign = "=="
 	}
 	return fmt.Sprintf("%s names no exact version: write %s%s%s, which is the newest", s.Package.Name, found.Name, sign, found.Version)
+}
+
+// unwrapped is what stands in the wrapper of untrusted output, for a person.
+func unwrapped(text string) string {
+	i := strings.Index(text, "<untrusted ")
+	if i < 0 {
+		return text
+	}
+	_, inside, _ := strings.Cut(text[i:], ">\n")
+	return text[:i] + strings.TrimSuffix(inside, "\n</untrusted>")
 }
 
 // fetch installs the pinned package of a server that is not installed here yet.
