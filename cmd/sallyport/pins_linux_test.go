@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/needs"
@@ -300,4 +306,51 @@ func TestLockGoneStaysInForce(t *testing.T) {
 	p.write("tools.json", definitions(t, "echo", "Says it. And more."))
 	s.wants(t, tokenOf("reader"), "mcp__notes__echo", "{}", 404)
 	p.write(lockName, string(text))
+}
+
+// TestLockRemoteServer moves a server to another address: nothing is sent there.
+// What it knows of its secret is not written down.
+func TestLockRemoteServer(t *testing.T) {
+	t.Parallel()
+	far := mcp.NewServer(&mcp.Implementation{Name: "far"}, nil)
+	mcp.AddTool(far, &mcp.Tool{Name: "echo", Description: "Knows far-away-token."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: echoed}}}, nil, nil
+	})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return far }, nil)
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(other.Close)
+	p := &pinnedFolder{t, configured(t, "")}
+	declare := func(url string) {
+		t.Helper()
+		p.write(configName, `version: 1
+secrets: [{dir: ./secrets}]
+mcp_servers: {notes: {url: "`+url+`/mcp", headers: {Authorization: {secret: token, prefix: "Bearer "}}}}
+personalities: {ops: {toolset: [], mcp_servers: [notes], safety: {network: {allow: ["`+strings.TrimPrefix(server.URL, "http://")+`", "`+strings.TrimPrefix(other.URL, "http://")+`"], allow_private_urls: true}}}}
+`)
+	}
+	if err := os.Mkdir(filepath.Join(p.dir, "secrets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.write("secrets/token", "far-away-token")
+	declare(server.URL)
+	p.run(0, "lock")
+	p.works()
+	if text, err := os.ReadFile(filepath.Join(p.dir, lockName)); err != nil || strings.Contains(string(text), "far-away-token") {
+		t.Errorf("the lock file is %s, %v, want it without the secret", text, err)
+	}
+	declare(other.URL)
+	p.says(1, "is not started: ", "", "check")
+	p.says(1, "critical server url: the server is somewhere else", "", "diff")
+	p.says(1, "Unknown tool", "", "call", "mcp__notes__echo", "{}")
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d requests went to where nobody approved", n)
+	}
+	p.run(0, "approve", "notes", "--expect", p.expected("notes"))
+	p.works()
 }
