@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,6 +34,8 @@ type follower struct {
 	seen string // the fingerprint that was judged last
 	lost int    // how many looks in a row found no file that can be read
 	old  sync.WaitGroup
+	// asking says that upstream servers are being asked again.
+	asking atomic.Bool
 }
 
 // follow has the configuration followed until the function that it returns is
@@ -58,12 +61,17 @@ func (f *follower) run(ctx context.Context) {
 	defer signal.Stop(asked)
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
+	again := time.NewTicker(againPause)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-asked:
 			f.seen, f.lost = "", 1
+		case <-again.C:
+			f.again(ctx)
+			continue
 		case <-tick.C:
 		}
 		if err := f.look(ctx); err != nil {

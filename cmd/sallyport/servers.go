@@ -56,6 +56,9 @@ type foundServer struct {
 	left    []upstream.Left
 	// held is true when some of left is not what is pinned.
 	held bool
+	// again is when it was asked again, pause how long not.
+	again time.Time
+	pause time.Duration
 }
 
 // serversOf reads the upstream servers that a configuration declares. The error
@@ -98,7 +101,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	s.installer = g.installer(env, t)
 	s.mounts, err = upstream.New(s.placed(ctx), &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge,
-		Changed: g.listChanged, Tokens: tokens,
+		Changed: g.listChanged, Tokens: tokens, Previous: g.servers.mounts, Grant: grantsOf(b.Personalities),
 	})
 	if err != nil {
 		return err
@@ -187,7 +190,7 @@ func (t *turn) discover(ctx context.Context, role string, wanted func(server str
 	}
 	asking.Wait()
 	if len(s.found) > 0 && s.pins.look == lookHold {
-		t.registerFound()
+		t.registerFound(everyServer)
 	}
 }
 
@@ -233,9 +236,9 @@ func (t *turn) rolesWith(server string) []string {
 	})
 }
 
-// registerFound registers the tools of the servers that answered, one by one:
-// one that is refused harms no other.
-func (t *turn) registerFound() {
+// registerFound registers the tools of the servers that are wanted and answered,
+// one by one: one that is refused harms no other.
+func (t *turn) registerFound(wanted func(server string) bool) {
 	byName := map[string]*foundServer{}
 	for _, f := range t.servers.found {
 		byName[f.Name] = f
@@ -245,6 +248,9 @@ func (t *turn) registerFound() {
 	tools, left := t.servers.mounts.Tools()
 	for i := range tools {
 		f := byName[tools[i].Server()]
+		if !wanted(f.Name) {
+			continue
+		}
 		if why := conflicts[tools[i].Name]; why != "" && tools[i].Form == sallyport.FormTool {
 			left = append(left, upstream.Left{Server: f.Name, Kind: lock.KindTool, Tool: tools[i].Name, Why: why})
 			continue
@@ -257,6 +263,9 @@ func (t *turn) registerFound() {
 	}
 	for _, l := range left {
 		f := byName[l.Server]
+		if !wanted(f.Name) {
+			continue
+		}
 		quarantined := held[offered{l.Server, l.Kind, l.Tool}]
 		name, _ := lock.MapName(l.Server, l.Tool)
 		switch why := conflicts[name]; {
@@ -270,7 +279,9 @@ func (t *turn) registerFound() {
 		f.left, f.held = append(f.left, l), f.held || quarantined
 	}
 	for _, f := range t.servers.found {
-		t.warnings = append(t.warnings, f.warnings(true)...)
+		if wanted(f.Name) {
+			t.warnings = append(t.warnings, f.warnings(true)...)
+		}
 	}
 	if t.servers.pins.file == nil {
 		t.warnings = append(t.warnings, "the MCP servers are not pinned: sallyport lock pins what you see now")

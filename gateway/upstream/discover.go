@@ -74,6 +74,9 @@ type Left struct {
 	Tool string
 	// Why says what is wrong with it.
 	Why string
+	// New says that nothing is: it is offered since the server was discovered,
+	// and mounted with the next configuration.
+	New bool
 }
 
 // Tools returns what the servers that were discovered offer, sorted, and what

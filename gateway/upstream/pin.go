@@ -187,7 +187,7 @@ func (m *Mounts) Quarantined() (list []Left) {
 			list = append(list, Left{Server: s.Name, Kind: t.kind, Tool: t.key, Why: why})
 		}
 		for t := range s.more {
-			list = append(list, Left{Server: s.Name, Kind: t.kind, Tool: t.key, Why: "offered since the start, not mounted until a reload"})
+			list = append(list, Left{Server: s.Name, Kind: t.kind, Tool: t.key, Why: "offered since the start, not mounted until a reload", New: true})
 		}
 		s.mu.Unlock()
 	}

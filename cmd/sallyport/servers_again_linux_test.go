@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+)
+
+// TestReloadKeepsServers: a process goes on over a change that does not concern
+// it, with what it remembers, and ends with one that does.
+func TestReloadKeepsServers(t *testing.T) {
+	t.Parallel()
+	dir, text := serverFolder(t)
+	one := text + "mcp_servers: {notes: {command: [python3, ./server.py]}}\n"
+	roles := "personalities: {ops: {toolset: [], mcp_servers: [notes]}}\n"
+	place(t, dir, configName, one+roles)
+	s, token := serveWatched(t, dir), tokenOf("reader")
+	count := func() string {
+		data := string(s.wants(t, token, "mcp__notes__count", `{}`, 200).Data)
+		_, data, _ = strings.Cut(data, `\n`)
+		data, _, _ = strings.Cut(data, `\n`)
+		return data
+	}
+	first := count()
+	s.change(t, dir, strings.Replace(one, "{command", "{timeout: 1m, command", 1)+strings.Replace(roles, "{toolset", "{description: Other, toolset", 1), inForce)
+	if got, want := count(), strings.Replace(first, "1 in", "2 in", 1); got != want || !strings.HasPrefix(first, "1 in") {
+		t.Errorf("after a change that does not concern it the server counts %q, want %q", got, want)
+	}
+	s.change(t, dir, one+strings.Replace(roles, "{toolset", "{fs_reach: {read: [.]}, toolset", 1), inForce)
+	if got := count(); !strings.HasPrefix(got, "1 in") {
+		t.Errorf("with another grant the server counts %q, want a process of its own", got)
+	}
+	s.change(t, dir, strings.Replace(one, "server.py]", "server.py], env: {A: b}", 1)+roles, inForce)
+	if got := count(); !strings.HasPrefix(got, "1 in") {
+		t.Errorf("with another declaration the server counts %q, want another process", got)
+	}
+}
+
+// TestServersAreAskedAgain registers the tools of a server that answers later
+// than at the start, once.
+func TestServersAreAskedAgain(t *testing.T) {
+	dir, text := serverFolder(t)
+	place(t, dir, configName, text+`mcp_servers:
+  notes: {command: [python3, ./server.py]}
+  later: {command: [python3, ./server.py, --needs, `+filepath.Join(dir, "needed")+`], capabilities: {fs_reach: {read: ["`+dir+`"]}}}
+personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read: ["`+dir+`"]}}}
+`)
+	env, _ := inFolder(t, dir)
+	g, err := openGate(t.Context(), env, &flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	g.discover(t.Context(), "ops", everyServer)
+	echo := func() sallyport.Result {
+		return g.registry.Call(t.Context(), &sallyport.Caller{
+			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: g.config.Workspace,
+		}, sallyport.Request{Tool: "mcp__later__echo", Args: []byte(`{"text":"hello"}`)})
+	}
+	if res := echo(); res.Code != sallyport.CodeNotAvailable {
+		t.Errorf("a server that did not answer = %+v", res)
+	}
+	if news := g.again(context.Background(), "ops"); len(news) != 0 {
+		t.Errorf("a server that does not answer = %q", news)
+	}
+	place(t, dir, "needed", "x")
+	if news := g.again(context.Background(), "ops"); len(news) != 0 {
+		t.Errorf("a server that was asked just now = %q, want it left alone for a while", news)
+	}
+	for _, f := range g.servers.found {
+		f.pause = 0
+	}
+	if news := g.again(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
+		t.Errorf("a server that answers now = %q", news)
+	}
+	if res := echo(); !res.OK {
+		t.Errorf("its tool = %+v", res)
+	}
+	if news := g.again(context.Background(), "ops"); len(news) != 0 {
+		t.Errorf("servers that all answer = %q", news)
+	}
+}
