@@ -139,10 +139,10 @@ func (p *pinnedFolder) works() {
 	p.says(0, echoed, "", "call", "mcp__notes__echo", "{}")
 }
 
-// TestLockMCPoisonCVE202554136 changes the command of a server that somebody
+// TestCVE_2025_54136_MCPoison changes the command of a server that somebody
 // has trusted: nothing of it runs, not even to ask what it offers, until
 // somebody approves what it is now.
-func TestLockMCPoisonCVE202554136(t *testing.T) {
+func TestCVE_2025_54136_MCPoison(t *testing.T) {
 	p := newPinnedFolder(t, "echo", "Says it.")
 	p.works()
 	p.write("server.py", evil)
@@ -181,10 +181,10 @@ func TestLockMCPoisonCVE202554136(t *testing.T) {
 	p.says(0, "chain good", "", "audit", "verify")
 }
 
-// TestLockCurXecuteCVE202554135 adds a server to the configuration, as somebody
+// TestCVE_2025_54135_CVE_2026_30623_CVE_2026_30615_CurXecute adds a server to the configuration, as somebody
 // does who can have it written: it is not run, at a start or by a server that
 // takes the new configuration.
-func TestLockCurXecuteCVE202554135(t *testing.T) {
+func TestCVE_2025_54135_CVE_2026_30623_CVE_2026_30615_CurXecute(t *testing.T) {
 	p := newPinnedFolder(t, "echo", "Says it.")
 	s := serveWatched(t, p.dir)
 	from := s.told.len()
