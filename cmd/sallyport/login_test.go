@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -101,7 +102,7 @@ personalities:
   default:
     toolset: []
     mcp_servers: [far]
-    safety: {network: {allow: ["` + at(g.server) + `", "` + at(g.issuer) + `"], allow_private_urls: true}}
+    safety: {network: {allow: ["` + at(g.server) + `", "` + at(g.issuer) + `"], allow_private_urls: true}, flow: {after_untrusted_private: allow}}
 mcp_servers:
   far:
     url: "` + g.server.URL + `/mcp"
@@ -247,6 +248,50 @@ func TestLoginSaysWhatToOpenAsJSON(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheWayBackTakesOneAnswer gives a second one with the right state, and waits
+// no longer than it says.
+func TestTheWayBackTakesOneAnswer(t *testing.T) {
+	t.Parallel()
+	b, err := listenBack(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	answers := make(chan url.Values, 1)
+	h := b.handler("the-state", answers)
+	ask := func(method, query string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(method, b.url()+query, nil)
+		h.ServeHTTP(w, r)
+		if w.Header().Get("Referrer-Policy") != "no-referrer" || strings.Contains(w.Body.String(), "the-code") {
+			t.Errorf("%s %s = %v %s", method, query, w.Header(), w.Body)
+		}
+		return w.Code
+	}
+	for _, tt := range []struct {
+		method, query string
+		want          int
+	}{
+		{"GET", "?code=the-code", 400},
+		{"GET", "?code=the-code&state=x", 400},
+		{"GET", "?state=the-state&state=the-state", 400},
+		{"GET", "?state=the-state&code=%zz", 400},
+		{"POST", "?code=the-code&state=the-state", 405},
+		{"GET", "?code=the-code&state=the-state", 200},
+		{"GET", "?code=another&state=the-state", 410},
+	} {
+		if got := ask(tt.method, tt.query); got != tt.want {
+			t.Errorf("%s %s = %d, want %d", tt.method, tt.query, got, tt.want)
+		}
+	}
+	if got := (<-answers).Get("code"); got != "the-code" {
+		t.Errorf("the answer has the code %q", got)
+	}
+	if _, err := b.await(t.Context(), "the-state", time.Millisecond); err == nil || !strings.Contains(err.Error(), "nobody consented within 1ms") {
+		t.Errorf("await() = %v, want that nobody consented", err)
 	}
 }
 

@@ -1,14 +1,11 @@
 package upstream_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,13 +15,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
-	"github.com/sallyport/sallyport/gateway/oauth"
-	"github.com/sallyport/sallyport/gateway/upstream"
-	"github.com/sallyport/sallyport/output"
-	"github.com/sallyport/sallyport/registry"
 )
 
 // issuing is an authorization server and, apart from it, the MCP server that it
@@ -210,209 +200,6 @@ func over(doc, change map[string]any) map[string]any {
 		}
 	}
 	return doc
-}
-
-// kept is a store of values that a test can look into.
-type kept struct {
-	mu sync.Mutex
-	m  map[string]string
-}
-
-func (k *kept) Get(_ context.Context, name string) (string, bool, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	v, ok := k.m[name]
-	return v, ok, nil
-}
-
-func (k *kept) Put(_ context.Context, name, value string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.m[name] = value
-	return nil
-}
-
-func (k *kept) Delete(_ context.Context, name string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.m, name)
-	return nil
-}
-
-// recorded keeps what would go into the record.
-type recorded struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *recorded) Record(_ context.Context, e *audit.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return json.NewEncoder(&r.text).Encode(e)
-}
-
-func (r *recorded) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
-}
-
-// both asks the vault, then the secrets of the operator.
-type both struct {
-	*oauth.Vault
-	rest secrets
-}
-
-func (b both) Secret(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
-	if s, ok, err := b.Vault.Secret(ctx, ref); ok || err != nil {
-		return s, ok, err
-	}
-	return b.rest.Secret(ctx, ref)
-}
-
-// client is a gate before a server with OAuth, in a role that reaches the
-// loopback.
-type client struct {
-	t       testing.TB
-	issuing *issuing
-	mounts  *upstream.Mounts
-	server  upstream.Server
-	backend *sallyport.Backends
-	kept    *kept
-	record  *recorded
-	policy  *sallyport.NetworkPolicy
-	secrets secrets
-	tools   *registry.Registry
-	results []sallyport.Result
-}
-
-// newClient declares the server of i, as declare says.
-func newClient(t testing.TB, i *issuing, declare func(*upstream.Server)) *client {
-	t.Helper()
-	c := &client{
-		t: t, issuing: i, kept: &kept{m: map[string]string{}}, record: &recorded{},
-		secrets: secrets{"far/secret": "the-secret-of-the-client", "far/key": testKey},
-		policy:  &sallyport.NetworkPolicy{Allow: []string{host(i.issuer.URL), host(i.resource.URL)}, AllowPrivate: true},
-	}
-	c.server = upstream.Server{
-		Name: "far", URL: i.resource.URL + "/mcp", OAuth: &oauth.Server{ClientID: "sallyport-here"},
-		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{host(i.issuer.URL)}}},
-	}
-	if declare != nil {
-		declare(&c.server)
-	}
-	c.open()
-	return c
-}
-
-// open opens the gate, as a start of the program does.
-func (c *client) open() {
-	c.t.Helper()
-	vault, err := oauth.NewVault(c.kept, []byte(strings.Repeat("k", oauth.KeyBytes)))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	cleaner, err := output.New(nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.mounts, err = upstream.New([]upstream.Server{c.server}, &upstream.Options{
-		Cleaner: cleaner, Tokens: vault, Logger: slog.New(slog.NewTextHandler(c.record, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = c.mounts.Close() })
-	c.backend = &sallyport.Backends{
-		Network: &sallyport.NetworkBackend{}, Secrets: both{vault, c.secrets},
-		Personalities: roles{"some": {Name: "some", MCPServers: []string{"far"}, Network: c.policy, Flow: sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowAllow}}},
-	}
-	c.tools = c.registry()
-}
-
-func (c *client) registry() *registry.Registry {
-	c.t.Helper()
-	r, err := registry.New(c.backend, &registry.Options{Workspace: c.t.TempDir(), Recorder: c.record})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = r.Close(context.Background()) })
-	return r
-}
-
-func (c *client) run(r *registry.Registry, principal, tool string, args any) sallyport.Result {
-	text, err := json.Marshal(args)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	res := r.Call(c.t.Context(), &sallyport.Caller{
-		Principal: sallyport.Principal{Name: principal}, Session: "s", Personality: "some", Platform: sallyport.PlatformGo,
-	}, sallyport.Request{Tool: tool, Args: text})
-	c.results = append(c.results, res)
-	return res
-}
-
-// discover asks the server for its tools as the local user, and mounts them.
-func (c *client) discover() sallyport.Result {
-	c.t.Helper()
-	finder := c.registry()
-	if err := finder.Register(c.mounts.Discovery()...); err != nil {
-		c.t.Fatal(err)
-	}
-	res := c.run(finder, "local", upstream.DiscoveryName("far"), object{})
-	if res.OK {
-		tools, _ := c.mounts.Tools()
-		if err := c.tools.Register(tools...); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	return res
-}
-
-func (c *client) echo(principal, text string) sallyport.Result {
-	return c.run(c.tools, principal, "mcp__far__echo", object{"text": text})
-}
-
-const redirectURL = "http://127.0.0.1:9/callback"
-
-// login logs a principal in with a person who opens whatever page they are
-// sent to.
-func (c *client) login(principal string) sallyport.Result {
-	c.t.Helper()
-	return c.loginAsking(principal, func(_ context.Context, what oauth.Consent) (url.Values, error) { return visitPage(what.URL) })
-}
-
-func (c *client) loginAsking(principal string, ask func(context.Context, oauth.Consent) (url.Values, error)) sallyport.Result {
-	c.t.Helper()
-	r := c.registry()
-	tool, err := c.mounts.Login("far", oauth.LoginOptions{Redirect: redirectURL, Ask: ask}, func(oauth.Status) {})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := r.Register(tool); err != nil {
-		c.t.Fatal(err)
-	}
-	return c.run(r, "local", tool.Name, object{"principal": principal})
-}
-
-// visitPage is a browser: the page sends it back to where nobody listens here.
-func visitPage(page string) (url.Values, error) {
-	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := browser.Get(page)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	to, err := resp.Location()
-	if err != nil || !strings.HasPrefix(to.String(), redirectURL+"?") {
-		return nil, errors.New("the page leads nowhere")
-	}
-	return to.Query(), nil
-}
-
-func host(address string) string {
-	u, _ := url.Parse(address)
-	return u.Host
 }
 
 // registrar registers a client.
