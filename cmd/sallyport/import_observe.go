@@ -1,5 +1,261 @@
 package main
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
 
-func (i *importer) observe(context.Context, *planned) {}
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/sandbox"
+)
+
+const (
+	// observeWait bounds one watched run. A launcher that fetches its package
+	// first takes its time.
+	observeWait = 2 * time.Minute
+	// leaveWait is how long a server has to end after its input did.
+	leaveWait = 3 * time.Second
+)
+
+// registries are the hosts that package launchers fetch from, which a server
+// that is installed does not need.
+var registries = []string{"registry.npmjs.org", "pypi.org", "files.pythonhosted.org"}
+
+// observe starts a server as the client does, asks what it offers, and adds
+// what it was seen to use to what is proposed.
+func (i *importer) observe(ctx context.Context, p *planned) {
+	if len(p.entry.Command) == 0 {
+		p.note("not observed: it runs elsewhere")
+		return
+	}
+	fmt.Fprintf(i.env.stderr, "observing %s: it runs as the client runs it, unconfined\n", p.name)
+	ctx, cancel := context.WithTimeout(ctx, observeWait)
+	defer cancel()
+	seen, err := i.watch(ctx, p)
+	if err != nil {
+		p.note("not observed: %v", err)
+		return
+	}
+	p.note("observed while it started and listed its tools: what their calls need was not seen")
+	p.observed = true
+	p.forget()
+	c, hosts := &p.entry.Capabilities, seen.Capabilities.Network
+	_, _, launched := install.Parse(p.entry.Command)
+	if hosts != nil {
+		list := slices.DeleteFunc(slices.Clone(hosts.AllowedHosts), func(host string) bool {
+			return !errors.Is(launched, install.ErrNotLauncher) && slices.Contains(registries, host)
+		})
+		i.observedHosts(p, list)
+	}
+	if fs := seen.Capabilities.FSReach; fs != nil {
+		c.FSReach = joined(c.FSReach, &sallyport.FSCapability{
+			Read: sallyport.Paths(i.spelled(p, fs.Read.Paths)...), Write: sallyport.Paths(i.spelled(p, fs.Write.Paths)...),
+		})
+	}
+	if pr := seen.Capabilities.Process; pr != nil && len(pr.ExecFrom) > 0 {
+		c.Process = &sallyport.ProcessCapability{ExecFrom: i.spelled(p, pr.ExecFrom)}
+	}
+	for k, w := range seen.Withheld {
+		if k == 5 {
+			p.note("and %d more that no declaration gives", len(seen.Withheld)-k)
+			break
+		}
+		p.note("it used what no declaration gives: %s %s: %s", w.Kind, w.Item, w.Why)
+	}
+	if seen.AllowPrivate {
+		p.note("it reached a private address, for which the personality needs allow_private_urls")
+	}
+}
+
+// forget takes back the guess about the folder of a program: it was seen what
+// the program loads.
+func (p *planned) forget() {
+	fs := p.entry.Capabilities.FSReach
+	if fs == nil || p.folder == "" {
+		return
+	}
+	fs.Read.Paths = slices.DeleteFunc(fs.Read.Paths, func(path string) bool { return path == p.folder })
+	if len(fs.Read.Paths) == 0 {
+		p.entry.Capabilities.FSReach = nil
+	}
+}
+
+// spelled are paths as the configuration spells them, whose workspace may be
+// another than the folder in which the server was watched.
+func (i *importer) spelled(p *planned, paths []string) []string {
+	out := slices.Clone(paths)
+	base := i.base(p)
+	if base == "" || base == i.config.Workspace {
+		return out
+	}
+	for k := range out {
+		if rest, ok := strings.CutPrefix(out[k], "${workspace}"); ok {
+			out[k] = base + rest
+		}
+	}
+	return out
+}
+
+// observedHosts proposes hosts, or names them where a secret would go to them.
+func (i *importer) observedHosts(p *planned, hosts []string) {
+	switch {
+	case len(hosts) == 0:
+	case p.state != importReady:
+		p.note("it was seen to reach %s", strings.Join(hosts, ", "))
+	default:
+		c := &p.entry.Capabilities
+		if c.Network == nil {
+			c.Network = &sallyport.NetworkCapability{}
+		}
+		for _, h := range hosts {
+			if !slices.Contains(c.Network.AllowedHosts, h) {
+				c.Network.AllowedHosts = append(c.Network.AllowedHosts, h)
+			}
+		}
+	}
+}
+
+// joined are the paths of both.
+func joined(a, b *sallyport.FSCapability) *sallyport.FSCapability {
+	if a == nil {
+		a = &sallyport.FSCapability{}
+	}
+	add := func(to, from sallyport.PathList) sallyport.PathList {
+		list := slices.Clone(to.Paths)
+		for _, path := range from.Paths {
+			if !slices.Contains(list, path) {
+				list = append(list, path)
+			}
+		}
+		return sallyport.PathList{Paths: list}
+	}
+	return &sallyport.FSCapability{Read: add(a.Read, b.Read), Write: add(a.Write, b.Write)}
+}
+
+// watch runs a server until it has said what it offers.
+func (i *importer) watch(ctx context.Context, p *planned) (*sandbox.Observation, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := openStreams()
+	if err != nil {
+		return nil, err
+	}
+	opts := &sandbox.ObserveOptions{
+		Workspace: cmp.Or(i.base(p), i.config.Workspace), Home: i.env.home, Env: i.variables(p),
+		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.home),
+		Files: &sallyport.FileBackend{Home: i.env.home, Deny: i.config.Files},
+	}
+	type end struct {
+		seen *sandbox.Observation
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		seen, err := sandbox.Observe(ctx, p.entry.Command, opts)
+		s.close()
+		ended <- end{seen, err}
+	}()
+	talkErr := offers(ctx, &mcp.IOTransport{Reader: s.fromServer, Writer: s.toServer})
+	timer := time.AfterFunc(leaveWait, cancel)
+	defer timer.Stop()
+	e := <-ended
+	said := <-s.said
+	if e.err != nil {
+		return nil, e.err
+	}
+	if talkErr != nil {
+		return nil, fmt.Errorf("it did not say what it offers (exit code %d): %w%s", e.seen.ExitCode, talkErr, said)
+	}
+	return e.seen, nil
+}
+
+// streams are those of a watched server, and the other ends of them.
+type streams struct {
+	in, out, errs        *os.File
+	toServer, fromServer *os.File
+	// said gets the end of what it wrote to standard error.
+	said chan string
+}
+
+func openStreams() (*streams, error) {
+	s := &streams{said: make(chan string, 1)}
+	var fromErrs *os.File
+	for _, pair := range [][2]**os.File{{&s.in, &s.toServer}, {&s.fromServer, &s.out}, {&fromErrs, &s.errs}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			s.close()
+			return nil, errors.Join(err, s.toServer.Close(), s.fromServer.Close())
+		}
+		*pair[0], *pair[1] = r, w
+	}
+	go func() {
+		defer fromErrs.Close()
+		s.said <- lastWords(fromErrs)
+	}()
+	return s, nil
+}
+
+// close closes the server's ends. A file that was never opened has nothing to
+// close.
+func (s *streams) close() {
+	for _, f := range []*os.File{s.in, s.out, s.errs} {
+		_ = f.Close()
+	}
+}
+
+// lastWords reads to the end and returns the last of it.
+func lastWords(r io.Reader) string {
+	const kept = 300
+	var end []byte
+	for buf := make([]byte, 4096); ; {
+		n, err := r.Read(buf)
+		if end = append(end, buf[:n]...); len(end) > kept {
+			end = slices.Clone(end[len(end)-kept:])
+		}
+		if err != nil {
+			break
+		}
+	}
+	if text := strings.TrimSpace(strings.ToValidUTF8(string(end), "")); text != "" {
+		return "; it wrote: " + text
+	}
+	return ""
+}
+
+// offers is a conversation with a server up to the list of its tools. It ends
+// the server's input.
+func offers(ctx context.Context, t mcp.Transport) error {
+	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: version()}, nil).Connect(ctx, t, nil)
+	if err != nil {
+		return err
+	}
+	// A server that has answered may close as it likes.
+	defer session.Close()
+	_, err = session.ListTools(ctx, nil)
+	return err
+}
+
+// variables are those that the client sets, secrets too: the server is what it
+// is there.
+func (i *importer) variables(p *planned) map[string]string {
+	env := map[string]string{}
+	for _, v := range p.from.Env {
+		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
+		for _, r := range refs {
+			value, _ := i.env.lookup(r.Name)
+			text = strings.Replace(text, r.Text, cmp.Or(value, r.Default), 1)
+		}
+		env[v.Name] = text
+	}
+	return env
+}

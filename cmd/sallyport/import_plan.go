@@ -58,6 +58,13 @@ type planned struct {
 	// notes say what is not as it was.
 	notes   []string
 	secrets []wanted
+	// folder is the one that its program is guessed to load the rest of itself
+	// from.
+	folder string
+	// observed says that it was watched.
+	observed bool
+	// hostless says that nothing but the hosts of its secrets is missing.
+	hostless bool
 }
 
 // wanted is a secret that somebody has to put somewhere.
@@ -165,16 +172,17 @@ func (i *importer) server(ctx context.Context, s clients.Server) *planned {
 		i.translate(p)
 	}
 	i.taken[p.name] = p
-	if i.o.observe && p.state == importReady {
+	if i.o.observe && (p.state == importReady || p.hostless) {
 		i.observe(ctx, p)
 	}
+	p.proposal()
 	i.judge(p)
 	return p
 }
 
 // translate makes the declaration.
 func (i *importer) translate(p *planned) {
-	p.entry, p.notes, p.secrets, p.why, p.state = entry{}, nil, nil, nil, importReady
+	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = entry{}, nil, nil, nil, importReady, false
 	if p.name != p.from.Name {
 		p.note("the client calls it %q", p.from.Name)
 	}

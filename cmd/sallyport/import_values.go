@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
 	"github.com/sallyport/sallyport/secrets"
 )
 
@@ -30,6 +31,8 @@ func (i *importer) environment(p *planned) {
 			// Empty is what it is without being set, for most programs.
 		case !reach.IsEnvName(v.Name):
 			p.note("a variable is not carried over: %q is not a name of one", v.Name)
+		case scoped.ReservedEnv(v.Name):
+			p.note("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
 		case len(refs) > 0 && !clients.SecretName(v.Name) && i.settled(p, v.Name, &text, refs):
 			i.plain(p, v.Name, text)
 		case len(refs) > 0 || clients.SecretPair(v.Name, text):
@@ -74,6 +77,7 @@ func (i *importer) secretVariable(p *planned, name string, refs []clients.Ref, h
 		what = name + " refers to " + refs[0].Text
 	}
 	if len(hosts) == 0 {
+		p.hostless = p.hostless || p.state == importReady
 		p.block("%s, which is not copied: say which hosts get its value, with --host %s=HOST%s", what, p.name, suggested(name))
 		return
 	}
@@ -201,13 +205,13 @@ func (i *importer) reach(p *planned) {
 		}
 		if info.Mode().IsRegular() && filepath.Ext(path) != "" && k == 1 {
 			path = programFolder(path)
+			p.folder = path
 		}
 		add(filepath.Clean(path))
 	}
 	c := &p.entry.Capabilities
 	if len(reads) > 0 {
 		c.FSReach = &sallyport.FSCapability{Read: sallyport.Paths(reads...)}
-		p.note("proposed for reading: what its arguments name. Writing is not proposed")
 	}
 	if hosts := p.of(i.hosts); len(hosts) > 0 {
 		if p.entry.URL != "" {
@@ -216,8 +220,17 @@ func (i *importer) reach(p *planned) {
 		}
 		c.Network = &sallyport.NetworkCapability{AllowedHosts: hosts}
 	}
-	if len(reads) == 0 && c.Network == nil && p.entry.URL == "" {
-		p.note("nothing is proposed: it may touch nothing until capabilities says what")
+}
+
+// proposal says where the capabilities of a program come from.
+func (p *planned) proposal() {
+	c := &p.entry.Capabilities
+	switch {
+	case p.entry.URL != "" || p.observed:
+	case c.Empty():
+		p.note("capabilities are empty: it may touch nothing until they say what")
+	case c.FSReach != nil:
+		p.note("for reading, what its arguments name is proposed; for writing, nothing")
 	}
 }
 
