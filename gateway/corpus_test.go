@@ -188,7 +188,8 @@ var messagesOther = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}} {}`,
 	`[{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}]`,
 	`{"jsonrpc":"2.0","id":1,"method":"ping","params":{META}}`,
-	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+	// The library cancels after it has answered: it must not be what comes next.
+	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"gone"}}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`,
