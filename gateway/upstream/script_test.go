@@ -19,7 +19,7 @@ import (
 // script is a server of the protocol inside the test, which answers what the
 // test wants. Its processes are goroutines.
 type script struct {
-	t *testing.T
+	t testing.TB
 	// starts counts the processes.
 	starts atomic.Int64
 
@@ -253,7 +253,7 @@ func (c *goroutine) Stop(time.Duration) {
 }
 
 // scripted is a gate over a server that is a script.
-func scripted(t *testing.T, s *script, o *upstream.Options, more ...upstream.Server) *gate {
+func scripted(t testing.TB, s *script, o *upstream.Options, more ...upstream.Server) *gate {
 	t.Helper()
 	servers := append([]upstream.Server{{Name: "test", Command: []string{"scripted"}}}, more...)
 	return newGateWith(t, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}}, o, servers...)

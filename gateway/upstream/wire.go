@@ -145,10 +145,10 @@ func (w *wire) keep(m *jsonrpc.Response) {
 		return
 	}
 	a.answer.set(m.Result)
-	switch a.method {
-	case "initialize", "server/discover":
+	switch {
+	case a.method == "initialize" || a.method == "server/discover":
 		w.l.agree(m.Result)
-	case "tools/list":
+	case a.method == "tools/list" && w.l.s.URL != "":
 		m.Result = decodable(m.Result)
 	default:
 		m.Result = json.RawMessage("{}")
@@ -156,8 +156,8 @@ func (w *wire) keep(m *jsonrpc.Response) {
 }
 
 // decodable is a page of tools without those that the library fails at, and
-// without leave to remember it. The library needs the others: their schemas
-// say which arguments go into headers.
+// without leave to remember it. Over HTTP the library needs the others: their
+// schemas say which arguments go into headers.
 func decodable(page json.RawMessage) json.RawMessage {
 	var p struct {
 		Tools      []json.RawMessage `json:"tools"`
