@@ -25,6 +25,9 @@ type verdict struct {
 	ApprovalID string
 }
 
+// protocolError is the code of an answer that is no result of a call.
+const protocolError = "protocol error"
+
 // surface is one way by which a call arrives.
 type surface struct {
 	name string
@@ -66,8 +69,8 @@ func surfacesOf(t *testing.T, dir string) []surface {
 // event of a stream.
 func (s *service) overAPI(t *testing.T, accept, tool, args string) verdict {
 	t.Helper()
-	_, text := s.request(t, "POST", "/v1/actions/"+tool+"/execute", `{"params":`+args+`}`, s.headers("Accept", accept))
-	if accept == "text/event-stream" && !strings.Contains(text, "event: result\n") {
+	status, text := s.request(t, "POST", "/v1/actions/"+tool+"/execute", `{"params":`+args+`}`, s.headers("Accept", accept))
+	if accept == "text/event-stream" && status == 200 && !strings.Contains(text, "event: result\n") {
 		t.Errorf("the answer of a stream is %q, want events", text)
 	}
 	var a struct {
@@ -139,7 +142,7 @@ func (s *service) overMCP(t *testing.T, version, session string, progress bool, 
 		h = s.headers("Mcp-Protocol-Version", version, "Mcp-Method", "tools/call", "Mcp-Name", tool)
 	}
 	_, text := s.request(t, "POST", "/mcp", message(version, progress, tool, args), h)
-	if progress && !strings.Contains(text, "data: ") {
+	if progress && strings.Contains(text, `"result"`) && !strings.Contains(text, "data: ") {
 		t.Errorf("the answer with progress is %q, want a stream", text)
 	}
 	return verdictOfMCP(t, text)
@@ -159,8 +162,15 @@ func verdictOfMCP(t *testing.T, text string) verdict {
 				Approval string `json:"sallyport/approval_id"`
 			} `json:"_meta"`
 		}
+		Error *struct {
+			Code    int
+			Message string
+		}
 	}
-	if decodeLast(t, text, &a); a.Result == nil || len(a.Result.Content) == 0 {
+	switch decodeLast(t, text, &a); {
+	case a.Error != nil:
+		return verdict{Code: protocolError, Text: a.Error.Message}
+	case a.Result == nil || len(a.Result.Content) == 0:
 		t.Fatalf("%s is no result", text)
 	}
 	m := a.Result.Meta
