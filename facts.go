@@ -167,8 +167,11 @@ type Flow struct {
 	// AfterUntrustedPrivate is for calls that reach out or write outside the
 	// workspace, once untrusted content and private data were read.
 	AfterUntrustedPrivate FlowAction
-	// Approve lists tools that are held once untrusted content was read: by
-	// name, by label as "@file", or "*".
+	// Allow lists tools that AfterUntrustedPrivate is not about: by name, by
+	// label as "@file", by server as "mcp__notes__*", or "*".
+	Allow []string
+	// Approve lists tools, in the same way, that are held once untrusted content
+	// was read.
 	Approve []string
 	// Refuse lists tools, in the same way, that are refused from then on.
 	Refuse []string

@@ -247,10 +247,13 @@ func (ro *role) elicits() bool {
 	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
 }
 
-// covers reports whether a list of tools has one: by name, by label, or all.
+// covers reports whether a list of tools has one: by name, by label, by server,
+// or all.
 func covers(list []string, t *sallyport.Tool) bool {
+	server := t.Server()
 	return slices.ContainsFunc(list, func(item string) bool {
-		return item == t.Name || item == everything || t.Toolset != "" && item == "@"+t.Toolset
+		return item == t.Name || item == everything || t.Toolset != "" && item == "@"+t.Toolset ||
+			server != "" && item == "mcp__"+server+"__*"
 	})
 }
 

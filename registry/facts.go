@@ -77,7 +77,7 @@ func (c *call) local() bool {
 func (c *call) rule(private, local bool) (sallyport.FlowAction, string) {
 	f, t := &c.role.personality.Flow, &c.entry.tool
 	after := sallyport.FlowAllow
-	if private && c.facts.Outward {
+	if private && c.facts.Outward && !covers(f.Allow, t) {
 		after = f.AfterUntrustedPrivate
 	}
 	switch {
@@ -134,10 +134,10 @@ func (c *call) told(m *sallyport.FactMark) string {
 // flowFix is the smallest change that would let a call pass.
 func (c *call) flowFix(key string) string {
 	if key == keyAfterBoth {
-		return fmt.Sprintf("set personalities.%s.%s to allow, or sallyport principals forget %s",
-			c.role.name(), key, shellWord(c.caller.Principal.Name))
+		return fmt.Sprintf("add %s to personalities.%s.safety.flow.allow, or sallyport principals forget %s",
+			c.entry.tool.Name, c.role.name(), shellWord(c.caller.Principal.Name))
 	}
-	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.q.Tool, c.role.name(), key)
+	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.entry.tool.Name, c.role.name(), key)
 }
 
 // remember keeps what the call brings in, before it runs. Another call may have

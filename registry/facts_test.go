@@ -149,7 +149,7 @@ func TestAttackGitHubToxicFlow(t *testing.T) {
 			t.Errorf("why = %q, want it to hold %q", last.Why, want)
 		}
 	}
-	if last.Step != sallyport.StepApprove || last.Source != "sallyport.yaml:9:7" || !strings.Contains(last.Fix, "personalities.role.safety.flow.after_untrusted_private") {
+	if last.Step != sallyport.StepApprove || last.Source != "sallyport.yaml:9:7" || !strings.Contains(last.Fix, "add mcp__github__create_pr to personalities.role.safety.flow.allow") {
 		t.Errorf("decision = %+v, want the rule's place and what would change it", last)
 	}
 	a, err := f.approvals.Get(t.Context(), res.ApprovalID)
@@ -381,6 +381,11 @@ func TestRulesOfAPersonality(t *testing.T) {
 		{"private alone", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read[:1], "send", ""},
 		{"untrusted alone", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read[1:], "send", ""},
 		{"stays inside", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read, "note", ""},
+		{"except a tool", sallyport.Flow{Allow: []string{"send"}}, read, "send", ""},
+		{"except a server", sallyport.Flow{Allow: []string{"mcp__postmark__*"}}, read, "mcp__postmark__send", ""},
+		{"except another server", sallyport.Flow{Allow: []string{"mcp__post__*", "mcp__github__*"}}, read, "mcp__postmark__send", held},
+		{"an exception from something else", sallyport.Flow{Allow: []string{"send"}, Refuse: []string{"send"}}, read[1:], "send", refused},
+		{"listed by server", sallyport.Flow{Refuse: []string{"mcp__postmark__*"}}, read[1:], "mcp__postmark__send", refused},
 		{"listed by name", sallyport.Flow{Approve: []string{"note"}}, read[1:], "note", held},
 		{"listed by label", sallyport.Flow{Refuse: []string{"@out"}}, read[1:], "note", refused},
 		{"all are listed", sallyport.Flow{Approve: []string{"*"}}, read[1:], "note", held},

@@ -42,6 +42,7 @@ func (t *turn) checkNames() error {
 			faults = append(faults, t.unknown(role, "approvals.require", p.Approvals.Require, held)...)
 		}
 		ruled := slices.Concat([]string{"*", "@mcp"}, labels, held)
+		faults = append(faults, t.unknown(role, "safety.flow.allow", p.Flow.Allow, ruled)...)
 		faults = append(faults, t.unknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)
 		faults = append(faults, t.unknown(role, "safety.flow.after_untrusted.refuse", p.Flow.Refuse, ruled)...)
 	}

@@ -29,11 +29,15 @@ func (s *scope) toolName(v string) (string, error) {
 	return v, nil
 }
 
-// ruledTool reads a tool of a rule about what was read before: a name, also of
-// a server's tool, a label or "*".
+// ruledTool reads a tool of a rule about what was read before: a name, a label,
+// all tools of a server, or "*".
 func (s *scope) ruledTool(v string) (string, error) {
-	if v != "*" && !nameOK(strings.TrimPrefix(v, "@")) {
-		return "", fmt.Errorf(`%s is not a tool: expected a name, a label such as "@file", or "*"; names are %s`, quote(v), nameForm)
+	name := strings.TrimPrefix(v, "@")
+	if rest, ok := strings.CutPrefix(v, "mcp__"); ok {
+		name = strings.TrimSuffix(rest, "__*")
+	}
+	if v != "*" && !nameOK(name) {
+		return "", fmt.Errorf(`%s is not a tool: expected a name, a label such as "@file", a server as "mcp__notes__*", or "*"; names are %s`, quote(v), nameForm)
 	}
 	return v, nil
 }

@@ -13,9 +13,13 @@ func flowKeys() []row {
 			words:  []string{string(sallyport.FlowApprove), string(sallyport.FlowRefuse), string(sallyport.FlowAllow)},
 			set:    func(s *scope, v value) { s.p.Flow.AfterUntrustedPrivate = sallyport.FlowAction(v.text) },
 		},
+		{
+			KeyDoc: KeyDoc{flow + ".allow", TypeTexts, false, true, "none", "Tools that `after_untrusted_private` is not about: by name, by label as `@file`, by server as `mcp__notes__*`, or `*`.", `["mcp__notes__*"]`},
+			check:  (*scope).ruledTool, set: func(s *scope, v value) { s.p.Flow.Allow = v.list },
+		},
 		{KeyDoc: KeyDoc{after, TypeMapping, false, true, "none", "Tools that are held or refused once untrusted content was read.", "{approve: [terminal]}"}},
 		{
-			KeyDoc: KeyDoc{after + ".approve", TypeTexts, false, true, "none", "Tools by name, by label as `@file`, or `*`: each call is held until somebody approves.", `[terminal, "@mail"]`},
+			KeyDoc: KeyDoc{after + ".approve", TypeTexts, false, true, "none", "Tools in the same way: each call is held until somebody approves.", `[terminal, "@mail"]`},
 			check:  (*scope).ruledTool, set: func(s *scope, v value) { s.p.Flow.Approve = v.list },
 		},
 		{
