@@ -93,7 +93,20 @@ func (h *held) call(ctx context.Context, in input) (sallyport.Result, *question,
 		}
 	}
 	res := h.gate.Call(ctx, h.caller, h.q)
-	if !ask || res.Code != sallyport.CodeApprovalRequired || res.ApprovalID == "" {
+	if !ask {
+		return res, nil, nil
+	}
+	return h.ask(ctx, res)
+}
+
+// asking reports whether a result says that a call is held.
+func asking(res *sallyport.Result) bool {
+	return res.Code == sallyport.CodeApprovalRequired && res.ApprovalID != ""
+}
+
+// ask puts a call that turned out to be held before the person.
+func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *question, error) {
+	if !asking(&res) {
 		return res, nil, nil
 	}
 	a, err := h.o.Desk.Get(ctx, res.ApprovalID)
@@ -101,14 +114,14 @@ func (h *held) call(ctx context.Context, in input) (sallyport.Result, *question,
 		h.o.Logger.Error("a held call cannot be put before a person", "approval", res.ApprovalID, "error", err)
 		return res, nil, nil
 	}
-	if h.rounds {
-		state, err := h.seal.close(h.bound(), a.ID, a.Expires)
-		if err != nil {
-			return sallyport.Result{}, nil, err
-		}
-		return res, &question{mcp.InputRequestMap{askKey: form(&a)}, state}, nil
+	if !h.rounds {
+		return h.askNow(ctx, &a, res), nil, nil
 	}
-	return h.askNow(ctx, &a, res), nil, nil
+	state, err := h.seal.close(h.bound(), a.ID, a.Expires)
+	if err != nil {
+		return sallyport.Result{}, nil, err
+	}
+	return res, &question{mcp.InputRequestMap{askKey: form(&a)}, state}, nil
 }
 
 // askNow asks over the session, while the call waits, and makes the call again

@@ -50,14 +50,19 @@ type attacker struct {
 
 func newAttacker(t *testing.T, edit func(*sallyport.Approvals)) *attacker {
 	d := newDesk(t, edit)
-	return &attacker{d, t, d.site(t).URL + "/mcp"}
+	return &attacker{d, t, d.site(t).URL}
 }
 
 // call makes a round of a call as a principal.
 func (a *attacker) call(as, tool, more string) round {
 	a.t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `",` + more + `,` + canAsk + `}}`
-	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.url, strings.NewReader(body))
+	return a.post(as, tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`",`+more+`,`+canAsk+`}}`)
+}
+
+// post sends a call as a principal.
+func (a *attacker) post(as, tool, body string) round {
+	a.t.Helper()
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.url+"/mcp", strings.NewReader(body))
 	if err != nil {
 		a.t.Fatal(err)
 	}

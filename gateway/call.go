@@ -127,10 +127,25 @@ func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Reque
 		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
 		defer relay.close()
 	}
+	first, made := s.made(ctx, req)
 	if h := s.newHeld(req, caller, q); h != nil {
+		if made {
+			return h.ask(ctx, first)
+		}
 		return h.call(ctx, in)
 	}
+	if made {
+		return first, nil, nil
+	}
 	return s.gate.Call(ctx, caller, q), nil, nil
+}
+
+// made returns the result of a call that was made directly and is held.
+func (s *Server) made(ctx context.Context, req mcp.Request) (sallyport.Result, bool) {
+	if c := connectionFrom(ctx); c != nil {
+		return c.early.of(req)
+	}
+	return s.early.of(req)
 }
 
 // forms returns what is no tool, when a name is that of a prompt or a resource:

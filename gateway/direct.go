@@ -19,7 +19,8 @@ import (
 // [envelope.direct], with a string that needs decoding, or with a value of
 // another kind than usual is the library's to answer or to refuse. So is a call
 // that asks for progress or messages, whose events the library puts into the
-// stream, and one that the person behind the client may be asked about.
+// stream. One that turns out to be held, and that the person behind the client
+// may be asked about, is the library's from there on.
 type direct struct {
 	id      json.RawMessage
 	key     any    // the id, comparable
@@ -28,7 +29,7 @@ type direct struct {
 	cursor  string
 	version string // the protocol without sessions, or empty
 	session string // the conversation that the request names; mostly empty
-	elicits bool   // the request says that its client puts questions before a person
+	elicits bool   // the client puts questions before a person
 }
 
 // maxDirectDepth bounds the brackets of a message, and with them its depth, far
@@ -118,7 +119,7 @@ func (d *direct) describe(e *envelope) bool {
 		case sessionMeta:
 			d.session, ok = plain(m.value)
 			ok = ok && d.session != "" && len(d.session) <= maxSessionBytes
-		case "progressToken":
+		case "progressToken", earlyMeta:
 			ok = false
 		default:
 			_, ok = plain(m.value)
@@ -182,28 +183,25 @@ func keyOfID(id json.RawMessage) (key any, ok bool) {
 }
 
 // direct answers a call or a listing and appends the answer to out. The call
-// belongs to the set.
-func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *direct, out []byte) []byte {
+// belongs to the set. A call that is held for the person behind the client has
+// no answer yet, and held is its result.
+func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *direct, out []byte) (answer []byte, held *sallyport.Result) {
 	if d.tool == "" {
 		page, err := s.lists.page(s.gate.Definitions(caller), d.cursor)
 		if err != nil {
-			return appendFault(out, d.id, err)
+			return appendFault(out, d.id, err), nil
 		}
-		return s.appendPage(out, d, page)
+		return s.appendPage(out, d, page), nil
 	}
+	caller.Asks = d.elicits && s.asks(caller, d.tool)
 	ctx, done, _ := calls.Begin(ctx, "")
 	res := s.gate.Call(ctx, caller, sallyport.Request{Tool: d.tool, Args: d.args})
+	gone := ctx.Err() != nil
 	done()
-	return s.appendResult(out, d, &res)
-}
-
-// asked reports whether a person may have to be asked about a call, so that it
-// is the library's. Almost no call gets to the second question.
-func (s *Server) asked(d *direct, p sallyport.Principal, elicits bool) bool {
-	if !elicits || d.tool == "" {
-		return false
+	if caller.Asks && asking(&res) && !gone {
+		return out, &res
 	}
-	return s.asks(&sallyport.Caller{Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality)}, d.tool)
+	return s.appendResult(out, d, &res), nil
 }
 
 // as is the caller that a principal makes a direct request as. The session is

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -34,7 +36,7 @@ type exchange struct {
 // direct call runs still gets its answer.
 func (s *surface) direct(x *exchange) bool {
 	d, ok := x.message.direct()
-	if !ok || !s.regular(x, &d) || s.server.asked(&d, x.principal, x.elicits(&d)) {
+	if !ok || !s.regular(x, &d) {
 		return false
 	}
 	ctx, session := x.r.Context(), ""
@@ -46,10 +48,15 @@ func (s *surface) direct(x *exchange) bool {
 			return true
 		}
 		ctx, session = own, x.session.id
+		d.elicits = x.session.elicits
 	}
 	text := s.server.answers.take()
 	defer s.server.answers.give(text)
-	*text = s.perform(ctx, x, &d, session, *text)
+	var held *sallyport.Result
+	if *text, held = s.perform(ctx, x, &d, session, *text); held != nil {
+		s.ask(x, held)
+		return true
+	}
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -61,11 +68,20 @@ func (s *surface) direct(x *exchange) bool {
 
 // perform makes the call or the listing. Its id is free before the answer is
 // written.
-func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session string, out []byte) []byte {
+func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session string, out []byte) (answer []byte, held *sallyport.Result) {
 	if x.session != nil {
 		defer x.session.leave(d.key)
 	}
 	return s.server.direct(ctx, s.server.overHTTP, s.server.as(x.principal, d, session), d, out)
+}
+
+// ask hands a call that is held to the library, with its result.
+func (s *surface) ask(x *exchange, held *sallyport.Result) {
+	word := s.server.early.keep(*held)
+	defer s.server.early.take(word)
+	body := x.message.with(word)
+	x.r.Body, x.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	s.library(x)
 }
 
 // regular reports whether the library would let a request through to its
@@ -81,14 +97,6 @@ func (s *surface) regular(x *exchange, d *direct) bool {
 	}
 	return version == statelessSince && d.version == statelessSince && h.Get("Mcp-Method") == x.message.method &&
 		(d.tool == "" || h.Get("Mcp-Name") == d.tool)
-}
-
-// elicits reports whether the client puts questions before a person.
-func (x *exchange) elicits(d *direct) bool {
-	if x.stateless {
-		return d.elicits
-	}
-	return x.session.elicits
 }
 
 func isJSON(value string) bool {

@@ -91,6 +91,7 @@ type Server struct {
 	sessions      sessions     // of HTTP
 	lists         lists
 	followed      followed
+	early         early // of direct calls over HTTP that are held
 	seal          *seal // of what clients keep between two rounds of a call
 	answers       answers
 	identity      []byte // what the server says about itself in each result

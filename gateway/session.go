@@ -31,6 +31,7 @@ type connection struct {
 	session  string
 	calls    *running.Set
 	messages atomic.Bool // the client set a level for messages
+	early    early       // of direct calls that are held
 }
 
 type connectionKey struct{}

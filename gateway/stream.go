@@ -3,7 +3,7 @@ package gateway
 import (
 	"context"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sallyport/sallyport"
 )
 
 // direct answers a call or a listing without the library, once that knows which
@@ -20,8 +20,12 @@ func (l *lines) direct(e *envelope) bool {
 	}
 	d, ok := e.direct()
 	begun := session.InitializeParams()
-	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) || l.talks(&d, begun) {
+	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) ||
+		d.tool != "" && l.stream.messages.Load() {
 		return false
+	}
+	if d.version == "" {
+		d.elicits = elicits(begun.Capabilities)
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
 	if !l.enter(d.key, cancel) {
@@ -30,29 +34,22 @@ func (l *lines) direct(e *envelope) bool {
 	}
 	go func() {
 		defer cancel()
-		l.perform(ctx, &d)
+		l.perform(ctx, e, &d)
 	}()
 	return true
 }
 
-// talks reports whether more than an answer may go to the client.
-func (l *lines) talks(d *direct, begun *mcp.InitializeParams) bool {
-	if d.tool == "" {
-		return false
-	}
-	asked := d.elicits
-	if d.version == "" {
-		asked = elicits(begun.Capabilities)
-	}
-	return l.stream.messages.Load() || asked && l.server.asked(d, l.server.o.Principal(), asked)
-}
-
 // perform makes a call or a listing and writes its answer.
-func (l *lines) perform(ctx context.Context, d *direct) {
+func (l *lines) perform(ctx context.Context, e *envelope, d *direct) {
 	text := l.server.answers.take()
 	defer l.server.answers.give(text)
 	caller := l.server.as(l.server.o.Principal(), d, l.stream.session)
-	*text = append(l.server.direct(ctx, l.stream.calls, caller, d, *text), '\n')
+	answer, held := l.server.direct(ctx, l.stream.calls, caller, d, *text)
+	if held != nil {
+		l.ask(e, d, held)
+		return
+	}
+	*text = append(answer, '\n')
 	l.forget(d.key)
 	defer l.leave()
 	if l.write(*text) != nil {
@@ -60,6 +57,20 @@ func (l *lines) perform(ctx context.Context, d *direct) {
 		// does when the library cannot write.
 		_ = l.Close()
 	}
+}
+
+// ask hands a call that is held to the library, with its result. Its id is the
+// library's from then on.
+func (l *lines) ask(e *envelope, d *direct, held *sallyport.Result) {
+	l.mu.Lock()
+	l.ids[d.key] = nil
+	l.mu.Unlock()
+	msg, err := e.request()
+	if err != nil {
+		return // an id that goes the direct way can be read
+	}
+	msg.Params = e.parametersWith(l.stream.early.keep(*held))
+	l.give(msg)
 }
 
 // cancel cancels a direct request and reports whether there was one.

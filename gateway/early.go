@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// earlyMeta is the _meta key under which the library's handler finds the result
+// of a call that was made directly. Its value is a word that nobody can guess
+// and that is good once.
+const earlyMeta = "sallyport/early"
+
+// early is the results of calls that were made directly and are held: the
+// library puts the question, and the call is not made a second time for it.
+type early struct {
+	mu   sync.Mutex
+	kept map[string]sallyport.Result
+}
+
+// keep returns the word for a result.
+func (e *early) keep(res sallyport.Result) string {
+	word := rand.Text()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.kept == nil {
+		e.kept = map[string]sallyport.Result{}
+	}
+	e.kept[word] = res
+	return word
+}
+
+// take returns the result of a word, once.
+func (e *early) take(word string) (res sallyport.Result, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	res, ok = e.kept[word]
+	delete(e.kept, word)
+	return res, ok
+}
+
+// of returns the result that a request brings.
+func (e *early) of(req mcp.Request) (res sallyport.Result, ok bool) {
+	word, ok := req.GetParams().GetMeta()[earlyMeta].(string)
+	if !ok {
+		return res, false
+	}
+	return e.take(word)
+}
+
+// parametersWith is the parameters of a call with a word for its result.
+func (e *envelope) parametersWith(word string) []byte {
+	out := append(make([]byte, 0, len(e.params)+len(word)+64), '{')
+	for i := range e.in {
+		if m := &e.in[i]; string(m.key) != "_meta" {
+			out = append(append(appendText(out, string(m.key)), ':'), m.value...)
+			out = append(out, ',')
+		}
+	}
+	out = append(out, `"_meta":{`...)
+	for i := range e.meta {
+		m := &e.meta[i]
+		out = append(append(appendText(out, string(m.key)), ':'), m.value...)
+		out = append(out, ',')
+	}
+	out = append(append(out, '"'), earlyMeta...)
+	return append(appendText(append(out, `":`...), word), `}}`...)
+}
+
+// with is the whole message with a word for its result.
+func (e *envelope) with(word string) []byte {
+	out := append(appendHead(nil, e.id), `,"method":"tools/call","params":`...)
+	return append(append(out, e.parametersWith(word)...), '}')
+}
