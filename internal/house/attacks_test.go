@@ -1,0 +1,72 @@
+package house_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const attacksPage = "docs/attacks.md"
+
+// TestEveryAttackHasItsTest reads the table of attacks: each id is in the name
+// of a test that its row names and that exists, so that -run finds it.
+func TestEveryAttackHasItsTest(t *testing.T) {
+	ids, faults := attackFaults(newSources(t), page(t, attacksPage))
+	for _, fault := range faults {
+		t.Errorf("%s: %s", attacksPage, fault)
+	}
+	if ids < 45 {
+		t.Errorf("%s has %d ids, want all of them", attacksPage, ids)
+	}
+}
+
+// attackFaults counts the ids of the table and says which have no test.
+func attackFaults(s *sources, text string) (ids int, faults []string) {
+	_, table, _ := strings.Cut(text, "<!-- attacks by id -->")
+	table, _, _ = strings.Cut(table, "<!-- end -->")
+	rows := strings.Split(strings.TrimSpace(table), "\n")
+	for _, row := range rows[min(2, len(rows)):] {
+		cells := strings.Split(strings.Trim(row, "| "), " | ")
+		if len(cells) != 3 {
+			faults = append(faults, "a row has no three cells: "+row)
+			continue
+		}
+		var names []string
+		for _, m := range testRef.FindAllStringSubmatch(cells[2], -1) {
+			if s.testsIn(m[1])[m[2]] {
+				names = append(names, plainID(m[2]))
+			} else {
+				faults = append(faults, m[1]+" has no "+m[2])
+			}
+		}
+		for id := range strings.SplitSeq(cells[0], ", ") {
+			if ids++; !strings.Contains(strings.Join(names, "/"), plainID(id)) {
+				faults = append(faults, id+" is in the name of no test of its row")
+			}
+		}
+	}
+	return ids, faults
+}
+
+var notInIDs = regexp.MustCompile(`[^a-z0-9]`)
+
+// plainID is an id as it stands in names and on pages.
+func plainID(id string) string {
+	return notInIDs.ReplaceAllString(strings.ToLower(id), "")
+}
+
+// TestAttacksAreReallyRead holds the check to account.
+func TestAttacksAreReallyRead(t *testing.T) {
+	const table = "<!-- attacks by id -->\n| id | a | b |\n| --- | --- | --- |\n%s<!-- end -->"
+	for row, want := range map[string]string{
+		"| CVE-2026-27896 | x | `cmd/sallyport TestCVE_2026_27896_CaseFoldedKeys` |\n":             "",
+		"| CVE-2026-27896, CVE-1999-1 | x | `cmd/sallyport TestCVE_2026_27896_CaseFoldedKeys` |\n": "CVE-1999-1 is in the name of no test",
+		"| CVE-2026-27896 | x | `cmd/sallyport TestCVE_2026_27896_Nothing` |\n":                    "cmd/sallyport has no TestCVE_2026_27896_Nothing",
+		"| CVE-2026-27896 | x |\n": "three cells",
+	} {
+		_, faults := attackFaults(newSources(t), strings.Replace(table, "%s", row, 1))
+		if text := strings.Join(faults, "; "); (want == "") != (text == "") || !strings.Contains(text, want) {
+			t.Errorf("%s = %q, want %q", row, text, want)
+		}
+	}
+}
