@@ -32,9 +32,14 @@ func (l *lines) direct(e *envelope) bool {
 		cancel()
 		return true
 	}
+	var whole *envelope
+	if d.elicits {
+		own := *e // most calls need it no more, and leave it on the stack
+		whole = &own
+	}
 	go func() {
 		defer cancel()
-		l.perform(ctx, e, &d)
+		l.perform(ctx, whole, &d)
 	}()
 	return true
 }
