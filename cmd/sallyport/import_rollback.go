@@ -14,22 +14,9 @@ import (
 // rollback brings back the servers of a client, or of every client that has a
 // copy and starts this program.
 func (e *environment) rollback(f *flags, o *importing, name string) error {
-	var files []*clients.File
-	if name != "" {
-		_, list, err := e.settingsOf(name)
-		if err != nil {
-			return misused(err)
-		}
-		files = list
-	} else {
-		folders := e.folders()
-		for _, c := range clients.Known() {
-			for _, path := range c.Files(folders) {
-				if file, err := clients.Read(c, path, folders); err == nil && file.Text != nil {
-					files = append(files, file)
-				}
-			}
-		}
+	files, err := e.rewritten(name)
+	if err != nil {
+		return misused(err)
 	}
 	restored := []string{}
 	var faults []error
@@ -57,6 +44,23 @@ func (e *environment) rollback(f *flags, o *importing, name string) error {
 	}
 	fmt.Fprintln(e.stderr, "the configuration still declares the servers: nobody starts them but this program")
 	return nil
+}
+
+// rewritten lists the files of a client; without a name, all that can be read.
+func (e *environment) rewritten(name string) (files []*clients.File, err error) {
+	if name != "" {
+		_, files, err = e.settingsOf(name)
+		return files, err
+	}
+	folders := e.folders()
+	for _, c := range clients.Known() {
+		for _, path := range c.Files(folders) {
+			if file, err := clients.Read(c, path, folders); err == nil && file.Text != nil {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
 }
 
 // restore brings back the servers of one file from its newest copy that has

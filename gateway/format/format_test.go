@@ -191,7 +191,15 @@ func TestSchemas(t *testing.T) {
 		},
 		{
 			"what a pattern lets through", `{"type":"object","properties":{"a":{}},"patternProperties":{"^x":{}},"additionalProperties":false}`,
-			`{"type":"object","properties":{"a":{}}}`, []format.Dialect{format.Gemini}, "additionalProperties, patternProperties",
+			`{"type":"object","properties":{"a":{}}}`,
+			[]format.Dialect{format.Gemini},
+			"additionalProperties, patternProperties",
+		},
+		{
+			"closed by one of all", `{"type":"object","properties":{"a":{"properties":{"y":{}},"allOf":[{"properties":{"x":{}},"additionalProperties":false}]}}}`,
+			`{"type":"object","properties":{"a":{"properties":{"y":{}}}}}`,
+			[]format.Dialect{format.Gemini},
+			"",
 		},
 		{
 			"the name of an argument", `{"type":"object","properties":{"a b":{}}}`, `{"type":"object","properties":{"a b":{}}}`,

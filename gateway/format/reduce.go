@@ -168,36 +168,14 @@ func isType(v any, name string) bool {
 
 // gemini leaves the keywords of Gemini, and says with them what others say.
 func (r *reducer) gemini(tree map[string]any) {
-	if value, ok := tree["const"]; ok && tree["enum"] == nil {
-		tree["enum"] = []any{value}
-		delete(tree, "const")
-	}
+	r.respelled(tree)
 	if values, ok := tree["enum"].([]any); ok && slices.ContainsFunc(values, notPlain) {
 		r.drop(tree, "enum")
 	}
-	if defs, ok := tree["definitions"].(map[string]any); ok && tree["$defs"] == nil {
-		tree["$defs"] = defs
-		delete(tree, "definitions")
-	}
-	if ref, ok := tree["$ref"].(string); ok {
-		if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
-			tree["$ref"] = "#/$defs/" + name
-		}
-	}
-	if list, ok := tree["allOf"].([]any); ok {
-		if len(list) == 1 {
-			for key, v := range object(list[0]) {
-				if _, ok := tree[key]; !ok {
-					tree[key] = v
-				}
-			}
-			delete(tree, "allOf")
-		}
-	}
-	for from, to := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-		if n, ok := tree[from].(json.Number); ok && tree[to] == nil {
-			tree[to] = n
-			r.drop(tree, from)
+	if v, ok := tree["items"].(bool); ok {
+		delete(tree, "items")
+		if !v {
+			r.left = append(r.left, "items")
 		}
 	}
 	if _, ok := tree["patternProperties"]; ok && tree["additionalProperties"] != true {
@@ -210,10 +188,37 @@ func (r *reducer) gemini(tree map[string]any) {
 			r.drop(tree, key)
 		}
 	}
-	if v, ok := tree["items"].(bool); ok {
-		delete(tree, "items")
-		if !v {
-			r.left = append(r.left, "items")
+}
+
+// respelled says in keywords of Gemini what has other ones.
+func (r *reducer) respelled(tree map[string]any) {
+	if value, ok := tree["const"]; ok && tree["enum"] == nil {
+		tree["enum"] = []any{value}
+		delete(tree, "const")
+	}
+	if defs, ok := tree["definitions"].(map[string]any); ok && tree["$defs"] == nil {
+		tree["$defs"] = defs
+		delete(tree, "definitions")
+	}
+	if ref, ok := tree["$ref"].(string); ok {
+		if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
+			tree["$ref"] = "#/$defs/" + name
+		}
+	}
+	if list, ok := tree["allOf"].([]any); ok && len(list) == 1 {
+		// What else there may be counts from the properties beside it.
+		_, closed := tree["properties"]
+		for key, v := range object(list[0]) {
+			if _, ok := tree[key]; !ok && (key != "additionalProperties" || !closed) {
+				tree[key] = v
+			}
+		}
+		delete(tree, "allOf")
+	}
+	for from, to := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		if n, ok := tree[from].(json.Number); ok && tree[to] == nil {
+			tree[to] = n
+			r.drop(tree, from)
 		}
 	}
 }
