@@ -101,7 +101,7 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 // mount makes tools of what a server offers.
 func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 	leave := func(kind lock.Kind, name, why string) {
-		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: why})
+		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: s.m.o.Cleaner.Text(why)})
 	}
 	for _, kind := range kinds {
 		if why := n.failed[kind]; why != "" {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +23,8 @@ type farAway struct {
 	mu      sync.Mutex
 	headers []http.Header
 	log     strings.Builder
+	// gone is a session that the server does not know any more.
+	gone atomic.Value
 }
 
 func newFarAway(t *testing.T, stateless bool) (*farAway, *sallyport.NetworkBackend) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -233,5 +234,96 @@ func TestErrorsOfAServer(t *testing.T) {
 	}
 	if n := s.starts.Load(); n != 2 { // one to discover
 		t.Errorf("%d processes, want the one to go on", n)
+	}
+}
+
+// TestACancelledCallIsToldToTheServer under the id of its request.
+func TestACancelledCallIsToldToTheServer(t *testing.T) {
+	s := newScript(t, tool("slow"))
+	working, cancelled := make(chan string, 1), make(chan string, 1)
+	s.answer = func(_ *peer, q *question) any {
+		working <- string(q.ID)
+		return nil
+	}
+	s.onNote = func(q *question) {
+		if q.Method == "notifications/cancelled" {
+			cancelled <- string(q.Params.RequestID)
+		}
+	}
+	g := scripted(t, s, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan sallyport.Result)
+	go func() { done <- g.as(ctx, "ann", "some", "test__slow", object{}) }()
+	id := <-working
+	cancel()
+	if res := <-done; res.OK {
+		t.Errorf("a cancelled call = %+v", res)
+	}
+	if got := <-cancelled; got != id {
+		t.Errorf("the server is told that %s was cancelled, want %s", got, id)
+	}
+}
+
+// TestARemoteServerThatForgets its session fails one call; the next one has
+// another session.
+func TestARemoteServerThatForgets(t *testing.T) {
+	s := newScript(t, tool("a"))
+	s.answer = func(*peer, *question) any { return text("fine") }
+	more := http.Header{"Mcp-Session-Id": {"first"}}
+	far := s.listen(t, more)
+	g := newGateWith(t, &sallyport.Backends{Network: far.network()}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
+	if res := g.call("test__a", nil); !res.OK {
+		t.Fatal(res.Error)
+	}
+	far.gone.Store("first")
+	more["Mcp-Session-Id"] = []string{"second"}
+	if res := g.call("test__a", nil); res.OK {
+		t.Errorf("a call of a session that is gone = %+v", res)
+	}
+	if res := g.call("test__a", nil); !res.OK || g.held() != "" {
+		t.Errorf("the next call = %+v, held %q", res, g.held())
+	}
+}
+
+// TestARemoteListThatCannotBeHad stops the start of the connection: it says
+// nothing about what is offered.
+func TestARemoteListThatCannotBeHad(t *testing.T) {
+	s := newScript(t, tool("a"))
+	s.answer = func(*peer, *question) any { return text("fine") }
+	far := s.listen(t, nil)
+	network := far.network()
+	network.MaxResponseBytes = 1 << 20
+	g := newGateWith(t, &sallyport.Backends{Network: network}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
+	s.list(tool("a"), tool("large", object{"description": strings.Repeat("x", 2<<20)}))
+	if res := g.call("test__a", nil); res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "did not start") || g.held() != "" {
+		t.Errorf("a list beyond what a response may have = %+v, held %q", res, g.held())
+	}
+	s.list(tool("a"))
+	if res := g.as(t.Context(), "bob", "some", "test__a", object{}); !res.OK {
+		t.Errorf("another principal = %+v", res)
+	}
+}
+
+// TestHeadersOfArguments go where the schema says, and a tool whose schema asks
+// for what is no header is left out.
+func TestHeadersOfArguments(t *testing.T) {
+	argument := func(header string) object {
+		return object{"inputSchema": object{"type": "object", "properties": object{"region": object{"type": "string", "x-mcp-header": header}}}}
+	}
+	s := newScript(t, tool("good", argument("Region")), tool("bad", argument("no header: \r\n")))
+	s.lists["server/discover"] = object{
+		"supportedVersions": []any{"2026-07-28"}, "capabilities": object{"tools": object{}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+	}
+	s.answer = func(*peer, *question) any { return object{"content": []any{}, "resultType": "complete"} }
+	far := s.listen(t, nil)
+	g := newGateWith(t, &sallyport.Backends{Network: far.network()}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
+	if res := g.call("test__good", object{"region": "north"}); !res.OK {
+		t.Errorf("the call = %+v", res)
+	}
+	if got := far.headers[len(far.headers)-1].Get("Mcp-Param-Region"); got != "north" {
+		t.Errorf("the header of the argument = %q", got)
+	}
+	if len(g.left) != 1 || !strings.Contains(g.left[0], "bad: its schema asks for headers that no client may send") {
+		t.Errorf("left out: %q", g.left)
 	}
 }

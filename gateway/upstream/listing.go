@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/lock"
-	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
 const (
@@ -57,25 +57,32 @@ type listing struct {
 	nameless []*offering
 	// failed says why nothing is known of a kind.
 	failed map[lock.Kind]string
+	// unfit are tools that the protocol tells clients to leave out.
+	unfit map[string]bool
 }
+
+// errLost is a question that was not answered, be it with an error.
+var errLost = errors.New("no answer")
 
 // list asks for everything that the server says it has.
 func (l *link) list(ctx context.Context) (*listing, error) {
-	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
+	n := &listing{
+		all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}, unfit: map[string]bool{},
+	}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
 	for _, kind := range kinds {
 		if !l.has(kind) {
 			continue
 		}
-		raws, err := l.listKind(ctx, kind, &left)
+		raws, err := l.listKind(ctx, n, kind, &left)
 		switch {
-		case ctx.Err() != nil, errors.Is(err, mcp.ErrConnectionClosed), errors.Is(err, oauth.ErrLogin):
+		case err != nil && (ctx.Err() != nil || errors.Is(err, errLost)):
 			return nil, err
 		case kind == lock.KindTemplate && unknownMethod(err):
 			// Many servers have resources and no templates, and no list of none.
 		case err != nil:
-			n.failed[kind] = err.Error()
+			n.failed[kind] = l.s.m.o.Cleaner.Text(err.Error())
 		default:
 			n.take(kind, raws)
 		}
@@ -105,11 +112,11 @@ func (l *link) has(kind lock.Kind) bool {
 
 // listKind asks for all pages of one kind. left is what the lists may still
 // hold, in bytes.
-func (l *link) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
+func (l *link) listKind(ctx context.Context, n *listing, kind lock.Kind, left *int) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	cursor := ""
 	for range maxPages {
-		items, next, err := l.page(ctx, kind, cursor)
+		items, next, err := l.page(ctx, n, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -138,13 +145,14 @@ func tooMany(kind lock.Kind) error {
 }
 
 // page asks for one page.
-func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
+func (l *link) page(ctx context.Context, n *listing, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
+	var fit *mcp.ListToolsResult
 	switch kind {
 	case lock.KindTool:
 		key, method = "tools", "tools/list"
-		_, err = l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		fit, err = l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	case lock.KindPrompt:
 		key, method = "prompts", "prompts/list"
 		_, err = l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
@@ -156,8 +164,10 @@ func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items [
 		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 	}
 	raw := answer.raw()
-	if raw == nil {
-		return nil, "", failed(method, cmp.Or(err, errors.New("no answer")))
+	if _, answered := errors.AsType[*jsonrpc.Error](err); raw == nil && answered {
+		return nil, "", failed(method, err)
+	} else if raw == nil {
+		return nil, "", fmt.Errorf("%s: %w: %w", method, errLost, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	var page map[string]json.RawMessage
 	if err = json.Unmarshal(raw, &page); err == nil && page[key] != nil {
@@ -169,7 +179,24 @@ func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items [
 	if err != nil {
 		return nil, "", failed(method, errors.New("not a list of the protocol"))
 	}
+	if kind == lock.KindTool && l.s.URL != "" && fit != nil {
+		n.sift(items, fit.Tools)
+	}
 	return items, next, nil
+}
+
+// sift notes the tools of a page that the library leaves out: those whose
+// arguments cannot be put into the headers that the server asks for.
+func (n *listing) sift(items []json.RawMessage, fit []*mcp.Tool) {
+	for _, raw := range items {
+		var t struct {
+			Name string `json:"name"`
+		}
+		// A name that cannot be read is a fault of its own.
+		if json.Unmarshal(raw, &t) == nil && !slices.ContainsFunc(fit, func(f *mcp.Tool) bool { return f.Name == t.Name }) {
+			n.unfit[t.Name] = true
+		}
+	}
 }
 
 // unknownMethod reports whether a server does not know what it was asked.
@@ -206,6 +233,9 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 		case before != nil:
 			before.fault = "the server offers two of this name"
 		default:
+			if kind == lock.KindTool && n.unfit[d.key] {
+				d.fault = cmp.Or(d.fault, "its schema asks for headers that no client may send")
+			}
 			n.things[d.thing] = d
 			n.known = append(n.known, d)
 		}

@@ -79,7 +79,7 @@ func (s *server) compare(d *offering, n *listing) (why string, gone bool) {
 	case now == nil:
 		return "the server does not offer it any more", true
 	case now.fault != "":
-		return now.fault, false
+		return s.m.o.Cleaner.Text(now.fault), false
 	case now.digest != d.digest:
 		return "its definition is not the one that was accepted", false
 	}
@@ -92,7 +92,7 @@ func (s *server) refusal(d *offering) string {
 		return ""
 	}
 	if ok, why := s.m.o.Judge(s.Name, d.kind, d.raw); !ok {
-		return cmp.Or(why, "the definition is refused")
+		return cmp.Or(why, "its definition is refused")
 	}
 	return ""
 }
@@ -158,18 +158,21 @@ func (s *server) hold() (changed bool) {
 	for t, why := range held {
 		if _, known := s.held[t]; !known {
 			changed = true
-			s.m.o.Logger.Warn("what an MCP server offers is held back", "server", s.Name, "kind", t.kind, "name", quoted(t.key), "why", why)
+			s.m.o.Logger.Warn("what an MCP server offers is held back", "server", s.Name, "kind", t.kind, "name", s.shown(t), "why", why)
 		}
 	}
 	for t := range s.held {
 		if _, still := held[t]; !still {
 			changed = true
-			s.m.o.Logger.Info("what an MCP server offers is the accepted one again", "server", s.Name, "kind", t.kind, "name", quoted(t.key))
+			s.m.o.Logger.Info("what an MCP server offers is the accepted one again", "server", s.Name, "kind", t.kind, "name", s.shown(t))
 		}
 	}
 	s.held, s.more = held, more
 	return changed
 }
+
+// shown is the name of a thing for the log.
+func (s *server) shown(t thing) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
 
 // available reports whether any of the things may be used.
 func (s *server) available(things ...thing) bool {

@@ -47,8 +47,8 @@ func (g *gate) held() string {
 	return strings.Join(list, "; ")
 }
 
-// TestRugPull is CVE-2025-54136 and its kind: a process that offers another
-// tool under the name of the accepted one is never called, not even once.
+// TestRugPull: a process that offers another tool under the name of the accepted
+// one, as a server of WhatsApp messages did, is never called, not even once.
 func TestRugPull(t *testing.T) {
 	for name, changed := range map[string]object{
 		"a description": tool("a", object{"description": "Sends your keys."}),

@@ -35,6 +35,8 @@ type script struct {
 	dead   bool           // it ends at once
 	// onStart is told of each initialize, before the answer.
 	onStart func(p *peer)
+	// onNote is told of each notification.
+	onNote func(q *question)
 }
 
 // question is one message to the server.
@@ -43,6 +45,7 @@ type question struct {
 	Method string          `json:"method"`
 	Params struct {
 		Name      string          `json:"name"`
+		RequestID json.RawMessage `json:"requestId"`
 		URI       string          `json:"uri"`
 		Arguments json.RawMessage `json:"arguments"`
 		Version   string          `json:"protocolVersion"`
@@ -164,6 +167,11 @@ func (s *script) serve(r io.Reader, w io.Writer) {
 			p.heard <- q
 		case q.ID != nil:
 			go p.reply(q)
+		default:
+			s.set(func(s *script) { s.asked[q.Method]++ })
+			if s.onNote != nil {
+				s.onNote(q)
+			}
 		}
 	}
 }

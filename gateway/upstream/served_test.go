@@ -223,9 +223,11 @@ func (s *script) listen(t *testing.T, more http.Header) *farAway {
 			err = json.Unmarshal(body, &q)
 		}
 		f.note(r, &q)
-		switch {
+		switch session := r.Header.Get("Mcp-Session-Id"); {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusBadRequest)
+		case session != "" && session == f.gone.Load() && q.Method != "initialize":
+			http.Error(w, "no such session", http.StatusNotFound)
 		case q.ID == nil:
 			w.WriteHeader(http.StatusAccepted)
 		default:
