@@ -25,14 +25,18 @@ type Server struct {
 	// Type is stdio, http, sse or whatever else stands there; empty when
 	// nothing does.
 	Type string
-	// Command and Args start a program in the folder Cwd, with Env in its
-	// environment and the lines of EnvFile.
-	Command      string
-	Args         []string
-	Env          []Pair
+	// Command is the program that is started, empty for a remote server.
+	Command string
+	// Args are its arguments.
+	Args []string
+	// Env is added to its environment.
+	Env []Pair
+	// Cwd is the folder in which it is started, EnvFile a file with more
+	// variables.
 	Cwd, EnvFile string
-	// URL is where a remote server listens, Headers what it is sent.
-	URL     string
+	// URL is where a remote server listens.
+	URL string
+	// Headers are sent with each request to it.
 	Headers []Pair
 	// Off says that the client does not start it.
 	Off bool

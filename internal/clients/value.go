@@ -15,8 +15,9 @@ type Ref struct {
 	Name string
 	// Text is the reference as it stands.
 	Text string
-	// Default is the text in its place when there is none, where HasDefault.
-	Default    string
+	// Default is the text in its place when there is none.
+	Default string
+	// HasDefault says that the reference names one.
 	HasDefault bool
 }
 
