@@ -25,6 +25,8 @@ type farAway struct {
 	log     strings.Builder
 	// gone is a session that the server does not know any more.
 	gone atomic.Value
+	// busy is a method for which it has no time.
+	busy atomic.Value
 }
 
 func newFarAway(t *testing.T, stateless bool) (*farAway, *sallyport.NetworkBackend) {

@@ -327,3 +327,30 @@ func TestHeadersOfArguments(t *testing.T) {
 		t.Errorf("left out: %q", g.left)
 	}
 }
+
+// TestABusyRemoteServer fails what it has no time for, and nothing else: it is
+// neither given up, nor is a list that it does not give an empty one.
+func TestABusyRemoteServer(t *testing.T) {
+	s := newScript(t, tool("a"))
+	s.answer = func(*peer, *question) any { return text("fine") }
+	far := s.listen(t, nil)
+	g := newGateWith(t, &sallyport.Backends{Network: far.network()}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
+	if res := g.call("test__a", nil); !res.OK {
+		t.Fatal(res.Error)
+	}
+	starts := s.count("initialize")
+	far.busy.Store("tools/call")
+	if res := g.call("test__a", nil); !strings.Contains(res.Error, "Service Unavailable") {
+		t.Errorf("a call of a busy server = %+v", res)
+	}
+	far.busy.Store("tools/list")
+	if res := g.as(t.Context(), "bob", "some", "test__a", object{}); res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "Service Unavailable") {
+		t.Errorf("a start without a list = %+v", res)
+	}
+	if res := g.call("test__a", nil); !res.OK || g.held() != "" {
+		t.Errorf("a call beside it = %+v, held %q", res, g.held())
+	}
+	if n := s.count("initialize") - starts; n != 1 {
+		t.Errorf("%d more connections, want that of the other principal", n)
+	}
+}

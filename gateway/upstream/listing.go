@@ -164,7 +164,7 @@ func (l *link) page(ctx context.Context, n *listing, kind lock.Kind, cursor stri
 		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 	}
 	raw := answer.raw()
-	if _, answered := errors.AsType[*jsonrpc.Error](err); raw == nil && answered {
+	if raw == nil && answered(err) != nil {
 		return nil, "", failed(method, err)
 	} else if raw == nil {
 		return nil, "", fmt.Errorf("%s: %w: %w", method, errLost, cmp.Or(err, io.ErrUnexpectedEOF))
@@ -257,10 +257,23 @@ func (n *listing) drop(kind lock.Kind) {
 	}
 }
 
-// failed is an answer that is an error of the protocol.
+// rejected is the code of the library for a request that did not get through.
+const rejected = -32005
+
+// answered is the error with which a server answered; nil when the request did
+// not get as far, or was refused here.
+func answered(err error) *jsonrpc.Error {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if _, refused := errors.AsType[*sallyport.Error](err); !ok || refused || e.Code == rejected && e.Message == "rejected by transport" {
+		return nil
+	}
+	return e
+}
+
+// failed is a request that came to nothing.
 func failed(method string, err error) error {
 	text := err.Error()
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+	if e := answered(err); e != nil {
 		text = e.Message
 	}
 	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: method + ": " + text, Err: err}

@@ -226,6 +226,8 @@ func (s *script) listen(t *testing.T, more http.Header) *farAway {
 		switch session := r.Header.Get("Mcp-Session-Id"); {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusBadRequest)
+		case f.busy.Load() == q.Method:
+			http.Error(w, "not now", http.StatusServiceUnavailable)
 		case session != "" && session == f.gone.Load() && q.Method != "initialize":
 			http.Error(w, "no such session", http.StatusNotFound)
 		case q.ID == nil:
