@@ -21,6 +21,10 @@ const (
 	// askWait is how long a person is asked over a session: the call's request
 	// stays open meanwhile. What nobody answers stays held.
 	askWait = 5 * time.Minute
+	// maxQuestions bounds the questions that wait over sessions, and
+	// maxOwnQuestions those of one principal: nobody reads more at once, and
+	// each keeps a request open.
+	maxQuestions, maxOwnQuestions = 100, 10
 	// reasonChars bounds the reason that a person gives; four bytes each are
 	// what a record takes.
 	reasonChars = sallyport.MaxApprovalReason / utf8.UTFMax
@@ -127,7 +131,12 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 // askNow asks over the session, while the call waits, and makes the call again
 // when there is a decision.
 func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) sallyport.Result {
-	waiting, cancel := context.WithTimeout(ctx, min(askWait, time.Until(a.Expires)))
+	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
+	defer done()
+	if !ok {
+		return before
+	}
+	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
 	answer, err := h.session.Elicit(waiting, form(a))
 	if err != nil {

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,6 +92,42 @@ func TestACallThatIsCancelledAsksNobody(t *testing.T) {
 			t.Errorf("the question ended after %s with %d runs, want at once and none", time.Since(begun), d.ran.Load())
 		}
 		s.in.Close()
+		<-s.done
+	})
+}
+
+// TestAPersonIsAskedTenThingsAtOnce at most: the next call stays held.
+func TestAPersonIsAskedTenThingsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		s, _ := d.stdio(t)
+		r := bufio.NewReader(s.out)
+		send(t, s.in, asksHello)
+		begun := time.Now()
+		for i := range 12 {
+			text, err := r.ReadString('\n')
+			want := `"elicitation/create"`
+			switch i {
+			case 0:
+				want = `"id":0`
+			case 11:
+				want = `"sallyport/code":"approval_required"`
+			}
+			if err != nil || !strings.Contains(text, want) || time.Since(begun) != 0 {
+				t.Fatalf("line %d = %.300s, %v after %s, want %s at once", i, text, err, time.Since(begun), want)
+			}
+			if i < 11 {
+				send(t, s.in, callLine(i+1, "held", fmt.Sprintf(`{"n":%d}`, i)))
+			}
+		}
+		s.in.Close()
+		go func() {
+			for {
+				if _, err := r.ReadString('\n'); err != nil {
+					return
+				}
+			}
+		}()
 		<-s.done
 	})
 }

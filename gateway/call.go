@@ -42,12 +42,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			own, params := *r, *r.Params
 			own.Params, params.URI = &params, dispatchURI
 			return next(ctx, method, &own)
-		case *mcp.SubscribeRequest, *mcp.SubscriptionsListenRequest:
-			caller, err := s.caller(ctx, req)
-			if err != nil {
-				return nil, err
+		case *mcp.SubscribeRequest:
+			return s.follow(ctx, next, method, req)
+		case *mcp.SubscriptionsListenRequest:
+			if r.ProtocolVersion() < statelessSince {
+				// The library would let it wait where nothing ends it.
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a session is told of changes without asking"}
 			}
-			return next(context.WithValue(ctx, callerKey{}, caller), method, req)
+			return s.follow(ctx, next, method, req)
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			res, err := next(ctx, method, req)
 			if p, ok := bound(r.Extra); ok && err == nil && r.Session.ID() != "" {

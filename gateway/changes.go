@@ -111,6 +111,15 @@ func (f *followed) all() map[string]struct{} {
 // request of its own for each resource that a stream of notifications names.
 type callerKey struct{}
 
+// follow hands a subscription on with its caller.
+func (s *Server) follow(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	caller, err := s.caller(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return next(context.WithValue(ctx, callerKey{}, caller), method, req)
+}
+
 // subscribe notes that a client follows a resource, one that it may see.
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	caller, ok := ctx.Value(callerKey{}).(*sallyport.Caller)

@@ -87,6 +87,7 @@ type Server struct {
 	conversations conversations
 	overHTTP      *running.Set // calls
 	posts         *running.Set // requests that are read and answered
+	questions     *running.Set // that wait over sessions
 	listens       *running.Set // streams of changes over HTTP without sessions
 	sessions      sessions     // of HTTP
 	lists         lists
@@ -107,6 +108,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 	s := &Server{
 		gate: gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, 0),
 		listens:       running.New(maxListens, maxOwnListens),
+		questions:     running.New(maxQuestions, maxOwnQuestions),
 		conversations: conversations{idle: map[string]*conversation{}},
 		sessions:      sessions{open: map[string]*session{}},
 		followed:      followed{by: map[string]map[string]struct{}{}},
