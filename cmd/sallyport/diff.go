@@ -183,7 +183,9 @@ func (d *difference) text(p *printer) {
 	for i := range d.Servers {
 		printState(p, &d.Servers[i])
 	}
-	if d.Approve != "" && len(order) > 1 || d.Approve != "" && len(d.now.states) == 0 {
+	// One that is no longer declared is taken out with everything.
+	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st serverState) bool { return st.Server == order[0] })
+	if d.Approve != "" && !alone {
 		p.line("approve all of it: %s", d.Approve)
 	}
 }

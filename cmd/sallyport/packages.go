@@ -18,11 +18,15 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// openStorage opens the store of packages, beside the state.
+// openStorage opens the store of packages, beside the state. Its folder is the
+// runtime's own: one named packages may be somebody else's.
 func (g *gate) openStorage(env *environment) (err error) {
-	dir := filepath.Join(cmp.Or(g.config.Dir, env.dir), stateDir)
+	dir := cmp.Or(g.config.Dir, env.dir)
 	if g.config.State.Path != "" {
 		dir = filepath.Dir(g.config.State.Path)
+	}
+	if filepath.Base(dir) != stateDir {
+		dir = filepath.Join(dir, stateDir)
 	}
 	g.store, err = install.New(filepath.Join(followed(dir), "packages"), env.packages)
 	return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "copies": copies},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "copies": copies},
 	})
 }
 
@@ -43,6 +44,15 @@ func callID(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("stdout holds no record: %v", err)
 	}
 	ts.Setenv(args[0], e.CallID)
+}
+
+// digestOf puts the last digest on stdout into a variable.
+func digestOf(ts *testscript.TestScript, neg bool, args []string) {
+	found := regexp.MustCompile(`--expect ([0-9a-f]{64})`).FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
+	if neg || len(args) != 1 || len(found) == 0 {
+		ts.Fatalf("usage: digestof VARIABLE, with a digest on stdout")
+	}
+	ts.Setenv(args[0], found[len(found)-1][1])
 }
 
 // approvalID puts the id of the held call on stdout into a variable.

@@ -114,7 +114,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 		return misused(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
 	}
 	if failed := g.servers.failed(); s.strict && len(failed) > 0 {
-		return misused(fmt.Errorf("serve: --strict, and these MCP servers do not answer: %s", strings.Join(failed, ", ")))
+		return misused(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
 	}
 	g.children.KeepWarm(warmHelpers)
 	l := newLive(g.turn)
