@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/store/memory"
+)
+
+// TestADecisionIsAboutTheCallersOwnCall looks behind the seal: whatever a state
+// said, nobody decides about the calls of others, or of other tools.
+func TestADecisionIsAboutTheCallersOwnCall(t *testing.T) {
+	desk := memory.NewApprovals(nil)
+	now := time.Now()
+	for _, a := range []sallyport.Approval{
+		{ID: "own", Digest: "1", Tool: "held", Principal: "alice"},
+		{ID: "of-bob", Digest: "2", Tool: "held", Principal: "bob"},
+		{ID: "of-another-tool", Digest: "3", Tool: "other", Principal: "alice"},
+	} {
+		a.State, a.Created, a.Expires = sallyport.ApprovalPending, now, now.Add(time.Hour)
+		if _, err := desk.Ask(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &held{
+		Server: &Server{o: Options{Desk: desk}},
+		caller: &sallyport.Caller{Principal: sallyport.Principal{Name: "alice"}}, q: sallyport.Request{Tool: "held"},
+	}
+	for id, want := range map[string]sallyport.ApprovalState{
+		"own": sallyport.ApprovalApproved, "of-bob": sallyport.ApprovalPending, "of-another-tool": sallyport.ApprovalPending,
+	} {
+		err := h.decide(context.Background(), id, verdict{approve: true})
+		a, failed := desk.Get(t.Context(), id)
+		if failed != nil || a.State != want || (err == nil) != (want == sallyport.ApprovalApproved) {
+			t.Errorf("decide(%s) = %v and left %s, %v, want %s", id, err, a.State, failed, want)
+		}
+	}
+	if err := h.decide(t.Context(), "nobody's", verdict{approve: true}); err == nil {
+		t.Error("decide() took a call that is not held")
+	}
+}
