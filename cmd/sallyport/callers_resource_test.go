@@ -56,9 +56,10 @@ actions:
 `
 }
 
-// TestServeSaysWhereItsTokensComeFrom follows the way of a client that has no
-// token: the challenge, the document behind it, the issuer.
-func TestServeSaysWhereItsTokensComeFrom(t *testing.T) {
+// TestCVE_2026_13341_TokensAreForThisServer follows the way of a client that has
+// no token: the challenge, the document behind it, the issuer. A token of that
+// issuer for somebody else is none.
+func TestCVE_2026_13341_TokensAreForThisServer(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	dir := configured(t, issuedText(p, "", "reader"))
@@ -109,9 +110,9 @@ func (p *provider) claim(t *testing.T, claims map[string]any) string {
 	return p.sign(t, text)
 }
 
-// TestTheCallersTokenStaysHere [TH#6235, CVE-2026-13341] calls a tool of a far
+// TestTH_6235_CVE_2026_13341_TheCallersTokenStaysHere calls a tool of a far
 // server with the token of an issuer, and with a cookie beside it.
-func TestTheCallersTokenStaysHere(t *testing.T) {
+func TestTH_6235_CVE_2026_13341_TheCallersTokenStaysHere(t *testing.T) {
 	t.Parallel()
 	p, far := newProvider(t), newFarServer(t)
 	dir := configured(t, resourceText(p, far.URL))

@@ -32,9 +32,9 @@ type hostile struct {
 	want string
 }
 
-// TestMetadataThatLies is refused before a person is asked. [CVE-2025-6514,
-// CVE-2026-44430]
-func TestMetadataThatLies(t *testing.T) {
+// TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies is refused before a person is
+// asked: no page of its is shown, and nothing is fetched where it points.
+func TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies(t *testing.T) {
 	endpoint := func(key, address string) func(*issuing) {
 		return func(i *issuing) { i.metadata[key] = address }
 	}
@@ -121,9 +121,9 @@ func bodyOf(text string) func(*issuing) {
 	}
 }
 
-// TestTheFloorHoldsForMetadata lets the operator allow every host: the addresses
+// TestCVE_2026_44430_TheFloorHoldsForMetadata lets the operator allow every host: the addresses
 // of clouds stay refused.
-func TestTheFloorHoldsForMetadata(t *testing.T) {
+func TestCVE_2026_44430_TheFloorHoldsForMetadata(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Capabilities.Network.AllowedHosts = []string{"*"} })
 	c.policy.Allow = append(c.policy.Allow, "*")
@@ -302,9 +302,13 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 	i.do(func() { delete(i.at, "/token") })
 	c.login("local")
 	c.discover()
+	before := len(i.requests)
 	i.do(func() { i.on["/mcp"] = away })
 	if res := c.echo("local", "x"); res.OK {
 		t.Error("the thief answered for the server")
+	}
+	if n := len(i.requests) - before; n != 0 {
+		t.Errorf("the thief's challenge led to %d requests for tokens", n)
 	}
 	for _, r := range got {
 		if h := r.Header.Get("Authorization"); h != "" {

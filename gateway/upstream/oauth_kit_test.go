@@ -39,6 +39,7 @@ type issuing struct {
 	refuses string
 
 	made     int
+	refused  int                 // requests without a good token
 	good     map[string][]string // access tokens and what they are for
 	renews   map[string]bool     // refresh tokens that are good
 	codes    map[string]url.Values
@@ -163,6 +164,9 @@ func (i *issuing) serveResource(w http.ResponseWriter, r *http.Request, mcp http
 	other := i.on[r.URL.Path]
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	has, good := i.good[token]
+	if !good && r.URL.Path == "/mcp" {
+		i.refused++
+	}
 	lacks := slices.ContainsFunc(i.wants, func(s string) bool { return !slices.Contains(has, s) })
 	i.mu.Unlock()
 	at := i.resource.URL + "/.well-known/oauth-protected-resource/mcp"

@@ -7,7 +7,9 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -105,7 +107,18 @@ func TestARenewalIsDoneOnce(t *testing.T) {
 	c := newClient(t, i, nil)
 	c.login("local")
 	c.discover()
-	i.do(func() { clear(i.good) })
+	c.echo("local", "the connection is there")
+	const atOnce = 8 // as many as one connection works on
+	i.do(func() {
+		clear(i.good)
+		i.refused = 0
+		i.at["/token"] = func(w http.ResponseWriter, r *http.Request) {
+			for wait := true; wait; runtime.Gosched() {
+				i.do(func() { wait = i.refused < atOnce && r.Context().Err() == nil })
+			}
+			i.serveToken(w, r)
+		}
+	})
 	var calls sync.WaitGroup
 	for range 20 {
 		calls.Go(func() {
