@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -46,11 +45,13 @@ type pins struct {
 	path string
 	// file is nil when there is none: then nothing is pinned.
 	file *lock.File
-	// digest is that of the text of the file; empty when there is none.
-	digest string
-	look   look
-	store  *install.Store
-	of     map[string]*launched
+	// digest is that of the text of the file; empty when there is none. launches
+	// are those of the pinned launches by server.
+	digest   string
+	launches map[string]string
+	look     look
+	store    *install.Store
+	of       map[string]*launched
 
 	mu sync.Mutex // guards what starts leave in of
 }
@@ -70,7 +71,7 @@ type launched struct {
 
 // pinsOf reads the lock file beside a configuration.
 func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
-	p := &pins{look: l, store: store, of: map[string]*launched{}}
+	p := &pins{look: l, store: store, of: map[string]*launched{}, launches: map[string]string{}}
 	if len(c.Files) == 0 {
 		return p, nil
 	}
@@ -91,6 +92,9 @@ func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
 		return nil, fmt.Errorf("%w\nNothing that it pins is started: put the file back, or move it away to serve without pins", err)
 	}
 	p.file = file
+	for name, s := range p.all() {
+		p.launches[name] = s.Launch.Digest()
+	}
 	return p, nil
 }
 
@@ -211,6 +215,12 @@ func (p *pins) judge(server string, kind lock.Kind, definition json.RawMessage) 
 	return p.file.JudgeAs(server, kind, definition)
 }
 
+// grants adds to what a grant depends on how its server is pinned: a process that
+// was started under another pin is not used.
+func (p *pins) grants(of func(server, role string) string) func(server, role string) string {
+	return func(server, role string) string { return p.launches[server] + of(server, role) }
+}
+
 // place says what runs for a server: of a package the installed copy that is
 // pinned. Who only looks has what is declared installed.
 func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *launched {
@@ -300,53 +310,4 @@ func keyOf(kind lock.Kind, raw json.RawMessage) string {
 	default:
 		return d.Name
 	}
-}
-
-// conflicts says of tools, by the names under which they would appear, why these
-// cannot stand beside others: of other servers, or of this runtime where one
-// role sees both. One that is pinned has been looked at, so that it may have the
-// bare name of a tool of this runtime.
-func (t *turn) conflicts(offers map[string]*lock.Offer) map[string]string {
-	var all []lock.Ref
-	out := map[string]string{}
-	leave := func(c lock.Conflict) {
-		for _, r := range c.Tools {
-			s, _ := t.servers.pins.pinned(r.Server)
-			_, approved := s.Tools[r.Tool]
-			if name, err := lock.MapName(r.Server, r.Tool); err == nil && (c.Kind != lock.ConflictShadow || !approved) {
-				out[name] = c.Message
-			}
-		}
-	}
-	for server, o := range offers {
-		refs := t.ownRefs(server)
-		for _, raw := range o.Tools {
-			if name := keyOf(lock.KindTool, raw); name != "" {
-				refs = append(refs, lock.Ref{Server: server, Tool: name})
-			}
-		}
-		for _, c := range lock.Conflicts(refs) {
-			leave(c)
-		}
-		all = append(all, slices.DeleteFunc(refs, func(r lock.Ref) bool { return r.Server == "" })...)
-	}
-	for _, c := range lock.Conflicts(all) {
-		leave(c)
-	}
-	return out
-}
-
-// ownRefs are the tools of this runtime that a role sees which sees a server.
-func (t *turn) ownRefs(server string) (refs []lock.Ref) {
-	for _, role := range t.rolesWith(server) {
-		for _, tool := range t.registry.List(&sallyport.Caller{
-			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
-			Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
-		}) {
-			if tool.Server() == "" {
-				refs = append(refs, lock.Ref{Tool: tool.Name})
-			}
-		}
-	}
-	return refs
 }

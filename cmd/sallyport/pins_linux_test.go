@@ -276,9 +276,24 @@ func TestLockBinaryChanged(t *testing.T) {
 	if a := s.wants(t, tokenOf("reader"), "mcp__tool__echo", "{}", 502); !strings.Contains(a.Error, "another file is run") {
 		t.Errorf("a server that runs says %q", a.Error)
 	}
+	approve := func() {
+		t.Helper()
+		from := s.told.len()
+		p.run(0, "approve", "tool", "--expect", p.expected("tool"))
+		s.told.await(t, from, inForce)
+	}
 	write("# another\n")
-	p.run(0, "approve", "tool", "--expect", p.expected("tool"))
+	approve()
 	p.says(0, echoed, "", "call", "mcp__tool__echo", "{}")
+	s.wants(t, tokenOf("reader"), "mcp__tool__echo", "{}", 200)
+	// A process of what was pinned before is not used.
+	if err := os.WriteFile(program, []byte("#!/usr/bin/env python3\n"+strings.Replace(pinnedServer, "answered", "renewed", 1)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	approve()
+	if a := s.wants(t, tokenOf("reader"), "mcp__tool__echo", "{}", 200); !strings.Contains(string(a.Data), "renewed") {
+		t.Errorf("after the approval the server says %s, want what was approved", a.Data)
+	}
 }
 
 // TestLockGoneStaysInForce takes the file away from a server that runs, and

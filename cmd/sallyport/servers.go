@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/output"
@@ -101,7 +100,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	s.installer = g.installer(env, t)
 	s.mounts, err = upstream.New(s.placed(ctx), &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge,
-		Changed: g.listChanged, Tokens: tokens, Previous: g.servers.mounts, Grant: grantsOf(b.Personalities),
+		Changed: g.listChanged, Tokens: tokens, Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
 	})
 	if err != nil {
 		return err
@@ -234,79 +233,6 @@ func (t *turn) rolesWith(server string) []string {
 		p, _ := t.config.Personality(name)
 		return !slices.Contains(p.MCPServers, server)
 	})
-}
-
-// registerFound registers the tools of the servers that are wanted and answered,
-// one by one: one that is refused harms no other.
-func (t *turn) registerFound(wanted func(server string) bool) {
-	byName := map[string]*foundServer{}
-	for _, f := range t.servers.found {
-		byName[f.Name] = f
-	}
-	offers := t.servers.offers()
-	conflicts, held := t.conflicts(offers), t.servers.pins.quarantined(offers)
-	tools, left := t.servers.mounts.Tools()
-	for i := range tools {
-		f := byName[tools[i].Server()]
-		if !wanted(f.Name) {
-			continue
-		}
-		if why := conflicts[tools[i].Name]; why != "" && tools[i].Form == sallyport.FormTool {
-			left = append(left, upstream.Left{Server: f.Name, Kind: lock.KindTool, Tool: tools[i].Name, Why: why})
-			continue
-		}
-		if err := t.registry.Register(tools[i]); err != nil {
-			left = append(left, upstream.Left{Server: f.Name, Tool: tools[i].Name, Why: refusal(err)})
-			continue
-		}
-		f.tools = append(f.tools, tools[i].Name)
-	}
-	for _, l := range left {
-		f := byName[l.Server]
-		if !wanted(f.Name) {
-			continue
-		}
-		quarantined := held[offered{l.Server, l.Kind, l.Tool}]
-		name, _ := lock.MapName(l.Server, l.Tool)
-		switch why := conflicts[name]; {
-		case quarantined && l.Kind == lock.KindTool && why != "":
-			// Who does not approve it goes on without it.
-			l.Why, quarantined = why+t.servers.pins.hint(l.Server), false
-		case quarantined:
-			l.Why += t.servers.pins.hint(l.Server)
-		}
-		l.Tool, l.Why = shown(l.Tool), shown(l.Why)
-		f.left, f.held = append(f.left, l), f.held || quarantined
-	}
-	for _, f := range t.servers.found {
-		if wanted(f.Name) {
-			t.warnings = append(t.warnings, f.warnings(true)...)
-		}
-	}
-	if t.servers.pins.file == nil {
-		t.warnings = append(t.warnings, "the MCP servers are not pinned: sallyport lock pins what you see now")
-	}
-}
-
-// offers is what the servers that answered offer, as it came.
-func (s *servers) offers() map[string]*lock.Offer {
-	if s.mounts == nil {
-		return nil
-	}
-	return s.mounts.Offers()
-}
-
-// refusal says why the registry does not take a tool.
-func refusal(err error) string {
-	faults, ok := errors.AsType[registry.Faults](err)
-	if !ok {
-		return err.Error()
-	}
-	why := make([]string, len(faults))
-	for i, f := range faults {
-		why[i] = f.Message
-	}
-	return strings.Join(why, "; ")
 }
 
 // warnings say, at the place of its declaration, what is wrong with a server,
