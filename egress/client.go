@@ -29,9 +29,11 @@ const (
 	// stay below 64 KiB.
 	maxHeaderBytes = 256 << 10
 	// Idle connections are kept per grant, so both bounds are low: a grant is
-	// used by one tool under one personality.
-	maxIdle        = 16
-	maxIdlePerHost = 4
+	// used by one tool under one personality. As many as usually call one
+	// server at once find theirs again: with 4, a sixth of the processor time
+	// of calls by 16 went into dialling.
+	maxIdle        = 32
+	maxIdlePerHost = 16
 	idleTimeout    = 30 * time.Second
 	tlsTimeout     = 10 * time.Second
 )
