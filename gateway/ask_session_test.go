@@ -1,0 +1,86 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// asker is a session over HTTP whose client is asked.
+type asker struct {
+	t       *testing.T
+	url     string
+	session string
+}
+
+// post sends a message of the session as a principal.
+func (a *asker) post(as, body string) *http.Response {
+	a.t.Helper()
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.url, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if a.session != "" {
+		r.Header.Set("Mcp-Session-Id", a.session)
+	}
+	res, err := client(a.t, as).Do(r)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+var questionID = regexp.MustCompile(`"id":(\d+),"method":"elicitation/create"`)
+
+// TestOnlyTheSessionsPrincipalAnswers: a question is answered in the session
+// that it was asked in, by whom it belongs to.
+func TestOnlyTheSessionsPrincipalAnswers(t *testing.T) {
+	d := newDesk(t, nil)
+	url := d.site(t).URL + "/mcp"
+	alice := &asker{t: t, url: url}
+	alice.session = alice.post("alice", asksHello).Header.Get("Mcp-Session-Id")
+	bob := &asker{t: t, url: url}
+	bob.session = bob.post("bob", asksHello).Header.Get("Mcp-Session-Id")
+
+	stream := bufio.NewReader(alice.post("alice", callLine(1, "held", `{}`)).Body)
+	next := func() string {
+		for {
+			line, err := stream.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, ok := strings.CutPrefix(line, "data: "); ok {
+				return data
+			}
+		}
+	}
+	asked := questionID.FindStringSubmatch(next())
+	if asked == nil {
+		t.Fatal("nobody was asked")
+	}
+	answer := func(action string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":%q,"content":{"approve":true}}}`, asked[1], action)
+	}
+	if res := alice.post("bob", answer("accept")); res.StatusCode != http.StatusForbidden {
+		t.Errorf("bob in the session of alice: status %d, want 403", res.StatusCode)
+	}
+	// In a session of his own there is no such question.
+	bob.post("bob", answer("accept"))
+	(&asker{t: t, url: url}).post("bob", answer("accept"))
+	if got := d.decisions(); got != nil || d.ran.Load() != 0 {
+		t.Fatalf("decisions = %v and %d runs, want none", got, d.ran.Load())
+	}
+	alice.post("alice", answer("decline"))
+	if got := next(); !strings.Contains(got, `"approval_denied"`) {
+		t.Errorf("the call was answered %s, want approval_denied", got)
+	}
+	if got := d.decisions(); len(got) != 1 || got[0].By != "client:alice" || got[0].Approve {
+		t.Errorf("decisions = %v, want one denial by alice's client", got)
+	}
+}
