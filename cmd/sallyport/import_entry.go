@@ -80,6 +80,8 @@ func (i *importer) remote(p *planned, address string) {
 	text, ok := i.text(p, "url", address)
 	switch {
 	case !ok:
+	case clients.SecretText(text):
+		p.block("the url holds what looks like a secret, which is not copied, and no place in an address takes one")
 	case strings.EqualFold(p.from.Type, "sse"):
 		p.entry.URL = text
 		p.note("type sse: the address has to answer streamable HTTP")
@@ -261,11 +263,11 @@ func (i *importer) text(p *planned, key, value string) (string, bool) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {
-			p.block("%s refers to %s: write the value in its place", key, r.Text)
+			p.block("%s refers to %s: write the value in its place", key, r)
 			return "", false
 		}
 		text = strings.Replace(text, r.Text, r.Default, 1)
-		p.note("%s: %s has its default, %q", key, r.Text, r.Default)
+		p.note("%s: a reference to %s has its default", key, r.Name)
 	}
 	if strings.Contains(text, "${") {
 		p.block("%s holds ${, which would be a variable here", key)

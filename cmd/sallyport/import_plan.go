@@ -167,8 +167,7 @@ func (i *importer) server(ctx context.Context, s clients.Server) *planned {
 			p.state, p.why = importThere, []string{"the same as at " + other.from.At}
 			return p
 		}
-		p.name = numbered(p.name, s.At)
-		p.note("another server has the name %q", s.Name)
+		p.name = numbered(p.name, s.In)
 		i.translate(p)
 	}
 	i.taken[p.name] = p

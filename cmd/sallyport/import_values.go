@@ -33,9 +33,7 @@ func (i *importer) environment(p *planned) {
 			p.note("a variable is not carried over: %q is not a name of one", v.Name)
 		case scoped.ReservedEnv(v.Name):
 			p.note("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
-		case len(refs) > 0 && !clients.SecretName(v.Name) && i.settled(p, v.Name, &text, refs):
-			i.plain(p, v.Name, text)
-		case len(refs) > 0 || clients.SecretPair(v.Name, text):
+		case len(refs) > 0 && !i.settled(p, v.Name, &text, refs) || clients.SecretPair(v.Name, text):
 			i.secretVariable(p, v.Name, refs, hosts)
 		default:
 			i.plain(p, v.Name, text)
@@ -45,6 +43,9 @@ func (i *importer) environment(p *planned) {
 
 // settled puts defaults into the place of references; false when one has none.
 func (i *importer) settled(p *planned, name string, text *string, refs []clients.Ref) bool {
+	if clients.SecretName(name) {
+		return false
+	}
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {
 			return false
@@ -52,7 +53,7 @@ func (i *importer) settled(p *planned, name string, text *string, refs []clients
 	}
 	for _, r := range refs {
 		*text = strings.Replace(*text, r.Text, r.Default, 1)
-		p.note("%s: %s has its default", name, r.Text)
+		p.note("%s: a reference to %s has its default", name, r.Name)
 	}
 	return true
 }
@@ -74,7 +75,7 @@ func (i *importer) plain(p *planned, name, text string) {
 func (i *importer) secretVariable(p *planned, name string, refs []clients.Ref, hosts []string) {
 	what := name + " looks like a secret"
 	if len(refs) > 0 {
-		what = name + " refers to " + refs[0].Text
+		what = name + " refers to " + refs[0].String()
 	}
 	if len(hosts) == 0 {
 		p.hostless = p.hostless || p.state == importReady
@@ -154,29 +155,36 @@ func (i *importer) headers(p *planned) {
 		}
 		return
 	}
+	p.entry.Headers = map[string]any{}
 	for _, h := range p.from.Headers {
-		text, refs := i.client.Expand(h.Value, i.env.home, p.from.Project)
-		begin, rest := "", text
-		for _, s := range schemes {
-			if after, ok := strings.CutPrefix(text, s); ok {
-				begin, rest = s, after
-			}
-		}
-		if p.entry.Headers == nil {
-			p.entry.Headers = map[string]any{}
-		}
-		name := textproto.CanonicalMIMEHeaderKey(h.Name)
-		switch {
-		case len(refs) > 0 && rest != refs[0].Text && !i.settled(p, h.Name, &text, refs):
-			p.block("the header %s refers to %s in the middle of its value: write the value out", h.Name, refs[0].Text)
-		case begin != "" || clients.SecretPair(h.Name, rest) || len(refs) > 0 && rest == refs[0].Text:
-			ref := "mcp/" + p.name + "/" + name
-			p.entry.Headers[name] = secretHeader{Secret: ref, Prefix: begin}
-			p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
-		default:
-			p.entry.Headers[name] = text
+		i.header(p, textproto.CanonicalMIMEHeaderKey(h.Name), h.Value)
+	}
+}
+
+// header takes over one header. A secret is the whole value, or what follows
+// the name of a scheme.
+func (i *importer) header(p *planned, name, value string) {
+	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
+	begin, rest := "", text
+	for _, s := range schemes {
+		if after, ok := strings.CutPrefix(text, s); ok {
+			begin, rest = s, after
 		}
 	}
+	whole := len(refs) == 1 && rest == refs[0].Text && !refs[0].HasDefault
+	if len(refs) > 0 && !whole {
+		if !i.settled(p, name, &rest, refs) {
+			p.block("the header %s refers to %s in the middle of its value: write the value out", name, refs[0])
+			return
+		}
+	}
+	if begin == "" && !whole && !clients.SecretPair(name, rest) {
+		p.entry.Headers[name] = rest
+		return
+	}
+	ref := "mcp/" + p.name + "/" + name
+	p.entry.Headers[name] = secretHeader{Secret: ref, Prefix: begin}
+	p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
 }
 
 // manifests mark the folder of a program.

@@ -31,8 +31,9 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 		return nil
 	case len(paths) == 0:
 		return misused(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
-	case i.config.Implicit:
-		return misused(fmt.Errorf("%s has no personalities, so that one of %s would take the place of what everybody sees now: add one first, such as personalities:\n  default:\n    toolset: []", paths[0], i.client.Name))
+	}
+	if err := i.chosen(p, paths[0]); err != nil {
+		return misused(err)
 	}
 	entry, err := stdioEntry(i.env, i.f, &i.client, p.role)
 	if err != nil {
@@ -66,6 +67,21 @@ func joinedOr(list []string) string {
 		return "nothing"
 	}
 	return strings.Join(list, ", ")
+}
+
+// chosen refuses a personality that would change which one is taken where
+// nobody chooses.
+func (i *importer) chosen(p *importPlan, path string) error {
+	names := i.config.Names()
+	switch _, there := i.config.Personalities[p.role]; {
+	case i.config.Implicit:
+		return fmt.Errorf("%s has no personalities, and %s would take the place of what is seen where nobody chooses: add one that is named default first", path, p.role)
+	case there || len(names) > 1 || names[0] == config.DefaultPersonality:
+		return nil
+	default:
+		return fmt.Errorf("%s has one personality, %s, which is taken where nobody chooses; beside %s none would be: name it default, or give the servers to it with --personality %s",
+			path, names[0], p.role, names[0])
+	}
 }
 
 // refusal says what is blocked.
@@ -160,7 +176,7 @@ func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths 
 		err = i.compare(p, c)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be extended: %s: write what 'sallyport import %s' prints into a file for a further --config",
+		return fmt.Errorf("%s cannot be extended: %s\nwrite what 'sallyport import %s' prints into a file for a further --config",
 			path, strings.ReplaceAll(err.Error(), draft.Name(), path), i.arg)
 	}
 	g, err := viewGate(ctx, i.env, &flags{config: drafted})

@@ -84,10 +84,10 @@ func TestReadTakesWhatBelongsToTheFolder(t *testing.T) {
 	}
 	want := []clients.Server{
 		{
-			Name: "a", At: path + ":2:3", Type: "stdio", Command: "npx", Args: []string{"-y", "x"},
+			Name: "a", At: path + ":2:3", In: path + ":mcpServers", Type: "stdio", Command: "npx", Args: []string{"-y", "x"},
 			Env: []clients.Pair{{Name: "N", Value: "1"}, {Name: "B", Value: "true"}, {Name: "S", Value: "t"}}, Unknown: []string{"timeout"},
 		},
-		{Name: "b", At: path + ":6:" + file.Servers()[1].At[strings.LastIndexByte(file.Servers()[1].At, ':')+1:], Project: f.Dir, Type: "http", URL: "https://b.example/mcp", Headers: []clients.Pair{{Name: "X", Value: "y"}}},
+		{Name: "b", In: path + ":projects." + f.Dir + ".mcpServers", At: path + ":6:" + file.Servers()[1].At[strings.LastIndexByte(file.Servers()[1].At, ':')+1:], Project: f.Dir, Type: "http", URL: "https://b.example/mcp", Headers: []clients.Pair{{Name: "X", Value: "y"}}},
 	}
 	if diff := cmp.Diff(want, file.Servers()); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
@@ -176,6 +176,8 @@ func TestSecretPair(t *testing.T) {
 		{"DATABASE_URL", "postgresql://me:pass@db.example/x", true},
 		{"X", "https://api.example/?api_key=1", true},
 		{"Authorization", "Bearer x", true},
+		{"X", "https://mcp.example/s/9f86d081884c7d659a2feaa0c55ad015/mcp", true},
+		{"X", "https://github.com/modelcontextprotocol/servers", false},
 		{"X", "3f2504e0-4f89-11d3-9a0c-0305e82c3301", true},
 		{"MAX_TOKENS", "4096", false},
 		{"USE_KEYRING", "true", false},

@@ -171,7 +171,7 @@ func (f *File) section(path []string, object *jsonc.Value, dir string) error {
 	}
 	s := Section{Path: path, Dir: dir, object: object}
 	for _, m := range object.Members {
-		server := f.server(m, dir)
+		server := f.server(m, path, dir)
 		if server.own() {
 			s.Connected = true
 			continue

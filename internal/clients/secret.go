@@ -84,7 +84,8 @@ func SecretText(text string) bool {
 	}
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
 		_, password := u.User.Password()
-		return password || slices.ContainsFunc(queryNames(u), SecretName)
+		return password || slices.ContainsFunc(queryNames(u), SecretName) ||
+			slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part != "" && SecretText(part) })
 	}
 	if !secretText.MatchString(text) || strings.HasPrefix(text, "/") {
 		return false

@@ -20,6 +20,8 @@ type Pair struct {
 type Server struct {
 	// Name is what the client calls it, At where it stands: file:line:column.
 	Name, At string
+	// In is the file and the members that lead to it, whichever line that is.
+	In string
 	// Project is the folder to which it belongs; empty means all.
 	Project string
 	// Type is stdio, http, sse or whatever else stands there; empty when
@@ -56,8 +58,8 @@ func (s *Server) own() bool {
 var quiet = []string{"description", "name", "version", "gallery", "$schema"}
 
 // server reads one member of the servers.
-func (f *File) server(m jsonc.Member, project string) Server {
-	s := Server{Name: m.Name, At: f.Path + ":" + f.place(m.At), Project: project}
+func (f *File) server(m jsonc.Member, path []string, project string) Server {
+	s := Server{Name: m.Name, At: f.Path + ":" + f.place(m.At), In: f.Path + ":" + strings.Join(path, "."), Project: project}
 	if m.Value.Kind != jsonc.Object {
 		s.fault("expected an object, found %s", m.Value.Kind)
 		return s

@@ -21,6 +21,14 @@ type Ref struct {
 	HasDefault bool
 }
 
+// String is the reference without its default, which may be a secret.
+func (r Ref) String() string {
+	if r.Kind == "" || r.Kind == "env" && r.Text == "${"+r.Name+"}" || r.HasDefault {
+		return "${" + r.Name + "}"
+	}
+	return "${" + r.Kind + ":" + r.Name + "}"
+}
+
 var (
 	editorRef = regexp.MustCompile(`\$\{([^{}]*)\}`)
 	shellRef  = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}`)
