@@ -30,7 +30,7 @@ func approvalsCommand(env *environment, f *flags) *cobra.Command {
 		Short: "List held calls and decide about them",
 		Long: `List held calls and decide about them. A call of a tool that a personality lists
 under approvals.require is held until somebody decides; the decision is for
-exactly this call, once.`,
+exactly this call, once. What MCP servers offer is approved with approve.`,
 		Example: `  sallyport approvals ls
   sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4
   sallyport approvals deny 06e2k7m9q4c1 --reason "not to this address"`,
