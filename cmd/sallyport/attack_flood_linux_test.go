@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -76,17 +77,22 @@ func TestDoS_MessagesWithoutEnd(t *testing.T) {
 // An upstream answers a little that unpacks to a lot, to many calls at once: the
 // memory of the server stays bounded.
 func TestDoS_CompressedAnswers(t *testing.T) {
+	var member bytes.Buffer // of an archive: 1 MiB of zeros
+	z := gzip.NewWriter(&member)
+	if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
 	bomb := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		zeros := make([]byte, 1<<20)
 		for range 1024 {
-			if _, err := z.Write(zeros); err != nil {
+			if _, err := w.Write(member.Bytes()); err != nil {
 				return // who reads has enough
 			}
 		}
-		_ = z.Close()
 	}))
 	t.Cleanup(bomb.Close)
 	host := strings.TrimPrefix(bomb.URL, "http://")
@@ -108,8 +114,12 @@ actions: [{id: bomb, handler: {http: {url: "`+bomb.URL+`/"}}}]
 		running.Go(func() { s.overAPI(t, "application/json", "fetch_url", `{"url":"`+bomb.URL+`/"}`) })
 	}
 	running.Wait()
-	if mb := peakMB(t, s.cmd.Process.Pid); mb > 1024 {
-		t.Errorf("the server held %d MB, want at most 1024", mb)
+	most := 512
+	if raceEnabled {
+		most *= 4 // its shadow
+	}
+	if mb := peakMB(t, s.cmd.Process.Pid); mb > most {
+		t.Errorf("the server held %d MB, want at most %d", mb, most)
 	}
 	s.stop(t)
 }
@@ -185,12 +195,12 @@ personalities:
 
 // bombs are schemas that cost those who follow them.
 func bombs(base string) []string {
-	many := make([]string, 5000)
+	many := make([]string, 1000)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"p%d":{"type":"string","pattern":"^(a|a?)+$"}`, i)
 	}
 	double := `{"type":"string"}`
-	for range 16 {
+	for range 11 {
 		double = `{"anyOf":[` + double + `,` + double + `]}`
 	}
 	return []string{
