@@ -1,11 +1,16 @@
 package upstream_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
@@ -19,10 +24,20 @@ func processes(s *script) {
 	s.answer = func(p *peer, _ *question) any { return text(fmt.Sprint("process ", p.number)) }
 }
 
+func save(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAServerSurvivesAReload when its declaration and its grant are the same.
 func TestAServerSurvivesAReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.py")
+	save(t, file, "something")
 	for _, tt := range []struct {
 		name    string
+		program string
 		change  func(d *upstream.Server)
 		grant   string
 		goes    bool
@@ -36,11 +51,16 @@ func TestAServerSurvivesAReload(t *testing.T) {
 			d.Capabilities.Network = &sallyport.NetworkCapability{AllowedHosts: []string{"a.example"}}
 		}},
 		{name: "the role's grant", grant: " is smaller now"},
+		{name: "a script that changed", program: "server.py", another: func(*script) { save(t, file, "something else") }},
+		{name: "a script that nobody can look at", program: "nowhere.py"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, tool("a"))
 			processes(s)
 			d := upstream.Server{Name: "test", Command: []string{"scripted"}, Sources: map[string]string{"": "a.yaml:1:1"}}
+			if tt.program != "" {
+				d.Programs = []string{filepath.Join(filepath.Dir(file), tt.program)}
+			}
 			workspace := t.TempDir()
 			open := func(o *upstream.Options) *gate {
 				return newGateIn(t, workspace, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}}, o, d)
@@ -72,7 +92,7 @@ func TestAServerSurvivesAReload(t *testing.T) {
 			if got := after.call("test__a", nil); !got.OK {
 				t.Errorf("a call after that = %+v", got)
 			}
-			if tt.another != nil {
+			if tt.goes && tt.another != nil {
 				if res := after.call("test__more", nil); inside(res) != was {
 					t.Errorf("what is offered since the start = %+v, want it mounted by the reload", res)
 				}
@@ -99,6 +119,34 @@ func TestAReloadIsNoAmnesty(t *testing.T) {
 	}
 	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts})
 	s.list(tool("a", object{"title": "x"}))
+	if res := after.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || calls("a") != 1 {
+		t.Errorf("the first call after the reload = %+v, %d calls reached the server", res, calls("a"))
+	}
+}
+
+// TestAChangeDuringAReload is not lost between the look at what is offered and
+// the mounting of it.
+func TestAChangeDuringAReload(t *testing.T) {
+	s := newScript(t, tool("a"))
+	calls := callsOf(s)
+	workspace := t.TempDir()
+	open := func(o *upstream.Options) *gate {
+		return newGateIn(t, workspace, &sallyport.Backends{Process: s}, o, upstream.Server{Name: "test", Command: []string{"scripted"}})
+	}
+	before := open(&upstream.Options{Grant: grants("")})
+	if res := before.call("test__a", nil); !res.OK {
+		t.Fatal(res.Error)
+	}
+	var once sync.Once
+	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts, Judge: func(string, lock.Kind, json.RawMessage) (bool, string) {
+		// It is asked while the tools are being mounted.
+		once.Do(func() {
+			s.list(tool("a", object{"title": "x"}))
+			s.announce()
+			before.call("test__a", nil)
+		})
+		return true, ""
+	}})
 	if res := after.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || calls("a") != 1 {
 		t.Errorf("the first call after the reload = %+v, %d calls reached the server", res, calls("a"))
 	}
