@@ -129,10 +129,17 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	ask := func(message string) string {
 		t.Helper()
-		if _, err := io.WriteString(in, message+"\n"); err != nil || !lines.Scan() {
-			t.Fatalf("no answer to %s: %v %v", message, err, lines.Err())
+		if _, err := io.WriteString(in, message+"\n"); err != nil {
+			t.Fatal(err)
 		}
-		return lines.Text()
+		for lines.Scan() {
+			// That the lists have changed is said in between.
+			if !strings.Contains(lines.Text(), `"notifications/`) {
+				return lines.Text()
+			}
+		}
+		t.Fatalf("no answer to %s: %v", message, lines.Err())
+		return ""
 	}
 	const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"file-read","arguments":{"path":"README.md"}}}`
 	ask(initialize)
