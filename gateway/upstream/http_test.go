@@ -25,6 +25,8 @@ type farAway struct {
 	log     strings.Builder
 	// gone is a session that the server does not know any more.
 	gone atomic.Value
+	// answered is told what the client answers to the server's own requests.
+	answered func(body []byte)
 	// busy is a method for which it has no time.
 	busy atomic.Value
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func besideAnother(t *testing.T, bad *script) *gate {
 	t.Helper()
 	good := newScript(t, tool("echo"))
 	good.answer = func(*peer, *question) any { return text("fine") }
-	return newGateWith(t, &sallyport.Backends{Process: beside{bad, good}}, nil,
+	return newGateWith(t, &sallyport.Backends{Process: beside{bad, good}}, &upstream.Options{Logger: slog.New(slog.NewTextHandler(&bad.log, nil))},
 		upstream.Server{Name: "test", Command: []string{"scripted"}}, upstream.Server{Name: "other", Command: []string{"other"}})
 }
 
@@ -71,6 +72,12 @@ func TestAFloodHarmsItself(t *testing.T) {
 		{"changes", true, func(p *peer, _ *question) {
 			endless(p, func(int) string { return `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` }, 2000)
 		}},
+		{"complaints", true, func(p *peer, _ *question) {
+			for range 50 {
+				_, _ = p.errs.Write([]byte(strings.Repeat("x", 1<<20))) // a line without end
+			}
+			_, _ = p.errs.Write([]byte(strings.Repeat("\nit complains", 10_000)))
+		}},
 		{"a line of 100 MB", false, func(p *peer, _ *question) {
 			p.write([]byte(`{"jsonrpc":"2.0","id":1,"result":"`))
 			for range 100 {
@@ -97,6 +104,9 @@ func TestAFloodHarmsItself(t *testing.T) {
 				t.Errorf("the call = %+v, want ok %v", res, tt.ok)
 			}
 			g.fine("after the flood")
+			if text := s.log.String(); len(text) > 200<<10 {
+				t.Errorf("the log has %d bytes", len(text))
+			}
 			if res := g.call("test__echo", nil); !res.OK {
 				t.Errorf("the next call = %+v", res)
 			}
@@ -352,5 +362,28 @@ func TestABusyRemoteServer(t *testing.T) {
 	}
 	if n := s.count("initialize") - starts; n != 1 {
 		t.Errorf("%d more connections, want that of the other principal", n)
+	}
+}
+
+// TestWhatRemoteServersAskFor is refused within the call that they are asked in.
+func TestWhatRemoteServersAskFor(t *testing.T) {
+	s := newScript(t, tool("asks"))
+	far := s.listen(t, nil)
+	refusal := make(chan string, 1)
+	far.answered = func(body []byte) { refusal <- string(body) }
+	s.answer = func(p *peer, q *question) any {
+		w := p.w.(http.ResponseWriter)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"theirs\",\"method\":\"sampling/createMessage\",\"params\":{}}\n\n")
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", q.ID, <-refusal)
+		return nil
+	}
+	g := newGateWith(t, &sallyport.Backends{Network: far.network()}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
+	res := g.call("test__asks", nil)
+	if got := inside(res); !strings.Contains(got, `"id":"theirs"`) || !strings.Contains(got, "-32601") {
+		t.Errorf("the server is answered %q (%+v), want that there is no such method", got, res)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,7 @@ type script struct {
 	dead   bool           // it ends at once
 	// onStart is told of each initialize, before the answer.
 	onStart func(p *peer)
+	log     logged // of its client
 	// onNote is told of each notification.
 	onNote func(q *question)
 }
@@ -64,6 +66,7 @@ type peer struct {
 	number int64
 	mu     sync.Mutex
 	w      io.Writer
+	errs   io.Writer // its standard error
 	// deaf is held while it reads nothing.
 	deaf sync.Mutex
 	// heard receives what the client answers to the server's own requests.
@@ -137,8 +140,8 @@ func (p *peer) write(b []byte) {
 }
 
 // serve answers the lines of one client.
-func (s *script) serve(r io.Reader, w io.Writer) {
-	p := &peer{script: s, number: s.starts.Add(1), w: w, heard: make(chan *question, 1000)}
+func (s *script) serve(r io.Reader, w, errs io.Writer) {
+	p := &peer{script: s, number: s.starts.Add(1), w: w, errs: errs, heard: make(chan *question, 1000)}
 	s.mu.Lock()
 	dead := s.dead
 	s.mu.Unlock()
@@ -235,7 +238,7 @@ func (s *script) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 	c := &goroutine{done: make(chan struct{}), input: spawn.Options.Input}
 	go func() {
 		defer close(c.done)
-		s.serve(spawn.Options.Input, spawn.Options.Output)
+		s.serve(spawn.Options.Input, spawn.Options.Output, spawn.Options.ErrorOutput)
 		_ = spawn.Options.Input.Close()
 	}()
 	context.AfterFunc(ctx, func() { c.Stop(0) })
@@ -290,4 +293,22 @@ func (s *script) alive() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.peers)
+}
+
+// logged is a log that many write to.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

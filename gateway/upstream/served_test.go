@@ -230,8 +230,11 @@ func (s *script) listen(t *testing.T, more http.Header) *farAway {
 			http.Error(w, "not now", http.StatusServiceUnavailable)
 		case session != "" && session == f.gone.Load() && q.Method != "initialize":
 			http.Error(w, "no such session", http.StatusNotFound)
-		case q.ID == nil:
+		case q.ID == nil || q.Method == "":
 			w.WriteHeader(http.StatusAccepted)
+			if q.Method == "" && f.answered != nil {
+				f.answered(body)
+			}
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			p := &peer{script: s, w: w}
