@@ -156,10 +156,10 @@ func packageFolderOver(t *testing.T, address string, o *install.Options) *packag
 	}, o}
 }
 
-// declare writes a configuration with one server.
+// declare writes a configuration with one server, and one that nobody may use.
 func (p *packageFolder) declare(command string) {
 	p.t.Helper()
-	place(p.t, p.dir, configName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
+	place(p.t, p.dir, configName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\n  nobody: {command: [npx, notes-server@1.3.0]}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
 }
 
 // says runs a command in this process, which ends with a code and says
@@ -221,7 +221,7 @@ func TestPackageLauncher(t *testing.T) {
 	if n.asked.Load() != before || len(p.folders()) != 0 {
 		t.Error("something was installed that is not pinned")
 	}
-	p.says(0, "notes  added  1 definition", "lock")
+	p.says(0, "notes   added     1 definition", "lock")
 	p.says(0, "answered --stdio", echo...)
 	p.says(0, "answers", "check")
 	p.says(0, "install-package-notes", "audit", "tail", "--last", "100")

@@ -222,7 +222,8 @@ func (p *pins) grants(of func(server, role string) string) func(server, role str
 }
 
 // place says what runs for a server: of a package the installed copy that is
-// pinned. Who only looks has what is declared installed.
+// pinned. Who only looks has what is declared installed, if there is an
+// installer.
 func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *launched {
 	l := &launched{declared: *s, mounted: *s}
 	if s.Package == nil {
@@ -233,14 +234,14 @@ func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *lau
 	same := known && was.Package != nil && was.Package.Registry == string(s.Package.Registry) &&
 		was.Package.Name == s.Package.Name && was.Package.Version == s.Package.Version
 	switch err := s.Package.Check(); {
-	case err != nil && p.look != lookNew:
+	case err != nil && (p.look != lookNew || i == nil):
 		l.why = err.Error() + "; sallyport lock says which is the newest"
 		return l
 	case err != nil:
 		l.why = i.newest(ctx, s, err)
 	case same:
 		l.pkg = was.Package
-	case p.look == lookNew || p.look == lookChanged && known:
+	case i != nil && (p.look == lookNew || p.look == lookChanged && known):
 		l.pkg, err = i.install(ctx, s)
 		if err != nil {
 			l.why = err.Error()

@@ -98,7 +98,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 		return err
 	}
 	s.installer = g.installer(env, t)
-	s.mounts, err = upstream.New(s.placed(ctx), &upstream.Options{
+	s.mounts, err = upstream.New(t.placedServers(ctx), &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge,
 		Changed: g.listChanged, Tokens: tokens, Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
 	})
@@ -127,10 +127,16 @@ func (g *gate) listChanged() {
 	}
 }
 
-// placed are the servers that can be started, with what runs for each.
-func (s *servers) placed(ctx context.Context) (list []upstream.Server) {
+// placedServers are the servers that can be started, with what runs for each.
+func (t *turn) placedServers(ctx context.Context) (list []upstream.Server) {
+	s := &t.servers
 	for i := range s.declared {
-		l := s.pins.place(ctx, &s.declared[i], s.installer)
+		by := s.installer
+		if len(t.rolesWith(s.declared[i].Name)) == 0 {
+			// Nobody can use it.
+			by = nil
+		}
+		l := s.pins.place(ctx, &s.declared[i], by)
 		s.pins.of[s.declared[i].Name] = l
 		if l.why == "" {
 			list = append(list, l.mounted)
