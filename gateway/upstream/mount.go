@@ -1,6 +1,6 @@
-// Package upstream mounts MCP servers that somebody else wrote: each tool of
-// such a server becomes a tool of the gate, with the server's declared
-// capabilities as its own.
+// Package upstream mounts MCP servers that somebody else wrote: each tool,
+// prompt and resource of such a server becomes a tool of the gate, with the
+// server's declared capabilities as its own.
 //
 // Start with [New], find out what the servers offer with [Mounts.Discovery]
 // through a gate, and register [Mounts.Tools]. A server on standard input and
@@ -9,6 +9,11 @@
 // remote one is reached through the network accessor of the very call. What a
 // server says of itself (that a tool only reads, say) is never believed: the
 // declaration of the operator decides, and all output is untrusted.
+//
+// What is mounted is used while the server offers the very same. A process is
+// asked before its first call, and again when it says that something has
+// changed; what is another definition now is held back, see
+// [Mounts.Quarantined].
 //
 // A server that is dead, slow or lying harms its own tools only.
 package upstream
