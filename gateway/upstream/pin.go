@@ -29,6 +29,9 @@ type view struct {
 	gone map[thing]bool
 	// more is what was not offered when the server was discovered.
 	more []thing
+	// apart says that it counts for this connection alone: a server that knows
+	// whom it talks to may offer each something else.
+	apart bool
 }
 
 // accept takes what discovery has found. The first time it is what counts from
@@ -50,7 +53,7 @@ func (s *server) look(l *link, n *listing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
-	v := &view{bad: map[thing]string{}, gone: map[thing]bool{}}
+	v := &view{bad: map[thing]string{}, gone: map[thing]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
 	for t, d := range mounted {
 		why, gone := s.compare(d, n)
 		if why == "" {
@@ -103,7 +106,7 @@ func (s *server) refusal(d *offering) string {
 func (s *server) judge(l *link, v *view) {
 	s.mu.Lock()
 	for t := range s.left {
-		if v.bad[t] == "" {
+		if v.bad[t] == "" && !v.apart {
 			delete(s.left, t)
 		}
 	}
@@ -121,11 +124,18 @@ func (s *server) judge(l *link, v *view) {
 
 // leave keeps what a connection had shown. The caller holds the lock.
 func (s *server) leave(v *view) {
+	maps.Copy(s.left, v.common())
+}
+
+// common is what of a view holds for everybody.
+func (v *view) common() map[thing]string {
+	held := map[thing]string{}
 	for t, why := range v.bad {
-		if !v.gone[t] {
-			s.left[t] = why
+		if !v.gone[t] && !v.apart {
+			held[t] = why
 		}
 	}
+	return held
 }
 
 // forget keeps what a connection that has ended had shown.
@@ -146,11 +156,7 @@ func (s *server) forget(l *link) {
 func (s *server) hold() (changed bool) {
 	held, more := maps.Clone(s.left), map[thing]bool{}
 	for _, v := range s.views {
-		for t, why := range v.bad {
-			if !v.gone[t] {
-				held[t] = why
-			}
-		}
+		maps.Copy(held, v.common())
 		for _, t := range v.more {
 			more[t] = true
 		}

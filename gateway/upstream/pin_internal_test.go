@@ -1,0 +1,49 @@
+package upstream
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/oauth"
+)
+
+// TestAServerThatKnowsItsCallers may offer each of them something else: what one
+// is shown holds nothing back from the others.
+func TestAServerThatKnowsItsCallers(t *testing.T) {
+	m, err := New([]Server{{Name: "far", URL: "https://mcp.example/mcp"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := m.servers[0]
+	offer := func(text string) *listing {
+		n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
+		n.take(lock.KindTool, []json.RawMessage{json.RawMessage(text)})
+		return n
+	}
+	const accepted, other = `{"name":"a","inputSchema":{}}`, `{"name":"a","description":"yours","inputSchema":{}}`
+	s.accept(offer(accepted), s.newLink(key{personality: "role"}))
+	s.mount(s.accepted)
+	tool := thing{lock.KindTool, "a"}
+	for _, knows := range []bool{true, false} {
+		s.OAuth = map[bool]*oauth.Server{true: {}, false: nil}[knows]
+		l := s.newLink(key{principal: "bob", personality: "role"})
+		s.look(l, offer(other))
+		if err := s.refuses(l, "a", []thing{tool}); err == nil {
+			t.Errorf("knows %v: the connection itself may be asked for another definition", knows)
+		}
+		if s.available(tool) != knows {
+			t.Errorf("knows %v: the tool is available to others %v", knows, !knows)
+		}
+		if knows {
+			// Nor does what one is shown bring back what another look has held.
+			s.left[tool] = "held"
+			s.look(l, offer(accepted))
+			if s.available(tool) {
+				t.Error("what one caller is shown brings the tool back for all")
+			}
+			delete(s.left, tool)
+		}
+		s.forget(l)
+	}
+}
