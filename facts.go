@@ -165,7 +165,8 @@ const (
 // value has the default rule.
 type Flow struct {
 	// AfterUntrustedPrivate is for calls that reach out or write outside the
-	// workspace, once untrusted content and private data were read.
+	// workspace, once untrusted content was read, and private data too or by the
+	// call itself.
 	AfterUntrustedPrivate FlowAction
 	// Allow lists tools that AfterUntrustedPrivate is not about: by name, by
 	// label as "@file", by server as "mcp__notes__*", or "*".

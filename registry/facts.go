@@ -43,8 +43,8 @@ func (c *call) flow(ctx context.Context) bool {
 	}
 	known, err := c.r.facts.known(ctx, c.caller)
 	switch {
-	case err != nil && judged:
-		return c.unjudged(err)
+	case err != nil && (judged || ctx.Err() != nil):
+		return c.unjudged(ctx, err)
 	case err != nil:
 		c.fault("session facts", err)
 	case judged && !c.weigh(known):
@@ -97,22 +97,20 @@ func (c *call) rule(private, local bool) (sallyport.FlowAction, string) {
 }
 
 // weigh applies the rules to what is known. A call that they hold has a reason
-// afterwards, which approve puts before somebody.
+// afterwards, which approve puts before somebody. Private data that the call
+// itself may read counts like what was read before: its arguments can name what
+// nobody has looked at yet.
 func (c *call) weigh(known []sallyport.FactMark) bool {
+	c.flowed = flowed{}
 	private, untrusted := newest(known, sallyport.FactPrivate), newest(known, sallyport.FactUntrusted)
 	if untrusted == nil {
 		return true
 	}
-	action, key := c.rule(private != nil, c.local())
+	action, key := c.rule(private != nil || c.facts.Private, c.local())
 	if action == sallyport.FlowAllow {
 		return true
 	}
-	what, why := "untrusted content was read", "the tool is listed, after untrusted content"+c.told(untrusted)
-	if key == keyAfterBoth {
-		what = "private data and untrusted content were read"
-		why = "it may carry data out or write outside the workspace, after private data" + c.told(private) +
-			" and untrusted content" + c.told(untrusted)
-	}
+	what, why := c.reason(key, private, untrusted)
 	if action == sallyport.FlowApprove {
 		c.flowed = flowed{why: why, because: " because " + what + " before", key: key}
 		return true
@@ -120,6 +118,21 @@ func (c *call) weigh(known []sallyport.FactMark) bool {
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepApprove, Why: why, Source: c.role.source(key), Fix: c.flowFix(key),
 	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
+}
+
+// reason says what was read before, and why that matters for the call.
+func (c *call) reason(key string, private, untrusted *sallyport.FactMark) (what, why string) {
+	switch {
+	case key != keyAfterBoth:
+		return "untrusted content was read", "the tool is listed, after untrusted content" + c.told(untrusted)
+	case private == nil:
+		return "untrusted content was read",
+			"it may itself read private data, and carry data out or write outside the workspace, after untrusted content" + c.told(untrusted)
+	default:
+		return "private data and untrusted content were read",
+			"it may carry data out or write outside the workspace, after private data" + c.told(private) +
+				" and untrusted content" + c.told(untrusted)
+	}
 }
 
 // told names the call that a mark is of.
@@ -147,19 +160,21 @@ func (c *call) flowFix(key string) string {
 // it brings in is kept in memory.
 func (c *call) remember(ctx context.Context, marks []sallyport.FactMark, judged bool) bool {
 	before, err := c.r.facts.note(ctx, c.caller, marks)
-	if err != nil && !judged {
+	if err != nil && !judged && ctx.Err() == nil {
 		c.fault("session facts", err)
 		err = c.r.facts.keep(ctx, c.caller, marks)
 	}
 	switch {
 	case err != nil:
-		return c.unjudged(err)
-	case !judged || c.flowed.why != "":
+		return c.unjudged(ctx, err)
+	case !judged:
 		return true
-	case !c.weigh(before):
+	}
+	asked := c.flowed.key
+	if !c.weigh(before) {
 		return false
 	}
-	return c.flowed.why == "" || c.approve(ctx)
+	return c.flowed.key == "" || c.flowed.key == asked || c.approve(ctx)
 }
 
 // due returns the marks of the call that are not kept yet, or not lately.
@@ -182,8 +197,11 @@ func (c *call) due(known []sallyport.FactMark) (marks []sallyport.FactMark) {
 }
 
 // unjudged refuses a call of which nobody can tell what came before it, or
-// whose own facts would be lost.
-func (c *call) unjudged(err error) bool {
+// whose own facts would be lost. A caller who went away is no fault.
+func (c *call) unjudged(ctx context.Context, err error) bool {
+	if how := ended(ctx, ctx, 0); how != "" {
+		return c.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
+	}
 	c.fault("session facts", err)
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepApprove, Why: "what was read before cannot be told: " + err.Error(), Source: c.role.source("safety.flow"),
@@ -221,7 +239,7 @@ func (c *call) foretellFlow() {
 		return
 	}
 	why := "once untrusted content was read, each call is "
-	if key == keyAfterBoth {
+	if key == keyAfterBoth && !c.facts.Private {
 		why = "once private data and untrusted content were read, each call is "
 	}
 	if action == sallyport.FlowApprove {

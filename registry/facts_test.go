@@ -47,6 +47,9 @@ func attackTools() []sallyport.Tool {
 		{Name: "fetch_url", ReadOnly: true, Cache: &sallyport.Cache{}, Capabilities: sallyport.Capabilities{Network: host("docs.example")}},
 		{Name: "send", Toolset: "out", Capabilities: sallyport.Capabilities{Network: host("api.example")}},
 		{Name: "note", Toolset: "out"},
+		{Name: "upload", Capabilities: sallyport.Capabilities{
+			FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}, Network: host("api.example"),
+		}},
 		{Name: "mcp__github__get_file", SaysReadOnly: true, Capabilities: account},
 		{Name: "mcp__github__create_pr", Capabilities: account},
 		{Name: "mcp__trivia__fact"},
@@ -180,6 +183,25 @@ func TestAttackWhatsAppRugPullAndMCPTox(t *testing.T) {
 	f.hold("p", "s", "send")
 	f.hold("p", "s", "export")
 	f.let("p", "s", "note", "write_file", "fetch_url", "mcp__trivia__fact", "read_file")
+}
+
+// TestAttackUploadByName: a page tells the agent to have a tool send a file, or
+// a server change what is public, before either has read anything private.
+func TestAttackUploadByName(t *testing.T) {
+	for _, tool := range []string{"upload", "mcp__github__create_pr"} {
+		f := newFlows(t, nil, nil)
+		f.let("p", "before", tool)
+		f = newFlows(t, nil, nil)
+		f.let("p", "s", "fetch_url")
+		res := f.hold("p", "s", tool)
+		a, err := f.approvals.Get(t.Context(), res.ApprovalID)
+		if err != nil || !strings.HasPrefix(a.Why, "it may itself read private data, and carry data out") {
+			t.Errorf("request = %+v, %v, want that the call itself reads", a, err)
+		}
+		if strings.Contains(res.Error, "private data") {
+			t.Errorf("error = %q, want nothing of what was not read before", res.Error)
+		}
+	}
 }
 
 func TestOrdinaryReadingIsNotHeld(t *testing.T) {
@@ -529,6 +551,48 @@ func testReadWhileHeld(t *testing.T, tool string) {
 	if res := <-held; res.Code != sallyport.CodeApprovalRequired || f.ran[tool].Load() != 1 {
 		t.Errorf("%s = %+v, want it to be held for what was read meanwhile", tool, res)
 	}
+}
+
+// TestAHeldCallMeetsTheStricterRule: it was approved after untrusted content,
+// and must not run after private data, which came while it was held.
+func TestAHeldCallMeetsTheStricterRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlows(t, nil, func(p *sallyport.Personality) {
+			p.Flow = sallyport.Flow{Approve: []string{"send"}, AfterUntrustedPrivate: sallyport.FlowRefuse}
+			p.Approvals.Wait = 10 * time.Second
+		})
+		f.let("p", "s", "mcp__trivia__fact")
+		held := make(chan sallyport.Result)
+		go func() { held <- f.by("p", "s", "send") }()
+		synctest.Wait()
+		f.let("p", "s", "read_file")
+		all, err := f.approvals.List(t.Context(), false)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("List() = %v, %v, want one", all, err)
+		}
+		if err := f.approvals.Decide(t.Context(), all[0].ID, "boss", true, ""); err != nil {
+			t.Fatal(err)
+		}
+		if res := <-held; res.Code != sallyport.CodePermissionDenied || f.ran["send"].Load() != 0 {
+			t.Errorf("send = %+v, want it to be refused for what was read meanwhile", res)
+		}
+	})
+}
+
+// TestACancelledCallBringsNothing: it did not run, so that nothing is kept of
+// it where an operator could not have it forgotten.
+func TestACancelledCallBringsNothing(t *testing.T) {
+	f := newFlows(t, nil, nil)
+	f.let("p", "s", "read_file")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := f.caller()
+	c.Principal.Name, c.Session = "p", "s"
+	res := f.Call(ctx, c, sallyport.Request{Tool: "mcp__trivia__fact"})
+	if res.OK || !strings.Contains(res.Error, "cancelled") || f.ran["mcp__trivia__fact"].Load() != 0 {
+		t.Errorf("result = %+v, want that it was cancelled", res)
+	}
+	f.let("p", "s", "send")
 }
 
 func TestADeniedCallBringsNothing(t *testing.T) {
