@@ -230,7 +230,7 @@ type echo struct {
 
 func newEcho(b *testing.B, dir string) *echo {
 	b.Helper()
-	cmd := exec.Command("python3", "./echo.py")
+	cmd := exec.Command(needs.Program(b, "python3"), "./echo.py")
 	cmd.Dir = dir
 	in, err := cmd.StdinPipe()
 	if err != nil {
