@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
@@ -67,10 +68,13 @@ func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool
 	}, sallyport.Request{Tool: tool.Name})
 }
 
-// install installs the package of a server.
-func (i *installer) install(ctx context.Context, s *upstream.Server) (*lock.Package, error) {
+// install installs the package of a server, with what it needs as that was at a
+// time.
+func (i *installer) install(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
 	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
-	is, err := s.Package.Installed(i.call(ctx, s.Name, i.store.Tool(*s.Package)))
+	pkg := *s.Package
+	pkg.Before = before
+	is, err := pkg.Installed(i.call(ctx, s.Name, i.store.Tool(pkg)))
 	if err != nil {
 		return nil, errors.New(shown(unwrapped(err.Error())))
 	}
@@ -78,7 +82,9 @@ func (i *installer) install(ctx context.Context, s *upstream.Server) (*lock.Pack
 	if err != nil {
 		return nil, err
 	}
-	return packageOf(&o), nil
+	p := packageOf(&o)
+	p.Before = before.UTC().Format(time.RFC3339)
+	return p, nil
 }
 
 // newest says which version to write for a package that has none.
@@ -117,7 +123,11 @@ func (t *turn) fetch(ctx context.Context, l *launched) {
 	if _, err := os.Lstat(l.mounted.Programs[0]); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	is, err := t.servers.installer.install(ctx, s)
+	before, err := time.Parse(time.RFC3339, l.pkg.Before)
+	if err != nil {
+		before = time.Now()
+	}
+	is, err := t.servers.installer.install(ctx, s, before)
 	switch {
 	case err != nil:
 		l.why = err.Error()

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -235,6 +236,15 @@ func TestPackageLauncher(t *testing.T) {
 		t.Fatalf("installed: %v", copies)
 	}
 	remove(t, copies[0])
+	// Among what there was then: here that is nothing.
+	n.doc["time"] = map[string]string{"1.2.3": "2026-01-01T00:00:00Z", "1.3.0": "2026-01-02T00:00:00Z"}
+	pinned, err := os.ReadFile(filepath.Join(p.dir, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(t, p.dir, lockName, regexp.MustCompile(`"before": "[^"]+"`).ReplaceAllString(string(pinned), `"before": "2020-01-01T00:00:00Z"`))
+	p.says(1, "notes-server@1.2.3 could not be installed", echo...)
+	place(t, p.dir, lockName, string(pinned))
 	p.says(0, "answered --stdio", echo...)
 
 	// A changed copy does not run.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
@@ -181,6 +182,7 @@ func (l *launched) launch(store *install.Store, file string) (lock.Launch, error
 			return now, err
 		}
 		now.Package = packageOf(&o)
+		now.Package.Before = l.pkg.Before
 	}
 	return now, nil
 }
@@ -242,7 +244,7 @@ func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *lau
 	case same:
 		l.pkg = was.Package
 	case i != nil && (p.look == lookNew || p.look == lookChanged && known):
-		l.pkg, err = i.install(ctx, s)
+		l.pkg, err = i.install(ctx, s, time.Now())
 		if err != nil {
 			l.why = err.Error()
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 )
 
 const (
@@ -35,12 +36,16 @@ rm -rf cache && exec tar -cf - package`
 // npmFlags say what npm must not do, whatever its configuration says: run
 // scripts, link, ask anybody but the registry.
 func (s *Store) npmFlags(p Package) []string {
-	return []string{
+	flags := []string{
 		"--registry=" + s.npm.String(), "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", "--no-bin-links",
 		"--package-lock=true", "--lockfile-version=3", "--omit-lockfile-registry-resolved=false", "--replace-registry-host=never",
 		"--install-links=false", "--save-exact", "--no-update-notifier", "--no-progress", "--color=false", "--loglevel=error",
-		"--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", "--global=false", "--strict-ssl=true", "--", p.String(),
+		"--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", "--global=false", "--strict-ssl=true",
 	}
+	if !p.Before.IsZero() {
+		flags = append(flags, "--before="+p.Before.UTC().Format(time.RFC3339))
+	}
+	return append(flags, "--", p.String())
 }
 
 // npmLock is what counts in package-lock.json.

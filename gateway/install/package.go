@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Registry is where packages come from. The names are those of the lock file.
@@ -47,6 +48,11 @@ type Package struct {
 	// Bin is the program of the package that runs; empty means its only one,
 	// or the one that is named like the package.
 	Bin string
+	// Before leaves out what was published later, of all that the package needs:
+	// the same package installed with the same time has the same files. Zero means
+	// whatever there is. The registry of Python packages is asked for what there
+	// is in any case.
+	Before time.Time
 }
 
 // String returns NAME@VERSION.

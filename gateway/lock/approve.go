@@ -107,7 +107,7 @@ func (s *Server) digest(name string) string {
 func (l *Launch) Digest() string {
 	n := *l
 	n.Command, n.Env, n.Capabilities = append([]string{}, l.Command...), set(l.Env), normalCapabilities(l.Capabilities)
-	n.Programs = normalPrograms(l.Programs)
+	n.Programs, n.Package = normalPrograms(l.Programs), l.Package.compared()
 	return digestOf(n)
 }
 
@@ -185,6 +185,15 @@ func (l Launch) clone() Launch {
 	}
 	l.Package = l.Package.clone()
 	return l
+}
+
+// compared is what counts of a package.
+func (p *Package) compared() *Package {
+	c := p.clone()
+	if c != nil {
+		c.Before = ""
+	}
+	return c
 }
 
 func (p *Package) clone() *Package {

@@ -151,3 +151,30 @@ func TestJudgeLaunch(t *testing.T) {
 		t.Error("a server that is not pinned may start")
 	}
 }
+
+// TestTheTimeOfAPackageIsNoPartOfIt changes when a package was resolved: what
+// was installed decides.
+func TestTheTimeOfAPackageIsNoPartOfIt(t *testing.T) {
+	a, later := taken(t, offer()), offer()
+	later.Package.Before = "2027-01-01T00:00:00Z"
+	b := taken(t, later)
+	if whole(t, a) != whole(t, b) || len(lock.Diff(a, b)) != 0 {
+		t.Errorf("another time is a change: %v", lock.Diff(a, b))
+	}
+	got, err := a.Approve(b, lock.Scope{Server: "files"}, mustDigest(t, b, "files"))
+	if err != nil || got.Servers["files"].Package.Before != later.Package.Before {
+		t.Errorf("approved %+v, %v, want the new time", got, err)
+	}
+	if text := bytesOf(t, got); !strings.Contains(text, later.Package.Before) {
+		t.Errorf("the file does not hold the time:\n%s", text)
+	}
+}
+
+func mustDigest(t *testing.T, f *lock.File, server string) string {
+	t.Helper()
+	d, err := f.Digest(lock.Scope{Server: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

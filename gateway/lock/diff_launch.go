@@ -19,7 +19,7 @@ func (d *differ) launch(was, is *Launch) {
 	differs(RuleBinary, "binary", was.Binary, is.Binary)
 	differs(RuleProgram, "programs", normalPrograms(was.Programs), normalPrograms(is.Programs))
 	differs(RuleDir, "cwd", was.Dir, is.Dir)
-	differs(RulePackage, "package", was.Package, is.Package)
+	differs(RulePackage, "package", was.Package.compared(), is.Package.compared())
 	differs(RuleURL, "url", was.URL, is.URL)
 	d.sets(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, coversEqual})
 	d.capabilities(was.Capabilities, is.Capabilities)

@@ -168,6 +168,10 @@ type Package struct {
 	// SHA256 is the digest of every file that was installed, what the package
 	// needs included, 64 hexadecimal digits.
 	SHA256 string `json:"sha256"`
+	// Before is when what the package needs was chosen, RFC 3339: another machine
+	// chooses among what there was then. It decides nothing, since SHA256 does, and
+	// is part of no digest.
+	Before string `json:"before,omitempty"`
 	// Command runs the program of the package, arguments not included. A word
 	// in its folder begins with [PackageFolder].
 	Command []string `json:"command"`

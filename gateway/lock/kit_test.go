@@ -19,7 +19,7 @@ func offer() *lock.Offer {
 			Transport: lock.TransportStdio,
 			Command:   []string{"npx", "-y", "@example/files"},
 			Binary:    &lock.Binary{Path: "/usr/bin/npx", SHA256: zero},
-			Package:   &lock.Package{Registry: "npm", Name: "@example/files", Version: "1.2.3", Integrity: "sha512-AAAA", SHA256: zero, Command: []string{"node", "${package}/files.js"}},
+			Package:   &lock.Package{Registry: "npm", Name: "@example/files", Version: "1.2.3", Integrity: "sha512-AAAA", SHA256: zero, Before: "2026-08-31T12:00:00Z", Command: []string{"node", "${package}/files.js"}},
 			Programs:  []lock.Binary{{Path: "/srv/files.js", SHA256: zero}, {Path: "/srv/a.js", SHA256: zero}},
 			Dir:       "/srv",
 			Env:       []string{"TOKEN", "LANG"},
