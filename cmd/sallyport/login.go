@@ -143,6 +143,9 @@ func (g *gate) login(ctx context.Context, p *printer, name string, l *login) err
 	if err != nil {
 		return misused(err)
 	}
+	if g.passing {
+		return misused(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
+	}
 	if l.principal != sallyport.LocalPrincipal {
 		if err := g.knownPrincipal(ctx, l.principal); err != nil {
 			return misused(err)

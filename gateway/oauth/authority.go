@@ -142,7 +142,7 @@ func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused s
 		switch {
 		case t.Access != "" && t.Access != refused:
 			return nil // somebody else renewed it meanwhile
-		case a.Grant == ClientCredentials:
+		case a.Grant != AuthorizationCode:
 			return a.grant(ctx, c, t, said, said.scopes)
 		case t.Refresh == "":
 			t.Access = ""
@@ -191,7 +191,7 @@ func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking s
 			return nil
 		case len(said.scopes) == 0 || len(all) > maxScopes:
 			return a.fault("the token of %s is for too little, and it does not say what it wants", whom(who))
-		case a.Grant == ClientCredentials:
+		case a.Grant != AuthorizationCode:
 			return a.grant(ctx, c, t, said, all)
 		}
 		t.Wanted = all
@@ -243,7 +243,8 @@ func same(a, b tokens) bool {
 		slices.Equal(a.Scopes, b.Scopes) && slices.Equal(a.Wanted, b.Wanted)
 }
 
-// grant gets a token for the gate's own account.
+// grant gets a token that needs nobody: for the gate's own account, or for whom
+// a statement is about.
 func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, said challenge, scopes []string) error {
 	p, err := a.discover(ctx, c, said)
 	if err != nil {
@@ -259,7 +260,10 @@ func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, sai
 		Issuer: p.name, Resource: p.resource, Endpoint: p.token, ClientID: a.ClientID, Scopes: scopes,
 		Method: a.method(p.methods, a.ClientSecret != ""), Algorithms: p.algorithms,
 	}
-	form := url.Values{"grant_type": {string(ClientCredentials)}}
+	form, err := a.claim(ctx, c, &next)
+	if err != nil {
+		return a.wrap(err)
+	}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}

@@ -23,12 +23,15 @@ const (
 	AuthorizationCode Grant = "authorization_code"
 	// ClientCredentials is the gate's own account at the issuer.
 	ClientCredentials Grant = "client_credentials"
+	// JWTBearer is what somebody else says about who calls: the identity of a
+	// workload, or of a person whose identity provider vouches for them.
+	JWTBearer Grant = "jwt_bearer"
 )
 
 // Valid reports whether g is one of the grants.
 func (g Grant) Valid() bool {
 	switch g {
-	case AuthorizationCode, ClientCredentials:
+	case AuthorizationCode, ClientCredentials, JWTBearer:
 		return true
 	default:
 		return false
@@ -65,6 +68,13 @@ type Server struct {
 	// Register lets a login register the gate at the issuer when there is no
 	// other name.
 	Register bool
+	// Assertion is the reference of a signed statement (a JWT) with which
+	// JWTBearer gets tokens: of a workload, or with Provider the ID token of a
+	// person. It is read anew for each token.
+	Assertion string
+	// Provider is the identity provider that makes of Assertion a statement for
+	// the issuer; nil sends Assertion as it is.
+	Provider *Provider
 	// Scopes is what tokens are asked for, and no more than that; nil means
 	// what the server says that it wants.
 	Scopes []string
@@ -73,10 +83,24 @@ type Server struct {
 	Issuer string
 }
 
+// Provider is an identity provider that vouches for people at the issuers of
+// servers.
+type Provider struct {
+	// Issuer is its URL.
+	Issuer string
+	// ClientID is the gate's name there, ClientSecret the reference of its
+	// secret; empty means none.
+	ClientID, ClientSecret string
+}
+
 // Refs lists the secrets that calls of the server read: those of the
 // declaration, and its tokens.
 func (s *Server) Refs() (refs []string) {
-	for _, ref := range []string{s.ClientSecret, s.PrivateKey} {
+	named := []string{s.ClientSecret, s.PrivateKey, s.Assertion}
+	if s.Provider != nil {
+		named = append(named, s.Provider.ClientSecret)
+	}
+	for _, ref := range named {
 		if ref != "" {
 			refs = append(refs, ref)
 		}
@@ -85,11 +109,17 @@ func (s *Server) Refs() (refs []string) {
 }
 
 // Hosts lists the hosts that are granted by being written.
-func (s *Server) Hosts() []string {
-	if u, err := url.Parse(s.Issuer); err == nil && u.Host != "" {
-		return []string{u.Host}
+func (s *Server) Hosts() (hosts []string) {
+	written := []string{s.Issuer}
+	if s.Provider != nil {
+		written = append(written, s.Provider.Issuer)
 	}
-	return nil
+	for _, text := range written {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	return hosts
 }
 
 // Check returns everything that is wrong with a declaration.
@@ -98,11 +128,19 @@ func (s *Server) Check() error {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	switch {
 	case s.Grant != "" && !s.Grant.Valid():
-		fault("grant: expected %s or %s", AuthorizationCode, ClientCredentials)
+		fault("grant: expected %s, %s or %s", AuthorizationCode, ClientCredentials, JWTBearer)
+	case s.Grant == JWTBearer && (s.ClientID == "" || s.Assertion == ""):
+		fault("grant: jwt_bearer needs client_id and assertion_secret")
 	case s.Grant == ClientCredentials && (s.ClientID == "" || s.ClientSecret == "" && s.PrivateKey == ""):
 		fault("grant: client_credentials needs client_id and either client_secret_secret or private_key_secret")
 	case s.ClientID == "" && s.Document == "" && !s.Register:
 		fault("client_id: expected the name of this client at the issuer, or client_metadata_url, or register: true")
+	}
+	if s.Grant != JWTBearer && (s.Assertion != "" || s.Provider != nil) {
+		fault("assertion_secret and identity_provider belong to grant: jwt_bearer")
+	}
+	if p := s.Provider; p != nil && (p.ClientID == "" || checkURL(p.Issuer, true) != nil) {
+		fault("identity_provider: expected {issuer: URL, client_id: NAME}")
 	}
 	if s.ClientSecret != "" && s.PrivateKey != "" {
 		fault("client_secret_secret and private_key_secret exclude each other")
@@ -126,7 +164,7 @@ func (s *Server) Check() error {
 // would make them another client's or another server's is part of it.
 func (s *Server) record(who string) string {
 	h := sha256.New()
-	for _, part := range []string{s.URL, s.Issuer, s.ClientID, s.Document, string(cmp.Or(s.Grant, AuthorizationCode)), who} {
+	for _, part := range []string{s.URL, s.Issuer, s.ClientID, s.Document, string(cmp.Or(s.Grant, AuthorizationCode)), s.Assertion, who} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return refPrefix + s.Name + "/" + hex.EncodeToString(h.Sum(nil)[:16])

@@ -43,11 +43,17 @@ func (a *Authority) method(supported []string, secret bool) string {
 		return methodKey
 	case !secret:
 		return methodNone
-	case len(supported) == 0 || slices.Contains(supported, methodBasic) || !slices.Contains(supported, methodPost):
-		return methodBasic
 	default:
-		return methodPost
+		return secretMethod(supported)
 	}
+}
+
+// secretMethod is how a client with a secret says who it is.
+func secretMethod(supported []string) string {
+	if len(supported) == 0 || slices.Contains(supported, methodBasic) || !slices.Contains(supported, methodPost) {
+		return methodBasic
+	}
+	return methodPost
 }
 
 // refusal is the answer of an issuer that refuses, by its code (RFC 6749,
@@ -61,14 +67,23 @@ var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
 // exchange asks the issuer of t for tokens and puts them into t.
 func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
+	d, err := a.ask(ctx, c, t, form)
+	if err != nil {
+		return err
+	}
+	return a.take(ctx, c, t, d)
+}
+
+// ask sends a request to the token endpoint of t, for its resource.
+func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
 	if err := a.identify(ctx, c, t, header, form); err != nil {
-		return err
+		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return errors.New("its token endpoint is no address")
+		return nil, errors.New("its token endpoint is no address")
 	}
 	r.Header = header
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -76,22 +91,22 @@ func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, 
 	// What is sent is for one address: a redirect is an answer like any other.
 	resp, err := client(c, 0).Do(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	d, err := read(resp)
 	if resp.StatusCode != http.StatusOK {
 		if err == nil {
 			if code := d.text("error"); errorCode.MatchString(code) {
-				return &refusal{code}
+				return nil, &refusal{code}
 			}
 		}
-		return fmt.Errorf("its issuer answered %d to a request for a token", resp.StatusCode)
+		return nil, fmt.Errorf("its issuer answered %d to a request for a token", resp.StatusCode)
 	}
 	if err != nil {
-		return fmt.Errorf("its issuer's token: %w", err)
+		return nil, fmt.Errorf("its issuer's token: %w", err)
 	}
-	return a.take(ctx, c, t, d)
+	return d, nil
 }
 
 // take puts an answer of the token endpoint into t.
@@ -134,7 +149,7 @@ func tokenText(s string) bool {
 // identify says who the client is.
 func (a *Authority) identify(ctx context.Context, c *sallyport.Call, t *tokens, h http.Header, form url.Values) error {
 	secret := t.ClientSecret
-	if a.ClientSecret != "" && t.ClientID == a.ClientID {
+	if a.ClientSecret != "" && secret == "" && t.ClientID == a.ClientID {
 		s, err := c.Secrets.Get(ctx, a.ClientSecret)
 		if err != nil {
 			return err

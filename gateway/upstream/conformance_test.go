@@ -27,8 +27,10 @@ var (
 		"auth/2025-03-26-oauth-endpoint-fallback", "auth/resource-mismatch", "auth/offline-access-scope",
 		"auth/offline-access-not-supported", "auth/client-credentials-jwt", "auth/client-credentials-basic",
 	}
+	// Its name has changed.
+	asOlderClient = []string{"auth/cross-app-access-complete-flow"}
 	asNewerClient = []string{
-		"request-metadata", "auth/authorization-server-migration", "auth/iss-supported", "auth/iss-not-advertised",
+		"auth/enterprise-managed-authorization", "auth/wif-jwt-bearer", "request-metadata", "auth/authorization-server-migration", "auth/iss-supported", "auth/iss-not-advertised",
 		"auth/iss-supported-missing", "auth/iss-wrong-issuer", "auth/iss-unexpected", "auth/iss-normalized", "auth/metadata-issuer-mismatch",
 		"http-standard-headers", "http-custom-headers", "http-invalid-tool-headers", "json-schema-ref-no-deref",
 		"json-schema-2020-12-preservation",
@@ -38,13 +40,10 @@ var (
 // notRun is what the client does not do, by design or because it is not built.
 // Nothing is run for these scenarios.
 var notRun = map[string]string{
-	"elicitation-sep1034-client-defaults":   "servers are offered no elicitation: whoever answered would answer somebody else's question",
-	"sep-2322-client-request-state":         "servers are offered no elicitation",
-	"auth/cross-app-access-complete-flow":   "not built: a person's ID token would have to be brought for each exchange",
-	"auth/enterprise-managed-authorization": "not built: a person's ID token would have to be brought for each exchange",
-	"auth/dpop":                             "not built: tokens are of the type Bearer",
-	"auth/dpop-nonce":                       "not built: tokens are of the type Bearer",
-	"auth/wif-jwt-bearer":                   "not built: the gate has no identity of a workload",
+	"elicitation-sep1034-client-defaults": "servers are offered no elicitation: whoever answered would answer somebody else's question",
+	"sep-2322-client-request-state":       "servers are offered no elicitation",
+	"auth/dpop":                           "not built: tokens are of the type Bearer",
+	"auth/dpop-nonce":                     "not built: tokens are of the type Bearer",
 	// An extension with skills, whose checks pass when nothing is done.
 	"sep-2640-client-no-prefetch":        "not built: skills",
 	"sep-2640-client-verify-digest":      "not built: skills",
@@ -58,7 +57,7 @@ var notRun = map[string]string{
 func TestClientConformance(t *testing.T) {
 	conformance.Need(t)
 	t.Setenv("SALLYPORT_TEST_CLIENT", "1")
-	for version, want := range map[string][]string{"0.1.16": asClient, "0.2.0-alpha.12": slices.Concat(asClient, asNewerClient)} {
+	for version, want := range map[string][]string{"0.1.16": slices.Concat(asClient, asOlderClient), "0.2.0-alpha.12": slices.Concat(asClient, asNewerClient)} {
 		t.Run(version, func(t *testing.T) {
 			checks := conformance.Client(t, version, os.Args[0]+" -test.run=^TestClientOfTheSuite$", "--suite", "all")
 			checks = slices.DeleteFunc(checks, func(c conformance.Check) bool { return notRun[c.Scenario] != "" })
@@ -88,9 +87,11 @@ func TestClientOfTheSuite(t *testing.T) {
 	}
 	c := &client{
 		t: t, kept: &kept{m: map[string]string{}}, record: &recorded{},
-		secrets: secrets{"suite/secret": given.Secret, "suite/key": given.Key},
-		policy:  &sallyport.NetworkPolicy{Allow: []string{host(url)}, AllowPrivate: true},
-		server:  upstream.Server{Name: "far", URL: url, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{}}},
+		secrets: secrets{
+			"suite/secret": given.Secret, "suite/key": given.Key, "suite/workload": given.Workload, "suite/identity": given.Identity,
+		},
+		policy: &sallyport.NetworkPolicy{Allow: []string{host(url)}, AllowPrivate: true},
+		server: upstream.Server{Name: "far", URL: url, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{}}},
 	}
 	if strings.HasPrefix(scenario, "auth/") {
 		c.server.OAuth = given.declare(scenario)
@@ -118,6 +119,10 @@ type suiteContext struct {
 	Secret   string      `json:"client_secret"`
 	Key      string      `json:"private_key_pem"`
 	Issuer   string      `json:"issuer"`
+	Workload string      `json:"valid_jwt"`
+	Identity string      `json:"idp_id_token"`
+	Provider string      `json:"idp_issuer"`
+	There    string      `json:"idp_client_id"`
 	Calls    []suiteCall `json:"toolCalls"`
 }
 
@@ -134,6 +139,13 @@ func (g *suiteContext) declare(scenario string) *oauth.Server {
 	s := &oauth.Server{ClientID: g.ClientID, Issuer: g.Issuer}
 	if strings.Contains(scenario, "client-credentials") {
 		s.Grant = oauth.ClientCredentials
+	}
+	if g.Workload != "" {
+		s.Grant, s.Assertion = oauth.JWTBearer, "suite/workload"
+	}
+	if g.Identity != "" {
+		s.Grant, s.Assertion = oauth.JWTBearer, "suite/identity"
+		s.Provider = &oauth.Provider{Issuer: g.Provider, ClientID: g.There}
 	}
 	if g.Secret != "" {
 		s.ClientSecret = "suite/secret"

@@ -32,6 +32,7 @@ func (d *decoder) oauth(top *definition.Object, local bool) {
 		ClientID: o.Text("client_id", "", false), Document: o.Text("client_metadata_url", "", false),
 		ClientSecret: d.ref(o, at, "client_secret_secret"), PrivateKey: d.ref(o, at, "private_key_secret"),
 		Register: o.Flag("register", ""), Issuer: o.Text("issuer", "", false), Scopes: o.Texts("scopes"),
+		Assertion: d.ref(o, at, "assertion_secret"), Provider: d.provider(o),
 	}
 	o.Done()
 	if err := s.Check(); err != nil {
@@ -40,6 +41,21 @@ func (d *decoder) oauth(top *definition.Object, local bool) {
 		}
 	}
 	d.s.OAuth = s
+}
+
+// provider reads the identity provider; nil when there is none.
+func (d *decoder) provider(o *definition.Object) *oauth.Provider {
+	v, at, ok := o.Take("identity_provider", "")
+	if !ok {
+		return nil
+	}
+	p := &oauth.Provider{}
+	if in := d.Object(at, v); in != nil {
+		p.Issuer, p.ClientID = in.Text("issuer", "", true), in.Text("client_id", "", true)
+		p.ClientSecret = d.ref(in, at, "client_secret_secret")
+		in.Done()
+	}
+	return p
 }
 
 // ref reads a reference of a secret, which is granted by being named; empty
