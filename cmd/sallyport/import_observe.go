@@ -49,6 +49,21 @@ func (i *importer) observe(ctx context.Context, p *planned) {
 	p.note("observed while it started and listed its tools: what their calls need was not seen")
 	p.observed = true
 	p.forget()
+	i.adopt(p, seen)
+	for k, w := range seen.Withheld {
+		if k == 5 {
+			p.note("and %d more that no declaration gives", len(seen.Withheld)-k)
+			break
+		}
+		p.note("it used what no declaration gives: %s %s: %s", w.Kind, w.Item, w.Why)
+	}
+	if seen.AllowPrivate {
+		p.note("it reached a private address, for which the personality needs allow_private_urls")
+	}
+}
+
+// adopt adds what a server was seen to use to what is proposed.
+func (i *importer) adopt(p *planned, seen *sandbox.Observation) {
 	c, hosts := &p.entry.Capabilities, seen.Capabilities.Network
 	_, _, launched := install.Parse(p.entry.Command)
 	if hosts != nil {
@@ -64,16 +79,6 @@ func (i *importer) observe(ctx context.Context, p *planned) {
 	}
 	if pr := seen.Capabilities.Process; pr != nil && len(pr.ExecFrom) > 0 {
 		c.Process = &sallyport.ProcessCapability{ExecFrom: i.spelled(p, pr.ExecFrom)}
-	}
-	for k, w := range seen.Withheld {
-		if k == 5 {
-			p.note("and %d more that no declaration gives", len(seen.Withheld)-k)
-			break
-		}
-		p.note("it used what no declaration gives: %s %s: %s", w.Kind, w.Item, w.Why)
-	}
-	if seen.AllowPrivate {
-		p.note("it reached a private address, for which the personality needs allow_private_urls")
 	}
 }
 

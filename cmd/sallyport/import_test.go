@@ -113,3 +113,53 @@ func FuzzServerName(f *testing.F) {
 		}
 	})
 }
+
+// TestSeenHostsAreNotGrantedBesideSecrets holds what a watched server reached
+// to a remark, where its secrets would go there.
+func TestSeenHostsAreNotGrantedBesideSecrets(t *testing.T) {
+	for state, want := range map[importState]bool{importReady: true, importBlocked: false} {
+		p := &planned{state: state}
+		(&importer{}).observedHosts(p, []string{"seen.example"})
+		if granted := p.entry.Capabilities.Network != nil; granted != want {
+			t.Errorf("a server that is %s: granted = %v, want %v", state, granted, want)
+		}
+		if said := strings.Contains(strings.Join(p.notes, " "), "seen.example"); said == want {
+			t.Errorf("a server that is %s: notes %q", state, p.notes)
+		}
+	}
+}
+
+// TestNothingElseIsChanged holds an extended configuration to what it said
+// before.
+func TestNothingElseIsChanged(t *testing.T) {
+	load := func(text string) *config.Config {
+		t.Helper()
+		c, err := config.Parse("/d/sallyport.yaml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const roles = "version: 1\npersonalities:\n  default: {toolset: []}\n  cursor: {toolset: [], mcp_servers: [one]}\n"
+	const one, other = "  one: {command: [python3]}\n", "  mine: {command: [sh]}\n"
+	i := &importer{config: load("version: 1\npersonalities: {default: {toolset: []}}\nmcp_servers:\n" + other)}
+	p := &importPlan{role: "cursor", servers: []*planned{{name: "one", state: importReady}}}
+	for _, tt := range []struct{ text, want string }{
+		{roles + "mcp_servers:\n" + one + other, ""},
+		{roles + "mcp_servers:\n" + one, "change the server mine"},
+		{roles + "mcp_servers:\n" + one + "  mine: {command: [bash]}\n", "change the server mine"},
+		{roles + "mcp_servers:\n" + one + other + "  more: {command: [sh]}\n", "another server"},
+		{strings.Replace(roles, "[one]", "[]", 1) + "mcp_servers:\n" + one + other, "not give the servers to the personality cursor"},
+		{strings.Replace(roles, "default: {toolset: []}", "default: {}", 1) + "mcp_servers:\n" + one + other, "change the personality default"},
+		{strings.Replace(roles, "  default: {toolset: []}\n", "", 1) + "mcp_servers:\n" + one + other, "remove the personality default"},
+		{roles + "  more: {toolset: []}\nmcp_servers:\n" + one + other, "make the personality more"},
+		{roles + "mcp_servers:\n" + one + other + "state: memory\n", "change state"},
+		{roles + "mcp_servers:\n" + one + other + "security: {require_auth: false}\n", "change security"},
+		{roles + "mcp_servers:\n" + one + other + "actions: [{id: a, description: d, handler: {exec: {command: [sh]}}}]\n", "change an action"},
+	} {
+		err := i.compare(p, load(tt.text))
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("compare = %v, want %q, for\n%s", err, tt.want, tt.text)
+		}
+	}
+}

@@ -225,10 +225,9 @@ func (i *importer) compare(p *importPlan, c *config.Config) error {
 			return fmt.Errorf("it would change %s", strings.ToLower(field.Name))
 		}
 	}
-	for k := range i.config.Actions {
-		if len(c.Actions) != len(i.config.Actions) || string(c.Actions[k].JSON) != string(i.config.Actions[k].JSON) {
-			return errors.New("it would change an action")
-		}
+	same := func(a, b config.Part) bool { return a.ID == b.ID && bytes.Equal(a.JSON, b.JSON) }
+	if !slices.EqualFunc(i.config.Actions, c.Actions, same) {
+		return errors.New("it would change an action")
 	}
 	return nil
 }
