@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -146,10 +147,24 @@ func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallypo
 		return before
 	}
 	v, err := verdictOf(answer)
-	if err != nil || v.silent || h.decide(ctx, a.ID, v) != nil {
+	if err != nil || v.silent || !h.still(ctx) || h.decide(ctx, a.ID, v) != nil {
 		return before
 	}
 	return h.gate.Call(ctx, h.caller, h.q)
+}
+
+// still reports whether an answer counts that came while the call waited: the
+// principal may do what it might when it asked, and the rules leave the
+// decision to the person behind its client.
+func (h *held) still(ctx context.Context) bool {
+	p, ok := h.sessions.latest(h.session.ID())
+	if connectionFrom(ctx) != nil {
+		p, ok = h.o.Principal(), true
+	}
+	then := &h.caller.Principal
+	return ok && p.Name == then.Name && slices.Equal(p.Permissions, then.Permissions) &&
+		(p.Personalities == nil) == (then.Personalities == nil) && slices.Equal(p.Personalities, then.Personalities) &&
+		h.asks(h.caller, h.q.Tool)
 }
 
 // answered takes the answer to a question of the round before. It reports

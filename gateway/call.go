@@ -53,7 +53,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			res, err := next(ctx, method, req)
 			if p, ok := bound(r.Extra); ok && err == nil && r.Session.ID() != "" {
-				s.sessions.add(r.Session, p.Name, r.Params)
+				s.sessions.add(r.Session, p, r.Params)
 			}
 			return res, err
 		default:

@@ -158,7 +158,7 @@ func (s *surface) listen(x *exchange) {
 // answer answers a message. Its session is not idle meanwhile.
 func (s *surface) answer(x *exchange) {
 	if !x.stateless {
-		x.session = s.server.sessions.use(x.r.Header.Get("Mcp-Session-Id"), x.principal.Name)
+		x.session = s.server.sessions.use(x.r.Header.Get("Mcp-Session-Id"), x.principal)
 		defer x.session.release()
 	}
 	if s.server.viaLibrary || !s.direct(x) {

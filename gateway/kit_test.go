@@ -167,8 +167,14 @@ func (t tokens) Principal(_ context.Context, token string) (sallyport.Principal,
 // for the principal of the same name.
 func (k *kit) site(t testing.TB) *httptest.Server {
 	t.Helper()
+	return k.siteOf(t, tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}})
+}
+
+// siteOf is site with other tokens.
+func (k *kit) siteOf(t testing.TB, known tokens) *httptest.Server {
+	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
-	g, err := auth.NewGuard(s.Listener.Addr().String(), tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}}, nil)
+	g, err := auth.NewGuard(s.Listener.Addr().String(), known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

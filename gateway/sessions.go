@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
 )
 
 // sessions are the protocol sessions of HTTP. The library has them too, but
@@ -22,18 +24,18 @@ type session struct {
 	all       *sessions
 	library   *mcp.ServerSession
 	id        string
-	principal string
-	older     bool        // what the client asked for is a protocol with sessions
-	elicits   bool        // the client puts questions before a person
-	messages  atomic.Bool // the client set a level for messages
-	posts     int         // requests that are being answered
+	principal sallyport.Principal // as its last request brought it
+	older     bool                // what the client asked for is a protocol with sessions
+	elicits   bool                // the client puts questions before a person
+	messages  atomic.Bool         // the client set a level for messages
+	posts     int                 // requests that are being answered
 	last      time.Time
 	timer     *time.Timer
 	waiting   map[any]context.CancelFunc // direct requests, by id
 }
 
 // add notes a session that its first request has just opened.
-func (a *sessions) add(library *mcp.ServerSession, principal string, begun *mcp.InitializeParams) {
+func (a *sessions) add(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
 	s := &session{
 		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
 		elicits: elicits(begun.Capabilities),
@@ -47,17 +49,28 @@ func (a *sessions) add(library *mcp.ServerSession, principal string, begun *mcp.
 
 // use returns the session of a principal, nil when there is none: the library
 // then says what is wrong. It is not idle until release.
-func (a *sessions) use(id, principal string) *session {
+func (a *sessions) use(id string, principal sallyport.Principal) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.open[id]
-	if s == nil || s.principal != principal {
+	if s == nil || s.principal.Name != principal.Name {
 		return nil
 	}
+	s.principal = principal
 	if s.posts++; s.posts == 1 {
 		s.timer.Stop()
 	}
 	return s
+}
+
+// latest returns the principal of a session as its last request brought it.
+func (a *sessions) latest(id string) (p sallyport.Principal, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.open[id]; s != nil {
+		return s.principal, true
+	}
+	return p, false
 }
 
 // release ends a use. It does nothing to a nil session.
