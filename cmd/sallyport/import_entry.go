@@ -18,6 +18,7 @@ type entry struct {
 	Command      []string               `json:"command,omitempty"`
 	Cwd          string                 `json:"cwd,omitempty"`
 	URL          string                 `json:"url,omitempty"`
+	Transport    string                 `json:"transport,omitempty"`
 	Headers      map[string]any         `json:"headers,omitempty"`
 	Env          map[string]string      `json:"env,omitempty"`
 	SecretEnv    map[string]secretEnv   `json:"secret_env,omitempty"`
@@ -38,7 +39,7 @@ type secretHeader struct {
 
 // sameLaunch reports whether two declarations start the same.
 func sameLaunch(a, b *entry) bool {
-	return a.URL == b.URL && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
+	return a.URL == b.URL && a.Transport == b.Transport && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
 }
 
 // launch says what is started, or where a remote server listens.
@@ -82,11 +83,11 @@ func (i *importer) remote(p *planned, address string) {
 	case !ok:
 	case clients.SecretText(text):
 		p.block("the url holds what looks like a secret, which is not copied, and no place in an address takes one")
-	case strings.EqualFold(p.from.Type, "sse"):
-		p.entry.URL = text
-		p.note("type sse: the address has to answer streamable HTTP")
 	default:
 		p.entry.URL = text
+		if strings.EqualFold(p.from.Type, "sse") {
+			p.entry.Transport = "sse"
+		}
 	}
 	if p.from.Cwd != "" || p.from.EnvFile != "" || len(p.from.Env) > 0 {
 		p.note("its environment is not carried over: a remote server runs elsewhere")

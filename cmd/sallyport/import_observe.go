@@ -78,7 +78,7 @@ func (i *importer) adopt(p *planned, seen *sandbox.Observation) {
 		})
 	}
 	if pr := seen.Capabilities.Process; pr != nil && len(pr.ExecFrom) > 0 {
-		c.Process = &sallyport.ProcessCapability{ExecFrom: i.spelled(p, pr.ExecFrom)}
+		c.Process = &sallyport.ProcessCapability{AllowedBinaries: pr.AllowedBinaries, ExecFrom: i.spelled(p, pr.ExecFrom)}
 	}
 }
 

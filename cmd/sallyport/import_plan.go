@@ -220,7 +220,7 @@ func (i *importer) judge(p *planned) {
 			continue
 		}
 		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.home})
-		if err == nil && was.URL == now.URL && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
+		if err == nil && was.URL == now.URL && was.Transport == now.Transport && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
 			p.state, p.why = importThere, []string{"declared at " + part.Source("") + ", which stays as it is"}
 			return
 		}

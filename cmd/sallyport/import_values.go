@@ -159,6 +159,9 @@ func (i *importer) headers(p *planned) {
 	for _, h := range p.from.Headers {
 		i.header(p, textproto.CanonicalMIMEHeaderKey(h.Name), h.Value)
 	}
+	if len(p.entry.Headers) == 0 {
+		p.note("if it wants a login: add oauth to it, and sallyport login %s", p.name)
+	}
 }
 
 // header takes over one header. A secret is the whole value, or what follows

@@ -25,7 +25,7 @@ func (p *planned) lines() ([]string, error) {
 		return nil, err
 	}
 	lines := []string{p.name + ":"}
-	for _, key := range []string{"command", "cwd", "url", "headers", "env", "secret_env", "capabilities"} {
+	for _, key := range []string{"command", "cwd", "url", "transport", "headers", "env", "secret_env", "capabilities"} {
 		if v, ok := values[key]; ok {
 			lines = append(lines, "  "+key+": "+flow(v))
 		}
