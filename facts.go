@@ -63,7 +63,7 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 			g.Storage != nil && g.Storage.Scope != ScopeSession || upstream && len(g.Secrets) > 0,
 		Untrusted: upstream || len(g.Network.Allow) > 0,
 		Outward: g.Mail != nil || g.Database != nil && g.Database.Mode == ModeWrite ||
-			t.sends(&g.Network) || writesOutside(g.FS.Write, workspace),
+			t.sends(&g.Network) || !t.reads() && writesOutside(g.FS.Write, workspace),
 	}
 	if level == LevelNone {
 		f = Facts{Private: true, Untrusted: true, Outward: true}
@@ -71,12 +71,15 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	return f
 }
 
+// reads reports whether the tool only reads, by the gate's doing or by what it
+// says. A prompt does: a person chooses it.
+func (t *Tool) reads() bool { return t.ReadOnly || t.SaysReadOnly || t.Form == FormPrompt }
+
 // sends reports whether the network carries data out. A tool that only reads
 // and reaches only hosts that the operator listed does not: a request carries
 // data too, but to those whom the operator named. To any public host it does.
 func (t *Tool) sends(n *NetworkGrant) bool {
-	reads := t.ReadOnly || t.SaysReadOnly || t.Form != FormTool
-	return len(n.Allow) > 0 && (!reads || slices.ContainsFunc(n.Allow, func(host string) bool {
+	return len(n.Allow) > 0 && (!t.reads() || slices.ContainsFunc(n.Allow, func(host string) bool {
 		return host == "*" || strings.HasPrefix(host, "*:")
 	}))
 }

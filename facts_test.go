@@ -49,7 +49,10 @@ func TestFactsFollowFromWhatMayBeTouched(t *testing.T) {
 		{name: "upstream that sends", tool: sallyport.Tool{Name: "mcp__a__b"}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted, outward}},
 		{name: "upstream that says it reads", tool: sallyport.Tool{Name: "mcp__a__b", SaysReadOnly: true}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted}},
 		{name: "upstream that says it reads anything", tool: sallyport.Tool{Name: "mcp__a__b", SaysReadOnly: true}, grant: hosts("*"), want: []sallyport.Fact{untrusted, outward}},
-		{name: "a resource", tool: sallyport.Tool{Name: "mcp__a__b", Form: sallyport.FormResource}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted}},
+		{name: "upstream that says it reads beside what it writes", tool: sallyport.Tool{Name: "mcp__a__b", SaysReadOnly: true}, grant: writes(beside), want: []sallyport.Fact{untrusted}},
+		{name: "a prompt", tool: sallyport.Tool{Name: "mcp__a__b", Form: sallyport.FormPrompt}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted}},
+		{name: "a resource", tool: sallyport.Tool{Name: "mcp__a__b", Form: sallyport.FormResource}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted, outward}},
+		{name: "a resource that says it reads", tool: sallyport.Tool{Name: "mcp__a__b", Form: sallyport.FormResource, SaysReadOnly: true}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted}},
 		{name: "children in the sandbox", grant: sallyport.Grant{Process: sallyport.ProcessGrant{Binaries: []string{"git"}}}, level: sallyport.LevelFull},
 		{name: "children without a sandbox", level: sallyport.LevelNone, want: []sallyport.Fact{private, untrusted, outward}},
 	}

@@ -63,7 +63,8 @@ type Tool struct {
 	// registration.
 	ReadOnly bool
 	// SaysReadOnly is the same promise by somebody whom the gate cannot hold to
-	// it: an upstream server's own word. It counts for [Tool.Facts] alone.
+	// it: an upstream server's own word, in a definition that the operator has
+	// approved. It counts for [Tool.Facts] alone.
 	SaysReadOnly bool
 	// Idempotent allows the gate to run the tool again after a transient
 	// failure.

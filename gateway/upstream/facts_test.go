@@ -1,20 +1,39 @@
 package upstream_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
 
 // TestHintsOfToolsAreKept: what a tool says of itself counts for the facts of
-// its calls, and only when it says exactly that.
+// its calls, only when it says exactly that, and only in a definition that
+// somebody has approved.
 func TestHintsOfToolsAreKept(t *testing.T) {
+	for _, pinned := range []bool{true, false} {
+		testHints(t, pinned)
+	}
+}
+
+func testHints(t *testing.T, pinned bool) {
+	t.Helper()
 	hinted := func(name string, annotations any) object {
 		return tool(name, object{"annotations": annotations})
 	}
 	g := scripted(t, newScript(t, tool("silent"), hinted("reads", object{"readOnlyHint": true}),
-		hinted("writes", object{"readOnlyHint": false}), hinted("odd", object{"readOnlyHint": "true"})), nil)
+		hinted("writes", object{"readOnlyHint": false}), hinted("odd", object{"readOnlyHint": "true"})), &upstream.Options{Pinned: pinned})
 	said := map[string]bool{}
+	everything := scripted(t, withEverything(t), &upstream.Options{Pinned: pinned})
+	for _, tool := range everything.Tools() {
+		if tool.Form == sallyport.FormResource && tool.SaysReadOnly != pinned {
+			t.Errorf("SaysReadOnly of %s = %v, want %v", tool.ID(), tool.SaysReadOnly, pinned)
+		}
+	}
 	for _, tool := range g.Tools() {
 		said[tool.Name] = tool.SaysReadOnly
 	}
-	for name, want := range map[string]bool{"silent": false, "reads": true, "writes": false, "odd": false} {
+	for name, want := range map[string]bool{"silent": false, "reads": pinned, "writes": false, "odd": false} {
 		if got, ok := said["mcp__test__"+name]; got != want || !ok && name != "odd" {
 			t.Errorf("SaysReadOnly of %s = %v, listed %v, want %v", name, got, ok, want)
 		}

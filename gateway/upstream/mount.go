@@ -7,8 +7,9 @@
 // output runs as a confined child, one process for each server, role and
 // principal, so that no two principals share what a server keeps in memory. A
 // remote one is reached through the network accessor of the very call. What a
-// server says of itself (that a tool only reads, say) is never believed: the
-// declaration of the operator decides, and all output is untrusted.
+// server says of itself grants nothing: the declaration of the operator decides,
+// and all output is untrusted. That a tool only reads counts for session facts,
+// in a definition that the operator has approved.
 //
 // What is mounted is used while the server offers the very same. A process is
 // asked before its first call, and again when it says that something has
@@ -133,6 +134,10 @@ type Options struct {
 	// accepts what servers offer when they are discovered. Whatever it says, what
 	// is mounted is only used while the server still offers the very same.
 	Judge func(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string)
+	// Pinned says that Judge holds each definition to one that the operator has
+	// approved. Without it nothing counts that a server says of its tools: whoever
+	// wants to get past a rule would say what suits it.
+	Pinned bool
 	// Changed is told when something that is mounted is held back, or is not any
 	// more, so that clients can be told. It must not wait for a call. nil tells
 	// nobody.

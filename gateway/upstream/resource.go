@@ -45,7 +45,7 @@ func (s *server) resource(d *offering) (sallyport.Resource, error) {
 // resources is the tool that reads the resources of the server.
 func (s *server) resources(list []sallyport.Resource) sallyport.Tool {
 	t := s.tool("mcp__" + s.Name + "__resources")
-	t.Form, t.Resources = sallyport.FormResource, list
+	t.Form, t.Resources, t.SaysReadOnly = sallyport.FormResource, list, s.m.o.Pinned
 	t.Description = "Reads the resources of the MCP server " + s.Name + "."
 	var things []thing
 	for i := range list {

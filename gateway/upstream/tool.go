@@ -106,7 +106,7 @@ func (s *server) named(d *offering) (sallyport.Tool, error) {
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.prompt(ctx, c, d) }
 		return t, err
 	}
-	t.SaysReadOnly = d.reads()
+	t.SaysReadOnly = s.m.o.Pinned && d.reads()
 	var bad [2]error
 	t.Schema, bad[0] = s.schema(d, "inputSchema")
 	t.Returns, bad[1] = s.schema(d, "outputSchema")
