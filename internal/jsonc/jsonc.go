@@ -19,6 +19,9 @@ const (
 	MaxBytes = 32 << 20
 	// maxDepth bounds nested objects and lists: reading recurses.
 	maxDepth = 128
+	// maxNodes bounds the values, which cost a hundred bytes each: a text of
+	// zeros would take a hundred times its size.
+	maxNodes = 2 << 20
 )
 
 // Kind says what a value is.
@@ -105,7 +108,7 @@ func (e *SyntaxError) Error() string {
 const bom = "\ufeff"
 
 // Parse reads one value. A byte order mark before it is passed over; invalid
-// UTF-8, a member that is there twice, more than 128 levels and more than
+// UTF-8, a member that is there twice, more than 128 levels, two million values and
 // [MaxBytes] are errors. The error is a [SyntaxError].
 func Parse(text []byte, o *Options) (*Value, error) {
 	if o == nil {
@@ -146,6 +149,7 @@ type parser struct {
 	text     []byte
 	i        int
 	depth    int
+	nodes    int
 	comments bool
 	err      error
 }
@@ -225,6 +229,9 @@ func (p *parser) value() *Value {
 		p.fail("nested deeper than %d levels", maxDepth)
 	}
 	defer func() { p.depth-- }()
+	if p.nodes++; p.nodes > maxNodes {
+		p.fail("more than %d values", maxNodes)
+	}
 	switch c := p.peek(); {
 	case c == '{':
 		p.object(v)

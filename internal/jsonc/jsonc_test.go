@@ -90,6 +90,7 @@ func TestParseRefuses(t *testing.T) {
 		{"text behind", `{} {}`, loose, "expected the end of the file"},
 		{"no UTF-8", "{\"a\": \"\xff\"}", loose, "1:8: expected UTF-8"},
 		{"depth", strings.Repeat("[", 100_000), loose, "nested deeper than 128 levels"},
+		{"values", "[" + strings.Repeat("0,", 3<<20) + "0]", loose, "more than 2097152 values"},
 		{"size", strings.Repeat(" ", jsonc.MaxBytes+1), loose, "larger than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
