@@ -197,6 +197,13 @@ func TestAnswersByHand(t *testing.T) {
 		{"huge content without approval", `"inputResponses":{"approval":{"action":"accept","content":{` + huge + `"y":1}}}`, "error"},
 		{"a huge reason", `"inputResponses":{"approval":{"action":"accept","content":{"approve":true,"reason":"` + strings.Repeat("x", 5<<20) + `"}}}`, "error"},
 		{"an answer twice", `"inputResponses":{},"inputResponses":{"approval":{"action":"accept","content":{"approve":true}}}`, "error"},
+		{"two answers to a question", `"inputResponses":{"approval":{"action":"decline"},"approval":{"action":"accept","content":{"approve":true}}}`, "error"},
+		{"two actions", `"inputResponses":{"approval":{"action":"decline","action":"accept","content":{"approve":true}}}`, "error"},
+		{"two actions in two spellings", `"inputResponses":{"approval":{"action":"decline","Action":"accept","content":{"approve":true}}}`, "error"},
+		{"two contents in two spellings", `"inputResponses":{"approval":{"action":"accept","content":{"approve":false},"Content":{"approve":true}}}`, "error"},
+		{"an action that nobody sees", `"inputResponses":{"approval":{"a\u0063tion":"decline","action":"accept","content":{"approve":true}}}`, "error"},
+		{"two decisions", `"inputResponses":{"approval":{"action":"accept","content":{"approve":false,"approve":true}}}`, "error"},
+		{"a long answer", `"inputResponses":{"approval":{"action":"accept","content":{"approve":true,"more":"` + strings.Repeat("x", 64<<10) + `"}}}`, "error"},
 		{"cancel", `"inputResponses":{"approval":{"action":"cancel"}}`, "approval_required"},
 	} {
 		args := `{"a":"` + tt.name + `"}`

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,8 +114,10 @@ func open(message []byte) (envelope, error) {
 		}
 		e.id, invalid.id = id, id
 	}
-	if err := e.fill(); err != nil {
-		invalid.text = err.Error()
+	if err := cmp.Or(e.fill(), e.short(len(message))); err != nil {
+		if invalid.text = err.Error(); of(all, "method") == nil && of(all, "result") != nil {
+			invalid.id = nil // of a question of this side: the client has others
+		}
 		return e, invalid
 	}
 	if e.id != nil && e.method != "" && !offered(e.method) {
@@ -139,6 +142,7 @@ func (e *envelope) fill() error {
 	case method == nil && (e.id == nil || of(e.top, "result") == nil && of(e.top, "error") == nil):
 		return errors.New("the message is no request, notification or response")
 	case method == nil:
+		return once(of(e.top, "result"))
 	default:
 		var ok bool
 		if e.method, ok = word(method); !ok || e.method == "" {
@@ -174,7 +178,7 @@ func (e *envelope) parameters() error {
 		return err
 	}
 	e.in = all[len(e.top):]
-	if err := e.named(); err != nil {
+	if err := cmp.Or(e.named(), each(of(e.in, "inputResponses"))); err != nil {
 		return err
 	}
 	if all, err = members(all, of(e.in, "_meta")); err != nil {
