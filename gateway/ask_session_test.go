@@ -84,3 +84,25 @@ func TestOnlyTheSessionsPrincipalAnswers(t *testing.T) {
 		t.Errorf("decisions = %v, want one denial by alice's client", got)
 	}
 }
+
+// TestTheEndOfTheServerWaitsForNoPerson: a call whose question is open stays
+// held at once.
+func TestTheEndOfTheServerWaitsForNoPerson(t *testing.T) {
+	d := newDesk(t, nil)
+	a := &asker{t: t, url: d.site(t).URL + "/mcp"}
+	a.session = a.post("alice", asksHello).Header.Get("Mcp-Session-Id")
+	stream := bufio.NewReader(a.post("alice", callLine(1, "held", `{}`)).Body)
+	if asked := data(t, stream); !questionID.MatchString(asked) {
+		t.Fatalf("got %s, want a question", asked)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- d.Shutdown(t.Context()) }()
+	for got := data(t, stream); !strings.Contains(got, `"approval_required"`); got = data(t, stream) {
+		if !strings.Contains(got, `"notifications/cancelled"`) {
+			t.Fatalf("the call was answered %s, want approval_required", got)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Shutdown() = %v", err)
+	}
+}

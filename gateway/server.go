@@ -163,11 +163,13 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 	return l
 }
 
-// Shutdown ends the sessions of HTTP: it waits for calls that run until the
-// context ends, cancels the rest, and closes what clients still listen to.
+// Shutdown ends the sessions of HTTP: it takes back the questions that nobody
+// has answered, waits for calls that run until the context ends, cancels the
+// rest, and closes what clients still listen to.
 // Calls that arrive meanwhile are decided and recorded, and cancelled. The
 // error is the context's when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.questions.Stop()
 	err := s.overHTTP.Wait(ctx)
 	s.overHTTP.Stop()
 	s.listens.Stop()
