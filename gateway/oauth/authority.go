@@ -27,6 +27,8 @@ type Authority struct {
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // one renews, the others wait
+	// nonces are what hosts want in proofs next.
+	nonces map[string]string
 }
 
 // New returns the authority of a server over a vault.
@@ -40,7 +42,7 @@ func New(s Server, v *Vault) (*Authority, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	return &Authority{Server: s, vault: v, now: time.Now, turns: map[string]chan struct{}{}}, nil
+	return &Authority{Server: s, vault: v, now: time.Now, turns: map[string]chan struct{}{}, nonces: map[string]string{}}, nil
 }
 
 // Do sends a request to the server with a token of the principal who, when
@@ -52,12 +54,12 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
-	token, err := a.token(ctx, c, who)
+	held, err := a.token(ctx, c, who)
 	if err != nil {
 		return nil, err
 	}
 	for renewed, widened := false, false; ; {
-		resp, err := a.send(r, c, token)
+		resp, err := a.send(r, c, held)
 		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
@@ -71,10 +73,10 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 		switch lacks := resp.StatusCode == http.StatusForbidden; {
 		case lacks && !widened:
 			widened = true
-			token, err = a.widen(ctx, c, who, token, said)
+			held, err = a.widen(ctx, c, who, held.token, said)
 		case !lacks && !renewed:
 			renewed = true
-			token, err = a.renew(ctx, c, who, token, said)
+			held, err = a.renew(ctx, c, who, held.token, said)
 		default:
 			return nil, a.fault("it refuses a token that was just made for it, with %d", resp.StatusCode)
 		}
@@ -90,8 +92,21 @@ func (a *Authority) own(resp *http.Response) bool {
 	return resp.Request != nil && origin(resp.Request.URL.String()) == origin(a.URL)
 }
 
-// send sends a copy of a request.
-func (a *Authority) send(r *http.Request, c *sallyport.Call, token string) (*http.Response, error) {
+// send sends a copy of a request, and another one when the server wants its nonce
+// in the proof.
+func (a *Authority) send(r *http.Request, c *sallyport.Call, held pass) (*http.Response, error) {
+	resp, err := a.sendOnce(r, c, held)
+	if err != nil || held.key == nil || !a.own(resp) || !a.learn(a.URL, resp) {
+		return resp, err
+	}
+	if resp.StatusCode != http.StatusUnauthorized || !challengeOf(resp).nonce {
+		return resp, nil
+	}
+	resp.Body.Close()
+	return a.sendOnce(r, c, held)
+}
+
+func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held pass) (*http.Response, error) {
 	q := r.Clone(r.Context())
 	if r.GetBody != nil {
 		body, err := r.GetBody()
@@ -100,8 +115,15 @@ func (a *Authority) send(r *http.Request, c *sallyport.Call, token string) (*htt
 		}
 		q.Body = body
 	}
-	if token != "" && origin(q.URL.String()) == origin(a.URL) {
-		q.Header.Set("Authorization", "Bearer "+token)
+	switch here := origin(q.URL.String()) == origin(a.URL); {
+	case held.token == "" || !here:
+	case held.key == nil:
+		q.Header.Set("Authorization", "Bearer "+held.token)
+	default:
+		q.Header.Set("Authorization", "DPoP "+held.token)
+		if err := a.prove(q.Header, held.key, q.Method, q.URL.String(), held.token); err != nil {
+			return nil, err
+		}
 	}
 	return c.Network.Client().Do(q)
 }
@@ -125,19 +147,19 @@ func (a *Authority) turn(ctx context.Context, name string) (done func(), err err
 
 // token is the token of a principal, "" when there is none. One that ends soon
 // is renewed.
-func (a *Authority) token(ctx context.Context, c *sallyport.Call, who string) (string, error) {
+func (a *Authority) token(ctx context.Context, c *sallyport.Call, who string) (pass, error) {
 	t, err := a.vault.load(ctx, a.record(who))
 	if err != nil {
-		return "", err
+		return pass{}, err
 	}
 	if t.Access != "" && t.Refresh != "" && !t.Expires.IsZero() && !a.now().Add(early).Before(t.Expires) {
 		return a.renew(ctx, c, who, t.Access, challenge{})
 	}
-	return t.Access, a.vault.hand(ctx, c, a.Name, "access", t.Access)
+	return t.pass(), a.vault.hand(ctx, c, a.Name, "access", t.Access)
 }
 
 // renew makes another token in place of the one that the server refused.
-func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (token string, err error) {
+func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (held pass, err error) {
 	err = a.change(ctx, c, who, func(t *tokens) error {
 		switch {
 		case t.Access != "" && t.Access != refused:
@@ -155,8 +177,8 @@ func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused s
 			return a.login("does not take the token of %s any more", whom(who))
 		}
 		return a.refresh(ctx, c, t, who)
-	}, &token)
-	return token, err
+	}, &held)
+	return held, err
 }
 
 // refresh exchanges the refresh token, at the issuer that made it.
@@ -180,9 +202,9 @@ func (a *Authority) refresh(ctx context.Context, c *sallyport.Call, t *tokens, w
 }
 
 // widen gets a token for what the server says that it lacks.
-func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (token string, err error) {
+func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held pass, err error) {
 	if more := beyond(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
-		return "", a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
+		return pass{}, a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
 	}
 	err = a.change(ctx, c, who, func(t *tokens) error {
 		all := union(t.Scopes, said.scopes)
@@ -196,8 +218,8 @@ func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking s
 		}
 		t.Wanted = all
 		return a.login("wants more of %s, the scope %s", whom(who), clip(strings.Join(said.scopes, " ")))
-	}, &token)
-	return token, err
+	}, &held)
+	return held, err
 }
 
 // whom names a principal in a message.
@@ -210,7 +232,7 @@ func whom(who string) string {
 
 // change changes somebody's tokens, one at a time, and hands the token that
 // holds then to the call. What a failed change noted is kept as well.
-func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, token *string) error {
+func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *pass) error {
 	name := a.record(who)
 	done, err := a.turn(ctx, name)
 	if err != nil {
@@ -234,7 +256,7 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 	if failed != nil {
 		return failed
 	}
-	*token = t.Access
+	*held = t.pass()
 	return a.vault.hand(ctx, c, a.Name, "access", t.Access)
 }
 
@@ -259,6 +281,9 @@ func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, sai
 	next := tokens{
 		Issuer: p.name, Resource: p.resource, Endpoint: p.token, ClientID: a.ClientID, Scopes: scopes,
 		Method: a.method(p.methods, a.ClientSecret != ""), Algorithms: p.algorithms,
+	}
+	if next.Key, err = newKey(&p.issuer); err != nil {
+		return err
 	}
 	form, err := a.claim(ctx, c, &next)
 	if err != nil {

@@ -24,6 +24,8 @@ type challenge struct {
 	metadata string
 	// scopes is what a token should be for.
 	scopes []string
+	// nonce is true when a proof is wanted with the nonce of this answer.
+	nonce bool
 	// lacking is true when the token is good but for too little.
 	lacking bool
 }
@@ -36,7 +38,7 @@ func challengeOf(resp *http.Response) (c challenge) {
 		return c
 	}
 	for _, said := range list {
-		if said.Scheme != "bearer" {
+		if said.Scheme != "bearer" && said.Scheme != "dpop" {
 			continue
 		}
 		scopes := strings.Fields(said.Params["scope"])
@@ -44,6 +46,7 @@ func challengeOf(resp *http.Response) (c challenge) {
 			c.scopes = scopes
 		}
 		c.metadata = said.Params["resource_metadata"]
+		c.nonce = said.Params["error"] == wantsNonce
 		c.lacking = said.Params["error"] == "insufficient_scope"
 		return c
 	}
@@ -66,8 +69,9 @@ type issuer struct {
 	methods, algorithms            []string
 	challenges                     []string // of PKCE
 	scopes                         []string
-	documents                      bool // client id metadata documents
-	signs                          bool // names itself in answers (RFC 9207)
+	proofs                         []string // signatures of proofs (RFC 9449)
+	documents                      bool     // client id metadata documents
+	signs                          bool     // names itself in answers (RFC 9207)
 }
 
 // client is the way out of a call, which follows few redirects: the call's
@@ -224,6 +228,7 @@ func issuerOf(d *document, name string, legacy bool) (issuer, error) {
 		registration: d.text("registration_endpoint"), methods: d.texts("token_endpoint_auth_methods_supported"),
 		algorithms: d.texts("token_endpoint_auth_signing_alg_values_supported"),
 		challenges: d.texts("code_challenge_methods_supported"), scopes: d.texts("scopes_supported"),
+		proofs:    d.texts("dpop_signing_alg_values_supported"),
 		documents: d.flag("client_id_metadata_document_supported"),
 		signs:     d.flag("authorization_response_iss_parameter_supported"),
 	}

@@ -61,6 +61,9 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	}
 	t := tokens{Issuer: p.name, Resource: p.resource, Endpoint: p.token, Algorithms: p.algorithms}
 	t.Scopes = a.scopes(&p, said, before.Wanted)
+	if t.Key, err = newKey(&p.issuer); err != nil {
+		return Status{}, err
+	}
 	if err := a.become(ctx, c, &t, &p, o.Redirect); err != nil {
 		return Status{}, a.wrap(err)
 	}

@@ -74,12 +74,27 @@ func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, 
 	return a.take(ctx, c, t, d)
 }
 
-// ask sends a request to the token endpoint of t, for its resource.
+// ask sends a request to the token endpoint of t, for its resource; once more when
+// the endpoint wants its nonce in the proof.
 func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
+	before := a.nonce(t.Endpoint)
+	d, err := a.post(ctx, c, t, form)
+	if r, ok := errors.AsType[*refusal](err); ok && r.code == wantsNonce && a.nonce(t.Endpoint) != before {
+		return a.post(ctx, c, t, form)
+	}
+	return d, err
+}
+
+func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
 	if err := a.identify(ctx, c, t, header, form); err != nil {
 		return nil, err
+	}
+	if len(t.Key) > 0 {
+		if err := a.prove(header, t.Key, http.MethodPost, t.Endpoint, ""); err != nil {
+			return nil, err
+		}
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -94,6 +109,7 @@ func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form 
 		return nil, err
 	}
 	defer resp.Body.Close()
+	a.learn(t.Endpoint, resp)
 	d, err := read(resp)
 	if resp.StatusCode != http.StatusOK {
 		if err == nil {
@@ -113,10 +129,11 @@ func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form 
 func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *document) error {
 	access, refresh, kind := d.text("access_token"), d.text("refresh_token"), d.text("token_type")
 	scopes := strings.Fields(d.text("scope"))
+	bound := len(t.Key) > 0 && strings.EqualFold(kind, "DPoP")
 	switch {
 	case d.err != nil:
 		return errors.New("its issuer's token is not well formed")
-	case !strings.EqualFold(kind, "Bearer"):
+	case !bound && !strings.EqualFold(kind, "Bearer"):
 		return errors.New("its issuer makes tokens of another type than Bearer")
 	case !tokenText(access), refresh != "" && !tokenText(refresh):
 		return errors.New("its issuer's token is not one that a header holds")
@@ -128,7 +145,7 @@ func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *d
 			return err
 		}
 	}
-	t.Access, t.Expires = access, time.Time{}
+	t.Access, t.Bound, t.Expires = access, bound, time.Time{}
 	if refresh != "" {
 		t.Refresh = refresh
 	}

@@ -124,6 +124,10 @@ type tokens struct {
 	Scopes   []string  `json:"scopes,omitempty"`
 	// Wanted is what the server said that it lacks.
 	Wanted []string `json:"wanted,omitempty"`
+	// Key is the private key to which the issuer binds tokens (PKCS #8), nil
+	// for an issuer that binds none; Bound says that Access is bound to it.
+	Key   []byte `json:"key,omitempty"`
+	Bound bool   `json:"bound,omitempty"`
 }
 
 // load opens a record; that of nobody is empty.

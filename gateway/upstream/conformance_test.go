@@ -30,7 +30,7 @@ var (
 	// Its name has changed.
 	asOlderClient = []string{"auth/cross-app-access-complete-flow"}
 	asNewerClient = []string{
-		"auth/enterprise-managed-authorization", "auth/wif-jwt-bearer", "request-metadata", "auth/authorization-server-migration", "auth/iss-supported", "auth/iss-not-advertised",
+		"auth/enterprise-managed-authorization", "auth/wif-jwt-bearer", "auth/dpop", "auth/dpop-nonce", "request-metadata", "auth/authorization-server-migration", "auth/iss-supported", "auth/iss-not-advertised",
 		"auth/iss-supported-missing", "auth/iss-wrong-issuer", "auth/iss-unexpected", "auth/iss-normalized", "auth/metadata-issuer-mismatch",
 		"http-standard-headers", "http-custom-headers", "http-invalid-tool-headers", "json-schema-ref-no-deref",
 		"json-schema-2020-12-preservation",
@@ -42,8 +42,6 @@ var (
 var notRun = map[string]string{
 	"elicitation-sep1034-client-defaults": "servers are offered no elicitation: whoever answered would answer somebody else's question",
 	"sep-2322-client-request-state":       "servers are offered no elicitation",
-	"auth/dpop":                           "not built: tokens are of the type Bearer",
-	"auth/dpop-nonce":                     "not built: tokens are of the type Bearer",
 	// An extension with skills, whose checks pass when nothing is done.
 	"sep-2640-client-no-prefetch":        "not built: skills",
 	"sep-2640-client-verify-digest":      "not built: skills",

@@ -37,6 +37,8 @@ type issuing struct {
 	// it refuses.
 	token   map[string]any
 	refuses string
+	// nonce is what the server wants in proofs.
+	nonce string
 
 	made     int
 	refused  int                 // requests without a good token
@@ -125,6 +127,7 @@ func (i *issuing) serveToken(w http.ResponseWriter, r *http.Request) {
 	defer i.mu.Unlock()
 	q := r.PostForm
 	q.Set("authorization", r.Header.Get("Authorization"))
+	q.Set("dpop", r.Header.Get("DPoP"))
 	i.requests = append(i.requests, q)
 	asked, known := i.codes[q.Get("code")]
 	scope := q.Get("scope")
@@ -162,7 +165,7 @@ func (i *issuing) serveResource(w http.ResponseWriter, r *http.Request, mcp http
 	i.mu.Lock()
 	i.urls = append(i.urls, r.URL.String())
 	other := i.on[r.URL.Path]
-	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token := strings.TrimPrefix(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "DPoP ")
 	has, good := i.good[token]
 	if !good && r.URL.Path == "/mcp" {
 		i.refused++
@@ -182,6 +185,10 @@ func (i *issuing) serveResource(w http.ResponseWriter, r *http.Request, mcp http
 	case !good:
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+at+`", scope="tools:use"`)
 		http.Error(w, "no token", http.StatusUnauthorized)
+	case i.nonce != "" && !strings.Contains(payload(r.Header.Get("DPoP")), i.nonce):
+		w.Header().Set("DPoP-Nonce", i.nonce)
+		w.Header().Set("WWW-Authenticate", `DPoP error="use_dpop_nonce"`)
+		w.WriteHeader(http.StatusUnauthorized)
 	case lacks:
 		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", resource_metadata="`+at+`", scope="`+strings.Join(i.wants, " ")+`"`)
 		http.Error(w, "too little", http.StatusForbidden)
@@ -189,6 +196,14 @@ func (i *issuing) serveResource(w http.ResponseWriter, r *http.Request, mcp http
 		i.do(func() { i.headers = append(i.headers, r.Header.Clone()) })
 		mcp.ServeHTTP(w, r)
 	}
+}
+
+// payload is what a token in three parts says.
+func payload(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	middle, _, _ := strings.Cut(rest, ".")
+	text, _ := base64.RawURLEncoding.DecodeString(middle)
+	return string(text)
 }
 
 func write(w http.ResponseWriter, status int, v any) {

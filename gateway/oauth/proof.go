@@ -1,0 +1,117 @@
+package oauth
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// proofAlgorithm is the signature of proofs: every issuer that takes proofs must
+// know it.
+const proofAlgorithm = string(jose.ES256)
+
+// wantsNonce is the code with which a proof is refused for want of a nonce.
+const wantsNonce = "use_dpop_nonce"
+
+// pass is what a request to the server carries: a token, and the key to which it
+// is bound, nil for a token that whoever has it may use.
+type pass struct {
+	token string
+	key   []byte
+}
+
+// pass is what of t a request carries.
+func (t *tokens) pass() pass {
+	if !t.Bound {
+		return pass{token: t.Access}
+	}
+	return pass{t.Access, t.Key}
+}
+
+// newKey makes a key for tokens of an issuer that binds them; nil for any other.
+func newKey(i *issuer) ([]byte, error) {
+	if !slices.Contains(i.proofs, proofAlgorithm) {
+		return nil, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return x509.MarshalPKCS8PrivateKey(key)
+}
+
+// prove puts a proof into the header of a request: that its sender holds the key
+// to which the token is bound (RFC 9449). It is for this one request.
+func (a *Authority) prove(h http.Header, key []byte, method, address, token string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(key)
+	if err != nil {
+		return errors.New("oauth: the key of a token is damaged")
+	}
+	opts := (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: parsed}, opts)
+	if err != nil {
+		return err
+	}
+	claims := map[string]any{
+		"jti": rand.Text(), "iat": a.now().Unix(), "htm": method, "htu": origin(address) + u.EscapedPath(),
+	}
+	if token != "" {
+		digest := sha256.Sum256([]byte(token))
+		claims["ath"] = base64.RawURLEncoding.EncodeToString(digest[:])
+	}
+	if nonce := a.nonce(address); nonce != "" {
+		claims["nonce"] = nonce
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return err
+	}
+	signed, err := signer.Sign(text)
+	if err != nil {
+		return err
+	}
+	proof, err := signed.CompactSerialize()
+	if err != nil {
+		return err
+	}
+	h.Set("DPoP", proof)
+	return nil
+}
+
+// nonce is the newest that the host of an address gave; empty when it gave none.
+func (a *Authority) nonce(address string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.nonces[origin(address)]
+}
+
+// learn remembers the nonce of an answer and reports whether it is another one.
+func (a *Authority) learn(address string, resp *http.Response) bool {
+	nonce := resp.Header.Get("DPoP-Nonce")
+	if !tokenText(nonce) || len(nonce) > maxURL {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fresh := a.nonces[origin(address)] != nonce
+	// The server and its issuer are two hosts; more are none of ours.
+	if len(a.nonces) > 8 {
+		clear(a.nonces)
+	}
+	a.nonces[origin(address)] = nonce
+	return fresh
+}
