@@ -163,3 +163,54 @@ func TestNothingElseIsChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSecretOfAClientShows puts a secret wherever a client's file may have
+// one, and looks for it in all that import says and writes.
+func TestNoSecretOfAClientShows(t *testing.T) {
+	const known, named = "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "hunter2-hunter2"
+	for _, server := range []string{
+		`{"command": "python3", "env": {"X": "` + known + `"}}`,
+		`{"command": "python3", "env": {"API_KEY": "` + named + `"}}`,
+		`{"command": "python3", "env": {"X": "${Y:-` + known + `}"}}`,
+		`{"command": "python3", "env": {"X": "https://me:` + named + `@x.example"}}`,
+		`{"command": "python3", "env": ["` + known + `"]}`,
+		`{"command": "python3", "env": {"X": {"` + known + `": 1}}}`,
+		`{"command": "python3", "env": {"B@D": "` + known + `"}}`,
+		`{"command": "python3", "env": {"NODE_OPTIONS": "` + known + `"}}`,
+		`{"command": "python3", "args": ["` + known + `"]}`,
+		`{"command": "python3", "args": ["--token", "` + named + `"]}`,
+		`{"command": "python3", "args": ["--apiKey=` + named + `"]}`,
+		`{"command": "python3", "args": ["${Y:-` + known + `}", "${API_KEY:-` + named + `}"]}`,
+		`{"command": "npx", "args": ["mcp-remote", "https://x.example/mcp?token=` + named + `"]}`,
+		`{"command": "npx", "args": ["mcp-remote", "https://x.example/mcp", "--header", "Authorization: Bearer ` + named + `"]}`,
+		`{"command": "npx", "args": ["mcp-remote", "https://x.example/mcp", "--header", "X-Api-Key:${K}"], "env": {"K": "` + named + `"}}`,
+		`{"command": "sudo", "args": ["` + known + `"]}`,
+		`{"url": "https://x.example/` + known + `/mcp"}`,
+		`{"url": "https://` + named + `:` + named + `@x.example/mcp"}`,
+		`{"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer ` + named + `", "Cookie": "` + named + `", "X": "` + known + `"}}`,
+		`{"url": "https://x.example/mcp", "headers": {"X": "a ${Y:-` + known + `}"}}`,
+		`{"url": "https://x.example/mcp", "oauth": {"clientSecret": "` + named + `"}, "token": "` + known + `"}`,
+		`{"command": "python3", "cwd": "${Y:-` + known + `}"}`,
+	} {
+		dir := t.TempDir()
+		place(t, dir, configName, "version: 1\nsecrets: [{env: S_}]\npersonalities:\n  default: {toolset: []}\n")
+		place(t, dir, "mcp.json", `{"mcpServers": {"one": `+server+`}}`)
+		var said strings.Builder
+		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
+			out, err := sallyportCommand(dir, append([]string{"import", "./mcp.json"}, args...)...).CombinedOutput()
+			if len(out) == 0 {
+				t.Errorf("%s: %v said nothing: %v", server, args, err)
+			}
+			said.Write(out)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, configName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{known, named} {
+			if strings.Contains(said.String()+string(text), secret) {
+				t.Errorf("%s shows its secret:\n%s\n%s", server, said.String(), text)
+			}
+		}
+	}
+}

@@ -76,9 +76,16 @@ func trivial(value string) bool {
 	return err == nil && len(value) < 12 || slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(value))
 }
 
-// SecretText reports whether a text looks like a secret by itself: the key of a
-// well-known service, a password in an address, or a long word at random.
+// SecretText reports whether a text, or a word in it, looks like a secret by
+// itself: the key of a well-known service, a password in an address, or a long
+// word at random.
 func SecretText(text string) bool {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("=,;\"'()<>[]{}|", r) })
+	return secretWord(text) || slices.ContainsFunc(words, secretWord)
+}
+
+// secretWord is SecretText for a text without what separates words.
+func secretWord(text string) bool {
 	if secretBegin.MatchString(text) {
 		return true
 	}
