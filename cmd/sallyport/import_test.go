@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,11 +198,15 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 		place(t, dir, "mcp.json", `{"mcpServers": {"one": `+server+`}}`)
 		var said strings.Builder
 		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
-			out, err := sallyportCommand(dir, append([]string{"import", "./mcp.json"}, args...)...).CombinedOutput()
-			if len(out) == 0 {
-				t.Errorf("%s: %v said nothing: %v", server, args, err)
+			before := said.Len()
+			code := run(t.Context(), append([]string{"import", "./mcp.json"}, args...), &environment{
+				stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&said}, stderr: &said,
+				lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
+				dir: dir, home: dir,
+			})
+			if said.Len() == before {
+				t.Errorf("%s: %v said nothing: %d", server, args, code)
 			}
-			said.Write(out)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, configName))
 		if err != nil {
