@@ -183,6 +183,9 @@ type noted struct {
 	status int
 }
 
+// Unwrap is for http.ResponseController.
+func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
 func (n *noted) WriteHeader(status int) {
 	n.status = status
 	n.ResponseWriter.WriteHeader(status)

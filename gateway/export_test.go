@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -10,6 +11,9 @@ import (
 // ViaLibrary makes the protocol library answer everything, as if there were no
 // direct way. It must be called before the server serves.
 func (s *Server) ViaLibrary() { s.viaLibrary = true }
+
+// Pace has clients read at once. It must be called before the server serves.
+func (s *Server) Pace(wait time.Duration) { s.writeWait = wait }
 
 // Seen counts the calls and listings that the library sees from now on. It must
 // be called before the server serves.

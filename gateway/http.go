@@ -95,6 +95,7 @@ func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
 // ServeHTTP reads a message strictly and answers it, or hands it to the
 // generation of the protocol that it speaks.
 func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = paced{w, s.server.writeWait}
 	p, ok := auth.PrincipalFrom(r.Context())
 	if !ok || p.Name == "" {
 		s.older.ServeHTTP(w, r)

@@ -97,6 +97,7 @@ type Server struct {
 	answers       answers
 	identity      []byte // what the server says about itself in each result
 	viaLibrary    bool   // nothing is answered directly; tests compare the two
+	writeWait     time.Duration
 	mcp           *mcp.Server
 }
 
@@ -106,7 +107,8 @@ func New(gate Gate, o *Options) (*Server, error) {
 		return nil, errors.New("gateway: the gate is nil")
 	}
 	s := &Server{
-		gate: gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, 0),
+		writeWait: writeWait,
+		gate:      gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, 0),
 		listens:       running.New(maxListens, maxOwnListens),
 		questions:     running.New(maxQuestions, maxOwnQuestions),
 		conversations: conversations{idle: map[string]*conversation{}},
