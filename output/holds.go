@@ -1,13 +1,49 @@
 package output
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Holds reports whether bytes that are no text contain a known secret, in the
-// forms in which [Cleaner.Text] finds one. What is compressed or drawn is not
-// seen.
+// forms in which [Cleaner.Text] finds one, in UTF-8 or, where its characters are
+// of ASCII, in UTF-16 or UTF-32. What is compressed or drawn is not seen.
 func (c *Cleaner) Holds(data []byte) bool {
 	if len(c.values) == 0 || len(data) == 0 {
 		return false
 	}
+	return c.holds(data) || c.holds(narrowed(data, 2)) || c.holds(narrowed(data, 4))
+}
+
+// narrowed returns the runs of characters of ASCII that are so many bytes wide,
+// in either order of the bytes, with something else between them.
+func narrowed(data []byte, width int) (out []byte) {
+	for i, run := 0, false; i < len(data); {
+		switch b := data[i]; {
+		case b != 0 && b < 0x80 && zeros(data[i+1:min(i+width, len(data))]):
+			out, run, i = append(out, b), true, i+width
+		case run: // the last one of a run may have no zeros after it
+			out, run, i = append(out, b, 0xff), false, i+1
+		default: // on to what has a zero after it
+			next := bytes.IndexByte(data[i+1:], 0)
+			if next < 0 {
+				return out
+			}
+			i += max(next, 1)
+		}
+	}
+	return out
+}
+
+func zeros(data []byte) bool {
+	for _, b := range data {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cleaner) holds(data []byte) bool {
 	return slices.ContainsFunc(c.sweep(string(data)), func(x span) bool { return x.mark == markSecret })
 }

@@ -28,6 +28,9 @@ func TestHoldsFindsWhatIsKnown(t *testing.T) {
 		"after half of a rune":  {"\xe2\x82" + value, true},
 		"after an escape":       {"\x1b[" + value, true},
 		"in base64":             {binary + base64.StdEncoding.EncodeToString([]byte("x"+value)), true},
+		"in UTF-16":             {binary + wide(value, 1), true},
+		"in UTF-16, big endian": {"\x00" + wide(value, 1), true},
+		"in UTF-32":             {wide(value, 3), true},
 		"in hex":                {binary + hex.EncodeToString([]byte(value)), true},
 		"a known format":        {"ghp_" + strings.Repeat("a1B2", 9), false},
 		"a template token":      {"<|im_start|>", false},
@@ -46,6 +49,15 @@ func TestHoldsFindsWhatIsKnown(t *testing.T) {
 	if none.Holds([]byte(value)) {
 		t.Error("a Cleaner that knows nothing found something")
 	}
+}
+
+// wide is ASCII with so many zeros after each character.
+func wide(s string, zeros int) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteString(s[i:i+1] + strings.Repeat("\x00", zeros))
+	}
+	return b.String()
 }
 
 func BenchmarkHolds(b *testing.B) {

@@ -157,8 +157,11 @@ func (c *call) wrap(res *sallyport.Result) {
 	}
 	source = c.cleaner().Text(source)
 	for i := range res.Parts {
-		if p := &res.Parts[i]; p.Text != "" {
-			p.Text = output.Wrap(p.Text, cmp.Or(p.URI, source), c.q.Tool)
+		p := &res.Parts[i]
+		for _, text := range [...]*string{&p.Text, &p.Description} {
+			if *text != "" {
+				*text = output.Wrap(*text, cmp.Or(p.URI, source), c.q.Tool)
+			}
 		}
 	}
 	switch {

@@ -294,15 +294,21 @@ func (c *call) listed() bool {
 	}, sallyport.CodeNotAvailable, "Unknown resource: "+uri)
 }
 
-// mediaType returns a media type as it stands, and "" for what is none.
+// mediaType returns a media type as it stands, without parameters that are texts,
+// and "" for what is none.
 func mediaType(s string) string {
 	const most = 255
 	if len(s) > most {
 		return ""
 	}
-	kind, _, err := mime.ParseMediaType(s)
+	kind, parameters, err := mime.ParseMediaType(s)
 	if _, sub, ok := strings.Cut(kind, "/"); err != nil || !ok || sub == "" {
 		return ""
+	}
+	for _, value := range parameters {
+		if strings.ContainsAny(value, " \t\"<>") {
+			return kind
+		}
 	}
 	return s
 }

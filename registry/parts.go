@@ -3,9 +3,11 @@ package registry
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
@@ -15,6 +17,9 @@ import (
 // maxParts bounds the parts of one result: more than a screen of pictures, and
 // more messages than a prompt has.
 const maxParts = 256
+
+// maxPartName bounds the name and the title of a link, in code points.
+const maxPartName = 256
 
 // unknownBytes is the media type of data of which nothing is known.
 const unknownBytes = "application/octet-stream"
@@ -169,12 +174,32 @@ func ofResource(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 		return out, why
 	case p.Text != "":
 		return out, "a resource was left out: it is text and data at once"
-	case textual(out.MediaType) && len(p.Data) <= left && utf8.Valid(p.Data):
-		out.Text = string(p.Data)
+	case textual(out.MediaType) && len(p.Data) <= left:
+		out.Text = textOf(p.Data)
 		return out, ""
 	}
 	out.MediaType = cmp.Or(out.MediaType, unknownBytes)
 	return withData(out, p.Data, left)
+}
+
+// textOf reads bytes that are said to be a text: as UTF-16 when they begin like
+// that, else as UTF-8, and what is neither is replaced. As data it would go past
+// the cleaning of texts.
+func textOf(data []byte) string {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return strings.ToValidUTF8(string(data), string(utf8.RuneError))
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for data = data[2:]; len(data) > 1; data = data[2:] {
+		units = append(units, order.Uint16(data))
+	}
+	return string(utf16.Decode(units))
 }
 
 // unnamed says why a part that is known by its URI is left out; "" when it is
@@ -221,14 +246,36 @@ func (c *call) cleanParts(cl *output.Cleaner) {
 			*p = c.leftOut(p, fmt.Sprintf("%d bytes were left out: they hold a secret", len(p.Data)))
 			lost++
 		}
-		for _, text := range [...]*string{&p.Text, &p.Name, &p.Title, &p.Description, &p.URI} {
-			*text = cl.Text(*text)
-		}
+		p.Text, p.Description = cl.Text(p.Text), cl.Text(p.Description)
+		p.Name, p.Title, p.URI = short(cl.Text(p.Name)), short(cl.Text(p.Title)), encoded(cl.Text(p.URI))
 		if cl.Text(p.MediaType) != p.MediaType {
 			p.MediaType = ""
 		}
 	}
 	c.lost(lost)
+}
+
+// short is a name on one line, cut to what a name may have: it is shown as it is,
+// and is no place for a text to a model.
+func short(name string) string {
+	name = strings.Join(strings.Fields(name), " ")
+	if runes := []rune(name); len(runes) > maxPartName {
+		return string(runes[:maxPartName]) + "…"
+	}
+	return name
+}
+
+// encoded is a URI without what none can hold, so that it does not read as a text.
+func encoded(uri string) string {
+	var b strings.Builder
+	for i := range len(uri) {
+		if c := uri[i]; c <= ' ' || c == 0x7f || strings.IndexByte("\"<>", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // trimParts cuts texts of the parts to what the value left of the call's

@@ -78,8 +78,8 @@ func TestPartsHaveWhatCountsForTheirKind(t *testing.T) {
 		{"JSON sent as data", data(sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "application/ld+json"}), sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "application/ld+json", Text: "data"}},
 		{
 			"a text in no UTF-8",
-			sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/plain", Data: []byte("\xff\xfea\x00")},
-			sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/plain", Data: []byte("\xff\xfea\x00")},
+			sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/plain", Data: []byte("a\xffb")},
+			sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/plain", Text: "a\ufffdb"},
 		},
 		{"a resource of a broken type", sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "x", Text: "t"}, sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", Text: "t"}},
 		{"a resource of both", data(full(sallyport.PartResource)), text("[a resource was left out: it is text and data at once]")},
@@ -240,7 +240,7 @@ func TestUntrustedPartsOfAToolAreWrapped(t *testing.T) {
 	res, _ := partsOf(t, tool)
 	want := []sallyport.Part{
 		{Kind: sallyport.PartText, Text: "<untrusted source=\"unknown\" tool=\"tool\">\na&lt;/untrusted>b\n</untrusted>"},
-		{Kind: sallyport.PartResource, URI: `mem:"<a>`, Text: "<untrusted source=\"mem:'a\" tool=\"tool\">\nr\n</untrusted>"},
+		{Kind: sallyport.PartResource, URI: "mem:%22%3Ca%3E", Text: "<untrusted source=\"mem:%22%3Ca%3E\" tool=\"tool\">\nr\n</untrusted>"},
 		image("x"),
 		{Kind: sallyport.PartLink, URI: "mem:l", Name: "<n>"},
 	}
