@@ -49,7 +49,7 @@ func TestContentBecomesParts(t *testing.T) {
 		{Kind: sallyport.PartAudio, MediaType: "audio/wav", Data: []byte("sound")},
 		{Kind: sallyport.PartResource, URI: "file:///a", MediaType: "text/plain", Text: "<untrusted source=\"file:///a\" tool=\"mcp__test__mixed\">\ninside red\n</untrusted>"},
 		{Kind: sallyport.PartResource, URI: "file:///b", MediaType: "application/octet-stream", Data: []byte("blon")},
-		{Kind: sallyport.PartLink, URI: "file:///c", MediaType: "text/plain", Name: "c", Title: "C", Description: "The [STRIPPED-TEMPLATE-TOKEN] c", Size: size},
+		{Kind: sallyport.PartLink, URI: "file:///c", MediaType: "text/plain", Name: "c", Title: "C", Description: "<untrusted source=\"file:///c\" tool=\"mcp__test__mixed\">\nThe [STRIPPED-TEMPLATE-TOKEN] c\n</untrusted>", Size: size},
 	}
 	if diff := cmp.Diff(want, res.Parts); diff != "" || inside(res) != "one\ntwo" {
 		t.Errorf("mixed content = %q, parts (-want +got):\n%s", res.Value, diff)
