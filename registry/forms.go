@@ -96,6 +96,7 @@ func checkPromptSchema(raw json.RawMessage) error {
 type reads struct {
 	exact     map[string]bool
 	templates []*template
+	cost      int // of all templates
 }
 
 // resources checks what the tool lists and compiles it.
@@ -122,6 +123,7 @@ func (c *checker) resources() *reads {
 			c.fault("", "resource %q: %v", cmp.Or(res.URI, res.Template), err)
 		case tpl != nil:
 			out.templates = append(out.templates, tpl)
+			out.cost += tpl.cost
 		default:
 			out.exact[res.URI] = true
 		}
@@ -201,11 +203,14 @@ const (
 	readsExactly
 )
 
-// match reports how the tool reads a URI.
+// match reports how the tool reads a URI. One that would take too long with
+// that many templates is read by none.
 func (r *reads) match(uri string) int {
 	switch {
 	case r.exact[uri]:
 		return readsExactly
+	case len(uri)*r.cost > maxMatching:
+		return readsNot
 	case slices.ContainsFunc(r.templates, func(t *template) bool { return t.match(uri) }):
 		return readsFamily
 	default:

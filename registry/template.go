@@ -15,7 +15,12 @@ const (
 	maxVarsEach = 8    // variables of an expression: they make a square of it
 	maxVars     = 32   // variables of a template
 	maxPrefix   = 100  // characters of all prefix modifiers together
+	maxCost     = 64   // the squares of the variables of each expression, together
 )
+
+// maxMatching bounds what it takes to hold one URI to all templates of a tool:
+// their cost times the bytes of the URI, some 30 ns each on a slow core.
+const maxMatching = 10_000_000
 
 // The characters of a value (RFC 6570, 1.5): what an expansion leaves as it is
 // or encodes, with and without the reserved ones.
@@ -27,7 +32,11 @@ const (
 // template is a compiled URI template (RFC 6570): it matches what an expansion
 // can give when each variable is a string, a list where the template says "*",
 // or undefined. Nothing else matches, whatever it looks like.
-type template struct{ re *regexp.Regexp }
+type template struct {
+	re *regexp.Regexp
+	// cost is how many values the expression may have to try at once.
+	cost int
+}
 
 func (t *template) match(uri string) bool { return t.re.MatchString(uri) }
 
@@ -95,13 +104,13 @@ func parseTemplate(text string) (*template, error) {
 	if err != nil {
 		return nil, errors.New("the template is too complex")
 	}
-	return &template{re}, nil
+	return &template{re, 1 + p.cost + p.prefix*maxVarsEach}, nil
 }
 
 // templateParser writes the expression that matches a template.
 type templateParser struct {
-	out          strings.Builder
-	vars, prefix int
+	out                strings.Builder
+	vars, prefix, cost int
 }
 
 // expression adds what is between braces: any of its variables may be
@@ -121,6 +130,9 @@ func (p *templateParser) expression(inner string) error {
 	names := strings.Split(inner, ",")
 	if p.vars += len(names); len(names) > maxVarsEach || p.vars > maxVars {
 		return fmt.Errorf("the template has too many variables, expected at most %d, and %d in one {…}", maxVars, maxVarsEach)
+	}
+	if p.cost += len(names) * len(names); p.cost > maxCost {
+		return fmt.Errorf("the template has too many variables in its {…}: expected %d as the sum of their squares", maxCost)
 	}
 	items := make([]string, len(names))
 	for i, name := range names {

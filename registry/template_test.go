@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,12 +79,35 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 		"mem:{a:60}{b:60}":                       "prefixes of more than",
 		"mem:" + strings.Repeat("{a}", 33):       "too many variables",
 		"mem:{a" + strings.Repeat(",a", 8) + "}": "too many variables",
-		"mem:" + strings.Repeat("a", 2048):       "at most 2048",
-		"mem:a b{x}":                             "cannot hold",
+		"mem:" + strings.Repeat("{a,b,c,d,e}", 3): "too many variables in its",
+		"mem:" + strings.Repeat("a", 2048):        "at most 2048",
+		"mem:a b{x}":                              "cannot hold",
 	} {
 		if _, err := parseTemplate(template); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("parseTemplate(%.40q) = %v, want %q", template, err, want)
 		}
+	}
+}
+
+// TestMatchingIsBounded: a server lists what is slow to match, a thousand times,
+// and has the agent ask for long URIs.
+func TestMatchingIsBounded(t *testing.T) {
+	slow := &checker{tool: &sallyport.Tool{Name: "slow", Form: sallyport.FormResource}}
+	for i := range MaxResources {
+		slow.tool.Resources = append(slow.tool.Resources, sallyport.Resource{Name: "n", Template: fmt.Sprintf("mem:{+a,b,c,d,e,f,g,h*}!%d", i)})
+	}
+	plain := &checker{tool: &sallyport.Tool{Name: "plain", Form: sallyport.FormResource, Resources: []sallyport.Resource{
+		{Name: "n", Template: "mem:{+path}"}, {Name: "n", Template: "mem:/{a}/{b}{?c,d}"},
+	}}}
+	r, p := slow.resources(), plain.resources()
+	if len(slow.faults)+len(plain.faults) > 0 {
+		t.Fatal(slow.faults, plain.faults)
+	}
+	if r.match("mem:x!7") != readsFamily || p.match("mem:"+strings.Repeat("a/", maxURI/2-2)) != readsFamily {
+		t.Error("a URI that is quick to match is not read")
+	}
+	if long := "mem:" + strings.Repeat("a,", 100) + "!7"; r.match(long) != readsNot {
+		t.Errorf("matching %d bytes with a cost of %d went on", len(long), r.cost)
 	}
 }
 
