@@ -80,11 +80,18 @@ func (s *Server) newHeld(req mcp.Request, caller *sallyport.Caller, q sallyport.
 		ProtocolVersion() string
 	})
 	session, known := req.GetSession().(*mcp.ServerSession)
-	if !ok || !known || !elicits(r.ClientCapabilities()) || !s.asks(caller, q.Tool) {
+	if !ok || !known {
+		return nil
+	}
+	able, rounds := r.ClientCapabilities(), r.ProtocolVersion() >= statelessSince
+	if begun := session.InitializeParams(); !rounds && begun != nil {
+		able = begun.Capabilities // in a session no request changes them
+	}
+	if !elicits(able) || !s.asks(caller, q.Tool) {
 		return nil
 	}
 	caller.Asks = true
-	return &held{Server: s, session: session, rounds: r.ProtocolVersion() >= statelessSince, caller: caller, q: q}
+	return &held{Server: s, session: session, rounds: rounds, caller: caller, q: q}
 }
 
 // call makes the call. One that is held is put before the person: at once, or

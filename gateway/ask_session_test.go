@@ -3,10 +3,13 @@ package gateway_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/gateway"
 )
 
 // asker is a session over HTTP whose client is asked.
@@ -104,5 +107,27 @@ func TestTheEndOfTheServerWaitsForNoPerson(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Shutdown() = %v", err)
+	}
+}
+
+// TestASessionsAbilitiesAreThoseOfItsBeginning: a request of it changes none,
+// whichever way it goes.
+func TestASessionsAbilitiesAreThoseOfItsBeginning(t *testing.T) {
+	for _, begin := range []string{hello, asksHello} {
+		server, err := gateway.New(&mayAsk{}, &gateway.Options{Desk: newDesk(t, nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &asker{t: t, url: (&kit{Server: server}).site(t).URL + "/mcp"}
+		a.session = a.post("alice", begin).Header.Get("Mcp-Session-Id")
+		for _, able := range []string{`{"elicitation":{}}`, `{}`} {
+			for _, more := range []string{"", `,"progressToken":1`} {
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"any","arguments":{},"_meta":{"io.modelcontextprotocol/clientCapabilities":%s%s}}}`, able, more)
+				text, err := io.ReadAll(a.post("alice", body).Body)
+				if want := fmt.Sprintf(`"text":"%v"`, begin == asksHello); err != nil || !strings.Contains(string(text), want) {
+					t.Errorf("the abilities %s%s were answered %s, %v, want %s", able, more, text, err, want)
+				}
+			}
+		}
 	}
 }
