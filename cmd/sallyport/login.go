@@ -136,8 +136,7 @@ func (t *turn) loginRole(server, asked string) (string, error) {
 	}
 }
 
-// login runs the login of a server through the gate: what it sends is decided
-// and recorded like a call.
+// login logs somebody in at a server.
 func (g *gate) login(ctx context.Context, p *printer, name string, l *login) error {
 	s, err := g.authorized(name)
 	if err != nil {
@@ -145,6 +144,9 @@ func (g *gate) login(ctx context.Context, p *printer, name string, l *login) err
 	}
 	if g.passing {
 		return misused(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
+	}
+	if held := g.servers.pins.of[name]; held != nil && held.why != "" {
+		return misused(fmt.Errorf("login %s: %s", name, held.why))
 	}
 	if l.principal != sallyport.LocalPrincipal {
 		if err := g.knownPrincipal(ctx, l.principal); err != nil {
@@ -155,32 +157,42 @@ func (g *gate) login(ctx context.Context, p *printer, name string, l *login) err
 	if err != nil {
 		return misused(err)
 	}
+	status, err := g.consent(ctx, p, s, role, l)
+	if err != nil {
+		return err
+	}
+	return reportLogin(p, s, l.principal, &status)
+}
+
+// consent runs a login through the gate, in a role that may use the server: what
+// it sends is decided and recorded like a call.
+func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role string, l *login) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
-		return misused(err)
+		return status, misused(err)
 	}
 	defer back.close()
-	var status oauth.Status
-	tool, err := g.servers.mounts.Login(name, oauth.LoginOptions{Redirect: back.url(), Ask: func(ctx context.Context, what oauth.Consent) (url.Values, error) {
+	ask := func(ctx context.Context, what oauth.Consent) (url.Values, error) {
 		if err := consentTo(p, s, l.principal, what, back.url()); err != nil {
 			return nil, err
 		}
 		return back.await(ctx, what.State, loginWait)
-	}}, func(got oauth.Status) { status = got })
-	if err != nil {
-		return misused(err)
 	}
-	if err := g.servers.finder.Register(tool); err != nil {
-		return misused(err)
+	tool, err := g.servers.mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.url(), Ask: ask}, func(got oauth.Status) { status = got })
+	if err == nil {
+		err = g.servers.finder.Register(tool)
+	}
+	if err != nil {
+		return status, misused(err)
 	}
 	res := g.servers.finder.Call(ctx, &sallyport.Caller{
 		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
 		Platform: sallyport.PlatformCLI, Workspace: g.config.Workspace,
 	}, sallyport.Request{Tool: tool.Name, Args: argsOf(l.principal)})
 	if !res.OK {
-		return fmt.Errorf("login %s: %s", name, shown(res.Error))
+		return status, fmt.Errorf("login %s: %s", s.Name, shown(res.Error))
 	}
-	return reportLogin(p, s, l.principal, &status)
+	return status, nil
 }
 
 // logout removes tokens. That is done first: no fault of the record keeps them.

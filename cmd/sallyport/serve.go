@@ -146,8 +146,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err != nil {
 		return misused(err)
 	}
-	resource := l.resource()
-	mux, err := muxOf(api, server, resource)
+	mux, err := muxOf(api, server, l.resource())
 	if err != nil {
 		return misused(err)
 	}
@@ -161,7 +160,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := g.guard(ctx, address, s, mux, l, resource)
+	guard, err := g.guard(ctx, address, s, mux, l)
 	if err != nil {
 		return fail(err)
 	}
@@ -208,7 +207,7 @@ func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error
 
 // guard lets in who has a token of the state, of the configuration or of the
 // provider that it names.
-func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live, resource *auth.Resource) (*auth.Guard, error) {
+func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
 	tokens := auth.Tokens(g.callers)
 	if o := g.config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -223,7 +222,7 @@ func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpa
 	}
 	o := &auth.GuardOptions{
 		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
-		Resource: resource,
+		Resource: l.resource(),
 	}
 	if !g.config.Security.RequireAuth {
 		o.Anonymous = g.callers.Local

@@ -135,20 +135,10 @@ func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, 
 	if len(p.methods) > 0 && !slices.Contains(p.methods, methodNone) {
 		method = a.method(p.methods, true)
 	}
-	text, err := json.Marshal(map[string]any{
-		"client_name": "Sallyport", "redirect_uris": []string{redirect}, "application_type": "native",
-		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
-		"token_endpoint_auth_method": method,
-	})
+	r, err := registration(ctx, p.registration, redirect, method)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.registration, bytes.NewReader(text))
-	if err != nil {
-		return errors.New("its registration endpoint is no address")
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json")
 	resp, err := client(c, 0).Do(r)
 	if err != nil {
 		return err
@@ -170,6 +160,25 @@ func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, 
 		return errors.New("its issuer's registration is not well formed")
 	}
 	return a.vault.hand(ctx, c, a.Name, "client", t.ClientSecret)
+}
+
+// registration is the request to register a client that comes back to redirect.
+func registration(ctx context.Context, at, redirect, method string) (*http.Request, error) {
+	text, err := json.Marshal(map[string]any{
+		"client_name": "Sallyport", "redirect_uris": []string{redirect}, "application_type": "native",
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+		"token_endpoint_auth_method": method,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(text))
+	if err != nil {
+		return nil, errors.New("its registration endpoint is no address")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	return r, nil
 }
 
 // consent sends the person to the issuer and exchanges the code with which they
