@@ -168,7 +168,7 @@ func benchHTTP(b *testing.B, k *kit, message, version string, clients int) {
 // benchSite is the server behind a guard with tokens that cost nothing.
 func benchSite(b *testing.B, k *kit) *httptest.Server {
 	s := httptest.NewUnstartedServer(nil)
-	g, err := auth.NewGuard(s.Listener.Addr().String(), tokens{"alice": {Name: "alice"}}, nil)
+	g, err := auth.NewGuard(s.Listener.Addr().String(), tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

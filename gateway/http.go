@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// maxSessions bounds the protocol sessions that are open at once. Each
-	// costs about ten kilobytes and ends after sessionIdle.
-	maxSessions = 1000
+	// maxSessions bounds the protocol sessions that are open at once, and
+	// maxOwnSessions those of one principal. Each costs about ten kilobytes and
+	// ends after sessionIdle.
+	maxSessions, maxOwnSessions = 1000, 500
 	// maxPosts bounds the requests that are read and answered at once, and
 	// maxLarge those among them whose message is longer than smallBytes: what
 	// clients can occupy is about 200 MiB, whatever they send.
@@ -132,7 +133,7 @@ func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Princ
 		x.refuse(refused)
 	case e.ignored():
 		w.WriteHeader(http.StatusAccepted)
-	case !x.stateless && !s.admit(w, r, &e):
+	case !x.stateless && !s.admit(w, r, &p, &e):
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if x.stateless && e.method == methodListen {
@@ -213,7 +214,7 @@ func stateless(r *http.Request, e *envelope) bool {
 }
 
 // admit decides whether a message without a session may open one.
-func (s *surface) admit(w http.ResponseWriter, r *http.Request, e *envelope) bool {
+func (s *surface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *envelope) bool {
 	if r.Header.Get("Mcp-Session-Id") != "" {
 		return true
 	}
@@ -230,7 +231,7 @@ func (s *surface) admit(w http.ResponseWriter, r *http.Request, e *envelope) boo
 			open++
 		}
 	}
-	if open >= maxSessions {
+	if open >= maxSessions || s.server.sessions.of(p.Name) >= maxOwnSessions {
 		busy(w, "too many sessions are open")
 		return false
 	}

@@ -73,6 +73,18 @@ func (a *sessions) latest(id string) (p sallyport.Principal, ok bool) {
 	return p, false
 }
 
+// of counts the sessions of a principal.
+func (a *sessions) of(principal string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.open {
+		if s.principal.Name == principal {
+			n++
+		}
+	}
+	return n
+}
+
 // release ends a use. It does nothing to a nil session.
 func (s *session) release() {
 	if s == nil {
