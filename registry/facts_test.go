@@ -53,6 +53,9 @@ func attackTools() []sallyport.Tool {
 		{Name: "mcp__github__get_file", SaysReadOnly: true, Capabilities: account},
 		{Name: "mcp__github__create_pr", Capabilities: account},
 		{Name: "mcp__trivia__fact"},
+		{Name: "mcp__files__edit", Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{
+			Read: sallyport.FromPersonality(), Write: sallyport.Paths("${workspace}"),
+		}}},
 		{Name: "mcp__postmark__send", Capabilities: sallyport.Capabilities{Network: host("api.postmark.example")}},
 	}
 }
@@ -61,7 +64,7 @@ func newFlows(t *testing.T, facts sallyport.FactStore, edit func(*sallyport.Pers
 	t.Helper()
 	work, outside := t.TempDir(), t.TempDir()
 	p := &sallyport.Personality{
-		Name: "role", MCPServers: []string{"github", "trivia", "postmark"}, Approvals: &sallyport.Approvals{},
+		Name: "role", MCPServers: []string{"github", "trivia", "postmark", "files"}, Approvals: &sallyport.Approvals{},
 		FSReach: &sallyport.Reach{Read: []string{work}, Write: []string{work, outside}},
 		Sources: map[string]string{"": "sallyport.yaml:3:3", "safety.flow": "sallyport.yaml:9:7"},
 	}
@@ -207,7 +210,7 @@ func TestAttackUploadByName(t *testing.T) {
 func TestOrdinaryReadingIsNotHeld(t *testing.T) {
 	f := newFlows(t, nil, nil)
 	for range 3 {
-		f.let("p", "s", "read_file", "fetch_url", "write_file", "mcp__github__get_file")
+		f.let("p", "s", "read_file", "fetch_url", "write_file", "mcp__github__get_file", "mcp__files__edit", "mcp__trivia__fact")
 	}
 }
 
