@@ -50,6 +50,7 @@ type settings interface {
 	Get(ctx context.Context, name string) (value string, ok bool, err error)
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
 	Put(ctx context.Context, name, value string) error
+	Swap(ctx context.Context, name, old, value string) (swapped bool, err error)
 	Delete(ctx context.Context, name string) error
 }
 

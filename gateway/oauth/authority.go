@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -190,11 +191,6 @@ func (a *Authority) refresh(ctx context.Context, c *sallyport.Call, t *tokens, w
 	}
 	err := a.exchange(ctx, c, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 	if _, refused := errors.AsType[*refusal](err); refused {
-		// Another program on the same state may have been faster.
-		if now, loadErr := a.vault.load(ctx, a.record(who)); loadErr == nil && now.Access != "" && now.Refresh != t.Refresh {
-			*t = now
-			return nil
-		}
 		t.Access, t.Refresh = "", ""
 		return a.login("has no token for %s any more: its issuer refuses to renew it", whom(who))
 	}
@@ -239,7 +235,7 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 		return err
 	}
 	defer done()
-	t, err := a.vault.load(ctx, name)
+	t, stored, err := a.vault.open(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -249,8 +245,13 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 	if !same(before, t) {
 		// Tokens that were made are kept even when the call is over: a
 		// refresh token that is lost is a login that is lost.
-		if err := a.vault.save(context.WithoutCancel(ctx), name, t); err != nil {
-			return errors.Join(failed, err)
+		if failed == nil {
+			err = a.vault.save(context.WithoutCancel(ctx), name, t)
+		} else {
+			t, failed = a.giveUp(context.WithoutCancel(ctx), name, stored, before.Access, t, failed)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if failed != nil {
@@ -258,6 +259,20 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 	}
 	*held = t.pass()
 	return a.vault.hand(ctx, c, a.Name, "access", t.Access)
+}
+
+// giveUp keeps what a failed change left of t, unless another program on the same
+// state, or a login, has changed the record meanwhile. Tokens that came of that
+// are used instead: then nothing failed.
+func (a *Authority) giveUp(ctx context.Context, name, stored, refused string, t tokens, failed error) (tokens, error) {
+	if done, err := a.vault.note(ctx, name, stored, t); err != nil || done {
+		return t, cmp.Or(err, failed)
+	}
+	now, err := a.vault.load(ctx, name)
+	if err != nil || now.Access == "" || now.Access == refused {
+		return t, cmp.Or(err, failed)
+	}
+	return now, nil
 }
 
 func same(a, b tokens) bool {

@@ -35,6 +35,10 @@ type Store interface {
 	Get(ctx context.Context, name string) (value string, ok bool, err error)
 	// Put stores or replaces a value.
 	Put(ctx context.Context, name, value string) error
+	// PutIfAbsent stores a value unless the name has one, which it returns then.
+	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
+	// Swap replaces a value when it still is old.
+	Swap(ctx context.Context, name, old, value string) (swapped bool, err error)
 	// Delete removes a value. A missing one is no error.
 	Delete(ctx context.Context, name string) error
 }
@@ -131,29 +135,56 @@ type tokens struct {
 }
 
 // load opens a record; that of nobody is empty.
-func (v *Vault) load(ctx context.Context, name string) (t tokens, err error) {
-	text, ok, err := v.store.Get(ctx, name)
+func (v *Vault) load(ctx context.Context, name string) (tokens, error) {
+	t, _, err := v.open(ctx, name)
+	return t, err
+}
+
+// open opens a record and returns it as it is stored as well.
+func (v *Vault) open(ctx context.Context, name string) (t tokens, stored string, err error) {
+	stored, ok, err := v.store.Get(ctx, name)
 	if err != nil || !ok {
-		return t, err
+		return t, "", err
 	}
-	sealed, err := base64.StdEncoding.DecodeString(text)
+	sealed, err := base64.StdEncoding.DecodeString(stored)
 	if err != nil {
-		return t, errors.New("oauth: a record of tokens is damaged")
+		return t, stored, errors.New("oauth: a record of tokens is damaged")
 	}
 	plain, err := v.seal.Open(nil, nil, sealed, []byte(name))
 	if err != nil {
-		return t, errors.New("oauth: a record of tokens was sealed with another key")
+		return t, stored, errors.New("oauth: a record of tokens was sealed with another key")
 	}
-	return t, json.Unmarshal(plain, &t)
+	return t, stored, json.Unmarshal(plain, &t)
 }
 
 // save seals a record. Its name is sealed with it: one record is no other.
 func (v *Vault) save(ctx context.Context, name string, t tokens) error {
-	plain, err := json.Marshal(t)
+	text, err := v.sealed(name, t)
 	if err != nil {
 		return err
 	}
-	return v.store.Put(ctx, name, base64.StdEncoding.EncodeToString(v.seal.Seal(nil, nil, plain, []byte(name))))
+	return v.store.Put(ctx, name, text)
+}
+
+func (v *Vault) sealed(name string, t tokens) (string, error) {
+	plain, err := json.Marshal(t)
+	if err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(v.seal.Seal(nil, nil, plain, []byte(name))), nil
+}
+
+// note saves a record unless another program has changed it since it was opened.
+func (v *Vault) note(ctx context.Context, name, stored string, t tokens) (done bool, err error) {
+	text, err := v.sealed(name, t)
+	if err != nil {
+		return false, err
+	}
+	if stored == "" {
+		_, done, err = v.store.PutIfAbsent(ctx, name, text)
+		return done, err
+	}
+	return v.store.Swap(ctx, name, stored, text)
 }
 
 // Status is what may be said of somebody's tokens.

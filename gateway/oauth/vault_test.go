@@ -21,6 +21,22 @@ func (s shelf) Put(_ context.Context, name, value string) error {
 	return nil
 }
 
+func (s shelf) PutIfAbsent(_ context.Context, name, value string) (string, bool, error) {
+	if v, ok := s[name]; ok {
+		return v, false, nil
+	}
+	s[name] = value
+	return "", true, nil
+}
+
+func (s shelf) Swap(_ context.Context, name, old, value string) (bool, error) {
+	if s[name] != old {
+		return false, nil
+	}
+	s[name] = value
+	return true, nil
+}
+
 func (s shelf) Delete(_ context.Context, name string) error {
 	delete(s, name)
 	return nil

@@ -43,6 +43,26 @@ func (k *kept) Put(_ context.Context, name, value string) error {
 	return nil
 }
 
+func (k *kept) PutIfAbsent(_ context.Context, name, value string) (string, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v, ok := k.m[name]; ok {
+		return v, false, nil
+	}
+	k.m[name] = value
+	return "", true, nil
+}
+
+func (k *kept) Swap(_ context.Context, name, old, value string) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.m[name] != old {
+		return false, nil
+	}
+	k.m[name] = value
+	return true, nil
+}
+
 func (k *kept) Delete(_ context.Context, name string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -166,6 +166,36 @@ func TestARefusedRenewalNeedsAPerson(t *testing.T) {
 	}
 }
 
+// TestAnotherProgramWasFaster has two programs on one state renew a token at once:
+// the one that is refused uses what the other one got, and takes nothing away.
+func TestAnotherProgramWasFaster(t *testing.T) {
+	i := newIssuing(t)
+	c := newClient(t, i, nil)
+	c.login("local")
+	c.discover()
+	other := newClient(t, i, nil)
+	other.kept = c.kept
+	other.open()
+	other.discover()
+	i.do(func() {
+		clear(i.good)
+		i.at["/token"] = func(w http.ResponseWriter, r *http.Request) {
+			i.do(func() { delete(i.at, "/token") })
+			// While the first program waits, the second one renews the token.
+			if res := other.echo("local", "x"); !res.OK {
+				t.Errorf("the faster program: %s", res.Error)
+			}
+			i.serveToken(w, r)
+		}
+	})
+	if res := c.echo("local", "x"); !res.OK {
+		t.Errorf("the slower program: %s", res.Error)
+	}
+	if res := other.echo("local", "x"); !res.OK {
+		t.Errorf("the faster program afterwards: %s", res.Error)
+	}
+}
+
 // TestAServerThatWantsMore names the scope, and the next login asks for it. What
 // the operator wrote is the bound.
 func TestAServerThatWantsMore(t *testing.T) {
