@@ -172,6 +172,34 @@ func TestACallThatIsCancelled(t *testing.T) {
 	}
 }
 
+// TestAServerThatStopsReading can be given up and ended, however much it is
+// sent.
+func TestAServerThatStopsReading(t *testing.T) {
+	g := newGate(t, pythonServer(t))
+	if res := g.call("test__echo", nil); !res.OK {
+		t.Fatalf("before = %+v", res)
+	}
+	give := func(tool string, args object) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if res := g.as(ctx, "ann", "some", tool, args); res.OK {
+			t.Errorf("%s = %+v, want a failure", tool, res)
+		}
+	}
+	give("test__sleep", object{"seconds": 600})
+	give("test__echo", object{"text": strings.Repeat("x", 1<<20)})
+	closed := make(chan error)
+	go func() { closed <- g.mounts.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the end of the mounts waits for a server that reads nothing")
+	}
+}
+
 // TestAServerThatCannotStart harms nobody else, and says why.
 func TestAServerThatCannotStart(t *testing.T) {
 	other := pythonServer(t, "--no-start")

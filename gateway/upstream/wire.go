@@ -58,6 +58,9 @@ func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(t.l.s.Command) > 0 {
+		c = newStdin(c)
+	}
 	return &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}}, nil
 }
 
@@ -208,7 +211,10 @@ func (w *wire) refuse(ctx context.Context, m *jsonrpc.Request) error {
 	w.refused++
 	w.refusals.Go(func() {
 		// Over HTTP it goes out with a call that runs; without one nobody waits.
-		_ = w.Connection.Write(w.l.during(ctx), r)
+		if w.l.s.URL != "" {
+			ctx = w.l.during(ctx)
+		}
+		_ = w.Connection.Write(ctx, r)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.refused--

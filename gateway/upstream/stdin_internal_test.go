@@ -1,0 +1,56 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestWhatNobodyReadsIsGivenUp with whoever sends it: nobody waits for a
+// process that has stopped reading, and such a connection ends.
+func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs, ask := io.Pipe()
+		answers, out := io.Pipe()
+		defer out.Close()
+		c, err := (&mcp.IOTransport{Reader: answers, Writer: ask}).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s := newStdin(c)
+		message := &jsonrpc.Request{Method: "notifications/a"}
+		for range 3 { // the second and third wait for their turn
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := s.Write(ctx, message); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Write = %v, want the end of its context", err)
+			}
+			cancel()
+		}
+		// A process that was busy reads on, and nothing is lost.
+		buffer := make([]byte, 1<<10)
+		for range 2 { // the message and the end of its line
+			if n, err := theirs.Read(buffer); err == nil && buffer[n-1] == '\n' {
+				break
+			}
+		}
+		time.Sleep(2 * readWait)
+		go func() { _, _ = theirs.Read(buffer) }()
+		if err := s.Write(t.Context(), message); err != nil {
+			t.Errorf("Write to a process that reads again = %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = s.Write(ctx, message)
+		time.Sleep(2 * readWait)
+		if err := s.Write(t.Context(), message); err == nil {
+			t.Error("Write to a process that read nothing for long succeeded, want the connection to have ended")
+		}
+	})
+}
