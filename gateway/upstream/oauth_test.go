@@ -16,7 +16,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
@@ -332,5 +334,37 @@ func TestNoGateNoToken(t *testing.T) {
 	c = newClient(t, i, func(s *upstream.Server) { s.Capabilities.Network, s.OAuth.Issuer = nil, i.issuer.URL })
 	if res := c.login("local"); !res.OK {
 		t.Errorf("an issuer that is written down: %s", res.Error)
+	}
+}
+
+// TestALoginOpensAServerOfTheOlderTransport does the same over server-sent events.
+func TestALoginOpensAServerOfTheOlderTransport(t *testing.T) {
+	i := newIssuing(t)
+	server := mcp.NewServer(&mcp.Implementation{Name: "far"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello"}}}, nil, nil
+	})
+	events := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	i.on["/mcp"] = func(w http.ResponseWriter, r *http.Request) {
+		good := false
+		i.do(func() { _, good = i.good[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] })
+		if !good {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		events.ServeHTTP(w, r)
+	}
+	c := newClient(t, i, func(s *upstream.Server) { s.Transport = lock.TransportSSE })
+	wants(t, "without a token", c.discover().Error, "wants a login of local: run sallyport login far")
+	if res := c.login("local"); !res.OK {
+		t.Fatalf("login: %s", res.Error)
+	}
+	if res := c.discover(); !res.OK {
+		t.Fatalf("after the login: %s", res.Error)
+	}
+	i.do(func() { clear(i.good) })
+	if res := c.run(c.tools, "local", "mcp__far__echo", object{}); !res.OK {
+		t.Errorf("after the token has ended: %s", res.Error)
 	}
 }
