@@ -296,21 +296,20 @@ type offered struct {
 	name   string
 }
 
-// keyOf is what names a definition; "" when nothing does.
-func keyOf(kind lock.Kind, raw json.RawMessage) string {
-	var d struct {
-		Name        string `json:"name"`
-		URI         string `json:"uri"`
-		URITemplate string `json:"uriTemplate"`
-	}
+// keyOf is what names a definition; "" when nothing does. Names of fields are
+// taken letter by letter, as where definitions are mounted: another reader would
+// take "Name" for a name, and look at that one for conflicts.
+func keyOf(kind lock.Kind, raw json.RawMessage) (name string) {
+	var d map[string]json.RawMessage
 	// What cannot be read has been left out already, with its reason.
 	_ = json.Unmarshal(raw, &d)
+	key := "name"
 	switch kind {
 	case lock.KindResource:
-		return d.URI
+		key = "uri"
 	case lock.KindTemplate:
-		return d.URITemplate
-	default:
-		return d.Name
+		key = "uriTemplate"
 	}
+	_ = json.Unmarshal(d[key], &name)
+	return name
 }

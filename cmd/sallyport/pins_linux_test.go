@@ -248,6 +248,18 @@ func TestLockMCPToxShadowing(t *testing.T) {
 	p.says(1, "Unknown tool: mcp__notes__mail", "", "call", "mcp__notes__mail", "{}")
 }
 
+// TestLockShadowingBehindAFoldedKey gives a name in the place of the one that
+// counts to whoever reads "Name" as one.
+func TestLockShadowingBehindAFoldedKey(t *testing.T) {
+	p := newPinnedFolder(t, "echo", "Says it.")
+	if err := os.Remove(filepath.Join(p.dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	p.write("tools.json", `[{"name":"read_fi1e","Name":"other","NAME":"echo","inputSchema":{"type":"object"}}]`)
+	p.says(0, "read_file, which wins", "", "check")
+	p.says(1, "Unknown tool: mcp__notes__read_fi1e", "", "call", "mcp__notes__read_fi1e", "{}")
+}
+
 // TestLockBinaryChanged exchanges the program behind a name.
 func TestLockBinaryChanged(t *testing.T) {
 	p := newPinnedFolder(t, "echo", "Says it.")
