@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/textproto"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -107,10 +108,17 @@ func (i *importer) bridged(p *planned, command []string) bool {
 		name, value, ok := strings.Cut(next(args, k), ":")
 		switch {
 		case args[k] == "--header" && ok:
+			name = strings.TrimSpace(name)
 			for _, v := range p.from.Env {
+				if !strings.Contains(value, "${"+v.Name+"}") {
+					continue
+				}
 				value = strings.ReplaceAll(value, "${"+v.Name+"}", v.Value)
+				if clients.SecretPair(v.Name, v.Value) {
+					p.veiled = append(p.veiled, textproto.CanonicalMIMEHeaderKey(name))
+				}
 			}
-			p.from.Headers = append(p.from.Headers, clients.Pair{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+			p.from.Headers = append(p.from.Headers, clients.Pair{Name: name, Value: strings.TrimSpace(value)})
 			k++
 		default:
 			p.note("an option of mcp-remote is not carried over")

@@ -61,6 +61,9 @@ type planned struct {
 	// folder is the one that its program is guessed to load the rest of itself
 	// from.
 	folder string
+	// veiled lists headers whose value came out of a variable that looks like a
+	// secret.
+	veiled []string
 	// observed says that it was watched.
 	observed bool
 	// hostless says that nothing but the hosts of its secrets is missing.

@@ -181,7 +181,7 @@ func (i *importer) header(p *planned, name, value string) {
 			return
 		}
 	}
-	if begin == "" && !whole && !clients.SecretPair(name, rest) {
+	if begin == "" && !whole && !clients.SecretPair(name, rest) && !slices.Contains(p.veiled, name) {
 		p.entry.Headers[name] = rest
 		return
 	}

@@ -25,6 +25,8 @@ var (
 	secretText = regexp.MustCompile(`^[A-Za-z0-9+/=_.~:-]{20,}$`)
 	// secretPart is the part of one that is longer than people's words are.
 	secretPart = regexp.MustCompile(`[A-Za-z0-9+/]{16,}`)
+	// assignment is a name in a text, up to where its value begins.
+	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*[:=][ \t]*`)
 	// uuid is what some services take for a key.
 	uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
@@ -64,10 +66,34 @@ func words(name string) []string {
 // itself. It errs on that side: what is held back is asked for, and what is
 // copied cannot be taken back.
 func SecretPair(name, value string) bool {
-	if value == "" || trivial(value) || filepath.IsAbs(value) {
+	switch {
+	case value == "":
 		return false
+	case trivial(value):
+		return passwordName(name) && len(value) >= minDigits
+	case filepath.IsAbs(value):
+		return SecretName(name) && !plainPath(value)
+	default:
+		return SecretName(name) || SecretText(value)
 	}
-	return SecretName(name) || SecretText(value)
+}
+
+// minDigits is the shortest number that is taken for a password.
+const minDigits = 4
+
+// passwordName reports whether a name ends in a word for what people make up:
+// MAX_TOKENS is a number, and so may DB_PASSWORD be.
+func passwordName(name string) bool {
+	list := words(name)
+	return len(list) > 0 && slices.Contains([]string{"pass", "passphrase", "passwd", "password", "pin", "pwd", "secret"}, list[len(list)-1])
+}
+
+// plainPath reports whether what begins like a path is one: a key in base64 may
+// begin with a slash too.
+func plainPath(value string) bool {
+	return !strings.ContainsAny(value, "+=") && !slices.ContainsFunc(strings.Split(value, "/"), func(part string) bool {
+		return slices.ContainsFunc(secretPart.FindAllString(part, -1), random)
+	})
 }
 
 // trivial reports whether a value is a number or a switch.
@@ -77,11 +103,22 @@ func trivial(value string) bool {
 }
 
 // SecretText reports whether a text, or a word in it, looks like a secret by
-// itself: the key of a well-known service, a password in an address, or a long
-// word at random.
+// itself: the key of a well-known service, a password in an address, a long
+// word at random, or what a text such as "Password=x" or "X-Api-Key: x" names so.
 func SecretText(text string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("=,;\"'()<>[]{}|", r) })
-	return secretWord(text) || slices.ContainsFunc(words, secretWord)
+	return secretWord(text) || slices.ContainsFunc(words, secretWord) || assigns(text)
+}
+
+// assigns reports whether a text names a part of itself as secrets are named.
+func assigns(text string) bool {
+	return slices.ContainsFunc(assignment.FindAllStringSubmatchIndex(text, -1), func(at []int) bool {
+		name, value := text[at[2]:at[3]], strings.TrimLeft(text[at[1]:], `"'`)
+		if end := strings.IndexAny(value, " \t\r\n\"',;)]}"); end >= 0 {
+			value = value[:end]
+		}
+		return SecretName(name) && SecretPair(name, value)
+	})
 }
 
 // secretWord is SecretText for a text without what separates words.
@@ -91,7 +128,7 @@ func secretWord(text string) bool {
 	}
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
 		_, password := u.User.Password()
-		return password || slices.ContainsFunc(queryNames(u), SecretName) ||
+		return password || SecretText(u.User.Username()) || slices.ContainsFunc(queryNames(u), SecretName) ||
 			slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part != "" && SecretText(part) })
 	}
 	if !secretText.MatchString(text) || strings.HasPrefix(text, "/") {
