@@ -51,7 +51,7 @@ func (s *server) ask(
 	defer l.unlisten(c)
 	ctx = withCall(ctx, c)
 	if err := l.current(ctx, s); err != nil {
-		return nil, s.lost(ctx, l, "list", err)
+		return nil, s.lost(ctx, l, &answer{}, "list", err)
 	}
 	if err := s.refuses(l, c.Tool, needs); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *server) ask(
 	err = send(ctx, l.session, mcp.Meta{"progressToken": c.ID})
 	raw := answer.raw()
 	if raw == nil {
-		return nil, s.lost(ctx, l, method, cmp.Or(err, errors.New("no answer")))
+		return nil, s.lost(ctx, l, answer, method, cmp.Or(err, errors.New("no answer")))
 	}
 	v, err := schema.Decode(raw, &resultLimits)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *server) ask(
 // lost says why a call has no answer. What the server itself answered is the
 // tool's failure; a connection that broke ends the process, and the next call
 // starts another.
-func (s *server) lost(ctx context.Context, l *link, method string, err error) error {
+func (s *server) lost(ctx context.Context, l *link, a *answer, method string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *server) lost(ctx context.Context, l *link, method string, err error) er
 		return e
 	}
 	e, refused := errors.AsType[*sallyport.Error](err)
-	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !refused {
+	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && a.owned(s) {
 		return failed(method, err)
 	}
 	s.pool.drop(l)

@@ -164,7 +164,7 @@ func (l *link) page(ctx context.Context, n *listing, kind lock.Kind, cursor stri
 		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 	}
 	raw := answer.raw()
-	if raw == nil && answered(err) != nil {
+	if raw == nil && answered(err) != nil && answer.owned(l.s) {
 		return nil, "", failed(method, err)
 	} else if raw == nil {
 		return nil, "", fmt.Errorf("%s: %w: %w", method, errLost, cmp.Or(err, io.ErrUnexpectedEOF))

@@ -23,12 +23,23 @@ var errFloods = errors.New("the server sends requests without end")
 type answer struct {
 	mu     sync.Mutex
 	result json.RawMessage
+	fault  bool
 }
 
-func (a *answer) set(result json.RawMessage) {
+// set keeps a result, or that there is an error instead.
+func (a *answer) set(result json.RawMessage, fault bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.result = result
+	a.result, a.fault = result, fault
+}
+
+// owned reports whether an error of the protocol is the answer of the server.
+// That of a connection here which broke looks the same to the library; over
+// HTTP an answer does not always come this way.
+func (a *answer) owned(s *server) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fault || s.URL != ""
 }
 
 func (a *answer) raw() json.RawMessage {
@@ -144,10 +155,12 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 // decode.
 func (w *wire) keep(m *jsonrpc.Response) {
 	a, ok := w.take(m.ID)
-	if !ok || m.Error != nil {
+	if !ok {
 		return
 	}
-	a.answer.set(m.Result)
+	if a.answer.set(m.Result, m.Error != nil); m.Error != nil {
+		return
+	}
 	switch {
 	case a.method == "initialize" || a.method == "server/discover":
 		w.l.agree(m.Result)
