@@ -47,7 +47,7 @@ refused. The exit code is 1 when any answer is an error.`,
 					return misused(err)
 				}
 				requests, places := wellFormed(lines)
-				g.find(cmd.Context(), env, caller, serversIn(requests), false)
+				g.find(cmd.Context(), env, caller, serversIn(requests), leftOf(calledIn(requests)...))
 				for i := range lines {
 					if l := &lines[i]; l.broken != "" {
 						res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)

@@ -81,7 +81,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return misused(err)
 				}
-				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, false)
+				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
 				return answer(env.printer(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})
 		},

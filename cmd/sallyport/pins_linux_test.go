@@ -216,7 +216,11 @@ func TestLockWhatsAppRugPull(t *testing.T) {
 	p.says(0, "mcp__notes__add", "id_rsa", "tools")
 	p.says(1, "Unknown tool: mcp__notes__echo", "id_rsa", "call", "mcp__notes__echo", "{}")
 	p.says(1, "Unknown tool: mcp__notes__third", "", "call", "mcp__notes__third", "{}")
-	p.says(0, "answered add", "", "call", "mcp__notes__add", "{}")
+	// Who runs the command is told why, of what was asked for alone.
+	const why = "is left out: the definition is not the pinned one: sallyport diff notes shows what changed"
+	p.says(1, "its tool echo "+why, "its tool third", "call", "mcp__notes__echo", "{}")
+	p.says(1, "its tool echo "+why, "its tool third", "explain", "mcp__notes__echo")
+	p.says(0, "answered add", "left out", "call", "mcp__notes__add", "{}")
 	// A server that runs asks each process of it anew.
 	s.wants(t, tokenOf("reader"), "mcp__notes__echo", "{}", 404)
 	s.wants(t, tokenOf("reader"), "mcp__notes__add", "{}", 200)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/output"
@@ -242,25 +245,41 @@ func (t *turn) rolesWith(server string) []string {
 }
 
 // warnings say, at the place of its declaration, what is wrong with a server,
-// and with which of its tools.
-func (f *foundServer) warnings(tools bool) (list []string) {
+// and which of the tools that somebody asks about are left out.
+func (f *foundServer) warnings(about func(l *upstream.Left) bool) (list []string) {
 	if f.why != "" {
 		list = append(list, f.part.Fault("", f.why).Error())
 	}
-	for _, l := range f.left {
-		if tools {
-			list = append(list, f.part.Fault("", "its tool "+l.Tool+" is left out: "+l.Why).Error())
+	for i := range f.left {
+		if l := &f.left[i]; about(l) {
+			list = append(list, f.part.Fault("", "its "+string(cmp.Or(l.Kind, lock.KindTool))+" "+l.Tool+" is left out: "+l.Why).Error())
 		}
 	}
 	return list
 }
 
-// find asks the servers of these names and says which do not answer; a command
-// that lists tools wants to know of those that are left out too.
-func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, tools bool) {
+// everyLeft is for commands that list tools.
+func everyLeft(*upstream.Left) bool { return true }
+
+// leftOf is for commands about tools that are named: to the caller they do not
+// exist, and an operator wants to know why.
+func leftOf(ids ...string) func(l *upstream.Left) bool {
+	return func(l *upstream.Left) bool {
+		// One without a name that can be mapped is named by nobody.
+		mapped, _ := lock.MapName(l.Server, l.Tool)
+		return slices.ContainsFunc(ids, func(id string) bool {
+			_, name := sallyport.ParseID(id)
+			return name == l.Tool || name == mapped
+		})
+	}
+}
+
+// find asks the servers of these names, and says which do not answer and what
+// is left out.
+func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
 	g.discover(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
 	for _, f := range g.servers.found {
-		for _, w := range f.warnings(tools) {
+		for _, w := range f.warnings(about) {
 			fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
 		}
 	}
@@ -282,6 +301,14 @@ func serversIn(requests []sallyport.Request) (names []string) {
 		}
 	}
 	return names
+}
+
+// calledIn lists what requests call.
+func calledIn(requests []sallyport.Request) (ids []string) {
+	for i := range requests {
+		ids = append(ids, requests[i].Tool)
+	}
+	return ids
 }
 
 // failed lists the servers that did not answer although a role may use them, or
@@ -337,7 +364,7 @@ func serverOf(id string) string {
 // shown is what somebody else wrote, as one line for a terminal.
 func shown(text string) string {
 	return oneLine(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
 			return ' '
 		}
 		return r

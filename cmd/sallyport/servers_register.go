@@ -41,7 +41,7 @@ func (t *turn) registerFound(wanted func(server string) bool) {
 	t.leaveOut(byName, left, conflicts)
 	for _, f := range t.servers.found {
 		if byName[f.Name] != nil {
-			t.warnings = append(t.warnings, f.warnings(true)...)
+			t.warnings = append(t.warnings, f.warnings(everyLeft)...)
 		}
 	}
 	if t.servers.pins.file == nil {

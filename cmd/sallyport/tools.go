@@ -38,7 +38,7 @@ which call takes them.`,
 				return misused(errors.New("tools: --names needs --format"))
 			}
 			return r.with(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
-				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), true)
+				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), everyLeft)
 				p := env.printer(f)
 				if dialect != "" && form != "tool" {
 					return misused(errors.New("--format is for tools: it goes with no --form"))
