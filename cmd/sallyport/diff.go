@@ -135,7 +135,7 @@ func approval(f *flags, s lock.Scope, digest string) string {
 	return strings.Join(append(words, "--expect", digest), " ")
 }
 
-var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+=][a-zA-Z0-9_./:@%+=-]*$`)
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+-][a-zA-Z0-9_./:@%+=-]*$`)
 
 // shellWord is a word that a shell takes as it stands: somebody else may have
 // chosen it, and somebody pastes it.

@@ -70,11 +70,35 @@ func (i *importer) preview(p *importPlan) error {
 	case p.count(importBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
 	case len(p.names()) > 0:
-		say("nothing was written; next: sallyport import %s --write", i.arg)
+		say("nothing was written; next: %s", i.again())
 	default:
 		say("nothing to import")
 	}
 	return nil
+}
+
+// again is the command that writes what was shown, for a shell.
+func (i *importer) again() string {
+	words := []string{"sallyport", "import", i.arg}
+	add := func(flag string, values ...string) {
+		for _, v := range values {
+			words = append(words, "--"+flag, v)
+		}
+	}
+	add("config", i.f.config...)
+	if i.o.role != "" {
+		add("personality", i.o.role)
+	}
+	add("leave", i.o.leave...)
+	add("host", i.o.hosts...)
+	add("pin", i.o.versions...)
+	if i.o.observe {
+		words = append(words, "--observe")
+	}
+	for k := range words {
+		words[k] = shellWord(words[k])
+	}
+	return strings.Join(append(words, "--write"), " ")
 }
 
 // elsewhere says which servers the files have for other folders.

@@ -71,6 +71,25 @@ func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestWhatImportSaysNextCanBePasted has paths that a shell would read otherwise,
+// and flags without which something else would be written.
+func TestWhatImportSaysNextCanBePasted(t *testing.T) {
+	i := &importer{arg: "it's here/mcp.json", f: &flags{config: []string{"a b.yaml"}}, o: &importing{
+		role: "r", leave: []string{"x"}, hosts: []string{"y=h:1"}, versions: []string{"z=1.2.3"}, observe: true,
+	}}
+	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
+	if got := i.again(); got != want {
+		t.Errorf("again = %s, want %s", got, want)
+	}
+}
+
+// TestShownDrivesNoTerminal has what a terminal would act on.
+func TestShownDrivesNoTerminal(t *testing.T) {
+	if got := shown("a\x1b[1m\u009b31mb\u202ec\u2066d\u2028e\nf"); got != "a [1m 31mb c d e f" {
+		t.Errorf("shown = %q", got)
+	}
+}
+
 // FuzzFlow holds that a text of a client means the same in a configuration, or
 // is refused there.
 func FuzzFlow(f *testing.F) {

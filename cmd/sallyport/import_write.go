@@ -107,7 +107,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	}
 	text, err := i.added(p, string(old))
 	if errors.Is(err, yamledit.ErrStyle) {
-		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, i.arg)
+		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, shellWord(i.arg))
 	}
 	if err != nil || text == string(old) {
 		return err
@@ -177,7 +177,7 @@ func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths 
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be extended: %s\nwrite what 'sallyport import %s' prints into a file for a further --config",
-			path, strings.ReplaceAll(err.Error(), draft.Name(), path), i.arg)
+			path, strings.ReplaceAll(err.Error(), draft.Name(), path), shellWord(i.arg))
 	}
 	g, err := viewGate(ctx, i.env, &flags{config: drafted})
 	if err != nil {
@@ -292,6 +292,6 @@ func (i *importer) wrote(p *importPlan, r *importedServers) error {
 		}
 	}
 	out.line("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
-	out.line("undo: sallyport import --rollback %s", i.arg)
+	out.line("undo: sallyport import --rollback %s", shellWord(i.arg))
 	return nil
 }
