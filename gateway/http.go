@@ -21,12 +21,13 @@ const (
 	// maxOwnSessions those of one principal. Each costs about ten kilobytes and
 	// ends after sessionIdle.
 	maxSessions, maxOwnSessions = 1000, 500
-	// maxPosts bounds the requests that are read and answered at once, and
-	// maxLarge those among them whose message is longer than smallBytes: what
-	// clients can occupy is about 200 MiB, whatever they send.
-	maxPosts   = 500
-	maxLarge   = 8
-	smallBytes = 256 << 10
+	// maxPosts bounds the requests that are read and answered at once,
+	// maxOwnPosts those of one principal, and maxLarge those among them whose
+	// message is longer than smallBytes: what clients can occupy is about 200
+	// MiB, whatever they send.
+	maxPosts, maxOwnPosts = 500, 400
+	maxLarge              = 8
+	smallBytes            = 256 << 10
 )
 
 // principalKey is where a verified token carries the principal.
@@ -38,7 +39,7 @@ type surface struct {
 	newer    http.Handler // the library, without sessions
 	older    http.Handler // the library, with sessions
 	versions []string     // of protocols with sessions
-	large    chan struct{}
+	large    *turns
 }
 
 // Handler serves streamable HTTP. Both generations of the protocol answer on
@@ -55,7 +56,7 @@ func (s *Server) Handler() http.Handler {
 	stateless, stateful := common, common
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	return &surface{
-		server: s, large: make(chan struct{}, maxLarge),
+		server: s, large: newTurns(maxLarge),
 		newer: bind(mcp.NewStreamableHTTPHandler(server, &stateless)),
 		older: bind(mcp.NewStreamableHTTPHandler(server, &stateful)),
 		versions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
@@ -114,13 +115,13 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // post reads a message and answers it. It returns one that only opens a stream:
 // that is no request which waits for an answer.
 func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *exchange) {
-	_, done, ok := s.server.posts.Begin(r.Context(), "")
+	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
 	if !ok {
 		busy(w, "too many requests at once")
 		return nil
 	}
 	defer done()
-	body, release, err := s.read(w, r)
+	body, release, err := s.read(w, r, p.Name)
 	defer release()
 	if err != nil {
 		unread(w, err)
@@ -187,7 +188,7 @@ func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 
 // read returns the body. A long one waits for its turn, which ends with
 // release.
-func (s *surface) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+func (s *surface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, release func(), err error) {
 	release = func() {}
 	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
 	// What a client announces is no reason to set more than a page aside.
@@ -196,12 +197,11 @@ func (s *surface) read(w http.ResponseWriter, r *http.Request) (body []byte, rel
 	if body = begin.Bytes(); err != nil || len(body) < smallBytes {
 		return body, release, err
 	}
-	select {
-	case s.large <- struct{}{}:
-		release = func() { <-s.large }
-	case <-r.Context().Done():
-		return nil, release, r.Context().Err()
+	turn, err := s.large.take(r.Context(), principal)
+	if err != nil {
+		return nil, release, err
 	}
+	release = turn
 	rest, err := io.ReadAll(all)
 	return append(body, rest...), release, err
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,21 +65,25 @@ func TestMessageThatIsTooLongIsRefused(t *testing.T) {
 }
 
 func TestRequestsAtOnceAreBounded(t *testing.T) {
-	const bound = 500
 	k := newKit(t)
 	site := k.site(t)
-	h := client(t, "alice")
 	var wg sync.WaitGroup
 	hold := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold","arguments":{},` + stateless + `}}`
 	header := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "hold"}
-	for range bound {
-		wg.Go(func() { post(t, h, site.URL, hold, header...) })
-	}
-	for range bound {
-		<-k.started
-	}
-	if status, body := post(t, h, site.URL, hold, header...); status != http.StatusServiceUnavailable {
-		t.Errorf("request %d: status %d %s, want 503", bound+1, status, body)
+	for _, who := range []struct {
+		name  string
+		bound int // its own, and what that leaves of all
+	}{{"alice", 400}, {"bob", 100}} {
+		h := client(t, who.name)
+		for range who.bound {
+			wg.Go(func() { post(t, h, site.URL, hold, header...) })
+		}
+		for range who.bound {
+			<-k.started
+		}
+		if status, body := post(t, h, site.URL, hold, header...); status != http.StatusServiceUnavailable {
+			t.Errorf("request %d of %s: status %d %s, want 503", who.bound+1, who.name, status, body)
+		}
 	}
 	over, cancel := cancelled(t)
 	defer cancel()
@@ -92,18 +97,21 @@ func TestLongMessagesWaitForTheirTurn(t *testing.T) {
 	const bound = 8
 	k := newKit(t)
 	site := k.site(t)
-	h := client(t, "alice")
+	h, other := client(t, "alice"), client(t, "bob")
 	header := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name"}
 	message := func(tool, filler string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"a":"` + filler + `"},` + stateless + `}}`
 	}
 	long := strings.Repeat("x", 300<<10)
 	var wg sync.WaitGroup
-	for range bound {
-		wg.Go(func() { post(t, h, site.URL, message("hold", long), append(header, "hold")...) })
-	}
-	for range bound {
-		<-k.started
+	for _, who := range []*http.Client{h, other} {
+		for range bound / 2 {
+			wg.Go(func() { post(t, who, site.URL, message("hold", long), slices.Concat(header, []string{"hold"})...) })
+		}
+		// What one principal has leaves as much for another.
+		for range bound / 2 {
+			<-k.started
+		}
 	}
 	answered := make(chan struct{})
 	wg.Go(func() {
@@ -134,14 +142,17 @@ func TestLongMessagesWaitForTheirTurn(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	const bound = 1000
 	k := newKit(t)
-	site := k.site(t)
+	site := k.siteOf(t, tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}, "carol": {Name: "carol"}})
 	h := client(t, "alice")
 	for i := range bound {
+		if i == bound/2 {
+			h = client(t, "bob")
+		}
 		if status, body := post(t, h, site.URL, hello); status != http.StatusOK {
 			t.Fatalf("session %d: status %d %s, want 200", i, status, body)
 		}
 	}
-	if status, body := post(t, h, site.URL, hello); status != http.StatusServiceUnavailable {
+	if status, body := post(t, client(t, "carol"), site.URL, hello); status != http.StatusServiceUnavailable {
 		t.Errorf("session %d: status %d %s, want 503", bound+1, status, body)
 	}
 }
