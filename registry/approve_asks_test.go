@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/sallyport/sallyport"
@@ -30,5 +31,25 @@ func TestAsks(t *testing.T) {
 				t.Errorf("Asks(%s) = %v, want %v", tt.tool, got, tt.want)
 			}
 		})
+	}
+}
+
+// TestNobodyIsAskedAboutWhatIsStopped: a decision that comes while the
+// principal, its session or the tool is stopped does not count.
+func TestNobodyIsAskedAboutWhatIsStopped(t *testing.T) {
+	s := &thrown{}
+	g := stopGate(t, s, asking(nil))
+	g.add(sallyport.Tool{Name: "held", Schema: open, Run: echo})
+	caller := g.caller()
+	for _, what := range []string{
+		"", "principal " + caller.Principal.Name, "session " + sallyport.SessionKey(caller.Principal.Name, caller.Session), "tool held",
+	} {
+		s.switches = []string{what}
+		if got := g.Asks(caller, "held"); got != (what == "") {
+			t.Errorf("Asks() while %q is stopped = %v", what, got)
+		}
+	}
+	if s.switches, s.err = nil, errors.New("broken"); g.Asks(caller, "held") {
+		t.Error("Asks() = true where nobody knows what is stopped")
 	}
 }

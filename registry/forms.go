@@ -277,10 +277,11 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 
 // Asks reports whether a human decides about a call before it runs, or may,
 // should the conversation have read what a rule is about, and whether that may
-// be the one behind the caller's client.
+// be the one behind the caller's client. Nobody decides for what an operator
+// has stopped.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	e, ro := r.find(id), r.role(caller.Personality)
-	return e != nil && ro.elicits() && (ro.asks(&e.tool) || r.flows(caller, e))
+	return e != nil && ro.elicits() && (ro.asks(&e.tool) || r.flows(caller, e)) && !r.stopped(caller)(id)
 }
 
 // listed refuses a URI that the tool does not list. It is judged where the
