@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -76,6 +77,21 @@ func (s *server) ask(
 	return tree, nil
 }
 
+// plain is what a server has caused to be said, for people and the log: without
+// the secrets that it may have been sent, its tokens included.
+func (s *server) plain(text string) string {
+	text = s.m.o.Cleaner.Text(text)
+	if s.authority == nil {
+		return text
+	}
+	known, err := s.m.o.Tokens.Known(context.Background())
+	cleaner, bad := output.New(&output.Options{Secrets: known})
+	if err != nil || bad != nil {
+		return "what it says cannot be cleaned of its tokens"
+	}
+	return cleaner.Text(text)
+}
+
 // lost says why a call has no answer. What the server itself answered is the
 // tool's failure; a connection that broke ends the process, and the next call
 // starts another.
@@ -94,6 +110,6 @@ func (s *server) lost(ctx context.Context, l *link, a *answer, method string, er
 	if refused {
 		return e
 	}
-	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", err)
+	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", s.plain(err.Error()))
 	return sallyport.Err("the MCP server "+s.Name+" ended while it worked", "").Err()
 }

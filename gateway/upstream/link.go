@@ -61,7 +61,7 @@ func (s *server) newLink(k key) *link {
 	return &link{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
-		said: complaints{log: s.m.o.Logger.With("server", s.Name)},
+		said: complaints{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
 	}
 }
 
@@ -134,7 +134,8 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 			why += "; it says: " + last
 		}
 	}
-	return sallyport.Err(why, "").Err()
+	// It is said again to calls that the secrets of this one are none of.
+	return sallyport.Err(l.s.plain(why), "").Err()
 }
 
 // options are those of a client that can do nothing for a server. Of a server

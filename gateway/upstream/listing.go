@@ -82,7 +82,7 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 		case kind == lock.KindTemplate && unknownMethod(err):
 			// Many servers have resources and no templates, and no list of none.
 		case err != nil:
-			n.failed[kind] = l.s.m.o.Cleaner.Text(err.Error())
+			n.failed[kind] = l.s.plain(err.Error())
 		default:
 			n.take(kind, raws)
 		}

@@ -49,7 +49,8 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 // complaints passes the lines that a server writes to standard error on to the
 // log, the first of them, and keeps the last one that names an error, else the last one.
 type complaints struct {
-	log *slog.Logger
+	log   *slog.Logger
+	plain func(string) string
 
 	mu   sync.Mutex
 	line []byte
@@ -88,7 +89,7 @@ func (w *complaints) end() {
 		w.last, w.named = text, names
 	}
 	if w.n++; w.n <= most {
-		w.log.Info("MCP server says", "text", text)
+		w.log.Info("MCP server says", "text", w.plain(text))
 	}
 }
 

@@ -1,0 +1,95 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
+
+// TestWhatAServerEchoesIsNotLogged: neither a remote server that says the secret
+// of its declaration in the place of an answer, nor one here that complains
+// with it, gets it into the log or into a result.
+func TestWhatAServerEchoesIsNotLogged(t *testing.T) {
+	const secret = "s3cr3t-value"
+	log := &logged{}
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	f := &farAway{}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q question
+		body, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(body, &q)
+		w.Header().Set("Content-Type", "application/json")
+		result := any(object{"tools": []any{tool("a")}})
+		switch q.Method {
+		case "initialize":
+			w.Header().Set("Mcp-Session-Id", r.Header.Get("X-Key"))
+			result = object{"protocolVersion": q.Params.Version, "capabilities": object{"tools": object{}}, "serverInfo": object{"name": "far", "version": "1"}}
+		case "tools/call":
+			w.Header().Set("Content-Type", "text/"+r.Header.Get("X-Key"))
+		case "tools/list":
+		case "server/discover":
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(object{"jsonrpc": "2.0", "id": q.ID, "result": result})
+	}))
+	t.Cleanup(f.Close)
+	here := newScript(t, tool("a"))
+	here.onStart = func(p *peer) { _, _ = p.errs.Write([]byte("it complains of " + secret + "\n")) }
+	here.answer = func(*peer, *question) any { return text("fine") }
+	g := newGateWith(t, &sallyport.Backends{Process: here, Network: f.network(), Secrets: secrets{"far/key": secret}}, &upstream.Options{Logger: logger},
+		upstream.Server{Name: "test", URL: "http://mcp.example/mcp", Headers: []upstream.Header{{Name: "X-Key", Secret: "far/key"}}},
+		upstream.Server{Name: "other", Command: []string{"scripted"}})
+	if len(g.left) > 0 {
+		t.Fatalf("left out: %q", g.left)
+	}
+	if res := g.call("test__a", nil); res.OK || strings.Contains(res.Error, secret) {
+		t.Errorf("the call = %+v, want a failure that says nothing of the secret", res)
+	}
+	if res := g.call("other__a", nil); !res.OK {
+		t.Errorf("the other server = %+v", res)
+	}
+	text := log.String()
+	if !strings.Contains(text, "MCP server lost") || !strings.Contains(text, "it complains of") {
+		t.Errorf("the log is %s, want why the server was lost and its complaint", text)
+	}
+	if strings.Contains(text, secret) {
+		t.Errorf("the log holds the secret: %s", text)
+	}
+}
+
+// TestATokenThatIsEchoedIsNotLogged: the client of these tests looks for tokens
+// in everything that is logged and answered.
+func TestATokenThatIsEchoedIsNotLogged(t *testing.T) {
+	i := newIssuing(t)
+	c := newClient(t, i, nil)
+	c.login("local")
+	c.discover()
+	if res := c.echo("local", "x"); !res.OK {
+		t.Fatalf("before = %+v", res)
+	}
+	i.do(func() {
+		i.on["/mcp"] = func(w http.ResponseWriter, r *http.Request) {
+			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			w.Header().Set("Content-Type", "text/"+token)
+		}
+	})
+	if res := c.echo("local", "x"); res.OK {
+		t.Errorf("a call that a token answers = %+v", res)
+	}
+	c.record.mu.Lock()
+	defer c.record.mu.Unlock()
+	if text := c.record.text.String(); !strings.Contains(text, "unsupported content type") {
+		t.Errorf("the log is %s, want why the server was lost", text)
+	}
+}
