@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,15 +207,22 @@ func (st *serverState) leave(s *lock.Server, conflicts map[string]string) {
 // writeLock records a change of the lock file and writes it. Two commands that
 // write it at once must not lose what the first of them pinned.
 func (g *gate) writeLock(ctx context.Context, next *lock.File, e *audit.Event) error {
+	// No child reaches the folder of the state, so that none holds this up.
+	private := filepath.Dir(g.store.Dir())
 	return g.keepFirst(ctx, e, func() error {
-		again, err := pinsOf(g.config, g.store, lookHold)
-		if err != nil {
+		if err := os.MkdirAll(private, 0o700); err != nil {
 			return err
 		}
-		if changes := lock.Diff(g.servers.pins.file, again.file); len(changes) > 0 {
-			return fmt.Errorf("%s was changed while this command looked: run it again", again.path)
-		}
-		return next.Save(again.path)
+		return lock.Exclusive(private, func() error {
+			again, err := pinsOf(g.config, g.store, lookHold)
+			if err != nil {
+				return err
+			}
+			if changes := lock.Diff(g.servers.pins.file, again.file); len(changes) > 0 {
+				return fmt.Errorf("%s was changed while this command looked: run it again", again.path)
+			}
+			return next.Save(again.path)
+		})
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -231,6 +232,31 @@ func TestLockWhatsAppRugPull(t *testing.T) {
 	s.wants(t, tokenOf("reader"), "mcp__notes__echo", "{}", 200)
 	s.wants(t, tokenOf("reader"), "mcp__notes__third", "{}", 200)
 	p.works()
+}
+
+// TestTwoApprovalsAtOnce: none that says that it is done is lost.
+func TestTwoApprovalsAtOnce(t *testing.T) {
+	p := newPinnedFolder(t, "echo", "Says it.", "add", "Adds.")
+	p.write("tools.json", definitions(t, "echo", "Says it again.", "add", "Adds again."))
+	var d difference
+	if err := json.Unmarshal([]byte(p.run(1, "diff", "notes", "--json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	var done [2]bool
+	var wg sync.WaitGroup
+	for i, tool := range []string{"notes/echo", "notes/add"} {
+		_, digest, _ := strings.Cut(d.Tools[tool], "--expect ")
+		wg.Go(func() { done[i] = sallyportCommand(p.dir, "approve", tool, "--expect", digest).Run() == nil })
+	}
+	wg.Wait()
+	if !done[0] && !done[1] {
+		t.Error("neither was approved")
+	}
+	for i, tool := range []string{"echo", "add"} {
+		if works := sallyportCommand(p.dir, "call", "mcp__notes__"+tool, "{}").Run() == nil; works != done[i] {
+			t.Errorf("%s: approved %v, works %v", tool, done[i], works)
+		}
+	}
 }
 
 // TestLockMCPToxShadowing offers a tool that is named like one of the gate's

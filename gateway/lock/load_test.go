@@ -5,8 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +118,61 @@ func TestSaveReplacesTheFile(t *testing.T) {
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 1 {
 		t.Errorf("the folder holds %v, want the file alone", names)
+	}
+}
+
+func TestSaveKeepsTheModeAndTheLink(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "real.lock"), filepath.Join(dir, "sallyport.lock")
+	if err := os.Symlink("real.lock", link); err != nil {
+		t.Skip(err)
+	}
+	for given, want := range map[os.FileMode]os.FileMode{0o600: 0o600, 0o664: 0o664, 0o666: 0o664} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, given), taken(t, offer()).Save(link)); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != want && runtime.GOOS != "windows" {
+			t.Errorf("a file of mode %v has %v (%v), want %v", given, info.Mode(), err, want)
+		}
+		if _, err := lock.Load(path); err != nil {
+			t.Errorf("what the link leads to was not written: %v", err)
+		}
+		if to, err := os.Readlink(link); err != nil || to != "real.lock" {
+			t.Errorf("the link leads to %q (%v), want real.lock", to, err)
+		}
+	}
+}
+
+// TestExclusive counts in a file: a count is lost when two do it at once.
+func TestExclusive(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("nobody waits for anybody there")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "count")
+	if err := os.WriteFile(path, []byte("0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const all = 50
+	var wg sync.WaitGroup
+	for range all {
+		wg.Go(func() {
+			if err := lock.Exclusive(dir, func() error {
+				text, err := os.ReadFile(path)
+				n, bad := strconv.Atoi(string(text))
+				runtime.Gosched()
+				return errors.Join(err, bad, os.WriteFile(path, []byte(strconv.Itoa(n+1)), 0o600))
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if text, err := os.ReadFile(path); err != nil || string(text) != strconv.Itoa(all) {
+		t.Errorf("counted %s (%v), want %d", text, err, all)
+	}
+	if err := lock.Exclusive(filepath.Join(dir, "none"), func() error { return nil }); err == nil {
+		t.Error("a folder that is not there is held")
 	}
 }
 

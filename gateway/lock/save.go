@@ -49,13 +49,27 @@ func (f *File) Bytes() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Save writes the file, mode 0644: it holds names and what servers offer, no
-// secret. Either the whole new text is there afterwards or the old one.
+// Save writes the file, mode 0644 when it is new: it holds names and what
+// servers offer, no secret. One that is there keeps its mode, but for what lets
+// everybody write, and a link stays a link to it. Either the whole new text is
+// there afterwards or the old one.
 func (f *File) Save(path string) (err error) {
 	text, err := f.Bytes()
 	if err != nil {
 		return err
 	}
+	mode := os.FileMode(0o644)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm() &^ 0o002
+	}
+	return replace(path, text, mode)
+}
+
+// replace writes beside a file and renames.
+func replace(path string, text []byte, mode os.FileMode) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -68,7 +82,7 @@ func (f *File) Save(path string) (err error) {
 	}()
 	_, err = tmp.Write(text)
 	if err == nil {
-		err = tmp.Chmod(0o644)
+		err = tmp.Chmod(mode)
 	}
 	if err == nil {
 		err = tmp.Sync()

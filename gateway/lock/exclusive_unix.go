@@ -1,0 +1,32 @@
+//go:build unix
+
+package lock
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exclusive does something while nobody else does anything under the same
+// folder, which has to be there and out of the reach of whoever might hold it
+// for ever: between looking at a file and writing it, say. It waits for its
+// turn. Elsewhere than on Unix nobody waits for anybody.
+func Exclusive(folder string, do func() error) error {
+	f, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	defer f.Close() // which lets the next one in
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("lock: %s: %w", folder, err)
+		}
+		return do()
+	}
+}
