@@ -192,8 +192,9 @@ func TestLineThatIsTooLongIsRefusedAndTheNextIsRead(t *testing.T) {
 	s, _ := k.stdio(t)
 	r := bufio.NewReader(s.out)
 	long := strings.Repeat("x", 10<<20)
-	send(t, s.in, hello+callLine(1, "echo", `{"a":"`+long+`"}`)+callLine(2, "echo", `{}`))
+	send(t, s.in, hello)
 	readAnswer(t, r)
+	send(t, s.in, callLine(1, "echo", `{"a":"`+long+`"}`)+callLine(2, "echo", `{}`))
 	if a := readAnswer(t, r); a.Error == nil || a.Error.Code != -32600 || string(a.ID) != "null" {
 		t.Errorf("answer = %+v, want error -32600 without an id", a)
 	}
