@@ -49,7 +49,7 @@ func (s *server) ask(
 	}
 	l.idle.Reset(idleTime)
 	l.listen(ctx, c)
-	defer l.unlisten(c)
+	defer l.unlisten(ctx, c)
 	ctx = withCall(ctx, c)
 	if err := l.current(ctx, s); err != nil {
 		return nil, s.lost(ctx, l, &answer{}, "list", err)

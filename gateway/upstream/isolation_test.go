@@ -144,31 +144,6 @@ func TestLies(t *testing.T) {
 	g.fine("after lies")
 }
 
-// TestABrokenMessage ends the connection on which it came, and is no answer: the
-// next call has a process of its own.
-func TestABrokenMessage(t *testing.T) {
-	for _, line := range []string{
-		`no JSON`, `[]`, `{}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":[1],"result":{}}`,
-		`{"jsonrpc":"1.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":true,"error":{"code":-32603,"message":"x"}}`,
-	} {
-		s := newScript(t, tool("break"), tool("echo"))
-		s.answer = func(p *peer, q *question) any {
-			if q.Params.Name == "break" {
-				p.write([]byte(line + "\n"))
-				return nil
-			}
-			return text("fine")
-		}
-		g := scripted(t, s, nil)
-		if res := g.call("test__break", nil); !strings.Contains(res.Error, "the MCP server test ended while it worked") {
-			t.Errorf("%s: the call = %+v, want the end of the server", line, res)
-		}
-		if res := g.call("test__echo", nil); inside(res) != "fine" {
-			t.Errorf("%s: the next call = %+v", line, res)
-		}
-	}
-}
-
 // TestWhatServersAskFor is refused as the protocol wants it: what was never
 // offered is a method that does not exist. A ping is answered.
 func TestWhatServersAskFor(t *testing.T) {

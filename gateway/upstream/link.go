@@ -55,7 +55,15 @@ type link struct {
 type running struct {
 	call *sallyport.Call
 	ctx  context.Context
+	// news is what its caller is still to be told; nil until there is any. told
+	// is closed when all of it is.
+	news chan sallyport.Progress
+	told chan struct{}
 }
+
+// maxNews bounds the news of one call that wait for its caller. One that reads
+// slower than the server speaks misses what comes then.
+const maxNews = 256
 
 func (s *server) newLink(k key) *link {
 	return &link{
@@ -182,13 +190,26 @@ func (l *link) end() {
 func (l *link) listen(ctx context.Context, c *sallyport.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls[c.ID] = &running{c, withCall(ctx, c)}
+	l.calls[c.ID] = &running{call: c, ctx: withCall(ctx, c)}
 }
 
-func (l *link) unlisten(c *sallyport.Call) {
+// unlisten ends that, when the caller has been told of everything: nothing
+// follows the answer.
+func (l *link) unlisten(ctx context.Context, c *sallyport.Call) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	r := l.calls[c.ID]
 	delete(l.calls, c.ID)
+	if r.news != nil {
+		close(r.news)
+	}
+	l.mu.Unlock()
+	if r.told == nil {
+		return
+	}
+	select {
+	case <-r.told:
+	case <-ctx.Done():
+	}
 }
 
 // during is the context of a call that runs, under which something may be sent
@@ -217,6 +238,18 @@ func (l *link) progress(said *mcp.ProgressNotificationParams) {
 		percent := min(max(100*said.Progress/said.Total, 0), 100)
 		p.Percent = &percent
 	}
-	// Under the lock, so that nothing follows the answer of the call.
-	r.call.Emit(p)
+	if r.news == nil {
+		r.news, r.told = make(chan sallyport.Progress, maxNews), make(chan struct{})
+		go func() {
+			defer close(r.told)
+			for p := range r.news {
+				r.call.Emit(p)
+			}
+		}()
+	}
+	// A caller that does not listen holds up nobody else's answers.
+	select {
+	case r.news <- p:
+	default:
+	}
 }
