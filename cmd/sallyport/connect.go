@@ -169,7 +169,11 @@ func changeFile(path string, old, text []byte, now time.Time) (copied string, er
 	if copied, err = copyFile(path, old, now); err != nil {
 		return "", err
 	}
-	return copied, replaceFile(path, text)
+	if err := replaceFile(path, text); err != nil {
+		// It may hold secrets, and is what is still there.
+		return "", errors.Join(err, os.Remove(copied))
+	}
+	return copied, nil
 }
 
 // The copies of files are named after the time of the change.
@@ -190,7 +194,11 @@ func copyFile(path string, text []byte, now time.Time) (copied string, err error
 		return "", err
 	}
 	_, writeErr := file.Write(text)
-	return copied, errors.Join(writeErr, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close())
+	if err := errors.Join(writeErr, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close()); err != nil {
+		// Half a copy is the way back to nothing.
+		return "", errors.Join(err, os.Remove(copied))
+	}
+	return copied, nil
 }
 
 // copiesOf lists the copies of a file, the newest first.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
@@ -39,11 +40,23 @@ func (e *environment) rollback(f *flags, o *importing, name string) error {
 		return e.printer(f).value(map[string][]string{"restored": restored})
 	}
 	if len(restored) == 0 {
-		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy")
+		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy"+lookedFor(files))
 		return nil
 	}
 	fmt.Fprintln(e.stderr, "the configuration still declares the servers: nobody starts them but this program")
 	return nil
+}
+
+// lookedFor names the copies that there might be.
+func lookedFor(files []*clients.File) string {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path+".*"+copyEnding)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; looked for " + strings.Join(names, " and ")
 }
 
 // rewritten lists the files of a client; without a name, all that can be read.

@@ -51,8 +51,9 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 		text, err := f.Rewrite(value, p.taken)
 		if err == nil && !bytes.Equal(text, f.Text) {
 			var copied string
-			copied, err = changeFile(f.Path, f.Text, text, now)
-			r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
+			if copied, err = changeFile(f.Path, f.Text, text, now); err == nil {
+				r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
+			}
 		}
 		if err != nil {
 			return misused(fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
