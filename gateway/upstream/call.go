@@ -47,7 +47,6 @@ func (s *server) ask(
 	if l.key.call != "" {
 		defer s.pool.drop(l)
 	}
-	l.idle.Reset(idleTime)
 	l.listen(ctx, c)
 	defer l.unlisten(ctx, c)
 	ctx = withCall(ctx, c)

@@ -193,6 +193,14 @@ func (l *link) listen(ctx context.Context, c *sallyport.Call) {
 	l.calls[c.ID] = &running{call: c, ctx: withCall(ctx, c)}
 }
 
+// busy reports whether a call runs, after the last of which the connection is
+// idle.
+func (l *link) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.calls) > 0
+}
+
 // unlisten ends that, when the caller has been told of everything: nothing
 // follows the answer.
 func (l *link) unlisten(ctx context.Context, c *sallyport.Call) {
@@ -201,6 +209,9 @@ func (l *link) unlisten(ctx context.Context, c *sallyport.Call) {
 	delete(l.calls, c.ID)
 	if r.news != nil {
 		close(r.news)
+	}
+	if len(l.calls) == 0 && !l.dropped.Load() {
+		l.idle.Reset(idleTime)
 	}
 	l.mu.Unlock()
 	if r.told == nil {

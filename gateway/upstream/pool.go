@@ -231,7 +231,11 @@ func (p *pool) settle(l *link, err error, gaveUp bool) {
 		return
 	}
 	delete(p.failures, l.key.lane())
-	l.idle = time.AfterFunc(idleTime, func() { p.drop(l) })
+	l.idle = time.AfterFunc(idleTime, func() {
+		if !l.busy() {
+			p.drop(l)
+		}
+	})
 	go func() {
 		_ = l.session.Wait()
 		p.drop(l)
