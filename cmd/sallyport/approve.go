@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +67,7 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 	was := g.servers.pins.file
 	next, err := was.Approve(d.now.file, s, expect)
 	if mismatch, ok := errors.AsType[*lock.Mismatch](err); ok {
-		return &exit{code: exitFailed, err: mismatch}
+		return &exit{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
 	}
 	if err != nil {
 		return misused(err)
@@ -79,12 +80,26 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 	if err := g.writeLock(ctx, next, changed(audit.ActionPinApprove, s.String(), detail)); err != nil {
 		return misused(err)
 	}
+	a.Next = d.next(s)
+	return a.print(env.printer(f))
+}
+
+// next says which servers have yet to be asked what they offer.
+func (d *difference) next(s lock.Scope) string {
+	var held []string
 	for i := range d.Servers {
 		if st := &d.Servers[i]; st.State == stateChanged && !st.Started && s.Tool == "" {
-			a.Next = "sallyport diff " + st.Server + " shows what it offers now that its launch is approved"
+			held = append(held, st.Server)
 		}
 	}
-	return a.print(env.printer(f))
+	switch len(held) {
+	case 0:
+		return ""
+	case 1:
+		return "next: sallyport diff " + held[0] + " shows what it offers now that its launch is approved"
+	default:
+		return "next: sallyport diff shows what " + strings.Join(held, ", ") + " offer now that their launch is approved"
+	}
 }
 
 func (a *approved) print(p *printer) error {
@@ -92,9 +107,7 @@ func (a *approved) print(p *printer) error {
 		return p.value(a)
 	}
 	p.line("pinned %s as it is: %s, digest %s", shown(a.Scope), counted(len(a.Changes), "change"), a.SHA256)
-	for i := range a.Changes {
-		printChange(p, &a.Changes[i])
-	}
+	printChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
 		p.line("%s", a.Next)
 	}

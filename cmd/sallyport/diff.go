@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -164,22 +165,7 @@ func (d *difference) text(p *printer) {
 	if d.Same {
 		p.line("everything is as %s has it", d.File)
 	}
-	byServer := map[string][]lock.Change{}
-	var order []string
-	for _, c := range d.Changes {
-		if byServer[c.Server] == nil {
-			order = append(order, c.Server)
-		}
-		byServer[c.Server] = append(byServer[c.Server], c)
-	}
-	slices.Sort(order)
-	for _, server := range order {
-		p.line("%s", server)
-		for _, c := range byServer[server] {
-			printChange(p, &c)
-		}
-		d.printApprovals(p, server)
-	}
+	order := printChanges(p, d.Changes, func(server string) { d.printApprovals(p, server) })
 	for i := range d.Servers {
 		printState(p, &d.Servers[i])
 	}
@@ -188,6 +174,24 @@ func (d *difference) text(p *printer) {
 	if d.Approve != "" && !alone {
 		p.line("approve all of it: %s", d.Approve)
 	}
+}
+
+// printChanges prints changes below their servers, and returns these. after is
+// called behind the changes of each.
+func printChanges(p *printer, changes []lock.Change, after func(server string)) (order []string) {
+	byServer := map[string][]lock.Change{}
+	for _, c := range changes {
+		byServer[c.Server] = append(byServer[c.Server], c)
+	}
+	order = slices.Sorted(maps.Keys(byServer))
+	for _, server := range order {
+		p.line("%s", server)
+		for _, c := range byServer[server] {
+			printChange(p, &c)
+		}
+		after(server)
+	}
+	return order
 }
 
 // printApprovals prints the commands that approve what a server is now.

@@ -27,6 +27,23 @@ func TestApprovalsCanBePasted(t *testing.T) {
 	}
 }
 
+// TestNextNamesEveryServerThatWasNotStarted: one alone would leave the others
+// behind their launches.
+func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
+	d := &difference{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
+	if got := d.next(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
+		t.Errorf("next = %s", got)
+	}
+	d.Servers[1].State = stateChanged
+	if got := d.next(lock.Scope{}); !strings.Contains(got, "sallyport diff shows what a, b offer") {
+		t.Errorf("next = %s", got)
+	}
+	d.Servers[0].Started, d.Servers[1].Started = true, true
+	if got := d.next(lock.Scope{}); got != "" {
+		t.Errorf("next = %s, want nothing", got)
+	}
+}
+
 func TestScopes(t *testing.T) {
 	for text, want := range map[string]lock.Scope{
 		"notes": {Server: "notes"}, "notes/add": {Server: "notes", Tool: "add"}, "notes/a/b": {Server: "notes", Tool: "a/b"},
