@@ -35,6 +35,8 @@ func TestFactsFollowFromWhatMayBeTouched(t *testing.T) {
 		{name: "a store of the session", grant: sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: sallyport.ScopeSession}}},
 		{name: "a store of the tool", grant: sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: sallyport.ScopeToolPrivate}}, want: []sallyport.Fact{private}},
 		{name: "mail", grant: sallyport.Grant{Mail: &sallyport.MailCapability{}}, want: []sallyport.Fact{outward}},
+		{name: "reads from a host of the house", tool: sallyport.Tool{ReadOnly: true}, grant: sallyport.Grant{Network: sallyport.NetworkGrant{Allow: []string{"wiki.corp.example"}, AllowPrivate: true}}, want: []sallyport.Fact{private, untrusted}},
+		{name: "could read from the house and reaches nothing", grant: sallyport.Grant{Network: sallyport.NetworkGrant{AllowPrivate: true}}},
 		{name: "sends to a host", grant: hosts("api.example"), want: []sallyport.Fact{untrusted, outward}},
 		{name: "reads from a listed host", tool: sallyport.Tool{ReadOnly: true}, grant: hosts("api.example", "*.example.org"), want: []sallyport.Fact{untrusted}},
 		{name: "reads from any host", tool: sallyport.Tool{ReadOnly: true}, grant: hosts("*"), want: []sallyport.Fact{untrusted, outward}},
