@@ -47,8 +47,7 @@ func (s *server) ask(
 	if l.key.call != "" {
 		defer s.pool.drop(l)
 	}
-	l.listen(ctx, c)
-	defer l.unlisten(ctx, c)
+	defer l.unlisten(ctx, l.listen(ctx, c))
 	ctx = withCall(ctx, c)
 	if err := l.current(ctx, s); err != nil {
 		return nil, s.lost(ctx, l, &answer{}, "list", err)

@@ -61,9 +61,10 @@ type running struct {
 	told chan struct{}
 }
 
-// maxNews bounds the news of one call that wait for its caller. One that reads
-// slower than the server speaks misses what comes then.
-const maxNews = 256
+// maxNews bounds the news of one call that wait for its caller, maxNewsBytes
+// the text of each: the gate cuts it to a line. A caller that reads slower than
+// the server speaks misses what comes then.
+const maxNews, maxNewsBytes = 256, 16 << 10
 
 func (s *server) newLink(k key) *link {
 	return &link{
@@ -187,10 +188,12 @@ func (l *link) end() {
 }
 
 // listen has the progress of a call go to its caller, under the id of the call.
-func (l *link) listen(ctx context.Context, c *sallyport.Call) {
+func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls[c.ID] = &running{call: c, ctx: withCall(ctx, c)}
+	r := &running{call: c, ctx: withCall(ctx, c)}
+	l.calls[c.ID] = r
+	return r
 }
 
 // busy reports whether a call runs, after the last of which the connection is
@@ -203,10 +206,11 @@ func (l *link) busy() bool {
 
 // unlisten ends that, when the caller has been told of everything: nothing
 // follows the answer.
-func (l *link) unlisten(ctx context.Context, c *sallyport.Call) {
+func (l *link) unlisten(ctx context.Context, r *running) {
 	l.mu.Lock()
-	r := l.calls[c.ID]
-	delete(l.calls, c.ID)
+	if l.calls[r.call.ID] == r {
+		delete(l.calls, r.call.ID)
+	}
 	if r.news != nil {
 		close(r.news)
 	}
@@ -245,6 +249,9 @@ func (l *link) progress(said *mcp.ProgressNotificationParams) {
 		return
 	}
 	p := sallyport.Progress{Message: said.Message, Audience: sallyport.AudienceUser}
+	if len(p.Message) > maxNewsBytes {
+		p.Message = "" // which nobody reads, and which would wait with the others
+	}
 	if said.Total > 0 {
 		percent := min(max(100*said.Progress/said.Total, 0), 100)
 		p.Percent = &percent

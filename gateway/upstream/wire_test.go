@@ -73,3 +73,22 @@ func TestABrokenMessage(t *testing.T) {
 		}
 	}
 }
+
+// TestNewsWithoutEnd of a call come without their text, so that those which wait
+// hold no memory.
+func TestNewsWithoutEnd(t *testing.T) {
+	s := newScript(t, tool("talks"))
+	s.answer = func(p *peer, q *question) any {
+		for i, message := range []string{"a line", strings.Repeat("x", 1<<20)} {
+			p.send(object{"method": "notifications/progress", "params": object{"progressToken": q.Params.Meta["progressToken"], "progress": i, "message": message}})
+		}
+		return text("fine")
+	}
+	g := scripted(t, s, nil)
+	if res := g.call("test__talks", nil); !res.OK {
+		t.Fatal(res)
+	}
+	if len(g.progress) != 2 || g.progress[0].Message != "a line" || g.progress[1].Message != "" {
+		t.Errorf("the caller is told %d times, %.100q; want the line and an empty one", len(g.progress), g.progress)
+	}
+}
