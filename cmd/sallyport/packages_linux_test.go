@@ -195,7 +195,8 @@ func (p *packageFolder) folders() []string {
 func (p *packageFolder) expected() string {
 	p.t.Helper()
 	var d difference
-	if err := json.Unmarshal([]byte(p.says(1, "", "diff", "notes", "--json")), &d); err != nil || len(d.Servers) != 1 {
+	text := p.says(1, "another package is installed, or its content changed", "diff", "notes", "--json")
+	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Servers) != 1 {
 		p.t.Fatalf("diff: %v", err)
 	}
 	return d.Servers[0].SHA256
@@ -204,6 +205,7 @@ func (p *packageFolder) expected() string {
 // TestPackageLauncher runs the server of a package: never before it is pinned,
 // from the installed copy alone, and not when a file of that was changed.
 func TestPackageLauncher(t *testing.T) {
+	t.Parallel()
 	n := newNPMStandIn(t, "1.2.3", "1.3.0")
 	p := newPackageFolder(t, n)
 	echo := []string{"call", "mcp__notes__echo", "{}"}
@@ -262,7 +264,6 @@ func TestPackageLauncher(t *testing.T) {
 	p.declare(`[npx, -y, notes-server@1.3.0, --stdio]`)
 	p.says(1, "another package is pinned than notes-server@1.3.0: sallyport diff notes shows what changed", "check")
 	p.says(1, "Unknown tool: mcp__notes__echo", echo...)
-	p.says(1, "critical server package: another package is installed", "diff", "notes")
 	p.says(0, "pinned notes as it is", "approve", "notes", "--expect", p.expected())
 	p.says(0, "answered --stdio", echo...)
 }
@@ -270,6 +271,7 @@ func TestPackageLauncher(t *testing.T) {
 // TestPackageOfAnotherContent has the registry give something else than what is
 // pinned: a package that it needs has a new version, say.
 func TestPackageOfAnotherContent(t *testing.T) {
+	t.Parallel()
 	first, second := newNPMStandIn(t, "1.2.3"), newNPMStandIn(t, "1.2.3")
 	p := newPackageFolder(t, first)
 	p.declare(`[npx, notes-server@1.2.3]`)
