@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,6 @@ func TestNewsWithoutEnd(t *testing.T) {
 		t.Fatal(res)
 	}
 	if len(g.progress) != 2 || g.progress[0].Message != "a line" || g.progress[1].Message != "" {
-		t.Errorf("the caller is told %d times, %.100q; want the line and an empty one", len(g.progress), g.progress)
+		t.Errorf("the caller is told %d times, %.100q; want the line and an empty one", len(g.progress), fmt.Sprint(g.progress))
 	}
 }
