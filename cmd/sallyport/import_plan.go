@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -177,7 +178,7 @@ func (i *importer) server(ctx context.Context, s clients.Server) *planned {
 	if i.o.observe && (p.state == importReady || p.hostless) {
 		i.observe(ctx, p)
 	}
-	p.proposal()
+	p.proposal(filepath.Clean(i.env.home))
 	i.judge(p)
 	return p
 }

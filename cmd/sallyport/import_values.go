@@ -234,7 +234,7 @@ func (i *importer) reach(p *planned) {
 }
 
 // proposal says where the capabilities of a program come from.
-func (p *planned) proposal() {
+func (p *planned) proposal(home string) {
 	c := &p.entry.Capabilities
 	switch {
 	case p.entry.URL != "" || p.observed:
@@ -242,6 +242,11 @@ func (p *planned) proposal() {
 		p.note("capabilities are empty: it may touch nothing until they say what")
 	case c.FSReach != nil:
 		p.note("for reading, what its arguments name is proposed; for writing, nothing")
+		for _, path := range c.FSReach.Read.Paths {
+			if path == "/" || path == home {
+				p.note("%s is everything that may be read there: name the folders that it needs instead", path)
+			}
+		}
 	}
 }
 
