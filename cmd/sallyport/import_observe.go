@@ -43,7 +43,7 @@ func (i *importer) observe(ctx context.Context, p *planned) {
 	defer cancel()
 	seen, err := i.watch(ctx, p)
 	if err != nil {
-		p.note("not observed: %v", err)
+		p.note("not observed: %s", i.withoutSecrets(p, err.Error()))
 		return
 	}
 	p.note("observed while it started and listed its tools: what their calls need was not seen")
@@ -55,7 +55,7 @@ func (i *importer) observe(ctx context.Context, p *planned) {
 			p.note("and %d more that no declaration gives", len(seen.Withheld)-k)
 			break
 		}
-		p.note("it used what no declaration gives: %s %s: %s", w.Kind, w.Item, w.Why)
+		p.note("it used what no declaration gives: %s %s: %s", w.Kind, i.withoutSecrets(p, w.Item), w.Why)
 	}
 	if seen.AllowPrivate {
 		p.note("it reached a private address, for which the personality needs allow_private_urls")
@@ -263,4 +263,16 @@ func (i *importer) variables(p *planned) map[string]string {
 		env[v.Name] = text
 	}
 	return env
+}
+
+// withoutSecrets is what a server wrote without the secrets that it was given.
+func (i *importer) withoutSecrets(p *planned, text string) string {
+	values := i.variables(p)
+	for _, v := range p.from.Env {
+		// What a reference leads to is held for one wherever it stands.
+		if value := values[v.Name]; value != "" && (value != v.Value || clients.SecretPair(v.Name, value)) {
+			text = strings.ReplaceAll(text, value, "[redacted]")
+		}
+	}
+	return text
 }
