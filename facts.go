@@ -27,8 +27,8 @@ const (
 // Facts says what a call does to its conversation when it runs.
 type Facts struct {
 	// Private says that it may bring data of the operator's: files, attachments,
-	// databases, stores that outlive the session, hosts within the operator's own
-	// network, or, from an upstream server, whatever the secrets open that it was
+	// databases, stores that outlive the session, hosts that may be within the
+	// operator's own network and are only read from, or, from an upstream server, whatever the secrets open that it was
 	// given.
 	Private bool `json:"private,omitempty"`
 	// Untrusted says that it may bring content that somebody outside controls:
@@ -62,7 +62,7 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	f := Facts{
 		Private: len(g.FS.Read) > 0 || g.Database != nil || g.Attachments != nil ||
 			g.Storage != nil && g.Storage.Scope != ScopeSession || upstream && len(g.Secrets) > 0 ||
-			g.Network.AllowPrivate && len(g.Network.Allow) > 0,
+			t.reads() && g.Network.AllowPrivate && len(g.Network.Allow) > 0,
 		Untrusted: upstream || len(g.Network.Allow) > 0,
 		Outward: g.Mail != nil || g.Database != nil && g.Database.Mode == ModeWrite ||
 			t.sends(&g.Network) || !t.reads() && writesOutside(g.FS.Write, workspace),
