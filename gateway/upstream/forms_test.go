@@ -154,6 +154,31 @@ func TestTooMuchOfAKind(t *testing.T) {
 	}
 }
 
+// TestDefinitionsOfManyValues are held in memory for long: a kind that has too many
+// of them is not mounted, and the others are.
+func TestDefinitionsOfManyValues(t *testing.T) {
+	var tools []any
+	for i := range 30 {
+		tools = append(tools, tool(fmt.Sprint("t", i), object{"x": rawJSON("[" + strings.Repeat("[],", 18_000) + "1]")}))
+	}
+	s := newScript(t, tools...)
+	s.says["capabilities"] = object{"tools": object{}, "prompts": object{}}
+	s.lists["prompts/list"] = object{"prompts": []any{object{"name": "p"}}}
+	s.answer = func(*peer, *question) any {
+		return object{"messages": []any{object{"role": "user", "content": object{"type": "text", "text": "fine"}}}}
+	}
+	g := scripted(t, s, nil)
+	if res := g.call("prompt:test__p", nil); !res.OK {
+		t.Errorf("a prompt beside too many tools = %+v", res)
+	}
+	if want := "test: *: its lists have more than 500000 values"; !slices.Contains(g.left, want) {
+		t.Errorf("left out: %q, want %q", g.left, want)
+	}
+	if res := g.call("test__t0", nil); res.OK || res.Code == sallyport.CodeExecutionFailed {
+		t.Errorf("a tool of too much = %+v, want none", res)
+	}
+}
+
 // TestABadDefinitionHarmsItself and none of its neighbours.
 func TestABadDefinitionHarmsItself(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)

@@ -23,8 +23,9 @@ const (
 	maxTools, maxPrompts, maxResources = 500, 500, 1000
 	// maxPages bounds the pages of a list, which may otherwise have no end.
 	maxPages = 100
-	// maxListed bounds the bytes of all lists of a server.
-	maxListed = maxMessage
+	// maxListed bounds the bytes of all lists of a server, maxValues the values in
+	// them: each takes many times its text, for as long as the server is mounted.
+	maxListed, maxValues = maxMessage, 500_000
 )
 
 // kinds are what servers list, in the order in which they are asked.
@@ -57,6 +58,8 @@ type listing struct {
 	nameless []*offering
 	// failed says why nothing is known of a kind.
 	failed map[lock.Kind]string
+	// values is how many there are in all definitions.
+	values int
 	// unfit are tools that the protocol tells clients to leave out.
 	unfit map[string]bool
 }
@@ -88,8 +91,8 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 		}
 	}
 	if over := len(n.all[lock.KindResource]) + len(n.all[lock.KindTemplate]); over > maxResources {
-		n.drop(lock.KindResource)
-		n.drop(lock.KindTemplate)
+		n.drop(lock.KindResource, tooMany(lock.KindResource))
+		n.drop(lock.KindTemplate, tooMany(lock.KindTemplate))
 	}
 	return n, nil
 }
@@ -227,8 +230,13 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 	n.all[kind] = raws
 	for _, raw := range raws {
 		d := define(kind, raw)
+		if n.values += valuesIn(d.tree); n.values > maxValues {
+			n.drop(kind, fmt.Errorf("its lists have more than %d values", maxValues))
+			return
+		}
 		switch before := n.things[d.thing]; {
 		case d.key == "":
+			d.tree = nil // nothing is made of it
 			n.nameless = append(n.nameless, d)
 		case before != nil:
 			before.fault = "the server offers two of this name"
@@ -245,9 +253,25 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 	})
 }
 
+// valuesIn counts the values in a tree.
+func valuesIn(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			n += valuesIn(item)
+		}
+	case []any:
+		for _, item := range v {
+			n += valuesIn(item)
+		}
+	}
+	return n
+}
+
 // drop forgets a kind of which there is too much.
-func (n *listing) drop(kind lock.Kind) {
-	n.failed[kind] = tooMany(kind).Error()
+func (n *listing) drop(kind lock.Kind, why error) {
+	n.failed[kind] = why.Error()
 	delete(n.all, kind)
 	n.known = slices.DeleteFunc(n.known, func(d *offering) bool { return d.kind == kind })
 	for t := range n.things {
