@@ -227,10 +227,12 @@ func greeted(raw json.RawMessage) (identity json.RawMessage, instructions string
 
 // take adds the definitions of one kind.
 func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
+	before := n.values
 	n.all[kind] = raws
 	for _, raw := range raws {
 		d := define(kind, raw)
 		if n.values += valuesIn(d.tree); n.values > maxValues {
+			n.values = before
 			n.drop(kind, fmt.Errorf("its lists have more than %d values", maxValues))
 			return
 		}
