@@ -201,19 +201,9 @@ func (g *gate) logout(ctx context.Context, p *printer, name, principal string) e
 	if err != nil {
 		return misused(err)
 	}
-	vault, err := g.vault()
+	status, err := g.forget(ctx, s, principal)
 	if err != nil {
 		return misused(err)
-	}
-	status, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
-	if err != nil {
-		return misused(err)
-	}
-	if status.LoggedIn {
-		e := changed(audit.ActionLogout, name, "of "+holderName(s, principal))
-		if err := g.keepDone(ctx, e, ""); err != nil {
-			return misused(err)
-		}
 	}
 	if p.json {
 		return p.value(map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": status.LoggedIn})
@@ -224,4 +214,34 @@ func (g *gate) logout(ctx context.Context, p *printer, name, principal string) e
 	}
 	p.line("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
 	return nil
+}
+
+// forget removes the tokens of a principal at a server, and records it when
+// there were any.
+func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string) (oauth.Status, error) {
+	vault, err := g.vault()
+	if err != nil {
+		return oauth.Status{}, err
+	}
+	status, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
+	if err != nil || !status.LoggedIn {
+		return status, err
+	}
+	return status, g.keepDone(ctx, changed(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
+}
+
+// forgetEverywhere removes the tokens that a principal has for itself: whoever
+// has its name next is somebody else.
+func (g *gate) forgetEverywhere(ctx context.Context, env *environment, principal string) error {
+	declared, err := serversOf(g.config, env.home)
+	if err != nil {
+		return err
+	}
+	for i := range declared {
+		if s := &declared[i]; s.OAuth != nil && !s.Shared {
+			_, failed := g.forget(ctx, s, principal)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }

@@ -215,6 +215,23 @@ func TestLoginAtARemoteServer(t *testing.T) {
 
 // TestLoginSaysWhatToOpenAsJSON prints two lines, and the first is enough for a
 // program that opens pages.
+// TestRevokeEndsLogins: whoever revokes a principal ends what it may do
+// elsewhere, too.
+func TestRevokeEndsLogins(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	dir := configured(t, g.config())
+	runSallyport(t, dir, "principals", "add", "bob")
+	for _, who := range []string{"ann", "bob"} {
+		if printed, err := logsIn(t, dir, "--principal", who); err != nil {
+			t.Fatalf("login of %s: %v\n%s", who, err, printed)
+		}
+	}
+	has(t, runSallyport(t, dir, "principals", "revoke", "bob"), "bob is revoked")
+	has(t, runSallyport(t, dir, "logout", "far", "--principal", "bob"), "bob was not logged in at far")
+	has(t, runSallyport(t, dir, "logout", "far", "--principal", "ann"), "logged out: ann has no tokens")
+}
+
 func TestLoginSaysWhatToOpenAsJSON(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -233,8 +233,9 @@ func principalsRevoke(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke NAME",
 		Short: "End a principal at once and for good",
-		Long: `End a principal at once and for good. Its name stays taken. A principal of the
-configuration is removed there; stop ends its calls meanwhile.`,
+		Long: `End a principal at once and for good, with its logins at remote MCP servers. Its
+name stays taken. A principal of the configuration is removed there, after a
+logout for each of its logins; stop ends its calls meanwhile.`,
 		Example: "  sallyport principals revoke ci-agent",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -242,7 +243,8 @@ configuration is removed there; stop ends its calls meanwhile.`,
 				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
 					return misused(g.near(cmd.Context(), args[0], err))
 				}
-				if err := g.keepDone(cmd.Context(), changed(audit.ActionRevoke, args[0], ""), ""); err != nil {
+				err := g.keepDone(cmd.Context(), changed(audit.ActionRevoke, args[0], ""), "")
+				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
 					return misused(err)
 				}
 				p := env.printer(f)
