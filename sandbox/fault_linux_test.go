@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -274,6 +275,9 @@ func TestKilledRuntime(t *testing.T) {
 		return
 	}
 	t.Parallel()
+	// The signal comes when the thread ends that forked, not when the process does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	m := mark(t)
 	cmd := role(t, "runtime", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, m)
 	out, err := cmd.StdoutPipe()
