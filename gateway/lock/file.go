@@ -68,8 +68,8 @@ const (
 	KindPrompt Kind = "prompt"
 )
 
-// key is the field of a definition that names it.
-func (k Kind) key() string {
+// Key is the field of a definition that names it, letter by letter.
+func (k Kind) Key() string {
 	switch k {
 	case KindResource:
 		return "uri"

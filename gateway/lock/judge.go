@@ -24,11 +24,11 @@ func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bo
 	if err != nil {
 		return false, "the definition is not valid"
 	}
-	name, _ := m[k.key()].(string)
+	name, _ := m[k.Key()].(string)
 	p, pinned := s.offers(k)[name]
 	switch {
 	case name == "":
-		return false, "the definition has no " + k.key()
+		return false, "the definition has no " + k.Key()
 	case !pinned:
 		return false, "the " + string(k) + " is not pinned"
 	case p.SHA256 != digestOf(m):

@@ -160,7 +160,7 @@ func orNil(m map[string]Pin) map[string]Pin {
 func (c *checker) offer(at []string, server string, k Kind, key string, p Pin) Pin {
 	p = c.pin(at, p)
 	var named map[string]any
-	if err := json.Unmarshal(p.Definition, &named); err != nil || named[k.key()] != key {
+	if err := json.Unmarshal(p.Definition, &named); err != nil || named[k.Key()] != key {
 		c.fault(at, "the definition is that of another %s", k)
 	}
 	if k != KindTool {

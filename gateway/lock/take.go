@@ -178,14 +178,14 @@ func take(server string, k Kind, raw json.RawMessage, c *output.Cleaner) (string
 	if err != nil {
 		return "", Pin{}, err
 	}
-	name, _ := m[k.key()].(string)
+	name, _ := m[k.Key()].(string)
 	switch {
 	case name == "":
-		return "", Pin{}, fmt.Errorf("has no %s", k.key())
+		return "", Pin{}, fmt.Errorf("has no %s", k.Key())
 	case len(name) > maxKey:
-		return "", Pin{}, fmt.Errorf("%s is longer than %d bytes", k.key(), maxKey)
+		return "", Pin{}, fmt.Errorf("%s is longer than %d bytes", k.Key(), maxKey)
 	case c.Text(name) != name:
-		return name, Pin{}, fmt.Errorf("%s %w", k.key(), errHidden)
+		return name, Pin{}, fmt.Errorf("%s %w", k.Key(), errHidden)
 	}
 	p, err := newPin(m, c)
 	if err == nil && k == KindTool {

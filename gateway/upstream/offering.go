@@ -49,12 +49,8 @@ func define(kind lock.Kind, raw json.RawMessage) *offering {
 		return d
 	}
 	d.tree = tree
-	key := map[lock.Kind]string{lock.KindResource: "uri", lock.KindTemplate: "uriTemplate"}[kind]
-	if key == "" {
-		key = "name"
-	}
-	if d.key = d.text(key); d.key == "" {
-		d.fault = "its definition has no " + key
+	if d.key = d.text(kind.Key()); d.key == "" {
+		d.fault = "its definition has no " + kind.Key()
 	}
 	doc := schema.Document{JSON: raw, Value: tree}
 	sum := sha256.Sum256(doc.Canonical())
