@@ -7,8 +7,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // maxProgramBytes bounds the file of a handler, which is read before each run.
@@ -35,7 +36,7 @@ func (b *builder) open(at, path string) *file {
 		return nil
 	}
 	f := &file{path: real}
-	if f.digest, err = digest(real); err != nil {
+	if f.digest, err = contentOf(real); err != nil {
 		b.fault(at, "%s: %v", path, err)
 		return nil
 	}
@@ -49,7 +50,7 @@ func (f *file) unchanged() error {
 	if f.missing {
 		return errors.New("the program was not there when the configuration was loaded")
 	}
-	now, err := digest(f.path)
+	now, err := contentOf(f.path)
 	if err != nil {
 		return errors.New("the program cannot be read any more")
 	}
@@ -59,27 +60,19 @@ func (f *file) unchanged() error {
 	return nil
 }
 
-// digest identifies the content of a regular file. The texts of its errors
+// contentOf identifies the content of a regular file. The texts of its errors
 // hold no path.
-func digest(path string) (sum [sha256.Size]byte, err error) {
-	// A FIFO would be waited for.
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+func contentOf(path string) (sum [sha256.Size]byte, err error) {
+	switch sum, err = digest.File(path, maxProgramBytes); {
+	case err == nil:
+		return sum, nil
+	case errors.Is(err, digest.ErrIrregular):
 		return sum, errors.New("expected a regular file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return sum, errors.New("the file cannot be read")
-	}
-	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, maxProgramBytes+1))
-	if err != nil {
-		return sum, errors.New("the file cannot be read")
-	}
-	if n > maxProgramBytes {
+	case errors.Is(err, digest.ErrTooLong):
 		return sum, errors.New("the file has more than 256 MiB")
+	default:
+		return sum, errors.New("the file cannot be read")
 	}
-	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
 // revision identifies what a handler does: its configuration and its file.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // lockName is the file beside the configuration that pins upstream servers.
@@ -189,24 +188,11 @@ func (l *launched) launch(store *install.Store, file string) (lock.Launch, error
 
 // binary takes the digest of a file.
 func binary(path string) (b lock.Binary, err error) {
-	// Opening a FIFO would wait for a writer.
-	info, err := os.Stat(path)
+	sum, err := digest.File(path, maxProgram)
 	if err != nil {
 		return b, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxProgram {
-		return b, fmt.Errorf("%s is no regular file of at most %d bytes", path, maxProgram)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return b, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxProgram)); err != nil {
-		return b, err
-	}
-	return lock.Binary{Path: path, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+	return lock.Binary{Path: path, SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
 // judge says whether a definition is one that is pinned.
@@ -303,13 +289,6 @@ func keyOf(kind lock.Kind, raw json.RawMessage) (name string) {
 	var d map[string]json.RawMessage
 	// What cannot be read has been left out already, with its reason.
 	_ = json.Unmarshal(raw, &d)
-	key := "name"
-	switch kind {
-	case lock.KindResource:
-		key = "uri"
-	case lock.KindTemplate:
-		key = "uriTemplate"
-	}
-	_ = json.Unmarshal(d[key], &name)
+	_ = json.Unmarshal(d[kind.Key()], &name)
 	return name
 }

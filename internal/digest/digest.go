@@ -1,0 +1,47 @@
+// Package digest identifies files by what they hold.
+package digest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// The reasons for which a file is not read. The errors of [File] name the path.
+var (
+	// ErrIrregular: it is a folder, a device, a FIFO or a socket.
+	ErrIrregular = errors.New("expected a regular file")
+	// ErrTooLong: it holds more than is read.
+	ErrTooLong = errors.New("the file is too long")
+)
+
+// File returns the SHA-256 of a regular file of at most that many bytes. It
+// looks at what it has opened, and waits for nobody who might write to a FIFO.
+func File(path string, most int64) (sum [sha256.Size]byte, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return sum, err
+	case !info.Mode().IsRegular():
+		return sum, fmt.Errorf("%s: %w", path, ErrIrregular)
+	case info.Size() > most:
+		return sum, fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLong, most)
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return sum, err
+	case n > most: // it grows
+		return sum, fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLong, most)
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
