@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 func TestReadFile(t *testing.T) {
@@ -47,7 +48,7 @@ func TestReadFile(t *testing.T) {
 				in[k] = v
 			}
 			r := run(t, newCall(f), "read_file", in)
-			wantOK(t, r)
+			expect.OK(t, r)
 			if got, want := r.Value, "["+f.Abs("f.txt")+"] "+tt.want; got != want {
 				t.Errorf("value = %q, want %q", got, want)
 			}
@@ -92,7 +93,7 @@ func TestReadFileFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			wantErr(t, run(t, newCall(f), "read_file", tt.in), tt.code, tt.text)
+			expect.Err(t, run(t, newCall(f), "read_file", tt.in), tt.code, tt.text)
 		})
 	}
 }
@@ -101,12 +102,12 @@ func TestReadFileBinary(t *testing.T) {
 	f := newFakeFS(t)
 	f.put(t, "p.png", "\x89PNG\r\n\x1a\n\x00\x00")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "p.png"})
-	wantOK(t, r, "binary file, 10 bytes, image/png", `encoding "base64"`)
+	expect.OK(t, r, "binary file, 10 bytes, image/png", `encoding "base64"`)
 	if strings.Contains(r.Value, "\x00") {
 		t.Errorf("value = %q, want no bytes of the file", r.Value)
 	}
 	r = run(t, newCall(f), "read_file", map[string]any{"path": "p.png", "encoding": "base64"})
-	wantOK(t, r, base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00")))
+	expect.OK(t, r, base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00")))
 }
 
 func TestReadAttachment(t *testing.T) {
@@ -116,12 +117,12 @@ func TestReadAttachment(t *testing.T) {
 	none := newCall(newFakeFS(t))
 	none.Attachments = fakeAttachments{}
 	const first = "[attachment att-0.txt] 1 line\n\nfrom the user\n"
-	wantOK(t, run(t, one, "read_file", map[string]any{"ref": "att-0"}), first)
-	wantOK(t, run(t, one, "read_file", map[string]any{}), first)
-	wantOK(t, run(t, two, "read_file", map[string]any{"ref": "att-0.txt"}), first)
-	wantErr(t, run(t, two, "read_file", map[string]any{}), sallyport.CodeInputInvalid,
+	expect.OK(t, run(t, one, "read_file", map[string]any{"ref": "att-0"}), first)
+	expect.OK(t, run(t, one, "read_file", map[string]any{}), first)
+	expect.OK(t, run(t, two, "read_file", map[string]any{"ref": "att-0.txt"}), first)
+	expect.Err(t, run(t, two, "read_file", map[string]any{}), sallyport.CodeInputInvalid,
 		"exactly one of path and ref\nattached: ref att-0 is att-0.txt (file, 0 bytes)\nattached: ref att-1 is att-1.txt")
-	wantErr(t, run(t, none, "read_file", map[string]any{}), sallyport.CodeInputInvalid, "exactly one of path and ref")
+	expect.Err(t, run(t, none, "read_file", map[string]any{}), sallyport.CodeInputInvalid, "exactly one of path and ref")
 }
 
 // TestANameOfSeveralAttachmentsIsNone: what the caller meant is not guessed.
@@ -152,7 +153,7 @@ func TestReadFileContinues(t *testing.T) {
 			t.Fatal("no progress")
 		}
 		r := run(t, c, "read_file", map[string]any{"path": "long", "start_line": start})
-		wantOK(t, r)
+		expect.OK(t, r)
 		piece := r.Structured["content"].(string)
 		cut := cut.Chars(r.Value, c.ResultBudget)
 		if !strings.Contains(cut, piece) {
@@ -173,7 +174,7 @@ func TestReadFileLongLine(t *testing.T) {
 	f := newFakeFS(t)
 	f.put(t, "long", strings.Repeat("\u00e4", 100_000)+"\nnext\n")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "long"})
-	wantOK(t, r, "line 1 alone is too long for one result and cut; the next is start_line=2")
+	expect.OK(t, r, "line 1 alone is too long for one result and cut; the next is start_line=2")
 	if got := utf8.RuneCountInString(r.Structured["content"].(string)); got > readChars {
 		t.Errorf("structured content has %d characters, want at most %d", got, readChars)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 // tree is a small project with everything that a search leaves out.
@@ -96,7 +97,7 @@ func TestSearchFiles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, newCall(f), "search_files", tt.in)
-			wantOK(t, r)
+			expect.OK(t, r)
 			if diff := cmp.Diff(tt.want, hits(r)); diff != "" {
 				t.Errorf("lines (-want +got):\n%s\n%s", diff, r.Value)
 			}
@@ -109,15 +110,15 @@ func TestSearchFilesFallsBack(t *testing.T) {
 	f.put(t, "f", "if  (Foo\t&& bar) {\n")
 	c := newCall(f)
 	r := run(t, c, "search_files", map[string]any{"pattern": "IF  (foo"})
-	wantOK(t, r, "the exact pattern did not match", "case-insensitive", "f:1: if  (Foo")
+	expect.OK(t, r, "the exact pattern did not match", "case-insensitive", "f:1: if  (Foo")
 	r = run(t, c, "search_files", map[string]any{"pattern": "if (foo && bar)"})
-	wantOK(t, r, "the exact pattern did not match", "whitespace-collapsed", "f:1: if  (Foo")
+	expect.OK(t, r, "the exact pattern did not match", "whitespace-collapsed", "f:1: if  (Foo")
 	r = run(t, c, "search_files", map[string]any{"pattern": "if (foo && bar)", "case_sensitive": true})
-	wantOK(t, r, `No matches for "if (foo && bar)" in 1 file of `+f.base)
+	expect.OK(t, r, `No matches for "if (foo && bar)" in 1 file of `+f.base)
 	r = run(t, c, "search_files", map[string]any{"pattern": "absent"})
-	wantOK(t, r, "No matches", "tried: exact, case-insensitive, whitespace-collapsed")
+	expect.OK(t, r, "No matches", "tried: exact, case-insensitive, whitespace-collapsed")
 	f.put(t, "g", "STRASSE \u00c4PFEL")
-	wantOK(t, run(t, c, "search_files", map[string]any{"pattern": "\u00e4pfel"}), "case-insensitive", "g:1:")
+	expect.OK(t, run(t, c, "search_files", map[string]any{"pattern": "\u00e4pfel"}), "case-insensitive", "g:1:")
 }
 
 func TestSearchFilesFailures(t *testing.T) {
@@ -140,7 +141,7 @@ func TestSearchFilesFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			wantErr(t, run(t, newCall(f), "search_files", tt.in), tt.code, tt.text)
+			expect.Err(t, run(t, newCall(f), "search_files", tt.in), tt.code, tt.text)
 		})
 	}
 }
@@ -155,25 +156,25 @@ func TestSearchFilesBounds(t *testing.T) {
 	c := newCall(f)
 
 	r := run(t, c, "search_files", map[string]any{"pattern": "hit"})
-	wantOK(t, r, "50 matches", "stopped after 50 matches; there are more")
+	expect.OK(t, r, "50 matches", "stopped after 50 matches; there are more")
 	if got := len(hits(r)); got != 50 || r.Structured["complete"] != false {
 		t.Errorf("search gave %d lines, complete %v, want 50 and false", got, r.Structured["complete"])
 	}
 	r = run(t, c, "search_files", map[string]any{"pattern": "hit", "max_results": 90})
-	wantOK(t, r, "90 matches")
+	expect.OK(t, r, "90 matches")
 	if strings.Contains(r.Value, "stopped") {
 		t.Errorf("value = %q, want no word of stopping", r.Value[:200])
 	}
 	r = run(t, c, "search_files", map[string]any{"pattern": "HIT"})
-	wantOK(t, r, "long:1: ...xxx")
+	expect.OK(t, r, "long:1: ...xxx")
 	if line := hits(r)[0]; utf8.RuneCountInString(line) > maxLineChars+30 || !strings.Contains(line, "HIT") || !strings.HasSuffix(line, "\u00e4...") {
 		t.Errorf("line = %q, want the match in at most %d characters", line, maxLineChars)
 	}
-	wantOK(t, run(t, c, "search_files", map[string]any{"pattern": "beyond"}), "No matches", "1 file was searched only in the first 2 MiB")
+	expect.OK(t, run(t, c, "search_files", map[string]any{"pattern": "beyond"}), "No matches", "1 file was searched only in the first 2 MiB")
 
 	c.ResultBudget = 1500
 	r = run(t, c, "search_files", map[string]any{"pattern": "hit", "max_results": 200})
-	wantOK(t, r, "the result is full")
+	expect.OK(t, r, "the result is full")
 	if got := utf8.RuneCountInString(r.Value); got > c.ResultBudget {
 		t.Errorf("value has %d characters, want at most %d", got, c.ResultBudget)
 	}
@@ -183,7 +184,7 @@ func TestSearchFilesCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	r := runCtx(t, ctx, newCall(tree(t)), "search_files", map[string]any{"pattern": "x"})
-	wantErr(t, r, sallyport.CodeExecutionFailed, context.Canceled.Error())
+	expect.Err(t, r, sallyport.CodeExecutionFailed, context.Canceled.Error())
 }
 
 // TestWalkLinks checks that links are neither followed nor searched, so that
@@ -205,13 +206,13 @@ func TestWalkLinks(t *testing.T) {
 	if diff := cmp.Diff([]string{"d/", "d/f", "d/file@", "d/loop@", "d/out@"}, hits(r)); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
-	wantErr(t, run(t, c, "search_files", map[string]any{"pattern": "x", "path": "d/out"}), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE")
+	expect.Err(t, run(t, c, "search_files", map[string]any{"pattern": "x", "path": "d/out"}), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE")
 }
 
 func TestWalkTooDeep(t *testing.T) {
 	f := newFakeFS(t)
 	f.put(t, strings.Repeat("d/", maxDepth+1)+"f", "needle")
-	wantOK(t, run(t, newCall(f), "search_files", map[string]any{"pattern": "needle"}), "No matches", "1 directory deeper than 40 levels left out")
+	expect.OK(t, run(t, newCall(f), "search_files", map[string]any{"pattern": "needle"}), "No matches", "1 directory deeper than 40 levels left out")
 }
 
 func TestListFiles(t *testing.T) {
@@ -231,15 +232,15 @@ func TestListFiles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, newCall(f), "list_files", tt.in)
-			wantOK(t, r)
+			expect.OK(t, r)
 			if diff := cmp.Diff(tt.want, hits(r)); diff != "" {
 				t.Errorf("names (-want +got):\n%s\n%s", diff, r.Value)
 			}
 		})
 	}
-	wantErr(t, run(t, newCall(f), "list_files", map[string]any{"path": "/etc"}), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE")
-	wantErr(t, run(t, newCall(f), "list_files", map[string]any{"path": "a.go"}), sallyport.CodeInputInvalid, "is a file")
-	wantOK(t, run(t, newCall(f), "list_files", map[string]any{"max_results": 2}), "stopped after 2 names")
+	expect.Err(t, run(t, newCall(f), "list_files", map[string]any{"path": "/etc"}), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE")
+	expect.Err(t, run(t, newCall(f), "list_files", map[string]any{"path": "a.go"}), sallyport.CodeInputInvalid, "is a file")
+	expect.OK(t, run(t, newCall(f), "list_files", map[string]any{"max_results": 2}), "stopped after 2 names")
 }
 
 func TestListOutsideWorkspace(t *testing.T) {
@@ -268,14 +269,14 @@ func BenchmarkSearch(b *testing.B) {
 			b.SetBytes(int64(10_000 * len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				wantOK(b, run(b, newCall(f), "search_files", map[string]any{"pattern": bb.pattern}))
+				expect.OK(b, run(b, newCall(f), "search_files", map[string]any{"pattern": bb.pattern}))
 			}
 		})
 	}
 	b.Run("regex", func(b *testing.B) {
 		b.SetBytes(int64(10_000 * len(body)))
 		for b.Loop() {
-			wantOK(b, run(b, newCall(f), "search_files", map[string]any{"pattern": `N\w+le`, "regex": true}))
+			expect.OK(b, run(b, newCall(f), "search_files", map[string]any{"pattern": `N\w+le`, "regex": true}))
 		}
 	})
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 func TestWriteFile(t *testing.T) {
 	f := newFakeFS(t)
 	c := newCall(f)
 	r := run(t, c, "write_file", map[string]any{"path": "new/deep/f", "content": "h\u00e9llo"})
-	wantOK(t, r)
+	expect.OK(t, r)
 	if want := "Wrote 6 bytes to " + f.Abs("new/deep/f"); r.Value != want {
 		t.Errorf("value = %q, want %q", r.Value, want)
 	}
@@ -26,7 +27,7 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("structured (-want +got):\n%s", diff)
 	}
 	r = run(t, c, "write_file", map[string]any{"path": "new/deep/f", "content": "AP8=", "encoding": "base64"})
-	wantOK(t, r)
+	expect.OK(t, r)
 	if got := f.get(t, "new/deep/f"); got != "\x00\xff" || r.Structured["created"] != false {
 		t.Errorf("file = %q, created = %v, want the two bytes and false", got, r.Structured["created"])
 	}
@@ -50,7 +51,7 @@ func TestWriteFileFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			wantErr(t, run(t, newCall(f), "write_file", tt.in), tt.code, tt.text)
+			expect.Err(t, run(t, newCall(f), "write_file", tt.in), tt.code, tt.text)
 		})
 	}
 	if f.exists("f") {
@@ -64,7 +65,7 @@ func TestWriteFileWriteOnly(t *testing.T) {
 	f := newFakeFS(t)
 	f.writeOnly = true
 	r := run(t, newCall(f), "write_file", map[string]any{"path": "f", "content": "x"})
-	wantOK(t, r, "Wrote 1 byte to ")
+	expect.OK(t, r, "Wrote 1 byte to ")
 	if _, told := r.Structured["created"]; told {
 		t.Errorf("structured = %v, want no word on what was there", r.Structured)
 	}
@@ -87,7 +88,7 @@ func TestPatchFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFakeFS(t)
 			f.put(t, "f", tt.content)
-			wantOK(t, run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new}), "Patched "+f.Abs("f"))
+			expect.OK(t, run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new}), "Patched "+f.Abs("f"))
 			if got := f.get(t, "f"); got != tt.want {
 				t.Errorf("file = %q, want %q", got, tt.want)
 			}
@@ -124,7 +125,7 @@ func TestPatchFileFailures(t *testing.T) {
 			f := newFakeFS(t)
 			f.put(t, "f", tt.content)
 			r := run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new})
-			wantErr(t, r, tt.code, tt.parts...)
+			expect.Err(t, r, tt.code, tt.parts...)
 			if got := f.get(t, "f"); got != tt.content {
 				t.Errorf("file = %q, want it untouched", got)
 			}
@@ -138,26 +139,26 @@ func TestPatchFileWhere(t *testing.T) {
 	in := func(path string) map[string]any {
 		return map[string]any{"path": path, "old_text": "a", "new_text": "b"}
 	}
-	wantErr(t, run(t, newCall(f), "patch_file", in("no")), sallyport.CodeExecutionFailed, "File not found: "+f.Abs("no"))
-	wantErr(t, run(t, newCall(f), "patch_file", in("dir")), sallyport.CodeInputInvalid, "is a directory")
-	wantErr(t, run(t, newCall(f), "patch_file", in("/etc/passwd")), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE: write not permitted for /etc/passwd")
+	expect.Err(t, run(t, newCall(f), "patch_file", in("no")), sallyport.CodeExecutionFailed, "File not found: "+f.Abs("no"))
+	expect.Err(t, run(t, newCall(f), "patch_file", in("dir")), sallyport.CodeInputInvalid, "is a directory")
+	expect.Err(t, run(t, newCall(f), "patch_file", in("/etc/passwd")), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE: write not permitted for /etc/passwd")
 }
 
 func TestPatchFileReindentedBefore(t *testing.T) {
 	f := newFakeFS(t)
 	f.put(t, "f", "\tfoo\n")
 	r := run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": "  foo", "new_text": "\tfoo"})
-	wantOK(t, r, "already applied")
+	expect.OK(t, r, "already applied")
 }
 
 func TestPatchFileStale(t *testing.T) {
 	f := newFakeFS(t)
 	f.put(t, "f", "a")
 	c := newCall(f)
-	wantOK(t, run(t, c, "read_file", map[string]any{"path": "f"}))
+	expect.OK(t, run(t, c, "read_file", map[string]any{"path": "f"}))
 	f.put(t, "f", "a changed")
 	r := run(t, c, "patch_file", map[string]any{"path": "f", "old_text": "a", "new_text": "b"})
-	wantErr(t, r, sallyport.CodeStaleWrite)
+	expect.Err(t, r, sallyport.CodeStaleWrite)
 	if got := f.get(t, "f"); got != "a changed" {
 		t.Errorf("file = %q, want the other writer's", got)
 	}

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 // server writes what is sent to it and ends when it is stopped.
@@ -52,7 +54,7 @@ func (s session) use(name string, in map[string]any) sallyport.Result {
 func (s session) start(command string) string {
 	s.t.Helper()
 	r := s.use("process_start", map[string]any{"command": command})
-	wantOK(s.t, r)
+	expect.OK(s.t, r)
 	return r.Structured["id"].(string)
 }
 
@@ -62,7 +64,7 @@ func TestBackgroundProcess(t *testing.T) {
 	id := s.start("serve")
 	lines <- "one\n"
 	r := s.use("process_output", map[string]any{"id": id, "wait_seconds": 30})
-	wantOK(t, r, id+": running\n\none")
+	expect.OK(t, r, id+": running\n\none")
 	if r.Source != "cmd:serve" {
 		t.Errorf("source = %q, want cmd:serve", r.Source)
 	}
@@ -70,14 +72,14 @@ func TestBackgroundProcess(t *testing.T) {
 	if d := cmp.Diff(want, r.Structured); d != "" {
 		t.Errorf("structured (-want +got):\n%s", d)
 	}
-	wantOK(t, s.use("process_output", map[string]any{"id": id}), "(no new output)")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id}), "(no new output)")
 	lines <- "two\n"
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "running\n\ntwo")
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 1}), "running\n\nne\ntwo")
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": -2}), "running\n\no")
-	wantOK(t, s.use("process_list", map[string]any{}), id+": running: serve")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "running\n\ntwo")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "offset": 1}), "running\n\nne\ntwo")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "offset": -2}), "running\n\no")
+	expect.OK(t, s.use("process_list", map[string]any{}), id+": running: serve")
 	close(lines)
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "(no new output)")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "(no new output)")
 	p, err := s.f.table.find(sallyport.SessionKey(sallyport.LocalPrincipal, "a"), id)
 	if err != nil {
 		t.Fatal(err)
@@ -85,8 +87,8 @@ func TestBackgroundProcess(t *testing.T) {
 	for !s.f.table.state(p).done { // The watcher sees the end a moment later.
 		time.Sleep(time.Millisecond)
 	}
-	wantOK(t, s.use("process_list", map[string]any{}), id+": exited with exit code 4: serve")
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 0}), id+": exited with exit code 4\n\none\ntwo")
+	expect.OK(t, s.use("process_list", map[string]any{}), id+": exited with exit code 4: serve")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "offset": 0}), id+": exited with exit code 4\n\none\ntwo")
 }
 
 func TestStoppedProcess(t *testing.T) {
@@ -94,15 +96,15 @@ func TestStoppedProcess(t *testing.T) {
 	s := session{t, newFamily(t, nil), "a", server(lines)}
 	id := s.start("serve")
 	lines <- strings.Repeat("x", 100_000) + "\nlast words\n"
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 99_999, "wait_seconds": 30}), "last words")
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": 0}), " more bytes from offset ")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "offset": 99_999, "wait_seconds": 30}), "last words")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "offset": 0}), " more bytes from offset ")
 	r := s.use("process_stop", map[string]any{"id": id})
-	wantOK(t, r, id+": ended with exit code 143: process_stop\n", " are not shown\n", "\nlast words")
+	expect.OK(t, r, id+": ended with exit code 143: process_stop\n", " are not shown\n", "\nlast words")
 	if r.Structured["exitCode"] != 143 || r.Structured["running"] != false {
 		t.Errorf("structured = %v, want an end with 143", r.Structured)
 	}
-	wantOK(t, s.use("process_stop", map[string]any{"id": id}), "ended with exit code 143: process_stop")
-	wantOK(t, s.use("process_output", map[string]any{"id": id, "offset": -11}), "last words")
+	expect.OK(t, s.use("process_stop", map[string]any{"id": id}), "ended with exit code 143: process_stop")
+	expect.OK(t, s.use("process_output", map[string]any{"id": id, "offset": -11}), "last words")
 }
 
 func TestAnotherSessionSeesNothing(t *testing.T) {
@@ -113,13 +115,13 @@ func TestAnotherSessionSeesNothing(t *testing.T) {
 	for _, name := range []string{"process_output", "process_stop"} {
 		got := b.use(name, map[string]any{"id": id})
 		never := b.use(name, map[string]any{"id": "p0000000000000000"})
-		wantErr(t, got, sallyport.CodeInputInvalid)
+		expect.Err(t, got, sallyport.CodeInputInvalid)
 		if got.Error != strings.ReplaceAll(never.Error, "p0000000000000000", id) {
 			t.Errorf("%s of another session's id = %q, of an unknown one %q", name, got.Error, never.Error)
 		}
 	}
-	wantOK(t, b.use("process_list", map[string]any{}), "no background processes")
-	wantOK(t, a.use("process_output", map[string]any{"id": id}), "running")
+	expect.OK(t, b.use("process_list", map[string]any{}), "no background processes")
+	expect.OK(t, a.use("process_output", map[string]any{"id": id}), "running")
 }
 
 func TestIDsAreNotGuessable(t *testing.T) {
@@ -141,11 +143,11 @@ func TestNumberOfProcesses(t *testing.T) {
 	for range maxPerSession {
 		ids = append(ids, a.start("serve"))
 	}
-	wantErr(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "8 background processes of this session")
-	wantOK(t, a.use("process_stop", map[string]any{"id": ids[3]}))
+	expect.Err(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "8 background processes of this session")
+	expect.OK(t, a.use("process_stop", map[string]any{"id": ids[3]}))
 	a.start("serve") // It takes the place of the stopped one,
-	wantErr(t, a.use("process_output", map[string]any{"id": ids[3]}), sallyport.CodeInputInvalid)
-	wantErr(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed)
+	expect.Err(t, a.use("process_output", map[string]any{"id": ids[3]}), sallyport.CodeInputInvalid)
+	expect.Err(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed)
 
 	others := maxProcesses / maxPerSession
 	for i := 1; i < others; i++ {
@@ -155,8 +157,8 @@ func TestNumberOfProcesses(t *testing.T) {
 		}
 	}
 	z := session{t, f, "z", server(lines)}
-	wantErr(t, z.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "64 background processes")
-	wantOK(t, a.use("process_stop", map[string]any{"id": ids[0]}))
+	expect.Err(t, z.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "64 background processes")
+	expect.OK(t, a.use("process_stop", map[string]any{"id": ids[0]}))
 	z.start("serve")
 }
 
@@ -171,7 +173,7 @@ func TestRefusedStartTakesNoPlace(t *testing.T) {
 		}
 	}
 	r, c := use(t, f, "process_start", scopedtest.Options{}, map[string]any{"command": "serve", "cwd": "."})
-	wantOK(t, r)
+	expect.OK(t, r)
 	s := spawned(t, c)
 	if d := cmp.Diff([]string{"bash", "-c", "--", "serve"}, argv(s)); d != "" || s.Options.Timeout != maxLife || s.Options.Dir != "." {
 		t.Errorf("command (-want +got):\n%s, options %+v", d, s.Options)
@@ -223,7 +225,7 @@ func TestClose(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Errorf("second Close = %v", err)
 	}
-	wantErr(t, s.use("process_start", map[string]any{"command": "x"}), sallyport.CodeExecutionFailed, "stopping")
+	expect.Err(t, s.use("process_start", map[string]any{"command": "x"}), sallyport.CodeExecutionFailed, "stopping")
 }
 
 // TestManyCallsAtOnce is for the race detector.

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 const (
@@ -57,7 +59,7 @@ func TestCommandIsFoundInTheProject(t *testing.T) {
 			}
 			f := newFamily(t, nil)
 			r, c := use(t, f, tt.tool, scopedtest.Options{Files: tt.files, Spawn: prints("", sallyport.ProcessResult{})}, in)
-			wantOK(t, r, "exit code: 0\nran: "+tt.want)
+			expect.OK(t, r, "exit code: 0\nran: "+tt.want)
 			s := spawned(t, c)
 			if got := strings.Join(argv(s), " "); got != tt.want {
 				t.Errorf("command = %q, want %q", got, tt.want)
@@ -85,7 +87,7 @@ func TestNoCommandInTheProject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, c := use(t, f, "run_tests", scopedtest.Options{Files: files}, map[string]any{})
-			wantErr(t, r, sallyport.CodeInputInvalid, "no command for run_tests in "+c.Workspace)
+			expect.Err(t, r, sallyport.CodeInputInvalid, "no command for run_tests in "+c.Workspace)
 		})
 	}
 }
@@ -131,15 +133,15 @@ func TestArgumentsAreNeverOptions(t *testing.T) {
 		{python, map[string]any{"timeout_seconds": 601}},
 	} {
 		r, c := use(t, f, "run_tests", scopedtest.Options{Files: tt.files}, tt.in)
-		wantErr(t, r, sallyport.CodeInputInvalid)
+		expect.Err(t, r, sallyport.CodeInputInvalid)
 		if n := len(scopedtest.RecordOf(c).Spawned()); n != 0 {
 			t.Errorf("run_tests(%v) started %d processes", tt.in, n)
 		}
 	}
 	r, _ := use(t, f, "lint", scopedtest.Options{Files: python}, map[string]any{"targets": []string{"--fix"}})
-	wantErr(t, r, sallyport.CodeInputInvalid)
+	expect.Err(t, r, sallyport.CodeInputInvalid)
 	r, _ = use(t, f, "lint", scopedtest.Options{Files: python}, map[string]any{"filter": "x"})
-	wantErr(t, r, sallyport.CodeInputInvalid)
+	expect.Err(t, r, sallyport.CodeInputInvalid)
 }
 
 func TestPythonModuleInThePlaceOfAProgram(t *testing.T) {
@@ -153,7 +155,7 @@ func TestPythonModuleInThePlaceOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantOK(t, r, "ran: python3 -m pytest -ra --color=no --tb=short\ntests: 1 passed, 0 failed\n")
+	expect.OK(t, r, "ran: python3 -m pytest -ra --color=no --tb=short\ntests: 1 passed, 0 failed\n")
 	c.Process = refusing{c.Process, []string{"pytest", "python3"}}
 	if _, err := tl.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "BINARY_NOT_ALLOWED: python3") {
 		t.Errorf("run_tests = %v, want a refusal of the last one", err)
@@ -166,13 +168,13 @@ func TestTestsAreSummarized(t *testing.T) {
 		r, _ := use(t, f, "run_tests", scopedtest.Options{
 			Files: files, Spawn: prints(output, sallyport.ProcessResult{ExitCode: exit, Level: sallyport.LevelFull}),
 		}, map[string]any{})
-		wantOK(t, r)
+		expect.OK(t, r)
 		return r
 	}
 	goMod := map[string]string{"go.mod": ""}
 
 	r := run(goMod, recorded(t, "gotest.json"), 1)
-	wantOK(t, r, "exit code: 1\nran: go test -json ./...\ntests: 5 passed, 2 failed, 1 with errors, 1 skipped\n\n", "want 4", "b.go:3:26")
+	expect.OK(t, r, "exit code: 1\nran: go test -json ./...\ntests: 5 passed, 2 failed, 1 with errors, 1 skipped\n\n", "want 4", "b.go:3:26")
 	tests := r.Structured["tests"].(map[string]any)
 	if tests["passed"] != 5 || tests["failed"] != 2 || len(tests["failures"].([]any)) != 3 {
 		t.Errorf("tests = %v", tests)
@@ -184,13 +186,13 @@ func TestTestsAreSummarized(t *testing.T) {
 	}
 	// An exit code that no test explains.
 	r = run(goMod, recorded(t, "gotest-ok.json"), 3)
-	wantOK(t, r, "exit code: 3\n", "hello from c")
+	expect.OK(t, r, "exit code: 3\n", "hello from c")
 	r = run(goMod, "go: cannot find main module\n", 1)
 	if want := "exit code: 1\nran: go test -json ./...\n\ngo: cannot find main module"; r.Value != want {
 		t.Errorf("value = %q, want %q", r.Value, want)
 	}
 	r = run(map[string]string{"pytest.ini": ""}, recorded(t, "pytest-v.txt"), 1)
-	wantOK(t, r, "tests: 7 passed, 1 failed, 1 with errors, 1 skipped\n", "AssertionError: sum", "[left out: lines about the runner (4), lines of passing tests (8)]")
+	expect.OK(t, r, "tests: 7 passed, 1 failed, 1 with errors, 1 skipped\n", "AssertionError: sum", "[left out: lines about the runner (4), lines of passing tests (8)]")
 }
 
 // TestLongTestOutput keeps the text of a run in a file, not its JSON.
@@ -201,7 +203,7 @@ func TestLongTestOutput(t *testing.T) {
 	r, c := use(t, f, "run_tests", scopedtest.Options{
 		Files: map[string]string{"go.mod": ""}, Spawn: prints(out, sallyport.ProcessResult{ExitCode: 1}),
 	}, map[string]any{})
-	wantOK(t, r, "tests: 0 passed, 1 failed\n", " bytes left out; the whole output is in ")
+	expect.OK(t, r, "tests: 0 passed, 1 failed\n", " bytes left out; the whole output is in ")
 	got, err := c.FS.ReadFile(".terminal/call.log")
 	if err != nil || string(got) != strings.Repeat(strings.Repeat("x", 100)+"\n", 1000) {
 		t.Errorf("the file holds %d bytes, %v, want the text", len(got), err)
@@ -215,7 +217,7 @@ func TestNoCountsOfAPart(t *testing.T) {
 		Files: map[string]string{"pytest.ini": ""},
 		Spawn: prints("1 passed in 0.01s\n"+strings.Repeat(strings.Repeat("y", 1023)+"\n", maxKept/1024), sallyport.ProcessResult{}),
 	}, map[string]any{})
-	wantOK(t, r, "ran: pytest")
+	expect.OK(t, r, "ran: pytest")
 	if strings.Contains(r.Value, "tests: 1 passed") || r.Structured["tests"] != nil {
 		t.Errorf("value begins with %q, want no counts", r.Value[:200])
 	}
@@ -234,7 +236,7 @@ func TestLintCountsPlaces(t *testing.T) {
 		{map[string]string{"setup.py": ""}, "All checks passed!\n", 0},
 	} {
 		r, _ := use(t, f, "lint", scopedtest.Options{Files: tt.files, Spawn: prints(tt.output, sallyport.ProcessResult{})}, map[string]any{})
-		wantOK(t, r, strings.TrimSpace(tt.output))
+		expect.OK(t, r, strings.TrimSpace(tt.output))
 		if r.Structured["places"] != tt.want {
 			t.Errorf("places = %v, want %d in %q", r.Structured["places"], tt.want, tt.output)
 		}
@@ -253,7 +255,7 @@ func TestOperatorsCommand(t *testing.T) {
 	}
 	for _, in := range []map[string]any{{"filter": "x"}, {"project": "go"}, {"targets": []string{"--x"}}} {
 		r, _ := use(t, f, "run_tests", scopedtest.Options{}, in)
-		wantErr(t, r, sallyport.CodeInputInvalid)
+		expect.Err(t, r, sallyport.CodeInputInvalid)
 	}
 	for _, o := range []*Options{{Tests: []string{}}, {Lint: []string{""}}, {Typecheck: []string{"", "x"}}} {
 		if _, err := New(o); err == nil {

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 func TestRunCode(t *testing.T) {
@@ -15,7 +17,7 @@ func TestRunCode(t *testing.T) {
 	for language, want := range map[string][]string{"python": {"python3", "-"}, "node": {"node", "-"}, "bash": {"bash", "-s"}} {
 		r, c := use(t, f, "run_code", scopedtest.Options{Spawn: prints("42\n", sallyport.ProcessResult{ExitCode: 1, Level: sallyport.LevelFull})},
 			map[string]any{"language": language, "code": "the code", "cwd": "."})
-		wantOK(t, r, "exit code: 1\n\n42")
+		expect.OK(t, r, "exit code: 1\n\n42")
 		s := spawned(t, c)
 		if d := cmp.Diff(want, argv(s)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", language, d)
@@ -37,7 +39,7 @@ func TestRunCodeReally(t *testing.T) {
 		"bash":   "echo $((6*7))\nexit 3",
 	} {
 		r, _ := use(t, f, "run_code", scopedtest.Options{Spawn: runs}, map[string]any{"language": language, "code": code})
-		wantOK(t, r)
+		expect.OK(t, r)
 		if r.Value != "exit code: 3\n\n42" {
 			t.Errorf("%s: value = %q", language, r.Value)
 		}
@@ -55,7 +57,7 @@ func TestRunCodeRefuses(t *testing.T) {
 		{"language": "bash", "code": "x", "timeout_seconds": 601},
 	} {
 		r, c := use(t, f, "run_code", scopedtest.Options{}, in)
-		wantErr(t, r, sallyport.CodeInputInvalid)
+		expect.Err(t, r, sallyport.CodeInputInvalid)
 		if n := len(scopedtest.RecordOf(c).Spawned()); n != 0 {
 			t.Errorf("run_code started %d processes", n)
 		}

@@ -11,8 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 func TestTerminalAnswersWithTheExitCodeFirst(t *testing.T) {
@@ -20,7 +22,7 @@ func TestTerminalAnswersWithTheExitCodeFirst(t *testing.T) {
 	r, c := use(t, f, "terminal", scopedtest.Options{
 		Spawn: prints("one\ntwo\n", sallyport.ProcessResult{ExitCode: 3, Level: sallyport.LevelFull}),
 	}, map[string]any{"command": "echo one; echo two >&2; exit 3"})
-	wantOK(t, r)
+	expect.OK(t, r)
 	if want := "exit code: 3\n\none\ntwo"; r.Value != want {
 		t.Errorf("value = %q, want %q", r.Value, want)
 	}
@@ -80,7 +82,7 @@ func TestTerminalPassesItsArgumentsOn(t *testing.T) {
 
 func TestTerminalHasNoPreviewWithoutAnOverlay(t *testing.T) {
 	r, c := use(t, newFamily(t, nil), "terminal", scopedtest.Options{}, map[string]any{"command": "ls", "preview": true})
-	wantErr(t, r, sallyport.CodeInputInvalid)
+	expect.Err(t, r, sallyport.CodeInputInvalid)
 	if n := len(scopedtest.RecordOf(c).Spawned()); n != 0 {
 		t.Errorf("%d processes were started", n)
 	}
@@ -98,7 +100,7 @@ func TestTerminalRefusesBadArguments(t *testing.T) {
 		{"command": strings.Repeat("x", maxCommandChars+1)},
 	} {
 		r, c := use(t, f, "terminal", scopedtest.Options{}, in)
-		wantErr(t, r, sallyport.CodeInputInvalid)
+		expect.Err(t, r, sallyport.CodeInputInvalid)
 		if n := len(scopedtest.RecordOf(c).Spawned()); n != 0 {
 			t.Errorf("terminal(%v) started %d processes", in, n)
 		}
@@ -109,14 +111,14 @@ func TestTerminalSaysWhatEndedTheCommand(t *testing.T) {
 	f := newFamily(t, nil)
 	res := sallyport.ProcessResult{ExitCode: 137, TimedOut: true, Level: sallyport.LevelNone}
 	r, _ := use(t, f, "terminal", scopedtest.Options{Spawn: prints("x", res)}, map[string]any{"command": "sleep 9", "timeout_seconds": 2})
-	wantOK(t, r, "exit code: 137 (ended by the timeout of 2 s)\nnot confined: this ran without a sandbox\n\nx")
+	expect.OK(t, r, "exit code: 137 (ended by the timeout of 2 s)\nnot confined: this ran without a sandbox\n\nx")
 
 	fails := func(ctx context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		_, _ = s.Options.Output.Write([]byte("half of the out"))
 		return sallyport.ProcessResult{}, sallyport.Err("the memory limit ended it", "").Err()
 	}
 	r, _ = use(t, f, "terminal", scopedtest.Options{Spawn: fails}, map[string]any{"command": "x"})
-	wantErr(t, r, sallyport.CodeExecutionFailed, "the memory limit ended it", "Output until then:\nhalf of the out")
+	expect.Err(t, r, sallyport.CodeExecutionFailed, "the memory limit ended it", "Output until then:\nhalf of the out")
 	if r.Source != "cmd:x" {
 		t.Errorf("source = %q, want cmd:x", r.Source)
 	}
@@ -145,7 +147,7 @@ func TestTerminalListsChanges(t *testing.T) {
 		}}, nil
 	}
 	r, _ := use(t, f, "terminal", scopedtest.Options{Spawn: changes}, map[string]any{"command": "x"})
-	wantOK(t, r, "exit code: 0\nchanges:\n  added notes/a.txt (12 bytes), committed\n"+
+	expect.OK(t, r, "exit code: 0\nchanges:\n  added notes/a.txt (12 bytes), committed\n"+
 		"  modified \"b\\nc\" (1 byte), not committed: STALE_WRITE\n  deleted /elsewhere/d, committed\n\n(no output)")
 	if n := r.Structured["changed"]; n != 3 {
 		t.Errorf("changed = %v, want 3", n)
@@ -155,13 +157,13 @@ func TestTerminalListsChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantOK(t, r, "changes, all thrown away:\n  added notes/a.txt (12 bytes)\n", "\n  deleted /elsewhere/d\n")
+	expect.OK(t, r, "changes, all thrown away:\n  added notes/a.txt (12 bytes)\n", "\n  deleted /elsewhere/d\n")
 
 	many := func(context.Context, scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		return sallyport.ProcessResult{Changes: make([]sallyport.Change, 1000)}, nil
 	}
 	r, _ = use(t, f, "terminal", scopedtest.Options{Spawn: many}, map[string]any{"command": "x"})
-	wantOK(t, r, "  and 970 more\n")
+	expect.OK(t, r, "  and 970 more\n")
 	if n := len(r.Structured["changes"].([]any)); n != maxListedData {
 		t.Errorf("%d changes as data, want %d", n, maxListedData)
 	}
@@ -184,7 +186,7 @@ func TestTerminalSpillsALongOutput(t *testing.T) {
 	long := "first line\n" + numbered(10_000) + "last line\n"
 	r, c := use(t, f, "terminal", scopedtest.Options{Spawn: prints(long, sallyport.ProcessResult{})}, map[string]any{"command": "x"})
 	file := filepath.Join(c.Workspace, ".terminal", "call.log")
-	wantOK(t, r, "exit code: 0\n", "\n\nfirst line\n", " bytes left out; the whole output is in "+file+"]\n\n")
+	expect.OK(t, r, "exit code: 0\n", "\n\nfirst line\n", " bytes left out; the whole output is in "+file+"]\n\n")
 	if !strings.HasSuffix(r.Value, "last line") {
 		t.Errorf("value ends with %q, want the last line", r.Value[len(r.Value)-40:])
 	}
@@ -226,7 +228,7 @@ func TestTerminalWithoutAPlaceToSpill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantOK(t, r, tt.want)
+			expect.OK(t, r, tt.want)
 			if _, err := os.Stat(filepath.Join(c.Workspace, ".terminal")); err == nil {
 				t.Error("the workspace was written")
 			}

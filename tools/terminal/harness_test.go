@@ -9,12 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -95,33 +95,6 @@ func use(t testing.TB, f *Family, name string, o scopedtest.Options, in map[stri
 		r = sallyport.ErrorResult(err)
 	}
 	return r, c
-}
-
-// wantOK fails unless the result is a success whose value has every part.
-func wantOK(t testing.TB, r sallyport.Result, parts ...string) {
-	t.Helper()
-	if !r.OK {
-		t.Fatalf("result = %s: %s, want a success", r.Code, r.Error)
-	}
-	for _, p := range parts {
-		if !strings.Contains(r.Value, p) {
-			t.Errorf("value = %q, want it to contain %q", r.Value, p)
-		}
-	}
-}
-
-// wantErr fails unless the result is a failure with the code whose text has
-// every part.
-func wantErr(t testing.TB, r sallyport.Result, code sallyport.Code, parts ...string) {
-	t.Helper()
-	if r.OK || r.Code != code {
-		t.Fatalf("result = ok %v, %q: %s%s, want code %q", r.OK, r.Code, r.Error, r.Value, code)
-	}
-	for _, p := range parts {
-		if !strings.Contains(r.Error, p) {
-			t.Errorf("error = %q, want it to contain %q", r.Error, p)
-		}
-	}
 }
 
 // spawned is the one process of a call.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
 // TestSpillFollowsNothing has a workspace that an earlier command prepared, so
@@ -67,7 +68,7 @@ func TestSpillFollowsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantOK(t, r, "; the output was not kept, because .terminal is no folder of its own, or has the file already]")
+			expect.OK(t, r, "; the output was not kept, because .terminal is no folder of its own, or has the file already]")
 			if got, err := os.ReadFile(filepath.Join(c.Workspace, tt.file)); err != nil || string(got) != kept {
 				t.Errorf("%s holds %d bytes, %v, want it as it was", tt.file, len(got), err)
 			}
@@ -86,7 +87,7 @@ func TestSpillKeepsAnIgnoreFile(t *testing.T) {
 	r, c := use(t, f, "terminal", scopedtest.Options{
 		Files: map[string]string{".terminal/.gitignore": "mine\n"}, Spawn: prints(numbered(10_000), sallyport.ProcessResult{}),
 	}, map[string]any{"command": "x"})
-	wantOK(t, r, "; the whole output is in ")
+	expect.OK(t, r, "; the whole output is in ")
 	if got, err := c.FS.ReadFile(".terminal/.gitignore"); err != nil || string(got) != "mine\n" {
 		t.Errorf(".gitignore = %q, %v, want it as it was", got, err)
 	}
@@ -111,7 +112,7 @@ func TestSpillLeavesAnOverlayAlone(t *testing.T) {
 		r, c := use(t, tt.f, tt.tool, scopedtest.Options{
 			Files: map[string]string{"Makefile": "test:\n"}, Spawn: prints(numbered(10_000), tt.res),
 		}, tt.in)
-		wantOK(t, r, "; the output was not kept, because writes go to an overlay]")
+		expect.OK(t, r, "; the output was not kept, because writes go to an overlay]")
 		if _, err := os.Lstat(filepath.Join(c.Workspace, ".terminal")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the workspace was written: %v", tt.tool, err)
 		}
@@ -138,7 +139,7 @@ func TestPlantedFilesAreNamed(t *testing.T) {
 		"terminal": {"command": "x"}, "run_code": {"language": "bash", "code": "x"}, "run_tests": {},
 	} {
 		r, _ := use(t, f, name, scopedtest.Options{Files: map[string]string{"Makefile": "test:\n"}, Spawn: prints("out", left())}, in)
-		wantOK(t, r, line)
+		expect.OK(t, r, line)
 	}
 	many := sallyport.Touched{Planted: make([]string, maxPlanted+3)}
 	if got := planted(many); len(got) != 1 || !strings.HasSuffix(got[0], " and 3 more") {
@@ -156,7 +157,7 @@ func TestBackgroundProcessIsRecorded(t *testing.T) {
 	id := s.start("serve")
 	r := s.use("process_stop", map[string]any{"id": id})
 	for range 2 {
-		wantOK(t, r, "\nleft on the deny floor: /w/.git/hooks/post-checkout")
+		expect.OK(t, r, "\nleft on the deny floor: /w/.git/hooks/post-checkout")
 		got, _ := r.Structured["touched"].(map[string]any)
 		hosts, _ := got["hosts"].([]any)
 		if len(hosts) != maxTouched || hosts[0].(map[string]any)["host"] != "a.example" || got["more"] != true {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/tools/internal/expect"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
@@ -79,30 +80,6 @@ func run(t testing.TB, ctx context.Context, c *sallyport.Call, in map[string]any
 	return r
 }
 
-func wantOK(t testing.TB, r sallyport.Result, parts ...string) {
-	t.Helper()
-	if !r.OK {
-		t.Fatalf("result = %s: %s, want a success", r.Code, r.Error)
-	}
-	for _, p := range parts {
-		if !strings.Contains(r.Value, p) {
-			t.Errorf("value = %q, want it to contain %q", r.Value, p)
-		}
-	}
-}
-
-func wantErr(t testing.TB, r sallyport.Result, code sallyport.Code, parts ...string) {
-	t.Helper()
-	if r.OK || r.Code != code {
-		t.Fatalf("result = ok %v, %q: %s%s, want code %q", r.OK, r.Code, r.Error, r.Value, code)
-	}
-	for _, p := range parts {
-		if !strings.Contains(r.Error, p) {
-			t.Errorf("error = %q, want it to contain %q", r.Error, p)
-		}
-	}
-}
-
 func TestFetch(t *testing.T) {
 	tests := []struct {
 		name, contentType, body string
@@ -133,7 +110,7 @@ func TestFetch(t *testing.T) {
 				in[k] = v
 			}
 			r := run(t, t.Context(), c, in)
-			wantOK(t, r)
+			expect.OK(t, r)
 			if got, want := r.Value, "["+srv.URL+"/p] "+tt.want; got != want {
 				t.Errorf("value = %q, want %q", got, want)
 			}
@@ -175,7 +152,7 @@ func TestFetchRequest(t *testing.T) {
 		_, _ = z.Write([]byte("unpacked"))
 		_ = z.Close()
 	})
-	wantOK(t, run(t, t.Context(), c, map[string]any{"url": srv.URL + "/a?b=c#d"}), "unpacked")
+	expect.OK(t, run(t, t.Context(), c, map[string]any{"url": srv.URL + "/a?b=c#d"}), "unpacked")
 	if got.Method != http.MethodGet || got.URL.String() != "/a?b=c" || !strings.HasPrefix(got.UserAgent(), "sallyport/") ||
 		!strings.HasPrefix(got.Header.Get("Accept"), "text/html,") {
 		t.Errorf("request = %s %s %v", got.Method, got.URL, got.Header)
@@ -215,7 +192,7 @@ func TestFetchFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, t.Context(), c, map[string]any{"url": tt.url})
-			wantErr(t, r, tt.code, tt.text)
+			expect.Err(t, r, tt.code, tt.text)
 			if strings.Contains(r.Error, "secret") {
 				t.Errorf("error = %q, want no password", r.Error)
 			}
@@ -232,7 +209,7 @@ func TestFetchErrorHidesAddresses(t *testing.T) {
 	srv, c := serve(t, answer("text/plain", ""))
 	srv.Close()
 	r := run(t, t.Context(), c, map[string]any{"url": srv.URL})
-	wantErr(t, r, sallyport.CodeExecutionFailed, "the connection failed")
+	expect.Err(t, r, sallyport.CodeExecutionFailed, "the connection failed")
 	if strings.Contains(r.Error, "dial tcp") {
 		t.Errorf("error = %q, want nothing of the transport's words", r.Error)
 	}
@@ -249,7 +226,7 @@ func TestFetchCancelled(t *testing.T) {
 		<-started
 		cancel()
 	}()
-	wantErr(t, run(t, ctx, c, map[string]any{"url": srv.URL}), sallyport.CodeExecutionFailed, context.Canceled.Error())
+	expect.Err(t, run(t, ctx, c, map[string]any{"url": srv.URL}), sallyport.CodeExecutionFailed, context.Canceled.Error())
 }
 
 func TestFetchBounds(t *testing.T) {
@@ -263,7 +240,7 @@ func TestFetchBounds(t *testing.T) {
 		}
 	})
 	r := run(t, t.Context(), c, map[string]any{"url": srv.URL})
-	wantOK(t, r, "only the first 5 MiB were read", "continue with offset=")
+	expect.OK(t, r, "only the first 5 MiB were read", "continue with offset=")
 	if len(r.Value) > passBytes+1000 || strings.Contains(r.Value, "\ufffd") {
 		t.Errorf("value has %d bytes, want at most about %d and no broken character", len(r.Value), passBytes)
 	}
@@ -284,7 +261,7 @@ func TestFetchContinues(t *testing.T) {
 	total := utf8.RuneCountInString(doc.String())
 	for offset := 0; offset < total; {
 		r := run(t, t.Context(), c, map[string]any{"url": srv.URL, "offset": offset})
-		wantOK(t, r)
+		expect.OK(t, r)
 		piece := r.Structured["content"].(string)
 		if !strings.Contains(cut.Chars(r.Value, c.ResultBudget), piece) || piece == "" {
 			t.Fatalf("the first %d characters of the value do not hold the structured content", c.ResultBudget)
@@ -298,9 +275,9 @@ func TestFetchContinues(t *testing.T) {
 	if got.String() != doc.String() {
 		t.Error("the pieces do not make up the document")
 	}
-	wantErr(t, run(t, t.Context(), c, map[string]any{"url": srv.URL, "offset": total}), sallyport.CodeInputInvalid, "beyond the end of the document")
+	expect.Err(t, run(t, t.Context(), c, map[string]any{"url": srv.URL, "offset": total}), sallyport.CodeInputInvalid, "beyond the end of the document")
 	r := run(t, t.Context(), c, map[string]any{"url": srv.URL, "max_chars": 7})
-	wantOK(t, r, "characters 0-7 of", "\n\nline 0 ")
+	expect.OK(t, r, "characters 0-7 of", "\n\nline 0 ")
 	if !strings.HasSuffix(r.Value, "\n\nline 0 ") {
 		t.Errorf("value = %q, want it to end after 7 characters", r.Value)
 	}
