@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 const (
@@ -283,13 +284,7 @@ func TestSpliceJudgesAddressesInside(t *testing.T) {
 
 // TestSpliceWithCurl: another TLS library accepts what the authority signs.
 func TestSpliceWithCurl(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("curl is not installed")
-		}
-		t.Skip("curl is not installed")
-	}
+	curl := needs.Program(t, "curl")
 	w := newWorld(t, public(), echo)
 	p, addr := w.proxy(t, allow("a.example"), spliceFor("a.example"))
 	ca := filepath.Join(t.TempDir(), "ca.pem")

@@ -3,7 +3,6 @@ package egress
 import (
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 func TestProxyCarriesBothSchemes(t *testing.T) {
@@ -54,13 +54,7 @@ func TestProxyCarriesBothSchemes(t *testing.T) {
 }
 
 func TestProxyWithCurl(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("curl is not installed")
-		}
-		t.Skip("curl is not installed")
-	}
+	curl := needs.Program(t, "curl")
 	w := newWorld(t, public(), ok)
 	p, addr := w.proxy(t, allow("a.example"), nil)
 	for _, flags := range [][]string{
