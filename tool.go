@@ -80,6 +80,9 @@ type Tool struct {
 	// It is called for each listing and call, from many goroutines; false or
 	// a panic hides this tool only.
 	IsAvailable func() bool
+	// WhyNot says why IsAvailable is false, in words of the gate: callers read
+	// them. nil, or an empty text, gives no reason. It is called as often.
+	WhyNot func() string
 	// Run does the work. The context carries the deadline and cancellation.
 	// The result may be a failure; an error is turned into one by
 	// [ErrorResult]; a panic becomes execution_failed. It is called from

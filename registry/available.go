@@ -25,26 +25,28 @@ type question struct {
 	since time.Time
 	done  chan struct{}
 	why   string // why not; valid once done is closed
+	said  bool   // why is the tool's own reason, for callers too
 }
 
 // ready decides whether the tool says that it can work now. A check that
-// panics or hangs hides this tool only.
-func (r *Registry) ready(e *entry) sallyport.Decision {
-	d := sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
+// panics or hangs hides this tool only. said is true when the reason is one for
+// callers.
+func (r *Registry) ready(e *entry) (d sallyport.Decision, said bool) {
+	d = sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
 	if e.tool.IsAvailable == nil {
-		return d
+		return d, false
 	}
 	q := e.available.ask(r, &e.tool)
 	timer := time.NewTimer(availableWait - time.Since(q.since))
 	defer timer.Stop()
 	select {
 	case <-q.done:
-		d.Why = q.why
+		d.Why, said = q.why, q.said
 	case <-timer.C:
 		d.Why = "its availability check hangs"
 	}
 	d.Allowed = d.Why == ""
-	return d
+	return d, said
 }
 
 // ask returns the check that is under way, else a new one.
@@ -66,9 +68,15 @@ func (a *availability) ask(r *Registry, t *sallyport.Tool) *question {
 			a.mu.Unlock()
 			close(q.done)
 		}()
-		if t.IsAvailable() {
+		switch {
+		case t.IsAvailable():
 			q.why = ""
-		} else {
+			return
+		case t.WhyNot != nil:
+			q.why = t.WhyNot()
+			q.said = q.why != ""
+		}
+		if !q.said {
 			q.why = "the tool says that it cannot work now"
 		}
 	}()

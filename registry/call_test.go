@@ -46,7 +46,7 @@ func TestCallTakesTheStepsInOrder(t *testing.T) {
 // and its case fails.
 func TestEachGateRefuses(t *testing.T) {
 	unwired := newGateWith(t, nil, &sallyport.Backends{})
-	wired := newGate(t, &sallyport.Personality{Name: "role", Toolset: []string{"tool", "@label", "needs", "gone", "panics", "permit"}})
+	wired := newGate(t, &sallyport.Personality{Name: "role", Toolset: []string{"tool", "@label", "needs", "gone", "away", "panics", "permit"}})
 	var ran atomic.Int32
 	run := func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		ran.Add(1)
@@ -56,6 +56,7 @@ func TestEachGateRefuses(t *testing.T) {
 		{Name: "tool", Run: run, Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}},"required":["n","s"],"additionalProperties":false}`)},
 		{Name: "hidden", Run: run},
 		{Name: "gone", Run: run, IsAvailable: func() bool { return false }},
+		{Name: "away", Run: run, IsAvailable: func() bool { return false }, WhyNot: func() string { return "it is away" }},
 		{Name: "panics", Run: run, IsAvailable: func() bool { panic("no") }},
 		{Name: "permit", Run: run, Permissions: []string{"a:read", "b:read"}},
 	} {
@@ -81,6 +82,7 @@ func TestEachGateRefuses(t *testing.T) {
 		{name: "unknown personality", tool: "tool", edit: func(c *sallyport.Caller) { c.Personality = "other" }, code: sallyport.CodeNotAvailable, text: "Tool tool is not permitted for this personality", stage: sallyport.StepVisible},
 		{name: "surface", tool: "tool", edit: func(c *sallyport.Caller) { c.Exclude = []string{"tool"} }, code: sallyport.CodeNotAvailable, text: "Tool tool is not available on this surface", stage: sallyport.StepVisible},
 		{name: "not available", tool: "gone", code: sallyport.CodeNotAvailable, text: "Tool gone is not currently available", stage: sallyport.StepReady},
+		{name: "not available with a reason", tool: "away", code: sallyport.CodeNotAvailable, text: "Tool away is not currently available: it is away", stage: sallyport.StepReady},
 		{name: "availability panics", tool: "panics", code: sallyport.CodeNotAvailable, text: "Tool panics is not currently available", stage: sallyport.StepReady},
 		{name: "backend missing", tool: "needs", gate: unwired, code: sallyport.CodeNotAvailable, text: "Tool needs declares capabilities but no capability backends are configured", stage: sallyport.StepBackends},
 		{name: "permission", tool: "permit", edit: func(c *sallyport.Caller) { c.Principal.Permissions = []string{"a:read"} }, code: sallyport.CodePermissionDenied, text: "Permission denied: permit requires b:read", stage: sallyport.StepPermit},

@@ -77,8 +77,12 @@ func (c *call) taken() bool {
 }
 
 func (c *call) ready() bool {
-	if d := c.r.ready(c.entry); !d.Allowed {
-		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	if d, said := c.r.ready(c.entry); !d.Allowed {
+		text := "Tool " + c.q.Tool + " is not currently available"
+		if said {
+			text += ": " + d.Why
+		}
+		return c.refuse(d, sallyport.CodeNotAvailable, text)
 	}
 	return c.allow(sallyport.StepReady)
 }

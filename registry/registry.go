@@ -262,7 +262,11 @@ func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry 
 	}
 	role, stopped := r.role(caller.Personality), r.stopped(caller)
 	return slices.DeleteFunc(r.entries(form), func(e *entry) bool {
-		return !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) || !r.ready(e).Allowed
+		if !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
+			return true
+		}
+		ready, _ := r.ready(e)
+		return !ready.Allowed
 	})
 }
 
