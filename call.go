@@ -85,6 +85,9 @@ type Caller struct {
 	Asks bool
 	// Attachments is what the turn brought along.
 	Attachments []Attachment
+	// Input puts a tool's questions before whoever called; nil when this
+	// surface cannot. The gate asks only what the grant holds.
+	Input Input
 	// Progress receives progress of every audience, already cleaned; nil
 	// drops it. It may be called from several goroutines.
 	Progress func(Progress)
@@ -167,6 +170,8 @@ type Call struct {
 	Databases Databases
 	// Mail is the way to the operator's mail relay.
 	Mail Mail
+	// Input is the way to whoever called.
+	Input Input
 }
 
 // Audience says who may see a progress event.

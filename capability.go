@@ -28,12 +28,14 @@ type Capabilities struct {
 	Database *DatabaseCapability `json:"database,omitempty"`
 	// Mail is the relay and recipients the tool may use.
 	Mail *MailCapability `json:"mail,omitempty"`
+	// Input is whom the tool may ask behind its caller.
+	Input []InputKind `json:"input,omitempty"`
 }
 
 // Empty reports whether the tool touches nothing.
 func (c Capabilities) Empty() bool {
 	return c.Network == nil && len(c.Secrets) == 0 && c.Storage == nil && c.FSReach == nil &&
-		c.Process == nil && c.Attachments == nil && c.Database == nil && c.Mail == nil
+		c.Process == nil && c.Attachments == nil && c.Database == nil && c.Mail == nil && len(c.Input) == 0
 }
 
 // NetworkCapability declares hosts.

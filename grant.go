@@ -22,6 +22,8 @@ type Grant struct {
 	Database *DatabaseCapability `json:"database,omitempty"`
 	// Mail is the relay that may be used; nil when there is none.
 	Mail *MailCapability `json:"mail,omitempty"`
+	// Input is whom the call may ask behind its caller.
+	Input []InputKind `json:"input,omitempty"`
 	// Dropped is what was declared and not granted, with the reason.
 	Dropped []Dropped `json:"dropped,omitempty"`
 }

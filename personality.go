@@ -32,6 +32,9 @@ type Personality struct {
 	// Process is the ceiling of binaries; nil means that the declaration
 	// stands, an empty list nothing.
 	Process []string
+	// Input is the ceiling of whom tools may ask behind their caller; nil
+	// means that the declaration stands, an empty list nobody.
+	Input []InputKind
 	// Approvals says what a human decides; nil means nothing.
 	Approvals *Approvals
 	// Flow says what becomes of calls after what the conversation has read;

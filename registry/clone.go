@@ -25,6 +25,7 @@ func clonedCapabilities(c *sallyport.Capabilities) sallyport.Capabilities {
 		Network: clonedValue(c.Network), Secrets: slices.Clone(c.Secrets), Storage: clonedValue(c.Storage),
 		FSReach: clonedValue(c.FSReach), Process: clonedValue(c.Process), Attachments: clonedValue(c.Attachments),
 		Database: clonedValue(c.Database), Mail: clonedValue(c.Mail),
+		Input: slices.Clone(c.Input),
 	}
 	if n := out.Network; n != nil {
 		n.AllowedHosts = slices.Clone(n.AllowedHosts)

@@ -121,7 +121,7 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 	}
 	var noted *sallyport.Decision
 	c.introduce()
-	_, err := c.scope.Bind(ctx, &c.out, nil, func(n sallyport.Decision) {
+	_, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, func(n sallyport.Decision) {
 		if !n.Allowed {
 			n = c.located(n)
 			noted = &n

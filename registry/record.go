@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // Bounds of one record. A record is evidence, not a copy of the data.
@@ -60,9 +61,9 @@ func (c *call) intent(ctx context.Context) bool {
 func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool.OpenWorld() }
 
 // bind makes the accessors of the grant.
-func (c *call) bind(ctx context.Context) bool {
+func (c *call) bind(ctx context.Context, clock *clock) bool {
 	c.introduce()
-	binding, err := c.scope.Bind(ctx, &c.out, c.caller.Attachments, c.note)
+	binding, err := c.scope.Bind(ctx, &c.out, scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}, c.note)
 	if err != nil {
 		c.fault("bind", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},

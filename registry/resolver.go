@@ -24,7 +24,7 @@ type resolver struct {
 // here, such as an empty variable.
 func resolve(t *sallyport.Tool, ro *role, vars map[string]string) (*sallyport.Grant, error) {
 	r := resolver{tool: t, role: ro, vars: vars}
-	for _, step := range []func() error{r.network, r.secrets, r.files, r.process} {
+	for _, step := range []func() error{r.network, r.secrets, r.files, r.process, r.input} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -196,6 +196,18 @@ func (r *resolver) process() error {
 	for _, b := range dropped {
 		r.drop("process", b, fmt.Sprintf("binary %q is not in personality safety.process.allow", b), "safety.process.allow")
 	}
+	return nil
+}
+
+func (r *resolver) input() error {
+	for _, kind := range r.tool.Capabilities.Input {
+		if p := r.role.personality; p != nil && p.Input != nil && !slices.Contains(p.Input, kind) {
+			r.drop("input", string(kind), fmt.Sprintf("input of kind %q is not in personality safety.input.allow", kind), "safety.input.allow")
+			continue
+		}
+		r.grant.Input = append(r.grant.Input, kind)
+	}
+	slices.Sort(r.grant.Input)
 	return nil
 }
 

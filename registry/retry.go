@@ -28,7 +28,7 @@ const (
 // run runs the tool until it does not fail or may not be run again, all under
 // the call's deadline.
 func (j *job) run() {
-	if !j.tool.Idempotent {
+	if !j.tool.Idempotent || len(j.tool.Capabilities.Input) > 0 { // nobody is asked twice
 		j.once()
 		return
 	}

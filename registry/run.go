@@ -41,9 +41,9 @@ func (c *call) run(ctx context.Context) bool {
 		limit = c.r.o.Timeout
 	}
 	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, clock, cancel := c.timed(ctx, limit)
 	defer cancel()
-	if !c.bind(ctx) {
+	if !c.bind(ctx, clock) {
 		return false
 	}
 	p := &progress{call: c, sink: c.caller.Progress}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
 	c.files()
 	c.process()
 	c.others()
+	c.input()
 	e := &entry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
 	if t.RateLimit != nil && r.o.Limiter == nil {
 		e.missing = append(e.missing, "rateLimit")
@@ -296,6 +298,20 @@ func (c *checker) others() {
 				c.fault("mail", "%v", err)
 			}
 		}
+	}
+}
+
+// input checks whom the tool asks. What somebody answers is no argument, so
+// that a kept result would be that of another answer.
+func (c *checker) input() {
+	kinds := c.tool.Capabilities.Input
+	for i, k := range kinds {
+		if !k.Valid() || slices.Contains(kinds[:i], k) {
+			c.fault("input", "kind %q: expected each of person, model and folders at most once", k)
+		}
+	}
+	if len(kinds) > 0 && c.tool.Cache != nil {
+		c.fault("input", "a tool that asks cannot have its results kept: leave Cache or input out")
 	}
 }
 

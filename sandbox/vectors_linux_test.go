@@ -321,7 +321,7 @@ func (h *host) run(c *processCase, st stage) outcome {
 	defer scope.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
-	if _, err := scope.Bind(ctx, call, nil, nil); err != nil {
+	if _, err := scope.Bind(ctx, call, scoped.Turn{}, nil); err != nil {
 		return outcome{Err: err.Error()}
 	}
 	start := time.Now()

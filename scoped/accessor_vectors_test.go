@@ -172,7 +172,7 @@ func behaviourKV(t *testing.T, tt *behaviour) {
 			t.Fatal(err)
 		}
 		c := newCall()
-		if _, err := s.Bind(t.Context(), c, nil, nil); err != nil {
+		if _, err := s.Bind(t.Context(), c, scoped.Turn{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		fill(t, c.KV, in.Set)

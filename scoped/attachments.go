@@ -14,7 +14,7 @@ type turnFiles struct{ b *Binding }
 // List returns the attachments of the granted kinds. The caller owns it.
 func (t turnFiles) List() []sallyport.Attachment {
 	var list []sallyport.Attachment
-	for _, a := range t.b.turn {
+	for _, a := range t.b.turn.Attachments {
 		if t.b.scope.grant.Attachments.Has(a.Kind) {
 			list = append(list, a)
 		}
@@ -41,8 +41,8 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 }
 
 func (t turnFiles) holds(ref string) bool {
-	for i := range t.b.turn {
-		if a := &t.b.turn[i]; a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {
+	for i := range t.b.turn.Attachments {
+		if a := &t.b.turn.Attachments[i]; a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {
 			return ref != ""
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
 )
 
@@ -35,7 +36,7 @@ func TestKVScopeIDs(t *testing.T) {
 			s := mustScope(t, &sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: tt.scope}}, &sallyport.Backends{KV: kv})
 			c := newCall()
 			c.SessionKey, c.Personality = tt.session, tt.personality
-			if _, err := s.Bind(t.Context(), c, nil, nil); err != nil {
+			if _, err := s.Bind(t.Context(), c, scoped.Turn{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if opened := kv.Opened(); len(opened) != 0 {

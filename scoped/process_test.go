@@ -113,7 +113,7 @@ func TestSpawnEndsWithTheCall(t *testing.T) {
 	defer s.Close()
 	call, end := context.WithCancel(t.Context())
 	c := newCall()
-	b, err := s.Bind(call, c, nil, nil)
+	b, err := s.Bind(call, c, scoped.Turn{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestHostsAndFilesAreBound(t *testing.T) {
 	}
 	c, j := newCall(), &journal{}
 	c.Workspace = folder
-	binding, err := s.Bind(t.Context(), c, nil, j.note)
+	binding, err := s.Bind(t.Context(), c, scoped.Turn{}, j.note)
 	if err != nil || binding == nil {
 		t.Fatalf("Bind = %v, %v, want a binding", binding, err)
 	}
@@ -155,7 +155,7 @@ func TestRefusingFilesAnswerExplanations(t *testing.T) {
 // rebind binds a call that a test has prepared.
 func rebind(t *testing.T, g *sallyport.Grant, c *sallyport.Call) *sallyport.Call {
 	t.Helper()
-	if _, err := mustScope(t, g, nil).Bind(t.Context(), c, nil, nil); err != nil {
+	if _, err := mustScope(t, g, nil).Bind(t.Context(), c, scoped.Turn{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -26,6 +26,7 @@ func refuseAll(c *sallyport.Call, note func(sallyport.Decision)) {
 	c.Attachments = refusedAttachments{note}
 	c.Databases = refusedDatabases{note}
 	c.Mail = refusedMail{note}
+	c.Input = refusedInput{note}
 }
 
 type refusedNetwork struct{ note func(sallyport.Decision) }
@@ -189,4 +190,14 @@ type refusedMail struct{ note func(sallyport.Decision) }
 func (m refusedMail) Send(context.Context, sallyport.Message) error {
 	report(m.note, outside(capMail, ""))
 	return notAvailable("", "the tool declares no mail")
+}
+
+type refusedInput struct{ note func(sallyport.Decision) }
+
+// Can reports false: a tool that declares nothing may ask nobody.
+func (refusedInput) Can(sallyport.InputKind) bool { return false }
+
+func (in refusedInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
+	report(in.note, outside(capInput, ""))
+	return nil, notAvailable("", "the tool declares no input")
 }

@@ -29,6 +29,7 @@ const (
 	capAttachments = "attachments"
 	capDatabase    = "database"
 	capMail        = "mail"
+	capInput       = "input"
 )
 
 // Scope is the compiled grant of one tool under one personality. It is shared
@@ -74,7 +75,8 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 	s.display = g.Network
 	s.display.Allow, s.display.Deny = slices.Clone(g.Network.Allow), slices.Clone(g.Network.Deny)
 	s.bare = len(g.Dropped) == 0 && len(g.Network.Allow) == 0 && len(g.Secrets) == 0 && g.Storage == nil &&
-		!reachesFiles(g) && len(g.Process.Binaries) == 0 && g.Attachments == nil && g.Database == nil && g.Mail == nil
+		!reachesFiles(g) && len(g.Process.Binaries) == 0 && g.Attachments == nil && g.Database == nil && g.Mail == nil &&
+		len(g.Input) == 0
 	if err := s.compile(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("tool %s: %w", tool, err)
@@ -159,6 +161,14 @@ func (s *Scope) Close() {
 	}
 }
 
+// Turn is what the caller of one call brings along.
+type Turn struct {
+	// Attachments is the files of the turn.
+	Attachments []sallyport.Attachment
+	// Input is the way to whoever called; nil when there is none.
+	Input sallyport.Input
+}
+
 // Bind sets the accessors and the network policy of a call, whose identity
 // and workspace must be set already, and returns what the gate needs at the
 // end of the call. The context is that of the call.
@@ -171,7 +181,7 @@ func (s *Scope) Close() {
 // A tool without grant costs no allocation; its binding is nil, whose methods
 // work.
 func (s *Scope) Bind(
-	ctx context.Context, c *sallyport.Call, attachments []sallyport.Attachment, note func(sallyport.Decision),
+	ctx context.Context, c *sallyport.Call, turn Turn, note func(sallyport.Decision),
 ) (*Binding, error) {
 	refuseAll(c, note)
 	c.NetworkPolicy = s.display
@@ -180,7 +190,7 @@ func (s *Scope) Bind(
 	}
 	b := &Binding{
 		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, workspace: c.Workspace,
-		turn: attachments, out: note,
+		turn: turn, out: note,
 	}
 	b.bindReach(ctx, c)
 	b.bindRest(c)
@@ -228,6 +238,9 @@ func (b *Binding) bindRest(c *sallyport.Call) {
 	if g.Mail != nil {
 		c.Mail = mailer{b}
 	}
+	if len(g.Input) > 0 || s.dropped(capInput) {
+		c.Input = &input{b: b}
+	}
 }
 
 // dropped reports whether something of a group was declared and not granted.
@@ -253,7 +266,7 @@ type Binding struct {
 	call                 context.Context // a binding lives for one call
 	session, personality string
 	workspace            string
-	turn                 []sallyport.Attachment
+	turn                 Turn
 	out                  func(sallyport.Decision)
 	noted                tally
 	children             children

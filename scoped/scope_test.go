@@ -60,7 +60,7 @@ func bind(t *testing.T, g *sallyport.Grant, b *sallyport.Backends, atts ...sally
 	}
 	t.Cleanup(s.Close)
 	c, j := newCall(), &journal{}
-	binding, err := s.Bind(t.Context(), c, atts, j.note)
+	binding, err := s.Bind(t.Context(), c, scoped.Turn{Attachments: atts}, j.note)
 	if err != nil {
 		t.Fatalf("Bind = %v", err)
 	}
@@ -257,7 +257,7 @@ func TestBindWithoutGrantDoesNotAllocate(t *testing.T) {
 	c, j := newCall(), &journal{}
 	ctx, note := t.Context(), j.note
 	if n := testing.AllocsPerRun(100, func() {
-		if _, err := s.Bind(ctx, c, nil, note); err != nil {
+		if _, err := s.Bind(ctx, c, scoped.Turn{}, note); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -320,7 +320,7 @@ func BenchmarkBindWithoutGrant(b *testing.B) {
 	c, note := newCall(), func(sallyport.Decision) {}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = s.Bind(b.Context(), c, nil, note)
+		_, _ = s.Bind(b.Context(), c, scoped.Turn{}, note)
 	}
 }
 
@@ -333,6 +333,6 @@ func BenchmarkBindEverything(b *testing.B) {
 	c, note := newCall(), func(sallyport.Decision) {}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = s.Bind(b.Context(), c, nil, note)
+		_, _ = s.Bind(b.Context(), c, scoped.Turn{}, note)
 	}
 }

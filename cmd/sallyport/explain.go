@@ -214,6 +214,9 @@ func printGrant(p *printer, x *registry.Explanation) {
 	if g.Mail != nil {
 		add("mail", g.Mail.To...)
 	}
+	for _, kind := range g.Input {
+		add("input", string(kind))
+	}
 	for _, d := range g.Dropped {
 		row := []string{p.bad("drop"), d.Capability, d.Item, d.Why}
 		if d.Source != "" {

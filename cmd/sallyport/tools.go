@@ -113,6 +113,7 @@ func touches(c *sallyport.Capabilities) string {
 	add(c.Attachments != nil, "attachments")
 	add(c.Database != nil, "database")
 	add(c.Mail != nil, "mail")
+	add(len(c.Input) > 0, "input")
 	if len(words) == 0 {
 		return "nothing"
 	}

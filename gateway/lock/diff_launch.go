@@ -84,6 +84,7 @@ var reaches = [...]struct {
 	{"capabilities/database/mode", RuleWriteGained, coversEqual},
 	{"capabilities/mail/relay", RuleReachGained, coversEqual},
 	{"capabilities/mail/to", RuleReachGained, coversEqual},
+	{"capabilities/input", RuleReachGained, coversEqual},
 }
 
 // reachOf maps the fields of reaches to what a declaration lists there.
@@ -117,6 +118,9 @@ func reachOf(c sallyport.Capabilities) map[string][]string {
 	}
 	if t := c.Mail; t != nil {
 		m["capabilities/mail/relay"], m["capabilities/mail/to"] = []string{t.Relay}, t.To
+	}
+	for _, k := range c.Input {
+		m["capabilities/input"] = append(m["capabilities/input"], string(k))
 	}
 	return m
 }

@@ -275,6 +275,7 @@ func normalCapabilities(c sallyport.Capabilities) sallyport.Capabilities {
 	if m := c.Mail; m != nil {
 		c.Mail = &sallyport.MailCapability{Relay: m.Relay, To: some(m.To)}
 	}
+	c.Input = set(c.Input)
 	return c
 }
 

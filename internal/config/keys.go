@@ -201,6 +201,12 @@ func personalityKeys() []row {
 			KeyDoc: KeyDoc{p + ".safety.process.allow", TypeTexts, false, true, "declared binaries stand; `[]` means no binary", "Binaries within reach: a name that the fixed search path finds, an absolute path, or `*` for any name.", "[git]"},
 			check:  (*scope).binary, set: func(s *scope, v value) { s.p.Process = v.list },
 		},
+		{KeyDoc: KeyDoc{p + ".safety.input", TypeMapping, false, true, "declared input stands", "Ceiling on whom tools ask behind their caller.", `{allow: [person]}`}},
+		{
+			KeyDoc: KeyDoc{p + ".safety.input.allow", TypeTexts, false, true, "declared input stands; `[]` means nobody", "Whom tools may ask: the `person` behind the caller, its `model`, or for its list of `folders`.", "[person]"},
+			words:  []string{string(sallyport.InputPerson), string(sallyport.InputModel), string(sallyport.InputFolders)},
+			set:    func(s *scope, v value) { s.p.Input = kinds(v.list) },
+		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals", TypeMapping, false, true, "no tool waits for a human", "Tools that a human decides about.", "{require: [email-send], wait: 30s}"},
 			set:    func(s *scope, _ value) { s.p.Approvals = &sallyport.Approvals{Wait: defaultWait} }, done: (*scope).approvals,
@@ -290,4 +296,13 @@ func splitKey(key string) (parent, last string) {
 		return "", key
 	}
 	return key[:i], key[i+1:]
+}
+
+// kinds keeps an empty list apart from none.
+func kinds(list []string) []sallyport.InputKind {
+	out := make([]sallyport.InputKind, len(list))
+	for i := range list {
+		out[i] = sallyport.InputKind(list[i])
+	}
+	return out
 }

@@ -279,3 +279,24 @@ func (m *reads) Recall(_ context.Context, session, path, identity string) (sally
 	})
 	return found, ok, nil
 }
+
+// played is a caller whom a test plays.
+type played func(sallyport.Question) sallyport.Answer
+
+// caller returns who is asked, nil when nobody can be.
+func (o *Options) caller() sallyport.Input {
+	if o.Answer == nil {
+		return nil
+	}
+	return played(o.Answer)
+}
+
+func (played) Can(sallyport.InputKind) bool { return true }
+
+func (p played) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+	answers := make([]sallyport.Answer, len(questions))
+	for i := range questions {
+		answers[i] = p(questions[i])
+	}
+	return answers, ctx.Err()
+}

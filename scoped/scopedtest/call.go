@@ -57,6 +57,8 @@ type Options struct {
 	Spawn func(context.Context, Spawned) (sallyport.ProcessResult, error)
 	// Query plays the databases; nil means empty answers.
 	Query func(Queried) (sallyport.Table, error)
+	// Answer plays whoever called; nil means that nobody can be asked.
+	Answer func(sallyport.Question) sallyport.Answer
 	// Attachments is what the turn brings.
 	Attachments []sallyport.Attachment
 	// Contents is the contents of the attachments by ref.
@@ -108,7 +110,7 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	note := func(d sallyport.Decision) { r.add(func() { r.decisions = append(r.decisions, d) }) }
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	if _, err := scope.Bind(ctx, c, o.Attachments, note); err != nil {
+	if _, err := scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.caller()}, note); err != nil {
 		t.Fatalf("scopedtest: %v", err)
 	}
 	if err := r.wrap(c, o); err != nil {
@@ -125,6 +127,7 @@ func (r *Record) grant(o *Options) (*sallyport.Grant, error) {
 	g := &sallyport.Grant{
 		Secrets:     slices.Clone(d.Secrets),
 		Attachments: d.Attachments, Database: d.Database, Mail: d.Mail,
+		Input: slices.Clone(d.Input),
 	}
 	if d.Storage != nil {
 		g.Storage = &sallyport.StorageGrant{

@@ -122,6 +122,9 @@ func (r *Record) items() []Touch {
 	if d.Mail != nil {
 		add("mail", d.Mail.To...)
 	}
+	for _, kind := range d.Input {
+		add("input", string(kind))
+	}
 	return list
 }
 

@@ -23,6 +23,7 @@ func (r *Record) wrap(c *sallyport.Call, o *Options) error {
 	c.Attachments = &attachments{r, c.Attachments}
 	c.Databases = &databases{r, c.Databases}
 	c.Mail = &mailer{r, c.Mail}
+	c.Input = &input{r, c.Input}
 	return nil
 }
 
@@ -185,4 +186,19 @@ func (m *mailer) Send(ctx context.Context, msg sallyport.Message) error {
 		_ = m.record.touch("mail", to, err)
 	}
 	return err
+}
+
+type input struct {
+	record *Record
+	input  sallyport.Input
+}
+
+func (in *input) Can(kind sallyport.InputKind) bool { return in.input.Can(kind) }
+
+func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+	answers, err := in.input.Ask(ctx, questions...)
+	for _, q := range questions {
+		_ = in.record.touch("input", string(q.Kind), err)
+	}
+	return answers, err
 }
