@@ -39,6 +39,7 @@ type Schema struct {
 	rule     *rule            // of root; nil accepts anything
 	nodes    map[string]*node // by the location that the validator reports
 	defaults bool             // some property has a default
+	headers  []Header         // arguments that clients repeat
 	decoders sync.Pool        // of *decoder: one is as large as all it makes of small arguments
 }
 
@@ -47,7 +48,7 @@ const noProperties = `{"type":"object","additionalProperties":false}`
 
 // Compile compiles the schema of a tool's arguments. Its top level is an
 // object: type object, or properties without a type. A nil raw means an
-// object without properties. The error is [Faults] with pointers into the
+// object without properties. What it says of [Headers] must be right. The error is [Faults] with pointers into the
 // schema. The result keeps a copy of raw.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
@@ -77,6 +78,11 @@ func compile(raw json.RawMessage, arguments bool) (*Schema, error) {
 		}
 	}
 	s := &Schema{raw: append(json.RawMessage(nil), raw...)}
+	if arguments {
+		if s.headers, err = Headers(doc); err != nil {
+			return nil, err
+		}
+	}
 	validator, err := compileValidator(doc)
 	if err != nil {
 		return nil, err

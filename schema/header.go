@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"maps"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// headerKey is the keyword by which the schema of a tool asks the clients of
+// the Model Context Protocol to repeat an argument in a header of HTTP.
+const headerKey = "x-mcp-header"
+
+// headerPrefix begins the name of every such header.
+const headerPrefix = "Mcp-Param-"
+
+// maxHeaders bounds the arguments of a tool that are repeated: servers accept
+// no more than about a hundred headers in all.
+const maxHeaders = 64
+
+// Header is an argument that clients repeat in a header of HTTP.
+type Header struct {
+	// Name is the whole name in the spelling that net/http gives it:
+	// Mcp-Param- and what the schema says.
+	Name string
+	// Path is the properties that lead to the argument. Read only.
+	Path []string
+}
+
+// Headers returns the arguments that a decoded schema of arguments wants
+// repeated, in an order that is always the same. The error is [Faults]: the keyword
+// belongs to properties of type string, integer or boolean that only properties
+// lead to, and its value is a token of HTTP that occurs once in a schema, in any
+// case.
+func Headers(doc any) ([]Header, error) {
+	h := headers{taken: map[string]bool{}}
+	h.walk(doc, nil, nil, true)
+	if len(h.found) > maxHeaders {
+		h.fault(nil, "asks for too many headers")
+	}
+	if len(h.faults) > 0 {
+		return nil, h.faults.tidy()
+	}
+	return h.found, nil
+}
+
+// Headers returns the arguments that clients repeat, as the function of that
+// name does. They are shared: read only.
+func (s *Schema) Headers() []Header { return s.headers }
+
+// headers finds the keyword.
+type headers struct {
+	found  []Header
+	taken  map[string]bool
+	faults Faults
+}
+
+func (h *headers) fault(at []string, message string) {
+	if len(h.faults) <= maxFaults {
+		h.faults = append(h.faults, Fault{pointer(at), message})
+	}
+}
+
+// walk looks through a schema. at is its place, path the properties that lead
+// to it; reached is false when something else does.
+func (h *headers) walk(doc any, at, path []string, reached bool) {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		inner := append(at[:len(at):len(at)], key)
+		switch key {
+		case headerKey:
+			h.mark(m, inner, path, reached)
+		case "properties":
+			h.each(m[key], inner, path, reached)
+		case "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+			h.each(m[key], inner, path, false)
+		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+			"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema",
+			"allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+			list, ok := m[key].([]any)
+			if !ok {
+				list = []any{m[key]}
+			}
+			for _, one := range list {
+				h.walk(one, inner, path, false)
+			}
+		}
+	}
+}
+
+// each looks through schemas by name.
+func (h *headers) each(doc any, at, path []string, reached bool) {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		h.walk(m[name], append(at[:len(at):len(at)], name), append(path[:len(path):len(path)], name), reached)
+	}
+}
+
+// mark takes the keyword of a schema over.
+func (h *headers) mark(m map[string]any, at, path []string, reached bool) {
+	word, _ := m[headerKey].(string)
+	kind, _ := m["type"].(string)
+	name := textproto.CanonicalMIMEHeaderKey(headerPrefix + word)
+	switch {
+	case !reached || len(path) == 0:
+		h.fault(at, "belongs to a property of the arguments, or of an object among them")
+	case kind != "string" && kind != "integer" && kind != "boolean":
+		h.fault(at, "belongs to a property of type string, integer or boolean")
+	case word == "" || strings.ContainsFunc(word, noToken):
+		h.fault(at, "must be the name of a header: letters, digits and !#$%&'*+-.^_`|~")
+	case h.taken[name]:
+		h.fault(at, "names a header that another property has")
+	default:
+		h.taken[name] = true
+		h.found = append(h.found, Header{name, path})
+	}
+}
+
+// noToken reports whether a character cannot be in a token (RFC 9110 section
+// 5.6.2).
+func noToken(c rune) bool {
+	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+}
