@@ -32,6 +32,7 @@ var stateless2026 = []string{
 	"resources-read-binary", "resources-templates-read", "sep-2164-resource-not-found", "prompts-list",
 	"prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image",
 	"dns-rebinding-protection", "caching", "json-schema-2020-12", "http-header-validation",
+	"http-custom-header-server-validation",
 	"input-required-result-unsupported-methods",
 }
 
@@ -62,7 +63,6 @@ var beside2026 = map[string]string{
 	"input-required-result-non-tool-request":                         asks,
 	"input-required-result-result-type":                              asks,
 	"input-required-result-tampered-state":                           asks,
-	"http-custom-header-server-validation":                           "a schema is offered without the keyword that would mirror an argument into a header: the body alone counts",
 	"tasks-lifecycle":                                                tasks, "tasks-capability-negotiation": tasks, "tasks-wire-fields": tasks,
 	"tasks-request-state-removal": tasks, "tasks-mrtr-input": tasks, "tasks-request-headers": tasks,
 	"tasks-dispatch-and-envelope": tasks, "tasks-required-task-error": tasks, "tasks-mrtr-composition": tasks,

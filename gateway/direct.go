@@ -204,12 +204,17 @@ func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallypo
 	return s.appendResult(out, d, &res), nil
 }
 
+// of is the caller that a principal is to a tool, outside any session.
+func (s *Server) of(p sallyport.Principal, tool string) *sallyport.Caller {
+	return &sallyport.Caller{
+		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: forms(tool),
+	}
+}
+
 // as is the caller that a principal makes a direct request as. The session is
 // that of a protocol with sessions, or of the stream.
 func (s *Server) as(p sallyport.Principal, d *direct, session string) *sallyport.Caller {
-	c := &sallyport.Caller{
-		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: forms(d.tool),
-	}
+	c := s.of(p, d.tool)
 	switch {
 	case d.version == "":
 		c.Session = session

@@ -266,11 +266,6 @@ const (
 // into their values. Two equal keys are an error, however they are spelled.
 // What is absent or null has none; what is no object is an error.
 func members(to []member, object []byte) ([]member, error) {
-	return fields(to, object, mostMembers)
-}
-
-// fields is members with another bound.
-func fields(to []member, object []byte, most int) ([]member, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
 		return to, nil
@@ -279,27 +274,34 @@ func fields(to []member, object []byte, most int) ([]member, error) {
 	}
 	first := len(to)
 	for rest := blank(object[1:]); rest[0] != '}'; {
-		if rest[0] == ',' {
-			rest = blank(rest[1:])
-		}
-		end := value(rest)
-		key, err := keyOf(rest[:end])
-		if err != nil {
+		m, after, err := next(rest)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if of(to[first:], string(key)) != nil {
-			return nil, fmt.Errorf("the key %q is repeated", clip(string(key)))
-		}
-		if len(to)-first == most {
+		case of(to[first:], string(m.key)) != nil:
+			return nil, fmt.Errorf("the key %q is repeated", clip(string(m.key)))
+		case len(to)-first == mostMembers:
 			return nil, errors.New("an object has too many members")
 		}
-		rest = blank(rest[end:])
-		rest = blank(rest[1:]) // the colon
-		end = value(rest)
-		to = append(to, member{key, rest[:end:end]})
-		rest = blank(rest[end:])
+		to, rest = append(to, m), after
 	}
 	return to, nil
+}
+
+// next reads one member of an object, and what stands behind it.
+func next(rest []byte) (m member, after []byte, err error) {
+	if rest[0] == ',' {
+		rest = blank(rest[1:])
+	}
+	end := value(rest)
+	if m.key, err = keyOf(rest[:end]); err != nil {
+		return m, nil, err
+	}
+	rest = blank(rest[end:])
+	rest = blank(rest[1:]) // the colon
+	end = value(rest)
+	m.value = rest[:end:end]
+	return m, blank(rest[end:]), nil
 }
 
 // keyOf decodes a key. One without escapes stays where it is in the message.

@@ -7,16 +7,18 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/schema"
 )
 
-// noForms is the part of a gate that knows no prompts and no resources, and
-// where nobody decides.
+// noForms is the part of a gate that knows no prompts, no resources and no
+// headers, and where nobody decides.
 type noForms struct{}
 
 func (noForms) Prompts(*sallyport.Caller) []registry.Definition       { return nil }
 func (noForms) Resources(*sallyport.Caller) []sallyport.Resource      { return nil }
 func (noForms) Reader(*sallyport.Caller, string) (id string, ok bool) { return "", false }
 func (noForms) Asks(*sallyport.Caller, string) bool                   { return false }
+func (noForms) Headers(*sallyport.Caller, string) []schema.Header     { return nil }
 
 // forms is a prompt, a reader of resources, and tools whose results are more
 // than a text.

@@ -160,7 +160,12 @@ func (s *surface) listen(x *exchange) {
 
 // answer answers a message. Its session is not idle meanwhile.
 func (s *surface) answer(x *exchange) {
-	if !x.stateless {
+	if x.stateless {
+		if err := s.server.headers(x); err != nil {
+			x.refuse(&fault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
+			return
+		}
+	} else {
 		x.session = s.server.sessions.use(x.r.Header.Get("Mcp-Session-Id"), x.principal)
 		defer x.session.release()
 	}

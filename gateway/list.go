@@ -137,7 +137,7 @@ func listed(defs []registry.Definition) []*mcp.Tool {
 	for i := range defs {
 		d := &defs[i]
 		out[i] = &mcp.Tool{
-			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: unmirrored(d.Schema),
+			Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema,
 			Annotations: &mcp.ToolAnnotations{
 				Title: d.Title, ReadOnlyHint: d.ReadOnly, IdempotentHint: d.Idempotent,
 				DestructiveHint: &d.Destructive, OpenWorldHint: &d.OpenWorld,

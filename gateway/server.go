@@ -23,6 +23,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/running"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/schema"
 )
 
 const (
@@ -57,6 +58,9 @@ type Gate interface {
 	// Asks reports whether a call is held for a human, who may be the one
 	// behind the caller's client.
 	Asks(caller *sallyport.Caller, id string) bool
+	// Headers returns the arguments of a tool that clients repeat in headers of
+	// HTTP: none when the caller does not see the tool.
+	Headers(caller *sallyport.Caller, tool string) []schema.Header
 	// Call decides and makes one call.
 	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
 }

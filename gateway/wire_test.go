@@ -23,7 +23,8 @@ var update = flag.Bool("update", false, "rewrite the responses of testdata/*.txt
 // TestWire plays testdata/*.txtar: each "request" is sent and what comes back
 // must be the "response" behind it. A name that begins with stdio says which
 // surface is meant, everything else is HTTP; one with forms, that there are
-// prompts and resources, and one with held, that somebody decides about calls.
+// prompts and resources, one with headers, that arguments are repeated there,
+// and one with held, that somebody decides about calls.
 func TestWire(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -60,6 +61,8 @@ func kitFor(t *testing.T, name string) *kit {
 	switch {
 	case strings.Contains(name, "forms"):
 		return newKit(t, forms()...)
+	case strings.Contains(name, "headers"):
+		return newKit(t, append(forms(), repeating())...)
 	case strings.Contains(name, "held"):
 		return newDesk(t, nil).kit
 	default:
@@ -163,14 +166,20 @@ func overHTTP(t *testing.T, k *kit) func([]byte) []byte {
 		}
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
-		who := "alice"
+		who, given := "alice", map[string]bool{}
 		for _, field := range fields[1:] {
-			key, value, _ := strings.Cut(field, ": ")
+			key, value, _ := strings.Cut(field, ":")
+			value = strings.TrimPrefix(value, " ")
 			if key == "As" {
 				who = value
 				continue
 			}
-			r.Header.Set(key, strings.ReplaceAll(value, "SESSION", session))
+			if name := http.CanonicalHeaderKey(key); !given[name] {
+				r.Header.Del(name)
+				given[name] = true
+			}
+			// As it is spelled, and as often as it is there.
+			r.Header[key] = append(r.Header[key], strings.ReplaceAll(value, "SESSION", session))
 		}
 		res, err := clients[who].Do(r)
 		if err != nil {

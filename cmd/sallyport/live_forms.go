@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/schema"
 )
 
 // Prompts returns the prompts that a caller sees.
@@ -31,4 +32,11 @@ func (l *live) Asks(caller *sallyport.Caller, id string) bool {
 	t := l.enter()
 	defer l.leave(t)
 	return t.registry.Asks(caller, id)
+}
+
+// Headers returns the arguments that clients repeat in headers of HTTP.
+func (l *live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Headers(caller, tool)
 }

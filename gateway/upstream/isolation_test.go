@@ -314,30 +314,6 @@ func TestARemoteListThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestHeadersOfArguments go where the schema says, and a tool whose schema asks
-// for what is no header is left out.
-func TestHeadersOfArguments(t *testing.T) {
-	argument := func(header string) object {
-		return object{"inputSchema": object{"type": "object", "properties": object{"region": object{"type": "string", "x-mcp-header": header}}}}
-	}
-	s := newScript(t, tool("good", argument("Region")), tool("bad", argument("no header: \r\n")))
-	s.lists["server/discover"] = object{
-		"supportedVersions": []any{"2026-07-28"}, "capabilities": object{"tools": object{}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-	}
-	s.answer = func(*peer, *question) any { return object{"content": []any{}, "resultType": "complete"} }
-	far := s.listen(t, nil)
-	g := newGateWith(t, &sallyport.Backends{Network: far.network()}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
-	if res := g.call("test__good", object{"region": "north"}); !res.OK {
-		t.Errorf("the call = %+v", res)
-	}
-	if got := far.headers[len(far.headers)-1].Get("Mcp-Param-Region"); got != "north" {
-		t.Errorf("the header of the argument = %q", got)
-	}
-	if len(g.left) != 1 || !strings.Contains(g.left[0], "bad: its schema asks for headers that no client may send") {
-		t.Errorf("left out: %q", g.left)
-	}
-}
-
 // TestABusyRemoteServer fails what it has no time for, and nothing else: it is
 // neither given up, nor is a list that it does not give an empty one.
 func TestABusyRemoteServer(t *testing.T) {

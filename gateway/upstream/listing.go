@@ -60,8 +60,6 @@ type listing struct {
 	failed map[lock.Kind]string
 	// values is how many there are in all definitions.
 	values int
-	// unfit are tools that the protocol tells clients to leave out.
-	unfit map[string]bool
 }
 
 // errLost is a question that was not answered, be it with an error.
@@ -69,16 +67,14 @@ var errLost = errors.New("no answer")
 
 // list asks for everything that the server says it has.
 func (l *link) list(ctx context.Context) (*listing, error) {
-	n := &listing{
-		all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}, unfit: map[string]bool{},
-	}
+	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
 	for _, kind := range kinds {
 		if !l.has(kind) {
 			continue
 		}
-		raws, err := l.listKind(ctx, n, kind, &left)
+		raws, err := l.listKind(ctx, kind, &left)
 		switch {
 		case err != nil && (ctx.Err() != nil || errors.Is(err, errLost)):
 			return nil, err
@@ -115,11 +111,11 @@ func (l *link) has(kind lock.Kind) bool {
 
 // listKind asks for all pages of one kind. left is what the lists may still
 // hold, in bytes.
-func (l *link) listKind(ctx context.Context, n *listing, kind lock.Kind, left *int) ([]json.RawMessage, error) {
+func (l *link) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	cursor := ""
 	for range maxPages {
-		items, next, err := l.page(ctx, n, kind, cursor)
+		items, next, err := l.page(ctx, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -148,14 +144,13 @@ func tooMany(kind lock.Kind) error {
 }
 
 // page asks for one page.
-func (l *link) page(ctx context.Context, n *listing, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
+func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
-	var fit *mcp.ListToolsResult
 	switch kind {
 	case lock.KindTool:
 		key, method = "tools", "tools/list"
-		fit, err = l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		_, err = l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	case lock.KindPrompt:
 		key, method = "prompts", "prompts/list"
 		_, err = l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
@@ -182,24 +177,7 @@ func (l *link) page(ctx context.Context, n *listing, kind lock.Kind, cursor stri
 	if err != nil {
 		return nil, "", failed(method, errors.New("not a list of the protocol"))
 	}
-	if kind == lock.KindTool && l.s.URL != "" && fit != nil {
-		n.sift(items, fit.Tools)
-	}
 	return items, next, nil
-}
-
-// sift notes the tools of a page that the library leaves out: those whose
-// arguments cannot be put into the headers that the server asks for.
-func (n *listing) sift(items []json.RawMessage, fit []*mcp.Tool) {
-	for _, raw := range items {
-		var t struct {
-			Name string `json:"name"`
-		}
-		// A name that cannot be read is a fault of its own.
-		if json.Unmarshal(raw, &t) == nil && !slices.ContainsFunc(fit, func(f *mcp.Tool) bool { return f.Name == t.Name }) {
-			n.unfit[t.Name] = true
-		}
-	}
 }
 
 // unknownMethod reports whether a server does not know what it was asked.
@@ -243,9 +221,7 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 		case before != nil:
 			before.fault = "the server offers two of this name"
 		default:
-			if kind == lock.KindTool && n.unfit[d.key] {
-				d.fault = cmp.Or(d.fault, "its schema asks for headers that no client may send")
-			}
+			d.fault = cmp.Or(d.fault, d.unfit())
 			n.things[d.thing] = d
 			n.known = append(n.known, d)
 		}

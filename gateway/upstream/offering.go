@@ -81,6 +81,19 @@ func (d *offering) reads() bool {
 	return says
 }
 
+// unfit says why the protocol tells clients to leave a tool out; empty when it
+// does not. Its server need not be one that gets headers: the clients of the
+// gate send them.
+func (d *offering) unfit() string {
+	if d.kind != lock.KindTool {
+		return ""
+	}
+	if _, err := schema.Headers(d.tree["inputSchema"]); err != nil {
+		return "its schema asks for headers that no client may send: " + err.Error()
+	}
+	return ""
+}
+
 // object is an object of the definition; nil when it is absent.
 func (d *offering) object(key string) (any, error) {
 	v, ok := d.tree[key]

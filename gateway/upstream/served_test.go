@@ -65,6 +65,42 @@ func (g *gate) serve(t *testing.T) *edge {
 // id, and returns the first text of the answer.
 func (e *edge) call(principal, tool string, args any, more http.Header) (text string, header http.Header) {
 	e.t.Helper()
+	w := e.post(principal, tool, args, more)
+	answer := w.Body.Bytes()
+	if _, data, ok := bytes.Cut(answer, []byte("\ndata: ")); ok {
+		answer = data
+	}
+	var got struct {
+		ID     int `json:"id"`
+		Result struct {
+			Content []struct{ Text string } `json:"content"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(answer, &got); err != nil || got.ID != 1 || len(got.Result.Content) == 0 {
+		e.t.Errorf("the answer to a call of %s with %s is %d %s (%v)", tool, args, w.Code, w.Body, err)
+		return "", w.Header()
+	}
+	_, text, _ = strings.Cut(got.Result.Content[0].Text, "\n")
+	text, _, _ = strings.Cut(text, "\n</untrusted>")
+	return text, w.Header()
+}
+
+// refused makes a call that must be refused and returns the code of the error.
+func (e *edge) refused(principal, tool string, args any, more http.Header) int {
+	e.t.Helper()
+	w := e.post(principal, tool, args, more)
+	var got struct {
+		Error struct{ Code int }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusBadRequest {
+		e.t.Errorf("the answer to a call of %s is %d %s (%v), want that it is refused", tool, w.Code, w.Body, err)
+	}
+	return got.Error.Code
+}
+
+// post sends a call.
+func (e *edge) post(principal, tool string, args any, more http.Header) *httptest.ResponseRecorder {
+	e.t.Helper()
 	body, err := json.Marshal(object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{
 		"name": tool, "arguments": args, "_meta": object{
 			"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": object{},
@@ -86,23 +122,7 @@ func (e *edge) call(principal, tool string, args any, more http.Header) (text st
 	}
 	w := httptest.NewRecorder()
 	e.handler.ServeHTTP(w, r)
-	answer := w.Body.Bytes()
-	if _, data, ok := bytes.Cut(answer, []byte("\ndata: ")); ok {
-		answer = data
-	}
-	var got struct {
-		ID     int `json:"id"`
-		Result struct {
-			Content []struct{ Text string } `json:"content"`
-		} `json:"result"`
-	}
-	if err := json.Unmarshal(answer, &got); err != nil || got.ID != 1 || len(got.Result.Content) == 0 {
-		e.t.Errorf("the answer to %s is %d %s (%v)", body, w.Code, w.Body, err)
-		return "", w.Header()
-	}
-	_, text, _ = strings.Cut(got.Result.Content[0].Text, "\n")
-	text, _, _ = strings.Cut(text, "\n</untrusted>")
-	return text, w.Header()
+	return w
 }
 
 // TestAThousandClients is CVE-2026-25536 and its kind: with one id and one

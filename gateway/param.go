@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/schema"
+)
+
+// What stands around a header's value in base64. The protocol has it for texts
+// that a header cannot hold; without both it is the text itself.
+const (
+	codedPrefix = "=?base64?"
+	codedSuffix = "?="
+)
+
+// nameHeader is the header that repeats what a request is about.
+const nameHeader = "Mcp-Name"
+
+// headers holds the headers of a request without a session to what its body
+// says: whoever looks at headers alone, like a proxy, must see what is called
+// with what. The library compares the method and the name, which it does not
+// decode, and knows no tool.
+func (s *Server) headers(x *exchange) error {
+	if coded := x.r.Header.Get(nameHeader); strings.HasPrefix(coded, codedPrefix) {
+		name, ok := decoded(coded)
+		if !ok {
+			return errors.New(nameHeader + " is not encoded as the protocol says")
+		}
+		x.r.Header.Set(nameHeader, name)
+	}
+	if x.message.method != "tools/call" {
+		return nil
+	}
+	tool, ok := word(of(x.message.in, "name"))
+	if !ok {
+		return nil // nobody's
+	}
+	if repeated := s.gate.Headers(s.of(x.principal, tool), tool); len(repeated) > 0 {
+		return repeats(repeated, x.r.Header, of(x.message.in, "arguments"))
+	}
+	return nil
+}
+
+// param is an argument that a header repeats.
+type param struct {
+	*schema.Header
+	found int             // how much of its path is there
+	value json.RawMessage // nil when it is absent
+}
+
+// repeats holds the headers of a call to its arguments.
+func repeats(repeated []schema.Header, h http.Header, args json.RawMessage) error {
+	all := make([]param, len(repeated))
+	in := make([]*param, len(repeated))
+	for i := range repeated {
+		all[i].Header = &repeated[i]
+		in[i] = &all[i]
+	}
+	if err := collect(in, args, 0); err != nil {
+		return err
+	}
+	for i := range all {
+		p := &all[i]
+		if why := p.differs(h[p.Name]); why != "" {
+			return fmt.Errorf("%s %s the argument %q", p.Name, why, strings.Join(p.Path, "."))
+		}
+	}
+	return nil
+}
+
+// collect finds the values of arguments that have the first names of their
+// paths in common. The gate would refuse a name that is there twice, too.
+func collect(in []*param, object json.RawMessage, depth int) error {
+	if len(object) == 0 || object[0] != '{' {
+		return nil
+	}
+	for rest := blank(object[1:]); rest[0] != '}'; {
+		m, after, err := next(rest)
+		if err != nil {
+			return err
+		}
+		rest = after
+		var inner []*param
+		for _, p := range in {
+			if p.Path[depth] != string(m.key) {
+				continue
+			}
+			if p.found > depth {
+				return fmt.Errorf("the argument %q is repeated", strings.Join(p.Path[:depth+1], "."))
+			}
+			if p.found++; p.found == len(p.Path) {
+				p.value = m.value
+			} else {
+				inner = append(inner, p)
+			}
+		}
+		if len(inner) > 0 {
+			if err := collect(inner, m.value, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// differs says how the headers of an argument do not fit it; "" when they do.
+func (p *param) differs(values []string) string {
+	if p.value == nil || string(p.value) == "null" {
+		if len(values) > 0 {
+			return "is there without"
+		}
+		return ""
+	}
+	switch len(values) {
+	case 0:
+		return "is missing, which repeats"
+	case 1:
+	default:
+		return "is there more than once for"
+	}
+	text, ok := decoded(values[0])
+	switch {
+	case !ok:
+		return "is not encoded as the protocol says, for"
+	case !equal(text, p.value):
+		return "is not"
+	default:
+		return ""
+	}
+}
+
+// decoded returns the text of a header's value.
+func decoded(value string) (text string, ok bool) {
+	if inside, ok := strings.CutPrefix(value, codedPrefix); ok {
+		if inside, ok = strings.CutSuffix(inside, codedSuffix); ok {
+			bytes, err := base64.StdEncoding.Strict().DecodeString(inside)
+			return string(bytes), err == nil && utf8.Valid(bytes)
+		}
+	}
+	for i := range len(value) {
+		if c := value[i]; (c < ' ' || c > '~') && c != '\t' {
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// equal reports whether a text is that of an argument: whole numbers compare as
+// numbers, everything else to the letter. A list, an object and a number that is
+// not whole have none.
+func equal(text string, arg json.RawMessage) bool {
+	switch arg[0] {
+	case '"':
+		is, ok := word(arg)
+		return ok && is == text
+	case 't', 'f':
+		return string(arg) == text
+	case '{', '[':
+		return false
+	default:
+		is, ok := whole(string(arg))
+		says, same := whole(text)
+		return ok && same && is == says
+	}
+}
+
+// whole returns the whole number that a JSON number is, when a double holds it
+// exactly.
+func whole(text string) (n int64, ok bool) {
+	// The longest that anybody writes; its exponent costs nothing.
+	const most, longest = 1<<53 - 1, 40
+	if len(text) == 0 || len(text) > longest || text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text)) {
+		return 0, false
+	}
+	if _, exponent, has := strings.Cut(strings.ToLower(text), "e"); has {
+		if e, err := strconv.Atoi(exponent); err != nil || e < -longest || e > longest {
+			return 0, false
+		}
+	}
+	r, ok := new(big.Rat).SetString(text)
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	n = r.Num().Int64()
+	return n, -most <= n && n <= most
+}
