@@ -141,7 +141,7 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 		until = " until " + ends(status.Expires)
 	}
 	p.line("logged in: %s may use %s%s", holderName(s, principal), s.Name, until)
-	p.line("a serve that runs without it asks it again when the configuration changes, or at the next start")
+	p.line("a serve that runs asks it within seconds")
 	return nil
 }
 

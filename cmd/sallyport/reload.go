@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 )
 
@@ -36,6 +37,10 @@ type follower struct {
 	old  sync.WaitGroup
 	// asking says that upstream servers are being asked again.
 	asking atomic.Bool
+	// away says of which servers the tools were not available at the last look at
+	// attended, and why.
+	attended *upstream.Mounts
+	away     map[string]string
 }
 
 // follow has the configuration followed until the function that it returns is
@@ -73,6 +78,7 @@ func (f *follower) run(ctx context.Context) {
 			f.again(ctx)
 			continue
 		case <-tick.C:
+			f.attend(ctx)
 		}
 		if err := f.look(ctx); err != nil {
 			// What is wrong may quote what nobody should read in a record.

@@ -103,7 +103,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	s.installer = g.installer(env, t)
 	s.mounts, err = upstream.New(t.placedServers(ctx), &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge, Pinned: s.pins.file != nil,
-		Changed: g.listChanged, Tokens: tokens, Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
+		Changed: g.listChanged, Tokens: tokens, Principals: g.principals, Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
 	})
 	if err != nil {
 		return err

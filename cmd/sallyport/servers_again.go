@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -37,33 +39,112 @@ func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 
 // again asks the servers of a turn in force that did not answer, and registers
 // the tools of those that do now; it asks those again that have something held
-// back, which may be whole again. It returns what to tell the operator.
+// back, which may be whole again, and those that are due. It returns which answer
+// now, to tell the operator.
 func (t *turn) again(ctx context.Context, role string) (news []string) {
 	s := &t.servers
 	if s.mounts == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, discoverWait)
-	defer cancel()
-	held := map[string]bool{}
+	now := t.askAgain(ctx, role, t.toAsk(ctx))
+	for i, f := range now {
+		if f == nil || !s.found[i].silent() || f.why != "" {
+			continue
+		}
+		s.found[i] = f
+		t.registerFound(func(server string) bool { return server == f.Name })
+		news = append(news, fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.tools)))
+	}
+	return news
+}
+
+// silent reports whether the server has not answered although a role may use it.
+func (f *foundServer) silent() bool { return f.role != "" && f.why != "" }
+
+// toAsk says which of the servers that were found are to be asked again.
+func (t *turn) toAsk(ctx context.Context) []bool {
+	s := &t.servers
+	due, held, list := s.mounts.Due(ctx), map[string]bool{}, make([]bool, len(s.found))
 	for _, l := range s.mounts.Quarantined() {
 		held[l.Server] = held[l.Server] || !l.New
 	}
 	for i, f := range s.found {
-		silent := f.role != "" && f.why != ""
-		if !silent && !held[f.Name] || s.pins.of[f.Name].why != "" || time.Since(f.again) < f.pause {
-			continue
+		waits := f.silent() || held[f.Name]
+		switch {
+		case f.role == "" || s.pins.of[f.Name].why != "":
+		case slices.Contains(due, f.Name):
+			list[i] = true
+		case waits && time.Since(f.again) >= f.pause:
+			f.again, f.pause = time.Now(), min(max(againPause, 2*f.pause), longestAgain)
+			list[i] = true
 		}
-		f.again, f.pause = time.Now(), min(max(againPause, 2*f.pause), longestAgain)
-		now := &foundServer{Server: f.Server, part: f.part}
-		if t.ask(ctx, now, role); !silent || now.why != "" {
-			continue
-		}
-		s.found[i] = now
-		t.registerFound(func(server string) bool { return server == f.Name })
-		news = append(news, fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(now.tools)))
 	}
-	return news
+	return list
+}
+
+// askAgain asks the wanted of the servers that were found, and returns what is
+// known of these then.
+func (t *turn) askAgain(ctx context.Context, role string, wanted []bool) []*foundServer {
+	s := &t.servers
+	now := make([]*foundServer, len(s.found))
+	turns := make(chan struct{}, discoverAtOnce)
+	var asking sync.WaitGroup
+	for i, f := range s.found {
+		if !wanted[i] {
+			continue
+		}
+		now[i] = &foundServer{Server: f.Server, part: f.part}
+		asking.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			// Longer than one role takes: what it says must not be cut off.
+			ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
+			defer cancel()
+			s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.ask(ctx, now[i], role) })
+		})
+	}
+	asking.Wait()
+	return now
+}
+
+// principals names those who may have logged in at servers, beside the local
+// user.
+func (g *gate) principals(ctx context.Context) (names []string) {
+	entries, err := g.callers.Entries(ctx)
+	if err != nil {
+		g.logger.Error("principals cannot be listed", "error", err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// attend asks the upstream servers that are due, and tells the operator whose
+// tools have come or gone since it was called last.
+func (f *follower) attend(ctx context.Context) {
+	m := f.g.servers.mounts
+	if m == nil {
+		return
+	}
+	if len(m.Due(ctx)) > 0 {
+		f.again(ctx)
+	}
+	if m != f.attended {
+		f.attended, f.away = m, nil
+	}
+	now := m.Unavailable()
+	for name, why := range now {
+		if f.away[name] == "" {
+			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, shown(why))
+		}
+	}
+	for name := range f.away {
+		if now[name] == "" {
+			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are available again\n", name)
+		}
+	}
+	f.away = now
 }
 
 // again asks the servers of the turn in force again, in the background: who

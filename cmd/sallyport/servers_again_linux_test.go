@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,4 +87,46 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read:
 	if news := g.again(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("servers that all answer = %q", news)
 	}
+}
+
+// TestServeHidesADeadServer: the tools of a server that starts no more leave the
+// list with the reason, and come back when it does.
+func TestServeHidesADeadServer(t *testing.T) {
+	t.Parallel()
+	dir, text := serverFolder(t)
+	place(t, dir, "needed", "x")
+	place(t, dir, configName, text+`mcp_servers:
+  notes: {command: [python3, ./server.py]}
+  mortal: {command: [python3, ./server.py, --needs, `+filepath.Join(dir, "needed")+`], capabilities: {fs_reach: {read: ["`+dir+`"]}}}
+personalities: {ops: {toolset: [], mcp_servers: [notes, mortal], fs_reach: {read: ["`+dir+`"]}}}
+`)
+	s, token := serveWatched(t, dir), tokenOf("reader")
+	const tool, hello = "mcp__mortal__echo", `{"text":"hello"}`
+	s.wants(t, token, tool, hello, 200)
+	list := func() string {
+		_, list := s.request(t, "GET", "/v1/actions", "", map[string]string{"Authorization": "Bearer " + token})
+		return list
+	}
+	if !strings.Contains(list(), tool) {
+		t.Fatal("the list lacks the tool")
+	}
+	from := s.told.len()
+	if err := os.Remove(filepath.Join(dir, "needed")); err != nil {
+		t.Fatal(err)
+	}
+	s.actionWith(t, token, "mcp__mortal__die", `{}`)
+	const why = "the MCP server mortal did not start: it ended before it answered"
+	s.told.await(t, from, "the tools of the MCP server mortal are not available: "+why)
+	if strings.Contains(list(), tool) {
+		t.Errorf("the list has %s, whose server is dead", tool)
+	}
+	if a := s.actionWith(t, token, tool, hello); a.Code != "not_available" || !strings.Contains(a.Error, why) {
+		t.Errorf("a call of a dead server = %+v", a)
+	}
+	s.wants(t, token, "mcp__notes__echo", hello, 200)
+	from = s.told.len()
+	place(t, dir, "needed", "x")
+	s.told.await(t, from, "the tools of the MCP server mortal are available again")
+	s.wants(t, token, tool, hello, 200)
+	s.stop(t)
 }

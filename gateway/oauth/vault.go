@@ -5,7 +5,9 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,6 +211,17 @@ func (v *Vault) Forget(ctx context.Context, s *Server, who string) (Status, erro
 		err = v.store.Delete(ctx, name)
 	}
 	return t.status(), err
+}
+
+// Mark tells the token of a principal at a server from others, without being of
+// use to anybody; "" when there is none.
+func (v *Vault) Mark(ctx context.Context, s *Server, who string) (string, error) {
+	t, err := v.load(ctx, s.record(who))
+	if err != nil || t.Access == "" {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(t.Access))
+	return hex.EncodeToString(sum[:]), nil
 }
 
 func (t *tokens) status() Status {

@@ -61,6 +61,7 @@ func (s *server) ask(
 	if raw == nil {
 		return nil, s.lost(ctx, l, answer, method, cmp.Or(err, errors.New("no answer")))
 	}
+	s.pool.answered(l.key.lane())
 	v, err := schema.Decode(raw, &resultLimits)
 	if err != nil {
 		return nil, failed(method, err)
@@ -94,7 +95,11 @@ func (s *server) plain(text string) string {
 // tool's failure; a connection that broke ends the process, and the next call
 // starts another.
 func (s *server) lost(ctx context.Context, l *link, a *answer, method string, err error) error {
+	lane := l.key.lane()
 	if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && s.pool.broke(s, lane) {
+			s.pool.drop(l)
+		}
 		return err
 	}
 	if e, ok := loginNeeded(err); ok {
@@ -102,8 +107,14 @@ func (s *server) lost(ctx context.Context, l *link, a *answer, method string, er
 	}
 	e, refused := errors.AsType[*sallyport.Error](err)
 	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && a.owned(s) {
+		if answered(err) != nil {
+			s.pool.answered(lane)
+		} else {
+			s.pool.broke(s, lane) // a status of HTTP that is no answer
+		}
 		return failed(method, err)
 	}
+	s.pool.broke(s, lane)
 	s.pool.drop(l)
 	if refused {
 		return e

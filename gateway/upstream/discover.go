@@ -25,7 +25,8 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 		t := s.tool(DiscoveryName(s.Name))
 		t.AlwaysInclude, t.OutputIsUntrusted = true, false
 		t.Description = "Asks the MCP server " + s.Name + " what it offers."
-		t.Timeout, t.Permissions, t.RateLimit = startWait, nil, nil
+		// The server's time ends before that of the call, and is then its own fault.
+		t.Timeout, t.Permissions, t.RateLimit = startWait+endGrace+firstPause, nil, nil
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 			n, err := s.discover(ctx, c)
 			if err != nil {
@@ -43,7 +44,11 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 func (s *server) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
 	l := s.newLink(key{personality: c.Personality})
 	l.dropped.Store(true) // it is in no pool
+	mark, _ := s.tokenMark(ctx, c.Principal.Name)
 	n, err := l.dial(ctx, c)
+	if err == nil || ctx.Err() == nil {
+		s.note(mark, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -125,14 +125,19 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 		l.end()
 		return refused
 	}
-	why := fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, err)
+	// What the server itself says is no part of what the gate says in short.
+	short := fmt.Sprintf("the MCP server %s did not start", l.s.Name)
+	why := fmt.Sprintf("%s: %v", short, err)
 	switch {
 	case refused != nil:
-		why = fmt.Sprintf("the MCP server %s did not start: %v", l.s.Name, refused)
+		short = fmt.Sprintf("%s: %v", short, refused)
+		why = short
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		why = fmt.Sprintf("the MCP server %s did not answer in time", l.s.Name)
+		short = fmt.Sprintf("the MCP server %s did not answer in time", l.s.Name)
+		why = short
 	case errors.Is(err, mcp.ErrConnectionClosed):
-		why = fmt.Sprintf("the MCP server %s did not start: it ended before it answered", l.s.Name)
+		short += ": it ended before it answered"
+		why = short
 	}
 	if l.child != nil {
 		l.child.Stop(0)
@@ -144,7 +149,7 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 		}
 	}
 	// It is said again to calls that the secrets of this one are none of.
-	return sallyport.Err(l.s.plain(why), "").Err()
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.plain(why), Err: &brief{l.s.plain(short)}}
 }
 
 // options are those of a client that can do nothing for a server. Of a server

@@ -16,11 +16,14 @@
 // changed; what is another definition now is held back, see
 // [Mounts.Quarantined].
 //
-// A server that is dead, slow or lying harms its own tools only.
+// A server that is dead, slow or lying harms its own tools only. When it works
+// for nobody they are not available, with the reason, until it does again: see
+// [Mounts.Due].
 package upstream
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -150,6 +153,9 @@ type Options struct {
 	// declaration: a process is used only where this is what it was when it was
 	// started. nil means that it never changes.
 	Grant func(server, personality string) string
+	// Principals names who may be logged in at servers with OAuth beside the local
+	// user: the tools of one are available while somebody is. nil means nobody.
+	Principals func(ctx context.Context) []string
 	// Tokens keeps the tokens of servers with OAuth, and is a source of the
 	// secrets of the gate that calls them; it is needed when there is one.
 	Tokens *oauth.Vault
@@ -187,6 +193,8 @@ type server struct {
 	left    map[thing]string
 	held    map[thing]string
 	more    map[thing]bool
+	// health is that of the server as a whole.
+	health health
 }
 
 // New returns the mounts of the servers. Nothing is started yet.

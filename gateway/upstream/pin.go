@@ -117,8 +117,8 @@ func (s *server) judge(l *link, v *view) {
 	}
 	changed := s.hold()
 	s.mu.Unlock()
-	if changed && s.m.o.Changed != nil {
-		s.m.o.Changed()
+	if changed {
+		s.changed()
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *server) shown(t thing) string { return quoted(s.m.o.Cleaner.Text(t.key)
 func (s *server) available(things ...thing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(things, func(t thing) bool { return s.held[t] == "" })
+	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t thing) bool { return s.held[t] == "" })
 }
 
 // Quarantined lists what is mounted and held back, and what is offered since

@@ -3,9 +3,11 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -18,6 +20,9 @@ const (
 	firstPause, longestPause = time.Second, 2 * time.Minute
 	// idleTime is how long a process lives that nobody calls.
 	idleTime = 15 * time.Minute
+	// maxBroken is how many calls in a row may end with their connection or their
+	// time before the server is left alone like one that fails to start.
+	maxBroken = 3
 )
 
 // key tells apart who may share a connection: a process is confined to the
@@ -32,19 +37,24 @@ func (k key) lane() key {
 	return k
 }
 
-// failure is why a server could not be started, and when it may be tried
-// again.
+// failure is why a server could not be started or used, and when it may be
+// tried again.
 type failure struct {
-	count int
-	until time.Time
-	err   error
+	// count is how often in a row it was, broken how many calls in a row had no
+	// answer.
+	count, broken int
+	until         time.Time
+	err           error
 }
 
 // again is the failure for those who come before it may be tried again.
 func (f *failure) again() error {
-	e := sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: f.err.Error()}
+	e := sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: f.err.Error()}
 	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
 		e = *was
+	}
+	if e.Code == sallyport.CodeExecutionFailed {
+		e.Code = sallyport.CodeNotAvailable
 	}
 	e.Detail += "; it is left alone until " + f.until.Format(time.TimeOnly)
 	e.Err = f.err
@@ -65,6 +75,8 @@ type pool struct {
 	links    map[key]*link
 	lanes    map[key]*lane
 	failures map[key]failure
+	// ailing is how many failures there are.
+	ailing atomic.Int64
 }
 
 func newPool() *pool {
@@ -177,7 +189,7 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 			if err == nil {
 				s.pool.look(l, n)
 			}
-			s.pool.settle(l, err, ctx.Err() != nil)
+			s.pool.settle(l, err, ctx.Err())
 		}
 		select {
 		case <-l.ready:
@@ -193,6 +205,7 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 
 // reserve returns the link of a key; mine says that the caller has to make it.
 func (s *server) reserve(k key) (l *link, mine bool, err error) {
+	absent := s.absent()
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,6 +214,9 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 	}
 	if l, ok := p.links[k]; ok {
 		return l, false, nil
+	}
+	if absent != nil {
+		return nil, false, absent
 	}
 	if f := p.failures[k.lane()]; time.Now().Before(f.until) {
 		return nil, false, f.again()
@@ -211,26 +227,41 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 }
 
 // settle tells those who wait for a link how it went. A start that its caller
-// gave up says nothing about the server.
-func (p *pool) settle(l *link, err error, gaveUp bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// gave up says nothing about the server, unless the time of the call was over.
+func (p *pool) settle(l *link, err, gaveUp error) {
 	defer close(l.ready)
-	if l.err = err; err != nil {
-		delete(p.links, l.key)
-		if gaveUp {
-			l.err = &abandoned{err}
-			return
-		}
-		if _, ok := loginNeeded(err); ok {
-			return // it is for a person to say when it may be tried again
-		}
-		f := p.failures[l.key.lane()]
-		pause := min(firstPause<<min(f.count, 10), longestPause)
-		p.failures[l.key.lane()] = failure{f.count + 1, time.Now().Add(pause), err}
+	lane := l.key.lane()
+	if l.err = err; err == nil {
+		p.settled(l)
 		return
 	}
-	delete(p.failures, l.key.lane())
+	p.mu.Lock()
+	delete(p.links, l.key)
+	p.mu.Unlock()
+	if gaveUp != nil {
+		l.err = &abandoned{err}
+		if errors.Is(gaveUp, context.DeadlineExceeded) {
+			p.broke(l.s, lane)
+		}
+		return
+	}
+	if _, ok := loginNeeded(err); !ok { // else it is for a person to say when it may be tried again
+		p.fail(lane, err)
+	}
+}
+
+// settled has a link that works watched.
+func (p *pool) settled(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f, ok := p.failures[l.key.lane()]; ok {
+		// That a process starts does not say that it answers calls.
+		if f.err, f.until = nil, (time.Time{}); f.broken == 0 {
+			p.forgive(l.key.lane())
+		} else {
+			p.failures[l.key.lane()] = f
+		}
+	}
 	l.idle = time.AfterFunc(idleTime, func() {
 		if !l.busy() {
 			p.drop(l)
@@ -238,8 +269,74 @@ func (p *pool) settle(l *link, err error, gaveUp bool) {
 	})
 	go func() {
 		_ = l.session.Wait()
-		p.drop(l)
+		p.mu.Lock()
+		alone := p.links[l.key] == l
+		p.mu.Unlock()
+		if p.drop(l); alone && l.child != nil {
+			p.doubt()
+		}
 	}()
+}
+
+// fail has the server left alone by a lane for a while.
+func (p *pool) fail(lane key, err error) {
+	p.mu.Lock()
+	f := p.failures[lane]
+	f.until, f.err = time.Now().Add(min(firstPause<<min(f.count, 10), longestPause)), err
+	f.count++
+	p.failures[lane] = f
+	p.ailing.Store(int64(len(p.failures)))
+	p.mu.Unlock()
+	p.doubt()
+}
+
+// doubt tells every server that uses the pool that a connection failed.
+func (p *pool) doubt() {
+	for _, s := range p.everyone() {
+		s.doubt()
+	}
+}
+
+// broke counts a call that had no answer. Too many in a row are like a start
+// that failed, and the connection is of no use.
+func (p *pool) broke(s *server, lane key) (useless bool) {
+	p.mu.Lock()
+	f := p.failures[lane]
+	f.broken++
+	p.failures[lane] = f
+	p.ailing.Store(int64(len(p.failures)))
+	p.mu.Unlock()
+	if f.broken < maxBroken {
+		return false
+	}
+	text := fmt.Sprintf("the MCP server %s did not answer %d calls in a row", s.Name, f.broken)
+	p.fail(lane, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	return true
+}
+
+// answered ends the count of calls without an answer.
+func (p *pool) answered(lane key) {
+	if p.ailing.Load() == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forgive(lane)
+}
+
+// forgive forgets the failures of a lane. The caller holds the lock.
+func (p *pool) forgive(lane key) {
+	delete(p.failures, lane)
+	p.ailing.Store(int64(len(p.failures)))
+}
+
+// pardon forgets all failures: the server has not worked for anybody, and does
+// now.
+func (p *pool) pardon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.failures)
+	p.ailing.Store(0)
 }
 
 // look tells every server that uses the pool what a connection offers now.

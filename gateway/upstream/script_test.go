@@ -65,6 +65,7 @@ type peer struct {
 	script *script
 	number int64
 	mu     sync.Mutex
+	in     io.Reader
 	w      io.Writer
 	errs   io.Writer // its standard error
 	// deaf is held while it reads nothing.
@@ -141,7 +142,7 @@ func (p *peer) write(b []byte) {
 
 // serve answers the lines of one client.
 func (s *script) serve(r io.Reader, w, errs io.Writer) {
-	p := &peer{script: s, number: s.starts.Add(1), w: w, errs: errs, heard: make(chan *question, 1000)}
+	p := &peer{script: s, number: s.starts.Add(1), in: r, w: w, errs: errs, heard: make(chan *question, 1000)}
 	s.mu.Lock()
 	dead := s.dead
 	s.mu.Unlock()
@@ -176,6 +177,19 @@ func (s *script) serve(r io.Reader, w, errs io.Writer) {
 				s.onNote(q)
 			}
 		}
+	}
+}
+
+// die ends the process.
+func (p *peer) die() { _ = p.in.(io.Closer).Close() }
+
+// kill ends every process.
+func (s *script) kill() {
+	s.mu.Lock()
+	peers := slices.Collect(maps.Keys(s.peers))
+	s.mu.Unlock()
+	for _, p := range peers {
+		p.die()
 	}
 }
 

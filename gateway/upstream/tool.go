@@ -21,7 +21,7 @@ func (s *server) tool(name string) sallyport.Tool {
 	return sallyport.Tool{
 		Name: name, Toolset: "mcp", Capabilities: s.capabilities(), Permissions: s.Permissions,
 		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
-		Revision: s.revision(), Sources: s.Sources,
+		Revision: s.revision(), Sources: s.Sources, WhyNot: s.why,
 	}
 }
 

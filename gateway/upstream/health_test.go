@@ -1,0 +1,272 @@
+package upstream_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
+
+// probe asks a server as the operator's program does, and says why it is of use
+// to nobody then.
+func (g *gate) probe(server string) string {
+	g.mounts.Probe(g.t.Context(), server, func(context.Context) { g.discover(server) })
+	return g.mounts.Unavailable()[server]
+}
+
+// due lists the servers that are to be asked.
+func (g *gate) due() string { return strings.Join(g.mounts.Due(g.t.Context()), " ") }
+
+// lists are the names that a principal sees.
+func (g *gate) lists(principal string) (names []string) {
+	for _, d := range g.Definitions(&sallyport.Caller{
+		Principal: sallyport.Principal{Name: principal}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
+	}) {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// TestADeadServerIsNotAvailable: its tools leave the list, with the reason, as
+// soon as it is known that it starts for nobody, and come back by themselves.
+func TestADeadServerIsNotAvailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"))
+		s.answer = func(*peer, *question) any { return text("alive") }
+		good := newScript(t, tool("echo"))
+		good.answer = func(*peer, *question) any { return text("fine") }
+		var told atomic.Int64
+		g := newGateWith(t, &sallyport.Backends{Process: beside{s, good}}, &upstream.Options{Changed: func() { told.Add(1) }},
+			upstream.Server{Name: "test", Command: []string{"scripted"}}, upstream.Server{Name: "other", Command: []string{"other"}})
+		if res := g.call("test__a", nil); inside(res) != "alive" || g.due() != "" {
+			t.Fatalf("the call = %+v, due %q", res, g.due())
+		}
+		// Nobody calls it when it dies.
+		s.set(func(s *script) { s.dead = true })
+		s.kill()
+		synctest.Wait()
+		if got := g.due(); got != "test" {
+			t.Fatalf("after its end due are %q", got)
+		}
+		const why = "the MCP server test did not start: it ended before it answered"
+		if got := g.probe("test"); got != why {
+			t.Errorf("why = %q, want %q", got, why)
+		}
+		if got := g.lists("ann"); !slices.Equal(got, []string{"mcp__other__echo"}) || told.Load() != 1 {
+			t.Errorf("the list is %q, and clients were told %d times", got, told.Load())
+		}
+		starts := s.starts.Load()
+		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || !strings.HasSuffix(res.Error, "is not currently available: "+why) || s.starts.Load() != starts {
+			t.Errorf("a call meanwhile = %+v after %d starts", res, s.starts.Load()-starts)
+		}
+		g.fine("while a server is dead")
+		pause := 5 * time.Second
+		for range 3 {
+			if got := g.due(); got != "" {
+				t.Errorf("right after it was asked due are %q", got)
+			}
+			time.Sleep(pause)
+			if got := g.due(); got != "test" {
+				t.Errorf("%v later due are %q", pause, got)
+			}
+			if got := g.probe("test"); got != why || told.Load() != 1 {
+				t.Errorf("asked again: %q, clients were told %d times", got, told.Load())
+			}
+			pause *= 2
+		}
+		s.set(func(s *script) { s.dead = false })
+		time.Sleep(pause)
+		if got := g.probe("test"); got != "" || told.Load() != 2 || len(g.lists("ann")) != 2 {
+			t.Errorf("alive again: %q, told %d times, list %q", got, told.Load(), g.lists("ann"))
+		}
+		if res := g.call("test__a", nil); inside(res) != "alive" {
+			t.Errorf("a call then = %+v", res)
+		}
+	})
+}
+
+// TestOnePrincipalsCrashes take the tools from nobody else, and do not have the
+// server asked without end.
+func TestOnePrincipalsCrashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"), tool("dies"))
+		s.answer = func(p *peer, q *question) any {
+			if q.Params.Name == "dies" {
+				p.die()
+				return nil
+			}
+			return text("alive")
+		}
+		var told atomic.Int64
+		g := scripted(t, s, &upstream.Options{Changed: func() { told.Add(1) }})
+		crash := func() {
+			for range 3 {
+				if res := g.call("test__dies", nil); res.Code != sallyport.CodeExecutionFailed {
+					t.Errorf("a call that ends its process = %+v", res)
+				}
+			}
+		}
+		crash()
+		starts := s.starts.Load()
+		res := g.call("test__a", nil)
+		if res.Code != sallyport.CodeNotAvailable || !strings.Contains(res.Error, "did not answer 3 calls in a row; it is left alone until") || s.starts.Load() != starts {
+			t.Errorf("the next call = %+v after %d starts", res, s.starts.Load()-starts)
+		}
+		if res := g.as(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "alive" {
+			t.Errorf("another principal = %+v", res)
+		}
+		synctest.Wait()
+		if got := g.due(); got != "test" {
+			t.Errorf("due are %q", got)
+		}
+		if got := g.probe("test"); got != "" || told.Load() != 0 || len(g.lists("bob")) != 2 {
+			t.Errorf("why = %q, clients were told %d times, list %q", got, told.Load(), g.lists("bob"))
+		}
+		time.Sleep(30 * time.Second)
+		if res := g.call("test__a", nil); inside(res) != "alive" {
+			t.Errorf("the principal later = %+v", res)
+		}
+		crash()
+		synctest.Wait()
+		if got := g.due(); got != "" {
+			t.Errorf("half a minute after it answered due are %q", got)
+		}
+		time.Sleep(31 * time.Second)
+		if got := g.due(); got != "test" {
+			t.Errorf("a minute after it answered due are %q", got)
+		}
+	})
+}
+
+// TestAServerThatHangs is ended after three calls in a row that it does not
+// answer, whoever calls something else in between that it does.
+func TestAServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"), tool("hangs"))
+		s.answer = func(_ *peer, q *question) any {
+			if q.Params.Name == "hangs" {
+				return nil
+			}
+			return text("alive")
+		}
+		g := newGateWith(t, &sallyport.Backends{Process: s}, nil, upstream.Server{Name: "test", Command: []string{"scripted"}, Timeout: 2 * time.Second})
+		hang := func(times int) {
+			for range times {
+				if res := g.call("test__hangs", nil); res.OK {
+					t.Errorf("a call without an answer = %+v", res)
+				}
+			}
+		}
+		hang(2)
+		if res := g.call("test__a", nil); inside(res) != "alive" {
+			t.Errorf("a call in between = %+v", res)
+		}
+		hang(2)
+		synctest.Wait()
+		if n := s.alive(); n != 1 {
+			t.Errorf("%d processes after two calls in a row, want it to go on", n)
+		}
+		hang(1)
+		synctest.Wait()
+		if n := s.alive(); n != 0 {
+			t.Errorf("%d processes after three calls in a row", n)
+		}
+		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable {
+			t.Errorf("the next call = %+v", res)
+		}
+		time.Sleep(2 * time.Second)
+		if res := g.call("test__a", nil); inside(res) != "alive" || g.due() != "test" {
+			t.Errorf("a call later = %+v, due %q", res, g.due())
+		}
+	})
+}
+
+// TestAServerThatIsTooSlowToStart for the time of its calls is given up like one
+// that does not start.
+func TestAServerThatIsTooSlowToStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"))
+		list := s.lists["tools/list"]
+		s.answer = func(_ *peer, q *question) any {
+			time.Sleep(3 * time.Second)
+			return list
+		}
+		g := newGateWith(t, &sallyport.Backends{Process: s}, nil, upstream.Server{Name: "test", Command: []string{"scripted"}, Timeout: time.Second})
+		s.set(func(s *script) { delete(s.lists, "tools/list") })
+		for range 3 {
+			g.call("test__a", nil)
+		}
+		starts := s.starts.Load()
+		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || s.starts.Load() != starts || g.due() != "test" {
+			t.Errorf("the fourth call = %+v after %d starts, due %q", res, s.starts.Load()-starts, g.due())
+		}
+		if got := g.probe("test"); got != "" {
+			t.Errorf("a server that starts within its time: %q", got)
+		}
+	})
+}
+
+// TestARemoteServerThatIsGone is not available; one that only fails calls is for
+// who calls it.
+func TestARemoteServerThatIsGone(t *testing.T) {
+	s := newScript(t, tool("a"))
+	s.answer = func(*peer, *question) any { return text("fine") }
+	far := s.listen(t, http.Header{})
+	g := newGateWith(t, &sallyport.Backends{Network: far.network()}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
+	if res := g.call("test__a", nil); !res.OK {
+		t.Fatal(res.Error)
+	}
+	far.busy.Store("tools/call")
+	for range 3 {
+		if res := g.call("test__a", nil); res.Code != sallyport.CodeExecutionFailed {
+			t.Errorf("a call of a busy server = %+v", res)
+		}
+	}
+	if got := g.due(); got != "test" {
+		t.Errorf("due are %q", got)
+	}
+	if got := g.probe("test"); got != "" {
+		t.Errorf("a server that can be greeted: %q", got)
+	}
+	far.busy.Store("initialize")
+	if got := g.probe("test"); got != "the MCP server test did not start" {
+		t.Errorf("a server that greets nobody: %q", got)
+	}
+	far.busy.Store("")
+	if got := g.probe("test"); got != "" {
+		t.Errorf("a server that is back: %q", got)
+	}
+	if res := g.call("test__a", nil); !res.OK {
+		t.Errorf("a call of a server that is back = %+v", res)
+	}
+	far.Close()
+	if got := g.probe("test"); !strings.HasPrefix(got, "the MCP server test did not start: ") {
+		t.Errorf("a server that is gone: %q", got)
+	}
+	if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || len(g.lists("ann")) != 0 {
+		t.Errorf("a call = %+v, list %q", res, g.lists("ann"))
+	}
+}
+
+// TestAProbeThatDoesNotComeToAnEnd changes nothing.
+func TestAProbeThatDoesNotComeToAnEnd(t *testing.T) {
+	s := newScript(t, tool("a"))
+	g := scripted(t, s, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.set(func(s *script) { s.onStart = func(*peer) { cancel(); <-ctx.Done() } })
+	g.mounts.Probe(ctx, "test", func(ctx context.Context) {
+		g.finder.Call(ctx, &sallyport.Caller{
+			Principal: sallyport.Principal{Name: "local"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
+		}, sallyport.Request{Tool: upstream.DiscoveryName("test")})
+	})
+	if got := g.mounts.Unavailable()["test"]; got != "" {
+		t.Errorf("a probe that was given up: %q", got)
+	}
+}
