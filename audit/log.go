@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 )
@@ -95,20 +94,23 @@ type Log struct {
 	done   chan struct{}
 	pool   sync.Pool
 
+	disk flusher
+
 	// Owned by the committer.
 	sealer *sealer
 	batch  []*pending
 	sealed []Record
-	// owed is true while the disk may lack what was committed.
-	owed bool
+	// settling is the work of the timer.
+	settling sync.WaitGroup
 }
 
 // pending is a record on its way into the store.
 type pending struct {
-	rec     Record
-	body    bytes.Buffer
-	durable bool
-	result  chan error
+	rec    Record
+	body   bytes.Buffer
+	result chan error
+	// commit is the number of the commit that the record is in.
+	commit uint64
 }
 
 // New returns a log over store, sealing with key. It fails with an error
@@ -130,7 +132,7 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 	l := &Log{
 		store: store, keyID: key.ID(), o: opts,
 		queue: make(chan *pending, opts.Waiting), done: make(chan struct{}),
-		sealer: newSealer(key),
+		sealer: newSealer(key), disk: flusher{store: store, timeout: opts.Timeout},
 	}
 	l.pool.New = func() any { return &pending{result: make(chan error, 1)} }
 	go l.commitAll()
@@ -168,7 +170,11 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	}
 	select {
 	case err := <-p.result:
+		commit := p.commit
 		l.recycle(p)
+		if err == nil && e.Durable {
+			err = l.disk.reach(ctx, commit)
+		}
 		if err != nil {
 			return notKept(err)
 		}
@@ -194,7 +200,7 @@ func (l *Log) encode(p *pending, e *Event) error {
 	if err := b.appendBody(&p.body); err != nil {
 		return err
 	}
-	p.rec, p.durable = Record{Body: p.body.Bytes()}, b.Durable
+	p.rec = Record{Body: p.body.Bytes()}
 	p.rec.fill(&b)
 	return nil
 }
@@ -243,22 +249,24 @@ func (l *Log) Close() error {
 // what the disk may lack a while later.
 func (l *Log) commitAll() {
 	defer close(l.done)
+	defer l.settle()
+	defer l.settling.Wait()
 	settle := time.NewTimer(l.o.Settle)
 	defer settle.Stop()
-	for {
+	for set := true; ; {
 		select {
 		case p, ok := <-l.queue:
 			if !ok {
-				l.settle()
 				return
 			}
-			owed := l.owed
-			l.commitBatch(p)
-			if l.owed && !owed {
+			if !set {
 				settle.Reset(l.o.Settle)
+				set = true
 			}
+			l.commitBatch(p)
 		case <-settle.C:
-			l.settle()
+			set = false
+			l.settling.Go(l.settle)
 		}
 	}
 }
@@ -268,7 +276,12 @@ func (l *Log) commitBatch(p *pending) {
 	l.batch = append(l.batch[:0], p)
 	l.collect()
 	err := l.commit()
+	n := uint64(0)
+	if err == nil {
+		n = l.disk.committed()
+	}
 	for _, p := range l.batch {
+		p.commit = n
 		p.result <- err
 	}
 	if err != nil {
@@ -279,15 +292,7 @@ func (l *Log) commitBatch(p *pending) {
 
 // settle brings to the disk what it may lack. When that fails, the next
 // settle or durable record tries it again, and the latter reports it.
-func (l *Log) settle() {
-	if !l.owed {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
-	defer cancel()
-	err := l.store.Append(ctx, true, func(Head) ([]Record, error) { return nil, nil })
-	l.owed = err != nil
-}
+func (l *Log) settle() { _ = l.disk.reach(context.Background(), l.disk.newest()) }
 
 // collect fills the batch with what already waits. It yields once to callers
 // that the last commit has just woken, without which a full batch and one of
@@ -310,8 +315,7 @@ func (l *Log) collect() {
 	}
 }
 
-// commit seals and appends the batch, which waits for the disk when one of it
-// has to.
+// commit seals and appends the batch.
 func (l *Log) commit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()
@@ -319,8 +323,7 @@ func (l *Log) commit() error {
 		// Waiters reuse their buffers once they hear the result.
 		clear(l.sealed)
 	}()
-	durable := slices.ContainsFunc(l.batch, func(p *pending) bool { return p.durable })
-	err := l.store.Append(ctx, durable, func(head Head) ([]Record, error) {
+	return l.store.Append(ctx, func(head Head) ([]Record, error) {
 		l.sealed = l.sealed[:0]
 		for _, p := range l.batch {
 			r := p.rec
@@ -331,10 +334,6 @@ func (l *Log) commit() error {
 		}
 		return l.sealed, nil
 	})
-	if err == nil {
-		l.owed = !durable
-	}
-	return err
 }
 
 // fail gives the error of a commit to everybody who waited meanwhile, so that

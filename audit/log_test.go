@@ -112,9 +112,9 @@ func TestWhatWaitsForTheDisk(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		want := []bool{true, false, true, false, true, false, true}
-		if diff := cmp.Diff(want, s.durable); diff != "" {
-			t.Errorf("appended durably (-want +got):\n%s", diff)
+		want := []string{"append", "sync", "append", "append", "sync", "append", "sync", "append", "sync"}
+		if diff := cmp.Diff(want, s.did); diff != "" {
+			t.Errorf("what the store did (-want +got):\n%s", diff)
 		}
 		if r := verify(t, s, nil); !r.OK() || r.Records != 5 {
 			t.Errorf("Verify: %s, want 5 records", r.String())
@@ -143,8 +143,8 @@ func TestAFailedSettleIsTriedAgain(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff([]bool{false, true}, s.durable); diff != "" {
-			t.Errorf("appended durably (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"append", "sync"}, s.did); diff != "" {
+			t.Errorf("what the store did (-want +got):\n%s", diff)
 		}
 	})
 }

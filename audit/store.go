@@ -22,11 +22,14 @@ type Store interface {
 	// Append calls seal inside a write transaction with the newest record's
 	// head and keeps what seal returns: records with consecutive numbers
 	// from head.Seq+1. When it returns nil they survive the death of the
-	// process and, with durable, a loss of power, as does then everything
-	// that was appended before, also when seal returns no record. After an
-	// error none of them is kept. It may not call seal twice, nor keep a
-	// Body after it returned: it copies.
-	Append(ctx context.Context, durable bool, seal func(head Head) ([]Record, error)) error
+	// process. After an error none of them is kept. It may not call seal
+	// twice, nor keep a Body after it returned: it copies.
+	Append(ctx context.Context, seal func(head Head) ([]Record, error)) error
+	// Sync returns when everything that was appended before, by anybody,
+	// survives a loss of power. Others may append meanwhile. After an error
+	// nobody knows what does, and no later Sync may say that it knows: what
+	// a system could not write it may forget.
+	Sync(ctx context.Context) error
 }
 
 // Pruner is the ability of a store to forget its oldest records.
@@ -80,11 +83,14 @@ func Newest(ctx context.Context, r Reader) (Head, error) {
 // a loss of power.
 func Settled(ctx context.Context, s Store) (Head, error) {
 	var h Head
-	err := s.Append(ctx, true, func(newest Head) ([]Record, error) {
+	err := s.Append(ctx, func(newest Head) ([]Record, error) {
 		h = newest
 		return nil, nil
 	})
-	return h, err
+	if err != nil {
+		return h, err
+	}
+	return h, s.Sync(ctx)
 }
 
 // Events yields the events that q asks for, by ascending number, and leaves

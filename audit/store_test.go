@@ -17,13 +17,13 @@ type slice struct {
 	mu      sync.Mutex
 	records []audit.Record
 	commits int
-	// durable has an entry for each successful Append.
-	durable []bool
-	// before is called in front of each Append; its error fails it.
+	// did has a word for each successful Append and Sync.
+	did []string
+	// before is called in front of each Append and Sync; its error fails it.
 	before func(ctx context.Context) error
 }
 
-func (s *slice) Append(ctx context.Context, durable bool, seal func(audit.Head) ([]audit.Record, error)) error {
+func (s *slice) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
 	if s.before != nil {
 		if err := s.before(ctx); err != nil {
 			return err
@@ -40,11 +40,23 @@ func (s *slice) Append(ctx context.Context, durable bool, seal func(audit.Head) 
 		return err
 	}
 	s.commits++
-	s.durable = append(s.durable, durable)
+	s.did = append(s.did, "append")
 	for _, r := range records {
 		r.Body = bytes.Clone(r.Body)
 		s.records = append(s.records, r)
 	}
+	return nil
+}
+
+func (s *slice) Sync(ctx context.Context) error {
+	if s.before != nil {
+		if err := s.before(ctx); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.did = append(s.did, "sync")
 	return nil
 }
 

@@ -31,9 +31,8 @@ const (
 var errPruned = errors.New("records were pruned while they were read: try again")
 
 // Append implements audit.Store.
-func (db *DB) Append(ctx context.Context, durable bool, seal func(audit.Head) ([]audit.Record, error)) error {
-	n := 0
-	err := db.write(ctx, durable, func(c *conn) error {
+func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
+	return db.write(ctx, false, func(c *conn) error {
 		head, err := c.head()
 		if err != nil {
 			return err
@@ -42,7 +41,6 @@ func (db *DB) Append(ctx context.Context, durable bool, seal func(audit.Head) ([
 		if err != nil {
 			return err
 		}
-		n = len(records)
 		for i := range records {
 			if records[i].Seq != head.Seq+1+int64(i) {
 				return fmt.Errorf("sqlite: record %d does not follow record %d", records[i].Seq, head.Seq+int64(i))
@@ -53,11 +51,18 @@ func (db *DB) Append(ctx context.Context, durable bool, seal func(audit.Head) ([
 		}
 		return nil
 	})
-	if err == nil && durable && n == 0 {
-		// A commit without a change does not touch the disk.
-		err = wrap(syncFile(db.path + "-wal"))
+}
+
+// Sync implements audit.Store. It does not hold the writing connection: others
+// commit while the disk writes what was committed before.
+func (db *DB) Sync(ctx context.Context) error {
+	switch {
+	case db.closed():
+		return errClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return err
+	return wrap(db.log.sync())
 }
 
 func (c *conn) head() (h audit.Head, err error) {
@@ -97,7 +102,7 @@ func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, e
 		}
 		for !r.done {
 			var chunk []audit.Record
-			err := db.read(ctx, func(c *conn) (err error) {
+			err := db.snapshot(ctx, func(c *conn) (err error) {
 				chunk, err = r.chunk(c)
 				return err
 			})

@@ -191,8 +191,14 @@ func (c *conn) write(ctx context.Context, durable bool, fn func(c *conn) error) 
 	return c.inTx(ctx, "BEGIN IMMEDIATE", fn)
 }
 
-// read runs fn on one snapshot.
+// read runs fn, whose queries have a snapshot each.
 func (c *conn) read(ctx context.Context, fn func(c *conn) error) error {
+	defer c.SetInterrupt(c.SetInterrupt(ctx))
+	return c.wrap(ctx, fn(c))
+}
+
+// snapshot runs fn on one snapshot.
+func (c *conn) snapshot(ctx context.Context, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	return c.inTx(ctx, "BEGIN", fn)
 }

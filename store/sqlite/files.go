@@ -108,20 +108,6 @@ func create(ctx context.Context, path string) (fileState, error) {
 	return blank, empty.Close()
 }
 
-// syncFile brings to the disk what was written to a file, by whomever. A file
-// that is gone has nothing left to bring: the engine removes its log after it
-// moved all of it.
-func syncFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 // build writes an empty state into a file that nobody else knows.
 func build(ctx context.Context, path string) error {
 	raw, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE)

@@ -5,7 +5,7 @@
 // Start with [Open]. The file and its companions (-wal, -shm) are created
 // with mode 0600, missing directories with 0700. What was acknowledged
 // survives the death of the process; key-value writes, settings and the audit
-// records that ask for it survive a loss of power too. Other records of the
+// records before a [DB.Sync] survive a loss of power too. Other records of the
 // last moments may be lost then, and remembered reads, which makes a
 // stale-write check less strict and nothing else.
 //
@@ -64,8 +64,9 @@ type DB struct {
 	// writer holds the one connection that writes; whoever takes it out owns
 	// it. nil stands for one that has to be opened again.
 	writer chan *conn
+	log    wal
 	// readers holds a token for each further connection that may be open,
-	// idle one that is kept for the next reader.
+	// idle those that nobody uses: opening one costs a hundred reads.
 	readers chan struct{}
 	idle    chan *conn
 
@@ -103,8 +104,8 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 	}
 	db := &DB{
 		path: path, limits: limits, o: opts,
-		writer: make(chan *conn, 1), readers: make(chan struct{}, maxReaders), idle: make(chan *conn, 1),
-		closing: make(chan struct{}),
+		writer: make(chan *conn, 1), readers: make(chan struct{}, maxReaders), idle: make(chan *conn, maxReaders),
+		closing: make(chan struct{}), log: wal{path: path + "-wal"},
 	}
 	if err := db.open(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %s%s", err, path, detail(err))
@@ -152,6 +153,7 @@ func (db *DB) Close() error {
 		if c := <-db.writer; c != nil {
 			db.closeErr = errors.Join(db.closeErr, c.close())
 		}
+		db.closeErr = errors.Join(db.closeErr, wrap(db.log.forget()))
 	})
 	return db.closeErr
 }
@@ -194,6 +196,7 @@ func (db *DB) takeWriter(ctx context.Context) (*conn, error) {
 func (db *DB) putWriter(c *conn) {
 	if c.broken {
 		_ = c.close()
+		_ = db.log.forget()
 		c = nil
 	}
 	db.writer <- c
@@ -210,8 +213,18 @@ func (db *DB) write(ctx context.Context, durable bool, fn func(c *conn) error) e
 	return c.write(ctx, durable, fn)
 }
 
-// read runs fn on a connection of which it may hold one snapshot.
+// read runs fn on a connection. Each query of fn has a snapshot of its own.
 func (db *DB) read(ctx context.Context, fn func(c *conn) error) error {
+	return db.lend(ctx, func(c *conn) error { return c.read(ctx, fn) })
+}
+
+// snapshot runs fn on a connection on which all its queries see one state.
+func (db *DB) snapshot(ctx context.Context, fn func(c *conn) error) error {
+	return db.lend(ctx, func(c *conn) error { return c.snapshot(ctx, fn) })
+}
+
+// lend runs fn with a connection to read from.
+func (db *DB) lend(ctx context.Context, fn func(c *conn) error) error {
 	if db.closed() {
 		return errClosed
 	}
@@ -219,16 +232,18 @@ func (db *DB) read(ctx context.Context, fn func(c *conn) error) error {
 	// never opens a second connection.
 	select {
 	case c := <-db.idle:
-		return db.readIdle(ctx, c, fn)
+		return db.lendIdle(c, fn)
 	case c := <-db.writer:
 		if c != nil {
 			defer db.putWriter(c)
-			return c.read(ctx, fn)
+			return fn(c)
 		}
 		db.writer <- nil
 	default:
 	}
 	select {
+	case c := <-db.idle:
+		return db.lendIdle(c, fn)
 	case db.readers <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -240,23 +255,19 @@ func (db *DB) read(ctx context.Context, fn func(c *conn) error) error {
 		<-db.readers
 		return err
 	}
-	return db.readIdle(ctx, c, fn)
+	return db.lendIdle(c, fn)
 }
 
-// readIdle runs fn on a reading connection and keeps the connection for the
-// next reader unless there already is one. Its token goes back when the
-// connection is closed.
-func (db *DB) readIdle(ctx context.Context, c *conn, fn func(c *conn) error) error {
+// lendIdle runs fn with a reading connection and keeps the connection for the
+// next reader. Its token goes back when the connection is closed.
+func (db *DB) lendIdle(c *conn, fn func(c *conn) error) error {
 	defer func() {
 		if !c.broken && !db.closed() {
-			select {
-			case db.idle <- c:
-				return
-			default:
-			}
+			db.idle <- c // there is room for as many as there are tokens
+			return
 		}
 		_ = c.close()
 		<-db.readers
 	}()
-	return c.read(ctx, fn)
+	return fn(c)
 }

@@ -186,7 +186,7 @@ func testAuditSealFails(t *testing.T, open func(testing.TB, Options) Opened) {
 	db := open(t, Options{})
 	head := Record(t, Log(t, db), db, "c", 2)
 	reason := errors.New("no")
-	err := db.Append(t.Context(), true, func(h audit.Head) ([]audit.Record, error) {
+	err := db.Append(t.Context(), func(h audit.Head) ([]audit.Record, error) {
 		if h != head {
 			t.Errorf("seal was given head %s, want %s", h, head)
 		}
@@ -196,7 +196,7 @@ func testAuditSealFails(t *testing.T, open func(testing.TB, Options) Opened) {
 		t.Errorf("Append = %v, want the error of seal", err)
 	}
 	for _, seq := range []int64{head.Seq, head.Seq + 2} {
-		err = db.Append(t.Context(), true, func(audit.Head) ([]audit.Record, error) {
+		err = db.Append(t.Context(), func(audit.Head) ([]audit.Record, error) {
 			return []audit.Record{{Seq: seq, Kind: audit.KindIntent, Body: []byte("{}")}}, nil
 		})
 		if err == nil {

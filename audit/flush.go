@@ -1,0 +1,86 @@
+package audit
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// flusher brings commits to the disk. Whoever waits does it, for all who have
+// committed until then; others go on committing meanwhile. It is safe for
+// concurrent use.
+type flusher struct {
+	store   Store
+	timeout time.Duration
+
+	mu sync.Mutex
+	// commits counts the commits that were made, kept those of them that are
+	// on the disk.
+	commits, kept uint64
+	// running is the sync under way; nil when there is none.
+	running *flush
+}
+
+// flush is one sync of the store. Who hears that it is done may read err.
+type flush struct {
+	upTo uint64
+	done chan struct{}
+	err  error
+}
+
+// committed counts a commit and returns its number.
+func (f *flusher) committed() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.commits++
+	return f.commits
+}
+
+// newest returns the number of the newest commit.
+func (f *flusher) newest() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.commits
+}
+
+// reach returns when commit n and all before it are on the disk. Cancelling
+// ctx ends the wait for others; a sync that it does itself ends in its own time.
+func (f *flusher) reach(ctx context.Context, n uint64) error {
+	for {
+		f.mu.Lock()
+		if f.kept >= n {
+			f.mu.Unlock()
+			return nil
+		}
+		run := f.running
+		if run == nil {
+			run = &flush{upTo: f.commits, done: make(chan struct{})}
+			f.running = run
+			f.mu.Unlock()
+			f.sync(ctx, run)
+		} else {
+			f.mu.Unlock()
+			select {
+			case <-run.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if run.upTo >= n {
+			return run.err
+		}
+	}
+}
+
+func (f *flusher) sync(ctx context.Context, run *flush) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
+	defer cancel()
+	run.err = f.store.Sync(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if run.err == nil {
+		f.kept = run.upTo
+	}
+	f.running = nil
+	close(run.done)
+}

@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// wal brings the write-ahead log to the disk, beside the engine: a commit that
+// waits for the disk inside the engine keeps every other writer out meanwhile.
+// It is safe for concurrent use.
+type wal struct {
+	path string
+
+	mu sync.Mutex
+	// file stays open, so that a failure of the disk between two syncs is
+	// reported to the second.
+	file *os.File
+	// lost is the error of a sync that failed. The system forgets what it
+	// could not write, and a later sync would succeed without it.
+	lost error
+}
+
+// sync brings to the disk what was committed, by whomever.
+func (w *wal) sync() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost != nil {
+		return w.lost
+	}
+	if w.file == nil {
+		f, err := os.OpenFile(w.path, os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			// The engine removes its log after it moved all of it.
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		w.file = f
+	}
+	w.lost = syncData(w.file)
+	return w.lost
+}
+
+// forget closes the file: the engine may have another one from now on.
+func (w *wal) forget() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.file
+	if w.file = nil; f == nil {
+		return nil
+	}
+	return f.Close()
+}
