@@ -3,7 +3,7 @@ package auth
 import "context"
 
 // Store keeps the principals that the command line made. Each method sees
-// what every other process did before it began: there is no cache in it. All
+// what every other process had done, and returned from, before it began. All
 // methods are safe for concurrent use.
 type Store interface {
 	// Add keeps a new record. It returns an error that matches [ErrTaken]

@@ -86,7 +86,7 @@ func (s *Switch) String() string {
 	return text
 }
 
-// Switches answers the gate. It reads the state at every call, so that a
+// Switches answers the gate. It asks the state at every call, so that a
 // switch that another process threw counts at once.
 type Switches struct {
 	store SwitchStore

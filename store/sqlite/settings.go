@@ -15,11 +15,7 @@ type Settings struct{ db *DB }
 
 // Get returns a value; ok is false when there is none.
 func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool, err error) {
-	err = t.db.read(ctx, func(c *conn) (err error) {
-		value, ok, err = c.setting(name)
-		return err
-	})
-	return value, ok, err
+	return t.db.settings.get(ctx, t.db, name, func(c *conn) (string, bool, error) { return c.setting(name) })
 }
 
 func (c *conn) setting(name string) (value string, ok bool, err error) {
@@ -32,7 +28,7 @@ func (c *conn) setting(name string) (value string, ok bool, err error) {
 
 // Put stores or replaces a value.
 func (t *Settings) Put(ctx context.Context, name, value string) error {
-	return t.db.write(ctx, true, func(c *conn) error { return c.putSetting(name, value) })
+	return t.db.change(ctx, func(c *conn) error { return c.putSetting(name, value) })
 }
 
 func (c *conn) putSetting(name, value string) error {
@@ -62,7 +58,7 @@ func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existin
 // Swap replaces a value when it still is old; swapped is false when it is
 // not or there is none.
 func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
-	err = t.db.write(ctx, true, func(c *conn) error {
+	err = t.db.change(ctx, func(c *conn) error {
 		n, err := c.exec(`UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
 		swapped = n > 0
 		return err
@@ -72,7 +68,7 @@ func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped b
 
 // Delete removes a value. A missing name is no error.
 func (t *Settings) Delete(ctx context.Context, name string) error {
-	return t.db.write(ctx, true, func(c *conn) error {
+	return t.db.change(ctx, func(c *conn) error {
 		_, err := c.exec(`DELETE FROM settings WHERE name = ?1`, name)
 		return err
 	})

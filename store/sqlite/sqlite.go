@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -75,6 +76,10 @@ type DB struct {
 	closeErr  error
 	swept     atomic.Int64
 	decided   store.Signal // of held calls
+
+	settings leases[string, string]
+	tokens   leases[string, auth.Record] // by hash
+	switches leases[struct{}, []auth.Switch]
 }
 
 // Open opens the state file at path and creates or migrates it when needed.

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// lease is how long an answer about what rarely changes may be used
+	// without looking again. Who changes such a thing waits as long before it
+	// says so: by then every process has looked again, and the change counts
+	// from the next call on, as if nothing were kept. It is long enough that
+	// under load most calls do not look, and shorter than the start of the
+	// program that makes the change.
+	lease = 5 * time.Millisecond
+	// leasedMost bounds the answers that are kept of one kind.
+	leasedMost = 1024
+)
+
+// leases keeps answers for the time of a lease. The zero value is empty. It is
+// safe for concurrent use.
+type leases[K comparable, V any] struct {
+	mu   sync.Mutex
+	kept map[K]leased[V]
+}
+
+// leased is an answer and the moment before the question.
+type leased[V any] struct {
+	value V
+	asked time.Time
+}
+
+// get returns the answer to key, which ask gives when none is kept. One that
+// is not there is not kept, so that what somebody guesses fills nothing.
+func (l *leases[K, V]) get(ctx context.Context, db *DB, key K, ask func(c *conn) (V, bool, error)) (value V, ok bool, err error) {
+	now := time.Now()
+	l.mu.Lock()
+	have, ok := l.kept[key]
+	l.mu.Unlock()
+	if ok && now.Sub(have.asked) < lease && ctx.Err() == nil && !db.closed() {
+		return have.value, true, nil
+	}
+	err = db.read(ctx, func(c *conn) (err error) {
+		value, ok, err = ask(c)
+		return err
+	})
+	if err == nil && ok {
+		l.keep(key, leased[V]{value, now})
+	}
+	return value, ok, err
+}
+
+func (l *leases[K, V]) keep(key K, answer leased[V]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil || len(l.kept) >= leasedMost {
+		l.kept = make(map[K]leased[V])
+	}
+	l.kept[key] = answer
+}
+
+// change is write, durable, for what is leased: it returns when nobody uses any
+// more what was there before.
+func (db *DB) change(ctx context.Context, fn func(c *conn) error) error {
+	err := db.write(ctx, true, fn)
+	time.Sleep(lease)
+	return err
+}
