@@ -185,10 +185,7 @@ func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role
 	if err != nil {
 		return status, misused(err)
 	}
-	res := g.servers.finder.Call(ctx, &sallyport.Caller{
-		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
-		Platform: sallyport.PlatformCLI, Workspace: g.config.Workspace,
-	}, sallyport.Request{Tool: tool.Name, Args: argsOf(l.principal)})
+	res := g.asks(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
 		return status, fmt.Errorf("login %s: %s", s.Name, shown(res.Error))
 	}

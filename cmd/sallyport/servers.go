@@ -84,70 +84,6 @@ func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
 	return list, nil
 }
 
-// mount declares the upstream servers of a configuration. Nothing is started.
-func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallyport.Backends) (err error) {
-	s := &t.servers
-	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
-		return err
-	}
-	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
-		return err
-	}
-	tokens, err := g.tokens(s.declared, b)
-	if err != nil {
-		return err
-	}
-	if s.cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
-		return err
-	}
-	s.installer = g.installer(env, t)
-	s.mounts, err = upstream.New(t.placedServers(ctx), &upstream.Options{
-		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge, Pinned: s.pins.file != nil,
-		Changed: g.listChanged, Tokens: tokens, Principals: g.principals, Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
-	})
-	if err != nil {
-		return err
-	}
-	t.closers = append(t.closers, s.mounts.Close)
-	s.finder, err = registry.New(b, &registry.Options{
-		Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
-		NoConversation: true,
-	})
-	if err != nil {
-		return err
-	}
-	t.closers = append(t.closers, ending(ctx, s.finder))
-	if err := s.finder.Register(s.mounts.Discovery()...); err != nil {
-		return t.placed(err)
-	}
-	return nil
-}
-
-// listChanged tells clients of a server that what they see may have changed.
-func (g *gate) listChanged() {
-	if l := g.live.Load(); l != nil {
-		l.listChanged()
-	}
-}
-
-// placedServers are the servers that can be started, with what runs for each.
-func (t *turn) placedServers(ctx context.Context) (list []upstream.Server) {
-	s := &t.servers
-	for i := range s.declared {
-		by := s.installer
-		if len(t.rolesWith(s.declared[i].Name)) == 0 {
-			// Nobody can use it.
-			by = nil
-		}
-		l := s.pins.place(ctx, &s.declared[i], by)
-		s.pins.of[s.declared[i].Name] = l
-		if l.why == "" {
-			list = append(list, l.mounted)
-		}
-	}
-	return list
-}
-
 // cleanerOf knows the secrets of a source; nil is a source without any.
 func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Cleaner, error) {
 	if source == nil {
@@ -212,10 +148,7 @@ func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
 	f.why = "no personality lists it in mcp_servers, so that nobody can use it"
 	f.refused = map[string]string{}
 	for _, name := range roles {
-		res := t.servers.finder.Call(ctx, &sallyport.Caller{
-			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: name,
-			Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
-		}, sallyport.Request{Tool: upstream.DiscoveryName(f.Name)})
+		res := t.asks(ctx, name, upstream.DiscoveryName(f.Name), nil)
 		if !res.OK {
 			f.refused[name] = shown(res.Error)
 		}

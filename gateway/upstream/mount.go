@@ -153,6 +153,10 @@ type Options struct {
 	// declaration: a process is used only where this is what it was when it was
 	// started. nil means that it never changes.
 	Grant func(server, personality string) string
+	// Farewell calls the tool of [Mounts.Farewells] of a server in a role with
+	// these arguments, when a session with it is over: no call of it runs any more.
+	// It returns when the call has ended. nil tells servers nothing.
+	Farewell func(ctx context.Context, server, personality string, args json.RawMessage)
 	// Principals names who may be logged in at servers with OAuth beside the local
 	// user: the tools of one are available while somebody is. nil means nobody.
 	Principals func(ctx context.Context) []string
@@ -195,6 +199,8 @@ type server struct {
 	more    map[thing]bool
 	// health is that of the server as a whole.
 	health health
+	// leaving is the connections whose server is being told that they end.
+	leaving map[string]*link
 }
 
 // New returns the mounts of the servers. Nothing is started yet.
@@ -230,7 +236,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &server{
 			Server: s, m: m, same: s.digest(), pool: newPool(), authority: authority,
-			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{},
+			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{}, leaving: map[string]*link{},
 		})
 	}
 	if opts.Previous != nil && opts.Grant == nil {

@@ -101,7 +101,7 @@ func (p *pool) leave(s *server) {
 		}
 		ending.Go(func() {
 			<-l.ready
-			p.drop(l)
+			p.part(l, s)
 		})
 	}
 	p.mu.Unlock()
@@ -264,7 +264,7 @@ func (p *pool) settled(l *link) {
 	}
 	l.idle = time.AfterFunc(idleTime, func() {
 		if !l.busy() {
-			p.drop(l)
+			p.part(l, nil)
 		}
 	})
 	go func() {
@@ -347,6 +347,25 @@ func (p *pool) look(l *link, n *listing) {
 	for _, s := range p.everyone() {
 		s.look(l, n)
 	}
+}
+
+// part ends a link that nobody uses any more, and has its server told so by one
+// that uses the pool; nil is any.
+func (p *pool) part(l *link, by *server) {
+	p.mu.Lock()
+	if p.links[l.key] == l {
+		delete(p.links, l.key)
+	}
+	for s := range p.users {
+		if by == nil {
+			by = s
+		}
+	}
+	p.mu.Unlock()
+	if by != nil {
+		by.farewell(l)
+	}
+	p.drop(l)
 }
 
 // drop forgets a link and ends it.

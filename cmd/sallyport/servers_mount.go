@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// mount declares the upstream servers of a configuration. Nothing is started.
+func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallyport.Backends) (err error) {
+	s := &t.servers
+	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
+		return err
+	}
+	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
+		return err
+	}
+	s.installer = g.installer(env, t)
+	o, err := g.mountOptions(ctx, t, b)
+	if err != nil {
+		return err
+	}
+	if s.mounts, err = upstream.New(t.placedServers(ctx), o); err != nil {
+		return err
+	}
+	s.finder, err = registry.New(b, &registry.Options{
+		Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
+		NoConversation: true,
+	})
+	if err != nil {
+		return errors.Join(err, s.mounts.Close())
+	}
+	// Servers are told through the finder that sessions with them are over.
+	t.closers = append(t.closers, ending(ctx, s.finder), s.mounts.Close)
+	if err := s.finder.Register(slices.Concat(s.mounts.Discovery(), s.mounts.Farewells())...); err != nil {
+		return t.placed(err)
+	}
+	return nil
+}
+
+// mountOptions are those of the servers of a turn. The vault of tokens becomes a
+// source of its secrets.
+func (g *gate) mountOptions(ctx context.Context, t *turn, b *sallyport.Backends) (*upstream.Options, error) {
+	s := &t.servers
+	tokens, err := g.tokens(s.declared, b)
+	if err != nil {
+		return nil, err
+	}
+	if s.cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
+		return nil, err
+	}
+	return &upstream.Options{
+		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge, Pinned: s.pins.file != nil,
+		Changed: g.listChanged, Tokens: tokens, Principals: g.principals,
+		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
+			t.asks(ctx, role, upstream.FarewellName(server), args)
+		},
+		Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
+	}, nil
+}
+
+// asks calls a tool of the finder in a role, as the local user.
+func (t *turn) asks(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
+	return t.servers.finder.Call(ctx, &sallyport.Caller{
+		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
+		Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
+	}, sallyport.Request{Tool: tool, Args: args})
+}
+
+// listChanged tells clients of a server that what they see may have changed.
+func (g *gate) listChanged() {
+	if l := g.live.Load(); l != nil {
+		l.listChanged()
+	}
+}
+
+// placedServers are the servers that can be started, with what runs for each.
+func (t *turn) placedServers(ctx context.Context) (list []upstream.Server) {
+	s := &t.servers
+	for i := range s.declared {
+		by := s.installer
+		if len(t.rolesWith(s.declared[i].Name)) == 0 {
+			// Nobody can use it.
+			by = nil
+		}
+		l := s.pins.place(ctx, &s.declared[i], by)
+		s.pins.of[s.declared[i].Name] = l
+		if l.why == "" {
+			list = append(list, l.mounted)
+		}
+	}
+	return list
+}

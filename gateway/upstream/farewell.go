@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/lock"
+)
+
+// farewellWait bounds how long a server is told that a session is over: nobody
+// waits for its answer but the end of a program.
+const farewellWait = 3 * time.Second
+
+// FarewellName is the name of the tool that tells a remote server that a session
+// is over.
+func FarewellName(server string) string { return "end-session-" + server }
+
+// Farewells returns a tool for each remote server that may have sessions, which
+// tells it that one is over. The gate of [Mounts.Discovery] runs them, when
+// [Options.Farewell] has it called: the last call of a session has ended then,
+// and nothing may leave without one.
+func (m *Mounts) Farewells() (tools []sallyport.Tool) {
+	for _, s := range m.servers {
+		if !s.parts() {
+			continue
+		}
+		t := s.tool(FarewellName(s.Name))
+		t.AlwaysInclude, t.OutputIsUntrusted = true, false
+		t.Description = "Tells the MCP server " + s.Name + " that a session is over."
+		t.Timeout, t.Permissions, t.RateLimit = farewellWait, nil, nil
+		t.Schema = json.RawMessage(`{"type":"object","properties":{"connection":{"type":"string"}},"required":["connection"],"additionalProperties":false}`)
+		t.Run = s.bidFarewell
+		tools = append(tools, t)
+	}
+	return tools
+}
+
+// parts reports whether the sessions of the server end with a request.
+func (s *server) parts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
+
+// bidFarewell ends the session of a connection that is leaving, with the tokens
+// of its principal.
+func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+	var in struct {
+		Connection string `json:"connection"`
+	}
+	if err := json.Unmarshal(c.Args, &in); err != nil {
+		return sallyport.Result{}, err
+	}
+	s.mu.Lock()
+	l := s.leaving[in.Connection]
+	s.mu.Unlock()
+	if l == nil {
+		return sallyport.Result{}, sallyport.InputInvalid("no such connection is leaving")
+	}
+	own := *c
+	own.Principal.Name = l.key.principal
+	r, err := http.NewRequestWithContext(withCall(ctx, &own), http.MethodDelete, s.URL, nil)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	r.Header.Set("Mcp-Session-Id", l.session.ID())
+	resp, err := roundTripper{l}.RoundTrip(r)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	defer resp.Body.Close()
+	// A server may keep its sessions for itself, and says so with 405.
+	return sallyport.OK("told, and answered " + http.StatusText(resp.StatusCode)), nil
+}
+
+// farewell has the server told that the session of a connection is over.
+func (s *server) farewell(l *link) {
+	if s.m.o.Farewell == nil || !s.parts() || l.err != nil || l.session.ID() == "" {
+		return
+	}
+	name := rand.Text()
+	args, err := json.Marshal(map[string]string{"connection": name})
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.leaving[name] = l
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), farewellWait)
+	defer cancel()
+	s.m.o.Farewell(ctx, s.Name, l.key.personality, args)
+	s.mu.Lock()
+	delete(s.leaving, name)
+	s.mu.Unlock()
+}

@@ -1,0 +1,90 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+)
+
+// partsWith is a gate over a remote server with sessions, which tells it when
+// one is over.
+func partsWith(t *testing.T, s *script, far *farAway, o *upstream.Options) *gate {
+	t.Helper()
+	s.answer = func(*peer, *question) any { return text("fine") }
+	var g *gate
+	o.Farewell = func(ctx context.Context, server, personality string, args json.RawMessage) {
+		res := g.finder.Call(ctx, &sallyport.Caller{
+			Principal: sallyport.Principal{Name: "local"}, Personality: personality, Platform: sallyport.PlatformGo, Workspace: g.workspace,
+		}, sallyport.Request{Tool: upstream.FarewellName(server), Args: args})
+		if !res.OK {
+			t.Errorf("the farewell = %+v", res)
+		}
+	}
+	g = newGateWith(t, &sallyport.Backends{Network: far.network(), Secrets: secrets{"far/key": "s3cr3t-value"}}, o,
+		upstream.Server{Name: "test", URL: "http://mcp.example/mcp", Headers: []upstream.Header{{Name: "X-Key", Secret: "far/key"}}})
+	if err := g.finder.Register(g.mounts.Farewells()...); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// ends counts the sessions that a server was told to be over.
+func (f *farAway) ends() int { return strings.Count(f.sent(), "DELETE ") }
+
+// TestASessionIsOver: a remote server is told so when nobody uses it any more,
+// once for each session, with what every request to it has.
+func TestASessionIsOver(t *testing.T) {
+	s := newScript(t, tool("a"))
+	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
+	g := partsWith(t, s, far, &upstream.Options{})
+	for _, name := range []string{"ann", "bob", "ann"} {
+		if res := g.as(t.Context(), name, "some", "test__a", object{}); !res.OK {
+			t.Fatal(res.Error)
+		}
+	}
+	before := far.ends() // of the discovery
+	if err := g.mounts.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := far.ends() - before; n != 2 {
+		t.Errorf("%d sessions are over, want those of two principals", n)
+	}
+	_, last, _ := strings.Cut(far.sent()[strings.LastIndex(far.sent(), "DELETE "):], "\n")
+	for _, want := range []string{"Mcp-Session-Id: the-session", "X-Key: s3cr3t-value", "Mcp-Protocol-Version: "} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the last request has %q, want %q", last, want)
+		}
+	}
+}
+
+// TestAServerWithoutSessions is told nothing.
+func TestAServerWithoutSessions(t *testing.T) {
+	s := newScript(t, tool("a"))
+	far := s.listen(t, http.Header{})
+	g := partsWith(t, s, far, &upstream.Options{})
+	if res := g.call("test__a", nil); !res.OK {
+		t.Fatal(res.Error)
+	}
+	if err := g.mounts.Close(); err != nil || far.ends() != 0 {
+		t.Errorf("%d sessions are over, want none (%v)", far.ends(), err)
+	}
+}
+
+// TestAFarewellIsForWhoLeaves: nobody ends somebody else's session with it.
+func TestAFarewellIsForWhoLeaves(t *testing.T) {
+	s := newScript(t, tool("a"))
+	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
+	g := partsWith(t, s, far, &upstream.Options{})
+	before := far.ends()
+	res := g.finder.Call(t.Context(), &sallyport.Caller{
+		Principal: sallyport.Principal{Name: "local"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
+	}, sallyport.Request{Tool: upstream.FarewellName("test"), Args: json.RawMessage(`{"connection":"the-session"}`)})
+	if res.Code != sallyport.CodeInputInvalid || far.ends() != before {
+		t.Errorf("a farewell to nobody = %+v, %d sessions are over", res, far.ends()-before)
+	}
+}
