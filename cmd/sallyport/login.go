@@ -85,9 +85,9 @@ func logoutCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Remove the tokens of a remote MCP server",
-		Long: `Remove the tokens of a principal at a remote MCP server from the state. The
-server's issuer is not told: end the access there too when the tokens may be
-known to somebody.`,
+		Long: `Remove the tokens of a principal at a remote MCP server from the state, and
+have the server's issuer revoke them where it takes revocations. They are
+removed whatever the issuer answers, and the command says what it did.`,
 		Example: `  sallyport logout github
   sallyport logout github --principal ci-agent`,
 		Args: cobra.ExactArgs(1),
@@ -192,39 +192,93 @@ func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role
 	return status, nil
 }
 
-// logout removes tokens. That is done first: no fault of the record keeps them.
+// logout removes tokens. That is done first: no fault of the record, and nothing
+// that the issuer answers, keeps them.
 func (g *gate) logout(ctx context.Context, p *printer, name, principal string) error {
 	s, err := g.authorized(name)
 	if err != nil {
 		return misused(err)
 	}
-	status, err := g.forget(ctx, s, principal)
+	was, err := g.forget(ctx, s, principal)
 	if err != nil {
 		return misused(err)
 	}
-	if p.json {
-		return p.value(map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": status.LoggedIn})
+	r := revocation{Outcome: "nothing"}
+	if was.LoggedIn {
+		r = g.revoke(ctx, name, was)
 	}
-	if !status.LoggedIn {
+	if p.json {
+		return p.value(map[string]any{
+			"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn, "revocation": r,
+		})
+	}
+	if !was.LoggedIn {
 		p.line("%s was not logged in at %s", holderName(s, principal), name)
 		return nil
 	}
 	p.line("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
+	p.line("%s", r.text())
 	return nil
+}
+
+// revocation is what came of telling an issuer that tokens are not used any more.
+type revocation struct {
+	// Outcome is revoked, unsupported, failed, or nothing to revoke.
+	Outcome string `json:"outcome"`
+	Error   string `json:"error,omitempty"`
+}
+
+// text says it to a person.
+func (r *revocation) text() string {
+	const there = "end the access there too when the tokens may be known to somebody"
+	switch r.Outcome {
+	case "revoked":
+		return "its issuer has revoked them"
+	case "unsupported":
+		return "its issuer revokes no tokens: " + there
+	default:
+		return "its issuer has not revoked them: " + r.Error + ": " + there
+	}
+}
+
+// revoke has the issuer revoke tokens that were removed, through the gate, in a
+// role that may use the server.
+func (g *gate) revoke(ctx context.Context, name string, was oauth.Forgotten) revocation {
+	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: shown(err.Error())} }
+	role, err := g.loginRole(name, "")
+	if err != nil {
+		return failed(err)
+	}
+	told := false
+	tool, err := g.servers.mounts.Logout(name, was, func(t bool) { told = t })
+	if err == nil {
+		err = g.servers.finder.Register(tool)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	switch res := g.asks(ctx, role, tool.Name, nil); {
+	case !res.OK:
+		return failed(errors.New(res.Error))
+	case told:
+		return revocation{Outcome: "revoked"}
+	default:
+		return revocation{Outcome: "unsupported"}
+	}
 }
 
 // forget removes the tokens of a principal at a server, and records it when
 // there were any.
-func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string) (oauth.Status, error) {
+func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
 	vault, err := g.vault()
 	if err != nil {
-		return oauth.Status{}, err
+		return oauth.Forgotten{}, err
 	}
-	status, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
-	if err != nil || !status.LoggedIn {
-		return status, err
+	was, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
+	if err != nil || !was.LoggedIn {
+		return was, err
 	}
-	return status, g.keepDone(ctx, changed(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
+	return was, g.keepDone(ctx, changed(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
 }
 
 // forgetEverywhere removes the tokens that a principal has for itself: whoever

@@ -28,6 +28,9 @@ type guarded struct {
 	made    int
 	good    map[string]bool
 	refuses bool
+	// revokes says that it takes revocations, revoked are the tokens of these.
+	revokes bool
+	revoked []string
 }
 
 func newGuarded(t *testing.T) *guarded {
@@ -68,10 +71,16 @@ func (g *guarded) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server":
-		answerJSON(w, 200, map[string]any{
+		about := map[string]any{
 			"issuer": g.issuer.URL, "authorization_endpoint": g.issuer.URL + "/authorize", "token_endpoint": g.issuer.URL + "/token",
 			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
-		})
+		}
+		if g.revokes {
+			about["revocation_endpoint"] = g.issuer.URL + "/revoke"
+		}
+		answerJSON(w, 200, about)
+	case "/revoke":
+		g.revoked = append(g.revoked, r.FormValue("token"))
 	case "/authorize":
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{
 			"code": {"the-code"}, "state": {q.Get("state")}, "iss": {g.issuer.URL},
@@ -206,7 +215,7 @@ func TestLoginAtARemoteServer(t *testing.T) {
 	g.refuses = true
 	g.mu.Unlock()
 	has(t, call("mcp__far__token"), "run sallyport login far")
-	has(t, runSallyport(t, dir, "logout", "far", "--principal", "ann"), "logged out: ann has no tokens for far any more")
+	has(t, runSallyport(t, dir, "logout", "far", "--principal", "ann"), "logged out: ann has no tokens for far any more", "its issuer revokes no tokens")
 	has(t, runSallyport(t, dir, "logout", "far", "--principal", "ann"), "ann was not logged in at far")
 	said.WriteString(runSallyport(t, dir, "audit", "tail", "--json"))
 	has(t, said.String(), "login-far", "login.remove")
@@ -266,6 +275,30 @@ func TestLoginSaysWhatToOpenAsJSON(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLogoutTellsTheIssuer what is not used any more, and says whether it did.
+func TestLogoutTellsTheIssuer(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	g.revokes = true
+	dir := configured(t, g.config())
+	if printed, err := logsIn(t, dir); err != nil {
+		t.Fatalf("login: %v\n%s", err, printed)
+	}
+	said := runSallyport(t, dir, "logout", "far")
+	has(t, said, "logged out: local has no tokens for far any more", "its issuer has revoked them")
+	if got := strings.Join(g.revoked, " "); got != "secret-refresh-token-1 secret-access-token-1" {
+		t.Errorf("the issuer was told of %q", got)
+	}
+	if printed, err := logsIn(t, dir); err != nil {
+		t.Fatalf("login: %v\n%s", err, printed)
+	}
+	g.issuer.Close()
+	lost := runSallyport(t, dir, "logout", "far", "--json")
+	has(t, lost, `"logged_out":true`, `"outcome":"failed"`)
+	has(t, runSallyport(t, dir, "logout", "far"), "local was not logged in at far")
+	checkNoToken(t, dir, said+lost+runSallyport(t, dir, "audit", "tail", "--json"))
 }
 
 // TestTheWayBackTakesOneAnswer gives a second one with the right state, and waits

@@ -66,6 +66,7 @@ type place struct {
 type issuer struct {
 	name                           string
 	authorize, token, registration string
+	revocation                     string // of tokens (RFC 7009)
 	methods, algorithms            []string
 	challenges                     []string // of PKCE
 	scopes                         []string
@@ -225,7 +226,7 @@ func metadata(ctx context.Context, client *http.Client, name string, legacy bool
 func issuerOf(d *document, name string, legacy bool) (issuer, error) {
 	i := issuer{
 		name: d.text("issuer"), authorize: d.text("authorization_endpoint"), token: d.text("token_endpoint"),
-		registration: d.text("registration_endpoint"), methods: d.texts("token_endpoint_auth_methods_supported"),
+		registration: d.text("registration_endpoint"), revocation: d.text("revocation_endpoint"), methods: d.texts("token_endpoint_auth_methods_supported"),
 		algorithms: d.texts("token_endpoint_auth_signing_alg_values_supported"),
 		challenges: d.texts("code_challenge_methods_supported"), scopes: d.texts("scopes_supported"),
 		proofs:    d.texts("dpop_signing_alg_values_supported"),

@@ -203,14 +203,28 @@ type Status struct {
 	Renews bool
 }
 
-// Forget removes the tokens of a principal at a server and says what was there.
-func (v *Vault) Forget(ctx context.Context, s *Server, who string) (Status, error) {
+// Forgotten is what was removed from a vault. [Authority.Revoke] takes it to the
+// issuer.
+type Forgotten struct {
+	// Status is that of the tokens.
+	Status
+	tokens tokens
+}
+
+// String keeps tokens out of logs.
+func (f Forgotten) String() string { return "[redacted]" }
+
+// GoString keeps tokens out of logs.
+func (f Forgotten) GoString() string { return "[redacted]" }
+
+// Forget removes the tokens of a principal at a server and returns what was there.
+func (v *Vault) Forget(ctx context.Context, s *Server, who string) (Forgotten, error) {
 	name := s.record(who)
 	t, err := v.load(ctx, name)
 	if err == nil || strings.HasPrefix(err.Error(), "oauth:") {
 		err = v.store.Delete(ctx, name)
 	}
-	return t.status(), err
+	return Forgotten{t.status(), t}, err
 }
 
 // Mark tells the token of a principal at a server from others, without being of

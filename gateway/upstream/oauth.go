@@ -16,6 +16,9 @@ import (
 // issuer's token. A person has to find a password meanwhile.
 const loginWait = 6 * time.Minute
 
+// logoutWait bounds the revocation of tokens: three short requests.
+const logoutWait = 20 * time.Second
+
 // authority speaks for a server with OAuth; nil for any other. It puts what the
 // server is called and where it is into a copy of what is said of its OAuth.
 func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
@@ -85,6 +88,33 @@ func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status
 		}
 		done(status)
 		return sallyport.OK("logged in"), nil
+	}
+	return t, nil
+}
+
+// LogoutName is the name of the tool that revokes tokens at a server's issuer.
+func LogoutName(server string) string { return "logout-" + server }
+
+// Logout returns a tool that has the issuer of a server revoke tokens that were
+// removed. A gate of its own runs it, as with [Mounts.Login]. done is told whether
+// the issuer takes revocations, and has taken this one.
+func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (sallyport.Tool, error) {
+	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
+	if i < 0 || m.servers[i].authority == nil {
+		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoted(name))
+	}
+	s := m.servers[i]
+	t := s.tool(LogoutName(name))
+	t.AlwaysInclude, t.OutputIsUntrusted = true, false
+	t.Description = "Revokes tokens at the issuer of the MCP server " + name + "."
+	t.Timeout, t.Permissions, t.RateLimit = logoutWait, nil, nil
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		told, err := s.authority.Revoke(ctx, c, f)
+		if err != nil {
+			return sallyport.Result{}, err
+		}
+		done(told)
+		return sallyport.OK("logged out"), nil
 	}
 	return t, nil
 }

@@ -1,0 +1,83 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// Revoke tells the issuer that made tokens that they are not used any more (RFC
+// 7009). told is false when the issuer takes no revocations, or there was nothing
+// to revoke. The tokens are sent to nobody else than the issuer says in its
+// metadata.
+func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) (told bool, err error) {
+	t := f.tokens
+	if t.Access == "" && t.Refresh == "" || t.Issuer == "" {
+		return false, nil
+	}
+	i, err := metadata(ctx, client(c, maxHops), t.Issuer, false)
+	switch {
+	case errors.Is(err, errAbsent), err == nil && i.revocation == "":
+		return false, nil
+	case err != nil:
+		return false, a.wrap(fmt.Errorf("the metadata of its issuer %s: %w", clip(t.Issuer), err))
+	}
+	// Judged here alone: a login does not need it.
+	if err := checkURL(i.revocation, onLoopback(t.Issuer)); err != nil {
+		return false, a.wrap(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clip(t.Issuer), err))
+	}
+	for kind, value := range map[string]string{"access": t.Access, "refresh": t.Refresh, "client": t.ClientSecret} {
+		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
+			return false, err
+		}
+	}
+	// With the refresh token many issuers end all that came of the login.
+	for _, one := range []struct{ hint, token string }{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
+		if one.token == "" {
+			continue
+		}
+		err := a.revoke(ctx, c, &t, i.revocation, url.Values{"token": {one.token}, "token_type_hint": {one.hint}})
+		if r, ok := errors.AsType[*refusal](err); ok && r.code == "unsupported_token_type" && told {
+			continue // an issuer need not revoke tokens that soon end by themselves
+		}
+		if err != nil {
+			return false, a.wrap(err)
+		}
+		told = true
+	}
+	return told, nil
+}
+
+// revoke asks for one token to be revoked.
+func (a *Authority) revoke(ctx context.Context, c *sallyport.Call, t *tokens, at string, form url.Values) error {
+	header := http.Header{}
+	if err := a.identify(ctx, c, t, header, form); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.New("its revocation endpoint is no address")
+	}
+	r.Header = header
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	resp, err := client(c, 0).Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil // also for a token that it does not know
+	}
+	if d, err := read(resp); err == nil {
+		if code := d.text("error"); errorCode.MatchString(code) {
+			return &refusal{code}
+		}
+	}
+	return fmt.Errorf("its issuer answered %d to a revocation", resp.StatusCode)
+}
