@@ -63,18 +63,18 @@ func (s *Server) asks(caller *sallyport.Caller, id string) bool {
 	return s.o.Desk != nil && s.gate.Asks(caller, id)
 }
 
-// held is a call that a person may be asked about.
-type held struct {
+// client is who sent a request, as one that can be asked.
+type client struct {
 	*Server
 	session *mcp.ServerSession
+	able    *mcp.ClientCapabilities
 	rounds  bool // the protocol asks in another round
 	caller  *sallyport.Caller
 	q       sallyport.Request
 }
 
-// newHeld returns the call as one that a person may be asked about; nil when
-// its client cannot ask, or when nobody is to be asked.
-func (s *Server) newHeld(req mcp.Request, caller *sallyport.Caller, q sallyport.Request) *held {
+// clientOf returns nil for a request that says nothing of its client.
+func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport.Request) *client {
 	r, ok := req.(interface {
 		ClientCapabilities() *mcp.ClientCapabilities
 		ProtocolVersion() string
@@ -87,26 +87,49 @@ func (s *Server) newHeld(req mcp.Request, caller *sallyport.Caller, q sallyport.
 	if begun := session.InitializeParams(); !rounds && begun != nil {
 		able = begun.Capabilities // in a session no request changes them
 	}
-	if !elicits(able) || !s.asks(caller, q.Tool) {
+	return &client{Server: s, session: session, able: able, rounds: rounds, caller: caller, q: q}
+}
+
+// bound is what the state between two rounds must be about: this principal in
+// this role, this tool, these arguments.
+func (c *client) bound() []string {
+	return []string{c.caller.Principal.Name, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
+}
+
+// attempt makes a call, or goes on with one. It returns a question when the
+// tool asks one in a protocol that wants another round for it.
+type attempt func(context.Context) (sallyport.Result, *question, error)
+
+// held is a call that a person may be asked about.
+type held struct {
+	*client
+	make attempt
+}
+
+// newHeld returns the call as one that a person may be asked about; nil when
+// its client cannot ask, or when nobody is to be asked.
+func (c *client) newHeld(try attempt) *held {
+	if !elicits(c.able) || !c.asks(c.caller, c.q.Tool) {
 		return nil
 	}
-	caller.Asks = true
-	return &held{Server: s, session: session, rounds: rounds, caller: caller, q: q}
+	c.caller.Asks = true
+	return &held{c, try}
 }
 
 // call makes the call. One that is held is put before the person: at once, or
-// by the question that it returns.
-func (h *held) call(ctx context.Context, in input) (sallyport.Result, *question, error) {
+// by the question that it returns. The id is that of the approval that a state
+// names.
+func (h *held) call(ctx context.Context, in input, id string) (sallyport.Result, *question, error) {
 	ask := true
-	if h.rounds && in.state != "" {
+	if id != "" {
 		var err error
-		if ask, err = h.answered(ctx, in); err != nil {
+		if ask, err = h.answered(ctx, in, id); err != nil {
 			return sallyport.Result{}, nil, err
 		}
 	}
-	res := h.gate.Call(ctx, h.caller, h.q)
-	if !ask {
-		return res, nil, nil
+	res, asked, err := h.make(ctx)
+	if !ask || asked != nil || err != nil {
+		return res, asked, err
 	}
 	return h.ask(ctx, res)
 }
@@ -127,7 +150,7 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 		return res, nil, nil
 	}
 	if !h.rounds {
-		return h.askNow(ctx, &a, res), nil, nil
+		return h.askNow(ctx, &a, res)
 	}
 	state, err := h.seal.close(h.bound(), a.ID, a.Expires)
 	if err != nil {
@@ -138,11 +161,11 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 
 // askNow asks over the session, while the call waits, and makes the call again
 // when there is a decision.
-func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) sallyport.Result {
+func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *question, error) {
 	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
 	defer done()
 	if !ok {
-		return before
+		return before, nil, nil
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
@@ -151,36 +174,35 @@ func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallypo
 		// A client that is gone, or whose answer does not fit the form, has
 		// decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
-		return before
+		return before, nil, nil
 	}
 	v, err := verdictOf(answer)
-	if err != nil || v.silent || !h.still(ctx) || h.decide(ctx, a.ID, v) != nil {
-		return before
+	if err != nil || v.silent || !h.still(ctx) || !h.asks(h.caller, h.q.Tool) || h.decide(ctx, a.ID, v) != nil {
+		return before, nil, nil
 	}
-	return h.gate.Call(ctx, h.caller, h.q)
+	return h.make(ctx)
 }
 
 // still reports whether an answer counts that came while the call waited: the
-// principal may do what it might when it asked, and the rules leave the
-// decision to the person behind its client.
-func (h *held) still(ctx context.Context) bool {
-	p, ok := h.sessions.latest(h.session.ID())
+// principal may do what it might when it asked.
+func (c *client) still(ctx context.Context) bool {
+	p, ok := c.sessions.latest(c.session.ID())
 	if connectionFrom(ctx) != nil {
-		p, ok = h.o.Principal(), true
+		p, ok = c.o.Principal(), true
 	}
-	then := &h.caller.Principal
-	return ok && p.Name == then.Name && slices.Equal(p.Permissions, then.Permissions) &&
-		(p.Personalities == nil) == (then.Personalities == nil) && slices.Equal(p.Personalities, then.Personalities) &&
-		h.asks(h.caller, h.q.Tool)
+	return ok && unchanged(&p, &c.caller.Principal)
+}
+
+// unchanged reports whether two requests came from one principal that may do the
+// same.
+func unchanged(p, q *sallyport.Principal) bool {
+	return p.Name == q.Name && slices.Equal(p.Permissions, q.Permissions) &&
+		(p.Personalities == nil) == (q.Personalities == nil) && slices.Equal(p.Personalities, q.Personalities)
 }
 
 // answered takes the answer to a question of the round before. It reports
 // whether the person may be asked again, because there was none.
-func (h *held) answered(ctx context.Context, in input) (again bool, err error) {
-	id, err := h.seal.open(h.bound(), in.state, time.Now())
-	if err != nil {
-		return false, refused("requestState: " + err.Error() + "; make the call again without it")
-	}
+func (h *held) answered(ctx context.Context, in input, id string) (again bool, err error) {
 	response, ok := in.responses[askKey]
 	if !ok {
 		return true, nil
@@ -232,12 +254,6 @@ func (h *held) decide(ctx context.Context, id string, v verdict) error {
 func (h *held) undone(id string, err error) error {
 	h.o.Logger.Error("a decision was not taken", "approval", id, "error", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the decision could not be taken: the call is still held (approval " + id + ")"}
-}
-
-// bound is what an answer must be about: this principal in this role, this
-// tool, these arguments.
-func (h *held) bound() []string {
-	return []string{h.caller.Principal.Name, h.caller.Personality, h.q.Tool, argsOf(h.q.Args)}
 }
 
 func refused(text string) error {

@@ -125,21 +125,32 @@ func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Reque
 	}
 	ctx, done, _ := s.calls(ctx).Begin(ctx, "")
 	defer done()
-	if relay := s.newRelay(ctx, req); relay != nil {
+	relay := s.newRelay(ctx, req)
+	if relay != nil {
 		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
 		defer relay.close()
 	}
 	first, made := s.made(ctx, req)
-	if h := s.newHeld(req, caller, q); h != nil {
+	c := s.clientOf(req, caller, q)
+	if c == nil {
 		if made {
-			return h.ask(ctx, first)
+			return first, nil, nil
 		}
-		return h.call(ctx, in)
+		return s.gate.Call(ctx, caller, q), nil, nil
 	}
-	if made {
+	try, id, err := c.attempt(ctx, in, relay)
+	if err != nil {
+		return sallyport.Result{}, nil, err
+	}
+	switch h := c.newHeld(try); {
+	case made && h != nil:
+		return h.ask(ctx, first)
+	case made:
 		return first, nil, nil
+	case h != nil && !isParked(id):
+		return h.call(ctx, in, id)
 	}
-	return s.gate.Call(ctx, caller, q), nil, nil
+	return try(ctx)
 }
 
 // made returns the result of a call that was made directly and is held.

@@ -24,10 +24,10 @@ func TestADecisionIsAboutTheCallersOwnCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &held{
+	h := &held{client: &client{
 		Server: &Server{o: Options{Desk: desk}},
 		caller: &sallyport.Caller{Principal: sallyport.Principal{Name: "alice"}}, q: sallyport.Request{Tool: "held"},
-	}
+	}}
 	for id, want := range map[string]sallyport.ApprovalState{
 		"own": sallyport.ApprovalApproved, "of-bob": sallyport.ApprovalPending, "of-another-tool": sallyport.ApprovalPending,
 	} {

@@ -19,6 +19,7 @@ func (noForms) Resources(*sallyport.Caller) []sallyport.Resource      { return n
 func (noForms) Reader(*sallyport.Caller, string) (id string, ok bool) { return "", false }
 func (noForms) Asks(*sallyport.Caller, string) bool                   { return false }
 func (noForms) Headers(*sallyport.Caller, string) []schema.Header     { return nil }
+func (noForms) Inquires(string) bool                                  { return false }
 
 // forms is a prompt, a reader of resources, and tools whose results are more
 // than a text.

@@ -61,6 +61,8 @@ type Gate interface {
 	// Headers returns the arguments of a tool that clients repeat in headers of
 	// HTTP: none when the caller does not see the tool.
 	Headers(caller *sallyport.Caller, tool string) []schema.Header
+	// Inquires reports whether a tool declares that it asks whoever called.
+	Inquires(id string) bool
 	// Call decides and makes one call.
 	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
 }
@@ -98,6 +100,7 @@ type Server struct {
 	followed      followed
 	early         early // of direct calls over HTTP that are held
 	seal          *seal // of what clients keep between two rounds of a call
+	parked        parking
 	answers       answers
 	identity      []byte // what the server says about itself in each result
 	viaLibrary    bool   // nothing is answered directly; tests compare the two

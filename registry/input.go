@@ -43,7 +43,37 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 			Code: sallyport.CodeNotAvailable, Detail: "the configuration changed while the call waited for an answer", Err: err,
 		}
 	}
-	return answers, err
+	if err != nil {
+		return nil, err
+	}
+	return answers, a.still(ctx)
+}
+
+// still holds the caller to what was decided before somebody thought: a
+// principal that was revoked or stopped meanwhile gets no further.
+func (a *asker) still(ctx context.Context) error {
+	c, o := a.call, &a.call.r.o
+	over := &sallyport.Error{Code: sallyport.CodePermissionDenied, Detail: "Permission denied: the caller may not call any more"}
+	if o.Standing != nil {
+		if ok, err := o.Standing.Stands(ctx, c.caller.Principal.Name, c.start); err != nil || !ok {
+			over.Err = err
+			return over
+		}
+	}
+	if o.Switches != nil {
+		if kind, _, err := o.Switches.Stopped(ctx, c.caller.Principal.Name, c.sessionKey, c.q.Tool); err != nil || kind != "" {
+			over.Err = err
+			return over
+		}
+	}
+	return nil
+}
+
+// Inquires reports whether a tool declares that it asks whoever called. What a
+// role leaves it of that is decided when it asks.
+func (r *Registry) Inquires(id string) bool {
+	e := r.find(id)
+	return e != nil && len(e.tool.Capabilities.Input) > 0
 }
 
 // clean takes out of questions what may not leave the gate or would deceive

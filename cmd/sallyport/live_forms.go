@@ -40,3 +40,10 @@ func (l *live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
 	defer l.leave(t)
 	return t.registry.Headers(caller, tool)
 }
+
+// Inquires reports whether a tool declares that it asks whoever called.
+func (l *live) Inquires(id string) bool {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Inquires(id)
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,10 @@ const (
 	sound   = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 )
 
-// Fixtures returns everything that the suite asks for and that needs no client
-// to be asked. Two of the tools call changed: the suite listens for what clients
-// are told then.
+// Fixtures returns everything that the suite asks for. Two of the tools call
+// changed: the suite listens for what clients are told then.
 func Fixtures(changed func()) []sallyport.Tool {
-	return append(append(tools(changed), prompts()...), resources())
+	return slices.Concat(tools(changed), prompts(), []sallyport.Tool{resources()}, asking())
 }
 
 func tools(changed func()) []sallyport.Tool {

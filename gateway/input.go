@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// inquires reports whether a tool may ask whoever called: the library carries
+// the questions.
+func (s *Server) inquires(tool string) bool { return tool != "" && s.gate.Inquires(tool) }
+
+// attempt returns how this call is made, and the id that a state names. Only a
+// tool that may ask gets a way to its caller.
+func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attempt, id string, err error) {
+	inquires := c.inquires(c.q.Tool)
+	if c.rounds && in.state != "" && (inquires || elicits(c.able) && c.asks(c.caller, c.q.Tool)) {
+		if id, err = c.seal.open(c.bound(), in.state, time.Now()); err != nil {
+			return nil, "", refused("requestState: " + err.Error() + "; make the call again without it")
+		}
+	}
+	try = func(ctx context.Context) (sallyport.Result, *question, error) {
+		return c.gate.Call(ctx, c.caller, c.q), nil, nil
+	}
+	switch {
+	case !inquires:
+	case !c.rounds:
+		c.caller.Input = &spoken{c, ctx}
+	case isParked(id):
+		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.resume(ctx, id, in, relay) }
+	default:
+		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.begin(ctx, relay) }
+	}
+	return try, id, nil
+}
+
+// can reports whether a client says that it can be asked a kind of question.
+func (c *client) can(kind sallyport.InputKind) bool {
+	switch {
+	case c.able == nil:
+		return false
+	case kind == sallyport.InputPerson:
+		return elicits(c.able)
+	case kind == sallyport.InputModel:
+		return c.able.Sampling != nil
+	default:
+		return kind == sallyport.InputFolders && c.able.RootsV2 != nil
+	}
+}
+
+// unable returns the first kind that the client cannot be asked, "" for none.
+func (c *client) unable(questions []sallyport.Question) sallyport.InputKind {
+	for i := range questions {
+		if !c.can(questions[i].Kind) {
+			return questions[i].Kind
+		}
+	}
+	return ""
+}
+
+// errUnable is the tool's error for what its client cannot be asked.
+func errUnable(kind sallyport.InputKind) error {
+	return unanswered("the tool asks for input of kind " + string(kind) + ", which this client does not offer")
+}
+
+func unanswered(text string) error {
+	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "ask", Detail: text}
+}
+
+// required is the answer to a request whose client lacks what the tool asks for.
+func required(kind sallyport.InputKind) error {
+	need := &mcp.ClientCapabilities{}
+	switch kind {
+	case sallyport.InputPerson:
+		need.Elicitation = &mcp.ElicitationCapabilities{}
+	case sallyport.InputModel:
+		need.Sampling = &mcp.SamplingCapabilities{}
+	case sallyport.InputFolders:
+		need.RootsV2 = &mcp.RootCapabilities{}
+	}
+	// What the library made always marshals.
+	data, _ := json.Marshal(mcp.MissingRequiredClientCapabilityData{RequiredCapabilities: need})
+	return &jsonrpc.Error{
+		Code: mcp.CodeMissingRequiredClientCapabilities, Data: data,
+		Message: "the tool asks for input of kind " + string(kind) + ", which the client does not declare",
+	}
+}
+
+// requestOf is a question in the protocol's form. A person is told which tool
+// asks: the text is the tool's.
+func (c *client) requestOf(q *sallyport.Question) mcp.InputRequest {
+	switch q.Kind {
+	case sallyport.InputPerson:
+		form := q.Schema
+		if len(form) == 0 {
+			form = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		return &mcp.ElicitParams{Mode: "form", Message: c.q.Tool + " asks:\n\n" + q.Message, RequestedSchema: form}
+	case sallyport.InputModel:
+		return &mcp.CreateMessageParams{
+			MaxTokens: int64(q.MaxTokens), SystemPrompt: q.System,
+			Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: q.Message}}},
+		}
+	default:
+		return &mcp.ListRootsParams{}
+	}
+}
+
+// answerOf reads what a client brings for a question.
+func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.Answer, err error) {
+	a.Action = sallyport.ActionAccept
+	switch r := response.(type) {
+	case *mcp.ElicitResult:
+		a.Action, a.Values = sallyport.Action(r.Action), r.Content
+		if q.Kind != sallyport.InputPerson {
+			err = errors.New("expected no result of an elicitation")
+		} else if a.Action == sallyport.ActionAccept {
+			err = fitting(q, r.Content)
+		}
+	case *mcp.CreateMessageResult:
+		err = text(&a, q, r.Model, r.Content)
+	case *mcp.CreateMessageWithToolsResult:
+		if len(r.Content) != 1 {
+			return a, errors.New("expected one text")
+		}
+		err = text(&a, q, r.Model, r.Content[0])
+	case *mcp.ListRootsResult:
+		if q.Kind != sallyport.InputFolders {
+			return a, errors.New("expected no list of roots")
+		}
+		for _, root := range r.Roots {
+			if root != nil {
+				a.Folders = append(a.Folders, sallyport.Folder{URI: root.URI, Name: root.Name})
+			}
+		}
+	default:
+		err = fmt.Errorf("expected the answer to a question of kind %s", q.Kind)
+	}
+	return a, err
+}
+
+// fitting holds a form that was filled in to what was asked, so that the client
+// hears of it; the gate holds it to that again.
+func fitting(q *sallyport.Question, values map[string]any) error {
+	form, err := schema.CompileForm(q.Schema)
+	if err != nil {
+		return err
+	}
+	_, err = form.Fill(values)
+	return err
+}
+
+// text takes over what a model said.
+func text(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.Content) error {
+	t, ok := content.(*mcp.TextContent)
+	if q.Kind != sallyport.InputModel || !ok {
+		return errors.New("expected no message, or one text")
+	}
+	a.Text, a.Model = t.Text, model
+	return nil
+}
+
+// spoken asks over a session, while the call and its request wait.
+type spoken struct {
+	*client
+	request context.Context
+}
+
+func (s *spoken) Can(kind sallyport.InputKind) bool { return s.can(kind) }
+
+func (s *spoken) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+	if kind := s.unable(questions); kind != "" {
+		return nil, errUnable(kind)
+	}
+	// The library sends a question along with the request that it belongs to.
+	waiting, cancel := context.WithTimeout(s.request, askWait)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	waiting, done, ok := s.questions.Begin(waiting, s.caller.Principal.Name)
+	defer done()
+	if !ok {
+		return nil, unanswered("too many questions wait for an answer")
+	}
+	answers := make([]sallyport.Answer, len(questions))
+	for i := range questions {
+		response, err := s.put(waiting, s.requestOf(&questions[i]))
+		if err == nil {
+			answers[i], err = answerOf(&questions[i], response)
+		}
+		if err != nil {
+			s.o.Logger.Warn("a question of a tool has no answer", "tool", s.q.Tool, "question", questions[i].Name, "error", err)
+			return nil, unanswered("the client did not answer " + questions[i].Name)
+		}
+	}
+	if !s.still(s.request) {
+		return nil, unanswered("what the caller may do has changed while it was asked")
+	}
+	return answers, nil
+}
+
+// put sends one question and waits for its answer.
+func (s *spoken) put(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		return s.session.Elicit(ctx, q)
+	case *mcp.CreateMessageParams:
+		return s.session.CreateMessage(ctx, q)
+	case *mcp.ListRootsParams:
+		return s.session.ListRoots(ctx, q)
+	default:
+		return nil, errors.New("no such question")
+	}
+}
