@@ -117,6 +117,10 @@ func (c *conn) stmt(sql string) (*sqlite3.Stmt, error) {
 	return s, nil
 }
 
+// limited writes the bound of a statement into it: the engine prepares one
+// whose LIMIT is an argument anew each time that it is bound.
+func limited(sql string, n int) string { return fmt.Sprintf(sql, n) }
+
 // blob is an argument that is bound as bytes, even when it is empty.
 type blob string
 

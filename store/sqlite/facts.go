@@ -93,9 +93,9 @@ func (c *conn) noteFact(principal, session string, m *sallyport.FactMark) error 
 
 // forgetOldFacts removes some rows that count for nobody any more.
 func (c *conn) forgetOldFacts(now time.Time) error {
-	_, err := c.exec(`DELETE FROM facts WHERE (principal, session, fact) IN
-		(SELECT principal, session, fact FROM facts WHERE time < ?1 ORDER BY time LIMIT ?2)`,
-		now.Add(-sallyport.SessionFactAge).UnixNano(), oldFacts)
+	_, err := c.exec(limited(`DELETE FROM facts WHERE (principal, session, fact) IN
+		(SELECT principal, session, fact FROM facts WHERE time < ?1 ORDER BY time LIMIT %d)`, oldFacts),
+		now.Add(-sallyport.SessionFactAge).UnixNano())
 	return err
 }
 
