@@ -1,13 +1,10 @@
 package upstream
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/output"
@@ -18,11 +15,12 @@ import (
 var resultLimits = schema.Limits{Bytes: maxMessage}
 
 // call has the server work.
-func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
-	tree, err := s.ask(ctx, c, "tools/call", []thing{d.thing}, func(ctx context.Context, session *mcp.ClientSession, meta mcp.Meta) error {
-		_, err := session.CallTool(ctx, &mcp.CallToolParams{Meta: meta, Name: d.key, Arguments: json.RawMessage(c.Args)})
-		return err
-	})
+func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
+	r, err := toolCall(d.key, c.Args, headers)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	tree, err := s.ask(ctx, c, r, d.thing)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -31,10 +29,7 @@ func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering) (sall
 
 // ask sends the server one request for what it must still have, and returns
 // its answer.
-func (s *server) ask(
-	ctx context.Context, c *sallyport.Call, method string, needs []thing,
-	send func(context.Context, *mcp.ClientSession, mcp.Meta) error,
-) (map[string]any, error) {
+func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...thing) (map[string]any, error) {
 	leave, err := s.enter(ctx, s.keyOf(c).lane())
 	if err != nil {
 		return nil, err
@@ -50,28 +45,26 @@ func (s *server) ask(
 	defer l.unlisten(ctx, l.listen(ctx, c))
 	ctx = withCall(ctx, c)
 	if err := l.current(ctx, s); err != nil {
-		return nil, s.lost(ctx, l, &answer{}, "list", err)
+		return nil, s.lost(ctx, l, s.URL != "", "list", err)
 	}
 	if err := s.refuses(l, c.Tool, needs); err != nil {
 		return nil, err
 	}
-	ctx, answer := withAnswer(ctx)
-	err = send(ctx, l.session, mcp.Meta{"progressToken": c.ID})
-	raw := answer.raw()
-	if raw == nil {
-		return nil, s.lost(ctx, l, answer, method, cmp.Or(err, errors.New("no answer")))
+	raw, err := l.wire.exchange(ctx, r, c.ID)
+	if err != nil {
+		return nil, s.lost(ctx, l, true, r.method, err)
 	}
 	s.pool.answered(l.key.lane())
 	v, err := schema.Decode(raw, &resultLimits)
 	if err != nil {
-		return nil, failed(method, err)
+		return nil, failed(r.method, err)
 	}
 	tree, ok := v.(map[string]any)
 	switch {
 	case !ok:
-		return nil, failed(method, errors.New("the answer is not an object"))
+		return nil, failed(r.method, errors.New("the answer is not an object"))
 	case tree["resultType"] == "input_required":
-		return nil, failed(method, errors.New("the server asks for input, which servers are not offered"))
+		return nil, failed(r.method, errors.New("the server asks for input, which servers are not offered"))
 	}
 	return tree, nil
 }
@@ -94,7 +87,7 @@ func (s *server) plain(text string) string {
 // lost says why a call has no answer. What the server itself answered is the
 // tool's failure; a connection that broke ends the process, and the next call
 // starts another.
-func (s *server) lost(ctx context.Context, l *link, a *answer, method string, err error) error {
+func (s *server) lost(ctx context.Context, l *link, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && s.pool.broke(s, lane) {
@@ -106,7 +99,10 @@ func (s *server) lost(ctx context.Context, l *link, a *answer, method string, er
 		return e
 	}
 	e, refused := errors.AsType[*sallyport.Error](err)
-	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && a.owned(s) {
+	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && owned {
+		if l.forgotten.Load() {
+			s.pool.drop(l)
+		}
 		if answered(err) != nil {
 			s.pool.answered(lane)
 		} else {
@@ -115,6 +111,9 @@ func (s *server) lost(ctx context.Context, l *link, a *answer, method string, er
 		return failed(method, err)
 	}
 	s.pool.broke(s, lane)
+	if !refused {
+		l.wire.fail(err)
+	}
 	s.pool.drop(l)
 	if refused {
 		return e

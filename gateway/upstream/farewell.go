@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 )
 
 // farewellWait bounds how long a server is told that a session is over: nobody
@@ -25,7 +24,7 @@ func FarewellName(server string) string { return "end-session-" + server }
 // and nothing may leave without one.
 func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 	for _, s := range m.servers {
-		if !s.parts() {
+		if !s.posts() {
 			continue
 		}
 		t := s.tool(FarewellName(s.Name))
@@ -38,9 +37,6 @@ func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 	}
 	return tools
 }
-
-// parts reports whether the sessions of the server end with a request.
-func (s *server) parts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
 
 // bidFarewell ends the session of a connection that is leaving, with the tokens
 // of its principal.
@@ -75,7 +71,7 @@ func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.
 
 // farewell has the server told that the session of a connection is over.
 func (s *server) farewell(l *link) {
-	if s.m.o.Farewell == nil || !s.parts() || l.err != nil || l.session.ID() == "" {
+	if s.m.o.Farewell == nil || !s.posts() || l.err != nil || l.session.ID() == "" {
 		return
 	}
 	name := rand.Text()

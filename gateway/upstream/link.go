@@ -26,14 +26,21 @@ type link struct {
 	ready   chan struct{}
 	err     error
 	session *mcp.ClientSession
-	child   sallyport.Child // nil for a remote server
-	said    complaints
-	idle    *time.Timer
-	ended   sync.Once
+	wire    *wire
+	// spoken is the version of the protocol, meta what each request holds
+	// because of it.
+	spoken string
+	meta   []byte
+	child  sallyport.Child // nil for a remote server
+	said   complaints
+	idle   *time.Timer
+	ended  sync.Once
 	// hangUp ends what the connection waits for.
 	hangUp context.CancelFunc
 	// refused is the last request that the grant did not admit.
 	refused atomic.Pointer[sallyport.Error]
+	// forgotten says that a remote server does not know the session any more.
+	forgotten atomic.Bool
 	// greeting is what the server answered first.
 	greeting answer
 
@@ -100,6 +107,9 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.options())
 	if l.session, err = client.Connect(ctx, wired{t, l}, nil); err == nil {
+		if hello := l.session.InitializeResult(); hello != nil {
+			l.spoken, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
+		}
 		if n, err = l.list(ctx); err == nil {
 			return n, nil
 		}
@@ -182,6 +192,7 @@ func (l *link) end() {
 		// The end of its input is how a server learns that it is over: node, the
 		// first process of its namespace, does not hear a signal.
 		if l.session != nil {
+			l.wire.finish()
 			// Its error says that the other side is gone already.
 			_ = l.session.Close()
 		}

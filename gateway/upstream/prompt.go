@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/sallyport/sallyport"
 )
 
@@ -71,10 +69,11 @@ func (s *server) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sa
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return sallyport.Result{}, err
 	}
-	tree, err := s.ask(ctx, c, "prompts/get", []thing{d.thing}, func(ctx context.Context, session *mcp.ClientSession, meta mcp.Meta) error {
-		_, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: d.key, Arguments: args})
-		return err
-	})
+	r, err := promptGet(d.key, args)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	tree, err := s.ask(ctx, c, r, d.thing)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

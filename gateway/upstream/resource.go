@@ -7,8 +7,6 @@ import (
 	"mime"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/output"
@@ -79,10 +77,7 @@ func (s *server) read(ctx context.Context, c *sallyport.Call, things, families [
 	if listed := (thing{lock.KindResource, args.URI}); slices.Contains(things, listed) {
 		needs = []thing{listed}
 	}
-	tree, err := s.ask(ctx, c, "resources/read", needs, func(ctx context.Context, session *mcp.ClientSession, meta mcp.Meta) error {
-		_, err := session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: args.URI})
-		return err
-	})
+	tree, err := s.ask(ctx, c, resourceRead(args.URI), needs...)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

@@ -2,62 +2,99 @@ package upstream
 
 import (
 	"context"
+	"io"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // readWait bounds how long a server here may leave a message unread that
 // somebody has given up: one that works on something else reads on by then.
 const readWait = startWait
 
-// stdin is a connection to a process that may stop reading. What is written to
-// it ends with its context: the library's own waits for the process, and
-// whoever closes the connection waits for that.
-type stdin struct {
-	mcp.Connection
-	// turn is held by the one message that is being written.
+// inlet is what a process reads, without a buffer in between. A process may
+// stop reading: what is written ends with its context.
+type inlet struct {
+	// turn is held by the one line that is being written.
 	turn    chan struct{}
+	lines   chan []byte
+	taken   chan struct{} // a line was read to its end
 	written atomic.Uint64
+	// rest of a line is for the one that reads.
+	rest  []byte
+	over  chan struct{}
+	close sync.Once
 }
 
-func newStdin(c mcp.Connection) *stdin { return &stdin{Connection: c, turn: make(chan struct{}, 1)} }
+func newInlet() *inlet {
+	return &inlet{turn: make(chan struct{}, 1), lines: make(chan []byte), taken: make(chan struct{}, 1), over: make(chan struct{})}
+}
 
-// Write writes a message. One that is given up half-way is still written, and
-// the connection ends when the process does not take it.
-func (s *stdin) Write(ctx context.Context, m jsonrpc.Message) error {
+// Read reads for the process.
+func (s *inlet) Read(b []byte) (int, error) {
+	for len(s.rest) == 0 {
+		select {
+		case <-s.over:
+			return 0, io.EOF
+		case s.rest = <-s.lines:
+		}
+	}
+	n := copy(b, s.rest)
+	if s.rest = s.rest[n:]; len(s.rest) == 0 {
+		s.taken <- struct{}{}
+	}
+	return n, nil
+}
+
+// Close ends what is read and what is written.
+func (s *inlet) Close() error {
+	s.close.Do(func() { close(s.over) })
+	return nil
+}
+
+// write writes a line. One that is given up half-way is still written; stuck
+// is called when the process does not take it.
+func (s *inlet) write(ctx context.Context, line []byte, stuck func()) error {
 	select {
 	case s.turn <- struct{}{}:
+	case <-s.over:
+		return io.ErrClosedPipe
 	case <-ctx.Done():
-		s.giveUp()
+		s.giveUp(stuck)
 		return ctx.Err()
 	}
-	done := make(chan error, 1)
-	go func() {
-		err := s.Connection.Write(context.WithoutCancel(ctx), m)
-		s.written.Add(1)
-		<-s.turn
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		s.giveUp()
-		return ctx.Err()
+	return s.hand(ctx, s.lines, line, stuck)
+}
+
+// hand gives a line to the one that reads, and waits until it is read. lines is
+// nil when it was given already.
+func (s *inlet) hand(ctx context.Context, lines chan<- []byte, line []byte, stuck func()) error {
+	for {
+		select {
+		case lines <- line:
+			lines = nil
+		case <-s.taken:
+			s.written.Add(1)
+			<-s.turn
+			return nil
+		case <-s.over:
+			<-s.turn
+			return io.ErrClosedPipe
+		case <-ctx.Done():
+			go func() { _ = s.hand(context.WithoutCancel(ctx), lines, line, stuck) }()
+			s.giveUp(stuck)
+			return ctx.Err()
+		}
 	}
 }
 
-// giveUp ends the connection unless the message that is being written is
+// giveUp has the connection end unless the line that is being written is
 // written soon.
-func (s *stdin) giveUp() {
+func (s *inlet) giveUp(stuck func()) {
 	before := s.written.Load()
 	time.AfterFunc(readWait, func() {
 		if s.written.Load() == before && len(s.turn) > 0 {
-			// Its error says that it is over already.
-			_ = s.Connection.Close()
+			stuck()
 		}
 	})
 }

@@ -9,22 +9,17 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestWhatNobodyReadsIsGivenUp with whoever sends it: nobody waits for a
 // process that has stopped reading, and such a connection ends.
 func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ask := io.Pipe()
+		theirs := newInlet()
 		answers, out := io.Pipe()
 		defer out.Close()
-		c, err := (&mcp.IOTransport{Reader: answers, Writer: ask}).Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		s := newStdin(c)
+		s := newPipe(theirs, answers)
+		defer s.Close()
 		message := &jsonrpc.Request{Method: "notifications/a"}
 		for range 3 { // the second and third wait for their turn
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -35,10 +30,8 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 		}
 		// A process that was busy reads on, and nothing is lost.
 		buffer := make([]byte, 1<<10)
-		for range 2 { // the message and the end of its line
-			if n, err := theirs.Read(buffer); err == nil && buffer[n-1] == '\n' {
-				break
-			}
+		if n, err := theirs.Read(buffer); err != nil || buffer[n-1] != '\n' {
+			t.Errorf("what is read = %q, %v; want the message", buffer[:n], err)
 		}
 		time.Sleep(2 * readWait)
 		go func() { _, _ = theirs.Read(buffer) }()

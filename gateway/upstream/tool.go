@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/schema"
 )
 
 // tool is what all tools of a server have in common.
@@ -110,8 +111,11 @@ func (s *server) named(d *offering) (sallyport.Tool, error) {
 	var bad [2]error
 	t.Schema, bad[0] = s.schema(d, "inputSchema")
 	t.Returns, bad[1] = s.schema(d, "outputSchema")
-	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.call(ctx, c, d) }
-	return t, errors.Join(bad[:]...)
+	headers, unfit := schema.Headers(d.tree["inputSchema"])
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		return s.call(ctx, c, d, headers)
+	}
+	return t, errors.Join(bad[0], bad[1], unfit)
 }
 
 // schema is a schema as text, which models read; nil when there is none.

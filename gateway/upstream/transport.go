@@ -27,11 +27,11 @@ const reconnects = 3
 
 // spawn starts the process of a server under the grant of the call.
 func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
-	theirs, ask := io.Pipe()
+	in := newInlet()
 	answers, out := io.Pipe()
 	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
 		Dir: l.s.Dir, Env: l.s.Env, Secrets: l.s.Secrets,
-		Input: theirs, Output: out, ErrorOutput: &l.said,
+		Input: in, Output: out, ErrorOutput: &l.said,
 		Check: func(file string) error { return l.s.m.o.Start(l.s.Name, file) },
 	})
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 		<-child.Done()
 		_ = out.Close()
 	}()
-	return &mcp.IOTransport{Reader: answers, Writer: ask, MaxLineLength: maxMessage}, nil
+	return newPipe(in, answers), nil
 }
 
 // complaints passes the lines that a server writes to standard error on to the
@@ -114,6 +114,10 @@ func (l *link) remote() mcp.Transport {
 	}
 }
 
+// posts reports whether each message to the server is a request of HTTP, with
+// its answer, and sessions end with one.
+func (s *server) posts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
+
 type callKey struct{}
 
 // withCall makes a call known to the transport of a remote server.
@@ -124,8 +128,12 @@ func withCall(ctx context.Context, c *sallyport.Call) context.Context {
 // versionHeader says which version of the protocol was agreed on.
 const versionHeader = "Mcp-Protocol-Version"
 
-// errNoCall is a request that no call causes.
-var errNoCall = errors.New("upstream: a request outside a call")
+var (
+	// errNoCall is a request that no call causes.
+	errNoCall = errors.New("upstream: a request outside a call")
+	// errForgotten is a request of a session that the server has ended.
+	errForgotten = errors.New("upstream: the session is over")
+)
 
 // roundTripper sends each request through the accessors of the call that
 // causes it, so that it is decided and recorded with that call. Nothing of
@@ -134,7 +142,10 @@ type roundTripper struct{ l *link }
 
 // RoundTrip sends a request.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.send(r)
+	if t.l.forgotten.Load() {
+		return nil, errForgotten
+	}
+	resp, err := t.l.roundTrip(r.Clone(r.Context()))
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		// The library keeps the text of some errors alone, or none of it.
 		t.l.refused.Store(e)
@@ -142,22 +153,22 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (t roundTripper) send(r *http.Request) (*http.Response, error) {
+// roundTrip sends a request, to which it adds headers.
+func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
 	c, ok := r.Context().Value(callKey{}).(*sallyport.Call)
 	if !ok {
 		return nil, errNoCall
 	}
-	if err := t.l.home(r.URL); err != nil {
+	if err := l.home(r.URL); err != nil {
 		return nil, err
 	}
-	r = r.Clone(r.Context())
 	if r.Header.Get(versionHeader) == "" {
 		// The library sets it on connections of its own types only.
-		if v := t.l.agreed(); v != "" {
+		if v := l.agreed(); v != "" {
 			r.Header.Set(versionHeader, v)
 		}
 	}
-	for _, h := range t.l.s.Headers {
+	for _, h := range l.s.Headers {
 		value := h.Value
 		if h.Secret != "" {
 			secret, err := c.Secrets.Get(r.Context(), h.Secret)
@@ -168,8 +179,8 @@ func (t roundTripper) send(r *http.Request) (*http.Response, error) {
 		}
 		r.Header.Set(h.Name, value)
 	}
-	if a := t.l.s.authority; a != nil {
-		return a.Do(r, c, t.l.s.holder(c))
+	if a := l.s.authority; a != nil {
+		return a.Do(r, c, l.s.holder(c))
 	}
 	return c.Network.Client().Do(r)
 }

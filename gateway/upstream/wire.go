@@ -69,10 +69,8 @@ func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(t.l.s.Command) > 0 {
-		c = newStdin(c)
-	}
-	return &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}}, nil
+	t.l.wire = &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}, own: map[int64]exchanged{}}
+	return t.l.wire, nil
 }
 
 // wire sees the messages of a connection before the protocol library does. It
@@ -83,10 +81,18 @@ type wire struct {
 	mcp.Connection
 	l *link
 
-	mu       sync.Mutex
-	asked    map[jsonrpc.ID]asked
-	refused  int
-	refusals sync.WaitGroup
+	mu      sync.Mutex
+	asked   map[jsonrpc.ID]asked
+	refused int
+	// own are the requests of calls that run, by id; count is how many there were.
+	own   map[int64]exchanged
+	count int64
+	calls sync.WaitGroup
+	// dead is why no more answers come. closing says that no more calls are
+	// taken, over that no more errands are.
+	dead          error
+	closing, over bool
+	errands       sync.WaitGroup
 }
 
 // asked is a request whose result is kept.
@@ -131,21 +137,19 @@ func (w *wire) take(id jsonrpc.ID) (asked, bool) {
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := w.Connection.Read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		switch m := m.(type) {
-		case *jsonrpc.Response:
-			w.keep(m)
-			return m, nil
-		case *jsonrpc.Request:
-			if m.IsCall() {
-				err = w.refuse(ctx, m)
-			} else {
-				w.hear(m)
+		if err == nil {
+			switch m := m.(type) {
+			case *jsonrpc.Response:
+				if !w.deliver(m) {
+					w.keep(m)
+					return m, nil
+				}
+			case *jsonrpc.Request:
+				err = w.hear(ctx, m)
 			}
 		}
 		if err != nil {
+			w.fail(err)
 			return nil, err
 		}
 	}
@@ -196,8 +200,12 @@ func decodable(page json.RawMessage) json.RawMessage {
 	return text
 }
 
-// hear takes a notification. Those that no call waits for are dropped.
-func (w *wire) hear(m *jsonrpc.Request) {
+// hear takes what a server says unasked. Notifications that no call waits for
+// are dropped.
+func (w *wire) hear(ctx context.Context, m *jsonrpc.Request) error {
+	if m.IsCall() {
+		return w.refuse(ctx, m)
+	}
 	switch m.Method {
 	case "notifications/progress":
 		var p mcp.ProgressNotificationParams
@@ -207,6 +215,7 @@ func (w *wire) hear(m *jsonrpc.Request) {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		w.l.changed()
 	}
+	return nil
 }
 
 // refuse answers a request of the server: it may ask whether somebody is
@@ -221,8 +230,11 @@ func (w *wire) refuse(ctx context.Context, m *jsonrpc.Request) error {
 	if w.refused >= maxAsked {
 		return errFloods
 	}
+	if w.over {
+		return nil
+	}
 	w.refused++
-	w.refusals.Go(func() {
+	w.errands.Go(func() {
 		// Over HTTP it goes out with a call that runs; without one nobody waits.
 		if w.l.s.URL != "" {
 			ctx = w.l.during(ctx)
@@ -238,6 +250,9 @@ func (w *wire) refuse(ctx context.Context, m *jsonrpc.Request) error {
 // Close closes the connection, and with it what is still to be written.
 func (w *wire) Close() error {
 	err := w.Connection.Close()
-	w.refusals.Wait()
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	w.errands.Wait()
 	return err
 }

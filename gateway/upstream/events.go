@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errMalformed is a stream of events that cannot be read on.
+var errMalformed = errors.New("malformed event")
+
+// event is one event of a stream.
+type event struct {
+	name, id string
+	retry    time.Duration
+	data     []byte
+}
+
+// events reads server-sent events. An event has at most maxMessage bytes.
+type events struct{ r *bufio.Reader }
+
+func newEvents(r io.Reader) *events { return &events{bufio.NewReader(r)} }
+
+// next returns the next event. The error matches errMalformed, or is that of
+// the stream.
+func (s *events) next() (e event, err error) {
+	left, some := maxMessage, false
+	for {
+		line, err := s.line(left)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return e, err
+		}
+		left -= len(line)
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) > 0 {
+			some = true
+			if err := e.take(line); err != nil {
+				return e, err
+			}
+		}
+		switch {
+		case len(line) == 0 && some, err != nil && some:
+			return e, nil
+		case err != nil:
+			return e, err
+		case len(line) == 0:
+			left = maxMessage
+		}
+	}
+}
+
+// line reads a line with its end.
+func (s *events) line(most int) (line []byte, err error) {
+	for {
+		part, err := s.r.ReadSlice('\n')
+		if len(line)+len(part) > most {
+			return nil, fmt.Errorf("%w: it has more than %d bytes", errMalformed, maxMessage)
+		}
+		if line == nil && err == nil {
+			return part, nil // until the next read
+		}
+		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// take adds a line to an event.
+func (e *event) take(line []byte) error {
+	key, value, found := bytes.Cut(line, []byte{':'})
+	if !found {
+		return fmt.Errorf("%w: a line without a colon", errMalformed)
+	}
+	switch string(key) {
+	case "event":
+		e.name = strings.TrimSpace(string(value))
+	case "id":
+		e.id = strings.TrimSpace(string(value))
+	case "retry":
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64); err == nil {
+			e.retry = time.Duration(n) * time.Millisecond
+		}
+	case "data":
+		if e.data != nil {
+			e.data = append(e.data, '\n')
+		}
+		e.data = append(e.data, bytes.TrimSpace(value)...)
+	}
+	return nil
+}

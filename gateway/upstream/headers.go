@@ -1,0 +1,63 @@
+package upstream
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// mark sets the headers that repeat what a request asks for, in the generation
+// of the protocol that wants them.
+func (r *request) mark(h http.Header) {
+	if h.Get(versionHeader) < stateless {
+		return
+	}
+	h["Mcp-Method"], h["Mcp-Name"] = []string{r.method}, []string{r.name}
+	if len(r.headers) == 0 {
+		return
+	}
+	var args any
+	if json.Unmarshal(r.args, &args) != nil {
+		return
+	}
+	for _, repeated := range r.headers {
+		v := args
+		for _, key := range repeated.Path {
+			m, _ := v.(map[string]any)
+			v = m[key]
+		}
+		if text, ok := headerValue(v); ok {
+			h[repeated.Name] = []string{text}
+		}
+	}
+}
+
+// headerValue is an argument as a header has it: a text, a truth value or a
+// whole number that every reader reads alike.
+func headerValue(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return headerText(v), true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		const most = 1<<53 - 1
+		return strconv.FormatInt(int64(v), 10), v == math.Trunc(v) && math.Abs(v) <= most
+	default:
+		return "", false
+	}
+}
+
+// headerText is a text as a header has it: what no header can hold, and what
+// looks like that, in base64.
+func headerText(s string) string {
+	const before, after = "=?base64?", "?="
+	odd := strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })
+	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, before) && strings.HasSuffix(s, after) {
+		return before + base64.StdEncoding.EncodeToString([]byte(s)) + after
+	}
+	return s
+}

@@ -1,0 +1,131 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// decode reads one message, which is valid JSON. A result is left as it is, to
+// be decoded once, by whoever waits for it; the library decodes the rest.
+func decode(text []byte) (jsonrpc.Message, error) {
+	text = blank(text)
+	if len(text) == 0 || text[0] != '{' {
+		return nil, errors.New("the message is not an object")
+	}
+	e, err := open(text)
+	if err != nil {
+		return nil, err
+	}
+	if e[memberMethod] != nil || bytes.HasPrefix(e[memberID], []byte{'"'}) {
+		return jsonrpc.DecodeMessage(text)
+	}
+	if string(e[memberVersion]) != `"2.0"` {
+		return nil, fmt.Errorf("the version of the message is %q", e[memberVersion])
+	}
+	n, err := number(e[memberID])
+	switch {
+	case err != nil:
+		return nil, err
+	case e[memberError] != nil:
+		return jsonrpc.DecodeMessage(text)
+	}
+	id, err := jsonrpc.MakeID(n)
+	return &jsonrpc.Response{ID: id, Result: json.RawMessage(e[memberResult])}, err
+}
+
+// The members of a message.
+const (
+	memberVersion = iota
+	memberID
+	memberMethod
+	memberParams
+	memberResult
+	memberError
+)
+
+var members = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+// envelope is the values of the members of a message, as they came; nil for
+// those that are absent.
+type envelope [len(members)][]byte
+
+// open finds the members of a message, an object in valid JSON text. One that
+// is there twice is refused: another reader may have taken the other one.
+func open(text []byte) (e envelope, err error) {
+	for rest := blank(text[1:]); rest[0] != '}'; {
+		if rest[0] == ',' {
+			rest = blank(rest[1:])
+		}
+		end := valueLen(rest)
+		key := rest[1 : end-1]
+		if bytes.IndexByte(key, '\\') >= 0 {
+			var plain string
+			if err := json.Unmarshal(rest[:end], &plain); err != nil {
+				return e, err
+			}
+			key = []byte(plain)
+		}
+		rest = blank(blank(rest[end:])[1:]) // behind the colon
+		end = valueLen(rest)
+		for i, name := range members {
+			if string(key) != name {
+				continue
+			}
+			if e[i] != nil {
+				return e, fmt.Errorf("the message has %q twice", name)
+			}
+			e[i] = rest[:end:end]
+		}
+		rest = blank(rest[end:])
+	}
+	return e, nil
+}
+
+func blank(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
+
+// valueLen is the length of the value at the beginning of valid JSON text.
+func valueLen(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			} else if depth < 0 {
+				return i
+			}
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
+// number reads an id that is a whole number, be it written with a point, as
+// some languages do.
+func number(id []byte) (float64, error) {
+	n, err := strconv.ParseFloat(string(id), 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) >= 1<<53 {
+		return 0, fmt.Errorf("the id of the answer is %.100q", id)
+	}
+	return n, nil
+}

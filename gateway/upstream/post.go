@@ -1,0 +1,283 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// sessionHeader says which session a message belongs to.
+const sessionHeader = "Mcp-Session-Id"
+
+// firstDelay and longestDelay bound the wait before a broken answer is taken
+// up again, unless the server says how long to wait.
+const firstDelay, longestDelay = time.Second, 30 * time.Second
+
+// errRejected is a request that did not get through: the connection holds.
+var errRejected = &jsonrpc.Error{Code: rejected, Message: "rejected by transport"}
+
+// drainWait bounds how long the rest of a stream is read behind its answer.
+const drainWait = 200 * time.Millisecond
+
+// post sends a request over streamable HTTP and reads what comes until its
+// answer.
+func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, error) {
+	far, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	kept := context.AfterFunc(ctx, hangUp)
+	sent, err := http.NewRequestWithContext(far, http.MethodPost, w.l.s.URL, bytes.NewReader(r.message(id, token, w.l.meta)))
+	if err != nil {
+		hangUp()
+		return nil, err
+	}
+	sent.Header["Content-Type"] = []string{"application/json"}
+	sent.Header["Accept"] = []string{"application/json, text/event-stream"}
+	w.mark(sent.Header)
+	r.mark(sent.Header)
+	resp, err := w.ask(sent, r.method)
+	if err != nil {
+		hangUp()
+		return nil, err
+	}
+	m, body, err := w.hearOut(far, resp, id, r.method)
+	if body != nil && kept() && w.later(func() { drain(body, hangUp) }) {
+		return m, err
+	}
+	hangUp()
+	return m, err
+}
+
+// drain reads what is left of a stream, so that its connection can be used
+// again. A server that does not end it now is not waited for.
+func drain(body io.ReadCloser, hangUp context.CancelFunc) {
+	late := time.AfterFunc(drainWait, hangUp)
+	defer late.Stop()
+	const most = 64 << 10
+	_, _ = io.CopyN(io.Discard, body, most)
+	body.Close()
+	hangUp()
+}
+
+// hearOut reads the answer in either of its forms. A body that is returned has
+// more to read.
+func (w *wire) hearOut(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "application/json":
+		m, err := readAnswer(resp, id)
+		return m, nil, err
+	case err == nil && kind == "text/event-stream":
+		return w.follow(ctx, resp, id, method)
+	default:
+		resp.Body.Close()
+		return nil, nil, fmt.Errorf("sending %q: unsupported content type %q", method, kind)
+	}
+}
+
+// mark sets the headers that all requests have.
+func (w *wire) mark(h http.Header) {
+	if w.l.spoken != "" {
+		h[versionHeader] = []string{w.l.spoken}
+	}
+	if session := w.SessionID(); session != "" {
+		h[sessionHeader] = []string{session}
+	}
+}
+
+// ask sends a request and returns the answer to it when that is a good one.
+func (w *wire) ask(r *http.Request, method string) (*http.Response, error) {
+	resp, err := w.l.roundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("calling %q: sending %q: %w: %w", method, method, errRejected, err)
+	}
+	if err := w.check(resp, method); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+// check returns why an answer over HTTP is none. Of a server that has no time,
+// or says itself what is wrong, the connection holds.
+func (w *wire) check(resp *http.Response, method string) error {
+	text := http.StatusText(resp.StatusCode)
+	switch resp.StatusCode {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return fmt.Errorf("calling %q: %w: sending %q: %s", method, errRejected, method, text)
+	}
+	session := w.SessionID()
+	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
+		if resp.StatusCode == http.StatusNotFound && session != "" {
+			w.l.forgotten.Store(true)
+		}
+		// A body that cannot be read says no more than the status.
+		body, _ := io.ReadAll(resp.Body)
+		if m, err := decodeAll(body); err == nil && m.Error != nil {
+			return fmt.Errorf("sending %q: %w: %w: %s", method, m.Error, errRejected, text)
+		}
+		return fmt.Errorf("sending %q: %s", method, text)
+	}
+	if theirs := resp.Header.Get(sessionHeader); theirs != "" && session != "" && theirs != session {
+		return fmt.Errorf("mismatching session IDs %q and %q", session, theirs)
+	}
+	return nil
+}
+
+// decodeAll reads a text that is to be one answer and nothing else.
+func decodeAll(text []byte) (*jsonrpc.Response, error) {
+	if !json.Valid(text) {
+		return nil, errors.New("the answer is not JSON")
+	}
+	m, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := m.(*jsonrpc.Response)
+	if !ok {
+		return nil, errors.New("the message is not an answer")
+	}
+	return answer, nil
+}
+
+// readAnswer reads an answer that is a body of its own.
+func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
+	defer resp.Body.Close()
+	const most = 64 << 10 // is believed without seeing it
+	body := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(resp.ContentLength, most))))
+	// The bound of the body is that of the accessor.
+	if _, err := body.ReadFrom(resp.Body); err != nil {
+		return nil, fmt.Errorf("reading the answer: %v", err)
+	}
+	m, err := decodeAll(body.Bytes())
+	if err == nil && m.ID.Raw() != id {
+		err = errors.New("it is that of another request")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer: %v", err)
+	}
+	return m, nil
+}
+
+// follow reads the events of an answer, and takes it up again where it was broken off.
+func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
+	last, still := "", 0
+	for {
+		s := stream{w: w, events: newEvents(resp.Body), id: id}
+		m, err := s.read(ctx)
+		if m != nil && err == nil {
+			return m, resp.Body, nil
+		}
+		resp.Body.Close()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case s.last == "":
+			return nil, nil, errors.New("request terminated without response")
+		case s.last != last:
+			last, still = s.last, 0
+		default:
+			still++
+		}
+		if still > reconnects {
+			return nil, nil, fmt.Errorf("sending %q: exceeded %d retries without progress", method, reconnects)
+		}
+		if resp, err = w.resume(ctx, s.last, s.pause, method); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// stream is one of the streams in which an answer comes.
+type stream struct {
+	w      *wire
+	events *events
+	id     int64
+	// last is the id of the last event, pause what the server says of when to
+	// come again.
+	last  string
+	pause time.Duration
+}
+
+// read reads until the answer, which is nil when the stream ends before.
+func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
+	for {
+		e, err := s.events.next()
+		switch {
+		case errors.Is(err, errMalformed):
+			return nil, err
+		case err != nil:
+			return nil, nil
+		}
+		s.last, s.pause = cmp.Or(e.id, s.last), cmp.Or(e.retry, s.pause)
+		if len(e.data) == 0 || e.name != "" && e.name != "message" {
+			continue
+		}
+		if !json.Valid(e.data) {
+			return nil, fmt.Errorf("%w: it is not JSON", errMalformed)
+		}
+		m, err := decode(e.data)
+		if err != nil {
+			return nil, fmt.Errorf("an event: %v", err)
+		}
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			if m.ID.Raw() == s.id {
+				return m, nil
+			}
+		case *jsonrpc.Request:
+			if err := s.w.hear(ctx, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// resume asks for the events behind one.
+func (w *wire) resume(ctx context.Context, last string, delay time.Duration, method string) (resp *http.Response, err error) {
+	for attempt := 1; attempt <= reconnects; attempt++ {
+		if delay <= 0 {
+			delay = pauseBefore(attempt)
+		}
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		delay = 0
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Last-Event-ID", last)
+		w.mark(r.Header)
+		if resp, err = w.l.roundTrip(r); err != nil {
+			continue
+		}
+		if err := w.check(resp, method); err != nil {
+			resp.Body.Close()
+			return nil, fmt.Errorf("taking it up again: %v", err)
+		}
+		return resp, nil
+	}
+	return nil, fmt.Errorf("sending %q: the answer could not be taken up again: %v", method, err)
+}
+
+// pauseBefore is the wait before an attempt, which grows; no two clients come
+// at the same time.
+func pauseBefore(attempt int) time.Duration {
+	d := min(time.Duration(float64(firstDelay)*math.Pow(1.5, float64(attempt-1))), longestDelay)
+	return d + rand.N(d)
+}

@@ -1,0 +1,109 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport/schema"
+)
+
+// request is what a call asks of a server.
+type request struct {
+	method string
+	// name is what headers repeat: the name of a tool or a prompt, or a URI.
+	name string
+	// params is the members of the parameters, without _meta.
+	params []byte
+	// args are the arguments, headers those of them that go into headers.
+	args    json.RawMessage
+	headers []schema.Header
+}
+
+// toolCall asks for a call of a tool.
+func toolCall(name string, args json.RawMessage, headers []schema.Header) (*request, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	b := bytes.NewBuffer(make([]byte, 0, len(name)+len(args)+32))
+	b.WriteString(`"name":`)
+	b.Write(appendText(b.AvailableBuffer(), name))
+	b.WriteString(`,"arguments":`)
+	// On a pipe a message is one line.
+	if err := json.Compact(b, args); err != nil {
+		return nil, fmt.Errorf("the arguments: %w", err)
+	}
+	return &request{method: "tools/call", name: name, params: b.Bytes(), args: args, headers: headers}, nil
+}
+
+// promptGet asks for a prompt.
+func promptGet(name string, args map[string]string) (*request, error) {
+	text, err := json.Marshal(struct {
+		Arguments map[string]string `json:"arguments,omitempty"`
+		Name      string            `json:"name"`
+	}{args, name})
+	if err != nil {
+		return nil, err
+	}
+	return &request{method: "prompts/get", name: name, params: text[1 : len(text)-1]}, nil
+}
+
+// resourceRead asks for what is behind a URI.
+func resourceRead(uri string) *request {
+	return &request{method: "resources/read", name: uri, params: appendText([]byte(`"uri":`), uri)}
+}
+
+// appendParams appends the parameters with their _meta.
+func (r *request) appendParams(b []byte, token string, meta []byte) []byte {
+	b = append(b, `{"_meta":{"progressToken":`...)
+	b = appendText(b, token)
+	b = append(b, meta...)
+	b = append(b, '}', ',')
+	b = append(b, r.params...)
+	return append(b, '}')
+}
+
+// message is the request as it is sent, and the end of its line.
+func (r *request) message(id int64, token string, meta []byte) []byte {
+	b := make([]byte, 0, len(r.params)+len(meta)+len(token)+128)
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"method":"`...)
+	b = append(b, r.method...)
+	b = append(b, `","params":`...)
+	b = r.appendParams(b, token, meta)
+	return append(b, '}', '\n')
+}
+
+// metaOf is what the _meta of each request holds beside the token: in the
+// generation without sessions, what the others say once.
+func metaOf(version, program string) []byte {
+	if version < stateless {
+		return nil
+	}
+	b := append([]byte{','}, appendText(nil, mcp.MetaKeyProtocolVersion)...)
+	b = appendText(append(b, ':'), version)
+	b = appendText(append(b, ','), mcp.MetaKeyClientInfo)
+	b = appendText(append(b, `:{"name":"sallyport","version":`...), program)
+	b = appendText(append(b, `},`...), mcp.MetaKeyClientCapabilities)
+	return append(b, `:{}`...)
+}
+
+// stateless is the first version of the protocol without sessions.
+const stateless = "2026-07-28"
+
+// appendText appends a string of JSON.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(text) // which a string cannot fail
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
