@@ -38,7 +38,7 @@ func (d *Decoder) Capabilities(at string, v any) (c sallyport.Capabilities) {
 	}
 	into := map[string]any{
 		"network": &c.Network, "secrets": &c.Secrets, "storage": &c.Storage, "fs_reach": &c.FSReach, "process": &c.Process,
-		"attachments": &c.Attachments, "database": &c.Database, "mail": &c.Mail,
+		"attachments": &c.Attachments, "database": &c.Database, "mail": &c.Mail, "input": &c.Input,
 	}
 	for key, target := range into {
 		v, at, ok := o.Take(key, "")

@@ -2,6 +2,8 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +117,17 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 	if f = f.Tidy(); len(f) != maxFaults || f[1].Pointer != "/b" {
 		t.Errorf("%d faults, the second at %s", len(f), f[1].Pointer)
+	}
+}
+
+// TestEveryCapabilityIsRead holds the decoder to the type in Go.
+func TestEveryCapabilityIsRead(t *testing.T) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[sallyport.Capabilities]()) {
+		group, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		d := &Decoder{}
+		d.Capabilities("", tree(t, `{"`+group+`": null}`))
+		if len(d.Faults) != 1 || strings.Contains(fmt.Sprint(d.Faults), "unknown key") {
+			t.Errorf("%s: %v", group, d.Faults)
+		}
 	}
 }
