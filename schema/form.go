@@ -51,6 +51,9 @@ func form(doc any) (f Faults) {
 		return oneFault("/type", `must be "object"`)
 	}
 	f = append(f, known("", top, formWords)...)
+	if _, ok := top["additionalProperties"].(bool); !ok && top["additionalProperties"] != nil {
+		f = append(f, oneFault("/additionalProperties", "must be true or false")...)
+	}
 	fields, _ := top["properties"].(map[string]any)
 	if len(fields) > maxFormFields {
 		return append(f, oneFault("/properties", "has more fields than a person fills in")...)
@@ -68,6 +71,12 @@ func field(at string, v any) Faults {
 		return oneFault(at, "must be an object")
 	}
 	f := append(known(at, m, fieldWords), choices(at+"/oneOf", m["oneOf"])...)
+	if m["type"] == "string" {
+		f = append(f, texts(at+"/enum", m["enum"])...)
+	} else if m["enum"] != nil {
+		f = append(f, oneFault(at+"/enum", "is for texts only")...)
+	}
+	f = append(f, texts(at+"/enumNames", m["enumNames"])...)
 	switch m["type"] {
 	case "string", "number", "integer", "boolean":
 		return f
@@ -77,11 +86,21 @@ func field(at string, v any) Faults {
 			return append(f, oneFault(at+"/items", "must list choices")...)
 		}
 		f = append(f, known(at+"/items", items, listWords)...)
+		f = append(f, texts(at+"/items/enum", items["enum"])...)
 		f = append(f, choices(at+"/items/anyOf", items["anyOf"])...)
 		return append(f, choices(at+"/items/oneOf", items["oneOf"])...)
 	default:
 		return append(f, oneFault(at+"/type", "must be string, number, integer, boolean or array")...)
 	}
+}
+
+// texts checks a list of texts: a client shows nothing else.
+func texts(at string, v any) Faults {
+	list, ok := v.([]any)
+	if v != nil && !ok || slices.ContainsFunc(list, func(item any) bool { _, text := item.(string); return !text }) {
+		return oneFault(at, "must be a list of texts")
+	}
+	return nil
 }
 
 // choices checks titled choices: {"const": "a", "title": "A"}.

@@ -26,6 +26,11 @@ func TestForm(t *testing.T) {
 		{"choice of numbers", `{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":1}]}}}`, "/properties/a/oneOf: each choice"},
 		{"choice that hides a schema", `{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","pattern":"a"}]}}}`, "/properties/a/oneOf/pattern: is no keyword"},
 		{"list of anything", `{"type":"object","properties":{"a":{"type":"array","items":{"enum":["x"],"$ref":"#"}}}}`, "/properties/a/items/$ref: is no keyword"},
+		{"enum of objects", `{"type":"object","properties":{"a":{"type":"string","enum":["x",{"b":1}]}}}`, "/properties/a/enum: must be a list of texts"},
+		{"enum of numbers", `{"type":"object","properties":{"a":{"type":"integer","enum":[1]}}}`, "/properties/a/enum: is for texts only"},
+		{"names that are none", `{"type":"object","properties":{"a":{"type":"string","enum":["x"],"enumNames":5}}}`, "/properties/a/enumNames: must be a list of texts"},
+		{"list of numbers", `{"type":"object","properties":{"a":{"type":"array","items":{"enum":[1]}}}}`, "/properties/a/items/enum: must be a list of texts"},
+		{"other fields than are shown", `{"type":"object","additionalProperties":{"type":"object"}}`, "/additionalProperties: must be true or false"},
 		{"field that is none", `{"type":"object","properties":{"a":true}}`, "/properties/a: must be an object"},
 		{"too many fields", `{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"`+"\x00"+`":{"type":"string"},`, 33), ",") + `}}`, "more fields"},
 	} {
