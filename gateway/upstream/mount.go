@@ -151,7 +151,7 @@ type Options struct {
 	Previous *Mounts
 	// Grant says, for a server in a role, what its grant depends on beside its
 	// declaration: a process is used only where this is what it was when it was
-	// started. nil means that it never changes.
+	// started. It is asked once for each role. nil means that it never changes.
 	Grant func(server, personality string) string
 	// Farewell calls the tool of [Mounts.Farewells] of a server in a role with
 	// these arguments, when a session with it is over: no call of it runs any more.
@@ -182,6 +182,8 @@ type server struct {
 	pool *pool
 	// authority is nil for a server without OAuth.
 	authority *oauth.Authority
+	// grants holds what Options.Grant says, by role.
+	grants sync.Map
 
 	mu sync.Mutex
 	// accepted is what the server offered when it was discovered first, in which
@@ -302,6 +304,8 @@ func (s *Server) check() error {
 		return fmt.Errorf("upstream: server %s: the package %s is not installed", s.Name, s.Package)
 	case s.OAuth != nil && s.URL == "":
 		return fmt.Errorf("upstream: server %s: OAuth is for a URL", s.Name)
+	case s.Shared && len(s.Capabilities.Input) > 0:
+		return fmt.Errorf("upstream: server %s: shared and capabilities.input exclude each other: a question could reach another principal", s.Name)
 	case s.Concurrency < 0 || s.Timeout < 0:
 		return fmt.Errorf("upstream: server %s: concurrency and timeout must not be negative", s.Name)
 	}

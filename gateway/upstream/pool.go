@@ -145,7 +145,12 @@ func (s *server) grantIn(personality string) string {
 	if s.m.o.Grant == nil {
 		return ""
 	}
-	return s.m.o.Grant(s.Name, personality)
+	if known, ok := s.grants.Load(personality); ok {
+		return known.(string)
+	}
+	grant := s.m.o.Grant(s.Name, personality)
+	s.grants.Store(personality, grant)
+	return grant
 }
 
 // enter waits for a turn.
