@@ -53,11 +53,15 @@ func BenchmarkHopLoad(b *testing.B) {
 			b.ResetTimer()
 			const turn = 500
 			var direct, gated []time.Duration
+			var spent time.Duration
 			for left := b.N; left > 0; left -= turn {
 				direct = append(direct, atRate(b, min(turn, left), 1000, h.direct)...)
+				before := processorTime(b, h.service.cmd.Process.Pid)
 				gated = append(gated, atRate(b, min(turn, left), 1000, h.gated)...)
+				spent += processorTime(b, h.service.cmd.Process.Pid) - before
 			}
 			report(b, direct, gated)
+			b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "µs-processor/call")
 		})
 	}
 }
