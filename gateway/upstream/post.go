@@ -33,12 +33,27 @@ const drainWait = 200 * time.Millisecond
 // post sends a request over streamable HTTP and reads what comes until its
 // answer.
 func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, error) {
+	// What is left behind the answer is read when the call is over.
 	far, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	kept := context.AfterFunc(ctx, hangUp)
-	sent, err := http.NewRequestWithContext(far, http.MethodPost, w.l.s.URL, bytes.NewReader(r.message(id, token, w.l.meta)))
+	m, body, err := w.postOnce(far, id, r, token)
+	over := !kept()
+	if body != nil && !over && w.later(func() { drain(body, hangUp) }) {
+		return m, err
+	}
+	hangUp()
+	if body != nil {
+		body.Close()
+	}
+	return m, err
+}
+
+// postOnce sends a request to a remote server. A body that is returned has more
+// to read.
+func (w *wire) postOnce(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, io.ReadCloser, error) {
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.l.s.URL, bytes.NewReader(r.message(id, token, w.l.meta)))
 	if err != nil {
-		hangUp()
-		return nil, err
+		return nil, nil, err
 	}
 	sent.Header["Content-Type"] = []string{"application/json"}
 	sent.Header["Accept"] = []string{"application/json, text/event-stream"}
@@ -46,15 +61,9 @@ func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*j
 	r.mark(sent.Header)
 	resp, err := w.ask(sent, r.method)
 	if err != nil {
-		hangUp()
-		return nil, err
+		return nil, nil, err
 	}
-	m, body, err := w.hearOut(far, resp, id, r.method)
-	if body != nil && kept() && w.later(func() { drain(body, hangUp) }) {
-		return m, err
-	}
-	hangUp()
-	return m, err
+	return w.hearOut(ctx, resp, id, r.method)
 }
 
 // drain reads what is left of a stream, so that its connection can be used
