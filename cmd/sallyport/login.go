@@ -203,18 +203,18 @@ func (g *gate) logout(ctx context.Context, p *printer, name, principal string) e
 	if err != nil {
 		return misused(err)
 	}
-	r := revocation{Outcome: "nothing"}
-	if was.LoggedIn {
-		r = g.revoke(ctx, name, was)
-	}
-	if p.json {
-		return p.value(map[string]any{
-			"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn, "revocation": r,
-		})
-	}
-	if !was.LoggedIn {
+	out := map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn}
+	switch {
+	case !was.LoggedIn && p.json:
+		return p.value(out)
+	case !was.LoggedIn:
 		p.line("%s was not logged in at %s", holderName(s, principal), name)
 		return nil
+	}
+	r := g.revoke(ctx, name, was)
+	if p.json {
+		out["revocation"] = r
+		return p.value(out)
 	}
 	p.line("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
 	p.line("%s", r.text())
@@ -223,7 +223,7 @@ func (g *gate) logout(ctx context.Context, p *printer, name, principal string) e
 
 // revocation is what came of telling an issuer that tokens are not used any more.
 type revocation struct {
-	// Outcome is revoked, unsupported, failed, or nothing to revoke.
+	// Outcome is revoked, unsupported or failed.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
 }
