@@ -38,6 +38,12 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	waiting, stop := a.call.r.workers.until(ctx)
 	defer stop()
 	answers, err := a.call.caller.Input.Ask(waiting, questions...)
+	if why := a.gone(ctx, err); why != "" {
+		// A tool may go on without an answer; this call may not go on at all.
+		a.call.note(sallyport.Decision{Step: sallyport.StepVisible, Why: why})
+		a.clock.cancel(errGone)
+		return nil, errGone
+	}
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		return nil, &sallyport.Error{
 			Code: sallyport.CodeNotAvailable, Detail: "the configuration changed while the call waited for an answer", Err: err,
@@ -46,27 +52,41 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	if err != nil {
 		return nil, err
 	}
-	return answers, a.still(ctx)
+	return answers, nil
 }
 
-// still holds the caller to what was decided before somebody thought: a
-// principal that was revoked or stopped meanwhile gets no further.
-func (a *asker) still(ctx context.Context) error {
+// gone says why the call may not go on after somebody thought, whether there is
+// an answer or not: its principal was revoked or stopped meanwhile, or the edge
+// says that it may do something else by now.
+func (a *asker) gone(ctx context.Context, err error) (why string) {
 	c, o := a.call, &a.call.r.o
-	over := &sallyport.Error{Code: sallyport.CodePermissionDenied, Detail: "Permission denied: the caller may not call any more"}
+	if ctx.Err() != nil {
+		return "" // it is over anyway
+	}
+	if e, ok := errors.AsType[*sallyport.Error](err); ok && e.Code == sallyport.CodePermissionDenied {
+		return e.Detail
+	}
 	if o.Standing != nil {
-		if ok, err := o.Standing.Stands(ctx, c.caller.Principal.Name, c.start); err != nil || !ok {
-			over.Err = err
-			return over
+		ok, err := o.Standing.Stands(ctx, c.caller.Principal.Name, c.start)
+		switch {
+		case err != nil:
+			c.fault("standing of the caller", err)
+			return "whether the principal may still call cannot be read"
+		case !ok:
+			return "principal " + c.caller.Principal.Name + " was revoked, removed, expired or given another token while the call waited for an answer"
 		}
 	}
 	if o.Switches != nil {
-		if kind, _, err := o.Switches.Stopped(ctx, c.caller.Principal.Name, c.sessionKey, c.q.Tool); err != nil || kind != "" {
-			over.Err = err
-			return over
+		kind, why, err := o.Switches.Stopped(ctx, c.caller.Principal.Name, c.sessionKey, c.q.Tool)
+		switch {
+		case err != nil:
+			c.fault("kill switches", err)
+			return "what is stopped cannot be read"
+		case kind != "":
+			return why
 		}
 	}
-	return nil
+	return ""
 }
 
 // Inquires reports whether a tool declares that it asks whoever called. What a
@@ -82,7 +102,13 @@ func (a *asker) clean(questions []sallyport.Question) error {
 	cl := a.call.cleaner()
 	for i := range questions {
 		q := &questions[i]
+		if cl.Text(q.Name) != q.Name {
+			return sallyport.InputInvalid("the name of a question holds what may not leave")
+		}
 		q.Message, q.System = cl.Text(q.Message), cl.Text(q.System)
+		if q.Message == "" && q.Kind != sallyport.InputFolders {
+			return sallyport.InputInvalid("question " + q.Name + ": its message has nothing to read")
+		}
 		if len(q.Schema) == 0 {
 			continue
 		}
@@ -100,8 +126,14 @@ func (a *asker) clean(questions []sallyport.Question) error {
 	return nil
 }
 
-// errLate ends a call whose time is up.
-var errLate = errors.New("the time is up")
+// errLate ends a call whose time is up, errGone one whose caller may not call any
+// more.
+var (
+	errLate = errors.New("the time is up")
+	errGone = &sallyport.Error{
+		Code: sallyport.CodePermissionDenied, Operation: "ask", Detail: "Permission denied: the caller may not call any more",
+	}
+)
 
 // clock ends a context when it has run for a while. It can be stopped, once
 // for each question that waits.

@@ -78,6 +78,8 @@ func ended(caller, ctx context.Context, limit time.Duration) string {
 		return "timed out: the caller's deadline passed"
 	case caller.Err() != nil:
 		return "was cancelled by the caller"
+	case context.Cause(ctx) == error(errGone):
+		return "was ended: the caller may not call any more"
 	default:
 		return "timed out after " + limit.String()
 	}
