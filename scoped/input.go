@@ -64,6 +64,7 @@ func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 	if len(answers) != len(questions) {
 		return nil, notAvailable("", "not every question was answered")
 	}
+	answers = slices.Clone(answers) // the edge may have handed out a list of its own
 	for i := range answers {
 		if err := answered(&questions[i], forms[i], &answers[i]); err != nil {
 			return nil, err
@@ -74,7 +75,7 @@ func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 
 // unasked is the refusal of a question that this caller cannot be asked.
 func unasked(kind sallyport.InputKind) error {
-	return notAvailable(string(kind), "the tool asks for input of kind "+string(kind)+", which this caller cannot be asked for")
+	return notAvailable(string(kind), "the tool asks for input of kind "+string(kind)+", which this caller cannot be asked for; call it from an MCP client that can")
 }
 
 // check holds questions to the grant and to their form, and returns the
