@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,8 +30,27 @@ func (g *gate) openStorage(env *environment) (err error) {
 	if filepath.Base(dir) != stateDir {
 		dir = filepath.Join(dir, stateDir)
 	}
-	g.store, err = install.New(filepath.Join(followed(dir), "packages"), env.packages)
+	var o install.Options
+	if env.packages != nil {
+		o = *env.packages
+	}
+	from := &g.config.Packages
+	o.NPM = cmp.Or(from.NPM, o.NPM)
+	if from.PyPI != "" {
+		o.PyPI, o.PyPIFiles = from.PyPI, hostRoot(from.PyPI)
+	}
+	o.PyPIFiles = cmp.Or(from.PyPIFiles, o.PyPIFiles)
+	g.store, err = install.New(filepath.Join(followed(dir), "packages"), &o)
 	return err
+}
+
+// hostRoot is the root of the host of a URL, which was judged.
+func hostRoot(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.Scheme + "://" + u.Host + "/"
 }
 
 // installer installs packages through a gate of their own: the child that
@@ -43,9 +63,27 @@ type installer struct {
 	stderr   io.Writer
 }
 
+// installing is the one role of that gate. It reaches private addresses of
+// registries only where the configuration says so.
+const installing = "packages"
+
+// installRole is the ceiling of installations.
+type installRole struct{ ceiling *sallyport.Personality }
+
+// Personality finds it.
+func (r installRole) Personality(name string) (*sallyport.Personality, bool) {
+	return r.ceiling, name == installing
+}
+
+func (g *gate) installRole() installRole {
+	return installRole{&sallyport.Personality{
+		Name: installing, Network: &sallyport.NetworkPolicy{Allow: g.store.Hosts(), AllowPrivate: g.config.Packages.AllowPrivate},
+	}}
+}
+
 func (g *gate) installer(env *environment, t *turn) *installer {
 	return &installer{
-		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children},
+		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children, Personalities: g.installRole()},
 		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
 		store:    g.store, stderr: env.stderr,
 	}
@@ -64,7 +102,7 @@ func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool
 		return sallyport.Err(err.Error(), "")
 	}
 	return r.Call(ctx, &sallyport.Caller{
-		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Platform: sallyport.PlatformCLI, Workspace: options.Workspace,
+		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: installing, Platform: sallyport.PlatformCLI, Workspace: options.Workspace,
 	}, sallyport.Request{Tool: tool.Name})
 }
 
@@ -82,7 +120,7 @@ func (i *installer) install(ctx context.Context, s *upstream.Server, before time
 	if err != nil {
 		return nil, err
 	}
-	p := packageOf(&o)
+	p := packageOf(&o, i.store)
 	p.Before = before.UTC().Format(time.RFC3339)
 	return p, nil
 }
@@ -138,9 +176,9 @@ func (t *turn) fetch(ctx context.Context, l *launched) {
 
 // packageOf is an installed package in the form of the lock file, which is the
 // same on every machine.
-func packageOf(o *install.Program) *lock.Package {
+func packageOf(o *install.Program, from *install.Store) *lock.Package {
 	p := &lock.Package{
-		Registry: string(o.Package.Registry), Name: o.Package.Name, Version: o.Package.Version, Integrity: o.Integrity, SHA256: o.Digest,
+		Registry: string(o.Package.Registry), Source: from.Source(o.Package.Registry), Name: o.Package.Name, Version: o.Package.Version, Integrity: o.Integrity, SHA256: o.Digest,
 	}
 	for _, word := range o.Command {
 		if rest, ok := strings.CutPrefix(word, o.Folder+string(filepath.Separator)); ok {

@@ -50,7 +50,12 @@ type npmStandIn struct {
 
 func newNPMStandIn(t *testing.T, versions ...string) *npmStandIn {
 	t.Helper()
-	n := &npmStandIn{host: "registry.example.org", balls: map[string][]byte{}}
+	return newNPMStandInAt(t, "registry.example.org", versions...)
+}
+
+func newNPMStandInAt(t *testing.T, host string, versions ...string) *npmStandIn {
+	t.Helper()
+	n := &npmStandIn{host: host, balls: map[string][]byte{}}
 	all := map[string]any{}
 	for _, version := range versions {
 		manifest := map[string]any{"name": "notes-server", "version": version, "bin": map[string]string{"notes-server": "index.js"}}

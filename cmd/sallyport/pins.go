@@ -180,7 +180,7 @@ func (l *launched) launch(store *install.Store, file string) (lock.Launch, error
 		if err != nil {
 			return now, err
 		}
-		now.Package = packageOf(&o)
+		now.Package = packageOf(&o, store)
 		now.Package.Before = l.pkg.Before
 	}
 	return now, nil
@@ -219,7 +219,7 @@ func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *lau
 	}
 	l.mounted.Package = nil
 	was, known := p.pinned(s.Name)
-	same := known && was.Package != nil && was.Package.Registry == string(s.Package.Registry) &&
+	same := known && was.Package != nil && was.Package.Registry == string(s.Package.Registry) && was.Package.Source == p.store.Source(s.Package.Registry) &&
 		was.Package.Name == s.Package.Name && was.Package.Version == s.Package.Version
 	switch err := s.Package.Check(); {
 	case err != nil && (p.look != lookNew || i == nil):

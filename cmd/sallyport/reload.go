@@ -184,6 +184,7 @@ func (g *gate) fixed(c *config.Config) error {
 		{"limits", was.Limits == c.Limits},
 		{"secrets", reflect.DeepEqual(was.Secrets, c.Secrets)},
 		{"sandbox", reflect.DeepEqual(was.Sandbox, c.Sandbox)},
+		{"packages", was.Packages == c.Packages},
 		{"security.oidc", sameIssuer(was.Security.OIDC, c.Security.OIDC)},
 		{"security.require_auth", was.Security.RequireAuth == c.Security.RequireAuth},
 	} {

@@ -25,8 +25,9 @@ const (
 // npmScript installs into the private home of the child, and prints an archive
 // of what is there: the child writes nothing that stays. Node trusts roots of
 // its own; those of the machine, which the rest of the runtime trusts, are
-// added.
-const npmScript = `command -v npm >/dev/null && command -v tar >/dev/null || exit 127
+// added. A registry on this machine is reached as any other: not past the proxy.
+const npmScript = `unset NO_PROXY no_proxy
+command -v npm >/dev/null && command -v tar >/dev/null || exit 127
 for roots in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
 if [ -z "$NODE_EXTRA_CA_CERTS" ] && [ -r $roots ]; then export NODE_EXTRA_CA_CERTS=$roots; fi
 done

@@ -21,7 +21,8 @@ const pinsFile = "sallyport-pins.json"
 // of what is there. Archives of source are not taken: to build one runs it. One
 // that a dependency names by its URL pip would take all the same, held like the
 // rest of the child, and then the whole is refused.
-const pypiScript = `command -v python3 >/dev/null && python3 -I -m pip --version >/dev/null && command -v tar >/dev/null || exit 127
+const pypiScript = `unset NO_PROXY no_proxy
+command -v python3 >/dev/null && python3 -I -m pip --version >/dev/null && command -v tar >/dev/null || exit 127
 cd "$HOME" && mkdir package && python3 -I -m pip install --target "$HOME/package" --report report.json "$@" >&2 &&
 python3 -I -c 'import json
 pins = [{"name": i["metadata"]["name"], "version": i["metadata"]["version"], "direct": i["is_direct"],

@@ -27,6 +27,8 @@ const (
 	// stageLife is how old a stage is that nobody works on any more: no
 	// installation lives so long.
 	stageLife = 2 * installWait
+	// publicNPM and publicPyPI are the registries that everybody uses.
+	publicNPM, publicPyPI = "https://registry.npmjs.org/", "https://pypi.org/simple/"
 	// stagePrefix begins the names of what is not finished. A name that begins
 	// with a dot is no package to whoever shows packages to children.
 	stagePrefix = ".stage-"
@@ -76,8 +78,8 @@ func New(dir string, o *Options) (*Store, error) {
 	}
 	s := &Store{dir: filepath.Clean(dir), o: opts}
 	var errs [3]error
-	s.npm, errs[0] = place(opts.NPM, "https://registry.npmjs.org/")
-	s.index, errs[1] = place(opts.PyPI, "https://pypi.org/simple/")
+	s.npm, errs[0] = place(opts.NPM, publicNPM)
+	s.index, errs[1] = place(opts.PyPI, publicPyPI)
 	s.files, errs[2] = place(opts.PyPIFiles, "https://files.pythonhosted.org/")
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
@@ -99,6 +101,21 @@ func place(text, otherwise string) (*url.URL, error) {
 	}
 	return u, nil
 }
+
+// Source is the URL of a registry that is not the public one; empty for that.
+func (s *Store) Source(r Registry) string {
+	switch {
+	case r == NPM && s.npm.String() != publicNPM:
+		return s.npm.String()
+	case r == PyPI && s.index.String() != publicPyPI:
+		return s.index.String()
+	default:
+		return ""
+	}
+}
+
+// Hosts lists the hosts that installing packages may reach.
+func (s *Store) Hosts() []string { return []string{s.npm.Host, s.index.Host, s.files.Host} }
 
 // within reports whether a URL is one below a registry's.
 func within(base *url.URL, text string) bool {

@@ -158,6 +158,8 @@ type Binary struct {
 type Package struct {
 	// Registry is where it came from, such as "npm" or "pypi".
 	Registry string `json:"registry"`
+	// Source is the URL of the registry when it is not the public one.
+	Source string `json:"source,omitempty"`
 	// Name is the package's name there.
 	Name string `json:"name"`
 	// Version is exact.

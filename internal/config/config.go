@@ -31,6 +31,8 @@ type Config struct {
 	Secrets []SecretBackend
 	// Sandbox says how child processes are confined.
 	Sandbox Sandbox
+	// Packages says where packages come from.
+	Packages Packages
 	// Limits is LimitsState or LimitsMemory.
 	Limits string
 	// Principals holds who may call, by name. It may have [sallyport.LocalPrincipal],

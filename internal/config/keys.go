@@ -101,7 +101,7 @@ const personalityKey = "personalities.<name>"
 // keys returns the table. Supporting a key is a matter of its row alone.
 func keys() []row {
 	return slices.Concat(topKeys(), principalKeys(), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
-		connectionKeys(), actionKeys(), serverKeys(), sandboxKeys(), personalityKeys(), flowKeys())
+		connectionKeys(), actionKeys(), serverKeys(), packageKeys(), sandboxKeys(), personalityKeys(), flowKeys())
 }
 
 func topKeys() []row {
