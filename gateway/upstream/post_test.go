@@ -191,6 +191,26 @@ func TestASessionThatIsOver(t *testing.T) {
 	}
 }
 
+// TestHeadersBesideOtherSchemas: an argument goes into its header whatever the
+// schema says of the others.
+func TestHeadersBesideOtherSchemas(t *testing.T) {
+	s := newScript(t, tool("a", object{"inputSchema": object{"type": "object", "properties": object{
+		"region": object{"type": "string", "x-mcp-header": "Region"}, "other": object{"type": []any{"string", "null"}},
+	}}}))
+	s.lists["server/discover"] = object{
+		"supportedVersions": []any{"2026-07-28"}, "capabilities": object{"tools": object{}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+	}
+	s.answer = func(*peer, *question) any { return object{"content": []any{}, "resultType": "complete"} }
+	var region atomic.Value
+	g := overHTTP(t, s, nil, func(_ http.ResponseWriter, r *http.Request) bool {
+		region.Store(r.Header.Get("Mcp-Param-Region"))
+		return false
+	})
+	if res := g.call("test__a", object{"region": "north", "other": nil}); !res.OK || region.Load() != "north" {
+		t.Errorf("the call = %+v with the header %q", res, region.Load())
+	}
+}
+
 // TestCallsThatRun are waited for before their connection is closed.
 func TestCallsThatRun(t *testing.T) {
 	for name, remote := range map[string]bool{"here": false, "remote": true} {
