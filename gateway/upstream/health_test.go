@@ -145,6 +145,31 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 	})
 }
 
+// TestAProcessThatEndsInACall has the server asked: it may start no more. One that
+// is ended here has not.
+func TestAProcessThatEndsInACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"), tool("dies"))
+		s.answer = func(p *peer, q *question) any {
+			if q.Params.Name == "dies" {
+				p.die()
+				return nil
+			}
+			return text("alive")
+		}
+		g := scripted(t, s, nil)
+		g.call("test__a", nil)
+		time.Sleep(20 * time.Minute)
+		if got := g.due(); got != "" || s.alive() != 0 {
+			t.Errorf("after a process that nobody called was ended due are %q, %d run", got, s.alive())
+		}
+		g.call("test__dies", nil)
+		if got := g.due(); got != "test" {
+			t.Errorf("after a call in which its process ended due are %q", got)
+		}
+	})
+}
+
 // TestAServerThatHangs is ended after three calls in a row that it does not
 // answer, whoever calls something else in between that it does.
 func TestAServerThatHangs(t *testing.T) {

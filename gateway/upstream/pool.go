@@ -274,12 +274,7 @@ func (p *pool) settled(l *link) {
 	})
 	go func() {
 		_ = l.session.Wait()
-		p.mu.Lock()
-		alone := p.links[l.key] == l
-		p.mu.Unlock()
-		if p.drop(l); alone && l.child != nil {
-			p.doubt()
-		}
+		p.drop(l)
 	}()
 }
 
@@ -373,16 +368,34 @@ func (p *pool) part(l *link, by *server) {
 	p.drop(l)
 }
 
-// drop forgets a link and ends it.
+// drop forgets a link and ends it. A process that was in use and has ended by
+// itself is a reason to ask the server.
 func (p *pool) drop(l *link) {
 	p.mu.Lock()
-	if p.links[l.key] == l {
+	used := p.links[l.key] == l
+	if used {
 		delete(p.links, l.key)
 	}
 	p.mu.Unlock()
+	if used && l.over() {
+		p.doubt()
+	}
 	l.end()
 	l.dropped.Store(true)
 	for _, s := range p.everyone() {
 		s.forget(l)
+	}
+}
+
+// over reports whether the process of a connection has ended.
+func (l *link) over() bool {
+	if l.child == nil {
+		return false
+	}
+	select {
+	case <-l.child.Done():
+		return true
+	default:
+		return false
 	}
 }
