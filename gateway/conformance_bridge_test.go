@@ -2,10 +2,8 @@ package gateway_test
 
 import (
 	"context"
-	"maps"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,51 +15,14 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// The reasons for which a server behind the bridge is refused: it is somebody
-// else's, and what it asks for is not its business.
-const (
-	samples = "a mounted server is offered no model: it would speak to the caller's in the gate's name"
-	looks   = "a mounted server is offered no folders: what it may see is the operator's to say"
-	asks    = "a mounted server is offered nobody to ask"
-)
-
-// refused is the scenarios in which a mounted server asks, by protocol.
-var (
-	refused = map[string]string{
-		"tools-call-sampling": samples, "tools-call-elicitation": asks,
-		"elicitation-sep1034-defaults": asks, "elicitation-sep1330-enums": asks,
-	}
-	refused2026 = map[string]string{
-		"server-stateless/sep-2575-server-rejects-undeclared-capability": samples,
-		"server-stateless/sep-2575-missing-capability-http-400":          samples,
-		"input-required-result-basic-sampling":                           samples,
-		"input-required-result-basic-list-roots":                         looks,
-		"input-required-result-multiple-input-requests":                  samples,
-		"input-required-result-capability-check":                         samples,
-		"input-required-result-basic-elicitation":                        asks,
-		"input-required-result-request-state":                            asks,
-		"input-required-result-multi-round":                              asks,
-		"input-required-result-non-tool-request":                         asks,
-		"input-required-result-result-type":                              asks,
-		"input-required-result-tampered-state":                           asks,
-	}
-)
-
 // TestConformanceOfTheBridge lets the suite loose on a gate that has all its
 // fixtures from another server, and mounts them as it mounts any.
 func TestConformanceOfTheBridge(t *testing.T) {
 	suite.Need(t)
 	at := bridged(t)
 	const next = "0.2.0-alpha.12"
-	suite.Judge(t, suite.Serve(t, next, at, "--requirements", "2025-11-25"), without(conforming, refused), refused)
-	aside := maps.Clone(beside2026)
-	maps.Copy(aside, refused2026)
-	suite.Judge(t, suite.Serve(t, next, at, "--requirements", "2026-07-28"), without(stateless2026, refused2026), aside)
-}
-
-// without returns the scenarios that are not set aside.
-func without(names []string, aside map[string]string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return aside[name] != "" })
+	suite.Judge(t, suite.Serve(t, next, at, "--requirements", "2025-11-25"), conforming, nil)
+	suite.Judge(t, suite.Serve(t, next, at, "--requirements", "2026-07-28"), stateless2026, beside2026)
 }
 
 // TestTheBridgeMountsTheFixtures without the suite, which CI alone fetches.
@@ -96,7 +57,10 @@ func bridged(t *testing.T) string {
 			Network: &sallyport.NetworkPolicy{Allow: []string{at.Host}, AllowPrivate: true},
 		}},
 	}
-	m, err := upstream.New([]upstream.Server{{Name: "suite", URL: inner.url}}, nil)
+	m, err := upstream.New([]upstream.Server{{
+		Name: "suite", URL: inner.url,
+		Capabilities: sallyport.Capabilities{Input: []sallyport.InputKind{sallyport.InputPerson, sallyport.InputModel, sallyport.InputFolders}},
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,29 @@ func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs .
 	if err := s.refuses(l, c.Tool, needs); err != nil {
 		return nil, err
 	}
+	r.able = s.able(c)
+	l.wire.attend(ctx)
+	for round := 0; ; round++ {
+		tree, err := s.exchange(ctx, l, c, r)
+		if err != nil || tree["resultType"] != "input_required" {
+			return tree, err
+		}
+		if round == sallyport.MaxAsks {
+			return nil, failed(r.method, errors.New("the server asks without end"))
+		}
+		if err := s.answer(ctx, c, r, tree); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// exchange sends one request and returns its answer.
+func (s *server) exchange(ctx context.Context, l *link, c *sallyport.Call, r *request) (map[string]any, error) {
 	raw, err := l.wire.exchange(ctx, r, c.ID)
 	if err != nil {
+		if refused := s.wanting(ctx, c, err); refused != nil {
+			return nil, refused
+		}
 		return nil, s.lost(ctx, l, true, r.method, err)
 	}
 	s.pool.answered(l.key.lane())
@@ -60,11 +81,8 @@ func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs .
 		return nil, failed(r.method, err)
 	}
 	tree, ok := v.(map[string]any)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, failed(r.method, errors.New("the answer is not an object"))
-	case tree["resultType"] == "input_required":
-		return nil, failed(r.method, errors.New("the server asks for input, which servers are not offered"))
 	}
 	return tree, nil
 }

@@ -137,12 +137,15 @@ func (d *decoder) meaningless(remote bool) {
 		"storage": c.Storage != nil, "attachments": c.Attachments != nil, "database": c.Database != nil, "mail": c.Mail != nil,
 	} {
 		if declared {
-			d.Fault("/capabilities/"+key, "an MCP server has no use for it: expected network, secrets, fs_reach or process")
+			d.Fault("/capabilities/"+key, "an MCP server has no use for it: expected network, secrets, fs_reach, process or input")
 		}
+	}
+	if c.Input != nil && d.s.Shared {
+		d.Fault("/capabilities/input", "a shared process works for several principals, and a question could reach another one's caller: leave one of both out")
 	}
 	for key, declared := range map[string]bool{"fs_reach": c.FSReach != nil, "process": c.Process != nil} {
 		if declared && remote {
-			d.Fault("/capabilities/"+key, "a remote server runs elsewhere: expected network or secrets")
+			d.Fault("/capabilities/"+key, "a remote server runs elsewhere: expected network, secrets or input")
 		}
 	}
 }

@@ -50,6 +50,7 @@ type link struct {
 	// looked is when the last look at what it offers began; stale says that the
 	// server has announced a change since.
 	looked time.Time
+	ear    ear
 	stale  bool
 	// relist is a look that is to come, looking is held by the one that looks.
 	relist  *time.Timer
@@ -92,9 +93,8 @@ func (l *link) abandoned() bool {
 }
 
 // dial starts a server, or greets a remote one, and asks what it offers: no
-// call goes to a process whose definitions nobody has looked at. Nothing is
-// offered that a server could use to reach back: no sampling, no roots, no
-// elicitation.
+// call goes to a process whose definitions nobody has looked at. Of what a server
+// could use to reach back it is offered what its declaration names.
 func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
 	ctx, cancel := context.WithCancelCause(withCall(ctx, c))
 	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
@@ -167,7 +167,7 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 // asked outside a call. The notifications are heard on the wire.
 func (l *link) options() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
-		Logger: l.s.m.o.Logger, Capabilities: &mcp.ClientCapabilities{},
+		Logger: l.s.m.o.Logger, Capabilities: l.s.reachable(),
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	}
 	if len(l.s.Command) > 0 {

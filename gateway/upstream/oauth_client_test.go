@@ -114,6 +114,7 @@ type client struct {
 	policy  *sallyport.NetworkPolicy
 	secrets secrets
 	tools   *registry.Registry
+	person  sallyport.Input // who is asked; nil for nobody
 
 	mu      sync.Mutex
 	results []sallyport.Result
@@ -210,7 +211,7 @@ func (c *client) run(r *registry.Registry, principal, tool string, args any) sal
 		c.t.Fatal(err)
 	}
 	res := r.Call(c.t.Context(), &sallyport.Caller{
-		Principal: sallyport.Principal{Name: principal}, Session: "s", Personality: "some", Platform: sallyport.PlatformGo,
+		Principal: sallyport.Principal{Name: principal}, Session: "s", Personality: "some", Platform: sallyport.PlatformGo, Input: c.person,
 	}, sallyport.Request{Tool: tool, Args: text})
 	c.mu.Lock()
 	defer c.mu.Unlock()

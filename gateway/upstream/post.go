@@ -217,6 +217,8 @@ type stream struct {
 	// come again.
 	last  string
 	pause time.Duration
+	// apart is the stream of what belongs to no request.
+	apart bool
 }
 
 // read reads until the answer, which is nil when the stream ends before.
@@ -242,11 +244,15 @@ func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
 		}
 		switch m := m.(type) {
 		case *jsonrpc.Response:
-			if m.ID.Raw() == s.id {
+			if m.ID.Raw() == s.id && !s.apart {
 				return m, nil
 			}
 		case *jsonrpc.Request:
-			if err := s.w.hear(ctx, m); err != nil {
+			c := callOf(ctx)
+			if s.apart {
+				c = nil
+			}
+			if err := s.w.hear(ctx, m, c); err != nil {
 				return nil, err
 			}
 		}

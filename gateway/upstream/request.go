@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -16,8 +17,12 @@ type request struct {
 	method string
 	// name is what headers repeat: the name of a tool or a prompt, or a URI.
 	name string
-	// params is the members of the parameters, without _meta.
-	params []byte
+	// params is the members of the parameters, without _meta; answers is those
+	// that a question adds.
+	params, answers []byte
+	// able is the value of the client's capabilities, in the generation that
+	// says them with each request; nil means none.
+	able []byte
 	// args are the arguments, headers those of them that go into headers.
 	args    json.RawMessage
 	headers []schema.Header
@@ -60,9 +65,13 @@ func resourceRead(uri string) *request {
 func (r *request) appendParams(b []byte, token string, meta []byte) []byte {
 	b = append(b, `{"_meta":{"progressToken":`...)
 	b = appendText(b, token)
-	b = append(b, meta...)
+	if b = append(b, meta...); len(meta) > 0 {
+		b = appendText(append(b, ','), mcp.MetaKeyClientCapabilities)
+		b = append(append(b, ':'), cmp.Or(string(r.able), "{}")...)
+	}
 	b = append(b, '}', ',')
 	b = append(b, r.params...)
+	b = append(b, r.answers...)
 	return append(b, '}')
 }
 
@@ -78,8 +87,9 @@ func (r *request) message(id int64, token string, meta []byte) []byte {
 	return append(b, '}', '\n')
 }
 
-// metaOf is what the _meta of each request holds beside the token: in the
-// generation without sessions, what the others say once.
+// metaOf is what the _meta of each request holds beside the token and the
+// client's capabilities: in the generation without sessions, what the others say
+// once.
 func metaOf(version, program string) []byte {
 	if version < stateless {
 		return nil
@@ -88,8 +98,7 @@ func metaOf(version, program string) []byte {
 	b = appendText(append(b, ':'), version)
 	b = appendText(append(b, ','), mcp.MetaKeyClientInfo)
 	b = appendText(append(b, `:{"name":"sallyport","version":`...), program)
-	b = appendText(append(b, `},`...), mcp.MetaKeyClientCapabilities)
-	return append(b, `:{}`...)
+	return append(b, '}')
 }
 
 // stateless is the first version of the protocol without sessions.

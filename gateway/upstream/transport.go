@@ -125,6 +125,12 @@ func withCall(ctx context.Context, c *sallyport.Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
+// callOf is that call, nil when there is none.
+func callOf(ctx context.Context) *sallyport.Call {
+	c, _ := ctx.Value(callKey{}).(*sallyport.Call)
+	return c
+}
+
 // versionHeader says which version of the protocol was agreed on.
 const versionHeader = "Mcp-Protocol-Version"
 
@@ -155,8 +161,8 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // roundTrip sends a request, to which it adds headers.
 func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
-	c, ok := r.Context().Value(callKey{}).(*sallyport.Call)
-	if !ok {
+	c := callOf(r.Context())
+	if c == nil {
 		return nil, errNoCall
 	}
 	if err := l.home(r.URL); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
 )
 
 // maxAsked bounds the requests of a server that wait for their refusal.
@@ -75,7 +77,7 @@ func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
 
 // wire sees the messages of a connection before the protocol library does. It
 // keeps results as they came; it relays progress at once, which the library
-// would hand to a queue where the answer overtakes it; and it refuses whatever
+// would hand to a queue where the answer overtakes it; and it answers whatever
 // a server asks of its client, so that no queue grows.
 type wire struct {
 	mcp.Connection
@@ -145,7 +147,7 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 					return m, nil
 				}
 			case *jsonrpc.Request:
-				err = w.hear(ctx, m)
+				err = w.hear(ctx, m, nil)
 			}
 		}
 		if err != nil {
@@ -200,11 +202,11 @@ func decodable(page json.RawMessage) json.RawMessage {
 	return text
 }
 
-// hear takes what a server says unasked. Notifications that no call waits for
-// are dropped.
-func (w *wire) hear(ctx context.Context, m *jsonrpc.Request) error {
+// hear takes what a server says unasked, and during which call when that is
+// known. Notifications that no call waits for are dropped.
+func (w *wire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	if m.IsCall() {
-		return w.refuse(ctx, m)
+		return w.respond(ctx, m, c)
 	}
 	switch m.Method {
 	case "notifications/progress":
@@ -218,11 +220,12 @@ func (w *wire) hear(ctx context.Context, m *jsonrpc.Request) error {
 	return nil
 }
 
-// refuse answers a request of the server: it may ask whether somebody is
-// there, and nothing else.
-func (w *wire) refuse(ctx context.Context, m *jsonrpc.Request) error {
+// respond answers a request of the server: it may ask whether somebody is there,
+// those whom its declaration names, and nothing else.
+func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	r := &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")}
-	if m.Method != "ping" {
+	inquires := w.l.s.asksFor(m.Method)
+	if m.Method != "ping" && !inquires {
 		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoted(m.Method))}
 	}
 	w.mu.Lock()
@@ -238,6 +241,9 @@ func (w *wire) refuse(ctx context.Context, m *jsonrpc.Request) error {
 		// Over HTTP it goes out with a call that runs; without one nobody waits.
 		if w.l.s.URL != "" {
 			ctx = w.l.during(ctx)
+		}
+		if inquires {
+			ctx, r.Result, r.Error = w.l.inquire(ctx, m, c)
 		}
 		_ = w.Connection.Write(ctx, r)
 		w.mu.Lock()

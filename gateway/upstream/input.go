@@ -1,0 +1,382 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/schema"
+)
+
+// kindOf maps the requests with which servers ask their client to whom they ask.
+var kindOf = map[string]sallyport.InputKind{
+	"elicitation/create":     sallyport.InputPerson,
+	"sampling/createMessage": sallyport.InputModel,
+	"roots/list":             sallyport.InputFolders,
+}
+
+// aName is what the gate takes for the name of a question.
+var aName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// asksFor reports whether a server may ask with a method: its declaration says
+// whom.
+func (s *server) asksFor(method string) bool {
+	kind, ok := kindOf[method]
+	return ok && slices.Contains(s.Capabilities.Input, kind)
+}
+
+// inquiry is the questions of a server, and the keys under which it wants the
+// answers.
+type inquiry struct {
+	keys      []string
+	questions []sallyport.Question
+}
+
+// inquiryOf reads the questions of an answer that asks for input. A key that is
+// no name gets one.
+func (s *server) inquiryOf(tree map[string]any) (q inquiry, err error) {
+	requests, _ := tree["inputRequests"].(map[string]any)
+	if n := len(requests); n == 0 || n > sallyport.MaxQuestions {
+		return q, fmt.Errorf("the server asks for input without 1 to %d questions", sallyport.MaxQuestions)
+	}
+	for _, key := range slices.Sorted(maps.Keys(requests)) {
+		r, _ := requests[key].(map[string]any)
+		method, _ := r["method"].(string)
+		params, _ := r["params"].(map[string]any)
+		if !s.asksFor(method) {
+			return q, fmt.Errorf("the server asks with %s, which it is not offered: see capabilities.input", quoted(method))
+		}
+		one, err := questionOf(method, params)
+		if err != nil {
+			return q, err
+		}
+		if one.Name = key; !aName.MatchString(key) {
+			one.Name = "question_" + strconv.Itoa(len(q.keys)+1)
+		}
+		q.keys, q.questions = append(q.keys, key), append(q.questions, one)
+	}
+	return q, nil
+}
+
+// questionOf reads one question. What could be asked beyond it is refused, so
+// that nobody answers less than was asked.
+func questionOf(method string, params map[string]any) (q sallyport.Question, err error) {
+	q = sallyport.Question{Name: "q1", Kind: kindOf[method]}
+	switch q.Kind {
+	case sallyport.InputPerson:
+		if mode, there := params["mode"]; there && mode != "form" {
+			return q, errors.New("the server asks a person in another way than with a form")
+		}
+		q.Message, _ = params["message"].(string)
+		if q.Schema, err = json.Marshal(params["requestedSchema"]); err != nil {
+			return q, err
+		}
+	case sallyport.InputModel:
+		q.Message, err = promptOf(params)
+		q.System, _ = params["systemPrompt"].(string)
+		if n, ok := params["maxTokens"].(json.Number); ok {
+			if q.MaxTokens, err = strconv.Atoi(n.String()); err != nil {
+				err = errors.New("maxTokens is no whole number")
+			}
+		}
+	}
+	return q, err
+}
+
+// promptOf reads what a model is to continue: one text.
+func promptOf(params map[string]any) (string, error) {
+	for _, beyond := range []string{"tools", "toolChoice"} {
+		if params[beyond] != nil {
+			return "", fmt.Errorf("the server asks a model with %s, which is not offered", beyond)
+		}
+	}
+	if c, _ := params["includeContext"].(string); c != "" && c != "none" {
+		return "", errors.New("the server asks a model for its context, which is not offered")
+	}
+	list, _ := params["messages"].([]any)
+	if len(list) != 1 {
+		return "", errors.New("the server asks a model with other than one message")
+	}
+	m, _ := list[0].(map[string]any)
+	content := m["content"]
+	if several, ok := content.([]any); ok && len(several) == 1 {
+		content = several[0]
+	}
+	part, _ := content.(map[string]any)
+	text, ok := part["text"].(string)
+	if !ok || part["type"] != "text" || m["role"] != "user" {
+		return "", errors.New("the server asks a model with other than a text of the user")
+	}
+	return text, nil
+}
+
+// answerTo is an answer in the protocol's form.
+func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
+	switch kind {
+	case sallyport.InputPerson:
+		out := map[string]any{"action": a.Action}
+		if a.Action == sallyport.ActionAccept {
+			out["content"] = a.Values
+		}
+		return out
+	case sallyport.InputModel:
+		model := a.Model
+		if model == "" {
+			model = "unknown"
+		}
+		return map[string]any{
+			"role": "assistant", "model": model, "stopReason": "endTurn",
+			"content": map[string]any{"type": "text", "text": a.Text},
+		}
+	default:
+		roots := make([]map[string]any, len(a.Folders))
+		for i, f := range a.Folders {
+			roots[i] = map[string]any{"uri": f.URI}
+			if f.Name != "" {
+				roots[i]["name"] = f.Name
+			}
+		}
+		return map[string]any{"roots": roots}
+	}
+}
+
+// reachable is what the client says of itself when it greets a server: whom the
+// server's declaration names.
+func (s *server) reachable() *mcp.ClientCapabilities {
+	c := &mcp.ClientCapabilities{}
+	for _, kind := range s.Capabilities.Input {
+		offer(c, kind)
+	}
+	return c
+}
+
+func offer(c *mcp.ClientCapabilities, kind sallyport.InputKind) {
+	switch kind {
+	case sallyport.InputPerson:
+		c.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+	case sallyport.InputModel:
+		c.Sampling = &mcp.SamplingCapabilities{}
+	case sallyport.InputFolders:
+		c.RootsV2 = &mcp.RootCapabilities{}
+	}
+}
+
+// able is the same for one call, where its caller can be asked; nil for nobody.
+func (s *server) able(c *sallyport.Call) []byte {
+	if len(s.Capabilities.Input) == 0 {
+		return nil
+	}
+	able := &mcp.ClientCapabilities{}
+	for _, kind := range s.Capabilities.Input {
+		if c.Input.Can(kind) {
+			offer(able, kind)
+		}
+	}
+	// What the library made always marshals.
+	text, _ := json.Marshal(able)
+	return text
+}
+
+// wanting turns the answer of a server that lacks what its caller cannot be asked
+// for into the caller's own refusal.
+func (s *server) wanting(ctx context.Context, c *sallyport.Call, err error) error {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || e.Code != mcp.CodeMissingRequiredClientCapabilities {
+		return nil
+	}
+	var need mcp.MissingRequiredClientCapabilityData
+	if json.Unmarshal(e.Data, &need) != nil || need.RequiredCapabilities == nil {
+		return nil
+	}
+	for kind, needed := range map[sallyport.InputKind]bool{
+		sallyport.InputPerson:  need.RequiredCapabilities.Elicitation != nil,
+		sallyport.InputModel:   need.RequiredCapabilities.Sampling != nil,
+		sallyport.InputFolders: need.RequiredCapabilities.RootsV2 != nil,
+	} {
+		if needed && slices.Contains(s.Capabilities.Input, kind) && !c.Input.Can(kind) {
+			_, err := c.Input.Ask(ctx, sallyport.Question{Name: "q1", Kind: kind, Message: "?"})
+			return err
+		}
+	}
+	return nil
+}
+
+// answer puts the questions of an answer before the caller, and the answers into
+// the next request.
+func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree map[string]any) error {
+	if len(s.Capabilities.Input) == 0 {
+		return failed(r.method, errors.New("the server asks for input, which servers are not offered"))
+	}
+	q, err := s.inquiryOf(tree)
+	if err != nil {
+		return failed(r.method, err)
+	}
+	answers, err := c.Input.Ask(ctx, q.questions...)
+	if err != nil {
+		return err
+	}
+	responses := map[string]any{}
+	for i := range answers {
+		responses[q.keys[i]] = answerTo(q.questions[i].Kind, &answers[i])
+	}
+	more := map[string]any{"inputResponses": responses}
+	if state, ok := tree["requestState"]; ok {
+		more["requestState"] = state
+	}
+	text, err := json.Marshal(more)
+	if err != nil {
+		return failed(r.method, err)
+	}
+	text[0] = ','
+	r.answers = text[:len(text)-1]
+	return nil
+}
+
+// inquire puts a question of a server before the caller of the call during which
+// it is asked. Where the connection does not say which that is, there must be
+// one only.
+func (l *link) inquire(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
+	no := func(code int64, text string) (context.Context, json.RawMessage, *jsonrpc.Error) {
+		return ctx, nil, &jsonrpc.Error{Code: code, Message: text}
+	}
+	r := l.cause(c)
+	if r == nil {
+		return no(jsonrpc.CodeInvalidRequest, "it is not known during which call this is asked")
+	}
+	ctx = r.ctx
+	v, err := schema.Decode([]byte(cmp.Or(string(m.Params), "{}")), &resultLimits)
+	params, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return no(jsonrpc.CodeInvalidParams, "the parameters cannot be read")
+	}
+	q, err := questionOf(m.Method, params)
+	if err != nil {
+		return no(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	answers, err := r.call.Input.Ask(ctx, q)
+	if err != nil {
+		return no(jsonrpc.CodeInternalError, "there is no answer: "+err.Error())
+	}
+	text, err := json.Marshal(answerTo(q.Kind, &answers[0]))
+	if err != nil {
+		return no(jsonrpc.CodeInternalError, "the answer cannot be sent")
+	}
+	return ctx, text, nil
+}
+
+// cause returns the call that runs, when it is known or the only one.
+func (l *link) cause(c *sallyport.Call) *running {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c != nil {
+		return l.calls[c.ID]
+	}
+	if len(l.calls) == 1 {
+		for _, r := range l.calls {
+			return r
+		}
+	}
+	return nil
+}
+
+const (
+	// attendWait bounds how long a call waits for the stream on which its
+	// server may ask. attendPause is between two attempts to open it: a server
+	// has one at most, and that of the call before may not have ended there.
+	attendWait, attendPause = 2 * time.Second, 100 * time.Millisecond
+)
+
+// ear is the stream of a session for what belongs to no request: most servers
+// ask there. It is open while calls run. It is guarded by the link.
+type ear struct {
+	listens bool
+	open    chan struct{} // closed once it is, or will not be
+}
+
+// attend returns when a server that may ask is listened to.
+func (w *wire) attend(ctx context.Context) {
+	l := w.l
+	if len(l.s.Capabilities.Input) == 0 || !l.s.posts() || l.spoken >= stateless || w.SessionID() == "" {
+		return
+	}
+	l.mu.Lock()
+	if !l.ear.listens {
+		open := make(chan struct{})
+		l.ear = ear{true, open}
+		if !w.later(func() { w.overhear(sync.OnceFunc(func() { close(open) })) }) {
+			l.ear.listens = false
+			close(open)
+		}
+	}
+	open := l.ear.open
+	l.mu.Unlock()
+	late := time.NewTimer(attendWait)
+	defer late.Stop()
+	select {
+	case <-open:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// overhear listens while calls run, on behalf of one of them.
+func (w *wire) overhear(opened func()) {
+	l := w.l
+	defer opened()
+	for {
+		l.mu.Lock()
+		var ctx context.Context
+		for _, r := range l.calls {
+			ctx = r.ctx
+		}
+		if ctx == nil {
+			l.ear.listens = false
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		if !w.overhearDuring(ctx, opened) {
+			opened()
+			<-ctx.Done()
+		}
+		select {
+		case <-time.After(attendPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// overhearDuring listens during one call and reports whether to try again.
+func (w *wire) overhearDuring(ctx context.Context, opened func()) bool {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
+	if err != nil {
+		return false
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	w.mark(r.Header)
+	resp, err := w.l.roundTrip(r)
+	if err != nil {
+		return ctx.Err() != nil
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return resp.StatusCode == http.StatusConflict
+	}
+	opened()
+	s := stream{w: w, events: newEvents(resp.Body), apart: true}
+	_, err = s.read(ctx)
+	return err == nil || ctx.Err() != nil
+}
