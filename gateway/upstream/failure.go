@@ -1,0 +1,94 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// failure is why a server could not be started or used, and when it may be
+// tried again.
+type failure struct {
+	// count is how often in a row it was, broken how many calls in a row had no
+	// answer.
+	count, broken int
+	until         time.Time
+	err           error
+}
+
+// again is the failure for those who come before it may be tried again.
+func (f *failure) again() error {
+	e := sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: f.err.Error()}
+	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
+		e = *was
+	}
+	if e.Code == sallyport.CodeExecutionFailed {
+		e.Code = sallyport.CodeNotAvailable
+	}
+	e.Detail += "; it is left alone until " + f.until.Format(time.TimeOnly)
+	e.Err = f.err
+	return &e
+}
+
+// fail has the server left alone by a lane for a while.
+func (p *pool) fail(lane key, err error) {
+	p.mu.Lock()
+	f := p.failures[lane]
+	f.until, f.err = time.Now().Add(min(firstPause<<min(f.count, 10), longestPause)), err
+	f.count++
+	p.failures[lane] = f
+	p.ailing.Store(int64(len(p.failures)))
+	p.mu.Unlock()
+	p.doubt()
+}
+
+// doubt tells every server that uses the pool that a connection failed.
+func (p *pool) doubt() {
+	for _, s := range p.everyone() {
+		s.doubt()
+	}
+}
+
+// broke counts a call that had no answer. Too many in a row are like a start
+// that failed, and the connection is of no use.
+func (p *pool) broke(s *server, lane key) (useless bool) {
+	p.mu.Lock()
+	f := p.failures[lane]
+	f.broken++
+	p.failures[lane] = f
+	p.ailing.Store(int64(len(p.failures)))
+	p.mu.Unlock()
+	if f.broken < maxBroken {
+		return false
+	}
+	text := fmt.Sprintf("the MCP server %s did not answer %d calls in a row", s.Name, f.broken)
+	p.fail(lane, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	return true
+}
+
+// answered ends the count of calls without an answer.
+func (p *pool) answered(lane key) {
+	if p.ailing.Load() == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forgive(lane)
+}
+
+// forgive forgets the failures of a lane. The caller holds the lock.
+func (p *pool) forgive(lane key) {
+	delete(p.failures, lane)
+	p.ailing.Store(int64(len(p.failures)))
+}
+
+// pardon forgets all failures: the server has not worked for anybody, and does
+// now.
+func (p *pool) pardon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.failures)
+	p.ailing.Store(0)
+}
