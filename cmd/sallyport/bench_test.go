@@ -12,8 +12,9 @@ import (
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
-// BenchmarkDurableCalls makes calls of a trivial tool from 64 callers with the
-// record on disk: an intent and an outcome each, committed in groups.
+// BenchmarkDurableCalls makes calls of a trivial tool that counts as one with
+// effects, from 64 callers: an intent each that is on the disk before the tool
+// runs, and an outcome, committed in groups.
 func BenchmarkDurableCalls(b *testing.B) {
 	db, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"), nil)
 	if err != nil {
@@ -29,13 +30,17 @@ func BenchmarkDurableCalls(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer log.Close()
-	r, err := registry.New(nil, &registry.Options{Recorder: log})
+	r, err := registry.New(&sallyport.Backends{Network: &sallyport.NetworkBackend{}}, &registry.Options{Recorder: log})
 	if err != nil {
 		b.Fatal(err)
 	}
-	err = r.Register(sallyport.Tool{Name: "tool", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
-		return sallyport.OK("done"), nil
-	}})
+	err = r.Register(sallyport.Tool{
+		Name:         "tool",
+		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"example.com"}}},
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+			return sallyport.OK("done"), nil
+		},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
