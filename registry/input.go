@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"sync"
 	"time"
 
@@ -112,9 +114,14 @@ func (a *asker) clean(questions []sallyport.Question) error {
 		if len(q.Schema) == 0 {
 			continue
 		}
+		q.Schema = bytes.Clone(q.Schema) // from here on it is what is checked
 		tree, err := schema.Decode(q.Schema, nil)
-		if err == nil {
-			q.Schema, err = json.Marshal(cl.Value(tree))
+		if err != nil {
+			return sallyport.InputInvalid("question " + q.Name + ": " + err.Error())
+		}
+		// A form keeps the order of its fields unless something has to go.
+		if clean := cl.Value(tree); !reflect.DeepEqual(clean, tree) {
+			q.Schema, err = json.Marshal(clean)
 		}
 		if err == nil {
 			_, err = schema.CompileForm(q.Schema)

@@ -175,3 +175,17 @@ func TestManyAskAtOnce(t *testing.T) {
 		t.Errorf("asked %d times, after the end: %v, %+v", p.asked.Load(), err, res)
 	}
 }
+
+// TestAFormKeepsItsOrder: a person reads its fields as they were written.
+func TestAFormKeepsItsOrder(t *testing.T) {
+	const written = `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}`
+	var got string
+	p := &person{answer: func(_ context.Context, q []sallyport.Question) ([]sallyport.Answer, error) {
+		got = string(q[0].Schema)
+		return []sallyport.Answer{accepts(nil)}, nil
+	}}
+	res := inquire(t, nil, p, asks(persons, sallyport.Question{Name: "q", Kind: sallyport.InputPerson, Message: "?", Schema: []byte(written)}))
+	if !res.OK || got != written {
+		t.Errorf("put %s, want %s: %+v", got, written, res)
+	}
+}

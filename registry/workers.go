@@ -153,6 +153,9 @@ func (w *workers) ending() bool {
 // until returns a context that ends with every wait too. The caller calls stop.
 func (w *workers) until(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	if w.ending() {
+		cancel() // at once: nobody is asked in vain
+	}
 	go func() {
 		select {
 		case <-w.closing:

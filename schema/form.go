@@ -28,8 +28,8 @@ var (
 )
 
 // CompileForm compiles the schema of a form: an object whose properties are
-// texts, numbers, truth values, choices of texts, or lists of choices. A nil
-// raw is a form without fields. The error is [Faults] with pointers into the
+// texts, numbers, truth values, choices of texts, or lists of choices. There are
+// no other fields unless it says so. A nil raw is a form without fields. The error is [Faults] with pointers into the
 // schema.
 func CompileForm(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
@@ -41,6 +41,13 @@ func CompileForm(raw json.RawMessage) (*Schema, error) {
 	}
 	if f := form(doc); len(f) > 0 {
 		return nil, f.tidy()
+	}
+	// A person fills in what is asked, unless the schema says otherwise.
+	if top := doc.(map[string]any); top["additionalProperties"] == nil {
+		top["additionalProperties"] = false
+	}
+	if raw, err = json.Marshal(doc); err != nil {
+		return nil, err
 	}
 	return Compile(raw)
 }

@@ -49,3 +49,15 @@ func TestForm(t *testing.T) {
 		})
 	}
 }
+
+func TestAFormIsClosed(t *testing.T) {
+	for more, want := range map[string]string{"": "/b: is not", `,"additionalProperties":true`: ""} {
+		f, err := CompileForm(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}` + more + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Fill(map[string]any{"a": "x", "b": true}); err == nil != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with %q Fill() = %v, want %q", more, err, want)
+		}
+	}
+}
