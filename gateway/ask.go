@@ -51,6 +51,14 @@ type question struct {
 	state    string
 }
 
+// meta is what is said of a call with its question: nothing when the call goes on.
+func (q *question) meta(res *sallyport.Result) mcp.Meta {
+	if res.CallID == "" {
+		return nil
+	}
+	return meta(res)
+}
+
 // elicits reports whether a client puts forms before a person. One that says
 // nothing of forms and of addresses means forms.
 func elicits(c *mcp.ClientCapabilities) bool {
@@ -162,10 +170,18 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 // askNow asks over the session, while the call waits, and makes the call again
 // when there is a decision.
 func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *question, error) {
+	if !h.decided(ctx, a) {
+		return before, nil, nil
+	}
+	return h.make(ctx)
+}
+
+// decided asks over the session and reports whether there is a decision.
+func (h *held) decided(ctx context.Context, a *sallyport.Approval) bool {
 	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
 	defer done()
 	if !ok {
-		return before, nil, nil
+		return false
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
@@ -174,13 +190,10 @@ func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallypo
 		// A client that is gone, or whose answer does not fit the form, has
 		// decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
-		return before, nil, nil
+		return false
 	}
 	v, err := verdictOf(answer)
-	if err != nil || v.silent || !h.still(ctx) || !h.asks(h.caller, h.q.Tool) || h.decide(ctx, a.ID, v) != nil {
-		return before, nil, nil
-	}
-	return h.make(ctx)
+	return err == nil && !v.silent && h.still(ctx) && h.asks(h.caller, h.q.Tool) && h.decide(ctx, a.ID, v) == nil
 }
 
 // still reports whether an answer counts that came while the call waited: the

@@ -107,7 +107,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 	case err != nil:
 		return nil, err
 	case asked != nil:
-		return &mcp.CallToolResult{Meta: meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
+		return &mcp.CallToolResult{Meta: asked.meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	}
 	return result(res), nil
 }

@@ -29,3 +29,10 @@ func (s *Server) Seen() *atomic.Int64 {
 	})
 	return &n
 }
+
+// Parked is how many calls wait for another round.
+func (s *Server) Parked() int {
+	s.parked.mu.Lock()
+	defer s.parked.mu.Unlock()
+	return len(s.parked.waiting)
+}

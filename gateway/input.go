@@ -1,5 +1,7 @@
 package gateway
 
+//lint:file-ignore SA1019 clients are asked for their model and their folders as long as protocols have that; only this file knows of it
+
 import (
 	"context"
 	"encoding/json"
@@ -77,17 +79,11 @@ func unanswered(text string) error {
 
 // required is the answer to a request whose client lacks what the tool asks for.
 func required(kind sallyport.InputKind) error {
-	need := &mcp.ClientCapabilities{}
-	switch kind {
-	case sallyport.InputPerson:
-		need.Elicitation = &mcp.ElicitationCapabilities{}
-	case sallyport.InputModel:
-		need.Sampling = &mcp.SamplingCapabilities{}
-	case sallyport.InputFolders:
-		need.RootsV2 = &mcp.RootCapabilities{}
-	}
-	// What the library made always marshals.
-	data, _ := json.Marshal(mcp.MissingRequiredClientCapabilityData{RequiredCapabilities: need})
+	need := map[sallyport.InputKind]string{
+		sallyport.InputPerson: "elicitation", sallyport.InputModel: "sampling", sallyport.InputFolders: "roots",
+	}[kind]
+	// The library's own form names more than is lacking. Texts always marshal.
+	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{need: struct{}{}}})
 	return &jsonrpc.Error{
 		Code: mcp.CodeMissingRequiredClientCapabilities, Data: data,
 		Message: "the tool asks for input of kind " + string(kind) + ", which the client does not declare",
@@ -120,10 +116,13 @@ func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.An
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
 		a.Action, a.Values = sallyport.Action(r.Action), r.Content
-		if q.Kind != sallyport.InputPerson {
+		switch {
+		case q.Kind != sallyport.InputPerson:
 			err = errors.New("expected no result of an elicitation")
-		} else if a.Action == sallyport.ActionAccept {
+		case a.Action == sallyport.ActionAccept:
 			err = fitting(q, r.Content)
+		case a.Action != sallyport.ActionDecline && a.Action != sallyport.ActionCancel:
+			err = errors.New("the action is none of accept, decline and cancel")
 		}
 	case *mcp.CreateMessageResult:
 		err = text(&a, q, r.Model, r.Content)
@@ -201,7 +200,9 @@ func (s *spoken) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 		}
 	}
 	if !s.still(s.request) {
-		return nil, unanswered("what the caller may do has changed while it was asked")
+		return nil, &sallyport.Error{
+			Code: sallyport.CodePermissionDenied, Operation: "ask", Detail: "what the caller may do has changed while it was asked",
+		}
 	}
 	return answers, nil
 }

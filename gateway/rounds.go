@@ -24,22 +24,28 @@ type parking struct {
 	waiting map[string]*parked
 }
 
-func (r *parking) put(p *parked) (id string) {
+// put has a call wait under a new id; ok is false when it is over.
+func (r *parking) put(p *parked) (id string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if p.over {
+		return "", false
+	}
 	if r.waiting == nil {
 		r.waiting = map[string]*parked{}
 	}
 	p.id = parkedPrefix + rand.Text()
 	r.waiting[p.id] = p
-	return p.id
+	return p.id, true
 }
 
 // keep puts a call back under the id that it had.
 func (r *parking) keep(p *parked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting[p.id] = p
+	if !p.over {
+		r.waiting[p.id] = p
+	}
 }
 
 func (r *parking) take(id string) *parked {
@@ -50,10 +56,18 @@ func (r *parking) take(id string) *parked {
 	return p
 }
 
-func (r *parking) drop(p *parked) {
+// end takes a call that is over out, for good.
+func (r *parking) end(p *parked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p.over = true
 	delete(r.waiting, p.id)
+}
+
+// round is what a tool asks at once.
+type round struct {
+	questions []sallyport.Question
+	answers   chan []sallyport.Answer // holds one: the tool may have given up
 }
 
 // parked is a call that goes on while no request is there: it was decided once,
@@ -61,13 +75,13 @@ func (r *parking) drop(p *parked) {
 // its tool.
 type parked struct {
 	*client
-	id      string // of the round; guarded by the set
-	asking  chan struct{}
-	asked   chan []sallyport.Question
-	answers chan []sallyport.Answer
+	id      string        // of the round; guarded by the set
+	over    bool          // guarded by the set
+	turn    chan struct{} // one round at a time
+	asked   chan *round
 	done    chan sallyport.Result
 	cancel  func()
-	pending []sallyport.Question // what the client was asked last
+	pending *round // what the client was asked last
 
 	mu      sync.Mutex
 	missing sallyport.InputKind // what the client lacks
@@ -78,8 +92,7 @@ type parked struct {
 // begin makes a call whose tool may ask.
 func (c *client) begin(ctx context.Context, relay *relay) (sallyport.Result, *question, error) {
 	p := &parked{
-		client: c, asking: make(chan struct{}, 1), asked: make(chan []sallyport.Question),
-		answers: make(chan []sallyport.Answer), done: make(chan sallyport.Result, 1),
+		client: c, turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
 	}
 	p.attend(ctx, relay)
 	own, end, _ := c.calls(ctx).Begin(context.WithoutCancel(ctx), "")
@@ -90,7 +103,7 @@ func (c *client) begin(ctx context.Context, relay *relay) (sallyport.Result, *qu
 		defer end()
 		defer p.cancel()
 		res := c.gate.Call(own, &caller, c.q)
-		c.Server.parked.drop(p)
+		c.Server.parked.end(p)
 		p.done <- res
 	}()
 	return p.next(ctx)
@@ -116,20 +129,19 @@ func (p *parked) progress(e sallyport.Progress) {
 // call along.
 func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) {
 	select {
-	case questions := <-p.asked:
-		p.pending = questions
+	case p.pending = <-p.asked:
 		return p.park()
 	case res := <-p.done:
-		return p.over(res)
+		return p.result(res)
 	case <-ctx.Done():
 		p.cancel()
-		return p.over(<-p.done)
+		return p.result(<-p.done)
 	}
 }
 
-// over is the end of a call. One that failed for want of what its client lacks
+// result is the end of a call. One that failed for want of what its client lacks
 // is answered in the protocol's own words.
-func (p *parked) over(res sallyport.Result) (sallyport.Result, *question, error) {
+func (p *parked) result(res sallyport.Result) (sallyport.Result, *question, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing != "" && !res.OK {
@@ -140,15 +152,19 @@ func (p *parked) over(res sallyport.Result) (sallyport.Result, *question, error)
 
 // park leaves the call waiting and asks the client.
 func (p *parked) park() (sallyport.Result, *question, error) {
-	id := p.Server.parked.put(p)
+	id, ok := p.Server.parked.put(p)
+	if !ok {
+		return p.result(<-p.done)
+	}
 	state, err := p.seal.close(p.bound(), id, time.Now().Add(askWait))
 	if err != nil {
 		p.cancel()
 		return sallyport.Result{}, nil, err
 	}
 	requests := mcp.InputRequestMap{}
-	for i := range p.pending {
-		requests[p.pending[i].Name] = p.requestOf(&p.pending[i])
+	for i := range p.pending.questions {
+		q := &p.pending.questions[i]
+		requests[q.Name] = p.requestOf(q)
 	}
 	return sallyport.Result{}, &question{requests, state}, nil
 }
@@ -164,28 +180,22 @@ func (c *client) resume(ctx context.Context, id string, in input, relay *relay) 
 		p.cancel()
 		return sallyport.Result{}, nil, refused("what the caller may do has changed since it was asked; make the call again without requestState")
 	}
-	answers := make([]sallyport.Answer, len(p.pending))
-	for i := range p.pending {
-		response, ok := in.responses[p.pending[i].Name]
+	questions := p.pending.questions
+	answers := make([]sallyport.Answer, len(questions))
+	for i := range questions {
+		response, ok := in.responses[questions[i].Name]
 		if !ok {
 			return p.park()
 		}
 		var err error
-		if answers[i], err = answerOf(&p.pending[i], response); err != nil {
+		if answers[i], err = answerOf(&questions[i], response); err != nil {
 			c.Server.parked.keep(p)
-			return sallyport.Result{}, nil, refused("inputResponses." + p.pending[i].Name + ": " + err.Error())
+			return sallyport.Result{}, nil, refused("inputResponses." + questions[i].Name + ": " + err.Error())
 		}
 	}
 	p.attend(ctx, relay)
-	select {
-	case p.answers <- answers:
-		return p.next(ctx)
-	case res := <-p.done:
-		return p.over(res)
-	case <-ctx.Done():
-		p.cancel()
-		return p.over(<-p.done)
-	}
+	p.pending.answers <- answers
+	return p.next(ctx)
 }
 
 // Can reports whether the client can be asked.
@@ -207,22 +217,28 @@ func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 	if !ok {
 		return nil, unanswered("too many questions wait for an answer")
 	}
-	select {
-	case p.asking <- struct{}{}: // one round at a time
-		defer func() { <-p.asking }()
-	case <-ctx.Done():
-		return nil, unanswered("nobody answered in time")
+	a := &round{questions, make(chan []sallyport.Answer, 1)}
+	if ctx.Err() != nil {
+		return nil, errSilent
 	}
 	select {
-	case p.asked <- questions:
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
 	case <-ctx.Done():
-		return nil, unanswered("nobody answered in time")
+		return nil, errSilent
 	}
 	select {
-	case answers := <-p.answers:
+	case p.asked <- a:
+	case <-ctx.Done():
+		return nil, errSilent
+	}
+	select {
+	case answers := <-a.answers:
 		return answers, nil
 	case <-ctx.Done():
-		p.Server.parked.drop(p)
-		return nil, unanswered("nobody answered in time")
+		return nil, errSilent
 	}
 }
+
+// errSilent is the tool's error for a question that nobody answered.
+var errSilent = unanswered("nobody answered in time")

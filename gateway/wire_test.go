@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "rewrite the responses of testdata/*.txt
 // must be the "response" behind it. A name that begins with stdio says which
 // surface is meant, everything else is HTTP; one with forms, that there are
 // prompts and resources, one with headers, that arguments are repeated there,
-// and one with held, that somebody decides about calls.
+// one with held, that somebody decides about calls, and one with asks, that
+// tools ask.
 func TestWire(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -65,6 +66,8 @@ func kitFor(t *testing.T, name string) *kit {
 		return newKit(t, append(forms(), repeating())...)
 	case strings.Contains(name, "held"):
 		return newDesk(t, nil).kit
+	case strings.Contains(name, "asks"):
+		return newInquiry(t).kit
 	default:
 		return newKit(t)
 	}
@@ -128,7 +131,7 @@ func overStdio(t *testing.T, k *kit) func([]byte) []byte {
 				if bytes.Contains(got, []byte(`"id":`)) {
 					wanted--
 				}
-				if bytes.Contains(got, []byte(`"method":"elicitation/create"`)) {
+				if bytes.Contains(got, []byte(`"id":`)) && bytes.Contains(got, []byte(`"method":`)) {
 					asked++
 				}
 			}
