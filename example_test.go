@@ -2,6 +2,7 @@ package sallyport_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -122,4 +123,63 @@ func ExamplePathList() {
 	// Output:
 	// "from-personality" <nil>
 	// ["${workspace}/docs"] <nil>
+}
+
+// choose asks the person behind the caller which of two to keep.
+func choose(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+	answers, err := c.Input.Ask(ctx, sallyport.Question{
+		Name: "keep", Kind: sallyport.InputPerson, Message: "Both files were changed. Which one do you keep?",
+		Schema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string","enum":["mine","theirs"]}},"required":["file"]}`),
+	})
+	if err != nil {
+		return sallyport.Result{}, err // nobody can be asked, or nobody answered
+	}
+	if answers[0].Action != sallyport.ActionAccept {
+		return sallyport.OK("nothing was changed"), nil
+	}
+	return sallyport.OK(fmt.Sprint("kept ", answers[0].Values["file"])), nil
+}
+
+// person is a way to somebody who always gives the same answer. The gateway is
+// one to the clients of MCP.
+type person sallyport.Answer
+
+func (p person) Can(kind sallyport.InputKind) bool { return kind == sallyport.InputPerson }
+
+func (p person) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
+	return []sallyport.Answer{sallyport.Answer(p)}, nil
+}
+
+// A tool asks while it runs. Its answer is held to the form; a caller that
+// brings no way to ask makes the question fail.
+func ExampleInput() {
+	r, err := registry.New(nil, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	tool := sallyport.Tool{
+		Name: "merge", Description: "Merges two files.", Run: choose,
+		Capabilities: sallyport.Capabilities{Input: []sallyport.InputKind{sallyport.InputPerson}},
+	}
+	if err := r.Register(tool); err != nil {
+		log.Fatal(err)
+	}
+	for _, way := range []sallyport.Input{
+		person{Action: sallyport.ActionAccept, Values: map[string]any{"file": "theirs"}},
+		person{Action: sallyport.ActionAccept, Values: map[string]any{"file": "both"}},
+		person{Action: sallyport.ActionDecline},
+		nil,
+	} {
+		caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "me"}, Input: way}
+		res := r.Call(context.Background(), caller, sallyport.Request{Tool: "merge"})
+		fmt.Println(res.Value + res.Error)
+	}
+	if err := r.Close(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// kept theirs
+	// the answer to keep does not fit its form: /file: must be one of "mine", "theirs"
+	// nothing was changed
+	// the tool asks for input of kind person, which this caller cannot be asked for; call it from an MCP client that can
 }
