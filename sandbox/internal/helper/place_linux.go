@@ -1,0 +1,138 @@
+package helper
+
+import (
+	"errors"
+	"syscall"
+)
+
+// place opens a path of the tree without following links. What is missing is
+// made, but only in the tree's own memory: nothing is ever made on the host.
+func place(path string, dir bool) (int, error) {
+	fd, _, err := placeBelow(path, dir, maxDepth)
+	return fd, err
+}
+
+// placeBelow is place for a path of so many elements. made says that the last
+// one was made, so that what is made in it needs no look at the file system.
+func placeBelow(path string, dir bool, depth int) (fd int, made bool, err error) {
+	up, name := split(path)
+	known := lately.path == up && path != "/"
+	if known {
+		fd, err = openPath(lately.fd, name, 0)
+	} else {
+		fd, err = openPath(atFDCWD, path, 0)
+	}
+	if err != syscall.ENOENT || path == "/" {
+		return fd, false, err
+	}
+	if depth == 0 {
+		return -1, false, errors.New("the path is too deep")
+	}
+	parent, ours := lately.fd, false
+	if !known {
+		if parent, ours, err = placeBelow(up, true, depth-1); err != nil {
+			return -1, false, err
+		}
+		defer syscall.Close(parent)
+	}
+	if !ours {
+		if err := ownMemory(parent); err != nil {
+			return -1, false, err
+		}
+	}
+	if dir {
+		err = syscall.Mkdirat(parent, name, 0o755)
+	} else {
+		err = syscall.Mknodat(parent, name, syscall.S_IFREG|0o644, 0)
+	}
+	if err != nil {
+		return -1, false, err
+	}
+	fd, err = openPath(parent, name, 0)
+	return fd, true, err
+}
+
+// folder is a directory of the tree that stays open.
+type folder struct {
+	path string // empty when there is none
+	fd   int
+}
+
+// lately is where a file or link was made last: most steps follow others in the
+// same directory.
+var lately folder
+
+// enter opens a directory, which is made when it may be.
+func (f *folder) enter(path string) (fd int, err error) {
+	if f.path == path {
+		return f.fd, nil
+	}
+	if fd, err = place(path, true); err != nil {
+		return -1, err
+	}
+	f.leave("/")
+	f.path, f.fd = path, fd
+	return fd, nil
+}
+
+// leave closes the directory when it is the one at a path or lies below it,
+// where something is being mounted.
+func (f *folder) leave(path string) {
+	below := path == "/" || f.path == path || len(f.path) > len(path) && f.path[:len(path)] == path && f.path[len(path)] == '/'
+	if f.path == "" || !below {
+		return
+	}
+	syscall.Close(f.fd)
+	*f = folder{}
+}
+
+// split cuts a clean absolute path before its last element.
+func split(path string) (dir, name string) {
+	i := len(path) - 1
+	for i > 0 && path[i] != '/' {
+		i--
+	}
+	if i <= 0 {
+		return "/", path[min(1, len(path)):]
+	}
+	return path[:i], path[i+1:]
+}
+
+// memory is the devices of the file systems that this helper has mounted for
+// itself.
+var memory []uint64
+
+// own notes that the file system at a path is this helper's.
+func own(path string) error {
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil {
+		return err
+	}
+	memory = append(memory, st.Dev)
+	return nil
+}
+
+// ownMemory refuses a directory of the host.
+func ownMemory(fd int) error {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return err
+	}
+	for _, dev := range memory {
+		if dev == st.Dev {
+			return nil
+		}
+	}
+	return errors.New("a mount point is missing on the host")
+}
+
+func procFD(fd int) string { return "/proc/self/fd/" + decimal(int64(fd)) }
+
+// octal writes permission bits.
+func octal(mode uint32) string {
+	var b [5]byte
+	for i := range b {
+		b[i] = '0' + byte(mode>>(3*(len(b)-1-i))&7)
+	}
+	return string(b[:])
+}
