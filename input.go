@@ -46,6 +46,8 @@ type Input interface {
 	// their order. It is an error when one cannot be put or is not answered,
 	// and when the call ends before. What comes back is the caller's word,
 	// like an argument: that of a person is held to the question's schema.
+	// Where the caller may not call any more, or may do something else by now,
+	// the error has CodePermissionDenied and the call ends.
 	Ask(ctx context.Context, questions ...Question) ([]Answer, error)
 }
 

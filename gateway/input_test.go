@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -58,12 +59,15 @@ func TestAToolAsksWhoeverCalled(t *testing.T) {
 // TestAToolAsksTwice, with progress after each answer, to a client that wants it.
 func TestAToolAsksTwice(t *testing.T) {
 	eachInquiry(t, func(t *testing.T, in *inquiry, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
-		s := connect(crowd(func(p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		progress := make(chan string, 10)
+		o := crowd(func(p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			if strings.Contains(p.Message, "colour") {
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"colour": "red"}}, nil
 			}
 			return &mcp.ElicitResult{Action: "decline"}, nil
-		}))
+		})
+		o.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.Message }
+		s := connect(o)
 		params := &mcp.CallToolParams{Name: "twice"}
 		params.SetProgressToken("p")
 		got := text(t, callOf(t, s, params), nil)
@@ -71,6 +75,11 @@ func TestAToolAsksTwice(t *testing.T) {
 			`[{"Action":"accept","Values":{"colour":"red","deep":true},"Text":"","Model":"","Folders":null}]`
 		if got != want || in.ran.Load() != 1 {
 			t.Errorf("the tool heard %s in %d runs, want %s in one", got, in.ran.Load(), want)
+		}
+		for range 2 {
+			if got := <-progress; got != "heard" {
+				t.Errorf("progress = %q, want heard", got)
+			}
 		}
 	})
 }

@@ -62,10 +62,10 @@ func (c *call) approve(ctx context.Context) bool {
 	return h.undecided("other calls used every decision")
 }
 
-// StopWaiting ends the wait of every call that is held, now and later: each
-// answers approval_required unless its decision is already there when it asks.
-// It is for a registry that another one replaces, so that nothing is decided
-// under rules that are not in force any more.
+// StopWaiting ends the wait of every call that asks its caller or is held, now
+// and later. One that is held answers approval_required unless its decision is
+// already there when it asks. It is for a registry that another one replaces, so
+// that nothing is decided under rules that are not in force any more.
 func (r *Registry) StopWaiting() { r.workers.stopWaiting() }
 
 // held is the wait of one call for its decision.

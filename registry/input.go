@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"time"
@@ -35,11 +36,11 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	if err := a.clean(questions); err != nil {
 		return nil, err
 	}
-	a.clock.stop()
-	defer a.clock.start()
 	waiting, stop := a.call.r.workers.until(ctx)
 	defer stop()
+	a.clock.stop()
 	answers, err := a.call.caller.Input.Ask(waiting, questions...)
+	a.clock.start()
 	if why := a.gone(ctx, err); why != "" {
 		// A tool may go on without an answer; this call may not go on at all.
 		a.call.note(sallyport.Decision{Step: sallyport.StepVisible, Why: why})
@@ -136,7 +137,7 @@ func (a *asker) clean(questions []sallyport.Question) error {
 // errLate ends a call whose time is up, errGone one whose caller may not call any
 // more.
 var (
-	errLate = errors.New("the time is up")
+	errLate = fmt.Errorf("the time is up: %w", context.DeadlineExceeded)
 	errGone = &sallyport.Error{
 		Code: sallyport.CodePermissionDenied, Operation: "ask", Detail: "Permission denied: the caller may not call any more",
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -188,4 +189,38 @@ func TestAFormKeepsItsOrder(t *testing.T) {
 	if !res.OK || got != written {
 		t.Errorf("put %s, want %s: %+v", got, written, res)
 	}
+}
+
+// hanging is a register that does not answer.
+type hanging struct{}
+
+func (hanging) Stands(ctx context.Context, _ string, _ time.Time) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+// TestTheClockRunsWhenThereIsAnAnswer: only waiting for it does not count.
+func TestTheClockRunsWhenThereIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{t: t, recorder: &recorder{}}
+		var err error
+		g.Registry, err = registry.New(&sallyport.Backends{}, &registry.Options{Recorder: g.recorder, Standing: hanging{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := asks(persons, question)
+		tool.Timeout = time.Second
+		g.add(tool)
+		c := g.caller()
+		c.Input = &person{answer: says(accepts(map[string]any{"n": 1}))}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		begun := time.Now()
+		if res := g.Call(ctx, c, sallyport.Request{Tool: "asks"}); res.OK || time.Since(begun) != time.Second {
+			t.Errorf("ended after %s: %+v, want after the tool's second", time.Since(begun), res)
+		}
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
+)
+
+// TestACallThatIsOverIsNotParked: its question may still be on its way, or an
+// answer that does not fit come back. Its client gets the result.
+func TestACallThatIsOverIsNotParked(t *testing.T) {
+	s := &Server{}
+	p := &parked{client: &client{Server: s}, done: make(chan sallyport.Result, 1)}
+	id, ok := s.parked.put(p)
+	if !ok || s.parked.take(id) != p || s.parked.take(id) != nil {
+		t.Fatal("a call that waits is not taken once")
+	}
+	s.parked.end(p)
+	p.done <- sallyport.OK("over")
+	s.parked.keep(p)
+	if res, asked, err := p.park(); asked != nil || err != nil || res.Value != "over" {
+		t.Errorf("park() = %+v, %v, %v, want the result", res, asked, err)
+	}
+	if len(s.parked.waiting) != 0 {
+		t.Errorf("%d calls wait, want none", len(s.parked.waiting))
+	}
+}
+
+// TestNobodyIsAskedInVain: once the server takes questions back, none leaves.
+func TestNobodyIsAskedInVain(t *testing.T) {
+	questions := running.New(maxQuestions, maxOwnQuestions)
+	questions.Stop()
+	p := &parked{
+		client: &client{
+			Server: &Server{questions: questions}, caller: &sallyport.Caller{},
+			able: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
+		},
+		turn: make(chan struct{}, 1), asked: make(chan *round, 1),
+	}
+	for range 100 {
+		_, err := p.Ask(t.Context(), sallyport.Question{Name: "q", Kind: sallyport.InputPerson})
+		if err == nil || len(p.asked) != 0 {
+			t.Fatalf("Ask() = %v with %d questions on their way, want an error and none", err, len(p.asked))
+		}
+	}
+}
