@@ -93,6 +93,7 @@ func TestAnswersToAToolByHand(t *testing.T) {
 		{"a picture for a text", ann + `,"poem":{"role":"assistant","model":"m","content":{"type":"image","data":"AA==","mimeType":"image/png"}},` + folders, "mend: inputResponses.poem: "},
 		{"two texts", ann + `,"poem":{"role":"assistant","model":"m","content":[{"type":"text","text":"t"},{"type":"text","text":"u"}]},` + folders, "mend: inputResponses.poem: expected one text"},
 		{"two kinds at once", `"name":{"action":"accept","content":{"name":"Ann"},"roots":[]},` + spoken + "," + folders, "mend: "},
+		{"folders that are declined", ann + "," + spoken + `,"roots":{"action":"decline","roots":[{"uri":"file:///x"}]}`, "mend: "},
 		{"a role in two spellings", ann + `,"poem":{"role":"assistant","Role":"user","model":"m","content":{"type":"text","text":"t"}},` + folders, "mend: "},
 		{"a model in two spellings", ann + `,"poem":{"role":"assistant","model":"m","MODEL":"n","content":{"type":"text","text":"t"}},` + folders, "mend: "},
 		{"a text in two spellings", ann + `,"poem":{"role":"assistant","model":"m","content":{"type":"text","text":"t","Text":"u"}},` + folders, "mend: "},

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -97,6 +98,26 @@ func TestQuestionsThatCleaningEmpties(t *testing.T) {
 		res := g.Call(t.Context(), c, sallyport.Request{Tool: "asks"})
 		if res.OK != (tt.want == "") || !strings.Contains(res.Error, tt.want) || p.asked.Load() == 1 != res.OK || strings.Contains(res.Error, "hunter2") {
 			t.Errorf("%s: %+v and asked %d times, want %q", name, res, p.asked.Load(), tt.want)
+		}
+	}
+}
+
+// TestFormsThatCannotBePut: one that holds a secret where it must be of use, and
+// one that is none.
+func TestFormsThatCannotBePut(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"string","maxLength":14,"default":"hunter2hunter2"}}}`: "its form holds what may not leave",
+		`{"type":"object","type":"object"}`: "question q: ",
+		`{`:                                 "question q: ",
+	} {
+		g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/b": "hunter2hunter2"}})
+		g.add(asks(persons, sallyport.Question{Name: "q", Kind: sallyport.InputPerson, Message: "?", Schema: json.RawMessage(schema)}))
+		p := &person{answer: says(accepts(nil))}
+		c := g.caller()
+		c.Input = p
+		res := g.Call(t.Context(), c, sallyport.Request{Tool: "asks"})
+		if res.OK || !strings.Contains(res.Error, want) || p.asked.Load() != 0 {
+			t.Errorf("with %s: %+v, want %q", schema, res, want)
 		}
 	}
 }
