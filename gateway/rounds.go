@@ -1,6 +1,9 @@
 package gateway
 
+//lint:file-ignore SA1019 clients say that they can be asked for their model and their folders as long as protocols have that
+
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -89,21 +92,36 @@ type parked struct {
 	request context.Context
 }
 
+// kept is the client as a call keeps it that waits: without what its request
+// brought beside the arguments.
+func (c *client) kept() *client {
+	own := *c
+	own.session = nil
+	if len(own.q.Args) < smallBytes {
+		own.q.Args = bytes.Clone(own.q.Args) // they may be a part of the message
+	}
+	if c.able != nil {
+		own.able = &mcp.ClientCapabilities{Elicitation: c.able.Elicitation, Sampling: c.able.Sampling, RootsV2: c.able.RootsV2}
+	}
+	return &own
+}
+
 // begin makes a call whose tool may ask.
 func (c *client) begin(ctx context.Context, relay *relay) (sallyport.Result, *question, error) {
 	p := &parked{
-		client: c, turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
+		client: c.kept(), turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
 	}
 	p.attend(ctx, relay)
 	own, end, _ := c.calls(ctx).Begin(context.WithoutCancel(ctx), "")
 	own, p.cancel = context.WithCancel(own)
 	caller := *c.caller
 	caller.Input, caller.Progress = p, p.progress
+	p.caller = &caller
 	go func() {
 		defer end()
 		defer p.cancel()
-		res := c.gate.Call(own, &caller, c.q)
-		c.Server.parked.end(p)
+		res := p.gate.Call(own, p.caller, p.q)
+		p.Server.parked.end(p)
 		p.done <- res
 	}()
 	return p.next(ctx)
@@ -152,6 +170,7 @@ func (p *parked) result(res sallyport.Result) (sallyport.Result, *question, erro
 
 // park leaves the call waiting and asks the client.
 func (p *parked) park() (sallyport.Result, *question, error) {
+	p.attend(context.Background(), nil)
 	id, ok := p.Server.parked.put(p)
 	if !ok {
 		return p.result(<-p.done)
@@ -209,6 +228,10 @@ func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 		p.missing = kind
 		p.mu.Unlock()
 		return nil, errUnable(kind)
+	}
+	if len(p.q.Args) >= smallBytes {
+		// The turn of a long message ends with its request.
+		return nil, unanswered("the call has arguments that are too long to be kept while it waits")
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()

@@ -285,3 +285,13 @@ func TestAHeldCallThatAsksByHand(t *testing.T) {
 		t.Errorf("answered %s after %d runs, want Ann and one", r.text(), q.ran.Load())
 	}
 }
+
+// TestALongCallDoesNotWait: the turn of its message would be over.
+func TestALongCallDoesNotWait(t *testing.T) {
+	q := newInquirer(t)
+	q.begin("alice", "asks", `{"a":"`+strings.Repeat("x", 255<<10)+`"}`)
+	r := q.round("alice", "asks", `"arguments":{"a":"`+strings.Repeat("x", 256<<10)+`"}`)
+	if !strings.Contains(r.text(), "too long to be kept while it waits") || q.Parked() != 1 {
+		t.Errorf("answered %.300s, want that it is too long", r.text())
+	}
+}
