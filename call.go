@@ -85,6 +85,10 @@ type Caller struct {
 	Asks bool
 	// Attachments is what the turn brought along.
 	Attachments []Attachment
+	// Detach answers the caller with a task, as the tool of the call asks by
+	// [Call.Detach]; nil when this surface or this caller has none. It returns
+	// at once, may be called more than once and from several goroutines.
+	Detach func()
 	// Input puts a tool's questions before whoever called; nil when this
 	// surface cannot. The gate asks only what the grant holds.
 	Input Input
@@ -153,6 +157,12 @@ type Call struct {
 	NetworkPolicy NetworkGrant
 	// Emit reports progress. It is never nil.
 	Emit func(Progress)
+	// Detach says that the caller need not wait any longer: it is answered with
+	// a task and comes back for the result, while the run goes on. It does
+	// nothing where there are no tasks, when too many are kept, and for a tool
+	// without [Tool.Tasks]. It is never nil and returns at once. The time-out of
+	// the tool stays what it is.
+	Detach func()
 
 	// Network is the way to hosts.
 	Network Network

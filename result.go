@@ -29,6 +29,8 @@ type Result struct {
 	Error string
 	// Code classifies a failure. Empty on success.
 	Code Code
+	// Crashed says that the tool panicked. The gate alone sets it.
+	Crashed bool
 	// Source names where untrusted output came from when the arguments do
 	// not say it. Empty means that the gate derives it.
 	Source string

@@ -76,6 +76,9 @@ type Tool struct {
 	OutputIsUntrusted bool
 	// Cache asks for results to be kept; nil means never.
 	Cache *Cache
+	// Tasks says whether a run may go on after its request was answered with a
+	// handle, once it calls [Call.Detach]; empty means never. FormTool only.
+	Tasks TaskSupport
 	// IsAvailable reports whether the tool can work now; nil means always.
 	// It is called for each listing and call, from many goroutines; false or
 	// a panic hides this tool only.
@@ -106,6 +109,32 @@ const (
 	// PartResource.
 	FormResource Form = "resource"
 )
+
+// TaskSupport says whether a call of a tool may become a task: one whose caller
+// comes back for the result.
+type TaskSupport string
+
+// The kinds of support.
+const (
+	// TaskNever answers with the result.
+	TaskNever TaskSupport = ""
+	// TaskOptional answers with a task where the surface and the client know
+	// tasks, and with the result elsewhere.
+	TaskOptional TaskSupport = "optional"
+	// TaskRequired refuses the clients of a surface that has tasks which do not
+	// know them. A surface without tasks answers with the result.
+	TaskRequired TaskSupport = "required"
+)
+
+// Valid reports whether t is one of the kinds.
+func (t TaskSupport) Valid() bool {
+	switch t {
+	case TaskNever, TaskOptional, TaskRequired:
+		return true
+	default:
+		return false
+	}
+}
 
 // Resource is one thing, or one family of things, that a tool of FormResource
 // reads.

@@ -140,6 +140,10 @@ func (c *call) introduce() {
 		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
 		ResultBudget: c.limitChars(), NetworkPolicy: c.grant.Network,
 	}
+	c.out.Detach = func() {}
+	if c.entry.tool.Tasks != sallyport.TaskNever && caller.Detach != nil {
+		c.out.Detach = caller.Detach
+	}
 	// The edge's list may serve other calls: a tool gets a copy.
 	c.out.Principal.Permissions = slices.Clone(caller.Principal.Permissions)
 	c.out.Principal.Personalities = slices.Clone(caller.Principal.Personalities)

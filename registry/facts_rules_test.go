@@ -124,12 +124,12 @@ func TestWithoutAConversationNothingIsJudged(t *testing.T) {
 	}
 }
 
-// TestAHintIsPartOfTheDefinition: an approval of a tool that only read is not
-// one of a tool that does not say so any more.
+// TestAHintIsPartOfTheDefinition, and so are tasks: an approval of a tool that only
+// read is not one of a tool that does not say so any more.
 func TestAHintIsPartOfTheDefinition(t *testing.T) {
 	r := &recorder{}
 	digests := map[string]bool{}
-	for _, tool := range []sallyport.Tool{{}, {SaysReadOnly: true}} {
+	for _, tool := range []sallyport.Tool{{}, {SaysReadOnly: true}, {Tasks: sallyport.TaskOptional}, {Tasks: sallyport.TaskRequired}} {
 		reg, err := registry.New(nil, &registry.Options{Recorder: r})
 		if err != nil {
 			t.Fatal(err)
@@ -141,8 +141,8 @@ func TestAHintIsPartOfTheDefinition(t *testing.T) {
 		reg.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "tool"})
 		digests[r.last().Definition] = true
 	}
-	if len(digests) != 2 {
-		t.Errorf("%d definitions, want two", len(digests))
+	if len(digests) != 4 {
+		t.Errorf("%d definitions, want four", len(digests))
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *call) settle(ended string, o *outcome) {
 		d.Allowed = true
 	}
 	res = ofTool(res)
-	res.CallID = c.id
+	res.CallID, res.Crashed = c.id, o.panic != nil
 	c.result = res
 	if d.Allowed && o.retries == 0 {
 		c.allow(d.Step)

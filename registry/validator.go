@@ -139,6 +139,9 @@ func (c *checker) identity() {
 	if t.RateLimit != nil {
 		c.rateLimit(*t.RateLimit)
 	}
+	if !t.Tasks.Valid() || t.Tasks != sallyport.TaskNever && t.Form != sallyport.FormTool {
+		c.fault("", "Tasks %q: expected optional or required, of a tool only", t.Tasks)
+	}
 	for _, p := range t.Permissions {
 		if p == "" || strings.ContainsAny(p, " \t\n,") {
 			c.fault("", "permission %q: expected a word such as http:read", p)
@@ -351,6 +354,9 @@ func definitionDigest(t *sallyport.Tool) string {
 	}
 	if t.SaysReadOnly { // and so are they than this
 		list = append(list, "says read only")
+	}
+	if t.Tasks != sallyport.TaskNever { // and this
+		list = append(list, "tasks", t.Tasks)
 	}
 	_ = enc.Encode(list)
 	return hex.EncodeToString(h.Sum(nil)[:16])

@@ -92,7 +92,8 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 		Principal:   sallyport.Principal{Name: sallyport.LocalPrincipal},
 		Personality: o.Personality, Platform: sallyport.PlatformGo,
 		Workspace: r.workspace, Turn: 1, ResultBudget: 80_000,
-		Emit: func(p sallyport.Progress) { r.add(func() { r.progress = append(r.progress, p) }) },
+		Emit:   func(p sallyport.Progress) { r.add(func() { r.progress = append(r.progress, p) }) },
+		Detach: func() {},
 	}
 	c.SessionKey = sallyport.SessionKey(c.Principal.Name, c.Session)
 	if len(c.Args) == 0 {
