@@ -45,10 +45,12 @@ type input struct {
 	state     string
 }
 
-// question is what a client has to bring to the next round.
+// question is what a client has to bring to the next round; or where it finds the
+// result later.
 type question struct {
 	requests mcp.InputRequestMap
 	state    string
+	task     *task // nil when the client has to bring something
 }
 
 // meta is what is said of a call with its question: nothing when the call goes on.
@@ -164,7 +166,7 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
-	return res, &question{mcp.InputRequestMap{askKey: form(&a)}, state}, nil
+	return res, &question{requests: mcp.InputRequestMap{askKey: form(&a)}, state: state}, nil
 }
 
 // askNow asks over the session, while the call waits, and makes the call again

@@ -31,7 +31,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx = context.WithValue(ctx, nameKey{}, r.Params.Name)
 			own, params := *r, *r.Params
 			own.Params, params.Name = &params, dispatch
-			return next(ctx, method, &own)
+			var handle *taskResult
+			res, err := next(context.WithValue(ctx, handleKey{}, &handle), method, &own)
+			if err == nil && handle != nil {
+				return handle, nil
+			}
+			return res, err
+		case *taskRequest:
+			return s.task(ctx, method, r)
 		case *mcp.GetPromptRequest:
 			ctx = context.WithValue(ctx, nameKey{}, r.Params.Name)
 			own, params := *r, *r.Params
@@ -52,6 +59,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.follow(ctx, next, method, req)
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			res, err := next(ctx, method, req)
+			withoutTasks(res)
 			if p, ok := bound(r.Extra); ok && err == nil && r.Session.ID() != "" {
 				s.sessions.add(r.Session, p, r.Params)
 			}
@@ -106,6 +114,11 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 	switch {
 	case err != nil:
 		return nil, err
+	case asked != nil && asked.task != nil:
+		if handle, ok := ctx.Value(handleKey{}).(**taskResult); ok {
+			*handle = asked.task.handle()
+		}
+		return &mcp.CallToolResult{}, nil
 	case asked != nil:
 		return &mcp.CallToolResult{Meta: asked.meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	}

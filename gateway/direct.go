@@ -30,6 +30,7 @@ type direct struct {
 	version string // the protocol without sessions, or empty
 	session string // the conversation that the request names; mostly empty
 	elicits bool   // the client puts questions before a person
+	tasks   bool   // the client knows tasks
 }
 
 // maxDirectDepth bounds the brackets of a message, and with them its depth, far
@@ -113,7 +114,7 @@ func (d *direct) describe(e *envelope) bool {
 		case mcp.MetaKeyClientCapabilities:
 			var c capabilities
 			able = fits(m.value, &c)
-			ok, d.elicits = able, elicits(&c.ClientCapabilities)
+			ok, d.elicits, d.tasks = able, elicits(&c.ClientCapabilities), knowsTasks(&c.ClientCapabilities)
 		case mcp.MetaKeyClientInfo:
 			ok = fits(m.value, &mcp.Implementation{})
 		case sessionMeta:

@@ -84,7 +84,7 @@ func offered(method string) bool {
 		"notifications/roots/list_changed":
 		return true
 	default:
-		return false
+		return aboutTask(method)
 	}
 }
 
@@ -208,6 +208,8 @@ func (e *envelope) named() error {
 		}
 	case "resources/read":
 		key, what = "uri", "uri"
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel:
+		key, what = "taskId", "taskId"
 	default:
 		return nil
 	}

@@ -36,7 +36,7 @@ type exchange struct {
 // direct call runs still gets its answer.
 func (s *surface) direct(x *exchange) bool {
 	d, ok := x.message.direct()
-	if !ok || !s.regular(x, &d) || s.server.inquires(d.tool) {
+	if !ok || !s.regular(x, &d) || s.server.lasts(&d) {
 		return false
 	}
 	ctx, session := x.r.Context(), ""

@@ -36,3 +36,14 @@ func (s *Server) Parked() int {
 	defer s.parked.mu.Unlock()
 	return len(s.parked.waiting)
 }
+
+// BoundTasks has fewer tasks, and what they keep be less. It must be called before
+// the server serves.
+func (s *Server) BoundTasks(most, each, mostBytes, eachBytes int) {
+	s.tasks.most, s.tasks.each, s.tasks.mostBytes, s.tasks.eachBytes = most, each, mostBytes, eachBytes
+}
+
+// TaskBounds returns the bounds, in the same order.
+func (s *Server) TaskBounds() [4]int {
+	return [4]int{s.tasks.most, s.tasks.each, s.tasks.mostBytes, s.tasks.eachBytes}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
@@ -20,6 +21,10 @@ func (noForms) Reader(*sallyport.Caller, string) (id string, ok bool) { return "
 func (noForms) Asks(*sallyport.Caller, string) bool                   { return false }
 func (noForms) Headers(*sallyport.Caller, string) []schema.Header     { return nil }
 func (noForms) Inquires(string) bool                                  { return false }
+func (noForms) Tasks(string) sallyport.TaskSupport                    { return sallyport.TaskNever }
+func (noForms) Stands(context.Context, *sallyport.Caller, string, time.Time) bool {
+	return true
+}
 
 // forms is a prompt, a reader of resources, and tools whose results are more
 // than a text.

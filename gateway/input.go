@@ -16,14 +16,30 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// inquires reports whether a tool may ask whoever called: the library carries
-// the questions.
+// inquires reports whether a tool may ask whoever called.
 func (s *Server) inquires(tool string) bool { return tool != "" && s.gate.Inquires(tool) }
+
+// lasts reports whether a call may be answered with something else than its
+// result: the library carries questions and tasks.
+func (s *Server) lasts(d *direct) bool {
+	switch {
+	case s.inquires(d.tool):
+		return true
+	case d.tool == "" || d.version == "":
+		return false
+	}
+	tasks := s.gate.Tasks(d.tool)
+	return tasks == sallyport.TaskRequired || tasks == sallyport.TaskOptional && d.tasks
+}
 
 // attempt returns how this call is made, and the id that a state names. Only a
 // tool that may ask gets a way to its caller.
 func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
+	detaches, err := c.detaches()
+	if err != nil {
+		return nil, "", err
+	}
 	if c.rounds && in.state != "" && (inquires || elicits(c.able) && c.asks(c.caller, c.q.Tool)) {
 		if id, err = c.seal.open(c.bound(), in.state, time.Now()); err != nil {
 			return nil, "", refused("requestState: " + err.Error() + "; make the call again without it")
@@ -33,13 +49,13 @@ func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attem
 		return c.gate.Call(ctx, c.caller, c.q), nil, nil
 	}
 	switch {
-	case !inquires:
+	case !inquires && !detaches:
 	case !c.rounds:
 		c.caller.Input = &spoken{c, ctx}
 	case isParked(id):
 		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.resume(ctx, id, in, relay) }
 	default:
-		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.begin(ctx, relay) }
+		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.begin(ctx, relay, detaches) }
 	}
 	return try, id, nil
 }

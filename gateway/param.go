@@ -36,6 +36,12 @@ func (s *Server) headers(x *exchange) error {
 		}
 		x.r.Header.Set(nameHeader, name)
 	}
+	if aboutTask(x.message.method) {
+		if id, ok := word(of(x.message.in, "taskId")); !ok || x.r.Header.Get(nameHeader) != id {
+			return errors.New(nameHeader + " is not the taskId")
+		}
+		return nil
+	}
 	if x.message.method != "tools/call" {
 		return nil
 	}

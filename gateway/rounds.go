@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
 )
 
 // parkedPrefix tells the id of a call that waits from that of an approval.
@@ -71,6 +72,20 @@ func (r *parking) end(p *parked) {
 type round struct {
 	questions []sallyport.Question
 	answers   chan []sallyport.Answer // holds one: the tool may have given up
+	gone      <-chan struct{}         // closed when it has
+}
+
+// waits reports whether the tool waits for answers.
+func (r *round) waits() bool {
+	if r == nil {
+		return false
+	}
+	select {
+	case <-r.gone:
+		return false
+	default:
+		return true
+	}
 }
 
 // parked is a call that goes on while no request is there: it was decided once,
@@ -82,12 +97,18 @@ type parked struct {
 	over    bool          // guarded by the set
 	turn    chan struct{} // one round at a time
 	asked   chan *round
+	wants   chan struct{} // the tool has detached
 	done    chan sallyport.Result
 	cancel  func()
 	pending *round // what the client was asked last
+	made    time.Time
+	set     *running.Set // that the call belongs to
+	stream  *connection
 
 	mu      sync.Mutex
 	missing sallyport.InputKind // what the client lacks
+	task    *task               // that it became
+	said    sallyport.Progress  // to the user, before it became one
 	relay   *relay              // of the request that is there
 	request context.Context
 }
@@ -106,16 +127,20 @@ func (c *client) kept() *client {
 	return &own
 }
 
-// begin makes a call whose tool may ask.
-func (c *client) begin(ctx context.Context, relay *relay) (sallyport.Result, *question, error) {
+// begin makes a call whose tool may ask, or detach.
+func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyport.Result, *question, error) {
 	p := &parked{
 		client: c.kept(), turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
+		wants: make(chan struct{}, 1), made: time.Now(), set: c.calls(ctx), stream: connectionFrom(ctx),
 	}
 	p.attend(ctx, relay)
-	own, end, _ := c.calls(ctx).Begin(context.WithoutCancel(ctx), "")
+	own, end, _ := p.set.Begin(context.WithoutCancel(ctx), "")
 	own, p.cancel = context.WithCancel(own)
 	caller := *c.caller
 	caller.Input, caller.Progress = p, p.progress
+	if detaches {
+		caller.Detach = p.detach
+	}
 	p.caller = &caller
 	go func() {
 		defer end()
@@ -136,24 +161,45 @@ func (p *parked) attend(ctx context.Context, relay *relay) {
 
 func (p *parked) progress(e sallyport.Progress) {
 	p.mu.Lock()
-	ctx, relay := p.request, p.relay
+	ctx, relay, task := p.request, p.relay, p.task
+	if e.VisibleTo() == sallyport.AudienceUser {
+		p.said = e
+	}
 	p.mu.Unlock()
-	if relay != nil {
+	switch {
+	case task != nil:
+		task.say(e)
+	case relay != nil:
 		relay.send(ctx, e)
 	}
 }
 
-// next waits until the call asks or ends. A request that is cancelled takes its
-// call along.
+// next waits until the call asks, detaches or ends. A request that is cancelled
+// takes its call along. What a tool asks after it has detached, it asks as a task.
 func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) {
-	select {
-	case p.pending = <-p.asked:
-		return p.park()
-	case res := <-p.done:
-		return p.result(res)
-	case <-ctx.Done():
-		p.cancel()
-		return p.result(<-p.done)
+	for {
+		select {
+		case asks := <-p.asked:
+			if p.wanted() {
+				if as := p.become(asks); as != nil {
+					return sallyport.Result{}, as, nil
+				}
+			}
+			p.pending = asks
+			return p.park()
+		case <-p.wants:
+			if len(p.done) > 0 || ctx.Err() != nil {
+				continue // there is no need for a task
+			}
+			if as := p.become(nil); as != nil {
+				return sallyport.Result{}, as, nil
+			}
+		case res := <-p.done:
+			return p.result(res)
+		case <-ctx.Done():
+			p.cancel()
+			return p.result(<-p.done)
+		}
 	}
 }
 
@@ -185,7 +231,7 @@ func (p *parked) park() (sallyport.Result, *question, error) {
 		q := &p.pending.questions[i]
 		requests[q.Name] = p.requestOf(q)
 	}
-	return sallyport.Result{}, &question{requests, state}, nil
+	return sallyport.Result{}, &question{requests: requests, state: state}, nil
 }
 
 // resume brings answers to a call that waits for them. Whatever is missing is
@@ -240,7 +286,7 @@ func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 	if !ok {
 		return nil, unanswered("too many questions wait for an answer")
 	}
-	a := &round{questions, make(chan []sallyport.Answer, 1)}
+	a := &round{questions, make(chan []sallyport.Answer, 1), ctx.Done()}
 	if ctx.Err() != nil {
 		return nil, errSilent
 	}

@@ -63,6 +63,11 @@ type Gate interface {
 	Headers(caller *sallyport.Caller, tool string) []schema.Header
 	// Inquires reports whether a tool declares that it asks whoever called.
 	Inquires(id string) bool
+	// Tasks returns what a tool declares about tasks.
+	Tasks(id string) sallyport.TaskSupport
+	// Stands reports whether a caller that made a call of a tool at a moment may
+	// still hear of it.
+	Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool
 	// Call decides and makes one call.
 	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
 }
@@ -101,6 +106,7 @@ type Server struct {
 	early         early // of direct calls over HTTP that are held
 	seal          *seal // of what clients keep between two rounds of a call
 	parked        parking
+	tasks         tasks
 	answers       answers
 	identity      []byte // what the server says about itself in each result
 	viaLibrary    bool   // nothing is answered directly; tests compare the two
@@ -120,6 +126,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 		questions:     running.New(maxQuestions, maxOwnQuestions),
 		conversations: conversations{idle: map[string]*conversation{}},
 		sessions:      sessions{open: map[string]*session{}},
+		tasks:         newTasks(),
 		followed:      followed{by: map[string]map[string]struct{}{}},
 	}
 	if o != nil {
@@ -143,6 +150,9 @@ func New(gate Gate, o *Options) (*Server, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	s.mcp = s.library(identity)
+	if err = registerTasks(s.mcp); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	return s, nil
 }
 
@@ -156,6 +166,7 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
 			Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			Completions: &mcp.CompletionCapabilities{},
+			Extensions:  map[string]any{tasksExtension: struct{}{}},
 		}),
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
@@ -173,12 +184,13 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 }
 
 // Shutdown ends the sessions of HTTP: it takes back the questions that nobody
-// has answered, waits for calls that run until the context ends, cancels the
+// has answered, cancels the tasks, waits for calls that run until the context ends, cancels the
 // rest, and closes what clients still listen to.
 // Calls that arrive meanwhile are decided and recorded, and cancelled. The
 // error is the context's when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.questions.Stop()
+	s.tasks.stop()
 	err := s.overHTTP.Wait(ctx)
 	s.overHTTP.Stop()
 	s.listens.Stop()

@@ -58,6 +58,7 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	defer cancel()
 	// A tool that does not listen is the gate's to wait for.
 	_ = stream.calls.Wait(stop)
+	s.tasks.leave(stream)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("gateway: %w", err)
 	}

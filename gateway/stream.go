@@ -21,7 +21,7 @@ func (l *lines) direct(e *envelope) bool {
 	d, ok := e.direct()
 	begun := session.InitializeParams()
 	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) ||
-		d.tool != "" && l.stream.messages.Load() || l.server.inquires(d.tool) {
+		d.tool != "" && l.stream.messages.Load() || l.server.lasts(&d) {
 		return false
 	}
 	if d.version == "" {

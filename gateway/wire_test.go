@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "rewrite the responses of testdata/*.txt
 // must be the "response" behind it. A name that begins with stdio says which
 // surface is meant, everything else is HTTP; one with forms, that there are
 // prompts and resources, one with headers, that arguments are repeated there,
-// one with held, that somebody decides about calls, and one with asks, that
-// tools ask.
+// one with tasks, that calls become some, one with held, that somebody decides
+// about calls, and one with asks, that tools ask.
 func TestWire(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -64,6 +64,8 @@ func kitFor(t *testing.T, name string) *kit {
 		return newKit(t, forms()...)
 	case strings.Contains(name, "headers"):
 		return newKit(t, append(forms(), repeating())...)
+	case strings.Contains(name, "tasks"):
+		return newKit(t, (&jobs{t: t, locks: map[string]chan struct{}{}}).tasked()...)
 	case strings.Contains(name, "held"):
 		return newDesk(t, nil).kit
 	case strings.Contains(name, "asks"):
@@ -74,14 +76,23 @@ func kitFor(t *testing.T, name string) *kit {
 }
 
 // replay plays the requests of an archive and returns it with what came back.
-// The word STATE in a request stands for the last state that a response had.
+// The words STATE and TASK in a request stand for the last state and the last id
+// of a task that a response had. One whose name begins with settled is played
+// until the task does not work any more.
 func replay(t *testing.T, archive *txtar.Archive, play func([]byte) []byte) *txtar.Archive {
 	t.Helper()
 	out := &txtar.Archive{Comment: archive.Comment}
-	state := []byte("STATE")
+	state, task := []byte("STATE"), []byte("TASK")
 	for _, f := range archive.Files {
 		if name, ok := strings.CutSuffix(f.Name, "request"); ok {
-			got := play(bytes.ReplaceAll(f.Data, []byte("STATE"), state))
+			request := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("STATE"), state), []byte("TASK"), task)
+			got := play(request)
+			for strings.HasPrefix(f.Name, "settled") && bytes.Contains(got, []byte(`"status":"working"`)) {
+				got = play(request)
+			}
+			if m := taskIDs.FindSubmatch(got); m != nil {
+				task = bytes.Clone(m[1])
+			}
 			if m := states.FindSubmatch(got); m != nil {
 				state = bytes.Clone(m[1])
 			}
@@ -94,6 +105,8 @@ func replay(t *testing.T, archive *txtar.Archive, play func([]byte) []byte) *txt
 var (
 	callIDs  = regexp.MustCompile(`"sallyport/call":"[0-9a-z]{24}"`)
 	states   = regexp.MustCompile(`"requestState":"([\w-]+)"`)
+	taskIDs  = regexp.MustCompile(`"taskId":"([A-Z2-7]{26})"`)
+	taskTTL  = regexp.MustCompile(`"ttlMs":9\d{5}`)
 	approval = regexp.MustCompile(`06[0-9a-z]{22}`)
 	times    = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
@@ -102,6 +115,7 @@ var (
 func stable(text []byte) []byte {
 	text = callIDs.ReplaceAll(text, []byte(`"sallyport/call":"CALL"`))
 	text = states.ReplaceAll(text, []byte(`"requestState":"STATE"`))
+	text = taskTTL.ReplaceAll(taskIDs.ReplaceAll(text, []byte(`"taskId":"TASK"`)), []byte(`"ttlMs":TTL`))
 	return times.ReplaceAll(approval.ReplaceAll(text, []byte("APPROVAL")), []byte("EXPIRES"))
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"time"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
@@ -39,6 +42,20 @@ func (l *live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
 	t := l.enter()
 	defer l.leave(t)
 	return t.registry.Headers(caller, tool)
+}
+
+// Tasks returns what a tool declares about tasks.
+func (l *live) Tasks(id string) sallyport.TaskSupport {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Tasks(id)
+}
+
+// Stands reports whether a caller may still hear of a call that it made.
+func (l *live) Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool {
+	t := l.enter()
+	defer l.leave(t)
+	return t.registry.Stands(ctx, caller, tool, since)
 }
 
 // Inquires reports whether a tool declares that it asks whoever called.

@@ -1,0 +1,272 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// The states of a task.
+const (
+	taskWorking   = "working"
+	taskAsks      = "input_required"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
+// task is a call whose request was answered with a handle. It was decided, is
+// confined and will be recorded like any other; the task is only another way to
+// wait for its result.
+type task struct {
+	id      string
+	caller  *sallyport.Caller // who made the call
+	tool    string
+	stream  *connection // nil over HTTP
+	made    time.Time   // the call, and with it the decision
+	created time.Time
+	expire  *time.Timer // set at the end; guarded by the table
+	bytes   int         // that it keeps; guarded by the table
+
+	mu        sync.Mutex
+	call      *parked // nil at the end
+	changed   time.Time
+	message   string // what the tool last told the user
+	asks      *round // the last one
+	answers   []*sallyport.Answer
+	rounds    int
+	cancelled bool
+
+	state         string          // of the end; empty before
+	result, fault json.RawMessage // one of them at the end, unless it was cancelled
+}
+
+func newTask(p *parked, id string, stream *connection) *task {
+	now := time.Now()
+	caller := &sallyport.Caller{ // the call's own leads to what is over at its end
+		Principal: p.caller.Principal, Session: p.caller.Session, Personality: p.caller.Personality, Platform: p.caller.Platform,
+	}
+	return &task{
+		id: id, caller: caller, tool: p.q.Tool, stream: stream, made: p.made, created: now, changed: now, call: p,
+		bytes: len(p.q.Args),
+	}
+}
+
+// follow takes what the call asks and how it ends.
+func (t *task) follow(p *parked) {
+	for {
+		select {
+		case asks := <-p.asked:
+			t.ask(asks)
+		case res := <-p.done:
+			t.end(p, res)
+			return
+		}
+	}
+}
+
+// ask leaves questions for the client to find.
+func (t *task) ask(asks *round) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asks, t.answers = asks, make([]*sallyport.Answer, len(asks.questions))
+	t.rounds++
+	t.changed = time.Now()
+}
+
+// say notes what the tool tells the user.
+func (t *task) say(e sallyport.Progress) {
+	if e.VisibleTo() != sallyport.AudienceUser || e.Message == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.message, t.changed = e.Message, time.Now()
+}
+
+// waiting reports whether the tool waits for answers.
+func (t *task) waiting() bool { return t.call != nil && !t.cancelled && t.asks.waits() }
+
+// key names a question among all that the task ever asks. A name of a question
+// holds no point.
+func (t *task) key(i int) string {
+	name := t.asks.questions[i].Name
+	if t.rounds == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s.%d", name, t.rounds)
+}
+
+// update takes answers. Those to what is not asked are ignored; when one does
+// not fit, none is taken, and all may be brought again. The run goes on when
+// every question has one.
+func (t *task) update(responses map[string]json.RawMessage) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.waiting() {
+		return nil
+	}
+	taken := make([]*sallyport.Answer, len(t.answers))
+	missing := false
+	for i := range taken {
+		taken[i] = t.answers[i]
+		text, ok := responses[t.key(i)]
+		if taken[i] == nil && ok {
+			a, err := readAnswer(&t.asks.questions[i], text)
+			if err != nil {
+				return refused("inputResponses." + t.key(i) + ": " + err.Error())
+			}
+			taken[i] = &a
+		}
+		missing = missing || taken[i] == nil
+	}
+	t.answers, t.changed = taken, time.Now()
+	if missing {
+		return nil
+	}
+	all := make([]sallyport.Answer, len(taken))
+	for i, a := range taken {
+		all[i] = *a
+	}
+	t.asks.answers <- all
+	t.asks, t.answers = nil, nil
+	return nil
+}
+
+// readAnswer reads what a client brings for a question.
+func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, error) {
+	var all mcp.InputResponseMap
+	// One message with a quoted name of letters is a valid text.
+	if err := json.Unmarshal([]byte(`{"answer":`+string(text)+`}`), &all); err != nil || all["answer"] == nil {
+		return sallyport.Answer{}, errors.New("expected the answer to a question")
+	}
+	return answerOf(q, all["answer"])
+}
+
+// cancel ends the run. One that has ended stays what it is.
+func (t *task) cancel() {
+	t.mu.Lock()
+	p := t.call
+	if p != nil && !t.cancelled {
+		t.cancelled, t.changed = true, time.Now()
+	}
+	t.mu.Unlock()
+	if p != nil {
+		p.cancel()
+	}
+}
+
+// end keeps how the call ended, as far as there is room. A run that did its work
+// before it noticed that it was cancelled has completed.
+func (t *task) end(p *parked, res sallyport.Result) {
+	t.mu.Lock()
+	cancelled := t.cancelled
+	t.mu.Unlock()
+	state, text := outcome(p, res, cancelled)
+	if !p.tasks.settle(t, len(text)) {
+		state, text = outcome(p, unkept(&res, len(text)), cancelled)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.state, t.call, t.asks, t.answers, t.changed = state, nil, nil, nil, time.Now()
+	if state == taskFailed {
+		t.fault = text
+	} else {
+		t.result = text
+	}
+}
+
+// outcome is the state in which a call leaves its task, and the text of its
+// result or of its error.
+func outcome(p *parked, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
+	res, _, err := p.result(res)
+	switch {
+	case cancelled && !res.OK:
+		return taskCancelled, nil
+	case err != nil:
+	case res.Crashed:
+		err = failure(&res, 0)
+	default:
+		if text, err = json.Marshal(result(res)); err == nil {
+			return taskCompleted, text
+		}
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result cannot be encoded"}
+	}
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call failed"}
+	}
+	// An error of the protocol always marshals.
+	text, _ = json.Marshal(e)
+	return taskFailed, text
+}
+
+// unkept is what stands for a result for which there is no room.
+func unkept(res *sallyport.Result, length int) sallyport.Result {
+	if !res.OK && len(res.Parts) == 0 && res.Structured == nil {
+		return *res
+	}
+	short := sallyport.Err(fmt.Sprintf("The call ended, but its result of %d bytes is not kept: too much waits to be fetched", length), sallyport.CodeNotAvailable)
+	short.CallID, short.CostUSD = res.CallID, res.CostUSD
+	return short
+}
+
+// taskResult is a task as a client sees it: the answer to the call that became
+// one, and to a question about it.
+type taskResult struct {
+	mcp.ResultBase
+	ResultType string              `json:"resultType"`
+	ID         string              `json:"taskId"`
+	Status     string              `json:"status"`
+	Message    string              `json:"statusMessage,omitempty"`
+	Created    string              `json:"createdAt"`
+	Changed    string              `json:"lastUpdatedAt"`
+	TTL        int64               `json:"ttlMs"`
+	Poll       int64               `json:"pollIntervalMs"`
+	Asks       mcp.InputRequestMap `json:"inputRequests,omitempty"`
+	Result     json.RawMessage     `json:"result,omitempty"`
+	Error      json.RawMessage     `json:"error,omitempty"`
+}
+
+// view is the task as it stands.
+func (t *task) view() *taskResult {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v := &taskResult{
+		ResultType: "complete", ID: t.id, Status: cmp.Or(t.state, taskWorking), Message: t.message,
+		Created: stamp(t.created), Changed: stamp(t.changed), Poll: taskPoll.Milliseconds(),
+		Result: t.result, Error: t.fault,
+	}
+	// It is kept for so long after the end, which may still be to come.
+	until := time.Now()
+	if t.state != "" {
+		until = t.changed
+	}
+	v.TTL = (until.Sub(t.created) + taskKeep).Milliseconds()
+	if t.waiting() {
+		v.Status, v.Asks = taskAsks, mcp.InputRequestMap{}
+		for i := range t.asks.questions {
+			if t.answers[i] == nil {
+				v.Asks[t.key(i)] = t.call.requestOf(&t.asks.questions[i])
+			}
+		}
+	}
+	return v
+}
+
+// handle is the answer to the call that became a task: its seed.
+func (t *task) handle() *taskResult {
+	v := t.view()
+	v.ResultType, v.Status, v.Asks, v.Result, v.Error = "task", taskWorking, nil, nil, nil
+	return v
+}
+
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

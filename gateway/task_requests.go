@@ -1,0 +1,212 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// tasksExtension is the name of the extension of the protocol that has tasks.
+// Protocols with sessions do not have it.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// The requests about tasks.
+const (
+	methodTaskGet    = "tasks/get"
+	methodTaskUpdate = "tasks/update"
+	methodTaskCancel = "tasks/cancel"
+)
+
+// aboutTask reports whether a request is about a task.
+func aboutTask(method string) bool {
+	switch method {
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel:
+		return true
+	default:
+		return false
+	}
+}
+
+// taskParams is the parameters of a request about a task.
+type taskParams struct {
+	mcp.ParamsBase
+	ID        string                     `json:"taskId"`
+	Responses map[string]json.RawMessage `json:"inputResponses"`
+}
+
+type taskRequest = mcp.ServerRequest[*taskParams]
+
+// taskDone is the answer to a request about a task that has nothing to tell.
+type taskDone struct {
+	mcp.ResultBase
+	ResultType string `json:"resultType"`
+}
+
+// registerTasks makes the requests about tasks known to the library. [Server.receive]
+// answers them.
+func registerTasks(l *mcp.Server) error {
+	for _, method := range []string{methodTaskGet, methodTaskUpdate, methodTaskCancel} {
+		if err := mcp.AddReceivingCustomMethod(l, method, func(context.Context, *mcp.ServerSession, *taskParams) (*taskDone, error) {
+			return nil, errUnknownTask
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errUnknownTask is the answer to everybody who asks for what is no task of
+// theirs: it does not tell whether it is one of somebody else.
+var errUnknownTask = refused("there is no such task, or it is kept no longer")
+
+// knowsTasks reports whether a client says that it knows tasks.
+func knowsTasks(able *mcp.ClientCapabilities) bool {
+	if able == nil {
+		return false
+	}
+	_, ok := able.Extensions[tasksExtension].(map[string]any)
+	return ok
+}
+
+// errNoTasks is the answer to a request that needs a client that knows tasks.
+func errNoTasks(what string) error {
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`),
+		Message: what + " needs the extension " + tasksExtension + ", which the client does not declare",
+	}
+}
+
+// task answers a request about a task.
+func (s *Server) task(ctx context.Context, method string, r *taskRequest) (mcp.Result, error) {
+	if r.ProtocolVersion() < statelessSince {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a protocol with sessions has no tasks"}
+	}
+	if !knowsTasks(r.ClientCapabilities()) {
+		return nil, errNoTasks("a request about a task")
+	}
+	caller, err := s.caller(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	t := s.taskOf(ctx, caller, r.Params)
+	if t == nil {
+		return nil, errUnknownTask
+	}
+	switch method {
+	case methodTaskGet:
+		return t.view(), nil
+	case methodTaskUpdate:
+		err = t.update(r.Params.Responses)
+	default:
+		t.cancel()
+	}
+	return &taskDone{ResultType: "complete"}, err
+}
+
+// taskOf returns the task of an id when it is this caller's: the same principal,
+// in the same role, over the same stream, may do what it might when it made the
+// call, and nobody has revoked or stopped it since.
+func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskParams) *task {
+	if p == nil {
+		return nil
+	}
+	t := s.tasks.get(p.ID)
+	if t == nil || t.caller.Principal.Name != caller.Principal.Name || t.caller.Personality != caller.Personality ||
+		t.stream != connectionFrom(ctx) {
+		return nil
+	}
+	if !unchanged(&t.caller.Principal, &caller.Principal) || !s.gate.Stands(ctx, t.caller, t.tool, t.made) {
+		t.cancel()
+		return nil
+	}
+	return t
+}
+
+// detaches reports whether the call of this client may become a task. The error
+// is for a client without tasks that calls a tool which needs them.
+func (c *client) detaches() (bool, error) {
+	if !c.rounds || c.q.Tool == "" {
+		return false, nil
+	}
+	support := c.gate.Tasks(c.q.Tool)
+	if support == sallyport.TaskNever {
+		return false, nil
+	}
+	knows := knowsTasks(c.able)
+	if !knows && support == sallyport.TaskRequired && c.sees(c.q.Tool) {
+		return false, errNoTasks("tool " + c.q.Tool)
+	}
+	return knows, nil
+}
+
+// sees reports whether a tool is listed for the caller. One that is not is the
+// gate's to refuse.
+func (c *client) sees(tool string) bool {
+	_, ok := slices.BinarySearchFunc(c.gate.Definitions(c.caller), tool, func(d registry.Definition, name string) int {
+		return strings.Compare(d.Name, name)
+	})
+	return ok
+}
+
+// handleKey is where [Server.receive] looks for the handle of the task that a
+// call became: the library's own answer to a call has no place for it.
+type handleKey struct{}
+
+// become keeps a call that detached as a task. It returns nothing when there is
+// no room: the request waits on.
+func (p *parked) become(asks *round) *question {
+	t := p.tasks.put(p, p.stream)
+	if t == nil {
+		return nil
+	}
+	if asks != nil {
+		t.ask(asks)
+	}
+	p.mu.Lock()
+	p.request, p.relay, p.task = context.Background(), nil, t
+	t.say(p.said)
+	p.mu.Unlock()
+	_, done, _ := p.set.Begin(context.Background(), "")
+	go func() {
+		defer done()
+		t.follow(p)
+	}()
+	return &question{task: t}
+}
+
+// detach asks for the request that is there, or the next one, to be answered
+// with a task.
+func (p *parked) detach() {
+	select {
+	case p.wants <- struct{}{}:
+	default:
+	}
+}
+
+// wanted reports whether the tool has detached since it was last asked.
+func (p *parked) wanted() bool {
+	select {
+	case <-p.wants:
+		return true
+	default:
+		return false
+	}
+}
+
+// withoutTasks takes tasks out of what a server says to the clients of a protocol
+// with sessions.
+func withoutTasks(res mcp.Result) {
+	if r, ok := res.(*mcp.InitializeResult); ok && r != nil && r.Capabilities != nil {
+		own := *r.Capabilities
+		own.Extensions = nil
+		r.Capabilities = &own
+	}
+}

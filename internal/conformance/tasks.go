@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// tasked returns the tools that become tasks, and one that does not.
+func tasked() []sallyport.Tool {
+	both := `{"name":{"type":"string"},"confirm":{"type":"boolean"}}`
+	confirm := form("confirm", "Delete the file?", both)
+	parallel := []sallyport.Question{form("first", "The first answer?", both), form("second", "The second answer?", both)}
+	anything := json.RawMessage(`{"type":"object"}`)
+	return []sallyport.Tool{
+		{Name: "greet", Description: "Greets somebody.", Schema: texted("name"), Run: greet},
+		{
+			Name: "slow_compute", Description: "Takes some seconds.", Schema: anything, Tasks: sallyport.TaskOptional,
+			Timeout: 2 * time.Minute, Run: compute,
+		},
+		{
+			Name: "failing_job", Description: "Fails after a while.", Schema: anything, Tasks: sallyport.TaskRequired,
+			Run: later(func() (sallyport.Result, error) { return sallyport.Err("the job failed", ""), nil }),
+		},
+		{
+			Name: "protocol_error_job", Description: "Panics.", Schema: anything, Tasks: sallyport.TaskOptional,
+			Run: later(func() (sallyport.Result, error) { panic("the job is broken") }),
+		},
+		{
+			Name: "confirm_delete", Description: "Asks before it deletes.", Schema: anything, Tasks: sallyport.TaskOptional, Capabilities: everyone,
+			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+				c.Detach()
+				return ask(ctx, c, confirm)
+			},
+		},
+		{
+			Name: "multi_input", Description: "Asks two questions at once.", Schema: anything, Tasks: sallyport.TaskOptional, Capabilities: everyone,
+			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+				c.Detach()
+				return ask(ctx, c, parallel...)
+			},
+		},
+		{
+			Name: "test_tool_with_task", Description: "Asks before it becomes a task.", Schema: anything, Tasks: sallyport.TaskRequired, Capabilities: everyone,
+			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+				res, err := ask(ctx, c, form("user_name", "What is your name?", `{"name":{"type":"string"}}`, "name"))
+				if err != nil {
+					return res, err
+				}
+				return later(func() (sallyport.Result, error) { return res, nil })(ctx, c)
+			},
+		},
+	}
+}
+
+func greet(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+	var in struct{ Name string }
+	if err := json.Unmarshal(c.Args, &in); err != nil {
+		return sallyport.Result{}, err
+	}
+	return sallyport.OK("Hello, " + in.Name + "!"), nil
+}
+
+// compute takes the seconds that it is told, as a task when there are any.
+func compute(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+	var in struct {
+		Seconds float64
+		Label   string
+	}
+	if err := json.Unmarshal(c.Args, &in); err != nil {
+		return sallyport.Result{}, err
+	}
+	if in.Seconds > 0 {
+		c.Detach()
+	}
+	err := pause(ctx, time.Duration(in.Seconds*float64(time.Second)))
+	return sallyport.OK(fmt.Sprintf("%s took %v seconds", in.Label, in.Seconds)), err
+}
+
+// jobTime is how long the suite gives a job to become a task.
+const jobTime = time.Second
+
+// later ends as told, as a task and after a while.
+func later(end func() (sallyport.Result, error)) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		c.Detach()
+		if err := pause(ctx, jobTime); err != nil {
+			return sallyport.Result{}, err
+		}
+		return end()
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
