@@ -77,7 +77,7 @@ func (f *Family) checkTool(want purpose) sallyport.Tool {
 	}
 	t := sallyport.Tool{
 		Name: string(want), Title: title, Description: description, Toolset: toolset,
-		Capabilities: f.running(want == checkTests, binaries...), MaxResultChars: resultChars, Timeout: callTimeout,
+		Capabilities: f.running(want == checkTests, binaries...), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional,
 		OutputIsUntrusted: true,
 	}
 	refine := func(get func(string) args.Property) {
@@ -145,6 +145,7 @@ func (f *Family) check(ctx context.Context, c *sallyport.Call, want purpose, in 
 	// Test runners that watch files by default do not when this is set.
 	env["CI"] = "true"
 	var out capture
+	defer patient(c)()
 	o := &sallyport.SpawnOptions{Dir: p.dir, Env: env, Timeout: timeoutOf(in.Timeout, checkTimeout), Output: &out}
 	r := &report{call: c, cwd: p.dir, timeout: o.Timeout, out: &out, overlay: f.o.Writes == sallyport.FSOverlay}
 	var res sallyport.ProcessResult

@@ -38,7 +38,7 @@ func (f *Family) codeTool() sallyport.Tool {
 			get("code").Length(1, maxCodeChars)
 			get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
 		}),
-		Capabilities: f.running(true, "bash", "node", "python3"), MaxResultChars: resultChars, Timeout: callTimeout,
+		Capabilities: f.running(true, "bash", "node", "python3"), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional,
 		OutputIsUntrusted: true,
 	}, f.runCode)
 }
@@ -73,6 +73,7 @@ func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (
 		call: c, source: "cmd:" + argv[0] + " " + argv[1], cwd: in.Cwd, timeout: o.Timeout, out: &out,
 		overlay: f.o.Writes == sallyport.FSOverlay,
 	}
+	defer patient(c)()
 	res, err := c.Process.Spawn(ctx, argv[0], argv[1:], o)
 	if err != nil {
 		return r.failed(err)

@@ -29,7 +29,7 @@ func (f *Family) commandTool() sallyport.Tool {
 			get("command").Length(1, maxCommandChars)
 			get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
 		}),
-		Capabilities: f.running(true, shells()...), MaxResultChars: resultChars, Timeout: callTimeout, OutputIsUntrusted: true,
+		Capabilities: f.running(true, shells()...), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional, OutputIsUntrusted: true,
 	}, f.runCommand)
 }
 
@@ -49,6 +49,7 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 		call: c, source: "cmd:" + in.Command, cwd: in.Cwd, timeout: o.Timeout, out: &out, discard: in.Preview,
 		overlay: f.o.Writes == sallyport.FSOverlay,
 	}
+	defer patient(c)()
 	res, err := firstOf(shells(), func(shell string) (sallyport.ProcessResult, error) {
 		return c.Process.Spawn(ctx, shell, shellArgs(in.Command), o)
 	})

@@ -35,6 +35,9 @@ const (
 	// callTimeout lets the child's own timeout come first, so that its output
 	// is still reported.
 	callTimeout = maxTimeout + 30*time.Second
+	// taskAfter is how long a caller waits before a call becomes a task: most
+	// commands are over by then.
+	taskAfter = 2 * time.Second
 	// maxCommandChars bounds a command in code points. The kernel takes 128
 	// KiB in one argument.
 	maxCommandChars = 32_000
@@ -114,6 +117,13 @@ func (f *Family) running(network bool, binaries ...string) sallyport.Capabilitie
 		caps.Network = &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}
 	}
 	return caps
+}
+
+// patient has a call that runs for long become a task, where its caller knows
+// tasks: what is over soon is worth waiting for. Call over when the run ends.
+func patient(c *sallyport.Call) (over func()) {
+	timer := time.AfterFunc(taskAfter, c.Detach)
+	return func() { timer.Stop() }
 }
 
 // timeoutOf turns an argument in seconds into a duration; 0 means otherwise.
