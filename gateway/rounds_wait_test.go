@@ -216,3 +216,35 @@ func TestASessionIsAskedTenThingsAtOnce(t *testing.T) {
 		<-s.done
 	})
 }
+
+// TestAnApprovedCallAsksNobodyWhileItRuns: it leaves the place of its question to
+// others.
+func TestAnApprovedCallAsksNobodyWhileItRuns(t *testing.T) {
+	in := newInquiry(t)
+	in.role.Approvals.Require = append(in.role.Approvals.Require, "slow")
+	s, stop := in.stdio(t)
+	r := reader{t, bufio.NewReader(s.out)}
+	send(t, s.in, asksHello)
+	r.line(`"id":0`)
+	for i := range 10 {
+		send(t, s.in, callLine(i+1, "slow", fmt.Sprintf(`{"n":%d}`, i)))
+		for _, content := range []string{`{"approve":true}`, `{"name":"Ann"}`} {
+			asked := questionID.FindStringSubmatch(r.line(`"elicitation/create"`))
+			send(t, s.in, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":%s}}`+"\n", asked[1], content))
+		}
+		if err := <-in.told; err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(t, s.in, callLine(11, "asks", `{}`))
+	r.line(`"elicitation/create"`)
+	go func() {
+		for {
+			if _, err := r.ReadString('\n'); err != nil {
+				return
+			}
+		}
+	}()
+	stop()
+	<-s.done
+}
