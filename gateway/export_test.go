@@ -47,3 +47,10 @@ func (s *Server) BoundTasks(most, each, mostBytes, eachBytes int) {
 func (s *Server) TaskBounds() [4]int {
 	return [4]int{s.tasks.most, s.tasks.each, s.tasks.mostBytes, s.tasks.eachBytes}
 }
+
+// KeptTasks is how many tasks run or are kept.
+func (s *Server) KeptTasks() int {
+	s.tasks.mu.Lock()
+	defer s.tasks.mu.Unlock()
+	return len(s.tasks.byID)
+}

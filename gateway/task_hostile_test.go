@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +67,51 @@ func TestCVE_2026_25536_TasksOfOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTasksOfAStream are those of nobody else, not even of the same principal over
+// HTTP or over another stream.
+func TestTasksOfAStream(t *testing.T) {
+	inJobs(t, func(t *testing.T, j *jobs) {
+		j.known["local"] = sallyport.Principal{Name: sallyport.LocalPrincipal}
+		over := func(in io.Writer, out *bufio.Reader, params string) string {
+			t.Helper()
+			method := "tasks/get"
+			if strings.Contains(params, `"name"`) {
+				method = "tools/call"
+			}
+			send(t, in, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+				`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":`+knows+"}}}\n")
+			line, err := out.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			return line
+		}
+		one, _ := j.stdio(t)
+		two, _ := j.stdio(t)
+		first, second := bufio.NewReader(one.out), bufio.NewReader(two.out)
+		made := taskIDs.FindStringSubmatch(over(one.in, first, `"name":"job","arguments":{"nonce":"a"}`))
+		if made == nil {
+			t.Fatal("there is no task")
+		}
+		if got := over(one.in, first, `"taskId":"`+made[1]+`"`); !strings.Contains(got, `"status":"working"`) {
+			t.Errorf("over its stream the task is %s", got)
+		}
+		if got := over(two.in, second, `"taskId":"`+made[1]+`"`); !strings.Contains(got, `"code":-32602`) {
+			t.Errorf("over another stream it is %s", got)
+		}
+		if r := j.agent("local", knows).get(made[1]); r.code() != -32602 {
+			t.Errorf("over HTTP it is %s", r.text)
+		}
+		for _, s := range []*stream{one, two} {
+			s.in.Close()
+			<-s.done
+		}
+		if n := j.KeptTasks(); n != 0 {
+			t.Errorf("%d tasks of streams that are over are kept", n)
+		}
+	})
 }
 
 // TestAThousandTasks at once, all with the same id of JSON-RPC, each with what
