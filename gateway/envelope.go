@@ -50,6 +50,7 @@ type fault struct {
 	id   json.RawMessage // nil when it could not be told
 	code int64
 	text string
+	data json.RawMessage // mostly nil
 }
 
 func (f *fault) Error() string { return f.text }
@@ -63,7 +64,7 @@ func (f *fault) reply() []byte {
 	}
 	// A string, a number and a checked id always marshal.
 	text, _ := json.Marshal(reply{
-		Version: "2.0", ID: id, Error: jsonrpc.Error{Code: f.code, Message: f.text},
+		Version: "2.0", ID: id, Error: jsonrpc.Error{Code: f.code, Message: f.text, Data: f.data},
 	})
 	return text
 }
@@ -122,6 +123,9 @@ func open(message []byte) (envelope, error) {
 	}
 	if e.id != nil && e.method != "" && !offered(e.method) {
 		return e, &fault{id: e.id, code: jsonrpc.CodeMethodNotFound, text: fmt.Sprintf("method %q is not offered", e.method)}
+	}
+	if why := e.listensInVain(); why != nil {
+		return e, &fault{id: e.id, code: why.Code, text: why.Message, data: why.Data}
 	}
 	return e, nil
 }

@@ -281,6 +281,7 @@ func TestRequestsAboutTasksAreHeldToTheProtocol(t *testing.T) {
 			{bare, "tasks/update", id, `"taskId":"` + id + `","inputResponses":{}`, 400, -32021},
 			{bare, "tasks/cancel", id, `"taskId":"` + id + `"`, 400, -32021},
 			{bare, "tasks/get", "x", `"taskId":"x"`, 400, -32021},
+			{bare, "subscriptions/listen", "", `"notifications":{"taskIds":["` + id + `"]}`, 400, -32021},
 			{a, "tasks/list", "x", `"x":1`, 404, -32601},
 			{a, "tasks/result", id, `"taskId":"` + id + `"`, 404, -32601},
 			{a, "tasks/get", "other", `"taskId":"` + id + `"`, 400, -32020},

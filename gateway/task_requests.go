@@ -76,12 +76,30 @@ func knowsTasks(able *mcp.ClientCapabilities) bool {
 }
 
 // errNoTasks is the answer to a request that needs a client that knows tasks.
-func errNoTasks(what string) error {
+func errNoTasks(what string) *jsonrpc.Error {
 	return &jsonrpc.Error{
 		Code:    mcp.CodeMissingRequiredClientCapabilities,
 		Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`),
 		Message: what + " needs the extension " + tasksExtension + ", which the client does not declare",
 	}
+}
+
+// listensInVain is the answer to a client that wants to hear of tasks and does not
+// know them; nil for everybody else. Who knows them is told by the acknowledgement
+// that nothing is said about tasks.
+func (e *envelope) listensInVain() *jsonrpc.Error {
+	if e.method != methodListen || !e.stateless() {
+		return nil
+	}
+	wants, err := members(nil, of(e.in, "notifications"))
+	if err != nil || of(wants, "taskIds") == nil {
+		return nil // the library says what is wrong
+	}
+	var able capabilities
+	if said := of(e.meta, mcp.MetaKeyClientCapabilities); said != nil && fits(said, &able) && knowsTasks(&able.ClientCapabilities) {
+		return nil
+	}
+	return errNoTasks(e.method + " with taskIds")
 }
 
 // task answers a request about a task.
