@@ -108,7 +108,7 @@ func (s *server) plain(text string) string {
 func (s *server) lost(ctx context.Context, l *link, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) && s.pool.broke(s, lane) {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(s, lane) {
 			s.pool.drop(l)
 		}
 		return err

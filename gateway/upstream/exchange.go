@@ -39,6 +39,8 @@ func (w *wire) exchange(ctx context.Context, r *request, token string) (json.Raw
 		return nil, err
 	}
 	defer w.end(id)
+	w.l.works(token, during)
+	defer w.l.works(token, nil)
 	var m *jsonrpc.Response
 	if w.l.s.posts() {
 		m, err = w.post(during, id, r, token)
@@ -145,6 +147,7 @@ func (w *wire) fail(err error) {
 	for _, q := range w.own {
 		q.stop()
 	}
+	w.down()
 }
 
 // broken is why no answer will come.

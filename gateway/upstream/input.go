@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,6 +28,10 @@ var kindOf = map[string]sallyport.InputKind{
 // aName is what the gate takes for the name of a question.
 var aName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
+// maxState bounds, in bytes, what a server wants back with the answers beside
+// them: its state, and its names of the questions.
+const maxState = 256 << 10
+
 // asksFor reports whether a server may ask with a method: its declaration says
 // whom.
 func (s *server) asksFor(method string) bool {
@@ -38,20 +39,23 @@ func (s *server) asksFor(method string) bool {
 	return ok && slices.Contains(s.Capabilities.Input, kind)
 }
 
-// inquiry is the questions of a server, and the keys under which it wants the
-// answers.
+// inquiry is the questions of a server, the keys under which it wants the
+// answers, and its state as it came.
 type inquiry struct {
 	keys      []string
 	questions []sallyport.Question
+	state     any
 }
 
-// inquiryOf reads the questions of an answer that asks for input. A key that is
-// no name gets one.
+// inquiryOf reads the questions of an answer that asks for input.
 func (s *server) inquiryOf(tree map[string]any) (q inquiry, err error) {
 	requests, _ := tree["inputRequests"].(map[string]any)
 	if n := len(requests); n == 0 || n > sallyport.MaxQuestions {
 		return q, fmt.Errorf("the server asks for input without 1 to %d questions", sallyport.MaxQuestions)
 	}
+	q.state = tree["requestState"]
+	state, ok := q.state.(string)
+	size := len(state)
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r, _ := requests[key].(map[string]any)
 		method, _ := r["method"].(string)
@@ -63,12 +67,26 @@ func (s *server) inquiryOf(tree map[string]any) (q inquiry, err error) {
 		if err != nil {
 			return q, err
 		}
-		if one.Name = key; !aName.MatchString(key) {
-			one.Name = "question_" + strconv.Itoa(len(q.keys)+1)
-		}
+		one.Name = q.name(key, requests)
 		q.keys, q.questions = append(q.keys, key), append(q.questions, one)
+		size += len(key)
+	}
+	if q.state != nil && !ok || size > maxState {
+		return q, fmt.Errorf("the server asks with a state that is no text, or with more than %d bytes of it and of names", maxState)
 	}
 	return q, nil
+}
+
+// name is that of the next question: its key, or one that no other has.
+func (q *inquiry) name(key string, requests map[string]any) string {
+	name := key
+	for n := len(q.keys) + 1; !aName.MatchString(name); n++ {
+		name = "question_" + strconv.Itoa(n)
+		if _, taken := requests[name]; taken || slices.ContainsFunc(q.questions, func(o sallyport.Question) bool { return o.Name == name }) {
+			name = ""
+		}
+	}
+	return name
 }
 
 // questionOf reads one question. What could be asked beyond it is refused, so
@@ -85,15 +103,17 @@ func questionOf(method string, params map[string]any) (q sallyport.Question, err
 			return q, err
 		}
 	case sallyport.InputModel:
-		q.Message, err = promptOf(params)
+		if q.Message, err = promptOf(params); err != nil {
+			return q, err
+		}
 		q.System, _ = params["systemPrompt"].(string)
 		if n, ok := params["maxTokens"].(json.Number); ok {
 			if q.MaxTokens, err = strconv.Atoi(n.String()); err != nil {
-				err = errors.New("maxTokens is no whole number")
+				return q, errors.New("maxTokens is no whole number")
 			}
 		}
 	}
-	return q, err
+	return q, nil
 }
 
 // promptOf reads what a model is to continue: one text.
@@ -233,8 +253,8 @@ func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree
 		responses[q.keys[i]] = answerTo(q.questions[i].Kind, &answers[i])
 	}
 	more := map[string]any{"inputResponses": responses}
-	if state, ok := tree["requestState"]; ok {
-		more["requestState"] = state
+	if q.state != nil {
+		more["requestState"] = q.state
 	}
 	text, err := json.Marshal(more)
 	if err != nil {
@@ -246,17 +266,15 @@ func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree
 }
 
 // inquire puts a question of a server before the caller of the call during which
-// it is asked. Where the connection does not say which that is, there must be
-// one only.
-func (l *link) inquire(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
-	no := func(code int64, text string) (context.Context, json.RawMessage, *jsonrpc.Error) {
-		return ctx, nil, &jsonrpc.Error{Code: code, Message: text}
+// it is asked, while the server works on that.
+func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (json.RawMessage, *jsonrpc.Error) {
+	no := func(code int64, text string) (json.RawMessage, *jsonrpc.Error) {
+		return nil, &jsonrpc.Error{Code: code, Message: text}
 	}
-	r := l.cause(c)
-	if r == nil {
+	ctx, c := l.cause(of)
+	if c == nil {
 		return no(jsonrpc.CodeInvalidRequest, "it is not known during which call this is asked")
 	}
-	ctx = r.ctx
 	v, err := schema.Decode([]byte(cmp.Or(string(m.Params), "{}")), &resultLimits)
 	params, ok := v.(map[string]any)
 	if err != nil || !ok {
@@ -266,7 +284,7 @@ func (l *link) inquire(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 	if err != nil {
 		return no(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	answers, err := r.call.Input.Ask(ctx, q)
+	answers, err := c.Input.Ask(ctx, q)
 	if err != nil {
 		return no(jsonrpc.CodeInternalError, "there is no answer: "+err.Error())
 	}
@@ -274,109 +292,24 @@ func (l *link) inquire(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 	if err != nil {
 		return no(jsonrpc.CodeInternalError, "the answer cannot be sent")
 	}
-	return ctx, text, nil
+	return text, nil
 }
 
-// cause returns the call that runs, when it is known or the only one.
-func (l *link) cause(c *sallyport.Call) *running {
+// cause returns the call that the server works on, and what ends with that.
+// Where the connection does not say which call it is, there must be one only.
+func (l *link) cause(of *sallyport.Call) (context.Context, *sallyport.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c != nil {
-		return l.calls[c.ID]
-	}
-	if len(l.calls) == 1 {
+	if of == nil && len(l.calls) == 1 {
 		for _, r := range l.calls {
-			return r
+			of = r.call
 		}
 	}
-	return nil
-}
-
-const (
-	// attendWait bounds how long a call waits for the stream on which its
-	// server may ask. attendPause is between two attempts to open it: a server
-	// has one at most, and that of the call before may not have ended there.
-	attendWait, attendPause = 2 * time.Second, 100 * time.Millisecond
-)
-
-// ear is the stream of a session for what belongs to no request: most servers
-// ask there. It is open while calls run. It is guarded by the link.
-type ear struct {
-	listens bool
-	open    chan struct{} // closed once it is, or will not be
-}
-
-// attend returns when a server that may ask is listened to.
-func (w *wire) attend(ctx context.Context) {
-	l := w.l
-	if len(l.s.Capabilities.Input) == 0 || !l.s.posts() || l.spoken >= stateless || w.SessionID() == "" {
-		return
+	if of == nil {
+		return nil, nil
 	}
-	l.mu.Lock()
-	if !l.ear.listens {
-		open := make(chan struct{})
-		l.ear = ear{true, open}
-		if !w.later(func() { w.overhear(sync.OnceFunc(func() { close(open) })) }) {
-			l.ear.listens = false
-			close(open)
-		}
+	if r := l.calls[of.ID]; r != nil && r.request != nil {
+		return r.request, r.call
 	}
-	open := l.ear.open
-	l.mu.Unlock()
-	late := time.NewTimer(attendWait)
-	defer late.Stop()
-	select {
-	case <-open:
-	case <-late.C:
-	case <-ctx.Done():
-	}
-}
-
-// overhear listens while calls run, on behalf of one of them.
-func (w *wire) overhear(opened func()) {
-	l := w.l
-	defer opened()
-	for {
-		l.mu.Lock()
-		var ctx context.Context
-		for _, r := range l.calls {
-			ctx = r.ctx
-		}
-		if ctx == nil {
-			l.ear.listens = false
-			l.mu.Unlock()
-			return
-		}
-		l.mu.Unlock()
-		if !w.overhearDuring(ctx, opened) {
-			opened()
-			<-ctx.Done()
-		}
-		select {
-		case <-time.After(attendPause):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// overhearDuring listens during one call and reports whether to try again.
-func (w *wire) overhearDuring(ctx context.Context, opened func()) bool {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
-	if err != nil {
-		return false
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	w.mark(r.Header)
-	resp, err := w.l.roundTrip(r)
-	if err != nil {
-		return ctx.Err() != nil
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return resp.StatusCode == http.StatusConflict
-	}
-	opened()
-	s := stream{w: w, events: newEvents(resp.Body), apart: true}
-	_, err = s.read(ctx)
-	return err == nil || ctx.Err() != nil
+	return nil, nil
 }

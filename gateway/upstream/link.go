@@ -63,6 +63,9 @@ type link struct {
 type running struct {
 	call *sallyport.Call
 	ctx  context.Context
+	// request ends with the request that the server works on; nil while there is
+	// none.
+	request context.Context
 	// news is what its caller is still to be told; nil until there is any. told
 	// is closed when all of it is.
 	news chan sallyport.Progress
@@ -212,6 +215,15 @@ func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
 	return r
 }
 
+// works says until when the server works on a request of a call.
+func (l *link) works(id string, request context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.calls[id]; r != nil {
+		r.request = request
+	}
+}
+
 // busy reports whether a call runs, after the last of which the connection is
 // idle.
 func (l *link) busy() bool {
@@ -226,6 +238,9 @@ func (l *link) unlisten(ctx context.Context, r *running) {
 	l.mu.Lock()
 	if l.calls[r.call.ID] == r {
 		delete(l.calls, r.call.ID)
+	}
+	if l.ear.by == r {
+		l.ear.leave()
 	}
 	if r.news != nil {
 		close(r.news)

@@ -169,7 +169,7 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 			if err == nil {
 				s.pool.look(l, n)
 			}
-			s.pool.settle(l, err, ctx.Err())
+			s.pool.settle(l, err, context.Cause(ctx))
 		}
 		select {
 		case <-l.ready:

@@ -52,6 +52,8 @@ type question struct {
 		Arguments json.RawMessage `json:"arguments"`
 		Version   string          `json:"protocolVersion"`
 		Meta      object          `json:"_meta"`
+		Responses object          `json:"inputResponses"`
+		State     string          `json:"requestState"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  object          `json:"error"`

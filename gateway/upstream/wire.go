@@ -71,8 +71,10 @@ func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.l.wire = &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}, own: map[int64]exchanged{}}
-	return t.l.wire, nil
+	w := &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}, own: map[int64]exchanged{}}
+	w.up, w.down = context.WithCancel(context.Background())
+	t.l.wire = w
+	return w, nil
 }
 
 // wire sees the messages of a connection before the protocol library does. It
@@ -95,6 +97,17 @@ type wire struct {
 	dead          error
 	closing, over bool
 	errands       sync.WaitGroup
+	// up ends with the connection, be it that it breaks: nothing waits longer for
+	// somebody's answer to its server.
+	up   context.Context
+	down context.CancelFunc
+}
+
+// whileUp ends a context with the connection.
+func (w *wire) whileUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	kept := context.AfterFunc(w.up, cancel)
+	return ctx, func() { kept(); cancel() }
 }
 
 // asked is a request whose result is kept.
@@ -238,13 +251,15 @@ func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 	}
 	w.refused++
 	w.errands.Go(func() {
+		if inquires {
+			r.Result, r.Error = w.l.inquire(m, c)
+		}
 		// Over HTTP it goes out with a call that runs; without one nobody waits.
 		if w.l.s.URL != "" {
 			ctx = w.l.during(ctx)
 		}
-		if inquires {
-			ctx, r.Result, r.Error = w.l.inquire(ctx, m, c)
-		}
+		ctx, done := w.whileUp(ctx)
+		defer done()
 		_ = w.Connection.Write(ctx, r)
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -259,6 +274,7 @@ func (w *wire) Close() error {
 	w.mu.Lock()
 	w.over = true
 	w.mu.Unlock()
+	w.down()
 	w.errands.Wait()
 	return err
 }

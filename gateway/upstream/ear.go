@@ -1,0 +1,169 @@
+package upstream
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"time"
+)
+
+const (
+	// attendWait bounds how long a call waits for the stream on which its
+	// server may ask.
+	attendWait = 2 * time.Second
+	// firstRest and longestRest bound the wait between two attempts to open it:
+	// a server has one at most, and that of the call before may not have ended
+	// there.
+	firstRest, longestRest = 100 * time.Millisecond, 5 * time.Second
+)
+
+// ear is the stream of a session for what belongs to no request: most servers
+// ask there. It is open while calls run, on behalf of one of them. The link
+// guards it.
+type ear struct {
+	listens bool
+	// none says that the server has no such stream.
+	none bool
+	// open is closed while there is one, or will be none.
+	open chan struct{}
+	by   *running
+	stop context.CancelFunc
+}
+
+// opened has those who wait for the stream go on.
+func (e *ear) opened() {
+	select {
+	case <-e.open:
+	default:
+		close(e.open)
+	}
+}
+
+// closed has those who come wait again.
+func (e *ear) closed() {
+	select {
+	case <-e.open:
+		e.open = make(chan struct{})
+	default:
+	}
+}
+
+// leave ends the stream of a call that is over.
+func (e *ear) leave() {
+	if e.by != nil {
+		e.stop()
+		e.by = nil
+		e.closed()
+	}
+}
+
+// attend returns when a server that may ask is listened to.
+func (w *wire) attend(ctx context.Context) {
+	l := w.l
+	if len(l.s.Capabilities.Input) == 0 || !l.s.posts() || l.spoken >= stateless || w.SessionID() == "" {
+		return
+	}
+	l.mu.Lock()
+	if !l.ear.listens && !l.ear.none {
+		l.ear = ear{listens: true, open: make(chan struct{})}
+		l.ear.listens = w.later(w.overhear)
+	}
+	open, listens := l.ear.open, l.ear.listens
+	l.mu.Unlock()
+	if !listens {
+		return
+	}
+	late := time.NewTimer(attendWait)
+	defer late.Stop()
+	select {
+	case <-open:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// overhear listens while calls run.
+func (w *wire) overhear() {
+	for rest := firstRest; ; rest = min(2*rest, longestRest) {
+		ctx := w.lend()
+		if ctx == nil {
+			return
+		}
+		if !w.overhearDuring(ctx) {
+			<-ctx.Done()
+		}
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+			rest = firstRest
+		}
+	}
+}
+
+// lend returns what ends with a call that runs, on whose behalf to listen, or
+// with the connection. It is nil when there is none.
+func (w *wire) lend() context.Context {
+	l := w.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ear.leave()
+	if w.up.Err() == nil && !l.ear.none {
+		for _, r := range l.calls {
+			ctx, stop := w.whileUp(r.ctx)
+			l.ear.by, l.ear.stop = r, stop
+			return ctx
+		}
+	}
+	l.ear.listens = false
+	l.ear.opened()
+	return nil
+}
+
+// overhearDuring listens during one call and reports whether to try again.
+func (w *wire) overhearDuring(ctx context.Context) (again bool) {
+	l := w.l
+	resp, err := w.openEar(ctx)
+	if err == nil {
+		defer resp.Body.Close()
+		if again = resp.StatusCode == http.StatusOK; again {
+			s := stream{w: w, events: newEvents(resp.Body), apart: true}
+			_, err = s.read(ctx)
+		}
+		again = err == nil && (again || resp.StatusCode == http.StatusConflict)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if again {
+		l.ear.closed()
+	} else {
+		l.ear.opened()
+	}
+	return again
+}
+
+// openEar asks for the stream. It is an error when that is none.
+func (w *wire) openEar(ctx context.Context) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	w.mark(r.Header)
+	resp, err := w.l.roundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	w.l.mu.Lock()
+	defer w.l.mu.Unlock()
+	switch {
+	case resp.StatusCode == http.StatusMethodNotAllowed:
+		w.l.ear.none = true
+	case resp.StatusCode == http.StatusOK && kind != "text/event-stream":
+		resp.Body.Close()
+		return nil, errMalformed
+	case resp.StatusCode == http.StatusOK:
+		w.l.ear.opened()
+	}
+	return resp, nil
+}
