@@ -223,7 +223,7 @@ func (g *gate) openStore(ctx context.Context) error {
 	if g.config.State.Kind == config.StateMemory {
 		return g.openMemory(ctx)
 	}
-	db, err := sqlite.Open(ctx, g.config.State.Path, nil)
+	db, err := sqlite.Open(ctx, g.config.State.Path, &sqlite.Options{Logger: g.logger})
 	if err != nil {
 		return err
 	}

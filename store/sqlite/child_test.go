@@ -35,7 +35,11 @@ func TestMain(m *testing.M) {
 func playChild(role string, args []string) error {
 	switch role {
 	case "write":
-		return childWrite(args[0], args[1])
+		return childWrite(args[0], args[1], nil)
+	case "write with checkpoints":
+		return childWrite(args[0], args[1], sqlite.ShortLog())
+	case "checkpoint":
+		return childCheckpoint(args[0])
 	case "record":
 		return childRecord(args[0], args[1])
 	case "admit":
@@ -61,9 +65,9 @@ func childKey() audit.Key {
 
 // childWrite sets keys and records events without end and prints each once
 // it was acknowledged.
-func childWrite(path, prefix string) error {
+func childWrite(path, prefix string, o *sqlite.Options) error {
 	ctx := context.Background()
-	db, err := sqlite.Open(ctx, path, nil)
+	db, err := sqlite.Open(ctx, path, o)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ const pragmas = `
 PRAGMA synchronous=FULL;
 PRAGMA secure_delete=ON;
 PRAGMA temp_store=MEMORY;
+PRAGMA wal_autocheckpoint=0;
 PRAGMA trusted_schema=OFF;
 PRAGMA cell_size_check=ON;`
 
@@ -44,6 +45,9 @@ func (db *DB) connect(ctx context.Context, readOnly bool) (*conn, error) {
 	if err := c.setUp(ctx, db.o.MaxBytes, readOnly); err != nil {
 		_ = c.close()
 		return nil, c.wrap(ctx, err)
+	}
+	if !readOnly {
+		c.WALHook(db.watch())
 	}
 	return c, nil
 }

@@ -17,11 +17,19 @@ import (
 )
 
 func TestAcknowledgedSurvivesKill(t *testing.T) {
+	for _, role := range []string{"write", "write with checkpoints"} {
+		t.Run(role, func(t *testing.T) { surviveKill(t, role) })
+	}
+}
+
+// surviveKill kills a process that plays the role, again and again, in the
+// middle of what it does.
+func surviveKill(t *testing.T, role string) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	const rounds, acks = 5, 60
 	acknowledged := make(map[string]bool)
 	for round := range rounds {
-		c := startChild(t, "write", path, fmt.Sprint("round", round))
+		c := startChild(t, role, path, fmt.Sprint("round", round))
 		for n := 0; c.lines.Scan(); n++ {
 			acknowledged[c.lines.Text()] = true
 			if n == acks {
@@ -40,6 +48,9 @@ func TestAcknowledgedSurvivesKill(t *testing.T) {
 	r := storetest.Verify(t, db, nil)
 	if !r.OK() || r.UnknownCount > rounds {
 		t.Errorf("Verify: %s, want a good chain and at most one unknown outcome a round", r.String())
+	}
+	if err := db.Check(t.Context()); err != nil {
+		t.Errorf("Check = %v", err)
 	}
 	kv, err := db.KV(t.Context(), "tool:a")
 	if err != nil {

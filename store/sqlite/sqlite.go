@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -36,8 +37,9 @@ const (
 	// right edge of the chain and a few keys; the kernel caches the rest.
 	cacheKiB = 512
 	// walLimit is what the write-ahead log is cut back to, in bytes, after
-	// it grew beyond it.
-	walLimit = 4 << 20
+	// it grew beyond it: what it has when it is emptied in time, so that the
+	// disk need not find room for it again.
+	walLimit = 16 << 20
 )
 
 // Options refine a DB. nil means the defaults.
@@ -52,6 +54,12 @@ type Options struct {
 	MaxBytes int64
 	// Now is the clock of expiry; nil means time.Now.
 	Now func() time.Time
+	// Logger receives what no caller waits for: that the write-ahead log
+	// cannot be emptied; nil discards it.
+	Logger *slog.Logger
+
+	// logPages is for tests; 0 means the constant.
+	logPages int
 }
 
 // DB is an open state file. It implements audit.Store, audit.Pruner,
@@ -66,6 +74,9 @@ type DB struct {
 	// it. nil stands for one that has to be opened again.
 	writer chan *conn
 	log    wal
+	// grown wakes who empties the log, settled is closed when they are gone.
+	grown   chan struct{}
+	settled chan struct{}
 	// readers holds a token for each further connection that may be open,
 	// idle those that nobody uses: opening one costs a hundred reads.
 	readers chan struct{}
@@ -104,6 +115,12 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.logPages == 0 {
+		opts.logPages = logPages
+	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
@@ -111,10 +128,12 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 		path: path, limits: limits, o: opts,
 		writer: make(chan *conn, 1), readers: make(chan struct{}, maxReaders), idle: make(chan *conn, maxReaders),
 		closing: make(chan struct{}), log: wal{path: path + "-wal"},
+		grown: make(chan struct{}, 1), settled: make(chan struct{}),
 	}
 	if err := db.open(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %s%s", err, path, detail(err))
 	}
+	go db.checkpoint()
 	return db, nil
 }
 
@@ -146,6 +165,7 @@ func (db *DB) Path() string { return db.path }
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
 		close(db.closing)
+		<-db.settled
 		for tokens := 0; tokens < maxReaders; {
 			select {
 			case db.readers <- struct{}{}:

@@ -29,19 +29,34 @@ func (w *wal) sync() error {
 	if w.lost != nil {
 		return w.lost
 	}
-	if w.file == nil {
-		f, err := os.OpenFile(w.path, os.O_RDWR, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			// The engine removes its log after it moved all of it.
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		w.file = f
+	if err := w.openFile(); err != nil || w.file == nil {
+		return err
 	}
 	w.lost = syncData(w.file)
 	return w.lost
+}
+
+// open opens the file, so that a failure of somebody else's sync from now on is
+// reported to the next of ours.
+func (w *wal) open() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.openFile()
+}
+
+func (w *wal) openFile() error {
+	if w.file != nil {
+		return nil
+	}
+	f, err := os.OpenFile(w.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		// The engine removes its log after it moved all of it.
+		return nil
+	}
+	if err == nil {
+		w.file = f
+	}
+	return err
 }
 
 // forget closes the file: the engine may have another one from now on.
