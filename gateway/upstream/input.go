@@ -178,20 +178,16 @@ func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 func (s *server) reachable() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{}
 	for _, kind := range s.Capabilities.Input {
-		offer(c, kind)
+		switch kind {
+		case sallyport.InputPerson:
+			c.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+		case sallyport.InputModel:
+			c.Sampling = &mcp.SamplingCapabilities{}
+		case sallyport.InputFolders:
+			c.RootsV2 = &mcp.RootCapabilities{}
+		}
 	}
 	return c
-}
-
-func offer(c *mcp.ClientCapabilities, kind sallyport.InputKind) {
-	switch kind {
-	case sallyport.InputPerson:
-		c.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
-	case sallyport.InputModel:
-		c.Sampling = &mcp.SamplingCapabilities{}
-	case sallyport.InputFolders:
-		c.RootsV2 = &mcp.RootCapabilities{}
-	}
 }
 
 // able is the same for one call, where its caller can be asked; nil for nobody.
@@ -199,14 +195,22 @@ func (s *server) able(c *sallyport.Call) []byte {
 	if len(s.Capabilities.Input) == 0 {
 		return nil
 	}
-	able := &mcp.ClientCapabilities{}
+	// The library's type says that there are roots where there are none.
+	able := map[string]any{}
 	for _, kind := range s.Capabilities.Input {
-		if c.Input.Can(kind) {
-			offer(able, kind)
+		if !c.Input.Can(kind) {
+			continue
+		}
+		switch kind {
+		case sallyport.InputPerson:
+			able["elicitation"] = map[string]any{"form": struct{}{}}
+		case sallyport.InputModel:
+			able["sampling"] = struct{}{}
+		case sallyport.InputFolders:
+			able["roots"] = struct{}{}
 		}
 	}
-	// What the library made always marshals.
-	text, _ := json.Marshal(able)
+	text, _ := json.Marshal(able) // which always works
 	return text
 }
 

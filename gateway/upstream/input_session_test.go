@@ -60,12 +60,15 @@ func TestQuestionsWithoutTheirCall(t *testing.T) {
 	s := newScript(t, tool("a"), tool("later"))
 	works, end := make(chan *peer, 10), make(chan struct{})
 	early := make(chan *question, 10)
-	s.onStart = func(p *peer) {
-		if p.number > 1 { // the first one, of a discovery, may end before it hears an answer
-			go func() { early <- p.put("elicitation/create", forPerson) }()
-		}
-	}
+	list := s.lists["tools/list"]
+	delete(s.lists, "tools/list")
 	s.answer = func(p *peer, q *question) any {
+		if q.Method == "tools/list" {
+			if p.number > 1 { // the first one is of a discovery
+				early <- p.put("elicitation/create", forPerson)
+			}
+			return list
+		}
 		works <- p
 		<-end
 		return text("done")
@@ -94,24 +97,10 @@ func TestQuestionsWithoutTheirCall(t *testing.T) {
 		t.Errorf("a question after the calls is answered %s, %v", q.Result, q.Error)
 	}
 	// A call that still looks at what the server offers.
-	listing := make(chan struct{})
-	s.set(func(s *script) {
-		list := s.lists["tools/list"]
-		delete(s.lists, "tools/list")
-		s.answer = func(p *peer, q *question) any {
-			if q.Method == "tools/list" {
-				close(listing)
-				early <- p.put("elicitation/create", forPerson)
-				return list
-			}
-			return text("done")
-		}
-	})
 	s.announce()
 	if res := <-call(); !res.OK {
 		t.Errorf("the call = %+v", res)
 	}
-	<-listing
 	if q := <-early; q.code() != -32600 {
 		t.Errorf("a question before the request of a call is answered %s, %v", q.Result, q.Error)
 	}
