@@ -1,5 +1,7 @@
 package main
 
+//lint:file-ignore SA1019 a client is asked for its model
+
 import (
 	"context"
 	"os"

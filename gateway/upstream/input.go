@@ -1,5 +1,7 @@
 package upstream
 
+//lint:file-ignore SA1019 servers may ask for a model and for folders as long as protocols have that
+
 import (
 	"cmp"
 	"context"
