@@ -273,11 +273,12 @@ func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree
 
 // inquire puts a question of a server before the caller of the call during which
 // it is asked, while the server works on that.
-func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (json.RawMessage, *jsonrpc.Error) {
-	no := func(code int64, text string) (json.RawMessage, *jsonrpc.Error) {
-		return nil, &jsonrpc.Error{Code: code, Message: text}
-	}
+// The answer goes out while it does, too.
+func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
 	ctx, c := l.cause(of)
+	no := func(code int64, text string) (context.Context, json.RawMessage, *jsonrpc.Error) {
+		return ctx, nil, &jsonrpc.Error{Code: code, Message: text}
+	}
 	if c == nil {
 		return no(jsonrpc.CodeInvalidRequest, "it is not known during which call this is asked")
 	}
@@ -298,7 +299,7 @@ func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (json.RawMessage,
 	if err != nil {
 		return no(jsonrpc.CodeInternalError, "the answer cannot be sent")
 	}
-	return text, nil
+	return ctx, text, nil
 }
 
 // cause returns the call that the server works on, and what ends with that.

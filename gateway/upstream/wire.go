@@ -251,11 +251,16 @@ func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 	}
 	w.refused++
 	w.errands.Go(func() {
+		var asked context.Context
 		if inquires {
-			r.Result, r.Error = w.l.inquire(m, c)
+			asked, r.Result, r.Error = w.l.inquire(m, c)
 		}
-		// Over HTTP it goes out with a call that runs; without one nobody waits.
-		if w.l.s.URL != "" {
+		// Over HTTP it goes out with a call that runs, its own where there is one;
+		// without one nobody waits.
+		switch {
+		case w.l.s.URL != "" && asked != nil:
+			ctx = asked
+		case w.l.s.URL != "":
 			ctx = w.l.during(ctx)
 		}
 		ctx, done := w.whileUp(ctx)
