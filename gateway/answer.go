@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"strconv"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // maxKeptAnswer bounds the buffers that are kept for other answers.
@@ -52,13 +52,13 @@ func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []by
 		out = append(append(out, s.identity...), ',')
 	}
 	if res.ApprovalID != "" {
-		out = append(appendText(append(out, `"sallyport/approval_id":`...), res.ApprovalID), ',')
+		out = append(rawjson.AppendText(append(out, `"sallyport/approval_id":`...), res.ApprovalID), ',')
 	}
-	out = appendText(append(out, `"sallyport/call":`...), res.CallID)
+	out = rawjson.AppendText(append(out, `"sallyport/call":`...), res.CallID)
 	text := res.Value
 	if !res.OK {
 		text = coded(*res)
-		out = appendText(append(out, `,"sallyport/code":`...), string(res.Code))
+		out = rawjson.AppendText(append(out, `,"sallyport/code":`...), string(res.Code))
 	}
 	out, err := appendRare(out, res)
 	out = appendContent(append(out, `},"content":`...), text, res.Parts)
@@ -117,52 +117,5 @@ func (s *Server) appendPage(out []byte, d *direct, page []byte) []byte {
 func appendFault(out []byte, id json.RawMessage, e *jsonrpc.Error) []byte {
 	out = append(appendHead(out, id), `,"error":{"code":`...)
 	out = append(strconv.AppendInt(out, e.Code, 10), `,"message":`...)
-	return append(appendText(out, e.Message), `}}`...)
-}
-
-// appendText writes a JSON string as encoding/json does: what matters in HTML
-// is escaped, bytes that are no UTF-8 become U+FFFD.
-func appendText(out []byte, text string) []byte {
-	out = append(out, '"')
-	kept := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
-			i++
-			continue
-		}
-		r, size := rune(c), 1
-		if c >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(text[i:])
-			if r != '\u2028' && r != '\u2029' && (r != utf8.RuneError || size > 1) {
-				i += size
-				continue
-			}
-		}
-		out = appendEscaped(append(out, text[kept:i]...), r)
-		i += size
-		kept = i
-	}
-	return append(append(out, text[kept:]...), '"')
-}
-
-// appendEscaped writes one character that may not stand in a string.
-func appendEscaped(out []byte, r rune) []byte {
-	const digits = "0123456789abcdef"
-	switch r {
-	case '"', '\\':
-		return append(out, '\\', byte(r))
-	case '\n':
-		return append(out, `\n`...)
-	case '\r':
-		return append(out, `\r`...)
-	case '\t':
-		return append(out, `\t`...)
-	case '\b':
-		return append(out, `\b`...)
-	case '\f':
-		return append(out, `\f`...)
-	default:
-		return append(out, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-	}
+	return append(rawjson.AppendText(out, e.Message), `}}`...)
 }

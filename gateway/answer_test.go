@@ -10,22 +10,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// FuzzAppendText holds the strings of answers to encoding/json.
-func FuzzAppendText(f *testing.F) {
-	for _, seed := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "<a>&</a>", "é\u2028\u2029\U0001f600", "\xff\xc3(", "\ufffd"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		want, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := appendText([]byte("x"), text); string(got) != "x"+string(want) {
-			t.Errorf("appendText(%q) = %s, want x%s", text, got, want)
-		}
-	})
-}
-
 // Every field of a result is written as the library writes it.
 func TestResultsAreWrittenAsTheLibraryDoes(t *testing.T) {
 	s, err := New(nobody{}, nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // appendContent writes the pieces of a result: the text of its value, or of its
@@ -15,7 +16,7 @@ import (
 func appendContent(out []byte, text string, parts []sallyport.Part) []byte {
 	out = append(out, '[')
 	if text != "" || len(parts) == 0 {
-		out = append(appendText(append(out, `{"type":"text","text":`...), text), '}')
+		out = append(rawjson.AppendText(append(out, `{"type":"text","text":`...), text), '}')
 	}
 	for i := range parts {
 		if out[len(out)-1] != '[' {
@@ -31,7 +32,7 @@ func appendPart(out []byte, p *sallyport.Part) []byte {
 	switch p.Kind {
 	case sallyport.PartImage, sallyport.PartAudio:
 		out = append(append(append(out, `{"type":"`...), p.Kind...), `","mimeType":`...)
-		out = appendData(append(appendText(out, p.MediaType), `,"data":`...), p.Data)
+		out = appendData(append(rawjson.AppendText(out, p.MediaType), `,"data":`...), p.Data)
 	case sallyport.PartResource:
 		out = appendContents(append(out, `{"type":"resource","resource":`...), p)
 	case sallyport.PartLink:
@@ -39,7 +40,7 @@ func appendPart(out []byte, p *sallyport.Part) []byte {
 		if name == "" {
 			name = p.URI // the protocol wants one
 		}
-		out = appendText(append(out, `{"type":"resource_link","uri":`...), p.URI)
+		out = rawjson.AppendText(append(out, `{"type":"resource_link","uri":`...), p.URI)
 		out = appendMember(out, "name", name)
 		out = appendMember(out, "title", p.Title)
 		out = appendMember(out, "description", p.Description)
@@ -48,7 +49,7 @@ func appendPart(out []byte, p *sallyport.Part) []byte {
 			out = strconv.AppendInt(append(out, `,"size":`...), p.Size, 10)
 		}
 	case sallyport.PartText:
-		out = appendText(append(out, `{"type":"text","text":`...), p.Text)
+		out = rawjson.AppendText(append(out, `{"type":"text","text":`...), p.Text)
 	default:
 		out = append(out, `{"type":"text","text":""`...)
 	}
@@ -58,12 +59,12 @@ func appendPart(out []byte, p *sallyport.Part) []byte {
 // appendContents writes what is behind a URI: bytes when there are some, else
 // text.
 func appendContents(out []byte, p *sallyport.Part) []byte {
-	out = appendText(append(out, `{"uri":`...), p.URI)
+	out = rawjson.AppendText(append(out, `{"uri":`...), p.URI)
 	out = appendMember(out, "mimeType", p.MediaType)
 	if p.Data != nil {
 		out = appendData(append(out, `,"blob":`...), p.Data)
 	} else {
-		out = appendText(append(out, `,"text":`...), p.Text)
+		out = rawjson.AppendText(append(out, `,"text":`...), p.Text)
 	}
 	return append(out, '}')
 }
@@ -74,7 +75,7 @@ func appendMember(out []byte, key, text string) []byte {
 		return out
 	}
 	out = append(append(append(out, `,"`...), key...), `":`...)
-	return appendText(out, text)
+	return rawjson.AppendText(out, text)
 }
 
 func appendData(out, data []byte) []byte {

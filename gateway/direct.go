@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/rawjson"
 	"github.com/sallyport/sallyport/internal/running"
 )
 
@@ -164,7 +165,7 @@ func huge(text []byte) bool {
 			}
 			continue
 		case c == '"':
-			i += value(text[i:]) - 1
+			i += rawjson.Len(text[i:]) - 1
 		case (c == 'e' || c == 'E') && run > 0:
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // earlyMeta is the _meta key under which the library's handler finds the result
@@ -56,18 +57,18 @@ func (e *envelope) parametersWith(word string) []byte {
 	out := append(make([]byte, 0, len(e.params)+len(word)+64), '{')
 	for i := range e.in {
 		if m := &e.in[i]; string(m.key) != "_meta" {
-			out = append(append(appendText(out, string(m.key)), ':'), m.value...)
+			out = append(append(rawjson.AppendText(out, string(m.key)), ':'), m.value...)
 			out = append(out, ',')
 		}
 	}
 	out = append(out, `"_meta":{`...)
 	for i := range e.meta {
 		m := &e.meta[i]
-		out = append(append(appendText(out, string(m.key)), ':'), m.value...)
+		out = append(append(rawjson.AppendText(out, string(m.key)), ':'), m.value...)
 		out = append(out, ',')
 	}
 	out = append(append(out, '"'), earlyMeta...)
-	return append(appendText(append(out, `":`...), word), `}}`...)
+	return append(rawjson.AppendText(append(out, `":`...), word), `}}`...)
 }
 
 // with is the whole message with a word for its result.

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // envelope is what a message says about itself, read strictly from the bytes
@@ -279,7 +280,7 @@ func members(to []member, object []byte) ([]member, error) {
 		return nil, errors.New("params and _meta must be objects")
 	}
 	first := len(to)
-	for rest := blank(object[1:]); rest[0] != '}'; {
+	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
 		m, after, err := next(rest)
 		switch {
 		case err != nil:
@@ -296,31 +297,8 @@ func members(to []member, object []byte) ([]member, error) {
 
 // next reads one member of an object, and what stands behind it.
 func next(rest []byte) (m member, after []byte, err error) {
-	if rest[0] == ',' {
-		rest = blank(rest[1:])
-	}
-	end := value(rest)
-	if m.key, err = keyOf(rest[:end]); err != nil {
-		return m, nil, err
-	}
-	rest = blank(rest[end:])
-	rest = blank(rest[1:]) // the colon
-	end = value(rest)
-	m.value = rest[:end:end]
-	return m, blank(rest[end:]), nil
-}
-
-// keyOf decodes a key. One without escapes stays where it is in the message.
-func keyOf(quoted []byte) ([]byte, error) {
-	inside := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
-		return inside, nil
-	}
-	var key string
-	if err := json.Unmarshal(quoted, &key); err != nil {
-		return nil, errors.New("a key cannot be read")
-	}
-	return []byte(key), nil
+	m.key, m.value, after, err = rawjson.Next(rest)
+	return m, after, err
 }
 
 // clip bounds a word of the client in a message to the client.
@@ -330,38 +308,4 @@ func clip(s string) string {
 		return s[:most]
 	}
 	return s
-}
-
-func blank(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
-
-// value returns the length of the value at the beginning of valid JSON text.
-func value(text []byte) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-			if depth < 0 {
-				return i
-			}
-		case ',', ':', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(text)
 }

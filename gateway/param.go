@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sallyport/sallyport/internal/rawjson"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -88,7 +89,7 @@ func collect(in []*param, object json.RawMessage, depth int) error {
 	if len(object) == 0 || object[0] != '{' {
 		return nil
 	}
-	for rest := blank(object[1:]); rest[0] != '}'; {
+	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
 		m, after, err := next(rest)
 		if err != nil {
 			return err

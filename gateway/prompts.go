@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/rawjson"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -51,7 +52,7 @@ type argument struct {
 // promptArguments reads the arguments of a prompt from its schema, in the order
 // in which they are written there: a form shows them like that.
 func promptArguments(schema json.RawMessage) []argument {
-	top, err := members(nil, blank(schema))
+	top, err := members(nil, rawjson.Blank(schema))
 	if err != nil {
 		return nil // the gate holds no such schema
 	}

@@ -9,12 +9,14 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // decode reads one message, which is valid JSON. A result is left as it is, to
 // be decoded once, by whoever waits for it; the library decodes the rest.
 func decode(text []byte) (jsonrpc.Message, error) {
-	text = blank(text)
+	text = rawjson.Blank(text)
 	if len(text) == 0 || text[0] != '{' {
 		return nil, errors.New("the message is not an object")
 	}
@@ -58,21 +60,11 @@ type envelope [len(members)][]byte
 // open finds the members of a message, an object in valid JSON text. One that
 // is there twice is refused: another reader may have taken the other one.
 func open(text []byte) (e envelope, err error) {
-	for rest := blank(text[1:]); rest[0] != '}'; {
-		if rest[0] == ',' {
-			rest = blank(rest[1:])
+	for rest := rawjson.Blank(text[1:]); rest[0] != '}'; {
+		var key, value []byte
+		if key, value, rest, err = rawjson.Next(rest); err != nil {
+			return e, err
 		}
-		end := valueLen(rest)
-		key := rest[1 : end-1]
-		if bytes.IndexByte(key, '\\') >= 0 {
-			var plain string
-			if err := json.Unmarshal(rest[:end], &plain); err != nil {
-				return e, err
-			}
-			key = []byte(plain)
-		}
-		rest = blank(blank(rest[end:])[1:]) // behind the colon
-		end = valueLen(rest)
 		for i, name := range members {
 			if string(key) != name {
 				continue
@@ -80,44 +72,10 @@ func open(text []byte) (e envelope, err error) {
 			if e[i] != nil {
 				return e, fmt.Errorf("the message has %q twice", name)
 			}
-			e[i] = rest[:end:end]
+			e[i] = value
 		}
-		rest = blank(rest[end:])
 	}
 	return e, nil
-}
-
-func blank(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
-
-// valueLen is the length of the value at the beginning of valid JSON text.
-func valueLen(text []byte) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			} else if depth < 0 {
-				return i
-			}
-		case ',', ':', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(text)
 }
 
 // number reads an id that is a whole number, be it written with a point, as

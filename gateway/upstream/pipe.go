@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // pipe is the connection to a process: messages on its standard input and
@@ -77,7 +79,7 @@ func (p *pipe) next() (text json.RawMessage, err error) {
 	if n, _ := p.lines.Buffered().Read(behind[:]); n > 0 && behind[0] != '\n' && behind[0] != '\r' {
 		return nil, errors.New("more text behind a message")
 	}
-	return blank(text), nil
+	return rawjson.Blank(text), nil
 }
 
 // Write writes a message of the library.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sallyport/sallyport/internal/rawjson"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -35,7 +36,7 @@ func toolCall(name string, args json.RawMessage, headers []schema.Header) (*requ
 	}
 	b := bytes.NewBuffer(make([]byte, 0, len(name)+len(args)+32))
 	b.WriteString(`"name":`)
-	b.Write(appendText(b.AvailableBuffer(), name))
+	b.Write(rawjson.AppendText(b.AvailableBuffer(), name))
 	b.WriteString(`,"arguments":`)
 	// On a pipe a message is one line.
 	if err := json.Compact(b, args); err != nil {
@@ -58,15 +59,15 @@ func promptGet(name string, args map[string]string) (*request, error) {
 
 // resourceRead asks for what is behind a URI.
 func resourceRead(uri string) *request {
-	return &request{method: "resources/read", name: uri, params: appendText([]byte(`"uri":`), uri)}
+	return &request{method: "resources/read", name: uri, params: rawjson.AppendText([]byte(`"uri":`), uri)}
 }
 
 // appendParams appends the parameters with their _meta.
 func (r *request) appendParams(b []byte, token string, meta []byte) []byte {
 	b = append(b, `{"_meta":{"progressToken":`...)
-	b = appendText(b, token)
+	b = rawjson.AppendText(b, token)
 	if b = append(b, meta...); len(meta) > 0 {
-		b = appendText(append(b, ','), mcp.MetaKeyClientCapabilities)
+		b = rawjson.AppendText(append(b, ','), mcp.MetaKeyClientCapabilities)
 		b = append(append(b, ':'), cmp.Or(string(r.able), "{}")...)
 	}
 	b = append(b, '}', ',')
@@ -94,25 +95,12 @@ func metaOf(version, program string) []byte {
 	if version < stateless {
 		return nil
 	}
-	b := append([]byte{','}, appendText(nil, mcp.MetaKeyProtocolVersion)...)
-	b = appendText(append(b, ':'), version)
-	b = appendText(append(b, ','), mcp.MetaKeyClientInfo)
-	b = appendText(append(b, `:{"name":"sallyport","version":`...), program)
+	b := append([]byte{','}, rawjson.AppendText(nil, mcp.MetaKeyProtocolVersion)...)
+	b = rawjson.AppendText(append(b, ':'), version)
+	b = rawjson.AppendText(append(b, ','), mcp.MetaKeyClientInfo)
+	b = rawjson.AppendText(append(b, `:{"name":"sallyport","version":`...), program)
 	return append(b, '}')
 }
 
 // stateless is the first version of the protocol without sessions.
 const stateless = "2026-07-28"
-
-// appendText appends a string of JSON.
-func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(text) // which a string cannot fail
-			return append(b, quoted...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, text...)
-	return append(b, '"')
-}
