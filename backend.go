@@ -16,6 +16,9 @@ type Backends struct {
 	// Personalities finds the ceiling of a role; nil means that there are no
 	// roles and declarations stand on their own.
 	Personalities Personalities
+	// Places decides where granted paths lead; nil has the registry decide from
+	// what it knows of the tools and roles that it has seen.
+	Places Places
 	// Network reaches hosts.
 	Network *NetworkBackend
 	// Files reaches the file system of this machine.
