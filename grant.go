@@ -64,12 +64,17 @@ type StorageGrant struct {
 	TTL time.Duration `json:"ttl,omitempty"`
 }
 
-// FSGrant is the resolved file reach of a call: absolute, cleaned paths.
+// FSGrant is the resolved file reach of a call: absolute, cleaned paths of places.
+// They are opened without following any symbolic link; see [Places].
 type FSGrant struct {
 	// Read lists what may be read.
 	Read []string `json:"read,omitempty"`
 	// Write lists what may be written.
 	Write []string `json:"write,omitempty"`
+	// Names says where absolute paths lead that are spelled through symbolic links
+	// of the operator: a path of the configuration, or the workspace, and its
+	// place.
+	Names map[string]string `json:"names,omitempty"`
 	// Mode is direct when empty.
 	Mode FSMode `json:"mode,omitempty"`
 }
