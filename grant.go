@@ -40,6 +40,9 @@ type Dropped struct {
 	Source string `json:"source,omitempty"`
 	// Fix is the smallest change that would grant the item.
 	Fix string `json:"fix,omitempty"`
+	// Linked says that the item is granted and a symbolic link on its path keeps
+	// it from being used at this moment.
+	Linked bool `json:"linked,omitempty"`
 }
 
 // NetworkGrant is the resolved network policy of a call.

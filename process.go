@@ -82,6 +82,9 @@ type ProcessResult struct {
 	Dropped int64
 	// Level is how the child was confined.
 	Level Level
+	// Linked lists granted paths that the child was not shown, because a symbolic
+	// link is on them.
+	Linked []string
 	// Touched is what the child was seen to use.
 	Touched Touched
 	// Changes is what it wrote in overlay mode, sorted by path.
