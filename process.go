@@ -57,6 +57,9 @@ type SpawnOptions struct {
 	// and with links followed, right before it is started. Its error refuses
 	// the start and is that of Start and Spawn. nil lets every file start.
 	Check func(path string) error
+	// Shared says that a child of Start serves other principals too, so that it
+	// does not end with the one that had it started.
+	Shared bool
 }
 
 // ChildSecret is a secret that a child uses without seeing it: the variable
