@@ -109,6 +109,14 @@ type Child interface {
 	Stop(grace time.Duration)
 }
 
+// Narrower is a [Child] whose reach can become smaller while it runs.
+type Narrower interface {
+	// Narrow takes from the child the hosts that a grant does not hold, and cuts
+	// what is open to them. It reports false when that cannot be done: the child
+	// has to end instead.
+	Narrow(g NetworkGrant) bool
+}
+
 // Touched is what a child was seen to use, for comparison with what was
 // declared. It is a report: the grant was enforced elsewhere.
 type Touched struct {
