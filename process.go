@@ -117,6 +117,16 @@ type Narrower interface {
 	Narrow(g NetworkGrant) bool
 }
 
+// Placed is a [Child] that knows which files and folders of the host it was shown.
+// A folder that others make anew, as a checkout or a build does, is another one: the
+// child goes on with that which it was shown.
+type Placed interface {
+	// Exchanged returns a path of the grant at which the host has another file or
+	// folder by now than the child was shown; empty when there is none, and for one
+	// that is gone. It is safe for concurrent use.
+	Exchanged() string
+}
+
 // Touched is what a child was seen to use, for comparison with what was
 // declared. It is a report: the grant was enforced elsewhere.
 type Touched struct {
