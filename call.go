@@ -163,6 +163,13 @@ type Call struct {
 	// without [Tool.Tasks]. It is never nil and returns at once. The time-out of
 	// the tool stays what it is.
 	Detach func()
+	// Outlive says that something goes on when the call is over, such as a
+	// connection that is kept, and is shared when it serves other principals too.
+	// end is called, on a goroutine of its own, when the caller may not use it any
+	// more: revoked, stopped, or not granted it now. Call over when it has ended.
+	// Children that [Process] starts are followed without it. It is nil outside
+	// the gate.
+	Outlive func(what string, shared bool, end func(why error)) (over func())
 
 	// Network is the way to hosts.
 	Network Network
