@@ -132,11 +132,14 @@ type Placed interface {
 type Touched struct {
 	// Hosts lists the hosts that were asked for, granted or not.
 	Hosts []HostUse `json:"hosts,omitempty"`
-	// Binaries lists the absolute paths of programs that were started, in
-	// the order of their first start.
+	// Binaries lists the absolute paths of programs that the child asked the
+	// kernel to start, in the order of the first request. The path is read while
+	// the child waits, from memory that the child's other threads can change
+	// before the kernel reads it.
 	Binaries []string `json:"binaries,omitempty"`
-	// Written lists the absolute paths below the reach that were created,
-	// changed or removed.
+	// Written lists the absolute paths that the kernel showed the child to
+	// write: those of its private layer in overlay mode. In direct mode nothing
+	// shows who wrote a file, and the list is empty.
 	Written []string `json:"written,omitempty"`
 	// Planted lists those of them that are on the always-deny floor and were
 	// not there before, or are another file now: hooks and configuration of a
