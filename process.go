@@ -141,6 +141,13 @@ type Touched struct {
 	// write: those of its private layer in overlay mode. In direct mode nothing
 	// shows who wrote a file, and the list is empty.
 	Written []string `json:"written,omitempty"`
+	// Changed lists the absolute paths below the write reach that changed while
+	// the child ran, by an unknown writer: the child, a person, or the gate.
+	Changed []string `json:"changed,omitempty"`
+	// ChangedOnFloor lists the paths on the always-deny floor that were not
+	// there when the child began, or are another file now, by an unknown
+	// writer. Nothing was done about them.
+	ChangedOnFloor []string `json:"changed_on_floor,omitempty"`
 	// Planted lists those of them that are on the always-deny floor and were
 	// not there before, or are another file now: hooks and configuration of a
 	// repository that the child itself created. What it put into the directory
