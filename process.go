@@ -154,6 +154,10 @@ type Touched struct {
 	// of a repository that was there before is out of force: it was renamed to
 	// NAME.sallyport-planted-NUMBER at the end of the child.
 	Planted []string `json:"planted,omitempty"`
+	// Withheld lists the folders of the reach that the child was shown in part:
+	// they hold more than can be looked at for what is on the always-deny
+	// floor.
+	Withheld []string `json:"withheld,omitempty"`
 	// More is true when a list was cut.
 	More bool `json:"more,omitempty"`
 }
