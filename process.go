@@ -172,6 +172,8 @@ type HostUse struct {
 	Allowed bool `json:"allowed"`
 	// Why is the reason of a refusal or failure.
 	Why string `json:"why,omitempty"`
+	// Fix is what would turn a refusal around, where it is no change of a list.
+	Fix string `json:"fix,omitempty"`
 	// Connections counts the connections and requests.
 	Connections int `json:"connections"`
 	// Sent counts the bytes that the child sent.
