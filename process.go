@@ -202,8 +202,11 @@ type Change struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Committed is true when the change was carried over.
 	Committed bool `json:"committed"`
-	// Why says why it was not.
+	// Why says why it was not, or what is to be known beside it.
 	Why string `json:"why,omitempty"`
+	// Kept is the path of a copy of what lost when child and host wrote the
+	// same file at the same moment; Why says whose it is.
+	Kept string `json:"kept,omitempty"`
 }
 
 // Level is how a child is confined.
