@@ -92,6 +92,10 @@ type ProcessResult struct {
 	Touched Touched
 	// Changes is what it wrote in overlay mode, sorted by path.
 	Changes []Change
+	// LayerFull says which bound its private layer had reached at the end, as
+	// "1073741824 bytes"; empty when there was room left. What the child wrote
+	// beyond it failed with ENOSPC.
+	LayerFull string
 }
 
 // Child is a started process with all its descendants. It is safe for
@@ -251,6 +255,9 @@ type Spawn struct {
 	Options SpawnOptions
 	// Workspace is the absolute folder of the call; it may be empty.
 	Workspace string
+	// Principal is the name of who calls; what its children take together is
+	// bounded.
+	Principal string
 	// Splices lists the stand-ins of Options.Secrets.
 	Splices []Splice
 	// Links says where granted paths led that were symbolic links when the
