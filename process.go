@@ -71,6 +71,11 @@ type ChildSecret struct {
 	Ref string
 	// Hosts lists the granted host patterns that get the value.
 	Hosts []string
+	// Prefixes lists the texts behind which the stand-in may stand in a header,
+	// parameter, cookie or JSON string, such as "Token key="; elsewhere it has to
+	// be all of it. "Bearer " and "token " are known and need no entry. A prefix
+	// has letters, digits and " -._~:=/@", at most 64.
+	Prefixes []string `json:",omitempty"`
 }
 
 // ProcessResult is what a finished child left.
@@ -274,4 +279,6 @@ type Splice struct {
 	Value Secret
 	// Hosts lists canonical host patterns.
 	Hosts []string
+	// Prefixes is that of [ChildSecret].
+	Prefixes []string
 }
