@@ -75,6 +75,10 @@ type Approval struct {
 	// Why says, for those who decide, what held the call beside a list of the
 	// personality's: what the conversation has read, and in which calls.
 	Why string `json:"why,omitempty"`
+	// Targets says what the names stand for that the call may use: database
+	// connections and the mail relay, as "name: target". The decision is bound
+	// to it.
+	Targets []string `json:"targets,omitempty"`
 	// Principal is who asked, Personality in which role, Session in which
 	// conversation.
 	Principal string `json:"principal"`

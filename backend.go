@@ -133,6 +133,18 @@ type MailBackend interface {
 	Send(ctx context.Context, relay string, m Message) error
 }
 
+// TargetNamer is implemented by a [DatabaseBackend] or [MailBackend] that can
+// say what one of its names stands for. A held call is bound to it and shows
+// it, so that an approval for one server is not used on another one that got
+// its name.
+type TargetNamer interface {
+	// Target says what a name stands for at this moment, in one line for
+	// people and without credentials: engine, server, database and account, or
+	// relay and sender. An error means that it is not known; its text is not
+	// shown.
+	Target(ctx context.Context, name string) (string, error)
+}
+
 // AttachmentStore opens attachments that an edge has put into it. It must be
 // safe for concurrent use.
 type AttachmentStore interface {
