@@ -95,7 +95,8 @@ type ReadMemory interface {
 
 // ReadRecord is one file as a session last saw it.
 type ReadRecord struct {
-	// Path is absolute with symbolic links resolved.
+	// Path stands for the absolute path with symbolic links resolved: a digest
+	// of it, which holds no secret that the path may hold.
 	Path string
 	// Identity is the file's device and inode in a form of the accessor's.
 	Identity string
