@@ -39,6 +39,10 @@ type Tool struct {
 	Returns json.RawMessage
 	// Capabilities is what the tool touches outside itself.
 	Capabilities Capabilities
+	// Touches lists what a call reaches for, as far as that is known before it
+	// runs. People are asked about a held call only when the grant covers all
+	// of it: what would be refused anyway is refused first. Nil lists nothing.
+	Touches []Touch
 	// Revision identifies what Run does when that is configured, as a digest:
 	// the gate takes another revision for another definition, so that neither
 	// an approval nor a kept result of the former is used. Empty for code.
@@ -91,6 +95,20 @@ type Tool struct {
 	// [ErrorResult]; a panic becomes execution_failed. It is called from
 	// many goroutines, each time with a Call of its own.
 	Run func(ctx context.Context, c *Call) (Result, error)
+}
+
+// Touch is one thing that each call of a tool reaches for: what the text, or
+// the list of texts, of an argument names, or a fixed thing.
+type Touch struct {
+	// Capability is the group: network for an absolute URL, fs_reach.read or
+	// fs_reach.write for a path, process for a binary, secrets for a
+	// reference, database for a connection, mail for an address.
+	Capability string
+	// Argument is a name in the arguments; an absent or empty one names
+	// nothing. Empty where Item is set.
+	Argument string
+	// Item is the thing itself, for a tool that always reaches for it.
+	Item string
 }
 
 // Form is what clients see a tool as. A prompt and a resource are decided,
