@@ -193,5 +193,7 @@ func FileNotFound(path string) *Error {
 	}
 }
 
-// InputInvalid reports a fault in the arguments that no schema expresses.
+// InputInvalid reports a fault in the arguments that no schema expresses. The
+// detail is the tool's own text: it may repeat the arguments, and nothing that
+// was read, because it is not marked as untrusted.
 func InputInvalid(detail string) *Error { return &Error{Code: CodeInputInvalid, Detail: detail} }
