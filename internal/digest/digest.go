@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -17,6 +19,13 @@ var (
 	// ErrTooLong: it holds more than is read.
 	ErrTooLong = errors.New("the file is too long")
 )
+
+// scripts are the endings of files that an interpreter runs.
+var scripts = [...]string{".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".php", ".sh", ".lua"}
+
+// IsScript reports whether a path has the ending of a file that an interpreter
+// runs: as an argument it is a program, where any other path is text.
+func IsScript(path string) bool { return slices.Contains(scripts[:], filepath.Ext(path)) }
 
 // File returns the SHA-256 of a regular file of at most that many bytes. It
 // looks at what it has opened, and waits for nobody who might write to a FIFO.
