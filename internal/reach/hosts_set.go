@@ -129,3 +129,13 @@ func (h *Hosts) coversBelow(parent string, port uint16) bool {
 	}
 	return h.matchBelow(parent, port)
 }
+
+// Lists reports whether a canonical host is in the set by itself and not only
+// by a wildcard.
+func (h *Hosts) Lists(host string, port uint16) bool {
+	if h == nil {
+		return false
+	}
+	set, ok := h.exact[host]
+	return ok && set.has(port)
+}
