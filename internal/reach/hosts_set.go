@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -138,4 +139,20 @@ func (h *Hosts) Lists(host string, port uint16) bool {
 	}
 	set, ok := h.exact[host]
 	return ok && set.has(port)
+}
+
+// Names returns the names that are in the set by themselves for a port, without
+// wildcards and addresses, sorted.
+func (h *Hosts) Names(port uint16) []string {
+	if h == nil {
+		return nil
+	}
+	var names []string
+	for host, set := range h.exact {
+		if _, err := netip.ParseAddr(host); err != nil && set.has(port) {
+			names = append(names, host)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
