@@ -20,7 +20,9 @@ type Set struct {
 }
 
 // New returns an empty set that holds at most so many, and at most so many of
-// each owner; 0 means no bound.
+// each owner; 0 means no bound. With both bounds it is shared: an owner has no
+// more than are free, so that however many some have, there is a place for
+// another.
 func New(most, each int) *Set {
 	s := &Set{
 		most: most, each: each, cancels: map[int]context.CancelFunc{}, whose: map[string]int{},
@@ -37,7 +39,7 @@ func New(most, each int) *Set {
 func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.most > 0 && len(s.cancels) >= s.most || s.each > 0 && s.whose[owner] >= s.each {
+	if s.each > 0 && s.whose[owner] >= s.each || !s.fits(owner) {
 		return ctx, func() {}, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,6 +57,13 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 		cancel()
 		s.end(id, owner)
 	}, true
+}
+
+// fits reports whether there is a place for one more of an owner. The caller
+// holds the lock.
+func (s *Set) fits(owner string) bool {
+	free := s.most - len(s.cancels)
+	return s.most == 0 || free > 0 && (s.each == 0 || s.whose[owner] < free)
 }
 
 func (s *Set) end(id int, owner string) {

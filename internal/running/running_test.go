@@ -37,3 +37,20 @@ func TestASetIsBoundedForAllAndForEach(t *testing.T) {
 		t.Error("one after the stop is not cancelled from its start")
 	}
 }
+
+// TestB9_ThereIsAPlaceForANewcomer however many the others have, in the order in
+// which they come.
+func TestB9_ThereIsAPlaceForANewcomer(t *testing.T) {
+	r := New(100, 80)
+	for _, who := range []string{"a", "b", "c", "d", "e", "f"} {
+		n := 0
+		for ; n < 100; n++ {
+			if _, _, ok := r.Begin(t.Context(), who); !ok {
+				break
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s finds no place among %d", who, r.Len())
+		}
+	}
+}
