@@ -13,10 +13,16 @@ type Set struct {
 
 	mu      sync.Mutex
 	next    int
-	cancels map[int]context.CancelFunc
+	those   map[int]*one
 	whose   map[string]int // how many by owner
 	idle    chan struct{}  // closed while there is none
 	stopped bool
+}
+
+// one is one that runs.
+type one struct {
+	owner  string
+	cancel context.CancelFunc
 }
 
 // New returns an empty set that holds at most so many, and at most so many of
@@ -24,10 +30,7 @@ type Set struct {
 // more than are free, so that however many some have, there is a place for
 // another.
 func New(most, each int) *Set {
-	s := &Set{
-		most: most, each: each, cancels: map[int]context.CancelFunc{}, whose: map[string]int{},
-		idle: make(chan struct{}),
-	}
+	s := &Set{most: most, each: each, those: map[int]*one{}, whose: map[string]int{}, idle: make(chan struct{})}
 	close(s.idle)
 	return s
 }
@@ -46,33 +49,37 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 	if s.stopped {
 		cancel()
 	}
-	if len(s.cancels) == 0 {
+	if len(s.those) == 0 {
 		s.idle = make(chan struct{})
 	}
 	id := s.next
 	s.next++
-	s.cancels[id] = cancel
+	s.those[id] = &one{owner: owner, cancel: cancel}
 	s.whose[owner]++
 	return ctx, func() {
 		cancel()
-		s.end(id, owner)
+		s.end(id)
 	}, true
 }
 
 // fits reports whether there is a place for one more of an owner. The caller
 // holds the lock.
 func (s *Set) fits(owner string) bool {
-	free := s.most - len(s.cancels)
+	free := s.most - len(s.those)
 	return s.most == 0 || free > 0 && (s.each == 0 || s.whose[owner] < free)
 }
 
-func (s *Set) end(id int, owner string) {
+func (s *Set) end(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.whose[owner]--; s.whose[owner] == 0 {
-		delete(s.whose, owner)
+	o := s.those[id]
+	if o == nil {
+		return
 	}
-	if delete(s.cancels, id); len(s.cancels) == 0 {
+	if s.whose[o.owner]--; s.whose[o.owner] == 0 {
+		delete(s.whose, o.owner)
+	}
+	if delete(s.those, id); len(s.those) == 0 {
 		close(s.idle)
 	}
 }
@@ -81,7 +88,7 @@ func (s *Set) end(id int, owner string) {
 func (s *Set) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.cancels)
+	return len(s.those)
 }
 
 // Stop cancels those that run and those that come.
@@ -89,8 +96,8 @@ func (s *Set) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true
-	for _, cancel := range s.cancels {
-		cancel()
+	for _, o := range s.those {
+		o.cancel()
 	}
 }
 
