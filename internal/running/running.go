@@ -9,13 +9,17 @@ import (
 
 // Set is the calls or requests that run. It is safe for concurrent use.
 type Set struct {
-	most, each int // bounds: of all, and of one owner's; 0 is none
+	most, each int  // bounds: of all, and of one owner's; 0 is none
+	yields     bool // those of whom most run make room
 
-	mu      sync.Mutex
-	next    int
-	those   map[int]*one
-	whose   map[string]int // how many by owner
-	idle    chan struct{}  // closed while there is none
+	mu    sync.Mutex
+	next  int
+	those map[int]*one
+	// whose is how many by owner, counted how many of all, without those that
+	// made room.
+	whose   map[string]int
+	counted int
+	idle    chan struct{} // closed while there is none
 	stopped bool
 }
 
@@ -23,6 +27,7 @@ type Set struct {
 type one struct {
 	owner  string
 	cancel context.CancelFunc
+	left   bool // it made room, and ends
 }
 
 // New returns an empty set that holds at most so many, and at most so many of
@@ -35,6 +40,14 @@ func New(most, each int) *Set {
 	return s
 }
 
+// NewYielding returns a set like [New] in which the oldest of the owner of whom
+// most run is cancelled when another owner with fewer finds no place.
+func NewYielding(most, each int) *Set {
+	s := New(most, each)
+	s.yields = true
+	return s
+}
+
 // Begin adds one of an owner and gives it its context. Call done when it is
 // over; ok is false when too many run. After Stop, the context is cancelled
 // from the start: a call is decided and recorded then, and its tool ends at
@@ -42,7 +55,7 @@ func New(most, each int) *Set {
 func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.each > 0 && s.whose[owner] >= s.each || !s.fits(owner) {
+	if s.each > 0 && s.whose[owner] >= s.each || !s.fits(owner) && !s.makeRoom(owner) {
 		return ctx, func() {}, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,6 +68,7 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 	id := s.next
 	s.next++
 	s.those[id] = &one{owner: owner, cancel: cancel}
+	s.counted++
 	s.whose[owner]++
 	return ctx, func() {
 		cancel()
@@ -65,8 +79,44 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 // fits reports whether there is a place for one more of an owner. The caller
 // holds the lock.
 func (s *Set) fits(owner string) bool {
-	free := s.most - len(s.those)
+	free := s.most - s.counted
 	return s.most == 0 || free > 0 && (s.each == 0 || s.whose[owner] < free)
+}
+
+// makeRoom cancels the oldest of the owner of whom most run, when that has more
+// than the one who comes will have. The caller holds the lock.
+func (s *Set) makeRoom(comes string) bool {
+	if !s.yields {
+		return false
+	}
+	most := ""
+	for owner, n := range s.whose {
+		if n > s.whose[most] {
+			most = owner
+		}
+	}
+	if s.whose[most] <= s.whose[comes]+1 {
+		return false
+	}
+	oldest := -1
+	for id, o := range s.those {
+		if o.owner == most && !o.left && (oldest < 0 || id < oldest) {
+			oldest = id
+		}
+	}
+	o := s.those[oldest]
+	o.left = true
+	s.uncount(o)
+	o.cancel()
+	return true
+}
+
+// uncount says that one takes no place any more. The caller holds the lock.
+func (s *Set) uncount(o *one) {
+	s.counted--
+	if s.whose[o.owner]--; s.whose[o.owner] == 0 {
+		delete(s.whose, o.owner)
+	}
 }
 
 func (s *Set) end(id int) {
@@ -76,8 +126,8 @@ func (s *Set) end(id int) {
 	if o == nil {
 		return
 	}
-	if s.whose[o.owner]--; s.whose[o.owner] == 0 {
-		delete(s.whose, o.owner)
+	if !o.left {
+		s.uncount(o)
 	}
 	if delete(s.those, id); len(s.those) == 0 {
 		close(s.idle)

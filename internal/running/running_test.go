@@ -54,3 +54,28 @@ func TestB9_ThereIsAPlaceForANewcomer(t *testing.T) {
 		}
 	}
 }
+
+// TestB9_TheLargestShareMakesRoom: its oldest is cancelled for another owner, and
+// none of those who have as few.
+func TestB9_TheLargestShareMakesRoom(t *testing.T) {
+	r := NewYielding(4, 4)
+	var all []context.Context
+	begin := func(who string) bool {
+		ctx, _, ok := r.Begin(t.Context(), who)
+		all = append(all, ctx)
+		return ok
+	}
+	for i, step := range []struct {
+		who  string
+		want bool
+	}{{"a", true}, {"a", true}, {"b", true}, {"c", true}, {"d", true}, {"e", false}, {"a", false}} {
+		if got := begin(step.who); got != step.want {
+			t.Errorf("step %d: %s finds a place: %v, want %v", i, step.who, got, step.want)
+		}
+	}
+	for i, ctx := range all {
+		if cancelled := ctx.Err() != nil; cancelled != (i == 0) {
+			t.Errorf("step %d was cancelled: %v, want the oldest of the largest share alone", i, cancelled)
+		}
+	}
+}
