@@ -1,0 +1,126 @@
+// Package budget bounds the bytes that many hold in memory at once and shares
+// them fairly: when there is no room, the largest share gives way to a smaller
+// one, so that nothing that takes much keeps others from taking little.
+package budget
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrFull is the error of a holding that is itself the largest share when there
+// is no room, or that had to give way to a smaller one.
+var ErrFull = errors.New("budget: there is no room")
+
+// Budget is a number of bytes that holdings share. It is safe for concurrent
+// use.
+type Budget struct {
+	most int64
+
+	mu   sync.Mutex
+	held int64
+	of   map[*Holding]struct{}
+}
+
+// New returns a budget of so many bytes.
+func New(most int64) *Budget {
+	return &Budget{most: most, of: map[*Holding]struct{}{}}
+}
+
+// Held is how many bytes are held now.
+func (b *Budget) Held() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held
+}
+
+// Holding is a part of a budget: bytes that one owner in a group holds. Shares
+// are compared by group first, and within a group by owner. A nil Holding holds
+// nothing; releasing it does nothing.
+type Holding struct {
+	b            *Budget
+	group, owner string
+	giveWay      func()
+	bytes        int64
+	over         bool // it takes no more
+}
+
+// Hold returns a holding without bytes. The function giveWay is called, on a
+// goroutine of its own, when the holding has lost its bytes to a smaller share:
+// what they stand for has to be let go. The owner calls [Holding.Release].
+func (b *Budget) Hold(group, owner string, giveWay func()) *Holding {
+	return &Holding{b: b, group: group, owner: owner, giveWay: giveWay}
+}
+
+// Grow takes n bytes more. The error is [ErrFull].
+func (h *Holding) Grow(n int64) error {
+	b := h.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h.over || n > b.most {
+		return ErrFull
+	}
+	for b.held+n > b.most {
+		larger := b.largerThan(h, n)
+		if larger == nil {
+			return ErrFull
+		}
+		b.drop(larger)
+		go larger.giveWay()
+	}
+	h.bytes += n
+	b.held += n
+	b.of[h] = struct{}{}
+	return nil
+}
+
+// Release gives the bytes back. The holding takes none afterwards.
+func (h *Holding) Release() {
+	if h == nil {
+		return
+	}
+	h.b.mu.Lock()
+	defer h.b.mu.Unlock()
+	h.b.drop(h)
+}
+
+// drop ends a holding. The caller holds the lock.
+func (b *Budget) drop(h *Holding) {
+	b.held -= h.bytes
+	h.bytes, h.over = 0, true
+	delete(b.of, h)
+}
+
+// share is whose bytes are counted together.
+type share struct{ group, owner string }
+
+// largerThan finds what gives way to a holding that wants n bytes more: the
+// largest holding of the largest share, when that is larger than the share that
+// wants them would be. It is nil when there is none. The caller holds the lock.
+func (b *Budget) largerThan(wants *Holding, n int64) *Holding {
+	groups, owners := map[string]int64{}, map[share]int64{}
+	for h := range b.of {
+		groups[h.group] += h.bytes
+		owners[share{h.group, h.owner}] += h.bytes
+	}
+	var largest *Holding
+	for h := range b.of {
+		if !exceeds(groups, owners, h, wants, n) {
+			continue
+		}
+		if largest == nil || exceeds(groups, owners, h, largest, 0) ||
+			h.group == largest.group && h.owner == largest.owner && h.bytes > largest.bytes {
+			largest = h
+		}
+	}
+	return largest
+}
+
+// exceeds reports whether the share of a holding is larger than that of another
+// with n bytes more.
+func exceeds(groups map[string]int64, owners map[share]int64, h, than *Holding, n int64) bool {
+	if h.group != than.group {
+		return groups[h.group] > groups[than.group]+n
+	}
+	return h.owner != than.owner && owners[share{h.group, h.owner}] > owners[share{than.group, than.owner}]+n
+}

@@ -1,0 +1,42 @@
+package budget
+
+import (
+	"errors"
+	"testing"
+)
+
+// holding is one that notes whether it had to give way.
+func holding(b *Budget, group, owner string) (h *Holding, gave chan struct{}) {
+	gave = make(chan struct{})
+	return b.Hold(group, owner, func() { close(gave) }), gave
+}
+
+func TestTheLargestShareGivesWay(t *testing.T) {
+	b := New(100)
+	first, gone := holding(b, "greedy", "a")
+	second, _ := holding(b, "greedy", "b")
+	for h, n := range map[*Holding]int64{first: 60, second: 40} {
+		if err := h.Grow(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := second.Grow(1); err != nil {
+		t.Errorf("a smaller share within the group: %v, want it to grow", err)
+	}
+	<-gone
+	if err := first.Grow(1); !errors.Is(err, ErrFull) {
+		t.Errorf("a holding that gave way grows: %v", err)
+	}
+	small, _ := holding(b, "modest", "a")
+	if err := small.Grow(59); err != nil || b.Held() != 100 {
+		t.Errorf("room that is free: %v, %d bytes held", err, b.Held())
+	}
+	if err := small.Grow(1); !errors.Is(err, ErrFull) {
+		t.Errorf("the largest share itself grows: %v", err)
+	}
+	small.Release()
+	second.Release()
+	if b.Held() != 0 || len(b.of) != 0 {
+		t.Errorf("%d bytes in %d holdings are held at the end", b.Held(), len(b.of))
+	}
+}
