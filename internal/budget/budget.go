@@ -74,6 +74,17 @@ func (h *Holding) Grow(n int64) error {
 	return nil
 }
 
+// Settle says that the bytes do not give way any more: what they stand for is
+// about to be used.
+func (h *Holding) Settle() {
+	if h == nil {
+		return
+	}
+	h.b.mu.Lock()
+	defer h.b.mu.Unlock()
+	h.giveWay = nil
+}
+
 // Release gives the bytes back. The holding takes none afterwards.
 func (h *Holding) Release() {
 	if h == nil {
@@ -105,7 +116,7 @@ func (b *Budget) largerThan(wants *Holding, n int64) *Holding {
 	}
 	var largest *Holding
 	for h := range b.of {
-		if !exceeds(groups, owners, h, wants, n) {
+		if h.giveWay == nil || !exceeds(groups, owners, h, wants, n) {
 			continue
 		}
 		if largest == nil || exceeds(groups, owners, h, largest, 0) ||

@@ -40,3 +40,25 @@ func TestTheLargestShareGivesWay(t *testing.T) {
 		t.Errorf("%d bytes in %d holdings are held at the end", b.Held(), len(b.of))
 	}
 }
+
+func TestWhatIsSettledStays(t *testing.T) {
+	b := New(100)
+	first, gone := holding(b, "greedy", "a")
+	if err := first.Grow(100); err != nil {
+		t.Fatal(err)
+	}
+	first.Settle()
+	small, _ := holding(b, "modest", "a")
+	if err := small.Grow(1); !errors.Is(err, ErrFull) {
+		t.Errorf("a settled holding gave way: %v", err)
+	}
+	select {
+	case <-gone:
+		t.Error("it was told to give way")
+	default:
+	}
+	first.Release()
+	if err := small.Grow(1); err != nil {
+		t.Error(err)
+	}
+}
