@@ -42,14 +42,18 @@ type Holding struct {
 	group, owner string
 	giveWay      func()
 	bytes        int64
-	over         bool // it takes no more
+	// stays says that it never gives way, over that it takes no more.
+	stays, over bool
 }
 
 // Hold returns a holding without bytes. The function giveWay is called, on a
 // goroutine of its own, when the holding has lost its bytes to a smaller share:
-// what they stand for has to be let go. The owner calls [Holding.Release].
+// what they stand for has to be let go. Without it the holding never gives way,
+// and takes no more than makes its owner hold as much as is left: however much
+// some hold, there is room for one who holds nothing yet. The owner calls
+// [Holding.Release].
 func (b *Budget) Hold(group, owner string, giveWay func()) *Holding {
-	return &Holding{b: b, group: group, owner: owner, giveWay: giveWay}
+	return &Holding{b: b, group: group, owner: owner, giveWay: giveWay, stays: giveWay == nil}
 }
 
 // Grow takes n bytes more. The error is [ErrFull].
@@ -57,7 +61,7 @@ func (h *Holding) Grow(n int64) error {
 	b := h.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h.over || n > b.most {
+	if h.over || n > b.most || h.stays && b.ofOwner(h)+2*n > b.most-b.held {
 		return ErrFull
 	}
 	for b.held+n > b.most {
@@ -93,6 +97,16 @@ func (h *Holding) Release() {
 	h.b.mu.Lock()
 	defer h.b.mu.Unlock()
 	h.b.drop(h)
+}
+
+// ofOwner is how much the owner of a holding holds. The caller holds the lock.
+func (b *Budget) ofOwner(h *Holding) (n int64) {
+	for other := range b.of {
+		if other.group == h.group && other.owner == h.owner {
+			n += other.bytes
+		}
+	}
+	return n
 }
 
 // drop ends a holding. The caller holds the lock.

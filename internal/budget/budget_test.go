@@ -62,3 +62,28 @@ func TestWhatIsSettledStays(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhatStaysLeavesRoom: whoever holds nothing yet finds room beside those who
+// hold as much as they can.
+func TestWhatStaysLeavesRoom(t *testing.T) {
+	b := New(1000)
+	var held []*Holding
+	for owner := range 6 {
+		for n := 0; ; n++ {
+			h := b.Hold("", string(rune('a'+owner)), nil)
+			if h.Grow(5) != nil {
+				if n == 0 {
+					t.Errorf("owner %d finds no room beside %d bytes", owner, b.Held())
+				}
+				break
+			}
+			held = append(held, h)
+		}
+	}
+	for _, h := range held {
+		h.Release()
+	}
+	if b.Held() != 0 {
+		t.Errorf("%d bytes are held at the end", b.Held())
+	}
+}
