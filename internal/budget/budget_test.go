@@ -2,7 +2,9 @@ package budget
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // holding is one that notes whether it had to give way.
@@ -85,5 +87,25 @@ func TestWhatStaysLeavesRoom(t *testing.T) {
 	}
 	if b.Held() != 0 {
 		t.Errorf("%d bytes are held at the end", b.Held())
+	}
+}
+
+func TestReadAllHoldsWhatItReads(t *testing.T) {
+	b := New(8 << 20)
+	h := b.Hold("", "a", nil)
+	long := strings.Repeat("x", 1<<20)
+	text, err := h.ReadAll(iotest.OneByteReader(strings.NewReader(long[:1000])), []byte("begin "))
+	if err != nil || string(text) != "begin "+long[:1000] {
+		t.Errorf("ReadAll = %.100q, %v", text, err)
+	}
+	if text, err = h.ReadAll(strings.NewReader(long), nil); err != nil || string(text) != long || b.Held() < 1<<20 {
+		t.Errorf("ReadAll of 1 MiB = %d bytes, %v, and %d are held", len(text), err, b.Held())
+	}
+	if _, err = h.ReadAll(strings.NewReader(strings.Repeat(long, 8)), nil); !errors.Is(err, ErrFull) {
+		t.Errorf("beyond the budget: %v", err)
+	}
+	h.Release()
+	if _, err = b.Hold("", "b", nil).ReadAll(iotest.TimeoutReader(strings.NewReader(long)), nil); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("a reader that fails: %v", err)
 	}
 }
