@@ -1,0 +1,90 @@
+// Package scratch gives a process folders for the time of its life.
+//
+// Start with [New]. All folders of a [Space] lie in one of its own.
+package scratch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+const (
+	// prefix begins the name of a space.
+	prefix = "sallyport-run-"
+)
+
+// Space is the folder of one owner, made when it is first needed. It is safe
+// for concurrent use.
+type Space struct {
+	base string
+
+	mu     sync.Mutex
+	dir    string
+	closed bool
+}
+
+// New returns a space in a folder; empty means the system's for temporary
+// files. The caller closes it.
+func New(base string) *Space {
+	if base == "" {
+		base = os.TempDir()
+	}
+	return &Space{base: base}
+}
+
+// Dir makes a folder, 0700, whose name begins with a word.
+func (s *Space) Dir(word string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", errors.New("scratch: the space is closed")
+	}
+	if s.dir == "" {
+		if err := s.open(); err != nil {
+			return "", fmt.Errorf("scratch: %w", err)
+		}
+	}
+	return os.MkdirTemp(s.dir, word+"-")
+}
+
+// open makes the folder.
+func (s *Space) open() error {
+	dir, err := os.MkdirTemp(s.base, prefix)
+	if err != nil {
+		return err
+	}
+	s.dir = dir
+	return nil
+}
+
+// Close removes everything. Closing twice is safe.
+func (s *Space) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.dir == "" {
+		return nil
+	}
+	err := remove(s.dir)
+	s.dir = ""
+	return err
+}
+
+// remove removes a folder in which a child may have closed some to itself. The
+// lock goes last: what is left without it is nobody's.
+func remove(path string) error {
+	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if d == nil || !d.IsDir() {
+			return nil
+		}
+		if os.Chmod(path, 0o700) != nil && err != nil {
+			return fs.SkipDir // RemoveAll says so.
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
