@@ -1,6 +1,7 @@
 // Package scratch gives a process folders for the time of its life.
 //
-// Start with [New]. All folders of a [Space] lie in one of its own.
+// Start with [New]. All folders of a [Space] lie in one of its own, which it
+// holds a lock on: the lock ends with the process, by whatever end.
 package scratch
 
 import (
@@ -9,12 +10,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
 const (
-	// prefix begins the name of a space.
+	// prefix begins the name of a space, fresh that of one that has no lock yet.
 	prefix = "sallyport-run-"
+	fresh  = ".sallyport-new-"
+	// lockName is the file in a space that is locked.
+	lockName = ".lock"
 )
 
 // Space is the folder of one owner, made when it is first needed. It is safe
@@ -24,6 +29,7 @@ type Space struct {
 
 	mu     sync.Mutex
 	dir    string
+	lock   *os.File
 	closed bool
 }
 
@@ -51,13 +57,28 @@ func (s *Space) Dir(word string) (string, error) {
 	return os.MkdirTemp(s.dir, word+"-")
 }
 
-// open makes the folder.
+// open makes the folder. It gets the name by which it may be swept when it is
+// locked.
 func (s *Space) open() error {
-	dir, err := os.MkdirTemp(s.base, prefix)
+	dir, err := os.MkdirTemp(s.base, fresh)
 	if err != nil {
 		return err
 	}
-	s.dir = dir
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = hold(lock)
+	}
+	name := filepath.Join(s.base, prefix+strings.TrimPrefix(filepath.Base(dir), fresh))
+	if err == nil {
+		err = os.Rename(dir, name)
+	}
+	if err != nil {
+		if lock != nil {
+			_ = lock.Close() // The error that counts is the other one.
+		}
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	s.dir, s.lock = name, lock
 	return nil
 }
 
@@ -71,7 +92,7 @@ func (s *Space) Close() error {
 	}
 	err := remove(s.dir)
 	s.dir = ""
-	return err
+	return errors.Join(err, s.lock.Close())
 }
 
 // remove removes a folder in which a child may have closed some to itself. The
