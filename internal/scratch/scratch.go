@@ -1,7 +1,10 @@
-// Package scratch gives a process folders for the time of its life.
+// Package scratch gives a process folders for the time of its life, and removes
+// those of processes that did not live to do it.
 //
 // Start with [New]. All folders of a [Space] lie in one of its own, which it
-// holds a lock on: the lock ends with the process, by whatever end.
+// holds a lock on: the lock ends with the process, by whatever end, and
+// [Sweep] removes what nobody holds. Where the system has no such locks,
+// nothing is swept.
 package scratch
 
 import (
@@ -93,6 +96,41 @@ func (s *Space) Close() error {
 	err := remove(s.dir)
 	s.dir = ""
 	return errors.Join(err, s.lock.Close())
+}
+
+// Sweep removes the spaces in a folder whose owners are gone; empty means the
+// system's for temporary files. It touches none of another user, and none that
+// is held. The error says what could not be removed; the others were.
+func Sweep(base string) error {
+	if base == "" {
+		base = os.TempDir()
+	}
+	entries, err := os.ReadDir(base)
+	for _, e := range entries {
+		path := filepath.Join(base, e.Name())
+		switch {
+		case !e.IsDir() || !own(path):
+		case strings.HasPrefix(e.Name(), prefix):
+			err = errors.Join(err, sweep(path))
+		}
+	}
+	return err
+}
+
+// sweep removes one space unless it is held.
+func sweep(path string) error {
+	lock, err := openLock(filepath.Join(path, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return remove(path) // Somebody was killed while removing it.
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if hold(lock) != nil {
+		return nil // Its owner lives.
+	}
+	return remove(path)
 }
 
 // remove removes a folder in which a child may have closed some to itself. The
