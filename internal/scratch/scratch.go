@@ -15,12 +15,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
 	// prefix begins the name of a space, fresh that of one that has no lock yet.
 	prefix = "sallyport-run-"
 	fresh  = ".sallyport-new-"
+	// freshAge is how long a space may take to get its lock.
+	freshAge = time.Hour
 	// lockName is the file in a space that is locked.
 	lockName = ".lock"
 )
@@ -112,6 +115,10 @@ func Sweep(base string) error {
 		case !e.IsDir() || !own(path):
 		case strings.HasPrefix(e.Name(), prefix):
 			err = errors.Join(err, sweep(path))
+		case strings.HasPrefix(e.Name(), fresh):
+			if info, e := os.Lstat(path); e == nil && time.Since(info.ModTime()) > freshAge {
+				err = errors.Join(err, remove(path))
+			}
 		}
 	}
 	return err

@@ -88,3 +88,21 @@ func TestA9_WhatAKilledProcessLeftIsSwept(t *testing.T) {
 		t.Errorf("Close = %v, left %v", err, list(t, base))
 	}
 }
+
+func TestA9_AYoungSpaceWithoutALockStays(t *testing.T) {
+	base := t.TempDir()
+	path := filepath.Join(base, fresh+"1")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(base); err != nil || len(list(t, base)) != 1 {
+		t.Errorf("Sweep = %v, left %v", err, list(t, base))
+	}
+	old := time.Now().Add(-2 * freshAge)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(base); err != nil || len(list(t, base)) != 0 {
+		t.Errorf("Sweep = %v, left %v", err, list(t, base))
+	}
+}
