@@ -1,0 +1,55 @@
+// Package spelling is the one table of the ways in which a character of a secret
+// may be written. The proxy of children searches answers for them, and what
+// cleans results is held to the same table by its tests.
+package spelling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Ways returns the ways in which one character is written: as it is; with a
+// backslash (RFC 8259, section 7); in percent (RFC 3986, section 2.1), a blank
+// also as in forms; as a reference of HTML, with zeros that PHP adds;
+// in full width (Unicode, block FF00).
+func Ways(c string) []string {
+	ways := []string{c}
+	both := func(format string, a any) {
+		ways = append(ways, fmt.Sprintf(strings.ReplaceAll(format, "X", "x"), a), fmt.Sprintf(format, a))
+	}
+	percent := ""
+	for i := range len(c) {
+		percent += fmt.Sprintf("%%%02X", c[i])
+	}
+	ways = append(ways, percent, strings.ToLower(percent))
+	r, _ := utf8.DecodeRuneInString(c)
+	if r == utf8.RuneError {
+		return ways
+	}
+	units := utf16.Encode([]rune{r})
+	lower, upper := "", ""
+	for _, u := range units {
+		lower, upper = lower+fmt.Sprintf(`\u%04x`, u), upper+fmt.Sprintf(`\u%04X`, u)
+	}
+	ways = append(ways, lower, upper)
+	for _, format := range []string{"%X;", "%02X;", "%04X;"} {
+		both("&#x"+format, r)
+	}
+	for _, format := range []string{"&#%d;", "&#%03d;"} {
+		ways = append(ways, fmt.Sprintf(format, r))
+	}
+	switch c {
+	case `"`, `\`, "/", "'":
+		ways = append(ways, `\`+c)
+	case " ":
+		ways = append(ways, "+")
+	}
+	if r > ' ' && r < 0x7f {
+		ways = append(ways, string(r+0xFEE0)) // its full-width form
+	}
+	slices.Sort(ways)
+	return slices.Compact(ways)
+}
