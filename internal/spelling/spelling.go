@@ -47,9 +47,72 @@ func Ways(c string) []string {
 	case " ":
 		ways = append(ways, "+")
 	}
+	for _, n := range names {
+		if string(n.r) == c {
+			ways = append(ways, "&"+n.name+";")
+		}
+	}
 	if r > ' ' && r < 0x7f {
 		ways = append(ways, string(r+0xFEE0)) // its full-width form
 	}
 	slices.Sort(ways)
 	return slices.Compact(ways)
+}
+
+// names lists the named references of HTML to printable ASCII characters and the
+// blank (HTML, section 13.5).
+var names = [...]struct {
+	name string
+	r    rune
+}{
+	{"quot", '"'},
+	{"apos", '\''},
+	{"amp", '&'},
+	{"lt", '<'},
+	{"gt", '>'},
+	{"nbsp", ' '},
+	{"excl", '!'},
+	{"num", '#'},
+	{"dollar", '$'},
+	{"percnt", '%'},
+	{"lpar", '('},
+	{"rpar", ')'},
+	{"ast", '*'},
+	{"plus", '+'},
+	{"comma", ','},
+	{"period", '.'},
+	{"sol", '/'},
+	{"colon", ':'},
+	{"semi", ';'},
+	{"equals", '='},
+	{"quest", '?'},
+	{"commat", '@'},
+	{"lbrack", '['},
+	{"lsqb", '['},
+	{"bsol", '\\'},
+	{"rbrack", ']'},
+	{"rsqb", ']'},
+	{"Hat", '^'},
+	{"lowbar", '_'},
+	{"grave", '`'},
+	{"lbrace", '{'},
+	{"lcub", '{'},
+	{"vert", '|'},
+	{"verbar", '|'},
+	{"rbrace", '}'},
+	{"rcub", '}'},
+	{"QUOT", '"'},
+	{"AMP", '&'},
+	{"LT", '<'},
+	{"GT", '>'},
+}
+
+// Named returns the character of a named reference, -1 when the table has none.
+func Named(name string) rune {
+	for _, n := range names {
+		if n.name == name {
+			return n.r
+		}
+	}
+	return -1
 }
