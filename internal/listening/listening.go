@@ -1,0 +1,72 @@
+// Package listening accepts connections for as long as a listener is open.
+//
+// A server must not end because a table of the kernel is full for a moment.
+// Start with [New].
+package listening
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"time"
+)
+
+// Options say how a listener bears a shortage.
+type Options struct {
+	// Pause is the longest wait before the next attempt; 0 means a second.
+	Pause time.Duration
+}
+
+const (
+	defaultPause = time.Second
+	// firstPause is how long the first of several waits is; each is twice as
+	// long as the one before.
+	firstPause = 5 * time.Millisecond
+)
+
+// New returns a listener that fails only when l is closed or cannot accept any
+// more. A shortage, of which [Transient] tells, it waits out. nil options mean
+// the zero value.
+func New(l net.Listener, o *Options) net.Listener {
+	p := &patient{Listener: l}
+	if o != nil {
+		p.o = *o
+	}
+	if p.o.Pause <= 0 {
+		p.o.Pause = defaultPause
+	}
+	return p
+}
+
+// Transient reports whether accepting may succeed again later: the peer was gone
+// before it was accepted, or a table of the process, the user or the machine is
+// full. ENOSPC is the answer where the watches of the user are used up
+// (epoll(7): max_user_watches).
+func Transient(err error) bool {
+	for _, e := range [...]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS,
+		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR, syscall.EAGAIN, syscall.EPROTO,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// patient is a listener that waits a shortage out.
+type patient struct {
+	net.Listener
+	o Options
+}
+
+// Accept waits for the next connection.
+func (p *patient) Accept() (net.Conn, error) {
+	for pause := firstPause; ; pause = min(2*pause, p.o.Pause) {
+		c, err := p.Listener.Accept()
+		if err == nil || !Transient(err) {
+			return c, err
+		}
+		time.Sleep(pause)
+	}
+}
