@@ -7,6 +7,7 @@ package listening
 import (
 	"errors"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -28,7 +29,7 @@ const (
 // more. A shortage, of which [Transient] tells, it waits out. nil options mean
 // the zero value.
 func New(l net.Listener, o *Options) net.Listener {
-	p := &patient{Listener: l}
+	p := &patient{Listener: l, closed: make(chan struct{})}
 	if o != nil {
 		p.o = *o
 	}
@@ -58,6 +59,9 @@ func Transient(err error) bool {
 type patient struct {
 	net.Listener
 	o Options
+
+	once   sync.Once
+	closed chan struct{}
 }
 
 // Accept waits for the next connection.
@@ -67,6 +71,16 @@ func (p *patient) Accept() (net.Conn, error) {
 		if err == nil || !Transient(err) {
 			return c, err
 		}
-		time.Sleep(pause)
+		select {
+		case <-p.closed:
+			return nil, net.ErrClosed
+		case <-time.After(pause):
+		}
 	}
+}
+
+// Close ends Accept.
+func (p *patient) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.Listener.Close()
 }

@@ -1,6 +1,7 @@
 package listening
 
 import (
+	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -44,6 +45,22 @@ func TestA3_AcceptOutlivesAShortage(t *testing.T) {
 		}
 		if took := time.Since(begun); took < 100*time.Second || took > 120*time.Second {
 			t.Errorf("120 failures took %v, want a pause of a second after each but the first ones", took)
+		}
+	})
+}
+
+func TestAcceptEndsWithItsListener(t *testing.T) {
+	for _, end := range []error{net.ErrClosed, syscall.EBADF, syscall.EINVAL} {
+		if _, err := New(&failing{errs: []error{end}}, nil).Accept(); !errors.Is(err, end) {
+			t.Errorf("Accept = %v, want %v", err, end)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := New(&failing{errs: make([]error, 0)}, nil)
+		l.(*patient).Listener.(*failing).errs = []error{syscall.EMFILE, syscall.EMFILE, syscall.EMFILE}
+		time.AfterFunc(time.Millisecond, func() { l.Close() })
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept = %v after Close, want %v", err, net.ErrClosed)
 		}
 	})
 }
