@@ -6,19 +6,26 @@ package listening
 
 import (
 	"errors"
+	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// Options say how a listener bears a shortage.
+// Options say how a listener bears a shortage. The zero value logs nothing.
 type Options struct {
+	// Logger is told why accepting waits, at most once in Every; nil drops it.
+	Logger *slog.Logger
+	// Every is how often the same shortage is logged; 0 means a minute.
+	Every time.Duration
 	// Pause is the longest wait before the next attempt; 0 means a second.
 	Pause time.Duration
 }
 
 const (
+	defaultEvery = time.Minute
 	defaultPause = time.Second
 	// firstPause is how long the first of several waits is; each is twice as
 	// long as the one before.
@@ -32,6 +39,12 @@ func New(l net.Listener, o *Options) net.Listener {
 	p := &patient{Listener: l, closed: make(chan struct{})}
 	if o != nil {
 		p.o = *o
+	}
+	if p.o.Logger == nil {
+		p.o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if p.o.Every <= 0 {
+		p.o.Every = defaultEvery
 	}
 	if p.o.Pause <= 0 {
 		p.o.Pause = defaultPause
@@ -62,6 +75,9 @@ type patient struct {
 
 	once   sync.Once
 	closed chan struct{}
+
+	mu   sync.Mutex
+	said time.Time // when a shortage was logged
 }
 
 // Accept waits for the next connection.
@@ -71,6 +87,7 @@ func (p *patient) Accept() (net.Conn, error) {
 		if err == nil || !Transient(err) {
 			return c, err
 		}
+		p.log(err)
 		select {
 		case <-p.closed:
 			return nil, net.ErrClosed
@@ -83,4 +100,14 @@ func (p *patient) Accept() (net.Conn, error) {
 func (p *patient) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.Listener.Close()
+}
+
+// log says at a bounded rate why accepting waits.
+func (p *patient) log(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); p.said.IsZero() || now.Sub(p.said) >= p.o.Every {
+		p.said = now
+		p.o.Logger.Warn("no connection is accepted for the moment", "address", p.Addr().String(), "error", err)
+	}
 }

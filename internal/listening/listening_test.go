@@ -1,9 +1,12 @@
 package listening
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -34,17 +37,21 @@ func TestA3_AcceptOutlivesAShortage(t *testing.T) {
 		shortages := []error{
 			syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.ECONNABORTED,
 		}
+		var said bytes.Buffer
 		f := &failing{}
 		for range 20 {
 			f.errs = append(f.errs, shortages...)
 		}
-		l := New(f, nil)
+		l := New(f, &Options{Logger: slog.New(slog.NewTextHandler(&said, nil))})
 		begun := time.Now()
 		if _, err := l.Accept(); err != nil {
 			t.Fatalf("Accept = %v, want a connection after the shortage", err)
 		}
 		if took := time.Since(begun); took < 100*time.Second || took > 120*time.Second {
 			t.Errorf("120 failures took %v, want a pause of a second after each but the first ones", took)
+		}
+		if n := strings.Count(said.String(), "\n"); n != 2 {
+			t.Errorf("%d lines were logged in two minutes, want 2:\n%s", n, said.String())
 		}
 	})
 }
