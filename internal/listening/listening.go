@@ -32,6 +32,10 @@ const (
 	firstPause = 5 * time.Millisecond
 )
 
+// Share returns the part 1/n of the descriptors that this process may open, 0
+// where the system does not say.
+func Share(n int) int { return int(descriptors() / uint64(n)) }
+
 // New returns a listener that fails only when l is closed or cannot accept any
 // more. A shortage, of which [Transient] tells, it waits out. nil options mean
 // the zero value.
