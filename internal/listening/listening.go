@@ -1,6 +1,7 @@
 // Package listening accepts connections for as long as a listener is open.
 //
-// A server must not end because a table of the kernel is full for a moment.
+// A server must not end because a table of the kernel is full for a moment, and
+// connections must not take the descriptors that the rest of the process needs.
 // Start with [New].
 package listening
 
@@ -9,13 +10,19 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// Options say how a listener bears a shortage. The zero value logs nothing.
+// Options say how a listener bears a shortage. The zero value leaves no
+// descriptors free and logs nothing.
 type Options struct {
+	// Reserve is how many descriptors of the process are left for everything
+	// but connections; see [Share]. Accepting waits while fewer are free. 0
+	// leaves none.
+	Reserve int
 	// Logger is told why accepting waits, at most once in Every; nil drops it.
 	Logger *slog.Logger
 	// Every is how often the same shortage is logged; 0 means a minute.
@@ -31,6 +38,10 @@ const (
 	// long as the one before.
 	firstPause = 5 * time.Millisecond
 )
+
+// errReserve is why accepting waits while connections hold all descriptors
+// that are theirs.
+var errReserve = errors.New("connections hold all descriptors but the reserve")
 
 // Share returns the part 1/n of the descriptors that this process may open, 0
 // where the system does not say.
@@ -87,9 +98,12 @@ type patient struct {
 // Accept waits for the next connection.
 func (p *patient) Accept() (net.Conn, error) {
 	for pause := firstPause; ; pause = min(2*pause, p.o.Pause) {
-		c, err := p.Listener.Accept()
-		if err == nil || !Transient(err) {
-			return c, err
+		err := p.shortage()
+		if err == nil {
+			var c net.Conn
+			if c, err = p.Listener.Accept(); err == nil || !Transient(err) {
+				return c, err
+			}
 		}
 		p.log(err)
 		select {
@@ -104,6 +118,27 @@ func (p *patient) Accept() (net.Conn, error) {
 func (p *patient) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.Listener.Close()
+}
+
+// shortage is why no connection can be accepted now. The system gives the
+// lowest number that is free, which tells how many are not.
+func (p *patient) shortage() error {
+	if p.o.Reserve <= 0 {
+		return nil
+	}
+	limit := descriptors()
+	if limit == 0 {
+		return nil
+	}
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if uint64(f.Fd())+uint64(p.o.Reserve) >= limit {
+		return errReserve
+	}
+	return nil
 }
 
 // log says at a bounded rate why accepting waits.
