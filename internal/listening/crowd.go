@@ -1,6 +1,7 @@
 package listening
 
 import (
+	"context"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,8 @@ type CrowdOptions struct {
 	// Strangers is how many connections may be open that nobody has shown to be
 	// theirs yet. The one that waits for longest makes room for another.
 	Strangers int
+	// Known is how many others may be open; an owner may have three quarters.
+	Known int
 	// Patience is how long a stranger is given time before it makes room; 0
 	// means 200 milliseconds. While all are younger, accepting waits.
 	Patience time.Duration
@@ -32,6 +35,7 @@ type Crowd struct {
 	mu        sync.Mutex
 	conns     map[*member]struct{}
 	strangers int
+	whose     map[string]int
 }
 
 // NewCrowd returns an empty crowd.
@@ -39,14 +43,15 @@ func NewCrowd(o CrowdOptions) *Crowd {
 	if o.Patience == 0 {
 		o.Patience = defaultPatience
 	}
-	return &Crowd{o: o, conns: map[*member]struct{}{}}
+	return &Crowd{o: o, conns: map[*member]struct{}{}, whose: map[string]int{}}
 }
 
 // member is a connection of a crowd.
 type member struct {
 	net.Conn
 	crowd *Crowd
-	// since is when something happened last.
+	// owner is nil for a stranger, since when something happened last.
+	owner atomic.Pointer[string]
 	since atomic.Int64
 	gone  bool // guarded by the crowd
 }
@@ -94,7 +99,7 @@ func (c *Crowd) join(m *member) bool {
 		full := c.strangers >= c.o.Strangers
 		if full {
 			oldest = c.oldest(func(o *member) bool {
-				return time.Since(time.Unix(0, o.since.Load())) >= c.o.Patience
+				return o.owner.Load() == nil && time.Since(time.Unix(0, o.since.Load())) >= c.o.Patience
 			})
 			c.drop(oldest)
 		}
@@ -136,5 +141,53 @@ func (c *Crowd) drop(m *member) {
 		return
 	}
 	delete(c.conns, m)
-	c.strangers--
+	if owner := m.owner.Load(); owner == nil {
+		c.strangers--
+	} else {
+		c.leave(*owner)
+	}
+}
+
+// leave takes one connection from an owner. The caller holds the lock.
+func (c *Crowd) leave(owner string) {
+	if c.whose[owner]--; c.whose[owner] == 0 {
+		delete(c.whose, owner)
+	}
+}
+
+type memberKey struct{}
+
+// Context makes a connection known to its requests: see [http.Server].
+func (c *Crowd) Context(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, memberKey{}, conn)
+}
+
+// Admit says to whom the connection of a request belongs. It reports whether
+// there is room.
+func (c *Crowd) Admit(ctx context.Context, owner string) bool {
+	m, ok := ctx.Value(memberKey{}).(*member)
+	if !ok {
+		return true
+	}
+	was := m.owner.Load()
+	if was != nil && *was == owner {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.o.Known
+	if c.whose[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.strangers >= known {
+		return false
+	}
+	if m.gone {
+		return true // it ends anyway
+	}
+	if was == nil {
+		c.strangers--
+	} else {
+		c.leave(*was)
+	}
+	c.whose[owner]++
+	m.owner.Store(&owner)
+	return true
 }
