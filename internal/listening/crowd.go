@@ -3,6 +3,7 @@ package listening
 import (
 	"context"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,8 +51,10 @@ func NewCrowd(o CrowdOptions) *Crowd {
 type member struct {
 	net.Conn
 	crowd *Crowd
-	// owner is nil for a stranger, since when something happened last.
+	// owner is nil for a stranger, busy while a request is answered, since when
+	// the last of that changed.
 	owner atomic.Pointer[string]
+	busy  atomic.Bool
 	since atomic.Int64
 	gone  bool // guarded by the crowd
 }
@@ -120,11 +123,11 @@ func (c *Crowd) join(m *member) bool {
 	}
 }
 
-// oldest finds the connection that has done nothing for longest. The caller holds
-// the lock.
+// oldest finds the connection that has done nothing for longest, of those that
+// answer no request. The caller holds the lock.
 func (c *Crowd) oldest(fits func(*member) bool) (oldest *member) {
 	for m := range c.conns {
-		if fits(m) && (oldest == nil || m.since.Load() < oldest.since.Load()) {
+		if !m.busy.Load() && fits(m) && (oldest == nil || m.since.Load() < oldest.since.Load()) {
 			oldest = m
 		}
 	}
@@ -162,8 +165,24 @@ func (c *Crowd) Context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, memberKey{}, conn)
 }
 
-// Admit says to whom the connection of a request belongs. It reports whether
-// there is room.
+// Attend wraps the handler of all requests: a connection whose request is
+// answered does not make room.
+func (c *Crowd) Attend(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m, ok := r.Context().Value(memberKey{}).(*member); ok {
+			m.busy.Store(true)
+			defer func() {
+				m.touch()
+				m.busy.Store(false)
+			}()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Admit says to whom the connection of a request belongs. When there is no room,
+// the idle connection that has done nothing for longest makes room, of the owner
+// who has most and more than this one. It reports whether there is room.
 func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	m, ok := ctx.Value(memberKey{}).(*member)
 	if !ok {
@@ -176,7 +195,7 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.o.Known
-	if c.whose[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.strangers >= known {
+	if c.whose[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.strangers >= known && !c.makeRoom(owner) {
 		return false
 	}
 	if m.gone {
@@ -189,5 +208,28 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	}
 	c.whose[owner]++
 	m.owner.Store(&owner)
+	return true
+}
+
+// makeRoom closes an idle connection of the owner who has most of those who have
+// more than another will have. The caller holds the lock.
+func (c *Crowd) makeRoom(comes string) bool {
+	most := c.whose[comes] + 1
+	var yields *member
+	for m := range c.conns {
+		owner := m.owner.Load()
+		if owner == nil || m.busy.Load() {
+			continue
+		}
+		n := c.whose[*owner]
+		if n > most || n == most && yields != nil && m.since.Load() < yields.since.Load() {
+			most, yields = n, m
+		}
+	}
+	if yields == nil {
+		return false
+	}
+	c.drop(yields)
+	_ = yields.Conn.Close()
 	return true
 }

@@ -14,20 +14,24 @@ import (
 
 // crowded is a server whose callers name themselves. It says how many
 // connections it has.
-func crowded(t *testing.T, o CrowdOptions) (address string, c *Crowd) {
+func crowded(t *testing.T, o CrowdOptions) (address string, c *Crowd, hold chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = NewCrowd(o)
-	s := &http.Server{ConnContext: c.Context, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c, hold = NewCrowd(o), make(chan struct{})
+	s := &http.Server{ConnContext: c.Context, Handler: c.Attend(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who := r.Header.Get("Who"); who != "" && !c.Admit(r.Context(), who) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
+		if r.URL.Path == "/hold" {
+			hold <- struct{}{}
+			<-hold
+		}
 		_, _ = io.WriteString(w, "fine")
-	})}
+	}))}
 	done := make(chan error)
 	go func() { done <- s.Serve(c.Listener(l)) }()
 	t.Cleanup(func() {
@@ -41,7 +45,7 @@ func crowded(t *testing.T, o CrowdOptions) (address string, c *Crowd) {
 			t.Errorf("%d strangers and %v are counted at the end", c.strangers, c.whose)
 		}
 	})
-	return l.Addr().String(), c
+	return l.Addr().String(), c, hold
 }
 
 // dial opens a connection and sends a text.
@@ -72,7 +76,7 @@ func ask(c net.Conn, who, path string) int {
 // TestB12_SlowHeadersHoldUpNobody: four hundred connections that never end their
 // header take no more than their share, and calls go through beside them.
 func TestB12_SlowHeadersHoldUpNobody(t *testing.T) {
-	address, c := crowded(t, CrowdOptions{Strangers: 16, Known: 100, Patience: time.Millisecond})
+	address, c, _ := crowded(t, CrowdOptions{Strangers: 16, Known: 100, Patience: time.Millisecond})
 	known := dial(t, address, "")
 	if status := ask(known, "ann", "/"); status != 200 {
 		t.Fatal(status)
@@ -92,5 +96,49 @@ func TestB12_SlowHeadersHoldUpNobody(t *testing.T) {
 	defer c.mu.Unlock()
 	if c.strangers > 16 {
 		t.Errorf("%d strangers", c.strangers)
+	}
+}
+
+// TestB9_ConnectionsAreShared: the idle connection of the owner who has most
+// makes room for another, and one whose request is answered does not.
+func TestB9_ConnectionsAreShared(t *testing.T) {
+	address, _, hold := crowded(t, CrowdOptions{Strangers: 10, Known: 4})
+	working := make(chan int)
+	busy := dial(t, address, "")
+	if status := ask(busy, "ann", "/"); status != 200 {
+		t.Fatal(status)
+	}
+	var idle []net.Conn
+	for range 2 {
+		c := dial(t, address, "")
+		if status := ask(c, "ann", "/"); status != 200 {
+			t.Fatal(status)
+		}
+		idle = append(idle, c)
+	}
+	go func() { working <- ask(busy, "ann", "/hold") }()
+	<-hold
+	if status := ask(dial(t, address, ""), "ann", "/"); status != http.StatusServiceUnavailable {
+		t.Errorf("one more than its share: %d", status)
+	}
+	for _, who := range []string{"bob", "carl"} {
+		if status := ask(dial(t, address, ""), who, "/"); status != 200 {
+			t.Errorf("a connection of %s: %d", who, status)
+		}
+	}
+	if status := ask(dial(t, address, ""), "dora", "/"); status != 200 {
+		t.Errorf("a third: %d", status)
+	}
+	if status := ask(dial(t, address, ""), "eve", "/"); status != http.StatusServiceUnavailable {
+		t.Errorf("one for whom nobody has more than one: %d", status)
+	}
+	for i, c := range idle {
+		if status := ask(c, "ann", "/"); status != 0 {
+			t.Errorf("idle connection %d made no room: %d", i, status)
+		}
+	}
+	close(hold)
+	if status := <-working; status != 200 {
+		t.Errorf("the one that worked: %d", status)
 	}
 }
