@@ -16,6 +16,9 @@ type CrowdOptions struct {
 	Strangers int
 	// Known is how many others may be open; an owner may have three quarters.
 	Known int
+	// StrangersShare and KnownShare bound them to the parts 1/n of the descriptors
+	// that the process may open, as long as the system says so; 0 does not.
+	StrangersShare, KnownShare int
 	// Patience is how long a stranger is given time before it makes room; 0
 	// means 200 milliseconds. While all are younger, accepting waits.
 	Patience time.Duration
@@ -99,7 +102,7 @@ func (c *Crowd) join(m *member) bool {
 	for began := time.Now(); ; time.Sleep(crowdPause) {
 		c.mu.Lock()
 		oldest := (*member)(nil)
-		full := c.strangers >= c.o.Strangers
+		full := c.strangers >= bound(c.o.Strangers, c.o.StrangersShare)
 		if full {
 			oldest = c.oldest(func(o *member) bool {
 				return o.owner.Load() == nil && time.Since(time.Unix(0, o.since.Load())) >= c.o.Patience
@@ -194,7 +197,7 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.o.Known
+	known := bound(c.o.Known, c.o.KnownShare)
 	if c.whose[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.strangers >= known && !c.makeRoom(owner) {
 		return false
 	}
@@ -209,6 +212,16 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	c.whose[owner]++
 	m.owner.Store(&owner)
 	return true
+}
+
+// bound is a bound, and not above a part of the descriptors.
+func bound(most, share int) int {
+	if share > 0 {
+		if part := Share(share); part > 0 {
+			return min(most, part)
+		}
+	}
+	return most
 }
 
 // makeRoom closes an idle connection of the owner who has most of those who have
