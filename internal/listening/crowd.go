@@ -70,6 +70,14 @@ func (m *member) Close() error {
 	return m.Conn.Close()
 }
 
+// CloseWrite says that nothing more is written.
+func (m *member) CloseWrite() error {
+	if half, ok := m.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 func (m *member) touch() { m.since.Store(time.Now().UnixNano()) }
 
 // Listener returns a listener whose connections belong to the crowd.
