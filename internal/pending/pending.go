@@ -8,10 +8,16 @@
 package pending
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -22,6 +28,9 @@ const (
 	MaxFiles   = 200
 	MaxBytes   = 1 << 20
 )
+
+// ErrNone means that no change waits under an id.
+var ErrNone = errors.New("no change waits")
 
 // Store is a folder of batches. The zero value holds nothing and takes none.
 type Store struct {
@@ -65,4 +74,68 @@ func Digest(content []byte) string {
 func (b *Batch) Digest() string {
 	text, _ := json.Marshal(b.Files) // A slice of plain values always encodes.
 	return Digest(text)[:16]
+}
+
+// Add keeps a batch and returns its id.
+func (s Store) Add(b Batch) (string, error) {
+	if s.Dir == "" {
+		return "", errors.New("there is no place for changes that wait")
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return "", err
+	}
+	if names, err := s.names(); err != nil {
+		return "", err
+	} else if len(names) >= MaxBatches {
+		return "", fmt.Errorf("%d changes wait already", len(names))
+	}
+	var r [4]byte
+	rand.Read(r[:]) // Never fails; see crypto/rand.
+	b.ID = hex.EncodeToString(r[:])
+	text, err := json.Marshal(b)
+	if err != nil {
+		return "", err
+	}
+	tmp := filepath.Join(s.Dir, "."+b.ID)
+	if err := os.WriteFile(tmp, text, 0o600); err != nil {
+		_ = os.Remove(tmp) // The error that counts is the other one.
+		return "", err
+	}
+	return b.ID, os.Rename(tmp, filepath.Join(s.Dir, b.ID+".json"))
+}
+
+func (s Store) names() ([]string, error) {
+	if s.Dir == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && !strings.HasPrefix(id, ".") {
+			out = append(out, id)
+		}
+	}
+	return out, err
+}
+
+// Get returns one batch.
+func (s Store) Get(id string) (*Batch, error) {
+	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 4 || s.Dir == "" {
+		return nil, fmt.Errorf("%w as %q", ErrNone, id)
+	}
+	text, err := os.ReadFile(filepath.Join(s.Dir, id+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w as %q", ErrNone, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b Batch
+	if err := json.Unmarshal(text, &b); err != nil {
+		return nil, fmt.Errorf("change %s: %w", id, err)
+	}
+	return &b, nil
 }
