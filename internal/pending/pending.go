@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -121,6 +122,27 @@ func (s Store) names() ([]string, error) {
 	return out, err
 }
 
+// List returns what waits, the oldest first.
+func (s Store) List() ([]Batch, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	out := []Batch{}
+	for _, id := range names {
+		b, err := s.Get(id)
+		if errors.Is(err, ErrNone) {
+			continue // applied or dropped since
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *b)
+	}
+	slices.SortFunc(out, func(a, b Batch) int { return a.Time.Compare(b.Time) })
+	return out, nil
+}
+
 // Get returns one batch.
 func (s Store) Get(id string) (*Batch, error) {
 	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 4 || s.Dir == "" {
@@ -138,4 +160,12 @@ func (s Store) Get(id string) (*Batch, error) {
 		return nil, fmt.Errorf("change %s: %w", id, err)
 	}
 	return &b, nil
+}
+
+// Drop forgets a batch.
+func (s Store) Drop(id string) error {
+	if _, err := s.Get(id); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(s.Dir, id+".json"))
 }
