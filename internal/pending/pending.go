@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,10 @@ const (
 	MaxFiles   = 200
 	MaxBytes   = 1 << 20
 )
+
+// ErrChanged means that a file is not any more what it was when the child
+// began, so that the change that was shown is another one.
+var ErrChanged = errors.New("the file was changed since")
 
 // ErrNone means that no change waits under an id.
 var ErrNone = errors.New("no change waits")
@@ -168,4 +173,91 @@ func (s Store) Drop(id string) error {
 		return err
 	}
 	return os.Remove(filepath.Join(s.Dir, id+".json"))
+}
+
+// Current returns what is at the path of a change now, nil for nothing.
+func (f *File) Current() ([]byte, error) {
+	dir, err := f.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readPlain(dir, filepath.Base(f.Path))
+}
+
+// open opens the folder of a file, which must not be behind a symbolic link.
+func (f *File) open(create bool) (*os.Root, error) {
+	root, err := os.OpenRoot("/")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // It was only an anchor.
+	for _, elem := range strings.Split(strings.Trim(filepath.Dir(f.Path), "/"), "/") {
+		if elem == "" {
+			continue
+		}
+		if create {
+			if err := root.Mkdir(elem, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, err
+			}
+		}
+		next, err := openFolder(root, elem)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		_ = root.Close() // It was only an anchor.
+		root = next
+	}
+	return root.OpenRoot(".")
+}
+
+// openFolder opens a folder of another one, and nothing that a link in its place
+// leads to.
+func openFolder(root *os.Root, name string) (*os.Root, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, ErrChanged
+	}
+	next, err := root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = ErrChanged
+	}
+	if err != nil {
+		_ = next.Close() // Nothing was written.
+		return nil, err
+	}
+	return next, nil
+}
+
+func readPlain(dir *os.Root, base string) ([]byte, error) {
+	info, err := dir.Lstat(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", base, ErrChanged)
+	}
+	r, err := dir.Open(base)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("%s is larger than %d bytes", base, MaxBytes)
+	}
+	return append([]byte{}, data...), err
 }
