@@ -261,3 +261,52 @@ func readPlain(dir *os.Root, base string) ([]byte, error) {
 	}
 	return append([]byte{}, data...), err
 }
+
+// Apply writes a batch, unless one of its files is not what it was, and forgets
+// it.
+func (s Store) Apply(b *Batch) error {
+	for i := range b.Files {
+		f := &b.Files[i]
+		now, err := f.Current()
+		if err != nil {
+			return err
+		}
+		if (now == nil) != (f.Was == "") || now != nil && Digest(now) != f.Was {
+			return fmt.Errorf("%s: %w", f.Path, ErrChanged)
+		}
+	}
+	for i := range b.Files {
+		if err := b.Files[i].write(); err != nil {
+			return err
+		}
+	}
+	return s.Drop(b.ID)
+}
+
+func (f *File) write() error {
+	dir, err := f.open(!f.Removed)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	base := filepath.Base(f.Path)
+	if f.Removed {
+		return dir.Remove(base)
+	}
+	var r [8]byte
+	rand.Read(r[:]) // Never fails; see crypto/rand.
+	tmp := ".sallyport-" + hex.EncodeToString(r[:]) + ".tmp"
+	w, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode.Perm())
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(f.Content)
+	err = errors.Join(err, w.Sync(), w.Close())
+	if err == nil {
+		err = dir.Rename(tmp, base)
+	}
+	if err != nil {
+		_ = dir.Remove(tmp) // The error that counts is the other one.
+	}
+	return err
+}

@@ -35,6 +35,58 @@ func waiting(t *testing.T) (s pending.Store, b *pending.Batch, path string) {
 	return s, b, path
 }
 
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestApplyWritesWhatWasShown(t *testing.T) {
+	s, b, path := waiting(t)
+	if err := s.Apply(b); err != nil || read(t, path) != "new\n" {
+		t.Errorf("Apply() = %v, the file is %q", err, read(t, path))
+	}
+	if list, err := s.List(); err != nil || len(list) != 0 {
+		t.Errorf("List() = %v, %v, want nothing", list, err)
+	}
+	if err := s.Drop(b.ID); !errors.Is(err, pending.ErrNone) {
+		t.Errorf("Drop() = %v of what was applied, want ErrNone", err)
+	}
+}
+
+func TestA7_ApplyLeavesWhatWasChangedSince(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"another content": func(path string) error { return os.WriteFile(path, []byte("a person's\n"), 0o644) },
+		"removed":         os.Remove,
+		"a link": func(path string) error {
+			return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path))
+		},
+		"a folder that is a link": func(path string) error {
+			dir := filepath.Dir(path)
+			return errors.Join(os.Rename(dir, dir+".real"), os.Symlink(dir+".real", dir))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, b, path := waiting(t)
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Apply(b); !errors.Is(err, pending.ErrChanged) {
+				t.Errorf("Apply() = %v, want ErrChanged", err)
+			}
+			if data, err := os.ReadFile(path); err == nil && string(data) == "new\n" {
+				t.Error("the file was written")
+			}
+			if list, err := s.List(); err != nil || len(list) != 1 {
+				t.Errorf("List() = %v, %v, want the change to wait on", list, err)
+			}
+		})
+	}
+}
+
 func TestAddIsBounded(t *testing.T) {
 	s, b, _ := waiting(t)
 	for range pending.MaxBatches - 1 {
