@@ -8,6 +8,7 @@
 package pending
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -309,4 +310,70 @@ func (f *File) write() error {
 		_ = dir.Remove(tmp) // The error that counts is the other one.
 	}
 	return err
+}
+
+// Difference is what a batch changes, line by line: what is only in the old
+// file after "-", what is only in the new one after "+". Permissions stand above
+// it where they change.
+func (b *Batch) Difference() (string, error) {
+	var out strings.Builder
+	for i := range b.Files {
+		f := &b.Files[i]
+		now, err := f.Current()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&out, "--- %s\n+++ %s\n", nameOf(f.Path, now == nil), nameOf(f.Path, f.Removed))
+		out.WriteString(f.permissions())
+		writeLines(&out, lines(now), lines(f.Content))
+	}
+	return out.String(), nil
+}
+
+// permissions is a line that says those of the new file, empty where nothing changes.
+func (f *File) permissions() string {
+	was, err := os.Lstat(f.Path)
+	switch {
+	case f.Removed || err == nil && was.Mode().Perm() == f.Mode.Perm():
+		return ""
+	case err != nil:
+		return fmt.Sprintf("mode %04o\n", f.Mode.Perm())
+	default:
+		return fmt.Sprintf("mode %04o, was %04o\n", f.Mode.Perm(), was.Mode().Perm())
+	}
+}
+
+func nameOf(path string, none bool) string {
+	if none {
+		return "/dev/null"
+	}
+	return fmt.Sprintf("%q", path)
+}
+
+// lines quotes what a terminal would obey.
+func lines(text []byte) (out []string) {
+	for line := range bytes.Lines(text) {
+		quoted := fmt.Sprintf("%q", strings.TrimSuffix(string(line), "\n"))
+		out = append(out, strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
+	}
+	return out
+}
+
+// writeLines leaves out what both begin and end with.
+func writeLines(out *strings.Builder, was, now []string) {
+	begin := 0
+	for begin < len(was) && begin < len(now) && was[begin] == now[begin] {
+		begin++
+	}
+	end := 0
+	for end < len(was)-begin && end < len(now)-begin && was[len(was)-1-end] == now[len(now)-1-end] {
+		end++
+	}
+	fmt.Fprintf(out, "@@ line %d @@\n", begin+1)
+	for _, l := range was[begin : len(was)-end] {
+		fmt.Fprintf(out, "-%s\n", l)
+	}
+	for _, l := range now[begin : len(now)-end] {
+		fmt.Fprintf(out, "+%s\n", l)
+	}
 }

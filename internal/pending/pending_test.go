@@ -46,6 +46,9 @@ func read(t *testing.T, path string) string {
 
 func TestApplyWritesWhatWasShown(t *testing.T) {
 	s, b, path := waiting(t)
+	if text, err := b.Difference(); err != nil || !strings.Contains(text, "-old\n+new\n") {
+		t.Errorf("Difference() = %q, %v", text, err)
+	}
 	if err := s.Apply(b); err != nil || read(t, path) != "new\n" {
 		t.Errorf("Apply() = %v, the file is %q", err, read(t, path))
 	}
