@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/internal/approvals"
 )
 
 // maxApprovals bounds what is kept for the list of everything.
@@ -21,7 +21,7 @@ func (s *Store) Approvals() *Approvals { return s.approvals }
 // sallyport.ApprovalStore and is safe for concurrent use.
 type Approvals struct {
 	now     func() time.Time
-	changed store.Signal
+	changed approvals.Signal
 
 	mu  sync.Mutex
 	all []sallyport.Approval // the oldest first
@@ -124,7 +124,7 @@ func (s *Approvals) trim(now time.Time) {
 
 // Wait implements sallyport.ApprovalQueue.
 func (s *Approvals) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
-	return store.AwaitApproval(ctx, &s.changed, 0, s.now, func(context.Context) (sallyport.Approval, error) {
+	return approvals.Await(ctx, &s.changed, 0, s.now, func(context.Context) (sallyport.Approval, error) {
 		return s.get(id)
 	})
 }

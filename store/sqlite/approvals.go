@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -128,7 +129,7 @@ func (c *conn) sweepApprovals(now time.Time) error {
 
 // Wait implements sallyport.ApprovalQueue.
 func (s *Approvals) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
-	return store.AwaitApproval(ctx, &s.db.decided, approvalPoll, s.db.o.Now, func(ctx context.Context) (sallyport.Approval, error) {
+	return approvals.Await(ctx, &s.db.decided, approvalPoll, s.db.o.Now, func(ctx context.Context) (sallyport.Approval, error) {
 		return s.Get(ctx, id)
 	})
 }

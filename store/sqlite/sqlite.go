@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -86,7 +87,7 @@ type DB struct {
 	closeOnce sync.Once
 	closeErr  error
 	swept     atomic.Int64
-	decided   store.Signal // of held calls
+	decided   approvals.Signal // of held calls
 
 	settings leases[string, string]
 	tokens   leases[string, auth.Record] // by hash

@@ -1,4 +1,5 @@
-package store
+// Package approvals waits for what people decide about held calls.
+package approvals
 
 import (
 	"context"
@@ -35,11 +36,11 @@ func (s *Signal) Send() {
 	}
 }
 
-// AwaitApproval implements sallyport.ApprovalQueue's Wait over get. It looks
+// Await implements sallyport.ApprovalQueue's Wait over get. It looks
 // after every signal, when the request expires by the clock now, and after
 // every poll, which is how the decision of another process is seen; 0 does
 // not poll.
-func AwaitApproval(
+func Await(
 	ctx context.Context, changed *Signal, poll time.Duration, now func() time.Time,
 	get func(context.Context) (sallyport.Approval, error),
 ) (sallyport.Approval, error) {
