@@ -1,4 +1,3 @@
-// Package approvals waits for what people decide about held calls.
 package approvals
 
 import (

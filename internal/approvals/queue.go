@@ -1,0 +1,197 @@
+// Package approvals keeps held calls in the memory of a process: for the store
+// that does, and for a gate to which no store was given.
+package approvals
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxApprovals bounds what is kept for the list of everything.
+const maxApprovals = 2000
+
+// Queue keeps held calls in the memory of the process. It implements
+// sallyport.ApprovalStore and is safe for concurrent use.
+type Queue struct {
+	now     func() time.Time
+	changed Signal
+
+	mu  sync.Mutex
+	all []sallyport.Approval // the oldest first
+}
+
+// New returns an empty queue. The clock may be nil, which means
+// time.Now.
+func New(now func() time.Time) *Queue {
+	if now == nil {
+		now = time.Now
+	}
+	return &Queue{now: now}
+}
+
+// lock takes the lock unless ctx is done.
+func (s *Queue) lock(ctx context.Context) (unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	return s.mu.Unlock, nil
+}
+
+// find returns the request of an id, nil when there is none.
+func (s *Queue) find(id string) *sallyport.Approval {
+	for i := range s.all {
+		if s.all[i].ID == id {
+			return &s.all[i]
+		}
+	}
+	return nil
+}
+
+// latest returns the newest request of a digest, nil when there is none.
+func (s *Queue) latest(digest string) *sallyport.Approval {
+	for i := len(s.all) - 1; i >= 0; i-- {
+		if s.all[i].Digest == digest {
+			return &s.all[i]
+		}
+	}
+	return nil
+}
+
+// Ask implements sallyport.ApprovalQueue.
+func (s *Queue) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
+	if err := a.Check(); err != nil {
+		return a, err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return a, err
+	}
+	defer unlock()
+	now, last := s.now(), s.latest(a.Digest)
+	expired, fresh := sallyport.NextApproval(last, now)
+	if expired {
+		last.State = sallyport.ApprovalExpired
+	}
+	if !fresh {
+		return *last, nil
+	}
+	own, total := s.pending(a.Principal, now)
+	if own >= sallyport.MaxPendingApprovals || total >= sallyport.MaxPendingApprovalsTotal {
+		return a, sallyport.ErrApprovalsFull
+	}
+	a.State = sallyport.ApprovalPending
+	s.all = append(s.all, a)
+	s.trim(now)
+	return a, nil
+}
+
+// pending counts the pending requests of a principal and of all.
+func (s *Queue) pending(principal string, now time.Time) (own, total int) {
+	for i := range s.all {
+		if s.all[i].StateAt(now) != sallyport.ApprovalPending {
+			continue
+		}
+		total++
+		if s.all[i].Principal == principal {
+			own++
+		}
+	}
+	return own, total
+}
+
+// trim drops the oldest requests that are over when there are too many.
+func (s *Queue) trim(now time.Time) {
+	over := len(s.all) - maxApprovals
+	if over <= 0 {
+		return
+	}
+	s.all = slices.DeleteFunc(s.all, func(a sallyport.Approval) bool {
+		if over <= 0 || now.Before(a.Expires) {
+			return false
+		}
+		over--
+		return true
+	})
+}
+
+// Wait implements sallyport.ApprovalQueue.
+func (s *Queue) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
+	return Await(ctx, &s.changed, 0, s.now, func(context.Context) (sallyport.Approval, error) {
+		return s.get(id)
+	})
+}
+
+// Use implements sallyport.ApprovalQueue.
+func (s *Queue) Use(ctx context.Context, id string) (ok bool, err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	a := s.find(id)
+	ok = a != nil && a.Use(s.now())
+	if ok {
+		s.changed.Send()
+	}
+	return ok, nil
+}
+
+// List implements sallyport.ApprovalDesk.
+func (s *Queue) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var out []sallyport.Approval
+	for _, a := range s.all {
+		a.State = a.StateAt(s.now())
+		if all || a.State == sallyport.ApprovalPending || a.State == sallyport.ApprovalApproved {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// Get implements sallyport.ApprovalDesk.
+func (s *Queue) Get(ctx context.Context, id string) (sallyport.Approval, error) {
+	if err := ctx.Err(); err != nil {
+		return sallyport.Approval{}, err
+	}
+	return s.get(id)
+}
+
+func (s *Queue) get(id string) (sallyport.Approval, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.find(id)
+	if a == nil {
+		return sallyport.Approval{}, sallyport.ErrApprovalUnknown
+	}
+	out := *a
+	out.State = a.StateAt(s.now())
+	return out, nil
+}
+
+// Decide implements sallyport.ApprovalDesk.
+func (s *Queue) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	a := s.find(id)
+	if a == nil {
+		return sallyport.ErrApprovalUnknown
+	}
+	if err := a.Decide(s.now(), by, approve, reason); err != nil {
+		return err
+	}
+	s.changed.Send()
+	return nil
+}
