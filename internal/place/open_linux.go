@@ -4,19 +4,45 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
+
+// elementwise is set when this kernel, or the filter of the container around it,
+// has no openat2.
+var elementwise atomic.Bool
 
 // Open opens an absolute path for looking at it and for opening names beneath it,
 // and follows no symbolic link on the way. A link is [ErrLink]; what does not
 // exist, or lies below a file, is [os.ErrNotExist].
 func Open(path string) (*os.File, error) {
+	if !elementwise.Load() {
+		fd, err := openWhole(path)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM):
+			return nil, openError(path, err)
+		}
+		elementwise.Store(errors.Is(err, unix.ENOSYS))
+	}
 	fd, err := openElements(path)
 	if err != nil {
 		return nil, openError(path, err)
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+func openWhole(path string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+		// EAGAIN is a rename elsewhere while the path was walked; see openat2(2).
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+			return fd, err
+		}
+	}
 }
 
 // openElements opens one element after the other, each a descriptor of its own.
