@@ -36,6 +36,60 @@ func disk(t *testing.T, names ...string) string {
 	return dir
 }
 
+func TestPlace(t *testing.T) {
+	tests := []struct {
+		name             string
+		disk             []string
+		workspace        string
+		writes           []string
+		path, want       string
+		ground, why, fix string
+	}{
+		{name: "a plain folder", disk: []string{"a/"}, path: "a", want: "a"},
+		{name: "a folder that does not exist", disk: []string{"a/"}, writes: []string{"a"}, path: "a/b/c", want: "a/b/c", ground: "a"},
+		{name: "the operator's link", disk: []string{"a/", "l -> a"}, writes: []string{"a"}, path: "l/x", want: "a/x", ground: "a"},
+		{name: "the operator's links, one after the other", disk: []string{"a/", "k -> $T/a", "l -> ./k/../k"}, path: "l/x", want: "a/x"},
+		{
+			name: "a link in the workspace", disk: []string{"w/", "store/", "w/data -> ../store"}, workspace: "w", path: "w/data", want: "w/data", ground: "w",
+			why: "which lies in the workspace, whose content may come from others", fix: "grant the folder itself",
+		},
+		{
+			name: "a link where tools may write", disk: []string{"w/", "w/data -> /etc"}, writes: []string{"w"}, path: "w/data/x", want: "w/data/x", ground: "w",
+			why: "which lies where personality p may write",
+		},
+		{name: "a link behind the operator's", disk: []string{"w/", "w/data -> /etc", "l -> w"}, writes: []string{"w"}, path: "l/data", want: "w/data", ground: "w", why: "may write"},
+		{name: "a link into a write place and up again", disk: []string{"w/a/", "l -> w/a/../b"}, writes: []string{"w"}, path: "l", why: "and up again"},
+		{name: "a write place by two names", disk: []string{"a/", "l -> a"}, writes: []string{"a", "l"}, path: "l", want: "a", ground: "a"},
+		{name: "a control character in a link", disk: []string{"w/", "w/d -> a\x1b[2Jb"}, writes: []string{"w"}, path: "w/d", want: "w/d", ground: "w", why: `(to "a\x1b[2Jb")`},
+		{name: "a name that begins like a write place", disk: []string{"ab/", "ab/l -> ../c", "c/"}, writes: []string{"a"}, path: "ab/l", want: "c"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := disk(t, tt.disk...)
+			at := func(p string) string {
+				if p == "" {
+					return ""
+				}
+				return filepath.Join(dir, p)
+			}
+			in := Input{Workspace: at(tt.workspace)}
+			for _, w := range tt.writes {
+				in.Writes = append(in.Writes, Write{at(w), "personality p"})
+			}
+			p := Compile(in).Place(at(tt.path))
+			if p.Path != at(tt.want) || p.Ground != at(tt.ground) {
+				t.Errorf("Place(%s) = %+v, want %q in %q", tt.path, p, at(tt.want), at(tt.ground))
+			}
+			if (p.Why == "") != (tt.why == "") || !strings.Contains(p.Why, tt.why) || !strings.Contains(p.Fix, tt.fix) {
+				t.Errorf("Place(%s) says %q, fix %q, want %q, fix %q", tt.path, p.Why, p.Fix, tt.why, tt.fix)
+			}
+			if strings.Contains(p.Fix, "store") || strings.Contains(p.Fix, "etc") {
+				t.Errorf("the fix %q spells where the link leads", p.Fix)
+			}
+		})
+	}
+}
+
 func TestOpenFollowsNoLink(t *testing.T) {
 	dir := disk(t, "a/b/", "a/f", "l -> a", "a/k -> b")
 	for _, elements := range []bool{false, true} {

@@ -1,0 +1,99 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// Write is one path of a configuration below which tools may write, as it is
+// spelled.
+type Write struct {
+	// Path is absolute; others are left out.
+	Path string
+	// By says for whom, such as "personality default".
+	By string
+}
+
+// Input is what a table is computed from, besides the disk.
+type Input struct {
+	// Workspace is the folder whose content comes from others: a clone, a pull
+	// request. Its links are nobody's. Empty means none.
+	Workspace string
+	// Writes is where the configuration in force lets tools write.
+	Writes []Write
+}
+
+// ground is a write place.
+type ground struct {
+	path string
+	by   string
+	// workspace is true for the workspace, in which nobody need be able to write.
+	workspace bool
+}
+
+// Table says where paths lead. It is immutable and safe for concurrent use.
+type Table struct {
+	grounds []ground
+}
+
+// Compile computes a table. It reads the disk and changes nothing.
+func Compile(in Input) *Table {
+	t := &Table{}
+	writes := cleanWrites(in.Writes)
+	if in.Workspace != "" {
+		if p, err := reach.CleanPath(in.Workspace); err == nil {
+			writes = append(writes, ground{path: p, by: "the workspace", workspace: true})
+		}
+	}
+	for _, w := range writes {
+		if w.path = t.walk(w.path).path; w.path != "" {
+			t.add(w)
+		}
+	}
+	return t
+}
+
+// cleanWrites drops what is no path and what is there twice.
+func cleanWrites(writes []Write) []ground {
+	var list []ground
+	for _, w := range writes {
+		if p, err := reach.CleanPath(w.Path); err == nil {
+			list = append(list, ground{path: p, by: w.By})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ground) int {
+		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.by, b.by))
+	})
+	return slices.CompactFunc(list, func(a, b ground) bool { return a.path == b.path })
+}
+
+// add makes a place a ground.
+func (t *Table) add(g ground) {
+	if t.isGround(g.path) {
+		return
+	}
+	t.grounds = append(t.grounds, g)
+}
+
+func (t *Table) isGround(path string) bool {
+	return slices.ContainsFunc(t.grounds, func(g ground) bool { return g.path == path })
+}
+
+// inGround reports whether what is looked up in a folder, which is given without
+// links, may be an agent's doing.
+func (t *Table) inGround(dir string) bool {
+	return t.groundOf(dir) != nil
+}
+
+// groundOf returns the ground that holds a path, nil when there is none.
+func (t *Table) groundOf(path string) *ground {
+	for i := range t.grounds {
+		if within(t.grounds[i].path, path) {
+			return &t.grounds[i]
+		}
+	}
+	return nil
+}
