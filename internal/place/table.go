@@ -36,10 +36,15 @@ type ground struct {
 
 // Table says where paths lead. It is immutable and safe for concurrent use.
 type Table struct {
-	grounds []ground
+	grounds []ground // the most telling first
 }
 
 // Compile computes a table. It reads the disk and changes nothing.
+//
+// The write places of the configuration are walked against one another: one that
+// is reached by a link in another one is walked again once that one is known,
+// until nothing changes. Two that lead through each other, which a configuration
+// can spell, are both closed to links: neither is trusted.
 func Compile(in Input) *Table {
 	t := &Table{}
 	writes := cleanWrites(in.Writes)
@@ -48,11 +53,8 @@ func Compile(in Input) *Table {
 			writes = append(writes, ground{path: p, by: "the workspace", workspace: true})
 		}
 	}
-	for _, w := range writes {
-		if w.path = t.walk(w.path).path; w.path != "" {
-			t.add(w)
-		}
-	}
+	found := t.settle(writes)
+	t.rank(found)
 	return t
 }
 
@@ -68,6 +70,44 @@ func cleanWrites(writes []Write) []ground {
 		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.by, b.by))
 	})
 	return slices.CompactFunc(list, func(a, b ground) bool { return a.path == b.path })
+}
+
+// settle finds the places of the write entries and adds them to the grounds.
+func (t *Table) settle(writes []ground) (found []ground) {
+	for {
+		found = found[:0]
+		reached := make([]way, len(writes))
+		round := &Table{grounds: slices.Clone(t.grounds)}
+		for i, w := range writes {
+			reached[i] = t.walk(w.path)
+			if p := reached[i].path; p != "" {
+				w.path = p
+				found = append(found, w)
+				round.add(w)
+			}
+		}
+		added, left := false, []ground(nil)
+		for i, w := range writes {
+			if w.path = reached[i].path; w.path == "" || t.isGround(w.path) {
+				continue
+			}
+			if !slices.ContainsFunc(reached[i].through, round.inGround) {
+				t.add(w)
+				added = true
+				continue
+			}
+			left = append(left, w)
+		}
+		switch {
+		case added:
+		case len(left) > 0:
+			for _, w := range left {
+				t.add(w)
+			}
+		default:
+			return found
+		}
+	}
 }
 
 // add makes a place a ground.
@@ -96,4 +136,30 @@ func (t *Table) groundOf(path string) *ground {
 		}
 	}
 	return nil
+}
+
+// rank says of each ground who may write there, and puts first what says
+// most: the workspace last, outer folders before those within.
+func (t *Table) rank(found []ground) {
+	for i := range t.grounds {
+		g := &t.grounds[i]
+		if n := slices.IndexFunc(found, func(f ground) bool { return f.path == g.path }); n >= 0 {
+			*g = found[n]
+		}
+	}
+	slices.SortStableFunc(t.grounds, func(a, b ground) int {
+		return cmp.Or(compareBool(a.workspace, b.workspace),
+			cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }

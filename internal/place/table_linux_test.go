@@ -60,6 +60,10 @@ func TestPlace(t *testing.T) {
 		{name: "a link behind the operator's", disk: []string{"w/", "w/data -> /etc", "l -> w"}, writes: []string{"w"}, path: "l/data", want: "w/data", ground: "w", why: "may write"},
 		{name: "a link into a write place and up again", disk: []string{"w/a/", "l -> w/a/../b"}, writes: []string{"w"}, path: "l", why: "and up again"},
 		{name: "a write place by two names", disk: []string{"a/", "l -> a"}, writes: []string{"a", "l"}, path: "l", want: "a", ground: "a"},
+		{
+			name: "a write place beneath another, spelled through a link", disk: []string{"a/", "l -> a", "a/x -> /"}, writes: []string{"a", "l/x"},
+			path: "a/y", want: "a/y", ground: "a",
+		},
 		{name: "a control character in a link", disk: []string{"w/", "w/d -> a\x1b[2Jb"}, writes: []string{"w"}, path: "w/d", want: "w/d", ground: "w", why: `(to "a\x1b[2Jb")`},
 		{name: "a name that begins like a write place", disk: []string{"ab/", "ab/l -> ../c", "c/"}, writes: []string{"a"}, path: "ab/l", want: "c"},
 	}

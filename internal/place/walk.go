@@ -24,6 +24,8 @@ type way struct {
 	// path is absolute and clean, free of links up to the first ground and as it
 	// is spelled from there on; empty when the path leads nowhere.
 	path string
+	// through lists the folders in which links were followed.
+	through []string
 	// links is what was followed, for people.
 	links []string
 	// stop says why path is empty.
@@ -71,6 +73,7 @@ func (t *Table) walk(path string) (w way) {
 		if err != nil || reach.Within("/proc", at) {
 			return way{stop: quote(next) + " is a symbolic link that cannot be followed"}
 		}
+		w.through = append(w.through, at)
 		w.links = append(w.links, next)
 		if filepath.IsAbs(target) {
 			at = filepath.VolumeName(target) + string(filepath.Separator)
