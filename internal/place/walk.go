@@ -121,6 +121,9 @@ func (t *Table) Place(path string) sallyport.Place {
 	if g != nil {
 		out.Ground = g.path
 	}
+	if !linked(w.path) {
+		return out
+	}
 	link, text := findLink(w.path)
 	if link == "" {
 		return out
