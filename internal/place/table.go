@@ -37,6 +37,10 @@ type ground struct {
 // Table says where paths lead. It is immutable and safe for concurrent use.
 type Table struct {
 	grounds []ground // the most telling first
+	// physical is the grounds, and what is mounted below them, as places of file
+	// systems.
+	physical []spot
+	mounts   *mounts
 }
 
 // Compile computes a table. It reads the disk and changes nothing.
@@ -46,7 +50,7 @@ type Table struct {
 // until nothing changes. Two that lead through each other, which a configuration
 // can spell, are both closed to links: neither is trusted.
 func Compile(in Input) *Table {
-	t := &Table{}
+	t := &Table{mounts: readMounts()}
 	writes := cleanWrites(in.Writes)
 	if in.Workspace != "" {
 		if p, err := reach.CleanPath(in.Workspace); err == nil {
@@ -77,7 +81,7 @@ func (t *Table) settle(writes []ground) (found []ground) {
 	for {
 		found = found[:0]
 		reached := make([]way, len(writes))
-		round := &Table{grounds: slices.Clone(t.grounds)}
+		round := &Table{grounds: slices.Clone(t.grounds), physical: slices.Clone(t.physical), mounts: t.mounts}
 		for i, w := range writes {
 			reached[i] = t.walk(w.path)
 			if p := reached[i].path; p != "" {
@@ -116,6 +120,7 @@ func (t *Table) add(g ground) {
 		return
 	}
 	t.grounds = append(t.grounds, g)
+	t.physical = append(t.physical, t.mounts.spotsOf(g.path)...)
 }
 
 func (t *Table) isGround(path string) bool {
@@ -133,6 +138,15 @@ func (t *Table) groundOf(path string) *ground {
 	for i := range t.grounds {
 		if within(t.grounds[i].path, path) {
 			return &t.grounds[i]
+		}
+	}
+	if t.mounts.plain() {
+		return nil
+	}
+	at := t.mounts.spotOf(path)
+	for _, s := range t.physical {
+		if s.holds(at) {
+			return &ground{path: path, by: "another name of this folder"}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -91,6 +92,20 @@ func TestPlace(t *testing.T) {
 				t.Errorf("the fix %q spells where the link leads", p.Fix)
 			}
 		})
+	}
+}
+
+// TestABindMountIsTheSamePlace mounts a write place under a second name.
+func TestABindMountIsTheSamePlace(t *testing.T) {
+	dir := disk(t, "a/", "b/", "a/l -> ../c", "c/")
+	b := filepath.Join(dir, "b")
+	if err := syscall.Mount(filepath.Join(dir, "a"), b, "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("mounting: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(b, syscall.MNT_DETACH) })
+	p := Compile(Input{Writes: []Write{{filepath.Join(dir, "a"), "p"}}}).Place(b + "/l")
+	if p.Path != b+"/l" || p.Why == "" || p.Ground == "" {
+		t.Errorf("Place = %+v, want the link in the second name of a write place to be closed", p)
 	}
 }
 
