@@ -109,6 +109,25 @@ func TestABindMountIsTheSamePlace(t *testing.T) {
 	}
 }
 
+// TestALinkOfAnotherUserIsNotFollowed has another user of the machine make a link
+// where everybody may write.
+func TestALinkOfAnotherUserIsNotFollowed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("making a file of another user needs root")
+	}
+	dir := disk(t, "shared/", "shared/l -> ../c", "c/")
+	err := os.Chmod(filepath.Join(dir, "shared"), 0o777)
+	if err == nil {
+		err = os.Lchown(filepath.Join(dir, "shared/l"), 12345, 12345)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := Compile(Input{}).Place(filepath.Join(dir, "shared/l/x")); p.Path != filepath.Join(dir, "shared/l/x") || p.Why == "" {
+		t.Errorf("Place = %+v, want the link of another user to be closed", p)
+	}
+}
+
 func TestOpenFollowsNoLink(t *testing.T) {
 	dir := disk(t, "a/b/", "a/f", "l -> a", "a/k -> b")
 	for _, elements := range []bool{false, true} {

@@ -69,6 +69,12 @@ func (t *Table) walk(path string) (w way) {
 			at = next
 			continue
 		}
+		if why := untrusted(at, info); why != "" {
+			// Whoever made it is neither this user nor the system's: a path through
+			// it is taken as it is spelled, and does not open.
+			w.path = filepath.Join(next, filepath.Join(pending...))
+			return w
+		}
 		target, err := os.Readlink(next)
 		if err != nil || reach.Within("/proc", at) {
 			return way{stop: quote(next) + " is a symbolic link that cannot be followed"}
