@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sallyport/sallyport/internal/reach"
 )
@@ -41,6 +42,45 @@ type Table struct {
 	// systems.
 	physical []spot
 	mounts   *mounts
+	walked   memory
+}
+
+// maxWalked bounds what a table remembers.
+const maxWalked = 4096
+
+// memory is where walks led. Nothing in the write places changes them; what an
+// operator changes is found when the next table is computed.
+type memory struct {
+	mu   sync.Mutex
+	ways map[string]way
+}
+
+func (m *memory) find(path string) (w way, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok = m.ways[path]
+	return w, ok
+}
+
+func (m *memory) keep(path string, w way) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ways == nil {
+		m.ways = map[string]way{}
+	}
+	if len(m.ways) < maxWalked {
+		m.ways[path] = w
+	}
+}
+
+// recall is [Table.walk], once for each path.
+func (t *Table) recall(path string) way {
+	w, known := t.walked.find(path)
+	if !known {
+		w = t.walk(path)
+		t.walked.keep(path, w)
+	}
+	return w
 }
 
 // Compile computes a table. It reads the disk and changes nothing.

@@ -118,7 +118,7 @@ func (t *Table) Place(path string) sallyport.Place {
 	if err != nil {
 		return sallyport.Place{Why: err.Error()}
 	}
-	w := t.walk(p)
+	w := t.recall(p)
 	if w.path == "" {
 		return sallyport.Place{Why: "the path " + quote(p) + " cannot be granted: " + w.stop, Fix: "spell the path without symbolic links"}
 	}
