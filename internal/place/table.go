@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -25,12 +27,16 @@ type Input struct {
 	Workspace string
 	// Writes is where the configuration in force lets tools write.
 	Writes []Write
+	// Known is where tools could write before, free of links.
+	Known []sallyport.WritePlace
 }
 
 // ground is a write place.
 type ground struct {
 	path string
 	by   string
+	// until is when it was last in force; zero while it is.
+	until time.Time
 	// workspace is true for the workspace, in which nobody need be able to write.
 	workspace bool
 }
@@ -85,12 +91,16 @@ func (t *Table) recall(path string) way {
 
 // Compile computes a table. It reads the disk and changes nothing.
 //
-// The write places of the configuration are walked against one another: one that
-// is reached by a link in another one is walked again once that one is known,
+// It begins with the write places that the state knows, which the way to no other
+// place may lead through. Those of the configuration are walked against them; one
+// that is reached by a link in another one is walked again once that one is known,
 // until nothing changes. Two that lead through each other, which a configuration
-// can spell, are both closed to links: neither is trusted.
+// can spell and no state knows yet, are both closed to links: neither is trusted.
 func Compile(in Input) *Table {
 	t := &Table{mounts: readMounts()}
+	for _, k := range in.Known {
+		t.add(ground{path: k.Path, by: k.By, until: k.Last})
+	}
 	writes := cleanWrites(in.Writes)
 	if in.Workspace != "" {
 		if p, err := reach.CleanPath(in.Workspace); err == nil {
@@ -192,8 +202,9 @@ func (t *Table) groundOf(path string) *ground {
 	return nil
 }
 
-// rank says of each ground who may write there, and puts first what says
-// most: the workspace last, outer folders before those within.
+// rank says of each ground who may write there, or could, and puts first what says
+// most: what is in force before what was, the workspace last, outer folders before
+// those within.
 func (t *Table) rank(found []ground) {
 	for i := range t.grounds {
 		g := &t.grounds[i]
@@ -202,7 +213,7 @@ func (t *Table) rank(found []ground) {
 		}
 	}
 	slices.SortStableFunc(t.grounds, func(a, b ground) int {
-		return cmp.Or(compareBool(a.workspace, b.workspace),
+		return cmp.Or(compareBool(a.workspace, b.workspace), compareBool(!a.until.IsZero(), !b.until.IsZero()),
 			cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path))
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
 )
 
 // disk makes folders ("name/"), files ("name") and links ("name -> text") in a new
@@ -42,7 +45,7 @@ func TestPlace(t *testing.T) {
 		name             string
 		disk             []string
 		workspace        string
-		writes           []string
+		writes, known    []string
 		path, want       string
 		ground, why, fix string
 	}{
@@ -57,6 +60,10 @@ func TestPlace(t *testing.T) {
 		{
 			name: "a link where tools may write", disk: []string{"w/", "w/data -> /etc"}, writes: []string{"w"}, path: "w/data/x", want: "w/data/x", ground: "w",
 			why: "which lies where personality p may write",
+		},
+		{
+			name: "a link where tools could write", disk: []string{"w/", "w/data -> /etc"}, known: []string{"w"}, path: "w/data", want: "w/data", ground: "w",
+			why: "could write until 2026-11-20", fix: "sallyport reach forget",
 		},
 		{name: "a link behind the operator's", disk: []string{"w/", "w/data -> /etc", "l -> w"}, writes: []string{"w"}, path: "l/data", want: "w/data", ground: "w", why: "may write"},
 		{name: "a link into a write place and up again", disk: []string{"w/a/", "l -> w/a/../b"}, writes: []string{"w"}, path: "l", why: "and up again"},
@@ -80,6 +87,9 @@ func TestPlace(t *testing.T) {
 			in := Input{Workspace: at(tt.workspace)}
 			for _, w := range tt.writes {
 				in.Writes = append(in.Writes, Write{at(w), "personality p"})
+			}
+			for _, k := range tt.known {
+				in.Known = append(in.Known, sallyport.WritePlace{Path: at(k), By: "personality old", Last: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
 			}
 			p := Compile(in).Place(at(tt.path))
 			if p.Path != at(tt.want) || p.Ground != at(tt.ground) {

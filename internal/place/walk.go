@@ -136,6 +136,9 @@ func (t *Table) Place(path string) sallyport.Place {
 	}
 	out.Why = fmt.Sprintf("the granted path %s passes the symbolic link %s (to %s), %s", quote(p), quote(link), quote(text), t.blame(link))
 	out.Fix = "if you made the link, grant the folder itself in its place; if not, remove it: an agent may have made it"
+	if g := t.groundOf(filepath.Dir(link)); g != nil && !g.until.IsZero() {
+		out.Fix = "look at the link, then: sallyport reach forget " + g.path
+	}
 	return out
 }
 
@@ -147,8 +150,10 @@ func (t *Table) blame(link string) string {
 		return "which is not the operator's, or was made since the paths were read"
 	case g.workspace:
 		return "which lies in the workspace, whose content may come from others"
-	default:
+	case g.until.IsZero():
 		return "which lies where " + g.by + " may write"
+	default:
+		return "which lies where " + g.by + " could write until " + g.until.Format("2006-01-02")
 	}
 }
 
