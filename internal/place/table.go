@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,12 @@ type Table struct {
 	// systems.
 	physical []spot
 	mounts   *mounts
-	walked   memory
+	// fresh is the write places of the configuration that are not known yet.
+	fresh []sallyport.WritePlace
+	// inForce is every write place of the configuration.
+	inForce []sallyport.WritePlace
+	unkept  bool
+	walked  memory
 }
 
 // maxWalked bounds what a table remembers.
@@ -77,6 +83,19 @@ func (m *memory) keep(path string, w way) {
 	if len(m.ways) < maxWalked {
 		m.ways[path] = w
 	}
+}
+
+// moved reports whether a path that was walked leads elsewhere in another table.
+func (m *memory) moved(next *Table) bool {
+	m.mu.Lock()
+	ways := maps.Clone(m.ways)
+	m.mu.Unlock()
+	for path, w := range ways {
+		if next.recall(path).path != w.path {
+			return true
+		}
+	}
+	return false
 }
 
 // recall is [Table.walk], once for each path.
@@ -109,6 +128,7 @@ func Compile(in Input) *Table {
 	}
 	found := t.settle(writes)
 	t.rank(found)
+	t.account(found, in.Known)
 	return t
 }
 
@@ -227,4 +247,23 @@ func compareBool(a, b bool) int {
 	default:
 		return 1
 	}
+}
+
+// account lists what the ledger has to know.
+func (t *Table) account(found []ground, known []sallyport.WritePlace) {
+	for _, f := range found {
+		if f.workspace || slices.ContainsFunc(t.inForce, func(w sallyport.WritePlace) bool { return w.Path == f.path }) {
+			continue
+		}
+		w := sallyport.WritePlace{Path: f.path, By: f.by}
+		t.inForce = append(t.inForce, w)
+		if !slices.ContainsFunc(known, func(k sallyport.WritePlace) bool { return k.Path == f.path }) {
+			t.fresh = append(t.fresh, w)
+		}
+	}
+}
+
+// same reports whether two tables decide alike, for the same disk.
+func (t *Table) same(o *Table) bool {
+	return slices.Equal(t.grounds, o.grounds) && slices.Equal(t.physical, o.physical) && t.unkept == o.unkept
 }

@@ -127,6 +127,9 @@ func (t *Table) Place(path string) sallyport.Place {
 	if g != nil {
 		out.Ground = g.path
 	}
+	if t.unkept && slices.ContainsFunc(t.fresh, func(f sallyport.WritePlace) bool { return within(f.Path, w.path) }) {
+		out.Ground = ""
+	}
 	if !linked(w.path) {
 		return out
 	}
