@@ -66,6 +66,23 @@ func (m *Map) Renew(ctx context.Context) error {
 	return err
 }
 
+// Add makes paths write places, as when a tool is registered.
+func (m *Map) Add(ctx context.Context, writes ...Write) error {
+	m.mu.Lock()
+	n := len(m.writes)
+	for _, w := range writes {
+		if !slices.ContainsFunc(m.writes, func(have Write) bool { return have.Path == w.Path }) {
+			m.writes = append(m.writes, w)
+		}
+	}
+	grown := len(m.writes) > n
+	m.mu.Unlock()
+	if !grown {
+		return nil
+	}
+	return m.Renew(ctx)
+}
+
 // compute reads the ledger, computes a table and has the ledger keep what is new
 // before the table is in force.
 func (m *Map) compute(ctx context.Context) (*Table, error) {
