@@ -186,3 +186,6 @@ func quote(s string) string {
 	}
 	return q
 }
+
+// Links lists the links that are followed on the way of a path, for people.
+func (t *Table) Links(path string) []string { return t.recall(path).links }
