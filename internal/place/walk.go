@@ -189,3 +189,23 @@ func quote(s string) string {
 
 // Links lists the links that are followed on the way of a path, for people.
 func (t *Table) Links(path string) []string { return t.recall(path).links }
+
+// Writer says for whom a place may be written, or could be; empty when it is in no
+// write place. What lies in the workspace counts only where a tool may write.
+func (t *Table) Writer(path string) string {
+	for i := range t.grounds {
+		if g := &t.grounds[i]; !g.workspace && path != "" && within(g.path, path) {
+			return g.by
+		}
+	}
+	if path == "" || t.mounts.plain() {
+		return ""
+	}
+	at := t.mounts.spotOf(path)
+	for i := range t.grounds {
+		if g := &t.grounds[i]; !g.workspace && slices.ContainsFunc(t.mounts.spotsOf(g.path), func(s spot) bool { return s.holds(at) }) {
+			return g.by
+		}
+	}
+	return ""
+}
