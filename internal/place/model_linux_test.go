@@ -241,6 +241,22 @@ func TestA1_A2_PlacesHoldAgainstAgents(t *testing.T) {
 	}
 }
 
+// TestOrderAndRepetitionOfWritesDoNotMatter shuffles and repeats the entries.
+func TestOrderAndRepetitionOfWritesDoNotMatter(t *testing.T) {
+	for seed := range uint64(40) {
+		w := newWorld(t, seed)
+		one := Compile(Input{Writes: w.writes})
+		again := append(slices.Clone(w.writes), w.writes...)
+		w.rnd.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+		two := Compile(Input{Writes: again})
+		for _, path := range w.reads {
+			if a, b := one.Place(path), two.Place(path); a.Path != b.Path || a.Ground != b.Ground || (a.Why == "") != (b.Why == "") {
+				t.Errorf("world %d: %s is %+v, in another order %+v", seed, path, a, b)
+			}
+		}
+	}
+}
+
 // TestA1_ExchangesDuringOpensLeadNowhere exchanges a folder and a link while the
 // folder is opened.
 func TestA1_ExchangesDuringOpensLeadNowhere(t *testing.T) {
