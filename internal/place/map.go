@@ -25,6 +25,8 @@ type Options struct {
 	View bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Without is that of [Input].
+	Without Part
 }
 
 // Map is the table in force. It implements sallyport.Places and is safe for
@@ -86,7 +88,7 @@ func (m *Map) Add(ctx context.Context, writes ...Write) error {
 // compute reads the ledger, computes a table and has the ledger keep what is new
 // before the table is in force.
 func (m *Map) compute(ctx context.Context) (*Table, error) {
-	in := Input{Workspace: m.o.Workspace, Writes: m.writes}
+	in := Input{Workspace: m.o.Workspace, Writes: m.writes, Without: m.o.Without}
 	if m.o.Ledger == nil {
 		return Compile(in), nil
 	}

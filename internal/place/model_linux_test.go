@@ -38,11 +38,12 @@ func (s *shelf) ForgetWritePlace(context.Context, string) (bool, error) { return
 
 // world is a random disk with a configuration over it.
 type world struct {
-	dir    string
-	rnd    *rand.Rand
-	ledger shelf
-	writes []Write
-	reads  []string
+	dir     string
+	rnd     *rand.Rand
+	ledger  shelf
+	without Part
+	writes  []Write
+	reads   []string
 	// real is where each path of the configuration led first, closed which of them
 	// were withheld then, meant where each leads with every link that the operator
 	// made.
@@ -53,12 +54,12 @@ type world struct {
 // newWorld makes folders, links of the operator outside what tools may write, and
 // entries that name folders directly, through links, beneath each other, and not
 // there yet. When root runs it, a folder may have a second name by a mount.
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64, without Part) *world {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{dir: dir, rnd: rand.New(rand.NewPCG(seed, 7)), real: map[string]string{}, meant: map[string]string{}, closed: map[string]bool{}}
+	w := &world{dir: dir, rnd: rand.New(rand.NewPCG(seed, 7)), without: without, real: map[string]string{}, meant: map[string]string{}, closed: map[string]bool{}}
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +114,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func (w *world) compile(t *testing.T, writes []Write) *Map {
 	t.Helper()
-	m, err := NewMap(t.Context(), Options{Writes: writes, Ledger: &w.ledger})
+	m, err := NewMap(t.Context(), Options{Writes: writes, Ledger: &w.ledger, Without: w.without})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +209,8 @@ func (w *world) judge(t *testing.T, m *Map) (faults []string) {
 }
 
 // play runs one world and returns the first fault.
-func play(t *testing.T, seed uint64) string {
-	w := newWorld(t, seed)
+func play(t *testing.T, seed uint64, without Part) string {
+	w := newWorld(t, seed, without)
 	m := w.compile(t, w.writes)
 	if faults := w.judge(t, m); len(faults) > 0 {
 		return faults[0]
@@ -235,16 +236,32 @@ const worlds = 150
 // path of the configuration leads where it led, or is withheld, in every process.
 func TestA1_A2_PlacesHoldAgainstAgents(t *testing.T) {
 	for seed := range uint64(worlds) {
-		if fault := play(t, seed); fault != "" {
+		if fault := play(t, seed, 0); fault != "" {
 			t.Fatalf("world %d: %s", seed, fault)
 		}
+	}
+}
+
+// TestEachPartOfTheDecisionIsNeeded leaves out one part after the other, which the
+// same worlds find.
+func TestEachPartOfTheDecisionIsNeeded(t *testing.T) {
+	for name, part := range map[string]Part{"ground": PartGround, "root": PartRoot, "known": PartKnown} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(worlds) {
+				if fault := play(t, seed, part); fault != "" {
+					t.Logf("world %d: %s", seed, fault)
+					return
+				}
+			}
+			t.Error("no world shows what this part is for")
+		})
 	}
 }
 
 // TestOrderAndRepetitionOfWritesDoNotMatter shuffles and repeats the entries.
 func TestOrderAndRepetitionOfWritesDoNotMatter(t *testing.T) {
 	for seed := range uint64(40) {
-		w := newWorld(t, seed)
+		w := newWorld(t, seed, 0)
 		one := Compile(Input{Writes: w.writes})
 		again := append(slices.Clone(w.writes), w.writes...)
 		w.rnd.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })

@@ -30,7 +30,25 @@ type Input struct {
 	Writes []Write
 	// Known is where tools could write before, free of links.
 	Known []sallyport.WritePlace
+	// Without leaves parts of the decision out, for the tests that show that each
+	// of them is needed.
+	Without Part
 }
+
+// Part names parts of the decision, for tests.
+type Part uint8
+
+// The parts.
+const (
+	// PartGround is that links in write places are not followed.
+	PartGround Part = 1 << iota
+	// PartRoot is that a write place is none when the way to it leads through
+	// another.
+	PartRoot
+	// PartKnown is that the write places of the state come before those of the
+	// configuration.
+	PartKnown
+)
 
 // ground is a write place.
 type ground struct {
@@ -54,6 +72,7 @@ type Table struct {
 	// inForce is every write place of the configuration.
 	inForce []sallyport.WritePlace
 	unkept  bool
+	without Part
 	walked  memory
 }
 
@@ -116,9 +135,11 @@ func (t *Table) recall(path string) way {
 // until nothing changes. Two that lead through each other, which a configuration
 // can spell and no state knows yet, are both closed to links: neither is trusted.
 func Compile(in Input) *Table {
-	t := &Table{mounts: readMounts()}
-	for _, k := range in.Known {
-		t.add(ground{path: k.Path, by: k.By, until: k.Last})
+	t := &Table{mounts: readMounts(), without: in.Without}
+	if in.Without&PartKnown == 0 {
+		for _, k := range in.Known {
+			t.add(ground{path: k.Path, by: k.By, until: k.Last})
+		}
 	}
 	writes := cleanWrites(in.Writes)
 	if in.Workspace != "" {
@@ -127,6 +148,11 @@ func Compile(in Input) *Table {
 		}
 	}
 	found := t.settle(writes)
+	if in.Without&PartKnown != 0 {
+		for _, k := range in.Known {
+			t.add(ground{path: k.Path, by: k.By, until: k.Last})
+		}
+	}
 	t.rank(found)
 	t.account(found, in.Known)
 	return t
@@ -165,7 +191,7 @@ func (t *Table) settle(writes []ground) (found []ground) {
 			if w.path = reached[i].path; w.path == "" || t.isGround(w.path) {
 				continue
 			}
-			if !slices.ContainsFunc(reached[i].through, round.inGround) {
+			if t.without&PartRoot != 0 || !slices.ContainsFunc(reached[i].through, round.inGround) {
 				t.add(w)
 				added = true
 				continue

@@ -44,7 +44,7 @@ func (t *Table) walk(path string) (w way) {
 		}
 		elem := pending[0]
 		pending = pending[1:]
-		closed := t.inGround(at)
+		closed := t.without&PartGround == 0 && t.inGround(at)
 		switch {
 		case elem == ".." && closed:
 			return way{stop: "a symbolic link leads through " + quote(at) + ", where tools may write, and up again"}
