@@ -1,0 +1,67 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// RunPlaces runs the suite of write places. Open opens an empty store.
+func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
+	suite := []struct {
+		name string
+		run  func(t *testing.T, s sallyport.PlaceLedger)
+	}{
+		{"Keep", testPlacesKeep},
+	}
+	for _, part := range suite {
+		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
+	}
+}
+
+// placeTime is a time after some days.
+func placeTime(days int) time.Time {
+	return time.Date(2026, 3, 1, 12, 0, 0, 7, time.UTC).AddDate(0, 0, days)
+}
+
+func keepPlaces(t testing.TB, s sallyport.PlaceLedger, places ...sallyport.WritePlace) {
+	t.Helper()
+	if err := s.KeepWritePlaces(t.Context(), places); err != nil {
+		t.Fatalf("KeepWritePlaces = %v", err)
+	}
+}
+
+func wantPlaces(t testing.TB, s sallyport.PlaceLedger, want ...sallyport.WritePlace) {
+	t.Helper()
+	got, err := s.WritePlaces(t.Context())
+	if err != nil {
+		t.Fatalf("WritePlaces = %v", err)
+	}
+	for i := range got {
+		got[i].First, got[i].Last = got[i].First.UTC(), got[i].Last.UTC()
+	}
+	if len(got) == 0 && len(want) == 0 {
+		return
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("WritePlaces (-want +got)\n%s", d)
+	}
+}
+
+func testPlacesKeep(t *testing.T, s sallyport.PlaceLedger) {
+	wantPlaces(t, s)
+	b := sallyport.WritePlace{Path: "/b\xff\n", By: "personality b", First: placeTime(0), Last: placeTime(0)}
+	a := sallyport.WritePlace{Path: "/a", By: "personality a", First: placeTime(1), Last: placeTime(1)}
+	keepPlaces(t, s, b, a)
+	wantPlaces(t, s, a, b)
+	again := a
+	again.By, again.First, again.Last = "personality c", placeTime(5), placeTime(5)
+	keepPlaces(t, s, again)
+	again.First = a.First
+	wantPlaces(t, s, again, b)
+	keepPlaces(t, s)
+	wantPlaces(t, s, again, b)
+}
