@@ -16,6 +16,7 @@ func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
 		run  func(t *testing.T, s sallyport.PlaceLedger)
 	}{
 		{"Keep", testPlacesKeep},
+		{"Forget", testPlacesForget},
 	}
 	for _, part := range suite {
 		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
@@ -64,4 +65,18 @@ func testPlacesKeep(t *testing.T, s sallyport.PlaceLedger) {
 	wantPlaces(t, s, again, b)
 	keepPlaces(t, s)
 	wantPlaces(t, s, again, b)
+}
+
+func testPlacesForget(t *testing.T, s sallyport.PlaceLedger) {
+	a := sallyport.WritePlace{Path: "/a", By: "x", First: placeTime(0), Last: placeTime(0)}
+	keepPlaces(t, s, a)
+	for _, step := range []struct {
+		path string
+		want bool
+	}{{"/a/b", false}, {"/a", true}, {"/a", false}} {
+		if found, err := s.ForgetWritePlace(t.Context(), step.path); err != nil || found != step.want {
+			t.Errorf("ForgetWritePlace(%s) = %v, %v, want %v", step.path, found, err, step.want)
+		}
+	}
+	wantPlaces(t, s)
 }
