@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
 	}{
 		{"Keep", testPlacesKeep},
 		{"Forget", testPlacesForget},
+		{"Bounded", testPlacesBounded},
 	}
 	for _, part := range suite {
 		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
@@ -79,4 +81,19 @@ func testPlacesForget(t *testing.T, s sallyport.PlaceLedger) {
 		}
 	}
 	wantPlaces(t, s)
+}
+
+func testPlacesBounded(t *testing.T, s sallyport.PlaceLedger) {
+	many := make([]sallyport.WritePlace, sallyport.MaxWritePlaces)
+	for i := range many {
+		many[i] = sallyport.WritePlace{Path: fmt.Sprintf("/p/%d", i), By: "x", First: placeTime(0), Last: placeTime(0)}
+	}
+	keepPlaces(t, s, many...)
+	if err := s.KeepWritePlaces(t.Context(), []sallyport.WritePlace{{Path: "/one/more"}}); err == nil {
+		t.Error("one place more than the bound was kept")
+	}
+	keepPlaces(t, s, many[7])
+	if got, err := s.WritePlaces(t.Context()); err != nil || len(got) != len(many) {
+		t.Errorf("WritePlaces = %d places, %v, want the %d that were kept", len(got), err, len(many))
+	}
 }
