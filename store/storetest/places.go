@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +21,8 @@ func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
 		{"Keep", testPlacesKeep},
 		{"Forget", testPlacesForget},
 		{"Bounded", testPlacesBounded},
+		{"Concurrent", testPlacesConcurrent},
+		{"Cancelled", testPlacesCancelled},
 	}
 	for _, part := range suite {
 		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
@@ -96,4 +100,26 @@ func testPlacesBounded(t *testing.T, s sallyport.PlaceLedger) {
 	if got, err := s.WritePlaces(t.Context()); err != nil || len(got) != len(many) {
 		t.Errorf("WritePlaces = %d places, %v, want the %d that were kept", len(got), err, len(many))
 	}
+}
+
+func testPlacesConcurrent(t *testing.T, s sallyport.PlaceLedger) {
+	var running sync.WaitGroup
+	for i := range 8 {
+		running.Go(func() {
+			keepPlaces(t, s, sallyport.WritePlace{Path: fmt.Sprintf("/%d", i%4), By: "x", First: placeTime(0), Last: placeTime(0)})
+		})
+	}
+	running.Wait()
+	if got, err := s.WritePlaces(t.Context()); err != nil || len(got) != 4 {
+		t.Errorf("WritePlaces = %v, %v, want four", got, err)
+	}
+}
+
+func testPlacesCancelled(t *testing.T, s sallyport.PlaceLedger) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.KeepWritePlaces(ctx, []sallyport.WritePlace{{Path: "/a"}}); err == nil {
+		t.Error("a place was kept after the end of the context")
+	}
+	wantPlaces(t, s)
 }
