@@ -43,6 +43,7 @@ type Store struct {
 	kv       map[string]map[string]entry
 	reads    map[string][]sallyport.ReadRecord
 	settings map[string]string
+	places   map[string]sallyport.WritePlace
 	who      who
 	counters limits
 
@@ -76,6 +77,7 @@ func New(o *Options) (*Store, error) {
 		kv:       make(map[string]map[string]entry),
 		reads:    make(map[string][]sallyport.ReadRecord),
 		settings: make(map[string]string),
+		places:   make(map[string]sallyport.WritePlace),
 
 		approvals: NewApprovals(opts.Now),
 		facts:     facts.NewMemory(),
