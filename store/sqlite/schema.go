@@ -61,6 +61,8 @@ var migrations = [...]string{
 	limitsSchema + approvalsSchema + principalsSchema,
 
 	factsSchema,
+
+	placesSchema,
 }
 
 // migrate brings the file to the present version, or refuses it.
