@@ -65,6 +65,10 @@ func (db *DB) Sync(ctx context.Context) error {
 	return wrap(db.log.sync())
 }
 
+// Full reports whether the disk has no room to speak of: less than 1 MiB. It is
+// false where that cannot be told.
+func (db *DB) Full() bool { return diskFull(db.path) }
+
 func (c *conn) head() (h audit.Head, err error) {
 	err = c.query(sqlHead, nil, func(s *sqlite3.Stmt) (bool, error) {
 		h.Seq = s.ColumnInt64(0)
