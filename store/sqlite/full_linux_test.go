@@ -57,8 +57,9 @@ func TestFullDisk(t *testing.T) {
 	f.check(t, 4)
 }
 
-// TestFullDiskRecovers goes on with the store that met the full disk.
-func TestFullDiskRecovers(t *testing.T) {
+// TestB13_AFullDiskRecovers goes on with the store that met the full disk: a
+// record that found no room was taken back whole.
+func TestB13_AFullDiskRecovers(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)

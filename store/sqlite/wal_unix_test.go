@@ -12,9 +12,9 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-// TestAFailedSyncStaysFailed: the system forgets what it could not write, so
+// TestB13_AFailedSyncStaysFailed: the system forgets what it could not write, so
 // that a later sync proves nothing.
-func TestAFailedSyncStaysFailed(t *testing.T) {
+func TestB13_AFailedSyncStaysFailed(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(t.Context(), filepath.Join(dir, "state.db"), nil)
 	if err != nil {
