@@ -15,6 +15,10 @@ const (
 	ActionStop Action = "switch.stop"
 	// ActionStart released a kill switch.
 	ActionStart Action = "switch.start"
+	// ActionApply wrote what a child had changed of a project's configuration.
+	ActionApply Action = "pending.apply"
+	// ActionDrop forgot such a change.
+	ActionDrop Action = "pending.drop"
 	// ActionForget removed what was kept of what a principal's sessions have
 	// read.
 	ActionForget Action = "facts.forget"
