@@ -1,6 +1,6 @@
 package audit
 
-// Action says what an operator did.
+// Action says what an operator did, or what the gate did because of it.
 type Action string
 
 // The actions that are recorded.
@@ -33,6 +33,11 @@ const (
 	ActionPin Action = "lock.pin"
 	// ActionPinApprove pinned a change of a server that was pinned before.
 	ActionPinApprove Action = "lock.approve"
+	// ActionEnd ended what a call had left running, since it may not run any
+	// more. The event's principal is whose it was.
+	ActionEnd Action = "run.end"
+	// ActionNarrow took hosts from what runs.
+	ActionNarrow Action = "run.narrow"
 	// ActionLogout removed the tokens of somebody at an MCP server.
 	ActionLogout Action = "login.remove"
 )
