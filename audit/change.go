@@ -40,6 +40,9 @@ const (
 	ActionNarrow Action = "run.narrow"
 	// ActionLogout removed the tokens of somebody at an MCP server.
 	ActionLogout Action = "login.remove"
+	// ActionAcceptProgram: what an action or a server runs was changed where tools
+	// may write, and may run as it is now.
+	ActionAcceptProgram Action = "program.accept"
 )
 
 // Change is what an operator did. Who and when are the event's.
