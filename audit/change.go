@@ -43,6 +43,9 @@ const (
 	// ActionAcceptProgram: what an action or a server runs was changed where tools
 	// may write, and may run as it is now.
 	ActionAcceptProgram Action = "program.accept"
+	// ActionForgetPlace: a place in which tools could write is forgotten, so that
+	// links in it count as the operator's.
+	ActionForgetPlace Action = "place.forget"
 )
 
 // Change is what an operator did. Who and when are the event's.
