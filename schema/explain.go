@@ -101,7 +101,7 @@ func (x *explainer) object(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		for _, name := range k.Missing {
-			x.property(e, name, "is required")
+			x.property(e, name, "is required"+listChoices(x.nodes[e.SchemaURL], name))
 		}
 	case *kind.Dependency:
 		for _, name := range k.Missing {
@@ -316,6 +316,19 @@ func values(list []any) string {
 		b.WriteString(visible(string(appendJSON(nil, v, false)), maxQuoted))
 	}
 	return b.String()
+}
+
+// listChoices returns ": one of ..." for a missing property whose values the
+// schema lists, so that the caller need not look for them.
+func listChoices(n *node, name string) string {
+	if n == nil || n.props[name] == nil {
+		return ""
+	}
+	enum := n.props[name].schema.Enum
+	if enum == nil {
+		return ""
+	}
+	return ": one of " + values(enum.Values)
 }
 
 // count prints a number and its noun.
