@@ -65,7 +65,7 @@ func sandboxKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.processes", TypeNumber, false, true, "the default of the runtime", "Processes and threads of a child with its descendants, 16 to 32768.", "512"},
-			check:  (*scope).processes, set: func(s *scope, v value) { s.cfg.Sandbox.Processes = int(number(v.text)) },
+			check:  count(minProcesses, maxProcesses), set: func(s *scope, v value) { s.cfg.Sandbox.Processes = int(number(v.text)) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.cpus", TypeDecimal, false, true, "the default of the runtime", "Processors that a child with its descendants may keep busy, 0.1 to 1024.", "1.5"},
@@ -143,12 +143,15 @@ func number(text string) int64 {
 	return n
 }
 
-func (s *scope) processes(v string) (string, error) {
-	n, err := strconv.Atoi(v)
-	if !isDigits(v) || err != nil || n < minProcesses || n > maxProcesses {
-		return "", fmt.Errorf("expected a whole number, %d to %d", minProcesses, maxProcesses)
+// count returns a check for a whole number.
+func count(least, most int) func(*scope, string) (string, error) {
+	return func(_ *scope, v string) (string, error) {
+		n, err := strconv.Atoi(v)
+		if !isDigits(v) || err != nil || n < least || n > most {
+			return "", fmt.Errorf("expected a whole number, %d to %d", least, most)
+		}
+		return v, nil
 	}
-	return v, nil
 }
 
 func (s *scope) cpus(v string) (string, error) {
