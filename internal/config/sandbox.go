@@ -27,6 +27,10 @@ type Sandbox struct {
 	FileSize int64
 	// Tmp bounds its private /tmp, in bytes.
 	Tmp int64
+	// Layer bounds its private layer in overlay mode, in bytes.
+	Layer int64
+	// LayerFiles bounds the files, folders and removals in that layer.
+	LayerFiles int
 	// Toolchains lists absolute folders with a bin folder that children see
 	// read only and may run. nil means those that the runtime finds, an empty
 	// list none.
@@ -46,6 +50,9 @@ const (
 	maxProcesses = 32768 // PID_MAX_DEFAULT of Linux (include/linux/threads.h)
 	minCPUs      = 0.1
 	maxCPUs      = 1024
+
+	minLayerFiles = 100
+	maxLayerFiles = 10_000_000
 )
 
 func sandboxKeys() []row {
@@ -78,6 +85,14 @@ func sandboxKeys() []row {
 		{
 			KeyDoc: KeyDoc{"sandbox.tmp", TypeText, false, true, "the default of the runtime", "Size of the private `/tmp` of a child, `1MiB` to `1TiB`; it is memory.", "512MiB"},
 			check:  size(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.Tmp = number(v.text) },
+		},
+		{
+			KeyDoc: KeyDoc{"sandbox.layer", TypeText, false, true, "the default of the runtime", "Size of the private layer of a child in overlay mode, `1MiB` to `1TiB`; it is memory.", "4GiB"},
+			check:  size(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.Layer = number(v.text) },
+		},
+		{
+			KeyDoc: KeyDoc{"sandbox.layer_files", TypeNumber, false, true, "the default of the runtime", "Files, folders and removals in that layer, 100 to 10000000.", "500000"},
+			check:  count(minLayerFiles, maxLayerFiles), set: func(s *scope, v value) { s.cfg.Sandbox.LayerFiles = int(number(v.text)) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.toolchains", TypeTexts, false, true, "those of Go and Rust in their usual places; `[]` means none", "Folders with a `bin` folder that children see read only and may run, beside the system's. Each is apart from the workspace, the state and what any personality writes, and is no home and no folder of the system. Absent, children see the user's module caches, too; `[]` switches that off.", "[/opt/node]"},
