@@ -31,6 +31,8 @@ type Sandbox struct {
 	Layer int64
 	// LayerFiles bounds the files, folders and removals in that layer.
 	LayerFiles int
+	// Layers bounds how many private layers one principal has at a time.
+	Layers int
 	// Toolchains lists absolute folders with a bin folder that children see
 	// read only and may run. nil means those that the runtime finds, an empty
 	// list none.
@@ -53,6 +55,7 @@ const (
 
 	minLayerFiles = 100
 	maxLayerFiles = 10_000_000
+	maxLayers     = 1024
 )
 
 func sandboxKeys() []row {
@@ -93,6 +96,10 @@ func sandboxKeys() []row {
 		{
 			KeyDoc: KeyDoc{"sandbox.layer_files", TypeNumber, false, true, "the default of the runtime", "Files, folders and removals in that layer, 100 to 10000000.", "500000"},
 			check:  count(minLayerFiles, maxLayerFiles), set: func(s *scope, v value) { s.cfg.Sandbox.LayerFiles = int(number(v.text)) },
+		},
+		{
+			KeyDoc: KeyDoc{"sandbox.layers", TypeNumber, false, true, "the default of the runtime", "Children in overlay mode that one principal has at a time, 1 to 1024; together they take as many layers.", "4"},
+			check:  count(1, maxLayers), set: func(s *scope, v value) { s.cfg.Sandbox.Layers = int(number(v.text)) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.toolchains", TypeTexts, false, true, "those of Go and Rust in their usual places; `[]` means none", "Folders with a `bin` folder that children see read only and may run, beside the system's. Each is apart from the workspace, the state and what any personality writes, and is no home and no folder of the system. Absent, children see the user's module caches, too; `[]` switches that off.", "[/opt/node]"},
