@@ -121,9 +121,11 @@ func (s *scope) permission(v string) (string, error) {
 func (s *scope) caller(key string) {
 	me := s.cfg.Principals[s.name]
 	if s.name == sallyport.LocalPrincipal {
-		for _, name := range []string{"token_sha256", "expires"} {
+		for name, why := range map[string]string{
+			"token_sha256": "has no token", "expires": "does not expire",
+		} {
 			if at, ok := s.places[join(key, name)]; ok {
-				s.keyFault(s.file, at.at, join(key, name), "%s: the local user has no token and does not expire: remove the key, or name another principal", join(key, name))
+				s.keyFault(s.file, at.at, join(key, name), "%s: the local user %s: remove the key, or name another principal", join(key, name), why)
 			}
 		}
 		return
