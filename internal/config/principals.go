@@ -35,6 +35,8 @@ type Principal struct {
 	// Personalities lists the roles that the principal may take. nil means
 	// any, which only the local principal has.
 	Personalities []string
+	// Person says that a human being answers what the principal's client asks.
+	Person bool
 }
 
 func principalKeys() []row {
@@ -66,6 +68,10 @@ func principalKeys() []row {
 		{
 			KeyDoc: KeyDoc{p + ".personalities", TypeTexts, false, true, "the only personality, else `default`, else none; for `local` any", "Personalities that the principal may take.", "[researcher]"},
 			set:    set(func(p *Principal, v value) { p.Personalities = v.list }), refersTo: "personalities",
+		},
+		{
+			KeyDoc: KeyDoc{p + ".person", TypeBool, false, true, "false", "A human being answers what this principal's MCP client asks, so that held calls may be put before them there. Leave it out for an agent that answers for itself. `local` is a person over stdio and at the command line, and not over HTTP.", "true"},
+			set:    set(func(p *Principal, v value) { p.Person = v.flag }),
 		},
 	}
 }
@@ -123,6 +129,7 @@ func (s *scope) caller(key string) {
 	if s.name == sallyport.LocalPrincipal {
 		for name, why := range map[string]string{
 			"token_sha256": "has no token", "expires": "does not expire",
+			"person": "is a person over stdio and at the command line, and not over HTTP",
 		} {
 			if at, ok := s.places[join(key, name)]; ok {
 				s.keyFault(s.file, at.at, join(key, name), "%s: the local user %s: remove the key, or name another principal", join(key, name), why)
