@@ -86,6 +86,17 @@ func (c *Config) written() (list []kept) {
 	return list
 }
 
+// WriteEntries lists the paths that some personality lets its tools write, each
+// once.
+func (c *Config) WriteEntries() []string {
+	var paths []string
+	for _, k := range c.written() {
+		paths = append(paths, k.path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
 // CheckToolchain reports why a folder of sandbox.toolchains cannot be one. It
 // is lexical; follow, when it is not nil, makes each path one without links. The
 // configuration has passed without it when it was read, so that a caller
