@@ -28,8 +28,7 @@ type SwitchStore interface {
 	Stop(ctx context.Context, s *Switch) error
 	// Start releases a switch; was is false when it was not thrown.
 	Start(ctx context.Context, kind SwitchKind, name string) (was bool, err error)
-	// Stopped returns the first switch that is thrown for any of the three,
-	// in the order principal, session, tool.
+	// Stopped returns the first of [SwitchTargets] for which a switch is thrown.
 	Stopped(ctx context.Context, principal, sessionKey, tool string) (s Switch, ok bool, err error)
 	// All returns the switches that are thrown, by kind and name.
 	All(ctx context.Context) ([]Switch, error)

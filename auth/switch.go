@@ -28,6 +28,25 @@ func (k SwitchKind) Valid() bool {
 	return k == SwitchPrincipal || k == SwitchSession || k == SwitchTool
 }
 
+// SwitchTarget is what a switch may be thrown for.
+type SwitchTarget struct {
+	// Kind says what is stopped.
+	Kind SwitchKind
+	// Name is its name.
+	Name string
+}
+
+// SwitchTargets lists what would stop a call, in the order in which it is named:
+// that of the kinds in the alphabet. The key of a session, or a tool, may be
+// empty, for none.
+func SwitchTargets(principal, sessionKey, tool string) [3]SwitchTarget {
+	return [...]SwitchTarget{
+		{SwitchPrincipal, principal},
+		{SwitchSession, sessionKey},
+		{SwitchTool, tool},
+	}
+}
+
 const (
 	// MaxSwitches is how many switches may be thrown at once.
 	MaxSwitches = 10_000
@@ -118,8 +137,8 @@ func (s *Switches) Start(ctx context.Context, kind SwitchKind, name string) (was
 // All returns what is stopped, by kind and name.
 func (s *Switches) All(ctx context.Context) ([]Switch, error) { return s.store.All(ctx) }
 
-// Stopped returns the kind of the first switch that stops a call, in the order
-// principal, session, tool, and why in words for the operator. An empty kind
+// Stopped returns the kind of the first switch that stops a call, in the order of
+// [SwitchTargets], and why in words for the operator. An empty kind
 // means that nothing does. An error means that nobody can say, which refuses.
 func (s *Switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
 	sw, ok, err := s.store.Stopped(ctx, principal, sessionKey, tool)

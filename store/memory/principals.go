@@ -178,10 +178,8 @@ func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool strin
 		return sw, false, err
 	}
 	defer unlock()
-	for _, at := range []target{
-		{auth.SwitchPrincipal, principal}, {auth.SwitchSession, sessionKey}, {auth.SwitchTool, tool},
-	} {
-		if sw, ok = w.s.who.switches[at]; ok {
+	for _, at := range auth.SwitchTargets(principal, sessionKey, tool) {
+		if sw, ok = w.s.who.switches[target{at.Kind, at.Name}]; ok {
 			return sw, true, nil
 		}
 	}

@@ -57,9 +57,10 @@ func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool strin
 	if sw, ok = firstOf(few, principal, sessionKey, tool); ok || len(few) <= fewSwitches {
 		return sw, ok, nil
 	}
+	at := auth.SwitchTargets(principal, sessionKey, tool)
 	list, err := w.list(ctx, `
 		WHERE kind = 'principal' AND name = ?1 OR kind = 'session' AND name = ?2 OR kind = 'tool' AND name = ?3
-		ORDER BY kind LIMIT 1`, blob(principal), blob(sessionKey), blob(tool))
+		ORDER BY kind LIMIT 1`, blob(at[0].Name), blob(at[1].Name), blob(at[2].Name))
 	if err != nil || len(list) == 0 {
 		return sw, false, err
 	}
@@ -95,12 +96,15 @@ const fewSwitches = 64
 
 // firstOf returns the first of a list, by kind and name, that stops a call.
 func firstOf(list []auth.Switch, principal, sessionKey, tool string) (auth.Switch, bool) {
+	if len(list) == 0 {
+		return auth.Switch{}, false
+	}
+	targets := auth.SwitchTargets(principal, sessionKey, tool)
 	for i := range list {
-		switch sw := &list[i]; {
-		case sw.Kind == auth.SwitchPrincipal && sw.Name == principal,
-			sw.Kind == auth.SwitchSession && sw.Name == sessionKey,
-			sw.Kind == auth.SwitchTool && sw.Name == tool:
-			return *sw, true
+		for _, at := range targets {
+			if list[i].Kind == at.Kind && list[i].Name == at.Name {
+				return list[i], true
+			}
 		}
 	}
 	return auth.Switch{}, false
