@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
 )
 
 // SwitchKind says what a kill switch stops.
@@ -21,11 +23,23 @@ const (
 	SwitchSession SwitchKind = "session"
 	// SwitchTool stops a tool for everybody.
 	SwitchTool SwitchKind = "tool"
+	// SwitchServer stops every tool of an upstream server, and the server.
+	SwitchServer SwitchKind = "server"
+	// SwitchEverything stops every call; the name is [Everything].
+	SwitchEverything SwitchKind = "everything"
 )
+
+// Everything is the name of the switch that stops every call.
+const Everything = "*"
 
 // Valid reports whether k is a kind of kill switch.
 func (k SwitchKind) Valid() bool {
-	return k == SwitchPrincipal || k == SwitchSession || k == SwitchTool
+	switch k {
+	case SwitchPrincipal, SwitchSession, SwitchTool, SwitchServer, SwitchEverything:
+		return true
+	default:
+		return false
+	}
 }
 
 // SwitchTarget is what a switch may be thrown for.
@@ -39,9 +53,12 @@ type SwitchTarget struct {
 // SwitchTargets lists what would stop a call, in the order in which it is named:
 // that of the kinds in the alphabet. The key of a session, or a tool, may be
 // empty, for none.
-func SwitchTargets(principal, sessionKey, tool string) [3]SwitchTarget {
+func SwitchTargets(principal, sessionKey, tool string) [5]SwitchTarget {
+	_, name := sallyport.ParseID(tool)
 	return [...]SwitchTarget{
+		{SwitchEverything, Everything},
 		{SwitchPrincipal, principal},
+		{SwitchServer, (&sallyport.Tool{Name: name}).Server()},
 		{SwitchSession, sessionKey},
 		{SwitchTool, tool},
 	}
@@ -57,8 +74,8 @@ const (
 	maxSwitchName = 2048
 )
 
-// Switch is a kill switch that is thrown. It stops calls that begin after it;
-// what runs already is not touched.
+// Switch is a kill switch that is thrown. It stops calls that begin after it; the
+// gate ends what runs already.
 type Switch struct {
 	// Kind says what is stopped.
 	Kind SwitchKind `json:"kind"`
@@ -74,7 +91,7 @@ type Switch struct {
 func (s *Switch) Check() error {
 	switch {
 	case !s.Kind.Valid():
-		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session or tool", clip(string(s.Kind)))
+		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session, tool, server or everything", clip(string(s.Kind)))
 	case s.Name == "" || len(s.Name) > maxSwitchName:
 		return fmt.Errorf("a %s to stop has a name of 1 to %d bytes", s.Kind, maxSwitchName)
 	case len(s.Reason) > maxReason || !utf8.ValidString(s.Reason) || hasControl(s.Reason):
@@ -95,6 +112,13 @@ func hasControl(s string) bool {
 // String says in words what is stopped, since when and why.
 func (s *Switch) String() string {
 	name := s.Name
+	if s.Kind == SwitchEverything {
+		text := "everything is stopped since " + s.Since.UTC().Format(time.RFC3339)
+		if s.Reason != "" {
+			text += ": " + s.Reason
+		}
+		return text
+	}
 	if s.Kind == SwitchSession {
 		name = fmt.Sprintf("%q", name) // an id of the caller's
 	}

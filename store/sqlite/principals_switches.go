@@ -59,8 +59,9 @@ func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool strin
 	}
 	at := auth.SwitchTargets(principal, sessionKey, tool)
 	list, err := w.list(ctx, `
-		WHERE kind = 'principal' AND name = ?1 OR kind = 'session' AND name = ?2 OR kind = 'tool' AND name = ?3
-		ORDER BY kind LIMIT 1`, blob(at[0].Name), blob(at[1].Name), blob(at[2].Name))
+		WHERE kind = 'everything' AND name = ?1 OR kind = 'principal' AND name = ?2 OR kind = 'server' AND name = ?3
+			OR kind = 'session' AND name = ?4 OR kind = 'tool' AND name = ?5
+		ORDER BY kind LIMIT 1`, blob(at[0].Name), blob(at[1].Name), blob(at[2].Name), blob(at[3].Name), blob(at[4].Name))
 	if err != nil || len(list) == 0 {
 		return sw, false, err
 	}

@@ -212,6 +212,23 @@ func testSwitches(t *testing.T, open func(testing.TB, Options) Opened) {
 	sameRecord(t, "All()", names, []string{
 		"principal P", "principal p", "principal tool", "session p", "session p/s", "tool p", "tool tool",
 	})
+	stop(auth.SwitchServer, "b", "", since)
+	stop(auth.SwitchServer, "a", "", since)
+	for tool, want := range map[string]bool{"mcp__a__t": true, "prompt:mcp__a__t": true, "mcp__ab__t": false, "a": false} {
+		got, have, err := s.Stopped(ctx, "q", "q/s", tool)
+		if err != nil || have != want || have && (got.Kind != auth.SwitchServer || got.Name != "a") {
+			t.Errorf("Stopped(%s) with a server stopped = %v, %v, %v, want %v", tool, got, have, err, want)
+		}
+	}
+	stop(auth.SwitchEverything, auth.Everything, "", since)
+	if got, have, err := s.Stopped(ctx, "q", "q/s", "t"); err != nil || !have || got.Kind != auth.SwitchEverything {
+		t.Errorf("Stopped() with everything stopped = %v, %v, %v", got, have, err)
+	}
+	for _, sw := range []auth.SwitchTarget{{Kind: auth.SwitchServer, Name: "a"}, {Kind: auth.SwitchServer, Name: "b"}, {Kind: auth.SwitchEverything, Name: auth.Everything}} {
+		if was, err := s.Start(ctx, sw.Kind, sw.Name); err != nil || !was {
+			t.Errorf("Start(%v) = %v, %v", sw, was, err)
+		}
+	}
 	for kind, name := range map[auth.SwitchKind]string{auth.SwitchPrincipal: "p", auth.SwitchSession: "p/s", auth.SwitchTool: "tool"} {
 		if was, err := s.Start(ctx, kind, name); !was || err != nil {
 			t.Errorf("Start(%s) = %v, %v, want true", name, was, err)
