@@ -30,6 +30,9 @@ type Principal struct {
 	// Personalities lists the roles that the principal may take; nil means
 	// any.
 	Personalities []string
+	// Revision tells which reading of a configuration the rest was taken from;
+	// 0 means that nobody says. Edges hand it on as it is.
+	Revision uint64
 }
 
 // MayTake reports whether the principal may take a role.

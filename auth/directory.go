@@ -40,13 +40,15 @@ type Options struct {
 // another process counts at once. It implements [Tokens] and is safe for
 // concurrent use.
 type Directory struct {
-	store  Store
-	o      Options
-	static atomic.Pointer[static]
+	store     Store
+	o         Options
+	static    atomic.Pointer[static]
+	revisions atomic.Uint64 // how many readings of a configuration there were
 }
 
 // static is the configuration's part. It is replaced, never changed.
 type static struct {
+	revision uint64
 	defaults []string
 	byName   map[string]*Record
 	byHash   map[string]*Record
@@ -80,13 +82,25 @@ func NewDirectory(ctx context.Context, records []Record, store Store, o *Options
 // Replace puts other records and default permissions in the place of the
 // configuration's, all at once. After an error the old ones stay in force.
 func (d *Directory) Replace(ctx context.Context, records []Record, defaults []string) error {
+	put, _, err := d.Prepare(ctx, records, defaults)
+	if err == nil {
+		put()
+	}
+	return err
+}
+
+// Prepare checks what Replace would put in force, and returns what does that: it
+// cannot fail and waits for nothing, so that the callers can change together
+// with what else a configuration says. The revision is that of the principals
+// that are read from then on.
+func (d *Directory) Prepare(ctx context.Context, records []Record, defaults []string) (put func(), revision uint64, err error) {
 	next, err := compile(records, defaults)
 	if err != nil {
-		return fmt.Errorf("auth: %w", err)
+		return nil, 0, fmt.Errorf("auth: %w", err)
 	}
 	kept, err := d.kept(ctx)
 	if err != nil {
-		return fmt.Errorf("auth: %w", err)
+		return nil, 0, fmt.Errorf("auth: %w", err)
 	}
 	var faults []error
 	for i := range kept {
@@ -96,11 +110,16 @@ func (d *Directory) Replace(ctx context.Context, records []Record, defaults []st
 		}
 	}
 	if len(faults) > 0 {
-		return fmt.Errorf("auth: %w", errors.Join(faults...))
+		return nil, 0, fmt.Errorf("auth: %w", errors.Join(faults...))
 	}
-	d.static.Store(next)
-	return nil
+	next.revision = d.revisions.Add(1)
+	return func() {
+		d.static.Store(next)
+	}, next.revision, nil
 }
+
+// Revision is that of the configuration in force.
+func (d *Directory) Revision() uint64 { return d.static.Load().revision }
 
 // compile checks and copies the records of a configuration.
 func compile(records []Record, defaults []string) (*static, error) {
@@ -149,7 +168,7 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 		if !r.Live(d.o.Now()) {
 			return p, false, nil
 		}
-		return r.principal(s.defaults), true, nil
+		return s.principal(r), true, nil
 	}
 	if d.store == nil {
 		return p, false, nil
@@ -162,7 +181,7 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 		d.o.Logger.Warn("refused a token of the state whose name the configuration has", "principal", r.Name)
 		return p, false, nil
 	}
-	return r.principal(s.defaults), true, nil
+	return s.principal(&r), true, nil
 }
 
 // isLocal reports whether a token is that of the local user.
@@ -191,7 +210,14 @@ func (s *static) local() sallyport.Principal {
 	if r == nil {
 		r = &Record{Name: sallyport.LocalPrincipal}
 	}
-	return r.principal(s.defaults)
+	return s.principal(r)
+}
+
+// principal is who a record stands for.
+func (s *static) principal(r *Record) sallyport.Principal {
+	p := r.principal(s.defaults)
+	p.Revision = s.revision
+	return p
 }
 
 // DefaultPermissions returns what every principal holds now. The caller owns
@@ -214,7 +240,7 @@ func (d *Directory) Named(ctx context.Context, name string) (p sallyport.Princip
 	if err != nil || r == nil {
 		return p, false, err
 	}
-	return r.principal(s.defaults), true, nil
+	return s.principal(r), true, nil
 }
 
 // Stands reports whether a principal who was let in at a moment may still call:
