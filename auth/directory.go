@@ -114,8 +114,26 @@ func (d *Directory) Prepare(ctx context.Context, records []Record, defaults []st
 	}
 	next.revision = d.revisions.Add(1)
 	return func() {
+		next.rotate(d.static.Load(), d.o.Now())
 		d.static.Store(next)
 	}, next.revision, nil
+}
+
+// rotate notes when the tokens of a configuration took the place of others: what
+// was begun with an old one does not stand any more.
+func (s *static) rotate(before *static, now time.Time) {
+	if before == nil {
+		return
+	}
+	for name, r := range s.byName {
+		switch old := before.byName[name]; {
+		case old == nil:
+		case old.TokenSHA256 != r.TokenSHA256:
+			r.Rotated = now
+		default:
+			r.Rotated = old.Rotated
+		}
+	}
 }
 
 // Revision is that of the configuration in force.

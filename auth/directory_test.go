@@ -362,3 +362,30 @@ func BenchmarkStopped(b *testing.B) {
 		}
 	})
 }
+
+// TestA6_B5_ATokenThatTheConfigurationReplacesEndsWhatWasBegun: as with the
+// rotation of a token of the state, what was begun with the old one is over.
+func TestA6_B5_ATokenThatTheConfigurationReplacesEndsWhatWasBegun(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	d := directory(t, []auth.Record{
+		{Name: "ci", TokenSHA256: auth.HashToken("old")}, {Name: "other", TokenSHA256: auth.HashToken("theirs")},
+	}, nil, &auth.Options{Now: func() time.Time { return now }})
+	begun := now
+	stands := func(name string, since time.Time, want bool) {
+		t.Helper()
+		if ok, err := d.Stands(t.Context(), name, since); ok != want || err != nil {
+			t.Errorf("Stands(%s, %s) = %v, %v, want %v", name, since, ok, err, want)
+		}
+	}
+	for range 2 { // a later reload does not forget it
+		now = now.Add(time.Minute)
+		if err := d.Replace(t.Context(), []auth.Record{
+			{Name: "ci", TokenSHA256: auth.HashToken("new")}, {Name: "other", TokenSHA256: auth.HashToken("theirs")},
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+		stands("ci", begun, false)
+		stands("other", begun, true)
+		stands("ci", begun.Add(time.Minute), true)
+	}
+}
