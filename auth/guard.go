@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -27,6 +29,7 @@ type Guard struct {
 	answer    func(w http.ResponseWriter, status int, why string)
 	anonymous func() sallyport.Principal
 	resource  *Resource
+	pause     time.Duration
 }
 
 // GuardOptions configure a Guard. nil means the defaults.
@@ -49,6 +52,9 @@ type GuardOptions struct {
 	// all the same. It is refused for an address, and with Hosts, that others
 	// can reach, and a request that a proxy passed on needs a token.
 	Anonymous func() sallyport.Principal
+	// Pause is how often the token of an open stream is looked at; 0 means
+	// [DefaultStandingPause].
+	Pause time.Duration
 	// Resource is named to a request to its path without a good token, so that
 	// a client finds out where tokens come from; nil names nothing.
 	Resource *Resource
@@ -70,6 +76,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	g := &Guard{
 		tokens: tokens, hosts: map[string]bool{}, open: map[string]bool{}, logger: slog.New(slog.DiscardHandler),
 		multipart: func(*http.Request) bool { return false },
+		pause:     DefaultStandingPause,
 		answer:    func(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) },
 	}
 	ip := net.ParseIP(host)
@@ -101,6 +108,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 			g.answer = o.Refuse
 		}
 		g.resource = o.Resource
+		g.pause = cmp.Or(o.Pause, g.pause)
 		if o.Anonymous != nil {
 			// A further name is one by which others come, through a proxy.
 			for _, reached := range append([]string{address}, o.Hosts...) {
@@ -169,7 +177,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		}
 		// The token goes no further: no handler can pass it on.
 		r.Header.Del("Authorization")
-		r, end := hold(r.WithContext(context.WithValue(r.Context(), principalKey{}, p)), p, again)
+		r, end := g.hold(r.WithContext(context.WithValue(r.Context(), principalKey{}, p)), p, again)
 		defer end()
 		next.ServeHTTP(w, r)
 	})

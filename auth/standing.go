@@ -16,8 +16,8 @@ const (
 	// bodyFresh is how long after its head a body may end without another
 	// look at the token. Bodies that come at once cost nothing more.
 	bodyFresh = 100 * time.Millisecond
-	// streamPause is how often the token of an open stream is looked at.
-	streamPause = 2 * time.Second
+	// DefaultStandingPause is how often the token of an open stream is looked at.
+	DefaultStandingPause = 250 * time.Millisecond
 )
 
 // ErrWithdrawn is what the body of a request ends with when the token that let
@@ -62,7 +62,7 @@ func equal(a, b *sallyport.Principal) bool {
 // hold makes a request end with the token that let it in, as far as nothing
 // runs on its behalf: a body before it is whole, and a stream on which a client
 // only listens. The function that it returns has to be called at the end.
-func hold(r *http.Request, who sallyport.Principal, again ask) (held *http.Request, end func()) {
+func (g *Guard) hold(r *http.Request, who sallyport.Principal, again ask) (held *http.Request, end func()) {
 	if r.Body != nil && r.Body != http.NoBody {
 		ctx := r.Context()
 		r.Body = &arriving{ReadCloser: r.Body, since: time.Now(), still: func() bool {
@@ -76,7 +76,7 @@ func hold(r *http.Request, who sallyport.Principal, again ask) (held *http.Reque
 	ctx, cancel := context.WithCancel(r.Context())
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		tick := time.NewTicker(streamPause)
+		tick := time.NewTicker(g.pause)
 		defer tick.Stop()
 		for {
 			select {
