@@ -30,6 +30,7 @@ type Guard struct {
 	anonymous func() sallyport.Principal
 	resource  *Resource
 	pause     time.Duration
+	stands    func(ctx context.Context, p *sallyport.Principal) (bool, error)
 }
 
 // GuardOptions configure a Guard. nil means the defaults.
@@ -52,9 +53,13 @@ type GuardOptions struct {
 	// all the same. It is refused for an address, and with Hosts, that others
 	// can reach, and a request that a proxy passed on needs a token.
 	Anonymous func() sallyport.Principal
-	// Pause is how often the token of an open stream is looked at; 0 means
-	// [DefaultStandingPause].
+	// Pause is how often the token of a request that is being answered is looked
+	// at; 0 means [DefaultStandingPause].
 	Pause time.Duration
+	// Stands reports whether a principal whose token counts may go on listening:
+	// it is asked while a request is answered. An error says that nobody can
+	// tell, which ends the request when it lasts. nil lets every one go on.
+	Stands func(ctx context.Context, p *sallyport.Principal) (bool, error)
 	// Resource is named to a request to its path without a good token, so that
 	// a client finds out where tokens come from; nil names nothing.
 	Resource *Resource
@@ -77,6 +82,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		tokens: tokens, hosts: map[string]bool{}, open: map[string]bool{}, logger: slog.New(slog.DiscardHandler),
 		multipart: func(*http.Request) bool { return false },
 		pause:     DefaultStandingPause,
+		stands:    func(context.Context, *sallyport.Principal) (bool, error) { return true, nil },
 		answer:    func(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) },
 	}
 	ip := net.ParseIP(host)
@@ -109,6 +115,9 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		}
 		g.resource = o.Resource
 		g.pause = cmp.Or(o.Pause, g.pause)
+		if o.Stands != nil {
+			g.stands = o.Stands
+		}
 		if o.Anonymous != nil {
 			// A further name is one by which others come, through a proxy.
 			for _, reached := range append([]string{address}, o.Hosts...) {
@@ -177,7 +186,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		}
 		// The token goes no further: no handler can pass it on.
 		r.Header.Del("Authorization")
-		r, end := g.hold(r.WithContext(context.WithValue(r.Context(), principalKey{}, p)), p, again)
+		r, end := g.hold(r, p, again)
 		defer end()
 		next.ServeHTTP(w, r)
 	})

@@ -16,13 +16,18 @@ const (
 	// bodyFresh is how long after its head a body may end without another
 	// look at the token. Bodies that come at once cost nothing more.
 	bodyFresh = 100 * time.Millisecond
-	// DefaultStandingPause is how often the token of an open stream is looked at.
+	// DefaultStandingPause is how often the token of a request that is being
+	// answered is looked at.
 	DefaultStandingPause = 250 * time.Millisecond
+	// unknownWait is how long such a request goes on while the state, which says
+	// whether its token counts, cannot be read.
+	unknownWait = 5 * time.Second
 )
 
-// ErrWithdrawn is what the body of a request ends with when the token that let
-// it in did not count any more, or stood for something else, once the body was
-// there: whoever sends slowly must not outlive a revocation.
+// ErrWithdrawn is what the body of a request ends with, and the cause of the end
+// of its context, when the token that let it in does not count any more, or
+// stands for something else: neither who sends slowly nor who listens outlives a
+// revocation.
 var ErrWithdrawn = errors.New("auth: the token of the request does not count any more")
 
 // ask says whose request it is now; a status other than 0 refuses it.
@@ -31,7 +36,8 @@ type ask func(ctx context.Context) (p sallyport.Principal, status int)
 // arriving is a body on its way.
 type arriving struct {
 	io.ReadCloser
-	still func() bool // reports whether the caller is who was let in
+	of    *watch
+	ctx   context.Context // that of the request as it came
 	since time.Time
 	err   error // what it ended with
 }
@@ -46,11 +52,17 @@ func (a *arriving) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	if errors.Is(err, io.EOF) && time.Since(a.since) > bodyFresh && !a.still() {
+	if errors.Is(err, io.EOF) && time.Since(a.since) > bodyFresh && !a.isSame() {
 		err = ErrWithdrawn
 	}
 	a.err = err
 	return n, err
+}
+
+// isSame reports whether the caller is who was let in, and may do the same.
+func (a *arriving) isSame() bool {
+	now, status := a.of.again(a.ctx)
+	return status == 0 && equal(&now, &a.of.who)
 }
 
 // equal reports whether a principal is the same and may do the same.
@@ -59,39 +71,87 @@ func equal(a, b *sallyport.Principal) bool {
 		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil)
 }
 
-// hold makes a request end with the token that let it in, as far as nothing
-// runs on its behalf: a body before it is whole, and a stream on which a client
-// only listens. The function that it returns has to be called at the end.
+// hold makes a request end with the token that let it in: a body before it is
+// whole, when the token stands for something else by then, and every answer while
+// it is open, be it a stream on which a client only listens or one that waits for
+// a call. What a principal that holds less by now may still do is for others to
+// say. Its context names the principal. The function that it returns has to be called at the end.
 func (g *Guard) hold(r *http.Request, who sallyport.Principal, again ask) (held *http.Request, end func()) {
+	now := time.Now()
+	w := &watch{guard: g, who: who, again: again, known: now}
+	w.ctx, w.cancel = context.WithCancelCause(r.Context())
 	if r.Body != nil && r.Body != http.NoBody {
-		ctx := r.Context()
-		r.Body = &arriving{ReadCloser: r.Body, since: time.Now(), still: func() bool {
-			now, status := again(ctx)
-			return status == 0 && equal(&now, &who)
-		}}
+		w.body = arriving{ReadCloser: r.Body, of: w, ctx: r.Context(), since: now}
+		r.Body = &w.body
 	}
-	if r.Method != http.MethodGet {
-		return r, func() {}
+	// Most answers are there long before the timer fires.
+	w.begin()
+	return r.WithContext(context.WithValue(w.ctx, principalKey{}, who)), w.end
+}
+
+// watch looks again and again whether a request may go on.
+type watch struct {
+	guard  *Guard
+	who    sallyport.Principal
+	again  ask
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	body   arriving
+	known  time.Time // when it could be said last
+	doubt  bool      // the last look said no
+
+	mu    sync.Mutex
+	over  bool
+	timer *time.Timer
+}
+
+// stands reports whether the token still lets its principal in.
+func (w *watch) stands() bool {
+	now, status := w.again(w.ctx)
+	if status != 0 && status != http.StatusServiceUnavailable || status == 0 && now.Name != w.who.Name {
+		return false
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		tick := time.NewTicker(g.pause)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if now, status := again(ctx); status != 0 || now.Name != who.Name {
-				cancel()
-				return
-			}
-		}
-	})
-	return r.WithContext(ctx), func() {
-		cancel()
-		watch.Wait()
+	stands, err := false, error(nil)
+	if status == 0 {
+		stands, err = w.guard.stands(w.ctx, &now)
 	}
+	if status != 0 || err != nil {
+		return time.Since(w.known) < unknownWait
+	}
+	w.known = time.Now()
+	return stands
+}
+
+// begin has the request looked at after a pause, unless it is over.
+func (w *watch) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.timer = time.AfterFunc(w.guard.pause, w.look)
+	}
+}
+
+func (w *watch) look() {
+	if w.ctx.Err() != nil {
+		return
+	}
+	// What runs for the request is ended by the gate, which knows why: only what
+	// is still open at the second look is ended here.
+	before := w.doubt
+	if w.doubt = !w.stands(); before && w.doubt && w.ctx.Err() == nil {
+		w.cancel(&sallyport.Error{
+			Code: sallyport.CodePermissionDenied, Detail: "the token of the request does not count any more, or its principal is stopped", Err: ErrWithdrawn,
+		})
+		return
+	}
+	w.begin()
+}
+
+// end is for a request that was answered.
+func (w *watch) end() {
+	w.mu.Lock()
+	w.over = true
+	w.timer.Stop()
+	w.mu.Unlock()
+	w.cancel(nil)
 }

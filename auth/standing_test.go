@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,9 +71,10 @@ func TestASlowBodyDoesNotOutliveItsToken(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked, read := 0, errors.New("not read")
+				var asked atomic.Int32
+				read := errors.New("not read")
 				d := told{func() (sallyport.Principal, bool) {
-					if asked++; asked == 1 {
+					if asked.Add(1) == 1 {
 						return before, true
 					}
 					return tt.after, tt.known
@@ -95,23 +97,71 @@ func TestASlowBodyDoesNotOutliveItsToken(t *testing.T) {
 	}
 }
 
-// TestAStreamEndsWithItsToken has a client listen while its token is revoked.
-func TestAStreamEndsWithItsToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		revoked := time.Now().Add(time.Minute)
-		d := told{func() (sallyport.Principal, bool) {
-			return sallyport.Principal{Name: "ci"}, time.Now().Before(revoked)
-		}}
-		h := guarded(t, d, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		r := httptest.NewRequest("GET", "http://127.0.0.1:7331/x", nil)
-		r.Header.Set("Authorization", "Bearer token")
-		ended := make(chan time.Time, 1)
-		go func() {
-			h.ServeHTTP(httptest.NewRecorder(), r)
-			ended <- time.Now()
-		}()
-		if late := (<-ended).Sub(revoked); late < 0 || late > 5*time.Second {
-			t.Errorf("the stream ended %v after the revocation, want within seconds", late)
+// TestB5_EveryOpenAnswerEndsWithItsToken has a client wait for the end of an
+// answer while its token stops counting, in every way and with every method.
+func TestB5_EveryOpenAnswerEndsWithItsToken(t *testing.T) {
+	const pause = 100 * time.Millisecond
+	ci := sallyport.Principal{Name: "ci", Permissions: []string{"a:read"}}
+	for _, method := range []string{"GET", "POST", "DELETE"} {
+		for _, tt := range []struct {
+			name  string
+			after sallyport.Principal
+			known bool
+			err   error
+			stops bool
+			ends  bool
+		}{
+			{name: "nothing changed", after: ci, known: true},
+			{name: "more permissions", after: sallyport.Principal{Name: "ci", Permissions: []string{"a:read", "b:read"}}, known: true},
+			{name: "revoked", ends: true},
+			{name: "the token of another", after: sallyport.Principal{Name: "other"}, known: true, ends: true},
+			{name: "stopped", after: ci, known: true, stops: true, ends: true},
+			{name: "nobody can say", err: errors.New("locked"), ends: true},
+		} {
+			t.Run(method+" "+tt.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					changed := time.Now().Add(time.Minute)
+					tokens := tokensFunc(func() (sallyport.Principal, bool, error) {
+						if time.Now().Before(changed) {
+							return ci, true, nil
+						}
+						return tt.after, tt.known, tt.err
+					})
+					g, err := auth.NewGuard("127.0.0.1:7331", tokens, &auth.GuardOptions{Pause: pause, Stands: func(context.Context, *sallyport.Principal) (bool, error) {
+						return !tt.stops || time.Now().Before(changed), nil
+					}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ended := time.Hour
+					h := g.Protect(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+						select {
+						case <-r.Context().Done():
+							ended = time.Since(changed)
+							if !errors.Is(context.Cause(r.Context()), auth.ErrWithdrawn) {
+								t.Errorf("the answer ended because of %v, want %v", context.Cause(r.Context()), auth.ErrWithdrawn)
+							}
+						case <-time.After(10 * time.Minute):
+						}
+					}))
+					r := httptest.NewRequest(method, "http://127.0.0.1:7331/x", nil)
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("Authorization", "Bearer token")
+					h.ServeHTTP(httptest.NewRecorder(), r)
+					most := 3 * pause
+					if tt.err != nil {
+						most = 6 * time.Second
+					}
+					if late := ended; tt.ends && (late < 0 || late > most) || !tt.ends && ended != time.Hour {
+						t.Errorf("the answer ended %v after the change, want an end %v", ended, tt.ends)
+					}
+				})
+			})
 		}
-	})
+	}
 }
+
+// tokensFunc answers the same to every token.
+type tokensFunc func() (sallyport.Principal, bool, error)
+
+func (f tokensFunc) Principal(context.Context, string) (sallyport.Principal, bool, error) { return f() }
