@@ -249,6 +249,9 @@ func (g *Guard) refuse(r *http.Request) (status int, why string) {
 		if err != nil || kind != "application/json" && (kind != "multipart/form-data" || !g.multipart(r)) {
 			return http.StatusUnsupportedMediaType, "the content type must be application/json"
 		}
+		if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+			return http.StatusUnsupportedMediaType, "the body must not be compressed"
+		}
 	}
 	return 0, ""
 }

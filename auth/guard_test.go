@@ -44,6 +44,7 @@ func TestGuardLetsOnlyItsOwnRequestsThrough(t *testing.T) {
 		{name: "same-site", header: map[string]string{"Sec-Fetch-Site": "same-site"}, want: 403},
 		{name: "form post", method: "POST", header: map[string]string{"Content-Type": "text/plain"}, want: 415},
 		{name: "post without type", method: "POST", want: 415},
+		{name: "compressed post", method: "POST", header: map[string]string{"Content-Type": "application/json", "Content-Encoding": "gzip"}, want: 415},
 		{name: "json post", method: "POST", header: map[string]string{"Content-Type": "application/json; charset=utf-8"}, want: 200},
 		{name: "no token", header: map[string]string{"Authorization": ""}, want: 401},
 		{name: "wrong token", header: map[string]string{"Authorization": "Bearer " + strings.Repeat("x", 40)}, want: 401},
