@@ -27,6 +27,10 @@ type Principal struct {
 	Name string
 	// Permissions is what the principal holds.
 	Permissions []string
+	// Person says that a human being answers what this principal's client
+	// asks, so that a held call may be put before them there. False means a
+	// program, whose client would answer for itself.
+	Person bool
 	// Personalities lists the roles that the principal may take; nil means
 	// any.
 	Personalities []string

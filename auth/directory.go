@@ -228,7 +228,9 @@ func (s *static) local() sallyport.Principal {
 	if r == nil {
 		r = &Record{Name: sallyport.LocalPrincipal}
 	}
-	return s.principal(r)
+	p := s.principal(r)
+	p.Person = false
+	return p
 }
 
 // principal is who a record stands for.
@@ -243,17 +245,22 @@ func (s *static) principal(r *Record) sallyport.Principal {
 func (d *Directory) DefaultPermissions() []string { return slices.Clone(d.static.Load().defaults) }
 
 // Local returns the principal of whoever runs the program: the command line
-// and a client that started the server itself.
-func (d *Directory) Local() sallyport.Principal { return d.static.Load().local() }
+// and a client that started the server itself. There it is a person; behind
+// the local user's token over HTTP anything may be.
+func (d *Directory) Local() sallyport.Principal {
+	p := d.static.Load().local()
+	p.Person = true
+	return p
+}
 
 // Named returns the principal of a name, for an operator who takes its place.
 // A principal that expired or was revoked is not found; one without a token
 // is.
 func (d *Directory) Named(ctx context.Context, name string) (p sallyport.Principal, ok bool, err error) {
-	s := d.static.Load()
 	if name == sallyport.LocalPrincipal {
-		return s.local(), true, nil
+		return d.Local(), true, nil
 	}
+	s := d.static.Load()
 	r, err := d.standing(ctx, s, name)
 	if err != nil || r == nil {
 		return p, false, err

@@ -287,10 +287,13 @@ func TestTheLocalUser(t *testing.T) {
 	})
 	p, _, _ := d.Principal(t.Context(), token)
 	named, _, _ := d.Named(t.Context(), "local")
-	for _, p := range []sallyport.Principal{p, named, d.Local()} {
-		p.Revision = 0 // of the configuration, which differs from test to test
-		want := sallyport.Principal{Name: "local", Permissions: []string{"base", "p"}}
-		if diff := cmp.Diff(want, p); diff != "" {
+	for _, c := range []struct {
+		got    sallyport.Principal
+		person bool
+	}{{p, false}, {named, true}, {d.Local(), true}} {
+		c.got.Revision = 0 // of the configuration, which differs from test to test
+		want := sallyport.Principal{Name: "local", Permissions: []string{"base", "p"}, Person: c.person}
+		if diff := cmp.Diff(want, c.got); diff != "" {
 			t.Errorf("local, difference (-want +got):\n%s", diff)
 		}
 	}

@@ -46,6 +46,10 @@ type Record struct {
 	// Personalities lists the roles that the principal may take; nil means
 	// any, an empty list none.
 	Personalities []string
+	// Person says that a human being is behind the principal's client; see
+	// [sallyport.Principal]. The configuration says so: a [Store] does not
+	// keep it, so that a principal of the state is none.
+	Person bool
 	// Created and Rotated are when the record and its present token were
 	// made; they are zero for a record of the configuration.
 	Created, Rotated time.Time
@@ -163,7 +167,7 @@ func clip(s string) string {
 func (r *Record) principal(defaults []string) sallyport.Principal {
 	return sallyport.Principal{
 		Name: r.Name, Permissions: union(defaults, r.Permissions),
-		Personalities: slices.Clone(r.Personalities),
+		Personalities: slices.Clone(r.Personalities), Person: r.Person,
 	}
 }
 

@@ -68,7 +68,7 @@ func (a *arriving) isSame() bool {
 // equal reports whether a principal is the same and may do the same.
 func equal(a, b *sallyport.Principal) bool {
 	return a.Name == b.Name && slices.Equal(a.Permissions, b.Permissions) &&
-		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil)
+		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil) && a.Person == b.Person
 }
 
 // hold makes a request end with the token that let it in: a body before it is
