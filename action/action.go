@@ -21,6 +21,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -110,8 +111,10 @@ func (b *builder) tool() sallyport.Tool {
 	h := &d.Handler
 	switch {
 	case h.HTTP != nil && h.Exec == nil && h.Run == nil:
+		b.refuseUnusable("an HTTP handler", "network and secrets", "network", "secrets")
 		b.http(&t)
 	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
+		b.refuseUnusable("a program", "network, secrets, fs_reach and process", "network", "secrets", "fs_reach", "process")
 		b.exec(&t)
 	case h.Run != nil && h.HTTP == nil && h.Exec == nil:
 		t.Run = h.Run
@@ -121,7 +124,31 @@ func (b *builder) tool() sallyport.Tool {
 	return t
 }
 
-// Missing returns the path of the handler's file when there is none, else "".
+// refuseUnusable faults the declared capabilities that this kind of handler has
+// no way to use: a declaration that grants nothing hides what is meant.
+func (b *builder) refuseUnusable(kind, expected string, usable ...string) {
+	c := &b.d.Capabilities
+	for _, group := range []struct {
+		name     string
+		declared bool
+	}{
+		{"network", c.Network != nil},
+		{"secrets", c.Secrets != nil},
+		{"storage", c.Storage != nil},
+		{"fs_reach", c.FSReach != nil},
+		{"process", c.Process != nil},
+		{"attachments", c.Attachments != nil},
+		{"database", c.Database != nil},
+		{"mail", c.Mail != nil},
+		{"input", c.Input != nil},
+	} {
+		if group.declared && !slices.Contains(usable, group.name) {
+			b.fault("/capabilities/"+group.name, "%s cannot use it: expected %s", kind, expected)
+		}
+	}
+}
+
+// Missing returns the path of the handler's file when no file is there, else "".
 // Calls of such an action fail until the configuration is loaded again.
 func (d *Definition) Missing() string {
 	e := d.Handler.Exec

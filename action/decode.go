@@ -111,9 +111,6 @@ func (d *decoder) definition(top *definition.Object) *Definition {
 	}
 	if v, at, ok := top.Take("capabilities", ""); ok {
 		def.Capabilities = d.Capabilities(at, v)
-		if def.Capabilities.Input != nil {
-			d.Fault(at+"/input", "an action asks nobody: leave it out")
-		}
 	}
 	v, at, ok := top.Take("handler", "")
 	if !ok {
