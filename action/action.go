@@ -17,8 +17,6 @@ package action
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,7 +157,7 @@ func (d *Definition) Missing() string {
 	if path == "" && len(e.Command) > 0 {
 		path = e.Command[0]
 	}
-	if _, err := os.Stat(path); filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
+	if info, err := os.Stat(path); filepath.IsAbs(path) && (err != nil || !info.Mode().IsRegular()) {
 		return path
 	}
 	return ""

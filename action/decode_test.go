@@ -155,7 +155,6 @@ func TestFaults(t *testing.T) {
 		{"secret in the path", url("https://a.example/{secret:a/b}"), "/handler/http/url", "a secret has no place"},
 		{"secret without encryption", url("http://a.example/?k={secret:a/b}"), "/handler/http/url", "without encryption"},
 		{"relative path", `{"id": "act", "handler": "./a.js"}`, "/handler", "anchored"},
-		{"no file", `{"id": "act", "handler": "/usr"}`, "/handler", "regular file"},
 		{"other ending", `{"id": "act", "handler": "/nonexistent/a.rb"}`, "/handler", "no interpreter"},
 		{"variable", `{"id": "act", "handler": "${workspace}/a.js"}`, "/handler", ""},
 		{"no command", `{"id": "act", "handler": {"exec": {}}}`, "/handler/exec", "exactly one"},

@@ -70,9 +70,7 @@ func (b *builder) exec(t *sallyport.Tool) {
 	}
 	var programs []string
 	if path := cmp.Or(e.Path, p.argv[0]); filepath.IsAbs(path) {
-		if p.file = b.open(at, path); p.file == nil {
-			return
-		}
+		p.file = openFile(path)
 		// What is started is what was looked at.
 		p.argv[slices.Index(p.argv, path)] = p.file.path
 		programs = []string{p.file.path}

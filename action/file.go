@@ -20,25 +20,24 @@ const maxProgramBytes = 256 << 20
 type file struct {
 	path   string // without links
 	digest [sha256.Size]byte
-	// missing is true when there was no such file. The action is there and is
-	// decided about; a call that gets so far fails.
-	missing bool
+	// absent says why there was no file that can run, empty when there was one. The
+	// action is there and is decided about; a call that gets so far fails. It is no
+	// fault of the configuration: who may write there would keep it from loading.
+	absent string
 }
 
-// open looks at the file of a handler; nil after a fault.
-func (b *builder) open(at, path string) *file {
+// openFile looks at the file of a handler.
+func openFile(path string) *file {
 	real, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &file{path: path, missing: true}
-	}
-	if err != nil {
-		b.fault(at, "the file cannot be found: %s", path)
-		return nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &file{path: path, absent: "there is no such file"}
+	case err != nil:
+		return &file{path: path, absent: "the file cannot be found"}
 	}
 	f := &file{path: real}
 	if f.digest, err = contentOf(real); err != nil {
-		b.fault(at, "%s: %v", path, err)
-		return nil
+		return &file{path: path, absent: err.Error()}
 	}
 	return f
 }
@@ -47,8 +46,8 @@ func (b *builder) open(at, path string) *file {
 // write there, a tool of the agent among them, would otherwise choose what runs
 // with the reach that the operator gave to this action.
 func (f *file) unchanged() error {
-	if f.missing {
-		return errors.New("the program was not there when the configuration was loaded")
+	if f.absent != "" {
+		return errors.New("the program was not there when the configuration was loaded: " + f.absent)
 	}
 	now, err := contentOf(f.path)
 	if err != nil {
