@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -46,7 +47,9 @@ type program struct {
 	argv []string
 	// file is what the definition names as what runs; nil when it names a
 	// binary of the search path.
-	file    *file
+	file *file
+	// files is what must not change: that file, and scripts among the arguments.
+	files   []*file
 	env     map[string]string
 	secrets []sallyport.ChildSecret // without hosts
 	name    string
@@ -73,11 +76,13 @@ func (b *builder) exec(t *sallyport.Tool) {
 		p.file = openFile(path)
 		// What is started is what was looked at.
 		p.argv[slices.Index(p.argv, path)] = p.file.path
-		programs = []string{p.file.path}
-		t.Revision = revision(e, p.file)
-	} else {
-		t.Revision = revision(e, nil)
+		p.files = append(p.files, p.file)
 	}
+	p.scripts()
+	for _, f := range p.files {
+		programs = append(programs, f.path)
+	}
+	t.Revision = revision(e, p.files...)
 	if _, err := reach.ParseBinary(p.argv[0]); err != nil || p.argv[0] == string(reach.AnyBinary) {
 		b.fault(at, "the binary is neither a name nor a clean absolute path")
 	}
@@ -88,6 +93,19 @@ func (b *builder) exec(t *sallyport.Tool) {
 		b.fault("/readOnly", "contradicts a program: the gate cannot hold it to that")
 	}
 	t.Run = p.run
+}
+
+// scripts takes the arguments that are scripts for programs: what an
+// interpreter runs is what was looked at, like the handler's own file.
+func (p *program) scripts() {
+	for i, arg := range p.argv[1:] {
+		if !filepath.IsAbs(arg) || !digest.IsScript(arg) || slices.ContainsFunc(p.files, func(f *file) bool { return f.path == arg }) {
+			continue
+		}
+		f := openFile(arg)
+		p.argv[i+1] = f.path
+		p.files = append(p.files, f)
+	}
 }
 
 // nameOf is how people know the program.
@@ -173,8 +191,8 @@ type inputContext struct {
 
 // run runs the program of one call.
 func (p *program) run(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-	if p.file != nil {
-		if err := p.file.unchanged(); err != nil {
+	for _, f := range p.files {
+		if err := f.unchanged(); err != nil {
 			return sallyport.Result{}, p.failed(err.Error())
 		}
 	}

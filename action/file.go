@@ -74,12 +74,12 @@ func contentOf(path string) (sum [sha256.Size]byte, err error) {
 	}
 }
 
-// revision identifies what a handler does: its configuration and its file.
-func revision(handler any, f *file) string {
+// revision identifies what a handler does: its configuration and its files.
+func revision(handler any, files ...*file) string {
 	h := sha256.New()
 	// Plain texts, which cannot fail; a body that is no JSON is a fault.
 	_ = json.NewEncoder(h).Encode(handler)
-	if f != nil {
+	for _, f := range files {
 		_, _ = io.WriteString(h, f.path)
 		_, _ = h.Write(f.digest[:])
 	}

@@ -79,7 +79,7 @@ func (b *builder) http(t *sallyport.Tool) {
 		b.fault("/handler/http/url", "a secret is not sent without encryption: expected https, or an address of this machine")
 	}
 	r.secrets = sortedKeys(c.secrets)
-	t.Revision = revision(h, nil)
+	t.Revision = revision(h)
 	switch {
 	case r.retried():
 		t.Idempotent = true
