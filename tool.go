@@ -92,7 +92,7 @@ type Tool struct {
 	WhyNot func() string
 	// Run does the work. The context carries the deadline and cancellation.
 	// The result may be a failure; an error is turned into one by
-	// [ErrorResult]; a panic becomes execution_failed. It is called from
+	// [ErrorResult], of which the result beside it says the Source; a panic becomes execution_failed. It is called from
 	// many goroutines, each time with a Call of its own.
 	Run func(ctx context.Context, c *Call) (Result, error)
 }

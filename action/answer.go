@@ -75,16 +75,16 @@ func (r *request) failed(what string, cause error) error {
 
 // answer turns a response into the result.
 func (r *request) answer(ctx context.Context, resp *http.Response, v *values, retried bool) (sallyport.Result, error) {
+	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	if err != nil {
-		return sallyport.Result{}, r.failure(ctx, err)
+		return sallyport.Result{Source: source}, r.failure(ctx, err)
 	}
-	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return r.refusal(resp, body, v, source, retried)
 	}
 	if len(body) > maxAnswerBytes {
-		return sallyport.Result{}, r.failed(fmt.Sprintf("the answer has more than %d MiB", maxAnswerBytes>>20), nil)
+		return sallyport.Result{Source: source}, r.failed(fmt.Sprintf("the answer has more than %d MiB", maxAnswerBytes>>20), nil)
 	}
 	res, err := r.read(resp.Header.Get("Content-Type"), body)
 	res.Source = source
@@ -112,7 +112,7 @@ func (r *request) refusal(resp *http.Response, body []byte, v *values, source st
 		text = strings.TrimSpace(text + "\n\n" + said)
 	}
 	if retried && (status >= http.StatusInternalServerError || status == http.StatusTooManyRequests) {
-		return sallyport.Result{}, &sallyport.Error{
+		return sallyport.Result{Source: source}, &sallyport.Error{
 			Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
 			Detail: text, Err: &passing{status},
 		}

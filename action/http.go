@@ -153,7 +153,7 @@ func (r *request) run(ctx context.Context, c *sallyport.Call, retried bool) (sal
 	client.CheckRedirect = r.stay(req)
 	resp, err := client.Do(req)
 	if err != nil {
-		return sallyport.Result{}, r.failure(ctx, err)
+		return sallyport.Result{Source: r.scheme + "://" + r.host + req.URL.EscapedPath()}, r.failure(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // Nothing was written.
 	return r.answer(ctx, resp, v, retried)
