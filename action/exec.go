@@ -108,15 +108,14 @@ func (p *program) scripts() {
 	}
 }
 
-// nameOf is how people know the program.
+// nameOf is how a caller knows the program: its binary, and the handler's file
+// where that is another one. The arguments are the operator's.
 func nameOf(p *program) string {
-	shown := slices.Clone(p.argv)
-	for i := range shown {
-		if p.file != nil && shown[i] == p.file.path {
-			shown[i] = filepath.Base(shown[i])
-		}
+	name := filepath.Base(p.argv[0])
+	if p.file != nil && p.file.path != p.argv[0] {
+		name += " " + filepath.Base(p.file.path)
 	}
-	return strings.Join(shown, " ")
+	return name
 }
 
 // interpreted is the command that runs a file by its ending.

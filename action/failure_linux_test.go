@@ -4,9 +4,12 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// TestC28_FailuresNameTheirSourceAndNoCommandLine has a request reach nobody.
+// TestC28_FailuresNameTheirSourceAndNoCommandLine has a request reach nobody,
+// and a program fail whose arguments the operator wrote.
 func TestC28_FailuresNameTheirSourceAndNoCommandLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -17,5 +20,11 @@ func TestC28_FailuresNameTheirSourceAndNoCommandLine(t *testing.T) {
 	g := newGate(t, decoded(t, `{"id": "act", "handler": {"http": {"url": "URL/a/b?key=word"}}, "idempotent": false}`, address))
 	if res := g.use(`{}`); res.OK || !strings.HasPrefix(res.Error, `<untrusted source="`+address+`/a/b" tool="act">`) {
 		t.Errorf("result = %+v, want the address as the source", res)
+	}
+	needs.Programs(t, "bash")
+	dir := handlers(t, map[string]string{"run": "#!/bin/bash\nexit 3"})
+	g = newGate(t, scripted(t, dir, `{"id": "act", "handler": {"exec": {"command": ["./run", "--account", "internal-7"]}}}`))
+	if res := g.use(`{}`); res.OK || strings.Contains(res.Error, "internal-7") || !strings.Contains(res.Error, "run ended with exit code 3") {
+		t.Errorf("result = %+v, want the program without its arguments", res)
 	}
 }
