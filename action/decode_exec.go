@@ -12,7 +12,7 @@ func (d *decoder) exec(at string, v any) *Exec {
 	if o == nil {
 		return &Exec{}
 	}
-	e := &Exec{Command: o.Texts("command"), Env: d.templates(o, "env")}
+	e := &Exec{Command: o.Texts("command"), Env: d.templates(o, "env"), SecretPrefixes: o.Texts("secret_prefixes")}
 	if path := o.Text("path", "", false); path != "" {
 		e.Path = d.Path(definition.Below(at, "path"), path)
 	}

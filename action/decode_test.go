@@ -162,6 +162,7 @@ func TestFaults(t *testing.T) {
 		{"any binary", `{"id": "act", "handler": {"exec": {"command": ["*"]}}}`, "/handler/exec/command", "neither a name"},
 		{"argument in the environment", `{"id": "act", "parameters": {"p": {"type": "string"}}, "handler": {"exec": {"command": ["git"], "env": {"A": "{p}"}}}}`, "/handler/exec/env/A", "standard input"},
 		{"secret of a program without hosts", `{"id": "act", "capabilities": {"secrets": ["a/b"]}, "handler": {"exec": {"command": ["git"], "env": {"A": "{secret:a/b}"}}}}`, "/handler/exec/env", "without capabilities.network"},
+		{"odd prefix of a secret", `{"id": "act", "handler": {"exec": {"command": ["git"], "secret_prefixes": ["&#"]}}}`, "/handler/exec/secret_prefixes", "expected at most 8 prefixes"},
 		{"read-only program", `{"id": "act", "readOnly": true, "handler": {"exec": {"command": ["git"]}}}`, "/readOnly", "contradicts"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -40,6 +40,9 @@ type Exec struct {
 	// program then sees a stand-in, and the secret takes its place in requests
 	// to the granted hosts.
 	Env map[string]string
+	// SecretPrefixes lists the texts behind which a stand-in may stand in these
+	// requests; see [sallyport.ChildSecret].
+	SecretPrefixes []string
 }
 
 // program is a compiled Exec.
@@ -164,10 +167,13 @@ func (b *builder) environment(p *program, env map[string]string) {
 			p.env[name] = text
 		case len(t) == 1 && t[0].secret != "":
 			b.declared(at, t[0].secret)
-			p.secrets = append(p.secrets, sallyport.ChildSecret{Env: name, Ref: t[0].secret})
+			p.secrets = append(p.secrets, sallyport.ChildSecret{Env: name, Ref: t[0].secret, Prefixes: b.d.Handler.Exec.SecretPrefixes})
 		default:
 			b.fault(at, "expected a text without placeholders, or {secret:…} alone: arguments come on standard input")
 		}
+	}
+	if err := reach.CheckPrefixes(b.d.Handler.Exec.SecretPrefixes); err != nil {
+		b.fault("/handler/exec/secret_prefixes", "%v", err)
 	}
 	if len(p.secrets) > 0 && b.d.Capabilities.Network == nil {
 		b.fault("/handler/exec/env", "a secret without capabilities.network: its value goes to the granted hosts and nowhere else")
