@@ -37,6 +37,7 @@ func TestTheContractsExample(t *testing.T) {
 		Capabilities: sallyport.Capabilities{
 			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"api.openweathermap.org"}}, Secrets: []string{"providers/openweather/apiKey"},
 		},
+		Touches:  []sallyport.Touch{{Capability: "network", Item: "https://api.openweathermap.org/"}, {Capability: "secrets", Item: "providers/openweather/apiKey"}},
 		ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}
 	schema, revision := tl.Schema, tl.Revision

@@ -92,6 +92,10 @@ func (b *builder) exec(t *sallyport.Tool) {
 	p.name = nameOf(p)
 	b.environment(p, e.Env)
 	b.implied(t, p.argv[0], programs)
+	t.Touches = []sallyport.Touch{{Capability: "process", Item: p.argv[0]}}
+	for _, s := range p.secrets {
+		t.Touches = append(t.Touches, sallyport.Touch{Capability: "secrets", Item: s.Ref})
+	}
 	if t.ReadOnly {
 		b.fault("/readOnly", "contradicts a program: the gate cannot hold it to that")
 	}

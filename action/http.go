@@ -79,6 +79,9 @@ func (b *builder) http(t *sallyport.Tool) {
 		b.fault("/handler/http/url", "a secret is not sent without encryption: expected https, or an address of this machine")
 	}
 	r.secrets = sortedKeys(c.secrets)
+	for _, ref := range r.secrets {
+		t.Touches = append(t.Touches, sallyport.Touch{Capability: "secrets", Item: ref})
+	}
 	t.Revision = revision(h)
 	switch {
 	case r.retried():
@@ -109,6 +112,7 @@ func (b *builder) hosts(t *sallyport.Tool, r *request) {
 			port = 80
 		}
 	}
+	t.Touches = []sallyport.Touch{{Capability: "network", Item: r.scheme + "://" + r.host + "/"}}
 	if t.Capabilities.Network == nil {
 		t.Capabilities.Network = &sallyport.NetworkCapability{AllowedHosts: []string{r.host}}
 		return
