@@ -174,6 +174,7 @@ var formats = [...]format{
 	{"[REDACTED:sentry-token]", "sntryu_", hexadecimal, 64, false, alnum},
 	{"[REDACTED:planetscale-token]", "pscale_tkn_", dotted, 32, false, dotted},
 	{"[REDACTED:planetscale-token]", "pscale_pw_", dotted, 32, false, dotted},
+	{"[REDACTED:tailscale-key]", "tskey-", dashed, 20, false, dashed},
 	{"[REDACTED:fly-token]", "fo1_", dashed, 40, false, dashed},
 	{"[REDACTED:fly-token]", "fm2_", padded, 40, false, padded},
 	{"[REDACTED:1password-token]", "ops_eyJ", padded, 100, false, padded},
