@@ -66,6 +66,7 @@ func contextAnchors() []anchor {
 		head("basic", ruleBasic, 0),
 		head("-----b", rulePEM, 0),
 		head("eyJ", ruleJWT, 0),
+		head("password", ruleNetrc, 0),
 	}
 	for i, n := range names {
 		for _, b := range []byte("=:\"'\\") {

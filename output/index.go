@@ -73,6 +73,7 @@ const (
 	ruleBasic
 	rulePEM
 	ruleJWT
+	ruleNetrc
 	ruleTag
 	ruleBracket
 	ruleTurn

@@ -156,6 +156,8 @@ func (w *sweeper) note(r rule, at, arg int) {
 		x, ok = findKey(w.s, at)
 	case ruleJWT:
 		x, ok = findJWT(w.s, at)
+	case ruleNetrc:
+		x, ok = findNetrc(w.s, at)
 	case ruleTag:
 		x, ok = findTag(w.s, at)
 	case ruleBracket:
