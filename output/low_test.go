@@ -1,6 +1,9 @@
 package output
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestH4_TokensOfTailscaleAndNetrc(t *testing.T) {
 	c, err := New(nil)
@@ -23,6 +26,26 @@ func TestH4_TokensOfTailscaleAndNetrc(t *testing.T) {
 		"the machine a.example password was changed", "login with your password today", "password reset",
 		"by default password rules hold", "machine a login b password",
 	} {
+		if got := c.Text(in); got != in {
+			t.Errorf("Text(%q) = %q, want it unchanged", in, got)
+		}
+	}
+}
+
+func TestH5_H6_TokensInsideOfLines(t *testing.T) {
+	c, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{
+		"[gMASK]", "[sMASK]", "[ARGS]", "[CALL_ID]",
+	} {
+		in := "a line with " + token + " inside"
+		if got := c.Text(in); strings.Contains(got, token) || !strings.Contains(got, "[STRIPPED-TEMPLATE-TOKEN] inside") {
+			t.Errorf("Text(%q) = %q", in, got)
+		}
+	}
+	for _, in := range []string{"x[args]", "a[prefix]", "<invoker>", "<parameter name=\"a\">", "x [gmask]", "a < function", "<invoke_all>"} {
 		if got := c.Text(in); got != in {
 			t.Errorf("Text(%q) = %q, want it unchanged", in, got)
 		}

@@ -56,12 +56,17 @@ var tagNames = map[string]tagName{
 	"ant" + "ml:function_calls": plainTag, "ant" + "ml:function_results": plainTag,
 }
 
-// bracketNames lists the control tokens of Mistral and GLM.
+// bracketNames lists the control tokens of Mistral (mistral-common, tekken.json)
+// and GLM (tokenizer_config.json). Those of GLM are written in both cases; true
+// says so.
 var bracketNames = map[string]bool{
-	"inst": true, "/inst": true, "available_tools": true, "/available_tools": true,
-	"tool_calls": true, "/tool_calls": true, "tool_results": true, "/tool_results": true,
-	"tool_content": true, "/tool_content": true, "system_prompt": true, "/system_prompt": true,
-	"model_settings": true, "/model_settings": true, "think": true, "/think": true, "gmask": true,
+	"inst": false, "/inst": false, "available_tools": false, "/available_tools": false,
+	"tool_calls": false, "/tool_calls": false, "tool_results": false, "/tool_results": false,
+	"tool_content": false, "/tool_content": false, "system_prompt": false, "/system_prompt": false,
+	"model_settings": false, "/model_settings": false, "think": false, "/think": false,
+	"args": false, "call_id": false, "img": false, "img_break": false, "img_end": false,
+	"audio": false, "begin_audio": false, "prefix": false, "middle": false, "suffix": false,
+	"gmask": true, "smask": true,
 }
 
 // roles follow <|im_start|> and go with it.
@@ -260,11 +265,11 @@ func findBracket(s string, start int) (span, bool) {
 	if !t.take('[') {
 		return span{}, false
 	}
-	known := bracketNames[string(t.word())]
+	mixed, known := bracketNames[string(t.word())]
 	if !known || !t.take(']') {
 		return span{}, false
 	}
-	if line := backBlanks(s, start); t.lower && line > 0 && s[line-1] != '\n' {
+	if line := backBlanks(s, start); t.lower && !(mixed && t.upper) && line > 0 && s[line-1] != '\n' {
 		return span{}, false
 	}
 	return span{start, t.i, markTemplate}, true
