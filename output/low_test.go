@@ -38,7 +38,7 @@ func TestH5_H6_TokensInsideOfLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, token := range []string{
-		"[gMASK]", "[sMASK]", "[ARGS]", "[CALL_ID]",
+		"[gMASK]", "[sMASK]", "[ARGS]", "[CALL_ID]", "<repo_name>", "<issue_start>",
 	} {
 		in := "a line with " + token + " inside"
 		if got := c.Text(in); strings.Contains(got, token) || !strings.Contains(got, "[STRIPPED-TEMPLATE-TOKEN] inside") {

@@ -51,6 +51,12 @@ var tagNames = map[string]tagName{
 	"tool_response": piped | plainTag | halfPiped, "tool_result": piped | plainTag,
 	"think": piped | plainTag | halfPiped, "file_sep": piped | plainTag,
 	"begin_of_sentence": piped, "end_of_sentence": piped,
+	// StarCoder 2 and Qwen Coder (special_tokens_map.json of each); <filename> and
+	// <pr> are left out, which texts have for other things
+	"repo_name": piped | plainTag, "reponame": piped | plainTag, "gh_stars": plainTag, "issue_start": plainTag,
+	"issue_comment": plainTag, "issue_closed": plainTag, "jupyter_start": plainTag, "jupyter_text": plainTag,
+	"jupyter_code": plainTag, "jupyter_output": plainTag, "jupyter_script": plainTag, "empty_output": plainTag,
+	"commit_before": plainTag, "commit_msg": plainTag, "commit_after": plainTag,
 	// agent hosts
 	"system-reminder": plainTag, "function_calls": plainTag, "function_results": plainTag,
 	"ant" + "ml:function_calls": plainTag, "ant" + "ml:function_results": plainTag,
