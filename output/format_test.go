@@ -83,6 +83,11 @@ func TestTagNamesAreFound(t *testing.T) {
 			tokens = append(tokens, "<|"+name+">", "<"+name+"|>")
 		}
 	}
+	for name, known := range tagNames {
+		if known&attrTag != 0 {
+			tokens = append(tokens, "<"+name+">", "</"+name+">", "<"+name+` a="b">`, "< "+strings.ToUpper(name)+"\na='b' >")
+		}
+	}
 	for name := range bracketNames {
 		tokens = append(tokens, "["+strings.ToUpper(name)+"]", "[ "+strings.ToUpper(name)+" ]")
 	}

@@ -38,12 +38,16 @@ func TestH5_H6_TokensInsideOfLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, token := range []string{
-		"[gMASK]", "[sMASK]", "[ARGS]", "[CALL_ID]", "<repo_name>", "<issue_start>",
+		"[gMASK]", "[sMASK]", "[ARGS]", "[CALL_ID]", "<repo_name>", "<issue_start>", "<invoke name=\"x\">", "</invoke>",
+		"<invoke\nname='x'>", "<use_mcp_tool>",
 	} {
 		in := "a line with " + token + " inside"
 		if got := c.Text(in); strings.Contains(got, token) || !strings.Contains(got, "[STRIPPED-TEMPLATE-TOKEN] inside") {
 			t.Errorf("Text(%q) = %q", in, got)
 		}
+	}
+	if got := c.Text(`a <invoke name="x"`); strings.Contains(got, "<invoke") {
+		t.Errorf("a tag without an end: %q", got)
 	}
 	for _, in := range []string{"x[args]", "a[prefix]", "<invoker>", "<parameter name=\"a\">", "x [gmask]", "a < function", "<invoke_all>"} {
 		if got := c.Text(in); got != in {

@@ -19,6 +19,8 @@ const (
 	exactTag
 	// halfPiped names are tokens as <|name> and <name|>.
 	halfPiped
+	// attrTag names are tokens as <name>, </name> and <name key="value">.
+	attrTag
 )
 
 // tagNames lists the special tokens of model families as their tokenizer
@@ -60,6 +62,7 @@ var tagNames = map[string]tagName{
 	// agent hosts
 	"system-reminder": plainTag, "function_calls": plainTag, "function_results": plainTag,
 	"ant" + "ml:function_calls": plainTag, "ant" + "ml:function_results": plainTag,
+	"invoke": attrTag, "ant" + "ml:invoke": attrTag, "ant" + "ml:parameter": attrTag, "use_mcp_tool": attrTag,
 }
 
 // bracketNames lists the control tokens of Mistral (mistral-common, tekken.json)
@@ -97,6 +100,10 @@ func templateAnchors() []anchor {
 		if t&(plainTag|exactTag) != 0 {
 			add("<"+name+">", ruleTag)
 			add("</"+name+">", ruleTag)
+		}
+		if t&attrTag != 0 {
+			add("<"+name, ruleTag)
+			add("</"+name, ruleTag)
 		}
 		if t&halfPiped != 0 {
 			add("<"+name+"|", ruleTag)
@@ -226,6 +233,8 @@ func (t *tagReader) plain() bool {
 	switch {
 	case known&halfPiped != 0 && t.take('|'):
 		return t.take('>')
+	case known&attrTag != 0:
+		return t.attributes()
 	case known&plainTag != 0:
 		return t.take('>')
 	case known&exactTag != 0:
@@ -233,6 +242,28 @@ func (t *tagReader) plain() bool {
 	default:
 		return false
 	}
+}
+
+// maxAttributes bounds what follows the name of a tag.
+const maxAttributes = 512
+
+// attributes passes what follows a name up to the end of the tag. Without an end
+// the beginning is a token too; a longer word is another name.
+func (t *tagReader) attributes() bool {
+	if t.i < len(t.s) && isWord(t.s[t.i]) && !t.take('=') && t.s[t.i-1] != '=' {
+		return false
+	}
+	for k := t.i; k < len(t.s) && k-t.i < maxAttributes; {
+		b, end := fold(t.s, k)
+		if b == '<' {
+			break
+		}
+		if k = end; b == '>' {
+			t.i = k
+			break
+		}
+	}
+	return true
 }
 
 // piped reads name|> and the role that ChatML puts after its start.
