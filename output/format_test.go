@@ -87,6 +87,9 @@ func TestTagNamesAreFound(t *testing.T) {
 		if known&attrTag != 0 {
 			tokens = append(tokens, "<"+name+">", "</"+name+">", "<"+name+` a="b">`, "< "+strings.ToUpper(name)+"\na='b' >")
 		}
+		if known&valueTag != 0 {
+			tokens = append(tokens, "<"+name+"=x>")
+		}
 	}
 	for name := range bracketNames {
 		tokens = append(tokens, "["+strings.ToUpper(name)+"]", "[ "+strings.ToUpper(name)+" ]")

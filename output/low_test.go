@@ -39,7 +39,7 @@ func TestH5_H6_TokensInsideOfLines(t *testing.T) {
 	}
 	for _, token := range []string{
 		"[gMASK]", "[sMASK]", "[ARGS]", "[CALL_ID]", "<repo_name>", "<issue_start>", "<invoke name=\"x\">", "</invoke>",
-		"<invoke\nname='x'>", "<use_mcp_tool>",
+		"<function=ls>", "<invoke\nname='x'>", "<use_mcp_tool>",
 	} {
 		in := "a line with " + token + " inside"
 		if got := c.Text(in); strings.Contains(got, token) || !strings.Contains(got, "[STRIPPED-TEMPLATE-TOKEN] inside") {

@@ -21,6 +21,8 @@ const (
 	halfPiped
 	// attrTag names are tokens as <name>, </name> and <name key="value">.
 	attrTag
+	// valueTag names are tokens as <name=value>.
+	valueTag
 )
 
 // tagNames lists the special tokens of model families as their tokenizer
@@ -59,6 +61,8 @@ var tagNames = map[string]tagName{
 	"issue_comment": plainTag, "issue_closed": plainTag, "jupyter_start": plainTag, "jupyter_text": plainTag,
 	"jupyter_code": plainTag, "jupyter_output": plainTag, "jupyter_script": plainTag, "empty_output": plainTag,
 	"commit_before": plainTag, "commit_msg": plainTag, "commit_after": plainTag,
+	// Llama 3.1, Qwen 3 Coder: calls as <function=name> (chat_template of each)
+	"function": valueTag, "parameter": valueTag,
 	// agent hosts
 	"system-reminder": plainTag, "function_calls": plainTag, "function_results": plainTag,
 	"ant" + "ml:function_calls": plainTag, "ant" + "ml:function_results": plainTag,
@@ -104,6 +108,9 @@ func templateAnchors() []anchor {
 		if t&attrTag != 0 {
 			add("<"+name, ruleTag)
 			add("</"+name, ruleTag)
+		}
+		if t&valueTag != 0 {
+			add("<"+name+"=", ruleTag)
 		}
 		if t&halfPiped != 0 {
 			add("<"+name+"|", ruleTag)
@@ -234,6 +241,8 @@ func (t *tagReader) plain() bool {
 	case known&halfPiped != 0 && t.take('|'):
 		return t.take('>')
 	case known&attrTag != 0:
+		return t.attributes()
+	case known&valueTag != 0 && t.take('='):
 		return t.attributes()
 	case known&plainTag != 0:
 		return t.take('>')
