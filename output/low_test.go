@@ -55,3 +55,14 @@ func TestH5_H6_TokensInsideOfLines(t *testing.T) {
 		}
 	}
 }
+
+func TestH7_TheSourceIsWhatWasOpened(t *testing.T) {
+	for path, want := range map[string]string{
+		"a/b": "file:a/b", "./a": "file:./a", "x/../a": "file:a", "/w/x/../../etc/a": "file:/etc/a", "a..b": "file:a..b",
+		"a\x00/../b": "file:unknown", "a\nb": "file:unknown",
+	} {
+		if got := Source("t", map[string]any{"path": path}); got != want {
+			t.Errorf("Source(%q) = %q, want %q", path, got, want)
+		}
+	}
+}

@@ -2,7 +2,10 @@ package output
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // unknown is the source of output whose arguments name none.
@@ -29,11 +32,27 @@ func Source(_ string, args any) string {
 		{"command", "cmd:"},
 		{"query", "query:"},
 	} {
-		if v := words(object[s.key]); v != "" {
+		v := words(object[s.key])
+		if s.key == "path" && v != "" {
+			return s.prefix + opened(v)
+		}
+		if v != "" {
 			return s.prefix + v
 		}
 	}
 	return unknown
+}
+
+// opened returns the path that is opened for one as it was given. One with a
+// control character is refused, and names nothing.
+func opened(path string) string {
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return unknown
+	}
+	if slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator }), "..") {
+		return filepath.Clean(path)
+	}
+	return path
 }
 
 // words returns a string, or the strings of a list joined by spaces, else "".
