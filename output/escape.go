@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/spelling"
 )
 
 // maxBackslashes bounds the escaping of escapes: JSON in JSON in JSON.
@@ -16,7 +18,7 @@ const notRune = utf8.MaxRune + 1
 // There may be none; a gap at the end is left to what follows. The blanks
 // after a line break go with it.
 func (m *matcher) controls(i int, to *places) {
-	for seen := (spelling{}); ; {
+	for seen := (escapeKind{}); ; {
 		p, _ := m.gap(i)
 		if e := m.kind(p); e != seen {
 			// An escape of another kind may be what comes after.
@@ -35,16 +37,16 @@ func (m *matcher) controls(i int, to *places) {
 	}
 }
 
-// spelling tells escapes apart: its first byte, how many backslashes, and what
+// escapeKind tells escapes apart: its first byte, how many backslashes, and what
 // follows them.
-type spelling struct {
+type escapeKind struct {
 	lead, follows byte
 	slashes       int
 }
 
 // kind returns the escape that may begin at i.
-func (m *matcher) kind(i int) spelling {
-	e := spelling{lead: m.at(i)}
+func (m *matcher) kind(i int) escapeKind {
+	e := escapeKind{lead: m.at(i)}
 	if e.lead == '\\' {
 		var k int
 		k, e.slashes = m.backslashes(i)
@@ -302,19 +304,8 @@ func (m *matcher) entity(i int, u *unit) int {
 // entityRune returns the character of a reference, -1 when it is not one of
 // those that encoders write.
 func entityRune(name string) rune {
-	switch name {
-	case "amp":
-		return '&'
-	case "lt":
-		return '<'
-	case "gt":
-		return '>'
-	case "quot":
-		return '"'
-	case "apos":
-		return '\''
-	case "nbsp":
-		return ' '
+	if r := spelling.Named(name); r >= 0 {
+		return r
 	}
 	base, digits := 10, strings.TrimPrefix(name, "#")
 	if hexa, ok := strings.CutPrefix(strings.ToLower(digits), "x"); ok {
