@@ -192,6 +192,12 @@ func (m *matcher) spellings(i int, u *unit, to *places) {
 	if strings.HasPrefix(m.s[i:], u.text) {
 		to.add(i + len(u.text))
 	}
+	switch b := m.at(i); {
+	case b >= utf8.RuneSelf:
+		if r, n := next(m.s, i); r >= 0xFF01 && r <= 0xFF5E && r-0xFEE0 == u.r {
+			to.add(i + n) // its full-width form
+		}
+	}
 	switch m.at(i) {
 	case '%':
 		to.add(m.bytes(i, u.text, '%', 0))
