@@ -74,6 +74,23 @@ func (m *matcher) gap(i int) (int, bool) {
 	return i, line
 }
 
+// wideGap is gap with the blanks beyond ASCII that may split a secret too.
+func (m *matcher) wideGap(i int) (int, bool) {
+	line := false
+	for {
+		end, broken := m.gap(i)
+		line = line || broken
+		if m.at(end) < utf8.RuneSelf {
+			return end, line
+		}
+		r, n := next(m.s, end)
+		if m.classes.of(r)&blank == 0 {
+			return end, line
+		}
+		i = end + n
+	}
+}
+
 // places is a small set of indices: where a match may stand when the text can
 // be read in two ways, such as "%25" for the needles "%2…" and "%".
 type places struct {
@@ -116,6 +133,9 @@ func (m *matcher) text(i int, n *needle) (int, bool) {
 			}
 			q, _ := m.gap(p)
 			m.spellings(q, u, &then)
+			if wide, _ := m.wideGap(q); wide > q {
+				m.spellings(wide, u, &then)
+			}
 		}
 		if then.n == 0 {
 			return 0, false
@@ -138,8 +158,8 @@ func (m *matcher) spaced(i int, n *needle) (int, bool) {
 	for k := range n.units {
 		if k > 0 {
 			p := i
-			for m.at(i) == ' ' && i-p < most {
-				i++
+			for n := 0; n < most && m.at(i) == ' '; n++ {
+				i, _ = m.wideGap(i + 1)
 			}
 			if i == p {
 				return 0, false
