@@ -91,6 +91,27 @@ func (m *matcher) wideGap(i int) (int, bool) {
 	}
 }
 
+// marked returns the index after the sign at i that a diff, a quotation or a
+// comment puts in front of a line, and the blanks behind it; i when there is none.
+func (m *matcher) marked(i int) int {
+	if !isSign(m.at(i)) {
+		return i
+	}
+	for i++; m.at(i) == ' ' || m.at(i) == '\t'; i++ {
+	}
+	return i
+}
+
+// isSign reports whether c may stand in front of each line of a text.
+func isSign(c byte) bool {
+	switch c {
+	case '+', '-', '<', '>', '|', '#', '*':
+		return true
+	default:
+		return false
+	}
+}
+
 // places is a small set of indices: where a match may stand when the text can
 // be read in two ways, such as "%25" for the needles "%2…" and "%".
 type places struct {
@@ -131,10 +152,14 @@ func (m *matcher) text(i int, n *needle) (int, bool) {
 				m.controls(p, &then)
 				continue
 			}
-			q, _ := m.gap(p)
+			q, line := m.gap(p)
 			m.spellings(q, u, &then)
-			if wide, _ := m.wideGap(q); wide > q {
-				m.spellings(wide, u, &then)
+			if wide, broken := m.wideGap(q); wide > q {
+				q, line = wide, line || broken
+				m.spellings(q, u, &then)
+			}
+			if after := m.marked(q); line && after > q {
+				m.spellings(after, u, &then)
 			}
 		}
 		if then.n == 0 {
