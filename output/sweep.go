@@ -106,6 +106,7 @@ func (c *Cleaner) sweep(s string) []span {
 			w.hit(v, key, i)
 		}
 	}
+	w.sweepEscaped()
 	return merge(w.spans)
 }
 

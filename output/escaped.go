@@ -1,0 +1,219 @@
+package output
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/spelling"
+)
+
+// The register sees the characters as they stand. Where some of the first
+// characters of a secret are escaped and others are not, it sees neither the one
+// anchor nor the other. A second register, which sees what escapes stand for, runs
+// over the surroundings of each escape: from the ten symbols in front of it to the
+// ten behind it.
+
+// escapeBack bounds the bytes in front of an escape that are looked at: blanks
+// beyond ASCII may stand between the symbols.
+const escapeBack = 16 * window
+
+// sweepEscaped notes the known values of which parts of the beginning are escaped.
+func (w *sweeper) sweepEscaped() {
+	if len(w.c.forms) == 0 {
+		return
+	}
+	next := escapes{s: w.s}
+	done := 0 // what lies before has been seen
+	for i := next.from(0); i < len(w.s); i = next.from(max(i+1, done)) {
+		if _, end := w.unescape(i); end > i {
+			done = w.around(max(done, w.before(i)), end)
+		}
+	}
+}
+
+// escapes finds the bytes with which an escape may begin, each kind by itself: a
+// text has few of most kinds.
+type escapes struct {
+	s  string
+	at [3]int // one more than the next place of each kind; 0 before the first look
+}
+
+// from returns the next place at or behind i, the length of the text when there
+// is none.
+func (e *escapes) from(i int) int {
+	first := len(e.s)
+	for k, b := range [...]byte{'%', '&', '\\'} {
+		if i < len(e.s) && e.at[k] <= i {
+			e.at[k] = e.find(i, b) + 1
+		}
+		first = min(first, e.at[k]-1)
+	}
+	if i >= len(e.s) {
+		return len(e.s)
+	}
+	return first
+}
+
+// find returns the next place of one kind. Most are ruled out by the byte behind.
+func (e *escapes) find(i int, b byte) int {
+	for i < len(e.s) {
+		n := strings.IndexByte(e.s[i:], b)
+		if n < 0 {
+			break
+		}
+		if i += n + 1; i < len(e.s) && followsEscape(b, e.s[i]) {
+			return i - 1
+		}
+	}
+	return len(e.s)
+}
+
+// followsEscape reports whether c may be the second byte of an escape that begins
+// with b; both may be split from it by characters beyond ASCII or controls.
+func followsEscape(b, c byte) bool {
+	switch {
+	case c >= utf8.RuneSelf || c < ' ':
+		return true
+	case b == '%':
+		return hexValue(c) < 16
+	case b == '&':
+		return c == '#' || isAlnum(c)
+	default:
+		return c == 'u' || c == 'x' || c == '\\'
+	}
+}
+
+// before returns the start of the symbols in front of an escape.
+func (w *sweeper) before(i int) int {
+	from := max(0, i-escapeBack)
+	for n := 0; i > from && n < window; {
+		i--
+		if b := w.s[i]; b < utf8.RuneSelf && symbols[b] != 0 || utf8.RuneStart(b) && b >= utf8.RuneSelf {
+			n++
+		}
+	}
+	return i
+}
+
+// around runs the second register from start on until ten symbols behind the last
+// escape, and returns where it ended. at is the end of the first escape.
+func (w *sweeper) around(start, at int) int {
+	var (
+		v      uint64
+		starts [window]int
+		seen   int
+	)
+	if w.classes == nil {
+		w.classes = basicPlane()
+	}
+	i := start
+	for left := window; i < len(w.s) && left > 0; {
+		r, end := w.unescape(i)
+		if end > i {
+			left = window
+		} else if end = i + 1; w.s[i] < utf8.RuneSelf {
+			r = rune(w.s[i])
+		} else {
+			var n int
+			r, n = next(w.s, i)
+			end = i + n
+		}
+		sym := symbol(0)
+		switch {
+		case r < utf8.RuneSelf:
+			sym = symbols[r]
+		default:
+			sym = wideSymbol(r, w.classes.of(r))
+		}
+		if sym != 0 {
+			starts[seen%window] = i
+			seen++
+			v = v<<symbolBits | uint64(sym&63)
+			if i >= at {
+				left--
+			}
+			w.hitEscaped(v, &starts, seen)
+		}
+		i = end
+	}
+	return i
+}
+
+// hitEscaped compares the forms whose anchors end here.
+func (w *sweeper) hitEscaped(v uint64, starts *[window]int, seen int) {
+	key := v & keyMask
+	if w.c.index.bits[key/64]>>(key%64)&1 == 0 {
+		return
+	}
+	bucket := w.c.index.bucket(key)
+	for k := range bucket {
+		a := &bucket[k]
+		if a.rule == ruleForm && v&a.mask == a.code && int(a.size) <= seen && w.c.forms[a.arg].shape == shapeText {
+			w.form(int(a.arg), starts[(seen-int(a.size))%window])
+		}
+	}
+}
+
+// unescape returns the character that the escape at i stands for, and the index
+// after it; i when there is none.
+func (w *sweeper) unescape(i int) (r rune, end int) {
+	m := matcher{s: w.s, classes: w.classes}
+	switch w.s[i] {
+	case '%':
+		if r, end = m.percent(i + 1); r > utf8.MaxRune {
+			return 0, i
+		}
+		return r, end
+	case '&':
+		return unreference(w.s, i)
+	case '\\':
+		return unbackslash(w.s, i)
+	}
+	return 0, i
+}
+
+// unbackslash reads \uXXXX and \xXX, behind any number of backslashes; of a
+// surrogate pair the first half only, whose symbol is as good as another.
+func unbackslash(s string, i int) (rune, int) {
+	k := i
+	for k < len(s) && s[k] == '\\' && k-i < maxBackslashes {
+		k++
+	}
+	size := 0
+	switch {
+	case k < len(s) && s[k] == 'u':
+		size = 4
+	case k < len(s) && s[k] == 'x':
+		size = 2
+	}
+	if size == 0 || k+size >= len(s) {
+		return 0, i
+	}
+	r := rune(0)
+	for _, b := range []byte(s[k+1 : k+1+size]) {
+		d := hexValue(b)
+		if d > 15 {
+			return 0, i
+		}
+		r = r<<4 | rune(d)
+	}
+	return r, k + 1 + size
+}
+
+// unreference reads a reference of HTML.
+func unreference(s string, i int) (rune, int) {
+	const most = 12
+	n := strings.IndexByte(s[i:min(len(s), i+most)], ';')
+	if n < 2 {
+		return 0, i
+	}
+	name := s[i+1 : i+n]
+	r := spelling.Named(name)
+	if name[0] == '#' {
+		r = entityRune(name)
+	}
+	if r < 0 {
+		return 0, i
+	}
+	return r, i + n + 1
+}
