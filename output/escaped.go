@@ -26,7 +26,12 @@ func (w *sweeper) sweepEscaped() {
 	done := 0 // what lies before has been seen
 	for i := next.from(0); i < len(w.s); i = next.from(max(i+1, done)) {
 		if _, end := w.unescape(i); end > i {
-			done = w.around(max(done, w.before(i)), end)
+			// Nearly every text has lines that begin with such a sign. A value is
+			// one word, or its lines are looked for on their own.
+			lines := w.s[i] == '\n'
+			if start := max(done, w.before(i, lines)); !lines || start < i {
+				done = w.around(start, end, lines)
+			}
 		}
 	}
 }
@@ -35,14 +40,14 @@ func (w *sweeper) sweepEscaped() {
 // text has few of most kinds.
 type escapes struct {
 	s  string
-	at [3]int // one more than the next place of each kind; 0 before the first look
+	at [4]int // one more than the next place of each kind; 0 before the first look
 }
 
 // from returns the next place at or behind i, the length of the text when there
 // is none.
 func (e *escapes) from(i int) int {
 	first := len(e.s)
-	for k, b := range [...]byte{'%', '&', '\\'} {
+	for k, b := range [...]byte{'%', '&', '\\', '\n'} {
 		if i < len(e.s) && e.at[k] <= i {
 			e.at[k] = e.find(i, b) + 1
 		}
@@ -61,7 +66,7 @@ func (e *escapes) find(i int, b byte) int {
 		if n < 0 {
 			break
 		}
-		if i += n + 1; i < len(e.s) && followsEscape(b, e.s[i]) {
+		if i += n + 1; i < len(e.s) && (b == '\n' && signed(e.s, i-1) > 0 || b != '\n' && followsEscape(b, e.s[i])) {
 			return i - 1
 		}
 	}
@@ -83,11 +88,15 @@ func followsEscape(b, c byte) bool {
 	}
 }
 
-// before returns the start of the symbols in front of an escape.
-func (w *sweeper) before(i int) int {
+// before returns the start of the symbols in front of an escape; with whole, of
+// those of its word.
+func (w *sweeper) before(i int, whole bool) int {
 	from := max(0, i-escapeBack)
 	for n := 0; i > from && n < window; {
 		i--
+		if whole && (w.s[i] == ' ' || w.s[i] == '\t') {
+			return i + 1
+		}
 		if b := w.s[i]; b < utf8.RuneSelf && symbols[b] != 0 || utf8.RuneStart(b) && b >= utf8.RuneSelf {
 			n++
 		}
@@ -96,8 +105,9 @@ func (w *sweeper) before(i int) int {
 }
 
 // around runs the second register from start on until ten symbols behind the last
-// escape, and returns where it ended. at is the end of the first escape.
-func (w *sweeper) around(start, at int) int {
+// escape, with whole until the word behind it ends, and returns where it ended. at
+// is the end of the first escape.
+func (w *sweeper) around(start, at int, whole bool) int {
 	var (
 		v      uint64
 		starts [window]int
@@ -112,7 +122,9 @@ func (w *sweeper) around(start, at int) int {
 		if end > i {
 			left = window
 		} else if end = i + 1; w.s[i] < utf8.RuneSelf {
-			r = rune(w.s[i])
+			if r = rune(w.s[i]); whole && i >= at && (r == ' ' || r == '\t') {
+				break
+			}
 		} else {
 			var n int
 			r, n = next(w.s, i)
@@ -120,6 +132,7 @@ func (w *sweeper) around(start, at int) int {
 		}
 		sym := symbol(0)
 		switch {
+		case r < 0:
 		case r < utf8.RuneSelf:
 			sym = symbols[r]
 		default:
@@ -155,7 +168,9 @@ func (w *sweeper) hitEscaped(v uint64, starts *[window]int, seen int) {
 }
 
 // unescape returns the character that the escape at i stands for, and the index
-// after it; i when there is none.
+// after it; i when there is none. A line break with the sign of a diff or a
+// quotation behind it, with which the line in front begins too, stands for nothing,
+// which is -1.
 func (w *sweeper) unescape(i int) (r rune, end int) {
 	m := matcher{s: w.s, classes: w.classes}
 	switch w.s[i] {
@@ -166,10 +181,45 @@ func (w *sweeper) unescape(i int) (r rune, end int) {
 		return r, end
 	case '&':
 		return unreference(w.s, i)
+	case '\n':
+		if k := signed(w.s, i); k > 0 {
+			return -1, m.marked(k)
+		}
 	case '\\':
 		return unbackslash(w.s, i)
 	}
 	return 0, i
+}
+
+// signed returns the place of the sign of a diff, a quotation or a comment that
+// begins the line behind the line feed at i and the one in front of it; 0 when
+// there is none.
+func signed(s string, i int) int {
+	k := i + 1
+	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
+		k++
+	}
+	if k == len(s) || !isSign(s[k]) || signOf(s, i) != s[k] {
+		return 0
+	}
+	return k
+}
+
+// signOf returns the first byte of the line that ends at end, without blanks; 0
+// for a line that is longer than a line of a split value.
+func signOf(s string, end int) byte {
+	const most = 256
+	from := max(0, end-most)
+	n := strings.LastIndexByte(s[from:end], '\n')
+	if n < 0 && from > 0 {
+		return 0
+	}
+	for _, c := range []byte(s[from+n+1 : end]) {
+		if c != ' ' && c != '\t' {
+			return c
+		}
+	}
+	return 0
 }
 
 // unbackslash reads \uXXXX and \xXX, behind any number of backslashes; of a

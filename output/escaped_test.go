@@ -20,6 +20,8 @@ func TestA18_FormsThatWereMissed(t *testing.T) {
 		"references, named":       "hunter2-Zq9xY7w",
 		"full width":              wide,
 		"full width in part":      wide[:9] + value[3:],
+		"lines of a diff":         "+hunt\n+er2-Zq\n+9xY7w",
+		"lines of a quotation":    "> hun\n> ter2-Zq9\n> xY7w",
 		"one escape at the front": "\\u0068unter2-Zq9xY7w",
 		"one escape further on":   "hunter2-Zq\\x39xY7w",
 	} {
