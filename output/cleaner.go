@@ -143,8 +143,9 @@ func build(values map[string]struct{}) (*Cleaner, error) {
 // and variation selectors stay where scripts and emoji need them. Known
 // secrets are replaced in these forms: plain, escaped as in JSON, C, URLs or
 // HTML, base64 (standard and URL, at each of three offsets), hexadecimal in
-// either case with the usual separators, and split by control or invisible
-// characters or line breaks; of a value of several lines, each line of at
+// either case with the usual separators, each character of the text escaped in
+// another way or in full width, and split by control, invisible or blank
+// characters beyond ASCII or by line breaks, also those of a diff or a quotation; of a value of several lines, each line of at
 // least 16 bytes on its own too. Credentials of well-known formats and
 // template tokens are replaced as the package comment says.
 //

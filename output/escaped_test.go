@@ -3,7 +3,44 @@ package output_test
 import (
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	sallyport "github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/spelling"
+	"github.com/sallyport/sallyport/output"
 )
+
+// between is what may stand between any two characters of a secret.
+var between = []string{"", "", "", "", "\u00a0", "\u2800", "\u2003", "\u3000", "\u200b", "\u00ad", "\x00", "\nSIGN", "\nSIGN ", "\r\nSIGN"}
+
+// TestA18_EveryFormOfTheTableIsCleaned writes each character of a secret in any of
+// the ways of the table that the proxy of children searches answers by.
+func TestA18_EveryFormOfTheTableIsCleaned(t *testing.T) {
+	secret := rapid.StringOfN(rapid.SampledFrom([]rune("abcdefABCDEF0123456789_.:!@")), 12, 40, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		value := secret.Draw(t, "secret")
+		c, err := output.New(&output.Options{Secrets: []sallyport.Secret{sallyport.NewSecret(value)}})
+		if err != nil {
+			t.Skip("not a value that is searched for")
+		}
+		var b strings.Builder
+		for _, r := range value {
+			b.WriteString(rapid.SampledFrom(spelling.Ways(string(r))).Draw(t, "way"))
+			if rapid.IntRange(0, 4).Draw(t, "split") == 0 {
+				b.WriteString(rapid.SampledFrom(between).Draw(t, "between"))
+			}
+		}
+		sign := rapid.SampledFrom([]string{"+", "-", ">", "|"}).Draw(t, "sign")
+		written := strings.TrimRight(strings.ReplaceAll(b.String(), "SIGN", sign), "\n+-> |\r\u00a0\u2800\u2003\u3000\u200b\u00ad\x00")
+		before := rapid.SampledFrom([]string{"", "a = ", "see\n", "{\"k\": \"", "x%20", "&amp; "}).Draw(t, "before")
+		before += "\n" + sign
+		got := c.Text(before + written + " end")
+		if !strings.Contains(got, "[REDACTED:secret]") || !strings.HasSuffix(got, " end") {
+			t.Fatalf("Text(%q) = %q, want %q gone", before+written+" end", got, value)
+		}
+	})
+}
 
 func TestA18_FormsThatWereMissed(t *testing.T) {
 	const value = "hunter2-Zq9xY7w"
