@@ -13,8 +13,9 @@ import (
 
 // secretWords are parts of names that secrets have.
 var secretWords = []string{
-	"apikey", "auth", "authorization", "bearer", "cookie", "credential", "credentials", "dsn", "jwt", "key", "keys", "pass",
-	"passphrase", "passwd", "password", "pat", "private", "pwd", "secret", "secrets", "signature", "token", "tokens",
+	"apikey", "auth", "authorization", "bearer", "cookie", "cred", "credential", "credentials", "creds", "dsn", "jwt", "key", "keys",
+	"otp", "pass", "passcode", "passphrase", "passwd", "password", "pat", "private", "pw", "pwd", "secret", "secrets", "signature",
+	"token", "tokens", "totp",
 }
 
 // secretBegin lists how the keys of well-known services begin.
@@ -85,7 +86,7 @@ const minDigits = 4
 // MAX_TOKENS is a number, and so may DB_PASSWORD be.
 func passwordName(name string) bool {
 	list := words(name)
-	return len(list) > 0 && slices.Contains([]string{"pass", "passphrase", "passwd", "password", "pin", "pwd", "secret"}, list[len(list)-1])
+	return len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
 }
 
 // plainPath reports whether what begins like a path is one: a key in base64 may
