@@ -75,18 +75,21 @@ func SecretPair(name, value string) bool {
 	case filepath.IsAbs(value):
 		return SecretName(name) && !plainPath(value)
 	default:
-		return SecretName(name) || SecretText(value)
+		return SecretName(name) || passwordEnd.MatchString(strings.ToLower(name)) || SecretText(value)
 	}
 }
 
 // minDigits is the shortest number that is taken for a password.
 const minDigits = 4
 
+// passwordEnd ends a word that joins one for a password with another.
+var passwordEnd = regexp.MustCompile(`(password|passwd|passphrase|passcode|secret|pwd)$`)
+
 // passwordName reports whether a name ends in a word for what people make up:
 // MAX_TOKENS is a number, and so may DB_PASSWORD be.
 func passwordName(name string) bool {
 	list := words(name)
-	return len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
+	return len(list) > 0 && passwordEnd.MatchString(list[len(list)-1]) || len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
 }
 
 // plainPath reports whether what begins like a path is one: a key in base64 may
@@ -118,7 +121,7 @@ func assigns(text string) bool {
 		if end := strings.IndexAny(value, " \t\r\n\"',;)]}"); end >= 0 {
 			value = value[:end]
 		}
-		return SecretName(name) && SecretPair(name, value)
+		return (SecretName(name) || passwordEnd.MatchString(strings.ToLower(name))) && SecretPair(name, value)
 	})
 }
 
