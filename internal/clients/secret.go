@@ -27,7 +27,7 @@ var (
 	// secretPart is the part of one that is longer than people's words are.
 	secretPart = regexp.MustCompile(`[A-Za-z0-9+/]{16,}`)
 	// assignment is a name in a text, up to where its value begins.
-	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*[:=][ \t]*`)
+	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["'\]})]{0,3}[ \t]*[:=][ \t]*`)
 	// uuid is what some services take for a key.
 	uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
