@@ -132,13 +132,18 @@ func secretWord(text string) bool {
 	}
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
 		_, password := u.User.Password()
-		return password || SecretText(u.User.Username()) || slices.ContainsFunc(queryNames(u), SecretName) ||
+		return password || SecretText(u.User.Username()) || slices.ContainsFunc(queryNames(u), queryName) ||
 			slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part != "" && SecretText(part) })
 	}
 	if !secretText.MatchString(text) || strings.HasPrefix(text, "/") {
 		return false
 	}
 	return uuid.MatchString(text) || slices.ContainsFunc(secretPart.FindAllString(text, -1), random)
+}
+
+// queryName is SecretName for a parameter of an address.
+func queryName(name string) bool {
+	return SecretName(name) || slices.Contains([]string{"access", "code", "k", "sig"}, strings.ToLower(name))
 }
 
 func queryNames(u *url.URL) (names []string) {
