@@ -39,6 +39,15 @@ func SecretName(name string) bool {
 		strings.Contains(strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)), "apikey")
 }
 
+// strong are words for secrets that no other word holds, in whatever a name joins
+// them with: PGPASSWORD, CLIENTSECRET, authtoken.
+var strong = regexp.MustCompile(`passw|passphrase|passcode|secret|credential|apikey|accesskey|privatekey|(token|pass|pwd|auth|cookie|dsn|creds)$`)
+
+// strongName reports whether a name holds such a word.
+func strongName(name string) bool {
+	return strong.MatchString(strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name)))
+}
+
 // words splits a name at signs, and where its case changes.
 func words(name string) []string {
 	var out []string
@@ -90,6 +99,13 @@ var passwordEnd = regexp.MustCompile(`(password|passwd|passphrase|passcode|secre
 func passwordName(name string) bool {
 	list := words(name)
 	return len(list) > 0 && passwordEnd.MatchString(list[len(list)-1]) || len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
+}
+
+// numberName reports whether a name is one of a single secret or code, which may
+// be a number: MAX_TOKENS is none.
+func numberName(name string) bool {
+	list := words(name)
+	return len(list) > 0 && slices.Contains([]string{"apikey", "auth", "code", "key", "pat", "token"}, list[len(list)-1])
 }
 
 // plainPath reports whether what begins like a path is one: a key in base64 may

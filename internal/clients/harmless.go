@@ -1,0 +1,74 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A value is copied when it is known that it says nothing, and by a person's word.
+// To know a secret when one sees it is not enough: what people make up as a
+// password looks like any word.
+
+// plainWords are values that say nothing whatever they are for: switches, log
+// levels, kinds of deployments, transports, formats, encodings.
+var plainWords = []string{
+	"true", "false", "yes", "no", "on", "off", "none", "auto", "default", "enabled", "disabled", "always", "never",
+	"trace", "debug", "info", "notice", "warn", "warning", "error", "fatal", "critical", "silent", "quiet", "verbose",
+	"production", "development", "testing", "staging", "prod", "dev", "test", "local", "localhost",
+	"stdio", "http", "https", "sse", "streamable-http", "tcp", "udp", "json", "text", "yaml", "csv", "markdown", "html",
+	"utf-8", "utf8", "c", "posix", "c.utf-8", "en_us.utf-8", "en_us", "utc", "en", "us", "dumb", "xterm-256color",
+	"read", "write", "readonly", "read-only", "ro", "rw", "memory", "disk", "1", "0",
+}
+
+// plainHeaders are headers that describe a message and never who sends it.
+var plainHeaders = []string{"accept", "accept-language", "content-type", "mcp-protocol-version"}
+
+var (
+	// plainNumber is a number, a version, a port, an address or a span of time.
+	plainNumber = regexp.MustCompile(`^[-+]?[0-9]{1,9}(\.[0-9]{1,9}){0,3}(:[0-9]{1,5}){0,2}(ms|s|m|h|d|kb|mb|gb|k|M|G|%)?$`)
+	// longNumber is one that a service may take for a key.
+	longNumber = regexp.MustCompile(`^[0-9]{6,}$`)
+)
+
+// Harmless reports whether the value of a variable or a header is known to say
+// nothing: a switch, a number, one of a few words, a path that exists, an address
+// without user, query and secret. A name that secrets have leaves numbers,
+// switches and paths.
+func Harmless(name, value string) bool {
+	secret := SecretName(name) || strongName(name)
+	switch {
+	case value == "":
+		return true
+	case SecretPair(name, value):
+		return false
+	case passwordName(name):
+		return len(value) < minDigits && trivial(value)
+	case longNumber.MatchString(value) && numberName(name):
+		return false
+	case slices.Contains(plainHeaders, strings.ToLower(name)):
+		return true
+	case trivial(value), plainNumber.MatchString(value), existing(value):
+		return true
+	case secret:
+		return false
+	default:
+		return slices.Contains(plainWords, strings.ToLower(value))
+	}
+}
+
+// existing reports whether a value is the path of something that is there, or
+// that would be in a folder that is.
+func existing(value string) bool {
+	if !filepath.IsAbs(value) {
+		return false
+	}
+	if _, err := os.Stat(value); err == nil {
+		return true
+	}
+	dir := filepath.Dir(value)
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && dir != "/" && plainPath(filepath.Base(value))
+}
