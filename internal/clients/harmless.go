@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,6 +32,8 @@ var (
 	plainNumber = regexp.MustCompile(`^[-+]?[0-9]{1,9}(\.[0-9]{1,9}){0,3}(:[0-9]{1,5}){0,2}(ms|s|m|h|d|kb|mb|gb|k|M|G|%)?$`)
 	// longNumber is one that a service may take for a key.
 	longNumber = regexp.MustCompile(`^[0-9]{6,}$`)
+	// plainSegments is a path of words and versions.
+	plainSegments = regexp.MustCompile(`^(/([A-Za-z]+([._-][A-Za-z]+)*|v?[0-9]{1,3}(\.[0-9]{1,3}){0,2}))*/?$`)
 )
 
 // Harmless reports whether the value of a variable or a header is known to say
@@ -55,7 +58,7 @@ func Harmless(name, value string) bool {
 	case secret:
 		return false
 	default:
-		return slices.Contains(plainWords, strings.ToLower(value))
+		return slices.Contains(plainWords, strings.ToLower(value)) || plainAddress(value)
 	}
 }
 
@@ -71,4 +74,13 @@ func existing(value string) bool {
 	dir := filepath.Dir(value)
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && dir != "/" && plainPath(filepath.Base(value))
+}
+
+// plainAddress reports whether a value is an address that holds no credential. A
+// webhook's path is one, and so may any path be that is more than words and
+// versions.
+func plainAddress(value string) bool {
+	u, err := url.Parse(value)
+	return err == nil && plainSegments.MatchString(u.Path) && u.Scheme != "" && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" &&
+		!strings.Contains(value, "@") && !strings.Contains(strings.ToLower(u.Host+u.Path), "hook") && !SecretText(value)
 }
