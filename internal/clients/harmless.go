@@ -84,3 +84,36 @@ func plainAddress(value string) bool {
 	return err == nil && plainSegments.MatchString(u.Path) && u.Scheme != "" && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" &&
 		!strings.Contains(value, "@") && !strings.Contains(strings.ToLower(u.Host+u.Path), "hook") && !SecretText(value)
 }
+
+// Credential returns why an argument of a command, which begins with the program,
+// holds a credential or may, "" when no sign of one is there.
+func Credential(command []string, i int) string {
+	arg, before := command[i], ""
+	if i > 1 && strings.HasPrefix(command[i-1], "-") && !strings.Contains(command[i-1], "=") {
+		before = command[i-1]
+	}
+	name, value, inline := strings.Cut(arg, "=")
+	if !inline || !strings.HasPrefix(name, "-") {
+		name, value = before, arg
+	}
+	switch {
+	case SecretPair(name, value) || SecretText(arg) || strings.Contains(arg, `\"`) && SecretText(strings.ReplaceAll(arg, `\`, "")):
+		return "looks like a secret"
+	case name != "" && (SecretName(name) || strongName(name) || slices.Contains(flagWords, strings.TrimLeft(name, "-"))) && !Harmless(name, value):
+		return "stands behind " + clipped(name)
+	}
+	return ""
+}
+
+var (
+	// flagWords are flags that take a secret, whose names do not say so.
+	flagWords = []string{"connection-string", "connectionstring", "conn-string", "access-code", "license", "session", "session-id", "sid"}
+)
+
+func clipped(name string) string {
+	const most = 64
+	if len(name) > most {
+		return name[:most]
+	}
+	return name
+}

@@ -2,6 +2,7 @@ package clients_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/clients"
@@ -60,6 +61,63 @@ func TestB7_OnlyWhatIsKnownToBeHarmlessIsCopied(t *testing.T) {
 	} {
 		if got := clients.Harmless(tt.name, tt.value); got != tt.want {
 			t.Errorf("Harmless(%s, %s) = %v, want %v", tt.name, tt.value, got, tt.want)
+		}
+	}
+}
+
+func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
+	for _, tt := range []struct {
+		command []string
+		want    bool
+	}{
+		{[]string{"tool", "--password=hunter2"}, true},
+		{[]string{"tool", "--dbpassword", "hunter2"}, true},
+		{[]string{"tool", "--client-secret", "hunter2"}, true},
+		{[]string{"tool", "-token", "hunter2"}, true},
+		{[]string{"tool", "--header", "X-Api-Key: hunter2"}, true},
+		{[]string{"tool", "--creds", "hunter2"}, true},
+		{[]string{"tool", "--pw", "hunter2"}, true},
+		{[]string{"tool", "host=db user=ada pw=hunter2"}, true},
+		{[]string{"tool", "https://h.example/?pw=hunter2"}, true},
+		{[]string{"tool", `{"pw":"hunter2"}`}, true},
+
+		{[]string{"tool", "--connection-string", "hunter2"}, true},
+		{[]string{"tool", "--config", `"{\"apiKey\":\"hunter2\"}"`}, true},
+		{[]string{"tool", "https://h.example/?code=hunter2"}, true},
+
+		{[]string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/home"}, false},
+		{[]string{"npx", "-p", "typescript", "tsc"}, false},
+		{[]string{"node", "server.js", "--port", "8080", "--max-tokens=4096"}, false},
+		{[]string{"tool", "-u", "ada"}, false},
+		{[]string{"tool", "--user", "1000:1000"}, false},
+		{[]string{"sh", "-c", "NODE_ENV=production exec tool --flag=value"}, false},
+		{[]string{"sh", "-c", "NAME=$OTHER exec tool"}, false},
+		{[]string{"git", "clone", "ssh://git@git.example/x"}, false},
+		{[]string{"tool", "--origins=https://a.example,https://b.example"}, false},
+		{[]string{"sh", "-c", "cd /x && exec node server.js --port 8080 2>&1 | tee /tmp/log"}, false},
+		{[]string{"bash", "-c", `source "$HOME/.nvm/nvm.sh" && npx -y tool@1.2.3`}, false},
+		{[]string{"sh", "-c", "echo starting >&2; exec tool"}, false},
+		{[]string{"sh", "-c", `printf '%s' "$TOKEN" | tool`}, false},
+		{[]string{"deno", "run", "npm:@x/tool@1.2.3"}, false},
+		{[]string{"bunx", "npm:tool@1.2.3"}, false},
+		{[]string{"tool", "--contact", "mailto:ada@a.example"}, false},
+		{[]string{"tool", "git@git.example:x/y"}, false},
+		{[]string{"docker", "run", "-i", "--rm", "-e", "GITHUB_TOKEN", "ghcr.example/x:1.0@sha256:aa"}, false},
+		{[]string{"tool", "--header", "Accept: application/json"}, false},
+		{[]string{"npx", "-y", "@x/auth-server@1.0.0", "start"}, false},
+		{[]string{"uv", "--directory", "/x", "run", "server.py"}, false},
+	} {
+		why := ""
+		for i := 1; i < len(tt.command); i++ {
+			if w := clients.Credential(tt.command, i); w != "" {
+				why = w
+			}
+		}
+		if (why != "") != tt.want {
+			t.Errorf("Credential(%q) = %q, want %v", tt.command, why, tt.want)
+		}
+		if strings.Contains(why, "hunter2") {
+			t.Errorf("Credential(%q) = %q shows the value", tt.command, why)
 		}
 	}
 }
