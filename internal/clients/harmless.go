@@ -34,6 +34,9 @@ var (
 	longNumber = regexp.MustCompile(`^[0-9]{6,}$`)
 	// plainSegments is a path of words and versions.
 	plainSegments = regexp.MustCompile(`^(/([A-Za-z]+([._-][A-Za-z]+)*|v?[0-9]{1,3}(\.[0-9]{1,3}){0,2}))*/?$`)
+	// userInfo is what stands in front of the host of an address, also of one that
+	// does not parse.
+	userInfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s@]*)@`)
 )
 
 // Harmless reports whether the value of a variable or a header is known to say
@@ -99,16 +102,37 @@ func Credential(command []string, i int) string {
 	switch {
 	case SecretPair(name, value) || SecretText(arg) || strings.Contains(arg, `\"`) && SecretText(strings.ReplaceAll(arg, `\`, "")):
 		return "looks like a secret"
+	case hasUserInfo(arg):
+		return "is an address with a user or password"
 	case name != "" && (SecretName(name) || strongName(name) || slices.Contains(flagWords, strings.TrimLeft(name, "-"))) && !Harmless(name, value):
 		return "stands behind " + clipped(name)
+	case userFlag(name, value) || account.MatchString(value) && !image.MatchString(value):
+		return "is a user with a password"
 	}
 	return ""
 }
 
 var (
+	// account is a user and a password in front of a host; image is what looks like
+	// it, of packages and containers.
+	account = regexp.MustCompile(`^[^\s/@:"{]+:[^\s/@"]+@[A-Za-z0-9\[(]`)
+	image   = regexp.MustCompile(`^(npm|jsr|node|github|gitlab|file|pypi|mailto|acct):|@(sha256:|v?[0-9]+(\.[0-9]+)*$)`)
 	// flagWords are flags that take a secret, whose names do not say so.
 	flagWords = []string{"connection-string", "connectionstring", "conn-string", "access-code", "license", "session", "session-id", "sid"}
 )
+
+// userFlag reports whether a flag for a user is followed by a password too.
+func userFlag(name, value string) bool {
+	user, password, both := strings.Cut(value, ":")
+	return both && user != "" && password != "" && !strings.HasPrefix(password, "//") && !plainNumber.MatchString(value) &&
+		slices.Contains([]string{"-u", "-U", "--user", "--proxy-user", "--userpwd", "--basic", "--basic-auth", "--login"}, name)
+}
+
+// hasUserInfo reports whether a text has an address with a user. The user git says
+// nothing.
+func hasUserInfo(text string) bool {
+	return slices.ContainsFunc(userInfo.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] != "git" })
+}
 
 func clipped(name string) string {
 	const most = 64

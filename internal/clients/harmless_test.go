@@ -70,10 +70,16 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		command []string
 		want    bool
 	}{
+		{[]string{"curl", "-u", "ada:hunter2"}, true},
+		{[]string{"curl", "--user", "ada:hunter2"}, true},
+		{[]string{"curl", "--user=ada:hunter2"}, true},
 		{[]string{"tool", "--password=hunter2"}, true},
 		{[]string{"tool", "--dbpassword", "hunter2"}, true},
 		{[]string{"tool", "--client-secret", "hunter2"}, true},
 		{[]string{"tool", "-token", "hunter2"}, true},
+		{[]string{"tool", "postgres://ada:hunter2@db/x"}, true},
+		{[]string{"tool", "https://ada@db.example/x"}, true},
+		{[]string{"tool", "--url=https://ada:p%zz@db.example/x"}, true},
 		{[]string{"tool", "--header", "X-Api-Key: hunter2"}, true},
 		{[]string{"tool", "--creds", "hunter2"}, true},
 		{[]string{"tool", "--pw", "hunter2"}, true},
@@ -83,6 +89,8 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 
 		{[]string{"tool", "--connection-string", "hunter2"}, true},
 		{[]string{"tool", "--config", `"{\"apiKey\":\"hunter2\"}"`}, true},
+		{[]string{"tool", "ada:hunter2@db/x"}, true},
+		{[]string{"tool", "ada:hunter2@tcp(127.0.0.1:3306)/x"}, true},
 		{[]string{"tool", "https://h.example/?code=hunter2"}, true},
 
 		{[]string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/home"}, false},
