@@ -104,6 +104,8 @@ func Credential(command []string, i int) string {
 		return "looks like a secret"
 	case hasUserInfo(arg):
 		return "is an address with a user or password"
+	case isWebhook(value):
+		return "is the address of a webhook"
 	case name != "" && (SecretName(name) || strongName(name) || slices.Contains(flagWords, strings.TrimLeft(name, "-"))) && !Harmless(name, value):
 		return "stands behind " + clipped(name)
 	case userFlag(name, value) || account.MatchString(value) && !image.MatchString(value):
@@ -120,6 +122,13 @@ var (
 	// flagWords are flags that take a secret, whose names do not say so.
 	flagWords = []string{"connection-string", "connectionstring", "conn-string", "access-code", "license", "session", "session-id", "sid"}
 )
+
+// isWebhook reports whether a text is an address whose path lets whoever knows it
+// in.
+func isWebhook(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && strings.Contains(strings.ToLower(u.Host+u.Path), "hook")
+}
 
 // userFlag reports whether a flag for a user is followed by a password too.
 func userFlag(name, value string) bool {

@@ -91,6 +91,7 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		{[]string{"tool", "--config", `"{\"apiKey\":\"hunter2\"}"`}, true},
 		{[]string{"tool", "ada:hunter2@db/x"}, true},
 		{[]string{"tool", "ada:hunter2@tcp(127.0.0.1:3306)/x"}, true},
+		{[]string{"tool", "https://hooks.slack.example/services/T/B/hunter2"}, true},
 		{[]string{"tool", "https://h.example/?code=hunter2"}, true},
 
 		{[]string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "/home"}, false},
