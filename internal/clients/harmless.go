@@ -111,6 +111,9 @@ func Credential(command []string, i int) string {
 	case userFlag(name, value) || account.MatchString(value) && !image.MatchString(value):
 		return "is a user with a password"
 	}
+	if name, bad := headerOf(command, i); bad {
+		return "gives the header " + clipped(name) + " a value that is not known to be harmless"
+	}
 	return ""
 }
 
@@ -122,6 +125,32 @@ var (
 	// flagWords are flags that take a secret, whose names do not say so.
 	flagWords = []string{"connection-string", "connectionstring", "conn-string", "access-code", "license", "session", "session-id", "sid"}
 )
+
+// headerFlags are flags that take a header.
+var headerFlags = []string{"-H", "--header", "--headers", "--custom-header", "--extra-header"}
+
+// headerOf returns the header that an argument gives, in one word or two, and
+// whether its value may be a credential.
+func headerOf(command []string, i int) (name string, bad bool) {
+	arg := command[i]
+	for _, flag := range headerFlags {
+		rest, joined := strings.CutPrefix(arg, flag)
+		if joined = joined && strings.Contains(rest, ":"); !joined && command[i-1] != flag && (i < 3 || command[i-2] != flag) {
+			continue
+		}
+		if !joined {
+			rest = arg
+		}
+		name, value, ok := strings.Cut(strings.TrimPrefix(rest, "="), ":")
+		if !ok && !joined && command[i-1] != flag {
+			name, value, ok = command[i-1], arg, !strings.Contains(command[i-1], ":") && !strings.HasPrefix(arg, "-")
+		}
+		if value = strings.TrimSpace(value); ok && !strings.HasPrefix(value, "$") && !Harmless(strings.TrimSpace(name), value) {
+			return strings.TrimSpace(name), true
+		}
+	}
+	return "", false
+}
 
 // isWebhook reports whether a text is an address whose path lets whoever knows it
 // in.

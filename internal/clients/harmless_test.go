@@ -87,6 +87,10 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		{[]string{"tool", "https://h.example/?pw=hunter2"}, true},
 		{[]string{"tool", `{"pw":"hunter2"}`}, true},
 
+		{[]string{"tool", "--header", "Authorization", "hunter2"}, true},
+		{[]string{"tool", "--header", "X-Custom: hunter2"}, true},
+		{[]string{"tool", "--header=X-Custom: hunter2"}, true},
+		{[]string{"tool", "-HX-Custom: hunter2"}, true},
 		{[]string{"tool", "--connection-string", "hunter2"}, true},
 		{[]string{"tool", "--config", `"{\"apiKey\":\"hunter2\"}"`}, true},
 		{[]string{"tool", "ada:hunter2@db/x"}, true},
