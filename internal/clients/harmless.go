@@ -37,6 +37,8 @@ var (
 	// userInfo is what stands in front of the host of an address, also of one that
 	// does not parse.
 	userInfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s@]*)@`)
+	// given is a variable of a command line: env A=b, docker run -e A=b, sh -c "A=b c".
+	given = regexp.MustCompile(`(?:^|[\s;&|("'])([A-Za-z_][A-Za-z0-9_]*)=("[^"]*"|'[^']*'|[^\s;&|)]*)`)
 )
 
 // Harmless reports whether the value of a variable or a header is known to say
@@ -114,6 +116,11 @@ func Credential(command []string, i int) string {
 	if name, bad := headerOf(command, i); bad {
 		return "gives the header " + clipped(name) + " a value that is not known to be harmless"
 	}
+	for _, m := range given.FindAllStringSubmatch(environmentFlag.ReplaceAllString(arg, "$1 $2"), -1) {
+		if value := strings.Trim(m[2], `"'`); inAssignment(command, i, m[1]) && !strings.HasPrefix(value, "$") && !Harmless(m[1], value) {
+			return "gives the variable " + clipped(m[1]) + " a value that is not known to be harmless"
+		}
+	}
 	return ""
 }
 
@@ -122,6 +129,10 @@ var (
 	// it, of packages and containers.
 	account = regexp.MustCompile(`^[^\s/@:"{]+:[^\s/@"]+@[A-Za-z0-9\[(]`)
 	image   = regexp.MustCompile(`^(npm|jsr|node|github|gitlab|file|pypi|mailto|acct):|@(sha256:|v?[0-9]+(\.[0-9]+)*$)`)
+	// environmentFlag is a flag that is written together with a variable.
+	environmentFlag = regexp.MustCompile(`^(-e|--env)=?([A-Za-z_][A-Za-z0-9_]*=)`)
+	// environmentFlags hand a variable on, with or without its value.
+	environmentFlags = []string{"-e", "--env"}
 	// flagWords are flags that take a secret, whose names do not say so.
 	flagWords = []string{"connection-string", "connectionstring", "conn-string", "access-code", "license", "session", "session-id", "sid"}
 )
@@ -157,6 +168,13 @@ func headerOf(command []string, i int) (name string, bad bool) {
 func isWebhook(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && strings.Contains(strings.ToLower(u.Host+u.Path), "hook")
+}
+
+// inAssignment reports whether NAME=value in an argument gives a variable: in the
+// text of a shell, to env, behind -e, or by a name in capitals.
+func inAssignment(command []string, i int, name string) bool {
+	return strings.ToUpper(name) == name || slices.Contains(shells, strings.ToLower(filepath.Base(command[0]))) ||
+		filepath.Base(command[0]) == "env" || slices.Contains(environmentFlags, command[i-1]) || environmentFlag.MatchString(command[i])
 }
 
 // userFlag reports whether a flag for a user is followed by a password too.
