@@ -116,6 +116,10 @@ func Credential(command []string, i int) string {
 	if name, bad := headerOf(command, i); bad {
 		return "gives the header " + clipped(name) + " a value that is not known to be harmless"
 	}
+	if prior := command[i-1]; i > 1 && bareName(prior) && !slices.Contains(environmentFlags, command[i-2]) &&
+		!strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "$") && !Harmless(prior, arg) {
+		return "stands behind " + clipped(prior)
+	}
 	for _, m := range given.FindAllStringSubmatch(environmentFlag.ReplaceAllString(arg, "$1 $2"), -1) {
 		if value := strings.Trim(m[2], `"'`); inAssignment(command, i, m[1]) && !strings.HasPrefix(value, "$") && !Harmless(m[1], value) {
 			return "gives the variable " + clipped(m[1]) + " a value that is not known to be harmless"
@@ -135,6 +139,8 @@ var (
 	environmentFlags = []string{"-e", "--env"}
 	// flagWords are flags that take a secret, whose names do not say so.
 	flagWords = []string{"connection-string", "connectionstring", "conn-string", "access-code", "license", "session", "session-id", "sid"}
+	// bareWords stand in front of a value without being flags.
+	bareWords = []string{"password", "passwd", "pass", "passphrase", "token", "secret", "apikey", "api-key", "api_key", "authorization", "bearer", "credential", "credentials"}
 )
 
 // headerFlags are flags that take a header.
@@ -161,6 +167,12 @@ func headerOf(command []string, i int) (name string, bad bool) {
 		}
 	}
 	return "", false
+}
+
+// bareName reports whether a word says that the next one is a secret: "password",
+// or the name of a variable.
+func bareName(word string) bool {
+	return slices.Contains(bareWords, strings.ToLower(word)) || strings.ToUpper(word) == word && strongName(word) && !strings.ContainsAny(word, "$/@.=")
 }
 
 // isWebhook reports whether a text is an address whose path lets whoever knows it

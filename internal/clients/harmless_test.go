@@ -92,6 +92,7 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		{[]string{"tool", "https://h.example/?pw=hunter2"}, true},
 		{[]string{"tool", `{"pw":"hunter2"}`}, true},
 
+		{[]string{"tool", "password", "hunter2"}, true},
 		{[]string{"tool", "--header", "Authorization", "hunter2"}, true},
 		{[]string{"tool", "--header", "X-Custom: hunter2"}, true},
 		{[]string{"tool", "--header=X-Custom: hunter2"}, true},
