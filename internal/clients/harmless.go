@@ -90,6 +90,13 @@ func plainAddress(value string) bool {
 		!strings.Contains(value, "@") && !strings.Contains(strings.ToLower(u.Host+u.Path), "hook") && !SecretText(value)
 }
 
+// flagsOf are flags of programs that take a password, beside those whose name
+// says so.
+var flagsOf = map[string][]string{
+	"mysql": {"-p"}, "mysqldump": {"-p"}, "mariadb": {"-p"}, "mongosh": {"-p"}, "mongo": {"-p"}, "sshpass": {"-p"},
+	"redis-cli": {"-a"}, "smbclient": {"-U"}, "ldapsearch": {"-w"}, "sqlcmd": {"-P"}, "zip": {"-P"},
+}
+
 // Credential returns why an argument of a command, which begins with the program,
 // holds a credential or may, "" when no sign of one is there.
 func Credential(command []string, i int) string {
@@ -119,6 +126,14 @@ func Credential(command []string, i int) string {
 	if prior := command[i-1]; i > 1 && bareName(prior) && !slices.Contains(environmentFlags, command[i-2]) &&
 		!strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "$") && !Harmless(prior, arg) {
 		return "stands behind " + clipped(prior)
+	}
+	for _, word := range command[:i] {
+		program := strings.ToLower(filepath.Base(word))
+		for _, flag := range flagsOf[program] {
+			if before == flag && !trivial(arg) || strings.HasPrefix(arg, flag) && len(arg) > len(flag) {
+				return "is the password of " + program
+			}
+		}
 	}
 	for _, m := range given.FindAllStringSubmatch(environmentFlag.ReplaceAllString(arg, "$1 $2"), -1) {
 		if value := strings.Trim(m[2], `"'`); inAssignment(command, i, m[1]) && !strings.HasPrefix(value, "$") && !Harmless(m[1], value) {

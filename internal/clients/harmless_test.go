@@ -77,6 +77,8 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		{[]string{"tool", "--dbpassword", "hunter2"}, true},
 		{[]string{"tool", "--client-secret", "hunter2"}, true},
 		{[]string{"tool", "-token", "hunter2"}, true},
+		{[]string{"mysql", "-phunter2"}, true},
+		{[]string{"redis-cli", "-a", "hunter2"}, true},
 		{[]string{"sh", "-c", "PGPASSWORD=hunter2 exec tool"}, true},
 		{[]string{"bash", "-lc", "export pw='hunter2'; tool"}, true},
 		{[]string{"sh", "-c", `cd /x && LOGIN="ada" tool`}, true},
@@ -92,6 +94,7 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		{[]string{"tool", "https://h.example/?pw=hunter2"}, true},
 		{[]string{"tool", `{"pw":"hunter2"}`}, true},
 
+		{[]string{"timeout", "10", "sshpass", "-p", "hunter2", "tool"}, true},
 		{[]string{"tool", "password", "hunter2"}, true},
 		{[]string{"tool", "--header", "Authorization", "hunter2"}, true},
 		{[]string{"tool", "--header", "X-Custom: hunter2"}, true},
