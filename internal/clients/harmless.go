@@ -119,6 +119,10 @@ func Credential(command []string, i int) string {
 		return "stands behind " + clipped(name)
 	case userFlag(name, value) || account.MatchString(value) && !image.MatchString(value):
 		return "is a user with a password"
+	case before != "" && slices.Contains(shells, strings.ToLower(filepath.Base(command[0]))) && strings.HasSuffix(before, "c"):
+		if why := credentialText(arg); why != "" {
+			return why
+		}
 	}
 	if name, bad := headerOf(command, i); bad {
 		return "gives the header " + clipped(name) + " a value that is not known to be harmless"

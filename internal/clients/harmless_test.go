@@ -94,6 +94,13 @@ func TestB7_CredentialsInCommandsAreSeen(t *testing.T) {
 		{[]string{"tool", "https://h.example/?pw=hunter2"}, true},
 		{[]string{"tool", `{"pw":"hunter2"}`}, true},
 
+		{[]string{"sh", "-c", "tool --password hunter2"}, true},
+		{[]string{"sh", "-c", "cd /x && mysql -phunter2"}, true},
+		{[]string{"bash", "-lc", "exec curl -u 'ada:hunter2' https://h.example"}, true},
+		{[]string{"sh", "-c", "echo hunter2 | tool"}, true},
+		{[]string{"sh", "-c", `printf '%s' "hunter2" > /tmp/x; tool`}, true},
+		{[]string{"bash", "-c", "tool <<< hunter2"}, true},
+		{[]string{"fish", "-c", "set -x PGPASSWORD hunter2; tool"}, true},
 		{[]string{"timeout", "10", "sshpass", "-p", "hunter2", "tool"}, true},
 		{[]string{"tool", "password", "hunter2"}, true},
 		{[]string{"tool", "--header", "Authorization", "hunter2"}, true},
