@@ -11,7 +11,8 @@
 // Go function into a Tool; then registry.New and Registry.Call.
 //
 // The package holds nouns only and imports nothing but the standard library.
-// It promises stable names, stable error [Code] values and stable error
-// texts. It does not confine Go code: a tool compiled into the process is
-// trusted code behind accessors, and package ambient keeps it honest.
+// It does not confine Go code: a tool compiled into the process is trusted code
+// behind accessors, and nothing stops it from going around them. What is
+// promised, where it is enforced and which test holds it stands in
+// docs/guarantees.md, entry by entry: start with G-DECIDE and G-GRANT.
 package sallyport
