@@ -12,6 +12,8 @@
 // program. Secrets are spliced when a request leaves and travel to no other
 // origin. It reaches hosts and starts programs through the accessors of the
 // call only, and decides nothing that the gate decides.
+//
+// The register of promises is docs/guarantees.md: G-ACTION, G-SECRET.
 package action
 
 import (

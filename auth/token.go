@@ -8,6 +8,8 @@
 // a principal of the configuration, and that a request without a principal
 // reaches no handler. It does not decide what a principal may do: the gate
 // does, which asks [Switches] at every call.
+//
+// The register of promises is docs/guarantees.md: G-CALLER, G-EDGE.
 package auth
 
 import (

@@ -11,6 +11,8 @@
 // patterns run in linear time, that schemas, values and the work of
 // validation are bounded, and that no fault repeats a value that was found.
 // It does not repair broken JSON and does not convert one type into another.
+//
+// The register of promises is docs/guarantees.md: G-SCHEMA, G-BOUND.
 package schema
 
 import (

@@ -6,6 +6,8 @@
 // theirs contains a value, that a value shorter than eight bytes is refused,
 // and that a reference never leads out of a directory. They do not decide who
 // may read what: that is the accessor's work.
+//
+// The register of promises is docs/guarantees.md: G-SECRET.
 package secrets
 
 import (

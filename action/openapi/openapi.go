@@ -12,6 +12,8 @@
 // reader of the configuration and by package action before it is printed. It
 // decides nothing about who may call what: it names permissions, hosts and
 // secrets, and the operator gives them.
+//
+// The register of promises is docs/guarantees.md: G-ACTION.
 package openapi
 
 import (
