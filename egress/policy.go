@@ -21,6 +21,11 @@ const (
 // Policy decides whether a host may be reached and whether its addresses may
 // be dialled. It does no I/O. It is immutable and safe for concurrent use.
 type Policy struct {
+	rules
+}
+
+// rules are those of one grant. They do not change.
+type rules struct {
 	allow, deny  *reach.Hosts
 	allowPrivate bool
 	readOnly     bool
@@ -31,12 +36,20 @@ type Policy struct {
 // NewPolicy compiles a grant. An entry that is not a host pattern is an
 // error: left out of the deny list it would open what it was to close.
 func NewPolicy(g sallyport.NetworkGrant) (*Policy, error) {
+	r, err := newRules(g)
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{rules: *r}, nil
+}
+
+func newRules(g sallyport.NetworkGrant) (*rules, error) {
 	allow, errAllow := reach.ParseHosts(g.Allow)
 	deny, errDeny := reach.ParseHosts(g.Deny)
 	if err := errors.Join(errAllow, errDeny); err != nil {
 		return nil, fmt.Errorf("network grant: %w", err)
 	}
-	return &Policy{
+	return &rules{
 		allow: reach.NewHosts(allow), deny: reach.NewDenyHosts(deny),
 		allowPrivate: g.AllowPrivate, readOnly: g.ReadOnly,
 	}, nil
@@ -46,7 +59,7 @@ func NewPolicy(g sallyport.NetworkGrant) (*Policy, error) {
 // a grant of "*" means the usual two. It is for a program that is observed in
 // order to find out what to grant; the floor holds for it, too.
 func AnyPolicy(allowPrivate bool) *Policy {
-	return &Policy{allow: reach.NewHosts(nil), deny: reach.NewDenyHosts(nil), allowPrivate: allowPrivate, any: true}
+	return &Policy{rules: rules{allow: reach.NewHosts(nil), deny: reach.NewDenyHosts(nil), allowPrivate: allowPrivate, any: true}}
 }
 
 // Decide says whether a host may be reached on a port, before DNS. The host
@@ -54,6 +67,11 @@ func AnyPolicy(allowPrivate bool) *Policy {
 // with the code HOST_NOT_ALLOWED. The floor is asked first and the deny list
 // before the grant, so that the reason is the strongest one.
 func (p *Policy) Decide(host string, port uint16) error {
+	err := p.rules.decide(host, port)
+	return err
+}
+
+func (p *rules) decide(host string, port uint16) error {
 	if what := floorHost(host, p.allowPrivate); what != "" {
 		return sallyport.HostError(host, "is "+what)
 	}
@@ -73,6 +91,11 @@ func (p *Policy) Decide(host string, port uint16) error {
 // [*sallyport.Error] with the code HOST_NOT_ALLOWED; the address is in its
 // cause and not in its text.
 func (p *Policy) Judge(host string, port uint16, addrs []netip.Addr) error {
+	err := p.rules.judge(host, port, addrs)
+	return err
+}
+
+func (p *rules) judge(host string, port uint16, addrs []netip.Addr) error {
 	for _, a := range addrs {
 		reason := ""
 		if what := Floor(a, p.allowPrivate); what != "" {
