@@ -107,7 +107,7 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	if err != nil {
 		return nil, dialError(target(host, port), err)
 	}
-	return conn, nil
+	return d.policy.follow(conn, host, port, addrs)
 }
 
 // lookup returns the judged addresses of a host that was decided about.

@@ -22,6 +22,7 @@ const (
 // be dialled. It does no I/O. It is immutable and safe for concurrent use.
 type Policy struct {
 	rules
+	open connections
 }
 
 // rules are those of one grant. They do not change.
