@@ -106,6 +106,9 @@ func New(g sallyport.NetworkGrant, o *Options) (*Client, error) {
 // Policy returns the policy that the client obeys.
 func (c *Client) Policy() *Policy { return c.policy }
 
+// Narrow has the client refuse what a grant does not hold: see [Policy.Narrow].
+func (c *Client) Narrow(g sallyport.NetworkGrant) (closed int, err error) { return c.policy.Narrow(g) }
+
 // Close closes idle connections. The client can still be used.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 

@@ -79,7 +79,8 @@ func (d *Dialer) control(_ context.Context, _, address string, _ syscall.RawConn
 	if err != nil {
 		return sallyport.HostError("the address", "is "+whatInvalid)
 	}
-	if what := Floor(ap.Addr(), d.policy.allowPrivate); what != "" {
+	over := d.policy.over.Load()
+	if what := Floor(ap.Addr(), d.policy.allowPrivate && (over == nil || over.allowPrivate)); what != "" {
 		return sallyport.HostError(ap.Addr().String(), "is "+what)
 	}
 	return nil

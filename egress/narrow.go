@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"github.com/sallyport/sallyport"
 )
 
 // connections are those that were opened under a policy and are not closed.
@@ -21,7 +23,33 @@ type connection struct {
 	addrs  []netip.Addr
 }
 
-// follow counts a connection among those that are open under the policy.
+// Narrow has the policy refuse from now on what a grant does not hold, beside
+// what it refuses anyway, and closes the connections that are open to what is
+// refused now: tunnels, streams and those that are kept for the next request. It
+// returns how many it closed. It takes the place of an earlier one: what that took
+// away counts again when g holds it. The error is that of [NewPolicy].
+func (p *Policy) Narrow(g sallyport.NetworkGrant) (closed int, err error) {
+	over, err := newRules(g)
+	if err != nil {
+		return 0, err
+	}
+	p.over.Store(over)
+	p.open.mu.Lock()
+	var gone []*connection
+	for c := range p.open.all {
+		if c.refused() != nil {
+			gone = append(gone, c)
+		}
+	}
+	p.open.mu.Unlock()
+	for _, c := range gone {
+		c.Close()
+	}
+	return len(gone), nil
+}
+
+// follow has the policy close a connection when it becomes narrower. It is an
+// error when it has become so since the connection was decided about.
 func (p *Policy) follow(conn net.Conn, host string, port uint16, addrs []netip.Addr) (net.Conn, error) {
 	c := &connection{conn, p, host, port, addrs}
 	p.open.mu.Lock()
@@ -30,7 +58,23 @@ func (p *Policy) follow(conn net.Conn, host string, port uint16, addrs []netip.A
 	}
 	p.open.all[c] = struct{}{}
 	p.open.mu.Unlock()
+	if err := c.refused(); err != nil {
+		c.Close()
+		return nil, err
+	}
 	return c, nil
+}
+
+// refused says why the connection would be refused now.
+func (c *connection) refused() error {
+	over := c.policy.over.Load()
+	if over == nil {
+		return nil
+	}
+	if err := over.decide(c.host, c.port); err != nil {
+		return err
+	}
+	return over.judge(c.host, c.port, c.addrs)
 }
 
 // Close closes the connection.

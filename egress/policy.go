@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -19,9 +20,12 @@ const (
 )
 
 // Policy decides whether a host may be reached and whether its addresses may
-// be dialled. It does no I/O. It is immutable and safe for concurrent use.
+// be dialled. It becomes narrower by [Policy.Narrow] and never wider. It is safe
+// for concurrent use.
 type Policy struct {
 	rules
+	// over is what [Policy.Narrow] set last; nil narrows nothing.
+	over atomic.Pointer[rules]
 	open connections
 }
 
@@ -69,6 +73,9 @@ func AnyPolicy(allowPrivate bool) *Policy {
 // before the grant, so that the reason is the strongest one.
 func (p *Policy) Decide(host string, port uint16) error {
 	err := p.rules.decide(host, port)
+	if over := p.over.Load(); err == nil && over != nil {
+		err = over.decide(host, port)
+	}
 	return err
 }
 
@@ -93,6 +100,9 @@ func (p *rules) decide(host string, port uint16) error {
 // cause and not in its text.
 func (p *Policy) Judge(host string, port uint16, addrs []netip.Addr) error {
 	err := p.rules.judge(host, port, addrs)
+	if over := p.over.Load(); err == nil && over != nil {
+		err = over.judge(host, port, addrs)
+	}
 	return err
 }
 
