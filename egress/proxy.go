@@ -170,6 +170,10 @@ func (p *Proxy) CA() []byte {
 	return p.splices.authority.pem
 }
 
+// Narrow has the proxy refuse what a grant does not hold, and cuts what is open
+// to it: see [Policy.Narrow].
+func (p *Proxy) Narrow(g sallyport.NetworkGrant) (closed int, err error) { return p.policy.Narrow(g) }
+
 // Uses returns what was decided and how many bytes went so far, by host, port
 // and decision in the order of the first request. What was allowed and
 // what was refused have a bound each, and the rest of either is summed up in
