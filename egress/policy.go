@@ -92,6 +92,19 @@ func (p *rules) decide(host string, port uint16) error {
 	return nil
 }
 
+// Check decides about a host as far as that can be done without a look at DNS:
+// the name, and the address of a host that is one. The error is that of
+// [Policy.Decide] or [Policy.Judge].
+func (p *Policy) Check(host string, port uint16) error {
+	if err := p.Decide(host, port); err != nil {
+		return err
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return p.Judge(host, port, []netip.Addr{ip})
+	}
+	return nil
+}
+
 // Judge says whether the addresses of a host that [Policy.Decide] has let
 // pass may be dialled. One forbidden address among them refuses all: an
 // answer that mixes public and private addresses is an attack or a mistake,
