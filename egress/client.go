@@ -172,6 +172,26 @@ func (b *Binding) over() error {
 	return b.call.Err()
 }
 
+// Probe judges the host of an absolute URL as a request would be judged before
+// any name is looked up, and reaches for nothing.
+func (b *Binding) Probe(rawURL string) error {
+	if b.client == nil {
+		return sallyport.HostError("", "")
+	}
+	u, err := ParseURL(rawURL)
+	if err != nil {
+		return b.observe("", err)
+	}
+	to, err := originOf(u)
+	if err == nil {
+		err = b.client.policy.Check(to.host, to.port)
+	}
+	if err == nil {
+		return nil
+	}
+	return b.observe(target(to.host, to.port), err)
+}
+
 // Client returns an *http.Client. It follows redirects, each checked like a
 // first request; it has no cookie jar; its time and size bounds lie in its
 // transport, so that a changed copy of the client keeps them. It closes no
