@@ -1,0 +1,126 @@
+package egress
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// deniedAge is how long an answer about a denied name is used.
+	deniedAge = 30 * time.Second
+	// deniedMemory is how long an address counts after it was last among the
+	// answers: those of a name that has many take turns.
+	deniedMemory = 10 * time.Minute
+	// deniedWait bounds how long a dial waits for these lookups.
+	deniedWait = 3 * time.Second
+	// maxDeniedNames and maxDeniedAddrs bound what is remembered. A deny list is
+	// written by hand.
+	maxDeniedNames = 512
+	maxDeniedAddrs = 256
+)
+
+// DeniedNames remembers the addresses of names on deny lists, so that a denied
+// host is not reached by its address or by another name for it. One may serve
+// any number of dialers. It is safe for concurrent use.
+type DeniedNames struct {
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	logger  *slog.Logger
+	now     func() time.Time
+
+	mu    sync.Mutex
+	names map[string]*deniedName
+}
+
+// deniedName is what is known of one name. The lock is held for a lookup, so
+// that dials at the same time share it.
+type deniedName struct {
+	mu     sync.Mutex
+	looked time.Time
+	seen   map[netip.Addr]time.Time
+}
+
+// NewDeniedNames returns an empty memory. The functions of the options are those
+// of the dialers that it serves; a nil logger drops what it is told.
+func NewDeniedNames(o *DialOptions, logger *slog.Logger) *DeniedNames {
+	d := &DeniedNames{resolve: systemResolve, logger: logger, now: time.Now, names: map[string]*deniedName{}}
+	if o != nil && o.Resolve != nil {
+		d.resolve = o.Resolve
+	}
+	if logger == nil {
+		d.logger = slog.New(slog.DiscardHandler)
+	}
+	return d
+}
+
+// owner returns the name among those given that has one of the addresses, and
+// the address; the name is empty when none has.
+func (d *DeniedNames) owner(ctx context.Context, names []string, addrs []netip.Addr) (name string, addr netip.Addr) {
+	ctx, cancel := context.WithTimeout(ctx, deniedWait)
+	defer cancel()
+	found := make([]netip.Addr, len(names))
+	var group sync.WaitGroup
+	for i, n := range names {
+		group.Go(func() { found[i] = d.among(ctx, n, addrs) })
+	}
+	group.Wait()
+	for i, a := range found {
+		if a.IsValid() {
+			return names[i], a
+		}
+	}
+	return "", addr
+}
+
+// among returns the first of the addresses that a name has or had lately.
+func (d *DeniedNames) among(ctx context.Context, name string, addrs []netip.Addr) netip.Addr {
+	n := d.entry(name)
+	if n == nil {
+		return netip.Addr{}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := d.now(); n.looked.IsZero() || now.Sub(n.looked) >= deniedAge {
+		d.look(ctx, name, n, now)
+	}
+	for _, a := range addrs {
+		if _, ok := n.seen[a.Unmap()]; ok {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// entry returns the memory of a name, nil when there are too many.
+func (d *DeniedNames) entry(name string) *deniedName {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.names[name]
+	if n == nil && len(d.names) < maxDeniedNames {
+		n = &deniedName{seen: map[netip.Addr]time.Time{}}
+		d.names[name] = n
+	}
+	return n
+}
+
+// look asks for the addresses of a name. A name that does not exist has none.
+func (d *DeniedNames) look(ctx context.Context, name string, n *deniedName, now time.Time) {
+	addrs, err := d.resolve(ctx, name)
+	if ctx.Err() == nil || err == nil {
+		n.looked = now
+	}
+	for a, at := range n.seen {
+		if now.Sub(at) > deniedMemory {
+			delete(n.seen, a)
+		}
+	}
+	for _, a := range addrs {
+		if a = a.Unmap(); len(n.seen) < maxDeniedAddrs {
+			n.seen[a] = now
+		} else if _, ok := n.seen[a]; ok {
+			n.seen[a] = now
+		}
+	}
+}
