@@ -2,10 +2,14 @@ package egress
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/sallyport/sallyport"
 )
 
 const (
@@ -123,4 +127,41 @@ func (d *DeniedNames) look(ctx context.Context, name string, n *deniedName, now 
 			n.seen[a] = now
 		}
 	}
+}
+
+// judgeDenied refuses addresses that a denied name has. A host that the grant
+// lists by itself is let pass: the operator named it, and hosts of one provider
+// share addresses.
+func (d *Dialer) judgeDenied(ctx context.Context, host string, port uint16, addrs []netip.Addr) error {
+	names := d.policy.deniedNames(host, port)
+	if len(names) == 0 {
+		return nil
+	}
+	name, addr := d.denied.owner(ctx, names, addrs)
+	if name == "" {
+		return nil
+	}
+	err := sallyport.HostError(host, "has an address of a host that "+whyDenied)
+	err.Err = fmt.Errorf("%s has the address %s, which %s has, too; to let it pass, list it by itself in network.allow", host, addr, name)
+	return err
+}
+
+// deniedNames returns the names whose addresses are denied to a host.
+func (p *Policy) deniedNames(host string, port uint16) []string {
+	names := p.rules.deniedNames(host, port)
+	if over := p.over.Load(); over != nil {
+		for _, n := range over.deniedNames(host, port) {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+func (p *rules) deniedNames(host string, port uint16) []string {
+	if p.allow.Lists(host, port) {
+		return nil
+	}
+	return p.deny.Names(port)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sallyport/sallyport"
 )
 
 // zone is a resolver whose answers a test changes. It counts the questions.
@@ -31,6 +33,71 @@ func (z *zone) resolve(_ context.Context, host string) ([]netip.Addr, error) {
 		out = append(out, netip.MustParseAddr(a))
 	}
 	return out, nil
+}
+
+// reached dials a host and says whether something was dialled.
+func reached(t *testing.T, g sallyport.NetworkGrant, z *zone, host string, port uint16) (bool, error) {
+	t.Helper()
+	p, err := NewPolicy(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.asked = map[string]int{}
+	dialled := false
+	d := NewDialer(p, &DialOptions{Resolve: z.resolve, Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
+		dialled = true
+		a, b := net.Pipe()
+		b.Close()
+		return a, nil
+	}})
+	conn, err := d.Dial(t.Context(), "tcp", host, port)
+	if conn != nil {
+		conn.Close()
+	}
+	return dialled, err
+}
+
+func TestA15_ADeniedHostHasNoOtherName(t *testing.T) {
+	z := &zone{addrs: map[string]string{
+		"x.example": "203.0.114.7 203.0.114.8 2001:4860::7", "alias.example": "203.0.114.8", "mixed.example": "198.51.101.1 203.0.114.7",
+		"other.example": "198.51.101.1", "sub.x.example": "203.0.114.7", "listed.example": "203.0.114.7",
+	}}
+	any := []string{"*", "*:8443", "listed.example"}
+	for _, tt := range []struct {
+		host string
+		port uint16
+		deny string
+		want bool
+	}{
+		{"x.example", 443, "x.example", false},
+		{"203.0.114.7", 443, "x.example", false},
+		{"203.0.114.8", 80, "x.example", false},
+		{"2001:4860::7", 443, "x.example", false},
+		{"alias.example", 443, "x.example", false},
+		{"alias.example", 8443, "x.example", false},
+		{"mixed.example", 443, "x.example", false},
+		{"sub.x.example", 443, "x.example", false},
+		{"other.example", 443, "x.example", true},
+		{"198.51.101.1", 443, "x.example", true},
+		// The rule is about one port.
+		{"alias.example", 443, "x.example:8443", true},
+		{"alias.example", 8443, "x.example:8443", false},
+		// The operator named this one, which shares an address.
+		{"listed.example", 443, "x.example", true},
+		// A name without addresses denies none.
+		{"alias.example", 443, "gone.example", true},
+	} {
+		dialled, err := reached(t, sallyport.NetworkGrant{Allow: any, Deny: []string{tt.deny}}, z, tt.host, tt.port)
+		if dialled != tt.want || tt.want != (err == nil) {
+			t.Errorf("deny %s: %s:%d dialled %v, %v, want %v", tt.deny, tt.host, tt.port, dialled, err, tt.want)
+		}
+		if err != nil && !errors.Is(err, sallyport.ErrHostNotAllowed) {
+			t.Errorf("%s: %v, want HOST_NOT_ALLOWED", tt.host, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "x.example") && tt.host != "x.example" && tt.host != "sub.x.example" {
+			t.Errorf("%s: %v names the rule", tt.host, err)
+		}
+	}
 }
 
 // A name that takes turns among its addresses is remembered with those that it

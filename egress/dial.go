@@ -34,12 +34,16 @@ type DialOptions struct {
 	// Dial connects to exactly the address that it is given; nil means the
 	// system's dialer.
 	Dial func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
+	// Denied remembers the addresses of denied names; nil means a memory of
+	// this dialer's own.
+	Denied *DeniedNames
 }
 
 // Dialer opens connections to hosts that a policy lets through. It is safe
 // for concurrent use.
 type Dialer struct {
 	policy  *Policy
+	denied  *DeniedNames
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
 }
@@ -56,6 +60,11 @@ func NewDialer(p *Policy, o *DialOptions) *Dialer {
 	}
 	if o != nil && o.Dial != nil {
 		d.dial = o.Dial
+	}
+	if o != nil && o.Denied != nil {
+		d.denied = o.Denied
+	} else {
+		d.denied = NewDeniedNames(o, nil)
 	}
 	return d
 }
@@ -97,6 +106,9 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	addrs, err := d.lookup(ctx, host, port)
+	if err == nil {
+		err = d.judgeDenied(ctx, host, port, addrs)
+	}
 	if err != nil {
 		return nil, err
 	}
