@@ -2,8 +2,10 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -29,6 +31,9 @@ const (
 // DeniedNames remembers the addresses of names on deny lists, so that a denied
 // host is not reached by its address or by another name for it. One may serve
 // any number of dialers. It is safe for concurrent use.
+//
+// A name whose addresses cannot be found out is refused by name alone, which is
+// logged: an address that nobody knows must not end all traffic.
 type DeniedNames struct {
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	logger  *slog.Logger
@@ -43,6 +48,7 @@ type DeniedNames struct {
 type deniedName struct {
 	mu     sync.Mutex
 	looked time.Time
+	failed bool
 	seen   map[netip.Addr]time.Time
 }
 
@@ -105,6 +111,8 @@ func (d *DeniedNames) entry(name string) *deniedName {
 	if n == nil && len(d.names) < maxDeniedNames {
 		n = &deniedName{seen: map[netip.Addr]time.Time{}}
 		d.names[name] = n
+	} else if n == nil {
+		d.logger.Warn("egress: too many denied names; this one is refused by name alone", "host", name)
 	}
 	return n
 }
@@ -115,6 +123,15 @@ func (d *DeniedNames) look(ctx context.Context, name string, n *deniedName, now 
 	if ctx.Err() == nil || err == nil {
 		n.looked = now
 	}
+	missing := func() bool {
+		dns, ok := errors.AsType[*net.DNSError](err)
+		return ok && dns.IsNotFound
+	}
+	failed := err != nil && !missing()
+	if failed && !n.failed {
+		d.logger.Warn("egress: the addresses of a denied host are not known; it is refused by name alone until they are", "host", name, "error", err)
+	}
+	n.failed = failed
 	for a, at := range n.seen {
 		if now.Sub(at) > deniedMemory {
 			delete(n.seen, a)

@@ -1,8 +1,10 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -122,5 +124,24 @@ func TestA15_DeniedAddressesAreRemembered(t *testing.T) {
 	now = now.Add(deniedMemory + time.Second)
 	if owned("203.0.114.7") || !owned("203.0.114.8") {
 		t.Error("an address that is gone for long still counts, or one that is there does not")
+	}
+}
+
+// What cannot be looked up is refused by name alone, which is said; it does not
+// end other traffic.
+func TestA15_AnUnknownAddressDoesNotEndTraffic(t *testing.T) {
+	z := &zone{addrs: map[string]string{"y.example": "198.51.101.1"}, fails: map[string]bool{"x.example": true}}
+	g := sallyport.NetworkGrant{Allow: []string{"*"}, Deny: []string{"x.example"}}
+	if dialled, err := reached(t, g, z, "y.example", 443); !dialled {
+		t.Errorf("y.example: %v, want it reached", err)
+	}
+	if dialled, _ := reached(t, g, z, "x.example", 443); dialled {
+		t.Error("x.example was reached")
+	}
+	var log bytes.Buffer
+	d := NewDeniedNames(&DialOptions{Resolve: z.resolve}, slog.New(slog.NewTextHandler(&log, nil)))
+	d.owner(t.Context(), []string{"x.example"}, nil)
+	if !strings.Contains(log.String(), "refused by name alone") || !strings.Contains(log.String(), "x.example") {
+		t.Errorf("log = %q", log.String())
 	}
 }
