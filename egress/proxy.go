@@ -9,10 +9,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/listening"
 )
 
 const (
@@ -25,10 +25,12 @@ const (
 	// DefaultProxyIdle ends a connection over which nothing came or went
 	// unless configured. Long polls answer within a minute or two.
 	DefaultProxyIdle = 5 * time.Minute
-
-	// acceptPause is how long an exhausted process waits before it accepts
-	// again.
+	// acceptPause is how long a process without free descriptors waits at most
+	// before it accepts again.
 	acceptPause = 50 * time.Millisecond
+	// reserveShare is the part of the process's descriptors, half of them, that
+	// the proxies of all children leave to everything else.
+	reserveShare = 2
 )
 
 // ProxyOptions configure a proxy. The zero value splices nothing and has the
@@ -185,6 +187,9 @@ func (p *Proxy) Uses() []sallyport.HostUse { return p.uses.list() }
 // the listener fails. It closes the listener. It may be called for several
 // listeners of the same child.
 func (p *Proxy) Serve(l net.Listener) error {
+	// The child must not be able to end its proxy by filling a table, nor to
+	// take the descriptors of the process that serves it.
+	l = listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Pause: acceptPause})
 	defer l.Close()
 	if !p.track(l) {
 		return nil
@@ -197,26 +202,10 @@ func (p *Proxy) Serve(l net.Listener) error {
 			p.start(conn)
 		case p.life.Err() != nil:
 			return nil
-		case exhausted(err):
-			select {
-			case <-p.life.Done():
-			case <-time.After(acceptPause):
-			}
 		default:
 			return err
 		}
 	}
-}
-
-// exhausted reports whether accepting may succeed again later. The child must
-// not be able to end its proxy by filling a table.
-func exhausted(err error) bool {
-	for _, e := range [...]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // Close ends every connection and waits until nothing runs any more. The
