@@ -220,9 +220,11 @@ const (
 
 // speaksHTTP reports whether a connection begins with a request of HTTP,
 // without consuming it. It is generous where servers are: empty lines in
-// front, bare line feeds, any blanks, any version. It waits only while the
-// bytes may still become such a request, so that a protocol whose client sends
-// a few letters and waits is not held up for ever: the deadline ends it.
+// front, bare line feeds, any blanks, any version. What it takes for a request
+// is read by [peekHead], which is not, so that an odd spelling ends the
+// connection. It waits only while the bytes may still become such a request, so
+// that a protocol whose client sends a few letters and waits is not held up for
+// ever: the deadline ends it.
 func speaksHTTP(r *bufio.Reader) (bool, error) {
 	for seen := 0; ; {
 		raw, err := r.Peek(max(r.Buffered(), seen+1))
@@ -241,23 +243,68 @@ func speaksHTTP(r *bufio.Reader) (bool, error) {
 	}
 }
 
+// The blanks that separate the words of a first line: those of RFC 9112, section
+// 3, and the others at which readers of Latin-1 split.
+const (
+	usualBlanks = " \t"
+	otherBlanks = "\v\f\r\x1c\x1d\x1e\x1f\x85\xa0"
+)
+
 // judgeLine judges a first line as far as it is there.
 func judgeLine(raw []byte) (plain, known bool) {
-	line, _, whole := strings.Cut(strings.TrimLeft(string(raw), " \t\r\n"), "\n")
+	text := string(raw)
+	for text != "" && (isBlank(text[0]) || text[0] == '\n') {
+		text = text[1:]
+	}
+	line, _, whole := strings.Cut(text, "\n")
 	n := 0
 	for n < len(line) && isToken(line[n]) {
 		n++
 	}
 	switch {
-	case n > maxMethod, n < len(line) && line[n] != ' ' && line[n] != '\t', strings.Contains(line, "\x00"):
+	case n > maxMethod, n < len(line) && !endsMethod(line, n), strings.Contains(line, "\x00") && !isLetter(line[0]):
 		return false, true
 	case !whole:
 		return false, false
 	}
-	words := strings.Fields(line)
+	words := splitBlanks(line)
 	if len(words) < 2 {
 		return false, true
 	}
-	target, last := strings.ToLower(words[1]), strings.ToLower(words[len(words)-1])
-	return strings.HasPrefix(last, "http/") || strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://"), true
+	target := words[1]
+	plain = strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
+	for _, w := range words[1:] {
+		plain = plain || strings.HasPrefix(w, "http/")
+	}
+	return plain, true
+}
+
+// endsMethod reports whether the byte behind n of a token may end a method. One
+// of the unusual blanks does so behind a letter only: a message of LDAP begins
+// with a digit and its length.
+func endsMethod(line string, n int) bool {
+	return strings.IndexByte(usualBlanks, line[n]) >= 0 ||
+		n > 0 && isLetter(line[0]) && strings.IndexByte(otherBlanks, line[n]) >= 0
+}
+
+func isLetter(c byte) bool { return c|0x20-'a' < 26 }
+
+func isBlank(c byte) bool {
+	return strings.IndexByte(usualBlanks, c) >= 0 || strings.IndexByte(otherBlanks, c) >= 0
+}
+
+// splitBlanks returns the words of a line in lower case. It goes by bytes: two of
+// the blanks are no UTF-8.
+func splitBlanks(line string) (words []string) {
+	for line != "" {
+		n := 0
+		for n < len(line) && !isBlank(line[n]) {
+			n++
+		}
+		if n > 0 {
+			words = append(words, strings.ToLower(line[:n]))
+		}
+		line = line[min(n+1, len(line)):]
+	}
+	return words
 }

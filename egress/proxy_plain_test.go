@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -150,6 +151,46 @@ func TestProxyReadsPlainTunnels(t *testing.T) {
 	io.Copy(c, iotest.OneByteReader(strings.NewReader(other)))
 	if b, _ := io.ReadAll(r); strings.Contains(string(b), "host") {
 		t.Errorf("another name in pieces: %q", b)
+	}
+}
+
+// TestA17_OddRequestsDoNotPassRaw: what a lenient server takes for a request
+// never goes to it unread, nor is it sent on.
+func TestA17_OddRequestsDoNotPassRaw(t *testing.T) {
+	reached := make(chan string, 100)
+	to := listen(t, func(c *net.TCPConn) {
+		b, _ := io.ReadAll(c)
+		if len(b) > 0 {
+			reached <- string(b)
+		}
+	})
+	_, addr := startProxy(t, allow("a.example:8080"), direct(to), nil)
+	const rest = "\r\nHost: evil.example\r\n\r\n"
+	for _, line := range []string{
+		"GET\x0b/ HTTP/1.1", "GET\x0c/ HTTP/1.1", "GET\r/ HTTP/1.1", "GET\x1c/ HTTP/1.1", "GET\x1f/ HTTP/1.1",
+		"GET\x85/ HTTP/1.1", "GET\xa0/ HTTP/1.1", "\x0bGET / HTTP/1.1", "\x0c\r\nGET / HTTP/1.1", "\xa0 GET / HTTP/1.1",
+		"GET /\x0bHTTP/1.1", "GET /\x00 HTTP/1.1", "GET / \x00 HTTP/1.1", "GET / HTTP/1.1 x", "GET / HTTP/1.1\x0bx",
+		"get\x0b/ http/1.1", "GET\x0bhttp://evil.example/", "M-SEARCH\x0b/ HTTP/1.1", "GET / HTTP/9",
+	} {
+		c, r := tunnelTo(t, addr, "a.example:8080")
+		io.WriteString(c, line+rest)
+		if b, _ := io.ReadAll(r); status(string(b)) != "400" {
+			t.Errorf("%q is answered %q, want 400", line, b)
+		}
+	}
+	select {
+	case got := <-reached:
+		t.Errorf("the server got %q", got)
+	default:
+	}
+	// Other protocols pass, also those whose first bytes look like a word.
+	for _, text := range []string{"0\x1c\x02\x01\x01\x60\x17", "AMQP\x00\x00\x09\x01", "0032git-upload-pack /x.git\x00h", "EHLO x\r\n"} {
+		c, _ := tunnelTo(t, addr, "a.example:8080")
+		io.WriteString(c, text)
+		c.(*net.TCPConn).CloseWrite()
+		if got := <-reached; got != text {
+			t.Errorf("the server got %q, want %q", got, text)
+		}
 	}
 }
 
