@@ -14,7 +14,7 @@ import (
 // formsOf returns the texts in which a server usually repeats a value: as it
 // is, escaped for JSON, HTML and URLs, in base64 (standard and URL, at each of
 // three offsets) and in hexadecimal. What is escaped in part or otherwise is
-// found by [spelling].
+// found by [speller].
 func formsOf(value string) []string {
 	quoted, _ := json.Marshal(value) // strings always marshal
 	forms := []string{
@@ -45,7 +45,7 @@ func (s *swap) body(r io.Reader) io.Reader {
 type scrubber struct {
 	src   io.Reader
 	pairs []pair
-	spelt []*spelling
+	spelt []*speller
 	next  []int  // where each pair, and then each spelling, occurs next in held
 	size  []int  // how long it is there
 	held  []byte // read, not yet judged

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// spelling finds a value in which each character may be escaped for JSON, HTML
+// speller finds a value in which each character may be escaped for JSON, HTML
 // or a URL, or not: encoders differ in which ones they escape and in the case
 // of the digits, so that a list of whole texts would miss most of them.
-type spelling struct {
+type speller struct {
 	units [][]string // the ways in which each character is written
 	first [256]bool  // the bytes with which the value may begin
 	to    string
 }
 
-func newSpelling(value, to string) *spelling {
-	s := &spelling{to: to}
+func newSpeller(value, to string) *speller {
+	s := &speller{to: to}
 	for len(value) > 0 {
 		_, size := utf8.DecodeRuneInString(value)
 		s.units = append(s.units, spell(value[:size]))
@@ -75,7 +75,7 @@ func spell(c string) []string {
 
 // match returns the length of the longest spelling at the head of b, 0 when
 // there is none; more says that b ends where one might go on.
-func (s *spelling) match(b []byte) (n int, more bool) {
+func (s *speller) match(b []byte) (n int, more bool) {
 	ends := []int{0}
 	for _, ways := range s.units {
 		var next []int
@@ -100,7 +100,7 @@ func (s *spelling) match(b []byte) (n int, more bool) {
 }
 
 // index returns the first spelling in b, len(b) and 0 when there is none.
-func (s *spelling) index(b []byte) (at, n int) {
+func (s *speller) index(b []byte) (at, n int) {
 	for at = range b {
 		if s.first[b[at]] {
 			if n, _ = s.match(b[at:]); n > 0 {
@@ -112,7 +112,7 @@ func (s *spelling) index(b []byte) (at, n int) {
 }
 
 // begun returns the length of the longest end of b that begins a spelling.
-func (s *spelling) begun(b []byte) int {
+func (s *speller) begun(b []byte) int {
 	// Nothing further back could be unfinished.
 	from := max(0, len(b)-len(s.units)*s.longest())
 	for i := from; i < len(b); i++ {
@@ -126,7 +126,7 @@ func (s *spelling) begun(b []byte) int {
 }
 
 // longest is the length of the longest way to write a character.
-func (s *spelling) longest() int {
+func (s *speller) longest() int {
 	n := 0
 	for _, ways := range s.units {
 		for _, way := range ways {
@@ -137,7 +137,7 @@ func (s *spelling) longest() int {
 }
 
 // replace returns text without the spellings.
-func (s *spelling) replace(text string) string {
+func (s *speller) replace(text string) string {
 	b := []byte(text)
 	var out bytes.Buffer
 	for {

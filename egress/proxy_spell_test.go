@@ -60,7 +60,7 @@ func TestScrubberKnowsEscapes(t *testing.T) {
 func TestSpelling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringOfN(rapid.SampledFrom([]rune(`ab%\&/ é😀`)), 1, 8, -1).Draw(t, "secret")
-		s := &swap{spelt: []*spelling{newSpelling(secret, "#")}}
+		s := &swap{spelt: []*speller{newSpeller(secret, "#")}}
 		text := ""
 		for _, ways := range s.spelt[0].units {
 			text += rapid.SampledFrom(ways).Draw(t, "way")
@@ -70,7 +70,7 @@ func TestSpelling(t *testing.T) {
 			t.Fatalf("%q written as %q = %q, %v", secret, text, got, err)
 		}
 	})
-	s := newSpelling("secret/value", "#")
+	s := newSpeller("secret/value", "#")
 	for _, text := range []string{"", "secret", "secret/valu", "secret-value", `secret\u002value`} {
 		if got := s.replace(text); got != text {
 			t.Errorf("replace(%q) = %q", text, got)

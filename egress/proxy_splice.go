@@ -131,14 +131,14 @@ func (s *splices) mentions(to origin, r *http.Request) bool {
 type swap struct {
 	there []pair // stand-in, value; empty where no value may travel
 	back  []pair // a form of the value, stand-in
-	spelt []*spelling
+	spelt []*speller
 }
 
 type pair struct{ from, to string }
 
 // hideFrom keeps a value from the child.
 func (s *swap) hideFrom(one splice) {
-	s.spelt = append(s.spelt, newSpelling(one.value.Reveal(), one.placeholder))
+	s.spelt = append(s.spelt, newSpeller(one.value.Reveal(), one.placeholder))
 	for _, form := range formsOf(one.value.Reveal()) {
 		s.veil(form, one.placeholder)
 	}
