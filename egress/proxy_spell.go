@@ -2,11 +2,10 @@ package egress
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/spelling"
 )
 
 // speller finds a value in which each character may be escaped for JSON, HTML
@@ -22,55 +21,13 @@ func newSpeller(value, to string) *speller {
 	s := &speller{to: to}
 	for len(value) > 0 {
 		_, size := utf8.DecodeRuneInString(value)
-		s.units = append(s.units, spell(value[:size]))
+		s.units = append(s.units, spelling.Ways(value[:size]))
 		value = value[size:]
 	}
 	for _, way := range s.units[0] {
 		s.first[way[0]] = true
 	}
 	return s
-}
-
-// spell returns the ways in which one character is written: as it is; with a
-// backslash (RFC 8259, section 7); in percent (RFC 3986, section 2.1), a blank
-// also as in forms; as a reference of HTML, with zeros that PHP adds.
-func spell(c string) []string {
-	ways := []string{c}
-	both := func(format string, a any) {
-		ways = append(ways, fmt.Sprintf(strings.ReplaceAll(format, "X", "x"), a), fmt.Sprintf(format, a))
-	}
-	percent := ""
-	for i := range len(c) {
-		percent += fmt.Sprintf("%%%02X", c[i])
-	}
-	ways = append(ways, percent, strings.ToLower(percent))
-	r, _ := utf8.DecodeRuneInString(c)
-	if r == utf8.RuneError {
-		return ways
-	}
-	units := utf16.Encode([]rune{r})
-	lower, upper := "", ""
-	for _, u := range units {
-		lower, upper = lower+fmt.Sprintf(`\u%04x`, u), upper+fmt.Sprintf(`\u%04X`, u)
-	}
-	ways = append(ways, lower, upper)
-	for _, format := range []string{"%X;", "%02X;", "%04X;"} {
-		both("&#x"+format, r)
-	}
-	for _, format := range []string{"&#%d;", "&#%03d;"} {
-		ways = append(ways, fmt.Sprintf(format, r))
-	}
-	switch c {
-	case `"`, `\`, "/", "'":
-		ways = append(ways, `\`+c)
-	case " ":
-		ways = append(ways, "+")
-	}
-	if name := map[string]string{`"`: "&quot;", "'": "&apos;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}[c]; name != "" {
-		ways = append(ways, name)
-	}
-	slices.Sort(ways)
-	return slices.Compact(ways)
 }
 
 // match returns the length of the longest spelling at the head of b, 0 when
