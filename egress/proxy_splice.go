@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -37,6 +38,7 @@ type splices struct {
 type splice struct {
 	placeholder string
 	value       sallyport.Secret
+	prefixes    []string
 	hosts       *reach.Hosts
 	// names is the hosts on whatever port.
 	names *reach.Hosts
@@ -60,6 +62,8 @@ func newSplices(list []sallyport.Splice) (*splices, error) {
 			err = errors.New("the value has fewer than 8 or more than 8192 bytes")
 		case strings.Contains(in.Placeholder, value) || strings.Contains(value, in.Placeholder):
 			err = errors.New("the stand-in and the value contain each other")
+		default:
+			err = reach.CheckPrefixes(in.Prefixes)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("egress: splice %d: %w", i+1, err)
@@ -67,7 +71,10 @@ func newSplices(list []sallyport.Splice) (*splices, error) {
 		for _, h := range hosts {
 			patterns = append(patterns, h.String())
 		}
-		s.list = append(s.list, splice{in.Placeholder, in.Value, reach.NewHosts(hosts), reach.NewDenyHosts(hosts)})
+		s.list = append(s.list, splice{
+			placeholder: in.Placeholder, value: in.Value, prefixes: slices.Concat(in.Prefixes, everyPrefix[:]),
+			hosts: reach.NewHosts(hosts), names: reach.NewDenyHosts(hosts),
+		})
 	}
 	var err error
 	s.authority, err = newAuthority(patterns)
@@ -93,7 +100,7 @@ func (s *splices) at(host string, port uint16, encrypted bool) *swap {
 		}
 		w.hideFrom(one)
 		if encrypted && port != portHTTP && one.hosts.Match(host, port) {
-			w.there = append(w.there, pair{one.placeholder, one.value.Reveal()})
+			w.there = append(w.there, insertion{one.placeholder, one.value.Reveal(), one.prefixes})
 		}
 	}
 	return w
@@ -129,8 +136,8 @@ func (s *splices) mentions(to origin, r *http.Request) bool {
 // swap puts values in the place of stand-ins in the requests to one host, and
 // stand-ins in the place of values in the answers.
 type swap struct {
-	there []pair // stand-in, value; empty where no value may travel
-	back  []pair // a form of the value, stand-in
+	there []insertion // empty where no value may travel
+	back  []pair      // a form of the value, stand-in
 	spelt []*speller
 }
 
@@ -158,7 +165,7 @@ func (s *swap) veil(form, placeholder string) {
 func (s *swap) fill(text string, form func(string) string) string {
 	// One pass: a value is not searched for other stand-ins.
 	for _, p := range s.there {
-		if strings.Contains(text, p.from) {
+		if strings.Contains(text, p.placeholder) {
 			return s.replacer(form).Replace(text)
 		}
 	}
@@ -168,7 +175,7 @@ func (s *swap) fill(text string, form func(string) string) string {
 func (s *swap) replacer(form func(string) string) *strings.Replacer {
 	list := make([]string, 0, 2*len(s.there))
 	for _, p := range s.there {
-		list = append(list, p.from, form(p.to))
+		list = append(list, p.placeholder, form(p.value))
 	}
 	return strings.NewReplacer(list...)
 }
