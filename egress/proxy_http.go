@@ -81,8 +81,10 @@ func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
 	if to.scheme == "http" && p.splices.mentions(to, out) {
 		p.uses.entry(to.host, to.port, true).note("the secret is not sent without encryption")
 	}
-	if s != nil {
-		s.request(out)
+	if err := p.fillRequest(out, to, s); err != nil {
+		status, text := explain(where, err)
+		c.refuse(status, text)
+		return false
 	}
 	resp, err := p.send(out, to, s, t)
 	up.answer()
@@ -117,6 +119,22 @@ func (p *Proxy) send(out *http.Request, to origin, s *swap, t *tunnel) (*http.Re
 		p.uses.outcome(to.host, to.port, err)
 	}
 	return resp, err
+}
+
+// fillRequest puts the values into a request. One with a stand-in in another
+// place is refused: nobody could say what a server would make of it.
+func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
+	if s == nil {
+		return nil
+	}
+	where := target(to.host, to.port)
+	bad := s.request(out)
+	if bad == "" {
+		return nil
+	}
+	err := bad.refusal(where)
+	p.uses.outcome(to.host, to.port, err)
+	return err
 }
 
 // requestTarget reads where a request goes. Outside of a tunnel that is its

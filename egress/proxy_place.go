@@ -1,7 +1,9 @@
 package egress
 
 import (
+	"encoding/base64"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -63,4 +65,77 @@ func (s *swap) whole(text string, decode func(string) (string, error)) (in inser
 		}
 	}
 	return in, "", false
+}
+
+func asIs(s string) (string, error) { return s, nil }
+
+// fillHeaders puts values into the fields of a request.
+func (s *swap) fillHeaders(h http.Header) misplaced {
+	for name, values := range h {
+		if s.mentionedFolded(name) {
+			return "in the name of a header"
+		}
+		for i, v := range values {
+			filled, bad := s.fillHeader(name, v)
+			switch {
+			case bad != "":
+				return bad
+			case filled != v && len(values) > 1:
+				return misplaced("in the repeated header " + name) // servers join the lines
+			}
+			values[i] = filled
+		}
+	}
+	return ""
+}
+
+// fillHeader fills one field. Clients encode Basic credentials (RFC 7617) before
+// they come here.
+func (s *swap) fillHeader(name, v string) (string, misplaced) {
+	if scheme, credentials, ok := basic(v); ok && s.mentioned(credentials) {
+		return s.fillBasic(name, scheme, credentials)
+	}
+	if !s.mentioned(v) {
+		return v, ""
+	}
+	in, front, ok := s.whole(v, asIs)
+	if !ok || !isFieldText(in.value) {
+		return v, misplaced("beside other text in the header " + name)
+	}
+	return front + in.value, ""
+}
+
+// isFieldText reports whether a server reads a value as it is in a field.
+func isFieldText(v string) bool {
+	return strings.Trim(v, " \t") == v && !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+func (s *swap) fillBasic(name, scheme, credentials string) (string, misplaced) {
+	bad := misplaced("beside other text in the Basic credentials of the header " + name)
+	user, password, ok := strings.Cut(credentials, ":")
+	if !ok {
+		return "", bad
+	}
+	parts := [...]string{user, password}
+	for i, part := range parts {
+		if !s.mentioned(part) {
+			continue
+		}
+		in, front, ok := s.whole(part, asIs)
+		if !ok || i == 0 && strings.Contains(in.value, ":") {
+			return "", bad
+		}
+		parts[i] = front + in.value
+	}
+	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(parts[0]+":"+parts[1])), ""
+}
+
+// basic reads Basic credentials.
+func basic(v string) (scheme, credentials string, ok bool) {
+	scheme, encoded, ok := strings.Cut(v, " ")
+	if !ok || !strings.EqualFold(scheme, "Basic") {
+		return "", "", false
+	}
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(encoded), "="))
+	return scheme, string(b), err == nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -180,21 +179,18 @@ func (s *swap) replacer(form func(string) string) *strings.Replacer {
 	return strings.NewReplacer(list...)
 }
 
-func asIs(s string) string { return s }
-
-// request puts the values into a request. Every answer of the host has to be
-// one in which they can be seen: whole and uncompressed.
-func (s *swap) request(r *http.Request) {
-	for _, values := range r.Header {
-		for i, v := range values {
-			values[i] = s.fillHeader(v)
-		}
+// request puts the values into the head of a request. Every answer of the host
+// has to be one in which they can be seen: whole and uncompressed.
+func (s *swap) request(r *http.Request) misplaced {
+	if bad := s.fillHeaders(r.Header); bad != "" {
+		return bad
 	}
 	r.URL.RawQuery = s.fill(r.URL.RawQuery, url.QueryEscape)
 	for _, name := range partial {
 		r.Header.Del(name)
 	}
 	r.Header.Set("Accept-Encoding", "identity")
+	return ""
 }
 
 // partial lists the fields that ask for a part of an answer, a difference to
@@ -216,30 +212,6 @@ func (s *swap) cut(resp *http.Response) bool {
 		ranged = ranged || strings.EqualFold(strings.TrimSpace(kind), "multipart/byteranges")
 	}
 	return ranged
-}
-
-// fillHeader fills a header's value, and the credentials inside of Basic
-// (RFC 7617), which clients encode before they come here.
-func (s *swap) fillHeader(v string) string {
-	scheme, credentials, ok := basic(v)
-	if !ok {
-		return s.fill(v, asIs)
-	}
-	filled := s.fill(credentials, asIs)
-	if filled == credentials {
-		return v
-	}
-	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(filled))
-}
-
-// basic reads Basic credentials.
-func basic(v string) (scheme, credentials string, ok bool) {
-	scheme, encoded, ok := strings.Cut(v, " ")
-	if !ok || !strings.EqualFold(scheme, "Basic") {
-		return "", "", false
-	}
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(encoded), "="))
-	return scheme, string(b), err == nil
 }
 
 // veiled reports whether an answer is encoded, so that nothing can be seen in

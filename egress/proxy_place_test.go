@@ -1,0 +1,184 @@
+package egress
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/sallyport/sallyport"
+)
+
+// token has the characters of an API key.
+const token = "sk-Abc123.def_456~XYZ"
+
+func tokenFor(host string) *ProxyOptions {
+	return &ProxyOptions{Splices: []sallyport.Splice{{
+		Placeholder: standIn, Value: sallyport.NewSecret(token), Hosts: []string{host}, Prefixes: []string{"Api-Key id:"},
+	}}}
+}
+
+func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// placed is one request with a stand-in.
+type placed struct {
+	name, path, header, kind, body string
+	chunked                        bool
+}
+
+func (c *placed) send(t *testing.T, client *http.Client, host string, chunked bool) (int, string) {
+	t.Helper()
+	if c.body == "" {
+		return c.sendAs(t, client, "GET", host)
+	}
+	c.chunked = chunked
+	return c.sendAs(t, client, "POST", host)
+}
+
+func (c *placed) sendAs(t *testing.T, client *http.Client, method, host string) (int, string) {
+	t.Helper()
+	body := io.Reader(strings.NewReader(c.body))
+	if c.chunked {
+		body = iotest.OneByteReader(body) // one chunk for each byte
+	}
+	req, err := http.NewRequest(method, "https://"+host+"/"+c.path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(c.header, "\n") {
+		if name, v, ok := strings.Cut(line, ": "); ok {
+			req.Header[name] = append(req.Header[name], v)
+		}
+	}
+	if c.kind != "" {
+		req.Header.Set("Content-Type", c.kind)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// sight is what a server read last.
+type sight struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (s *sight) set(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = text
+}
+
+func (s *sight) get() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text
+}
+
+// dump is a request as text, with its user and password decoded.
+func dump(r *http.Request) string {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return "" // a request that breaks off is none
+	}
+	user, password, _ := r.BasicAuth()
+	var b strings.Builder
+	r.Header.Write(&b)
+	return strings.Join([]string{r.Method, r.Host, r.RequestURI, b.String(), user + ":" + password, string(body)}, "\n")
+}
+
+func TestA4_StandInsAreSplicedWhole(t *testing.T) {
+	var seen sight
+	w := newWorld(t, public(), func(_ http.ResponseWriter, r *http.Request) { seen.set(dump(r)) })
+	p, addr := w.proxy(t, allow("a.example"), tokenFor("a.example"))
+	c := trusting(t, w, p, addr)
+	tests := []struct {
+		placed
+		want string // what the server reads
+	}{
+		{placed{name: "header", header: "X-Api-Key: " + standIn}, "X-Api-Key: " + token + "\r\n"},
+		{placed{name: "bearer", header: "Authorization: Bearer " + standIn}, "Authorization: Bearer " + token + "\r\n"},
+		{placed{name: "token", header: "Authorization: Token " + standIn}, "Authorization: Token " + token + "\r\n"},
+		{placed{name: "declared prefix", header: "Authorization: Api-Key id:" + standIn}, "Api-Key id:" + token + "\r\n"},
+		{placed{name: "password", header: "Authorization: Basic " + b64("x-access-token:"+standIn)}, "x-access-token:" + token},
+		{placed{name: "user", header: "Authorization: Basic " + b64(standIn+":")}, token + ":"},
+		{placed{name: "user and password", header: "Authorization: Basic " + b64(standIn+":"+standIn)}, token + ":" + token},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, chunked := range []bool{false, len(tt.body) > 0 && len(tt.body) < 1000} {
+				seen.set("")
+				status, text := tt.send(t, c, "a.example", chunked)
+				if got := seen.get(); status != 200 || !strings.Contains(got, tt.want) || strings.Contains(got, standIn) {
+					t.Errorf("%d %q: the server read %.300q, want %.300q and no stand-in", status, text, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
+	const form, multi = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+	tests := []placed{
+		{name: "header behind text", header: "X-Key: %4" + standIn},
+		{name: "header in front of text", header: "X-Key: " + standIn + ", 4"},
+		{name: "two blanks", header: "Authorization: Bearer  " + standIn},
+		{name: "two prefixes", header: "Authorization: Bearer token " + standIn},
+		{name: "half a reference", header: "X-Key: &#" + standIn},
+		{name: "half an escape of JSON", header: `X-Key: "\u004` + standIn + `"`},
+		{name: "name of a header", header: "X-" + standIn + ": 1"},
+		{name: "repeated header", header: "X-Key: %4\nX-Key: " + standIn},
+		{name: "basic without a password", header: "Authorization: Basic " + b64(standIn)},
+		{name: "basic beside text", header: "Authorization: Basic " + b64("u:%4"+standIn)},
+		{name: "basic in another password", header: "Authorization: Basic " + b64("u:p:"+standIn)},
+		{name: "basic of a stand-in", header: "Authorization: Basic " + standIn},
+	}
+	var seen sight
+	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
+		seen.set(dump(r))
+		io.WriteString(rw, "ok")
+	})
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, chunked := range []bool{false, len(tt.body) > 0 && len(tt.body) < 1000} {
+				o := tokenFor("a.example")
+				p, addr := w.proxy(t, allow("a.example"), o)
+				c := trusting(t, w, p, addr)
+				seen.set("")
+				status, text := tt.send(t, c, "a.example", chunked)
+				if status != http.StatusForbidden || !strings.HasPrefix(text, "HOST_NOT_ALLOWED: a.example is sent the stand-in") || seen.get() != "" {
+					t.Errorf("chunked %t: %d %q, the server read %q; want a refusal and nothing", chunked, status, text, seen.get())
+				}
+				use := findUse(t, p, "a.example", false)
+				if !strings.Contains(use.Why, "stand-in") {
+					t.Errorf("recorded %+v, want the reason", use)
+				}
+				p.Close()
+			}
+		})
+	}
+}
+
+// TestA4_ValuesThatBreakTheirPlace: a value with a separator of its place would
+// be read in two.
+func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
+	for _, tt := range []struct{ value, name, line string }{
+		{"abc:def:ghi", "Authorization", "Basic " + b64(standIn+":x")},
+		{"abc\r\nX-Evil: 1", "X-Key", standIn},
+		{" abcdefghi", "X-Key", standIn},
+	} {
+		s := &swap{there: []insertion{{placeholder: standIn, value: tt.value}}}
+		h := http.Header{tt.name: {tt.line}}
+		if bad := s.fillHeaders(h); bad == "" {
+			t.Errorf("%s: %s with %q becomes %q", tt.name, tt.line, tt.value, h)
+		}
+	}
+}
