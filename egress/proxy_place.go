@@ -98,6 +98,9 @@ func (s *swap) fillHeader(name, v string) (string, misplaced) {
 	if !s.mentioned(v) {
 		return v, ""
 	}
+	if name == "Cookie" {
+		return s.fillCookies(v)
+	}
 	in, front, ok := s.whole(v, asIs)
 	if !ok || !isFieldText(in.value) {
 		return v, misplaced("beside other text in the header " + name)
@@ -138,4 +141,26 @@ func basic(v string) (scheme, credentials string, ok bool) {
 	}
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(encoded), "="))
 	return scheme, string(b), err == nil
+}
+
+// fillCookies fills the value of a Cookie field (RFC 6265, section 4.2.1).
+func (s *swap) fillCookies(v string) (string, misplaced) {
+	cookies := strings.Split(v, ";")
+	for i, one := range cookies {
+		if !s.mentioned(one) {
+			continue
+		}
+		name, value, ok := strings.Cut(one, "=")
+		in, front, whole := s.whole(value, asIs)
+		if !ok || !whole || s.mentioned(name) || !isCookieText(in.value) {
+			return "", "beside other text in a cookie"
+		}
+		cookies[i] = name + "=" + front + in.value
+	}
+	return strings.Join(cookies, ";"), ""
+}
+
+// isCookieText reports whether a value is made of the octets of a cookie.
+func isCookieText(v string) bool {
+	return !strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`",;\`, r) })
 }

@@ -111,6 +111,7 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 		{placed{name: "password", header: "Authorization: Basic " + b64("x-access-token:"+standIn)}, "x-access-token:" + token},
 		{placed{name: "user", header: "Authorization: Basic " + b64(standIn+":")}, token + ":"},
 		{placed{name: "user and password", header: "Authorization: Basic " + b64(standIn+":"+standIn)}, token + ":" + token},
+		{placed{name: "cookie", header: "Cookie: a=%4; session=" + standIn + "; b=1"}, "Cookie: a=%4; session=" + token + "; b=1\r\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,6 +137,11 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 		{name: "half an escape of JSON", header: `X-Key: "\u004` + standIn + `"`},
 		{name: "name of a header", header: "X-" + standIn + ": 1"},
 		{name: "repeated header", header: "X-Key: %4\nX-Key: " + standIn},
+		{name: "cookie behind half an escape", header: "Cookie: a=%4" + standIn},
+		{name: "cookie in quotes", header: `Cookie: a="` + standIn + `"`},
+		{name: "cookie without a name", header: "Cookie: " + standIn},
+		{name: "name of a cookie", header: "Cookie: " + standIn + "=1"},
+		{name: "two lines of cookies", header: "Cookie: a=%4\nCookie: b=" + standIn},
 		{name: "basic without a password", header: "Authorization: Basic " + b64(standIn)},
 		{name: "basic beside text", header: "Authorization: Basic " + b64("u:%4"+standIn)},
 		{name: "basic in another password", header: "Authorization: Basic " + b64("u:p:"+standIn)},
@@ -171,6 +177,7 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 // be read in two.
 func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
 	for _, tt := range []struct{ value, name, line string }{
+		{"abc;def,ghi", "Cookie", "a=" + standIn},
 		{"abc:def:ghi", "Authorization", "Basic " + b64(standIn+":x")},
 		{"abc\r\nX-Evil: 1", "X-Key", standIn},
 		{" abcdefghi", "X-Key", standIn},
