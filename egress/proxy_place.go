@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -163,4 +164,36 @@ func (s *swap) fillCookies(v string) (string, misplaced) {
 // isCookieText reports whether a value is made of the octets of a cookie.
 func isCookieText(v string) bool {
 	return !strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`",;\`, r) })
+}
+
+// fillPairs fills names and values in the form of a query. where says which.
+func (s *swap) fillPairs(text, where string) (string, misplaced) {
+	if !s.mentioned(text) {
+		return text, ""
+	}
+	pairs := strings.Split(text, "&")
+	names := make(map[string]int, len(pairs))
+	for _, pair := range pairs {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		names[name]++
+	}
+	for i, pair := range pairs {
+		if !s.mentioned(pair) {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		plain, err := url.QueryUnescape(name)
+		in, front, whole := s.whole(value, url.QueryUnescape)
+		switch {
+		case !ok || !whole || err != nil || s.mentioned(name):
+			return "", misplaced("beside other text in " + where)
+		case names[plain] > 1:
+			return "", misplaced("in a repeated parameter of " + where) // servers join them
+		}
+		pairs[i] = name + "=" + front + url.QueryEscape(in.value)
+	}
+	return strings.Join(pairs, "&"), ""
 }

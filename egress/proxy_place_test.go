@@ -112,6 +112,9 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 		{placed{name: "user", header: "Authorization: Basic " + b64(standIn+":")}, token + ":"},
 		{placed{name: "user and password", header: "Authorization: Basic " + b64(standIn+":"+standIn)}, token + ":" + token},
 		{placed{name: "cookie", header: "Cookie: a=%4; session=" + standIn + "; b=1"}, "Cookie: a=%4; session=" + token + "; b=1\r\n"},
+		{placed{name: "query", path: "?a=%254&key=" + standIn + "&b=1"}, "/?a=%254&key=" + token + "&b=1"},
+		{placed{name: "prefix in a query", path: "?auth=Bearer+" + standIn}, "/?auth=Bearer+" + token},
+		{placed{name: "both header and query", path: "?key=" + standIn, header: "Authorization: Bearer " + standIn}, "Authorization: Bearer " + token},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,6 +132,17 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 	const form, multi = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	tests := []placed{
+		{name: "half an escape of a query", path: "?q=%4" + standIn},
+		{name: "half an escape and a bit more", path: "?q=x%" + standIn},
+		{name: "behind it", path: "?q=" + standIn + "x"},
+		{name: "behind a separator", path: "?q=a;k=" + standIn},
+		{name: "behind an escaped separator", path: "?q=a%26k=" + standIn},
+		{name: "an unknown prefix", path: "?q=Key+" + standIn},
+		{name: "a name", path: "?" + standIn + "=1"},
+		{name: "a bare query", path: "?" + standIn},
+		{name: "a repeated parameter", path: "?q=%254&q=" + standIn},
+		{name: "a repeated parameter, escaped", path: "?q=%254&%71=" + standIn},
+		{name: "twice in one", path: "?q=" + standIn + standIn},
 		{name: "header behind text", header: "X-Key: %4" + standIn},
 		{name: "header in front of text", header: "X-Key: " + standIn + ", 4"},
 		{name: "two blanks", header: "Authorization: Bearer  " + standIn},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -160,32 +159,16 @@ func (s *swap) veil(form, placeholder string) {
 	s.back = append(s.back, pair{form, placeholder})
 }
 
-// fill returns text with values for stand-ins, each brought into a form.
-func (s *swap) fill(text string, form func(string) string) string {
-	// One pass: a value is not searched for other stand-ins.
-	for _, p := range s.there {
-		if strings.Contains(text, p.placeholder) {
-			return s.replacer(form).Replace(text)
-		}
-	}
-	return text
-}
-
-func (s *swap) replacer(form func(string) string) *strings.Replacer {
-	list := make([]string, 0, 2*len(s.there))
-	for _, p := range s.there {
-		list = append(list, p.placeholder, form(p.value))
-	}
-	return strings.NewReplacer(list...)
-}
-
 // request puts the values into the head of a request. Every answer of the host
 // has to be one in which they can be seen: whole and uncompressed.
 func (s *swap) request(r *http.Request) misplaced {
-	if bad := s.fillHeaders(r.Header); bad != "" {
+	var bad misplaced
+	if r.URL.RawQuery, bad = s.fillPairs(r.URL.RawQuery, "a query"); bad != "" {
 		return bad
 	}
-	r.URL.RawQuery = s.fill(r.URL.RawQuery, url.QueryEscape)
+	if bad = s.fillHeaders(r.Header); bad != "" {
+		return bad
+	}
 	for _, name := range partial {
 		r.Header.Del(name)
 	}
