@@ -8,7 +8,10 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // formsOf returns the texts in which a server usually repeats a value: as it
@@ -32,6 +35,45 @@ func formsOf(value string) []string {
 		}
 	}
 	return forms
+}
+
+// readingsOf returns a value and what servers make of it that decode a header or
+// cookie: as in a form or a URL (PHP and Express do so with cookies, object
+// stores with fields), and as Latin-1 (WSGI, Node.js).
+func readingsOf(value string) []string {
+	readings := []string{value}
+	add := func(reading string) {
+		if len(reading) >= reach.MinSecretBytes && !slices.Contains(readings, reading) {
+			readings = append(readings, reading)
+		}
+	}
+	add(strings.ReplaceAll(value, "+", " "))
+	for _, r := range slices.Clone(readings) {
+		add(unescape(r))
+	}
+	latin := []rune{}
+	for i := range len(value) {
+		latin = append(latin, rune(value[i]))
+	}
+	add(string(latin))
+	return readings
+}
+
+// unescape undoes the percent escapes of a text and leaves what is none, as
+// lenient servers do.
+func unescape(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if b, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				out.Write(b)
+				i += 2
+				continue
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
 }
 
 // body returns a body without the values. It passes on what it has, except

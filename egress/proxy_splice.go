@@ -141,9 +141,12 @@ type swap struct {
 
 type pair struct{ from, to string }
 
-// hideFrom keeps a value from the child.
+// hideFrom keeps a value from the child, also as a server reads it that decodes
+// what it was given as it is.
 func (s *swap) hideFrom(one splice) {
-	s.spelt = append(s.spelt, newSpeller(one.value.Reveal(), one.placeholder))
+	for _, value := range readingsOf(one.value.Reveal()) {
+		s.spelt = append(s.spelt, newSpeller(value, one.placeholder))
+	}
 	for _, form := range formsOf(one.value.Reveal()) {
 		s.veil(form, one.placeholder)
 	}
