@@ -165,6 +165,14 @@ func (s *swap) veil(form, placeholder string) {
 // request puts the values into the head of a request. Every answer of the host
 // has to be one in which they can be seen: whole and uncompressed.
 func (s *swap) request(r *http.Request) misplaced {
+	switch {
+	case s.mentionedFolded(r.Method):
+		return "in the method"
+	case s.mentionedFolded(r.URL.Host):
+		return "in the host"
+	case s.mentioned(r.URL.EscapedPath()) || s.mentioned(r.URL.Path):
+		return "in the path of a URL"
+	}
 	var bad misplaced
 	if r.URL.RawQuery, bad = s.fillPairs(r.URL.RawQuery, "a query"); bad != "" {
 		return bad
