@@ -181,6 +181,9 @@ func (p *Proxy) judge(req *http.Request, to origin, t *tunnel) error {
 	if err := p.policy.Decide(to.host, to.port); err != nil {
 		return err
 	}
+	if p.splices.inHost(to.host) {
+		return misplaced("in the name of the host").refusal(target(to.host, to.port))
+	}
 	if err := p.policy.checkMethod(req.Method, to); err != nil {
 		return err
 	}

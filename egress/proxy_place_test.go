@@ -190,6 +190,29 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 	}
 }
 
+// TestA4_StandInsInNamesOfHosts: a pattern lets the child choose a part of the
+// name.
+func TestA4_StandInsInNamesOfHosts(t *testing.T) {
+	w := newWorld(t, public(), ok)
+	p, addr := w.proxy(t, allow("*.example", "*.a.example"), tokenFor("*.a.example"))
+	for _, request := range []string{
+		"CONNECT " + standIn + ".a.example:443 HTTP/1.1\r\n\r\n",
+		"CONNECT " + strings.ToUpper(standIn) + ".example:443 HTTP/1.1\r\n\r\n",
+		"GET http://" + standIn + ".a.example/ HTTP/1.1\r\n\r\n",
+	} {
+		if got := say(t, addr, request); status(got) != "403" {
+			t.Errorf("%q = %q, want a refusal", request, got)
+		}
+	}
+	if status, text := (&placed{}).sendAs(t, trusting(t, w, p, addr), standIn, "b.a.example"); status != 403 {
+		t.Errorf("a method = %d %q, want a refusal", status, text)
+	}
+	if d := w.dials(); len(d) > 0 {
+		t.Errorf("dialled %v", d)
+	}
+	p.Close()
+}
+
 // TestA4_ValuesThatBreakTheirPlace: a value with a separator of its place would
 // be read in two.
 func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {

@@ -104,6 +104,13 @@ func (s *splices) at(host string, port uint16, encrypted bool) *swap {
 	return w
 }
 
+// inHost reports whether a host's name holds a stand-in.
+func (s *splices) inHost(host string) bool {
+	return s != nil && slices.ContainsFunc(s.list, func(one splice) bool {
+		return strings.Contains(strings.ToLower(host), strings.ToLower(one.placeholder))
+	})
+}
+
 // mentions reports whether a request without encryption holds a stand-in that
 // would have been replaced with it.
 func (s *splices) mentions(to origin, r *http.Request) bool {

@@ -91,6 +91,9 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 	if err := p.policy.Decide(host, port); err != nil {
 		return nil, err
 	}
+	if p.splices.inHost(host) {
+		return nil, misplaced("in the name of the host").refusal(target(host, port))
+	}
 	if p.splices.at(host, port, true) != nil {
 		// The requests inside are judged and dialled one by one.
 		return &tunnel{host: host, port: port}, nil
