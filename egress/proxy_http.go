@@ -130,6 +130,12 @@ func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
 	where := target(to.host, to.port)
 	bad := s.request(out)
 	if bad == "" {
+		var err error
+		if bad, err = s.fillBody(out, where); err != nil {
+			return failed(where, "was not sent the whole body", err)
+		}
+	}
+	if bad == "" {
 		return nil
 	}
 	err := bad.refusal(where)

@@ -115,6 +115,7 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 		{placed{name: "query", path: "?a=%254&key=" + standIn + "&b=1"}, "/?a=%254&key=" + token + "&b=1"},
 		{placed{name: "prefix in a query", path: "?auth=Bearer+" + standIn}, "/?auth=Bearer+" + token},
 		{placed{name: "both header and query", path: "?key=" + standIn, header: "Authorization: Bearer " + standIn}, "Authorization: Bearer " + token},
+		{placed{name: "nothing in another body", kind: "text/plain", body: standIn[:len(standIn)-1]}, standIn[:len(standIn)-1]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,6 +164,10 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 		{name: "basic beside text", header: "Authorization: Basic " + b64("u:%4"+standIn)},
 		{name: "basic in another password", header: "Authorization: Basic " + b64("u:p:"+standIn)},
 		{name: "basic of a stand-in", header: "Authorization: Basic " + standIn},
+		{name: "multipart", kind: multi, body: "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n" + standIn + "\r\n--b--\r\n"},
+		{name: "text", kind: "text/plain", body: standIn},
+		{name: "no type", body: "\x00" + standIn},
+		{name: "two types", header: "Content-Type: application/json\nContent-Type: text/plain", body: `"` + standIn + `"`},
 	}
 	var seen sight
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {

@@ -94,6 +94,7 @@ type scrubber struct {
 	out   []byte // judged, not yet handed over
 	buf   [copyBuffer]byte
 	err   error
+	stop  error // with which the stream ends at the first occurrence, nil for none
 }
 
 func (s *scrubber) Read(p []byte) (int, error) {
@@ -124,6 +125,10 @@ func (s *scrubber) judge() {
 			break
 		}
 		s.out = append(s.out, s.held[pos:at]...)
+		if s.stop != nil {
+			s.err, s.held = s.stop, nil
+			return
+		}
 		s.out = append(s.out, s.standIn(which)...)
 		pos = at + s.size[which]
 	}
