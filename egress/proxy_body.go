@@ -1,18 +1,66 @@
 package egress
 
 import (
+	"bytes"
 	"io"
+	"mime"
 	"net/http"
+	"strings"
 )
 
-// fillBody lets the body of a request pass until a stand-in shows in it; then
-// it ends with the refusal.
+// maxFilledBody bounds the body of a request into which a value may be put: it
+// is held in memory. What a program logs in with has less than a few KiB.
+const maxFilledBody = 256 << 10
+
+// fillBody puts values into the body of a request: forms. Any other
+// body, and a longer one, passes as it comes until a stand-in shows in it; then
+// it ends with the refusal. An error that is no refusal is one of reading.
 func (s *swap) fillBody(out *http.Request, where string) (misplaced, error) {
 	if out.Body == http.NoBody || len(s.there) == 0 {
 		return "", nil
 	}
-	out.Body = s.watch(out.Body, where)
-	return "", nil
+	kind := filledKind(out.Header)
+	if kind == "" || out.ContentLength > maxFilledBody {
+		out.Body = s.watch(out.Body, where)
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(out.Body, maxFilledBody+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxFilledBody {
+		out.Body = s.watch(io.MultiReader(bytes.NewReader(text), out.Body), where)
+		return "", nil
+	}
+	var filled string
+	var bad misplaced
+	filled, bad = s.fillPairs(string(text), "a form")
+	out.Body, out.ContentLength = io.NopCloser(strings.NewReader(filled)), int64(len(filled))
+	if filled == "" {
+		out.Body = http.NoBody
+	}
+	return bad, nil
+}
+
+const (
+	kindForm = "application/x-www-form-urlencoded"
+)
+
+// filledKind returns the kind of a body into which values are put, "" for any
+// other: one in another coding or character set has another reading.
+func filledKind(h http.Header) string {
+	if len(h["Content-Type"]) != 1 || len(h["Content-Encoding"]) > 0 {
+		return ""
+	}
+	kind, params, err := mime.ParseMediaType(h["Content-Type"][0])
+	if set, ok := params["charset"]; err != nil || ok && !strings.EqualFold(set, "utf-8") {
+		return ""
+	}
+	switch {
+	case kind == kindForm:
+		return kindForm
+	}
+	return ""
 }
 
 // watch returns a body that ends with a refusal where a stand-in begins. No
@@ -22,6 +70,6 @@ func (s *swap) watch(body io.Reader, where string) io.ReadCloser {
 	for _, in := range s.there {
 		w.pairs = append(w.pairs, pair{in.placeholder, ""})
 	}
-	w.stop = misplaced("in a body").refusal(where)
+	w.stop = misplaced("in a body that is no form of at most 256 KiB").refusal(where)
 	return io.NopCloser(w)
 }

@@ -114,6 +114,7 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 		{placed{name: "cookie", header: "Cookie: a=%4; session=" + standIn + "; b=1"}, "Cookie: a=%4; session=" + token + "; b=1\r\n"},
 		{placed{name: "query", path: "?a=%254&key=" + standIn + "&b=1"}, "/?a=%254&key=" + token + "&b=1"},
 		{placed{name: "prefix in a query", path: "?auth=Bearer+" + standIn}, "/?auth=Bearer+" + token},
+		{placed{name: "form", kind: "application/x-www-form-urlencoded", body: "grant_type=x&client_secret=" + standIn}, "\ngrant_type=x&client_secret=" + token},
 		{placed{name: "both header and query", path: "?key=" + standIn, header: "Authorization: Bearer " + standIn}, "Authorization: Bearer " + token},
 		{placed{name: "nothing in another body", kind: "text/plain", body: standIn[:len(standIn)-1]}, standIn[:len(standIn)-1]},
 	}
@@ -164,6 +165,8 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 		{name: "basic beside text", header: "Authorization: Basic " + b64("u:%4"+standIn)},
 		{name: "basic in another password", header: "Authorization: Basic " + b64("u:p:"+standIn)},
 		{name: "basic of a stand-in", header: "Authorization: Basic " + standIn},
+		{name: "form behind half an escape", kind: form, body: "a=%4" + standIn},
+		{name: "name in a form", kind: form, body: standIn + "=1"},
 		{name: "multipart", kind: multi, body: "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n" + standIn + "\r\n--b--\r\n"},
 		{name: "text", kind: "text/plain", body: standIn},
 		{name: "no type", body: "\x00" + standIn},
