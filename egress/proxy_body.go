@@ -12,7 +12,7 @@ import (
 // is held in memory. What a program logs in with has less than a few KiB.
 const maxFilledBody = 256 << 10
 
-// fillBody puts values into the body of a request: forms. Any other
+// fillBody puts values into the body of a request: forms and JSON. Any other
 // body, and a longer one, passes as it comes until a stand-in shows in it; then
 // it ends with the refusal. An error that is no refusal is one of reading.
 func (s *swap) fillBody(out *http.Request, where string) (misplaced, error) {
@@ -34,7 +34,11 @@ func (s *swap) fillBody(out *http.Request, where string) (misplaced, error) {
 	}
 	var filled string
 	var bad misplaced
-	filled, bad = s.fillPairs(string(text), "a form")
+	if kind == kindForm {
+		filled, bad = s.fillPairs(string(text), "a form")
+	} else {
+		filled, bad = s.fillJSON(string(text))
+	}
 	out.Body, out.ContentLength = io.NopCloser(strings.NewReader(filled)), int64(len(filled))
 	if filled == "" {
 		out.Body = http.NoBody
@@ -44,6 +48,7 @@ func (s *swap) fillBody(out *http.Request, where string) (misplaced, error) {
 
 const (
 	kindForm = "application/x-www-form-urlencoded"
+	kindJSON = "application/json"
 )
 
 // filledKind returns the kind of a body into which values are put, "" for any
@@ -59,6 +64,8 @@ func filledKind(h http.Header) string {
 	switch {
 	case kind == kindForm:
 		return kindForm
+	case kind == kindJSON, strings.HasSuffix(kind, "+json"):
+		return kindJSON
 	}
 	return ""
 }
@@ -70,6 +77,6 @@ func (s *swap) watch(body io.Reader, where string) io.ReadCloser {
 	for _, in := range s.there {
 		w.pairs = append(w.pairs, pair{in.placeholder, ""})
 	}
-	w.stop = misplaced("in a body that is no form of at most 256 KiB").refusal(where)
+	w.stop = misplaced("in a body that is neither a form nor JSON of at most 256 KiB").refusal(where)
 	return io.NopCloser(w)
 }

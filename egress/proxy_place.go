@@ -2,11 +2,13 @@ package egress
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 )
@@ -196,4 +198,52 @@ func (s *swap) fillPairs(text, where string) (string, misplaced) {
 		pairs[i] = name + "=" + front + url.QueryEscape(in.value)
 	}
 	return strings.Join(pairs, "&"), ""
+}
+
+// fillJSON fills the strings of a JSON text.
+func (s *swap) fillJSON(text string) (string, misplaced) {
+	const bad = misplaced("beside other text in a JSON body")
+	if !s.mentioned(text) {
+		return text, ""
+	}
+	if !json.Valid([]byte(text)) || !utf8.ValidString(text) {
+		return "", "in a body that is no JSON"
+	}
+	var out strings.Builder
+	for {
+		// Outside of strings valid JSON has neither quotation marks nor text.
+		open := strings.IndexByte(text, '"')
+		if open < 0 {
+			break
+		}
+		end := open + 1
+		for text[end] != '"' {
+			if text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		inner, rest := text[open+1:end], text[end:]
+		if s.mentioned(inner) {
+			in, front, ok := s.whole(inner, unquote)
+			if !ok || strings.HasPrefix(strings.TrimLeft(rest[1:], " \t\r\n"), ":") || !utf8.ValidString(in.value) {
+				return "", bad
+			}
+			inner = front + quote(in.value)
+		}
+		out.WriteString(text[:open+1] + inner + `"`)
+		text = rest[1:]
+	}
+	out.WriteString(text)
+	return out.String(), ""
+}
+
+func unquote(inner string) (text string, err error) {
+	err = json.Unmarshal([]byte(`"`+inner+`"`), &text)
+	return text, err
+}
+
+func quote(text string) string {
+	b, _ := json.Marshal(text) // strings always marshal
+	return string(b[1 : len(b)-1])
 }

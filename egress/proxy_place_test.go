@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -100,6 +102,7 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 	w := newWorld(t, public(), func(_ http.ResponseWriter, r *http.Request) { seen.set(dump(r)) })
 	p, addr := w.proxy(t, allow("a.example"), tokenFor("a.example"))
 	c := trusting(t, w, p, addr)
+	long := strings.Repeat(" ", maxFilledBody)
 	tests := []struct {
 		placed
 		want string // what the server reads
@@ -115,7 +118,10 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 		{placed{name: "query", path: "?a=%254&key=" + standIn + "&b=1"}, "/?a=%254&key=" + token + "&b=1"},
 		{placed{name: "prefix in a query", path: "?auth=Bearer+" + standIn}, "/?auth=Bearer+" + token},
 		{placed{name: "form", kind: "application/x-www-form-urlencoded", body: "grant_type=x&client_secret=" + standIn}, "\ngrant_type=x&client_secret=" + token},
+		{placed{name: "JSON", kind: "application/json; charset=utf-8", body: `{"a\"b": ["\u0034", "` + standIn + `"], "c": 1}`}, `{"a\"b": ["\u0034", "` + token + `"], "c": 1}`},
+		{placed{name: "JSON of a kind", kind: "application/vnd.api+json", body: `"Bearer ` + standIn + `"`}, `"Bearer ` + token + `"`},
 		{placed{name: "both header and query", path: "?key=" + standIn, header: "Authorization: Bearer " + standIn}, "Authorization: Bearer " + token},
+		{placed{name: "nothing in a long body", kind: "application/json", body: "{" + long + "}"}, "{" + long + "}"},
 		{placed{name: "nothing in another body", kind: "text/plain", body: standIn[:len(standIn)-1]}, standIn[:len(standIn)-1]},
 	}
 	for _, tt := range tests {
@@ -133,6 +139,11 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 
 func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 	const form, multi = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+	long := strings.Repeat(" ", maxFilledBody)
+	var stored bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&stored, gzip.NoCompression)
+	io.WriteString(z, `{"a":"`+standIn+`"}`)
+	z.Close()
 	tests := []placed{
 		{name: "half an escape of a query", path: "?q=%4" + standIn},
 		{name: "half an escape and a bit more", path: "?q=x%" + standIn},
@@ -167,6 +178,14 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 		{name: "basic of a stand-in", header: "Authorization: Basic " + standIn},
 		{name: "form behind half an escape", kind: form, body: "a=%4" + standIn},
 		{name: "name in a form", kind: form, body: standIn + "=1"},
+		{name: "JSON behind half an escape", kind: "application/json", body: `{"a":"\u004` + standIn + `"}`},
+		{name: "JSON behind an escaped backslash", kind: "application/json", body: `{"a":"\\u004` + standIn + `"}`},
+		{name: "JSON in JSON", kind: "application/json", body: `{"a":"{\"b\":\"` + standIn + `\"}"}`},
+		{name: "name in JSON", kind: "application/json", body: `{"` + standIn + `" : 1}`},
+		{name: "JSON that is none", kind: "application/json", body: `{"a":"` + standIn + `",}`},
+		{name: "JSON in another character set", kind: "application/json; charset=utf-7", body: `"` + standIn + `"`},
+		{name: "JSON that is long", kind: "application/json", body: `{"a":"` + standIn + `"` + long + `}`},
+		{name: "JSON that is coded", header: "Content-Encoding: gzip", kind: "application/json", body: stored.String()},
 		{name: "multipart", kind: multi, body: "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n" + standIn + "\r\n--b--\r\n"},
 		{name: "text", kind: "text/plain", body: standIn},
 		{name: "no type", body: "\x00" + standIn},
