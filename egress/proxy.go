@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -41,6 +42,9 @@ type ProxyOptions struct {
 	// RootCAs is whom to trust for the hosts of splices; nil means the
 	// system's pool.
 	RootCAs *x509.CertPool
+	// Logger gets, once for a host, a warning of a stand-in in a place where none
+	// is replaced; nil means no log.
+	Logger *slog.Logger
 	// MaxConnections bounds the connections of the child; 0 means
 	// [DefaultProxyConnections]. Those beyond it are answered with 503.
 	MaxConnections int
@@ -145,6 +149,7 @@ func NewProxy(p *Policy, d *DialOptions, o *ProxyOptions) (*Proxy, error) {
 	if x.idle == 0 {
 		x.idle = DefaultProxyIdle
 	}
+	x.uses.logger = o.Logger
 	x.life, x.end = context.WithCancel(context.Background())
 	x.transport = &http.Transport{
 		Proxy:       nil, // as in New

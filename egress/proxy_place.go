@@ -41,6 +41,10 @@ func (m misplaced) refusal(where string) error {
 	return err
 }
 
+// fixPlace is what the operator may do about a misplaced stand-in.
+const fixPlace = "send it as a whole header, query or form parameter, cookie, JSON string, or user or password of Basic credentials, " +
+	"or add the text in front of it to the prefixes beside the secret"
+
 // mentioned reports whether text holds a stand-in.
 func (s *swap) mentioned(text string) bool {
 	return slices.ContainsFunc(s.there, func(in insertion) bool { return strings.Contains(text, in.placeholder) })

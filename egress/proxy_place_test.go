@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -199,7 +200,9 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, chunked := range []bool{false, len(tt.body) > 0 && len(tt.body) < 1000} {
+				var log bytes.Buffer
 				o := tokenFor("a.example")
+				o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				p, addr := w.proxy(t, allow("a.example"), o)
 				c := trusting(t, w, p, addr)
 				seen.set("")
@@ -208,8 +211,11 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 					t.Errorf("chunked %t: %d %q, the server read %q; want a refusal and nothing", chunked, status, text, seen.get())
 				}
 				use := findUse(t, p, "a.example", false)
-				if !strings.Contains(use.Why, "stand-in") {
-					t.Errorf("recorded %+v, want the reason", use)
+				if !strings.Contains(use.Why, "stand-in") || use.Fix == "" {
+					t.Errorf("recorded %+v, want the reason and the fix", use)
+				}
+				if !strings.Contains(log.String(), use.Why) || !strings.Contains(log.String(), "whole header") || strings.Contains(log.String(), token) {
+					t.Errorf("log = %q, want what, where and the fix", log.String())
 				}
 				p.Close()
 			}

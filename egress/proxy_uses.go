@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +27,8 @@ type uses struct {
 	order []*use
 	// allowed and refused count the entries of each kind without its sum.
 	allowed, refused int
+	// logger gets a warning of what the operator can mend; nil means no log.
+	logger *slog.Logger
 }
 
 type useKey struct {
@@ -39,8 +43,8 @@ type use struct {
 	connections    atomic.Int64
 	sent, received atomic.Int64
 
-	mu  sync.Mutex
-	why string
+	mu       sync.Mutex
+	why, fix string
 }
 
 // entry returns the entry of a host, the one that sums up beyond the bound.
@@ -82,20 +86,29 @@ func (u *uses) outcome(host string, port uint16, err error) {
 	refusal, why := refusalOf(err)
 	s := u.entry(host, port, !refusal)
 	s.connections.Add(1)
-	s.note(why)
+	if s.note(why) && errors.Is(err, errMisplaced) {
+		s.mu.Lock()
+		s.fix = fixPlace
+		s.mu.Unlock()
+		if u.logger != nil {
+			u.logger.Warn("a child's request was refused", "host", host, "why", why, "fix", fixPlace)
+		}
+	}
 }
 
 // malformed counts a request whose target could not be understood. What it
 // named is kept as far as the error shows it, quoted and cut.
 func (u *uses) malformed(err *sallyport.Error) { u.outcome(err.Resource, 0, err) }
 
-// note keeps the first reason.
-func (s *use) note(why string) {
+// note keeps the first reason, and reports whether this is it.
+func (s *use) note(why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why == "" {
+	first := s.why == "" && why != ""
+	if first {
 		s.why = why
 	}
+	return first
 }
 
 func (u *uses) list() []sallyport.HostUse {
@@ -105,7 +118,7 @@ func (u *uses) list() []sallyport.HostUse {
 	for _, s := range u.order {
 		s.mu.Lock()
 		out = append(out, sallyport.HostUse{
-			Host: s.key.host, Port: s.key.port, Allowed: s.key.allowed, Why: s.why,
+			Host: s.key.host, Port: s.key.port, Allowed: s.key.allowed, Why: s.why, Fix: s.fix,
 			Connections: int(s.connections.Load()), Sent: s.sent.Load(), Received: s.received.Load(),
 		})
 		s.mu.Unlock()
