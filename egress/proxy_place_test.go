@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"pgregory.net/rapid"
+
 	"github.com/sallyport/sallyport"
 )
 
@@ -261,4 +263,42 @@ func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
 			t.Errorf("%s: %s with %q becomes %q", tt.name, tt.line, tt.value, h)
 		}
 	}
+}
+
+// TestA4_NoPlaceChangesItsNeighbours: whatever surrounds a stand-in, a filled
+// text differs from what came by the value only, at whole places.
+func TestA4_NoPlaceChangesItsNeighbours(t *testing.T) {
+	s := &swap{there: []insertion{{placeholder: standIn, value: token, prefixes: []string{"Bearer "}}}}
+	piece := rapid.SampledFrom([]string{standIn, "%", "4", "%4", "=", "&", ";", ",", " ", "Bearer ", `"`, `\`, `\u00`, "{", "}", ":", "a", "&#"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(piece, 1, 9).Draw(t, "text"), "")
+		fills := map[string]func() (string, misplaced){
+			"pairs":  func() (string, misplaced) { return s.fillPairs(text, "x") },
+			"json":   func() (string, misplaced) { return s.fillJSON(text) },
+			"cookie": func() (string, misplaced) { return s.fillHeader("Cookie", text) },
+			"header": func() (string, misplaced) { return s.fillHeader("X", text) },
+		}
+		borders := map[string][2]string{"pairs": {"=", "&"}, "json": {`"`, `"`}, "cookie": {"=", ";"}, "header": {"", ""}}
+		for name, fill := range fills {
+			filled, bad := fill()
+			if bad != "" || !strings.Contains(text, standIn) {
+				continue
+			}
+			if strings.ReplaceAll(filled, token, standIn) != text {
+				t.Fatalf("%s: %q becomes %q", name, text, filled)
+			}
+			for rest := filled; ; {
+				before, after, found := strings.Cut(rest, token)
+				if !found {
+					break
+				}
+				before = strings.TrimSuffix(before, "Bearer ")
+				open, end := borders[name][0], borders[name][1]
+				if !strings.HasSuffix(before, open) || open == "" && before != "" || after != "" && (end == "" || !strings.HasPrefix(after, end)) {
+					t.Fatalf("%s: %q becomes %q, in which the value is not whole", name, text, filled)
+				}
+				rest = after
+			}
+		}
+	})
 }
