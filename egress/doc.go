@@ -13,4 +13,6 @@
 // environment is used; and that size and time of a response are bounded. It
 // does not look into the bytes: what a granted host is told is the tool's
 // responsibility. What a proxy promises and looks at is said at [Proxy].
+//
+// The register of promises is docs/guarantees.md: G-NET, G-PROXY.
 package egress

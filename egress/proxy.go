@@ -81,8 +81,12 @@ type ProxyOptions struct {
 //
 // A host that gets a secret is different: its TLS ends here, under a
 // certificate of an authority that lives for this run ([Proxy.CA]). The
-// stand-in becomes the value in header values, Basic credentials included,
-// and in the query of the URL; in paths and bodies it stays. The value is
+// stand-in becomes the value where it is a whole value by itself or behind a
+// declared prefix: of a header, a user or password of Basic credentials, a
+// cookie, a parameter of the query or of a form, a string of a JSON body. A
+// request that has it anywhere else in what is read here is refused: a server
+// that reads the value together with what stands beside it gives back something
+// in which nobody knows it again. The value is
 // taken out of the answer again, in the forms in which servers usually repeat
 // what they were told; a server that transforms it otherwise, or a secret
 // cut by the server, is not caught. Answers have to come uncompressed and
