@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // caseBlind is true where the usual file systems ignore case.
@@ -19,16 +21,59 @@ func sameName(a, b string) bool {
 
 // foldPath brings a path into the form in which rules are written: lower case,
 // for a case-insensitive file system may be mounted anywhere and nobody needs
-// "~/.SSH"; slashes; without the decorations by which Windows and macOS give
-// one file several names.
+// "~/.SSH"; slashes; without the decorations by which Windows, macOS and
+// folders of Linux that ignore case give one file several names.
 func foldPath(p string) string {
 	if runtime.GOOS == "windows" {
 		p = foldWindows(p)
 	}
 	if caseBlind {
-		p = stripPrivate(stripIgnorable(p))
+		p = stripPrivate(p)
+	}
+	if !onlyASCII(p) {
+		p = foldUnicode(p)
 	}
 	return strings.ToLower(p)
+}
+
+func onlyASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// foldUnicode drops what file systems ignore in names and replaces letters by
+// the plain ones that they compare equal to: ".g\u200cit" is ".git" on HFS+
+// (CVE-2014-9390) and in a folder of ext4 with casefold, ".\u017fsh" is ".ssh".
+func foldUnicode(p string) string {
+	return strings.Map(func(r rune) rune {
+		if isIgnorable(r) {
+			return -1
+		}
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			if f < utf8.RuneSelf {
+				return f
+			}
+		}
+		return r
+	}, p)
+}
+
+// isIgnorable reports whether a character is one of Default_Ignorable_Code_Point
+// of Unicode, as the kernel's utf8 tables have them, or one that HFS+ ignores.
+func isIgnorable(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xfeff, r == 0xffa0:
+		return true
+	}
+	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e ||
+		r >= 0x2060 && r <= 0x206f || r >= 0xfe00 && r <= 0xfe0f || r >= 0xfff0 && r <= 0xfff8 ||
+		r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a || r >= 0xe0000 && r <= 0xe0fff
 }
 
 // foldWindows drops the volume, stream names after a colon, and the dots and
@@ -42,17 +87,6 @@ func foldWindows(p string) string {
 		parts[i] = strings.TrimRight(c, ". ")
 	}
 	return "/" + strings.TrimPrefix(strings.Join(parts, "/"), "/")
-}
-
-// stripIgnorable drops the characters that HFS+ ignores in names, by which
-// ".g\u200cit" is ".git" (CVE-2014-9390).
-func stripIgnorable(p string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
-			return -1
-		}
-		return r
-	}, p)
 }
 
 // stripPrivate drops the folder to which /etc, /tmp and /var of macOS link.
