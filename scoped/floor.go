@@ -27,6 +27,9 @@ type FloorRule struct {
 	WriteOnly bool
 	// Reason says for operators what is protected.
 	Reason string
+	// Source is where the program that the path belongs to documents it, or
+	// an attack that used it.
+	Source string
 }
 
 // DenyFloor is the list of paths that no grant reaches: keys, credentials,
@@ -108,7 +111,9 @@ func FloorRules() []FloorRule {
 	var out []FloorRule
 	for _, g := range floorTable {
 		for _, p := range g.paths {
-			out = append(out, FloorRule{Path: p, WriteOnly: g.writeOnly, Reason: g.reason})
+			out = append(out, FloorRule{
+				Path: p, WriteOnly: g.writeOnly, Reason: g.reason, Source: g.source,
+			})
 		}
 	}
 	return out

@@ -1,9 +1,10 @@
 package scoped
 
-// floorGroup is a part of the always-deny floor with one reason.
+// floorGroup is a part of the always-deny floor with one reason and one source.
 type floorGroup struct {
 	writeOnly bool
 	reason    string
+	source    string
 	paths     []string
 }
 
@@ -22,17 +23,17 @@ const ReasonRepository = "a repository's hooks and configuration run commands"
 // .netrc) is denied everywhere. Project files such as .env are not on the
 // floor: whether a tool may read them is what a grant says.
 var floorTable = [...]floorGroup{
-	{false, "keys and agents of secure shell", []string{
+	{false, "keys and agents of secure shell", "ssh(1), sshd(8)", []string{
 		"**/.ssh", "~/.config/ssh", "~/.putty", "/etc/ssh/ssh_host_*_key",
 	}},
-	{false, "a private key of secure shell", []string{
+	{false, "a private key of secure shell", "ssh-keygen(1)", []string{
 		"**/id_rsa", "**/id_dsa", "**/id_ecdsa", "**/id_ed25519", "**/id_ecdsa_sk", "**/id_ed25519_sk",
 	}},
-	{false, "private keys", []string{
+	{false, "private keys", "gpg(1), age(1), openssl(1ssl), wg(8), krb5.conf(5)", []string{
 		"**/.gnupg", "~/.pki", "~/.age", "~/.config/age", "~/.config/sops", "~/.minisign", "~/.local/share/gnupg",
 		"/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/krb5.keytab",
 	}},
-	{false, "cloud credentials", []string{
+	{false, "cloud credentials", "the configuration reference of each provider's command line", []string{
 		"~/.aws", "**/.aws/credentials", "**/.aws/sso", "**/.aws/cli", "~/.azure", "**/.azure/accesstokens.json",
 		"**/.azure/msal_token_cache*", "**/.azure/service_principal_entries*", "**/.config/gcloud", "~/.boto",
 		"~/.s3cfg", "~/.oci", "~/.aliyun", "~/.config/doctl", "~/.config/hcloud", "~/.config/scw",
@@ -40,38 +41,38 @@ var floorTable = [...]floorGroup{
 		"~/.config/configstore", "~/.databrickscfg", "~/.config/heroku", "~/.config/stripe", "~/.config/.wrangler",
 		"~/.wrangler", "~/appdata/roaming/gcloud",
 	}},
-	{false, "credentials of code hosts", []string{
+	{false, "credentials of code hosts", "git-credential-store(1), gh(1), glab(1)", []string{
 		"**/.git-credentials", "**/.config/gh", "~/.config/hub", "~/.config/glab-cli", "~/.config/git/credentials",
 		"~/.config/tea", "~/.config/github-copilot", "~/appdata/roaming/github cli",
 	}},
-	{false, "credentials of containers and clusters", []string{
+	{false, "credentials of containers and clusters", "docker-login(1), containers-auth.json(5), kubectl(1)", []string{
 		"**/.docker/config.json", "~/.docker/contexts", "~/.config/containers/auth.json", "~/.dockercfg", "~/.kube",
 		"**/.kube/config", "**/.kube/cache", "~/.minikube", "/etc/kubernetes", "/etc/rancher", "/var/lib/kubelet",
 		"/var/lib/rancher", "/etc/docker/key.json", "/run/secrets", "/var/run/secrets",
 	}},
-	{false, "logins for programs", []string{
+	{false, "logins for programs", "netrc(5), libpq-pgpass, msmtp(1), fetchmail(1)", []string{
 		"**/.netrc", "**/_netrc", "**/.pgpass", "~/.pg_service.conf", "~/.my.cnf", "~/.mylogin.cnf", "~/.msmtprc",
 		"~/.mbsyncrc", "~/.offlineimaprc", "~/.fetchmailrc", "~/.smbcredentials", "~/.authinfo", "~/.authinfo.gpg",
 		"~/.config/msmtp", "~/.subversion/auth", "~/.cvspass", "~/.ldaprc",
 		"~/appdata/roaming/postgresql/pgpass.conf",
 	}},
-	{false, "tokens of package registries", []string{
+	{false, "tokens of package registries", "npmrc(5), the Cargo book, the Maven and Gradle references", []string{
 		"~/.npmrc", "~/.yarnrc", "~/.yarnrc.yml", "**/.pypirc", "**/.cargo/credentials", "**/.cargo/credentials.toml",
 		"~/.gem/credentials", "~/.local/share/gem/credentials", "~/.bundle/config", "~/.m2/settings.xml",
 		"~/.m2/settings-security.xml", "~/.gradle/gradle.properties", "~/.nuget/nuget", "~/.config/nuget",
 		"~/.composer/auth.json", "~/.config/composer/auth.json", "~/.config/pypoetry/auth.toml",
 		"~/.pub-cache/credentials.json", "~/.cache/huggingface/token", "~/.kaggle",
 	}},
-	{false, "credentials of infrastructure tools", []string{
+	{false, "credentials of infrastructure tools", "the reference of each tool", []string{
 		"~/.terraform.d", "~/.terraformrc", "~/.vault-token", "~/.pulumi/credentials.json", "~/.chef", "~/.config/op",
 		"~/.op", "~/.snowsql", "~/.config/sentry", "~/.sentryclirc", "~/.config/ngrok", "~/.ngrok2", "~/.cloudflared",
 	}},
-	{false, "credentials that a program keeps in its own folder", []string{
+	{false, "credentials that a program keeps in its own folder", "XDG Base Directory Specification", []string{
 		"~/.*/keys.json", "~/.*/secrets", "~/.*/credentials", "~/.*/credentials.json", "~/.*/.credentials.json",
 		"~/.*/auth.json", "~/.*/oauth_creds.json", "~/.config/*/auth.json", "~/.config/*/credentials.json",
 		"~/.config/*/credentials",
 	}},
-	{false, "a password store or keyring", []string{
+	{false, "a password store or keyring", "pass(1), secret-tool(1), the reference of each store", []string{
 		"~/.password-store", "~/.local/share/keyrings", "~/.local/share/kwalletd", "~/.gnome2/keyrings",
 		"~/.kde/share/apps/kwallet", "~/.kde4/share/apps/kwallet", "~/.config/keepassxc",
 		"~/.local/share/password-store", "~/.config/1password", "~/.1password", "~/.config/bitwarden",
@@ -81,7 +82,7 @@ var floorTable = [...]floorGroup{
 		"~/appdata/roaming/microsoft/protect", "~/appdata/roaming/microsoft/crypto",
 		"~/appdata/local/microsoft/credentials", "~/appdata/local/microsoft/vault",
 	}},
-	{false, "a browser's or mailer's profile", []string{
+	{false, "a browser's or mailer's profile", "the profile folders of each program", []string{
 		"~/.mozilla", "~/.config/mozilla", "~/.librewolf", "~/.waterfox", "~/.thunderbird",
 		"~/.config/google-chrome*", "~/.config/chromium*", "~/.config/bravesoftware", "~/.config/microsoft-edge*",
 		"~/.config/vivaldi*", "~/.config/opera*", "~/.config/yandex-browser*", "~/.config/arc", "~/.config/evolution",
@@ -99,7 +100,7 @@ var floorTable = [...]floorGroup{
 		"~/appdata/roaming/mozilla", "~/appdata/local/mozilla", "~/appdata/roaming/thunderbird",
 		"~/appdata/roaming/opera software",
 	}},
-	{false, "the history of a shell or interpreter", []string{
+	{false, "the history of a shell or interpreter", "bash(1), zsh(1), fish(1), psql(1)", []string{
 		"**/.*_history", "**/.histfile", "**/.zhistory", "**/.lesshst", "**/.viminfo", "~/.history", "~/.dbshell",
 		"~/.bash_sessions", "~/.zsh_sessions", "~/.zsh_history*", "~/.bash_history*", "~/.local/share/fish",
 		"~/.config/fish/fish_history", "~/.local/share/powershell/psreadline", "~/.local/share/nushell",
@@ -107,29 +108,29 @@ var floorTable = [...]floorGroup{
 		"~/.config/mycli", "~/.config/pgcli/history", "~/.config/litecli",
 		"~/appdata/roaming/microsoft/windows/powershell/psreadline",
 	}},
-	{false, "accounts and passwords of the system", []string{
+	{false, "accounts and passwords of the system", "passwd(5), shadow(5), sudoers(5)", []string{
 		"/etc/passwd", "/etc/passwd-", "/etc/shadow*", "/etc/gshadow*", "/etc/master.passwd", "/etc/spwd.db",
 		"/etc/pwd.db", "/etc/sudoers", "/etc/sudoers.d", "/etc/security/opasswd", "/etc/doas.conf", "/etc/crypttab",
 		"/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets", "/etc/networkmanager/system-connections",
 		"/etc/wpa_supplicant", "/etc/openvpn", "/etc/ipsec.secrets", "/var/lib/sss", "/var/db/dslocal",
 		"/windows/system32/config",
 	}},
-	{false, "the administrator's home directory", []string{
+	{false, "the administrator's home directory", "hier(7)", []string{
 		"/root", "/var/root",
 	}},
-	{false, "boot files", []string{
+	{false, "boot files", "hier(7)", []string{
 		"/boot", "/efi",
 	}},
-	{false, "kernel objects and devices", []string{
+	{false, "kernel objects and devices", "hier(7)", []string{
 		"/sys", "/dev", "/selinux",
 	}},
-	{false, "processes and the kernel's state", []string{
+	{false, "processes and the kernel's state", "proc(5)", []string{
 		"/proc/self", "/proc/thread-self", "/proc/sys", "/proc/kcore", "/proc/kmsg", "/proc/kallsyms", "/proc/keys",
 		"/proc/key-users", "/proc/kpage*", "/proc/sysrq-trigger", "/proc/sched_debug", "/proc/timer_list",
 		"/proc/bus", "/proc/fs", "/proc/irq", "/proc/acpi", "/proc/scsi", "/proc/0*", "/proc/1*", "/proc/2*",
 		"/proc/3*", "/proc/4*", "/proc/5*", "/proc/6*", "/proc/7*", "/proc/8*", "/proc/9*",
 	}},
-	{false, "a control socket", []string{
+	{false, "a control socket", "hier(7), dockerd(8)", []string{
 		"/run/docker.sock", "/run/docker", "/run/containerd", "/run/crio", "/run/podman", "/run/libpod", "/run/user",
 		"/run/dbus", "/run/systemd/private", "/run/systemd/notify", "/run/snapd.socket", "/run/libvirt",
 		"/run/udev/control", "/run/sudo", "/var/run/docker.sock", "/var/run/docker", "/var/run/containerd",
@@ -137,18 +138,18 @@ var floorTable = [...]floorGroup{
 		"/var/run/libvirt", "/var/run/sudo", "/tmp/.x11-unix", "/var/lib/docker", "/var/lib/containerd",
 		"/tmp/ssh-*/agent.*",
 	}},
-	{true, ReasonRepository, []string{
+	{true, ReasonRepository, "gitrepository-layout(5), hgrc(5)", []string{
 		"**/.git/hooks", "**/.git/config", "**/.git/config.worktree", "**/.git/commondir", "**/.git/modules/*/hooks",
 		"**/.git/modules/*/config", "**/.git/modules/*/*/hooks", "**/.git/modules/*/*/config",
 		"**/.git/modules/*/*/*/hooks", "**/.git/modules/*/*/*/config", "**/.git/worktrees/*/config.worktree",
 		"**/.git/worktrees/*/commondir", "**/.git/worktrees/*/gitdir", "**/.gitmodules", "**/.hg/hgrc",
 		"**/.hg/hgrc-not-shared", "**/.jj/repo/config.toml",
 	}},
-	{true, "git's configuration runs commands", []string{
+	{true, "git's configuration runs commands", "git-config(1), hgrc(5)", []string{
 		"~/.gitconfig", "~/.config/git", "~/.gitattributes", "~/.hgrc", "~/.config/hg", "~/.config/jj",
 		"~/.jjconfig.toml", "/etc/gitconfig",
 	}},
-	{true, "a shell's start file", []string{
+	{true, "a shell's start file", "bash(1), zsh(1), fish(1)", []string{
 		"~/.bashrc", "~/.bash_profile", "~/.bash_login", "~/.bash_logout", "~/.bash_aliases", "~/.profile",
 		"~/.zshrc", "~/.zshenv", "~/.zprofile", "~/.zlogin", "~/.zlogout", "~/.kshrc", "~/.mkshrc", "~/.cshrc",
 		"~/.tcshrc", "~/.login", "~/.logout", "~/.oh-my-zsh", "~/.zsh", "~/.zsh.d", "~/.bashrc.d", "~/.config/bash",
@@ -157,7 +158,7 @@ var floorTable = [...]floorGroup{
 		"/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zshrc", "/etc/zshenv", "/etc/zprofile", "/etc/fish",
 		"/etc/environment", "/etc/csh.*",
 	}},
-	{true, "a session's start file", []string{
+	{true, "a session's start file", "XDG Desktop Application Autostart Specification", []string{
 		"~/.xprofile", "~/.xinitrc", "~/.xsession", "~/.xsessionrc", "~/.xserverrc", "~/.pam_environment",
 		"~/.environment", "~/.config/environment.d", "~/.config/autostart", "~/.config/autostart-scripts",
 		"~/.config/plasma-workspace", "~/.config/i3", "~/.config/sway", "~/.config/hypr", "~/.config/openbox",
@@ -165,37 +166,37 @@ var floorTable = [...]floorGroup{
 		"~/appdata/roaming/microsoft/windows/start menu/programs/startup",
 		"/programdata/microsoft/windows/start menu/programs/startup",
 	}},
-	{true, "a service or scheduled job", []string{
+	{true, "a service or scheduled job", "systemd.unit(5), crontab(5), launchd.plist(5)", []string{
 		"~/.config/systemd", "~/.local/share/systemd", "~/library/launchagents", "~/library/launchdaemons",
 		"/library/launchagents", "/library/launchdaemons", "/library/startupitems", "~/.crontab", "~/.config/cron",
 		"/etc/crontab", "/etc/cron*", "/etc/anacrontab", "/var/spool/cron", "/var/spool/at", "/var/spool/anacron",
 		"/var/at", "/etc/systemd", "/lib/systemd", "/usr/lib/systemd", "/run/systemd", "/etc/init.d", "/etc/inittab",
 		"/etc/udev", "/windows/system32/tasks", "/windows/tasks", "/etc/rc.local", "/etc/rc.d",
 	}},
-	{true, "decides who may log in or what every program loads", []string{
+	{true, "decides who may log in or what every program loads", "pam.d(5), ld.so(8), nsswitch.conf(5)", []string{
 		"/etc/pam.d", "/etc/security", "/etc/ssh", "/etc/ld.so.*", "/etc/nsswitch.conf", "/etc/polkit-1",
 		"/etc/hosts.equiv", "~/.rhosts", "~/.shosts", "~/.k5login", "~/.forward", "~/.procmailrc",
 	}},
-	{true, "programs on the search path", []string{
+	{true, "programs on the search path", "file-hierarchy(7)", []string{
 		"~/.local/bin", "~/bin", "~/.bin", "~/.cargo/bin", "~/go/bin", "~/.npm-global", "~/.deno/bin", "~/.bun/bin",
 	}},
-	{true, "an editor's configuration runs commands", []string{
+	{true, "an editor's configuration runs commands", "the reference of each editor", []string{
 		"**/.vscode", "**/.idea", "**/.zed", "~/.config/code", "~/.config/code - insiders", "~/.config/vscodium",
 		"~/.config/cursor", "~/.config/zed", "~/.config/nvim", "~/.config/emacs", "~/.config/helix",
 		"~/.config/sublime-text*", "~/.local/share/nvim", "~/.vimrc", "~/.vim", "~/.exrc", "~/.nvimrc", "~/.gvimrc",
 		"~/.emacs", "~/.emacs.d", "~/.nanorc", "~/library/application support/code",
 		"~/library/application support/cursor", "~/appdata/roaming/code", "**/.dir-locals.el",
 	}},
-	{true, "whoever runs the gate there gets this configuration", []string{
+	{true, "whoever runs the gate there gets this configuration", "docs/configuration.md, docs/lock.md", []string{
 		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport",
 	}},
-	{true, "a tool client's configuration runs commands", []string{
+	{true, "a tool client's configuration runs commands", "the reference of each client", []string{
 		"**/.mcp.json", "~/.claude.json", "**/.cursor/mcp.json", "**/.cursor/hooks.json", "**/.claude/settings.json",
 		"**/.claude/settings.local.json", "**/.claude/commands", "**/.claude/agents", "**/.claude/hooks",
 		"~/.codex/config.toml", "~/.gemini/settings.json", "~/.codeium/windsurf/mcp_config.json",
 		"~/library/application support/claude", "~/appdata/roaming/claude", "~/.config/claude",
 	}},
-	{true, "a program's configuration runs commands", []string{
+	{true, "a program's configuration runs commands", "the manual page of each program", []string{
 		"~/.tmux.conf", "~/.config/tmux", "~/.screenrc", "~/.wgetrc", "~/.curlrc", "**/.ripgreprc", "~/.lessfilter",
 		"~/.lesskey", "~/.psqlrc", "~/.sqliterc", "~/.gdbinit", "~/.config/gdb", "~/.lldbinit", "~/.pythonrc",
 		"~/.pystartup", "~/.pydistutils.cfg", "~/.pip", "~/.config/pip", "~/.condarc", "~/.irbrc", "~/.pryrc",
@@ -203,7 +204,7 @@ var floorTable = [...]floorGroup{
 		"~/.gradle/init.gradle", "~/.gradle/init.d", "~/.direnvrc", "~/.mailcap", "~/.config/containers",
 		"~/.docker/cli-plugins", "~/.docker/daemon.json",
 	}},
-	{true, "the kernel's settings", []string{
+	{true, "the kernel's settings", "proc(5)", []string{
 		"/proc",
 	}},
 }

@@ -191,6 +191,9 @@ func TestFloorTableIsWellFormed(t *testing.T) {
 		if first := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(r.Path, "**"), "~"), "/"); first[0] == '*' {
 			t.Errorf("rule %q begins with a star, which the index does not expect", r.Path)
 		}
+		if r.Source == "" {
+			t.Errorf("rule %q has no source", r.Path)
+		}
 		for e := range strings.SplitSeq(strings.TrimPrefix(r.Path, "**/"), "/") {
 			if strings.Count(e, "*") > 1 {
 				t.Errorf("rule %q has two stars in one element", r.Path)
