@@ -108,6 +108,10 @@ var floorTable = [...]floorGroup{
 		"~/.config/mycli", "~/.config/pgcli/history", "~/.config/litecli",
 		"~/appdata/roaming/microsoft/windows/powershell/psreadline",
 	}},
+	{false, "copies that the gate keeps of what it changed", "sallyport import", []string{
+		"~/.local/state/sallyport", "**/.mcp.json.*z.bak", "**/.claude.json.*z.bak", "**/mcp.json.*z.bak",
+		"**/settings.json.*z.bak", "**/mcp_config.json.*z.bak", "**/claude_desktop_config.json.*z.bak",
+	}},
 	{false, "accounts and passwords of the system", "passwd(5), shadow(5), sudoers(5)", []string{
 		"/etc/passwd", "/etc/passwd-", "/etc/shadow*", "/etc/gshadow*", "/etc/master.passwd", "/etc/spwd.db",
 		"/etc/pwd.db", "/etc/sudoers", "/etc/sudoers.d", "/etc/security/opasswd", "/etc/doas.conf", "/etc/crypttab",
