@@ -16,6 +16,14 @@ const (
 	opWrite = "write"
 )
 
+// FloorClass says what may ever change a path of the floor.
+type FloorClass string
+
+const (
+	// FloorAbsolute paths are closed to tools and children, always.
+	FloorAbsolute FloorClass = "absolute"
+)
+
 // FloorRule is one line of the always-deny floor.
 type FloorRule struct {
 	// Path is a sequence of path elements. It begins with "/" when it is
@@ -25,6 +33,8 @@ type FloorRule struct {
 	Path string
 	// WriteOnly rules leave the path readable.
 	WriteOnly bool
+	// Class says what may ever change the path.
+	Class FloorClass
 	// Reason says for operators what is protected.
 	Reason string
 	// Source is where the program that the path belongs to documents it, or
@@ -112,7 +122,7 @@ func FloorRules() []FloorRule {
 	for _, g := range floorTable {
 		for _, p := range g.paths {
 			out = append(out, FloorRule{
-				Path: p, WriteOnly: g.writeOnly, Reason: g.reason, Source: g.source,
+				Path: p, WriteOnly: g.writeOnly, Class: FloorAbsolute, Reason: g.reason, Source: g.source,
 			})
 		}
 	}

@@ -191,8 +191,8 @@ func TestFloorTableIsWellFormed(t *testing.T) {
 		if first := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(r.Path, "**"), "~"), "/"); first[0] == '*' {
 			t.Errorf("rule %q begins with a star, which the index does not expect", r.Path)
 		}
-		if r.Source == "" {
-			t.Errorf("rule %q has no source", r.Path)
+		if r.Source == "" || r.Class == "" {
+			t.Errorf("rule %q has class %q and source %q, want both", r.Path, r.Class, r.Source)
 		}
 		for e := range strings.SplitSeq(strings.TrimPrefix(r.Path, "**/"), "/") {
 			if strings.Count(e, "*") > 1 {
