@@ -144,45 +144,81 @@ func (d *DenyFloor) Own() []string {
 // judged like a write. It is lexical: callers ask it about the name that was
 // given and again about the file that was opened.
 func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
+	r := d.rule(op, path)
+	if r == nil {
+		return "", false
+	}
+	return r.Reason, true
+}
+
+// Rule is [DenyFloor.Check], or for a file [DenyFloor.CheckFile], with the
+// whole rule that denies.
+func (d *DenyFloor) Rule(op, path string, file bool) (FloorRule, bool) {
+	r := d.rule(op, path)
+	if file {
+		r = d.fileRule(op, path)
+	}
+	if r == nil {
+		return FloorRule{}, false
+	}
+	return *r, true
+}
+
+// The rules that are in no table.
+var (
+	ruleEmpty = &FloorRule{Class: FloorAbsolute, Reason: "an empty path"}
+	ruleOwn   = &FloorRule{Class: FloorAbsolute, Reason: "the runtime's own configuration, state, key and audit files"}
+	// A file .git names the directory whose hooks and configuration git obeys
+	// (gitrepository-layout(5)).
+	ruleGitFile = &FloorRule{Path: "**/.git", WriteOnly: true, Class: FloorAbsolute, Reason: ReasonRepository}
+)
+
+// rule returns the rule that denies an operation on a path, nil when none does.
+func (d *DenyFloor) rule(op, path string) *FloorRule {
 	if path == "" {
-		return "an empty path", true
+		return ruleEmpty
 	}
 	for i := range d.own {
 		if d.own[i].covers(path) {
-			return "the runtime's own configuration, state, key and audit files", true
+			return ruleOwn
 		}
 	}
 	p := foldPath(path)
 	write := op != opRead
 	if r := d.rules.abs.match(p[1:], write); r != nil && !d.isOwnHome(r, p) {
-		return r.Reason, true
+		return r
 	}
 	if r := d.matchHome(p, write); r != nil {
-		return r.Reason, true
+		return r
 	}
 	for i := 0; i < len(p); i++ {
 		if p[i] != '/' {
 			continue
 		}
 		if r := d.rules.any.match(p[i+1:], write); r != nil {
-			return r.Reason, true
+			return r
 		}
 	}
-	return "", false
+	return nil
 }
 
-// CheckFile is Check for what is, or will be, a regular file. A file .git
-// names the directory whose hooks and configuration git obeys
-// (gitrepository-layout(5)), so it is closed for writing; a directory of this
-// name is judged by what is in it.
+// CheckFile is Check for what is, or will be, a regular file: a file .git is
+// closed for writing, while a directory of this name is judged by what is in
+// it.
 func (d *DenyFloor) CheckFile(op, path string) (reason string, denied bool) {
-	if reason, denied := d.Check(op, path); denied || op == opRead {
-		return reason, denied
+	r := d.fileRule(op, path)
+	if r == nil {
+		return "", false
 	}
-	if strings.HasSuffix(foldPath(path), "/.git") {
-		return ReasonRepository, true
+	return r.Reason, true
+}
+
+func (d *DenyFloor) fileRule(op, path string) *FloorRule {
+	r := d.rule(op, path)
+	if r == nil && op != opRead && strings.HasSuffix(foldPath(path), "/.git") {
+		return ruleGitFile
 	}
-	return "", false
+	return r
 }
 
 // isOwnHome reports whether a rule denies the home directory of another user
