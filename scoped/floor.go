@@ -22,6 +22,10 @@ type FloorClass string
 const (
 	// FloorAbsolute paths are closed to tools and children, always.
 	FloorAbsolute FloorClass = "absolute"
+	// FloorProject paths are configuration of a project that runs commands.
+	// They are closed to tools and children; what a child changes of them in
+	// an overlay waits for a person.
+	FloorProject FloorClass = "project"
 )
 
 // FloorRule is one line of the always-deny floor.
@@ -126,6 +130,13 @@ func FloorRules() []FloorRule {
 			})
 		}
 	}
+	for _, g := range projectTable {
+		for _, r := range g.rows {
+			out = append(out, FloorRule{
+				Path: r.path, WriteOnly: true, Class: FloorProject, Reason: g.reason, Source: r.source,
+			})
+		}
+	}
 	return out
 }
 
@@ -152,7 +163,8 @@ func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
 }
 
 // Rule is [DenyFloor.Check], or for a file [DenyFloor.CheckFile], with the
-// whole rule that denies.
+// whole rule that denies. Where several do, it is the strictest: one of the
+// class [FloorProject] comes last.
 func (d *DenyFloor) Rule(op, path string, file bool) (FloorRule, bool) {
 	r := d.rule(op, path)
 	if file {
@@ -191,15 +203,23 @@ func (d *DenyFloor) rule(op, path string) *FloorRule {
 	if r := d.matchHome(p, write); r != nil {
 		return r
 	}
+	var project *FloorRule
 	for i := 0; i < len(p); i++ {
 		if p[i] != '/' {
 			continue
 		}
-		if r := d.rules.any.match(p[i+1:], write); r != nil {
+		switch r := d.rules.any.match(p[i+1:], write); {
+		case r == nil:
+		case r.Class != FloorProject:
 			return r
+		case project == nil:
+			project = r
 		}
 	}
-	return nil
+	if !write {
+		return nil
+	}
+	return project
 }
 
 // CheckFile is Check for what is, or will be, a regular file: a file .git is
@@ -215,7 +235,7 @@ func (d *DenyFloor) CheckFile(op, path string) (reason string, denied bool) {
 
 func (d *DenyFloor) fileRule(op, path string) *FloorRule {
 	r := d.rule(op, path)
-	if r == nil && op != opRead && strings.HasSuffix(foldPath(path), "/.git") {
+	if (r == nil || r.Class == FloorProject) && op != opRead && strings.HasSuffix(foldPath(path), "/.git") {
 		return ruleGitFile
 	}
 	return r

@@ -1,6 +1,9 @@
 package scoped
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/sallyport/sallyport"
@@ -10,5 +13,40 @@ func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
 	d := Floor(&sallyport.FileBackend{Home: "/home/a"})
 	if _, denied := d.Check(opRead, "/ws/.\u017fsh/id"); !denied {
 		t.Error("Check(read) of .\u017fsh = allowed, want it taken for .ssh")
+	}
+}
+
+func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := reachOf(t, dir, []string{"."}, []string{"."}, nil)
+	f := bindTo(t, fs, dir)
+	for _, name := range []string{
+		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml",
+	} {
+		for _, at := range []string{"", "a/b/c/d/e/f"} {
+			if err := f.WriteFile(filepath.Join(at, name), []byte("x")); !errors.Is(err, sallyport.ErrPathNotReachable) {
+				t.Errorf("WriteFile(%s) = %v, want it refused", filepath.Join(at, name), err)
+			}
+		}
+		rule, denied := fs.floor.Rule(opWrite, filepath.Join(dir, name), true)
+		if !denied || rule.Class != FloorProject || rule.Source == "" {
+			t.Errorf("Rule(%s) = %+v, %v, want one of the class project", name, rule, denied)
+		}
+	}
+	for _, name := range []string{
+		"package.json", "package-lock.json", "go.mod", "Cargo.toml", "pyproject.toml", "Makefile", "code-workspace.md", ".npmrc.md", "lefthook.go", "mise.go",
+	} {
+		if err := f.WriteFile(name, []byte("x")); err != nil {
+			t.Errorf("WriteFile(%s) = %v, want it written", name, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".sallyport/.vscode"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := fs.floor.Rule(opWrite, filepath.Join(dir, ".sallyport/.vscode/x"), true); r.Class != FloorAbsolute {
+		t.Errorf("Rule of the gate's own folder = %+v, want the class absolute", r)
 	}
 }

@@ -185,11 +185,11 @@ var floorTable = [...]floorGroup{
 		"~/.local/bin", "~/bin", "~/.bin", "~/.cargo/bin", "~/go/bin", "~/.npm-global", "~/.deno/bin", "~/.bun/bin",
 	}},
 	{true, "an editor's configuration runs commands", "the reference of each editor", []string{
-		"**/.vscode", "**/.idea", "**/.zed", "~/.config/code", "~/.config/code - insiders", "~/.config/vscodium",
+		"~/.config/code", "~/.config/code - insiders", "~/.config/vscodium",
 		"~/.config/cursor", "~/.config/zed", "~/.config/nvim", "~/.config/emacs", "~/.config/helix",
 		"~/.config/sublime-text*", "~/.local/share/nvim", "~/.vimrc", "~/.vim", "~/.exrc", "~/.nvimrc", "~/.gvimrc",
 		"~/.emacs", "~/.emacs.d", "~/.nanorc", "~/library/application support/code",
-		"~/library/application support/cursor", "~/appdata/roaming/code", "**/.dir-locals.el",
+		"~/library/application support/cursor", "~/appdata/roaming/code",
 	}},
 	{true, "whoever runs the gate there gets this configuration", "docs/configuration.md, docs/lock.md", []string{
 		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport",
