@@ -24,7 +24,8 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	fs := reachOf(t, dir, []string{"."}, []string{"."}, nil)
 	f := bindTo(t, fs, dir)
 	for _, name := range []string{
-		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml",
+		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml", ".mcp.json", ".cursor/mcp.json",
+		".gemini/settings.json", ".codex/config.toml", ".claude/skills/x/SKILL.md", ".windsurf/mcp_config.json",
 	} {
 		for _, at := range []string{"", "a/b/c/d/e/f"} {
 			if err := f.WriteFile(filepath.Join(at, name), []byte("x")); !errors.Is(err, sallyport.ErrPathNotReachable) {

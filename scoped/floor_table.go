@@ -195,8 +195,7 @@ var floorTable = [...]floorGroup{
 		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport",
 	}},
 	{true, "a tool client's configuration runs commands", "the reference of each client", []string{
-		"**/.mcp.json", "~/.claude.json", "**/.cursor/mcp.json", "**/.cursor/hooks.json", "**/.claude/settings.json",
-		"**/.claude/settings.local.json", "**/.claude/commands", "**/.claude/agents", "**/.claude/hooks",
+		"~/.claude.json",
 		"~/.codex/config.toml", "~/.gemini/settings.json", "~/.codeium/windsurf/mcp_config.json",
 		"~/library/application support/claude", "~/appdata/roaming/claude", "~/.config/claude",
 	}},
