@@ -80,4 +80,18 @@ var projectTable = [...]projectGroup{
 		{"**/.aider.conf.yml", "https://aider.chat/docs/config/aider_conf.html: lint-cmd, test-cmd"},
 		{"**/.github/hooks", "https://docs.github.com/copilot/concepts/agents/coding-agent/about-hooks"},
 	}},
+	{"a package manager's configuration runs commands", []projectRow{
+		{"**/.npmrc", "npmrc(5): script-shell, node-options, registry"},
+		{"**/.yarnrc", "https://classic.yarnpkg.com/en/docs/yarnrc: yarn-path"},
+		{"**/.yarnrc.yml", "https://yarnpkg.com/configuration/yarnrc: yarnPath, plugins"},
+		{"**/.yarn/releases", "https://yarnpkg.com/configuration/yarnrc: yarnPath"},
+		{"**/.yarn/plugins", "https://yarnpkg.com/advanced/plugin-tutorial"},
+		{"**/.pnpmfile.cjs", "https://pnpm.io/pnpmfile"},
+		{"**/.pnpmfile.mjs", "https://pnpm.io/pnpmfile"},
+		{"**/pnpmfile.js", "https://pnpm.io/pnpmfile"},
+		{"**/bunfig.toml", "https://bun.com/docs/runtime/bunfig: preload"},
+		{"**/pip.conf", "https://pip.pypa.io/en/stable/topics/configuration: index-url"},
+		{"**/pip.ini", "https://pip.pypa.io/en/stable/topics/configuration"},
+		{"**/nuget.config", "https://learn.microsoft.com/nuget/reference/nuget-config-file"},
+	}},
 }

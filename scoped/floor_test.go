@@ -42,7 +42,7 @@ func TestFloorCheck(t *testing.T) {
 		{"pgpass", "/Users/bob/.pgpass", both},
 		{"git credentials", home + "/.git-credentials", both},
 		{"npm token", home + "/.npmrc", both},
-		{"npm settings of a project", home + "/repo/.npmrc", none},
+		{"npm settings of a project", home + "/repo/.npmrc", writes},
 		{"pypi token", home + "/.pypirc", both},
 		{"cargo token", home + "/.cargo/credentials.toml", both},
 		{"cargo cache", home + "/.cargo/registry/index", none},
