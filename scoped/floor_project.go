@@ -94,4 +94,16 @@ var projectTable = [...]projectGroup{
 		{"**/pip.ini", "https://pip.pypa.io/en/stable/topics/configuration"},
 		{"**/nuget.config", "https://learn.microsoft.com/nuget/reference/nuget-config-file"},
 	}},
+	{"a build tool's configuration runs commands", []projectRow{
+		{"**/.cargo/config", "https://doc.rust-lang.org/cargo/reference/config.html: runner, rustc-wrapper"},
+		{"**/.cargo/config.toml", "https://doc.rust-lang.org/cargo/reference/config.html"},
+		{"**/.bazelrc", "https://bazel.build/run/bazelrc: --run_under, --workspace_status_command"},
+		{"**/.bazeliskrc", "https://github.com/bazelbuild/bazelisk: BAZELISK_BASE_URL, USE_BAZEL_VERSION"},
+		{"**/tools/bazel", "https://bazel.build/install/bazelisk: the launcher runs it in its own place"},
+		{"**/.buckconfig", "https://buck2.build/docs/concepts/buckconfig"},
+		{"**/.buckconfig.local", "https://buck2.build/docs/concepts/buckconfig"},
+		{"**/.mvn", "https://maven.apache.org/configure.html: extensions.xml, jvm.config"},
+		{"**/.sbtopts", "https://www.scala-sbt.org/1.x/docs/Command-Line-Reference.html"},
+		{"**/.jvmopts", "https://www.scala-sbt.org/1.x/docs/Command-Line-Reference.html"},
+	}},
 }

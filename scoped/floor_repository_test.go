@@ -24,7 +24,7 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	fs := reachOf(t, dir, []string{"."}, []string{"."}, nil)
 	f := bindTo(t, fs, dir)
 	for _, name := range []string{
-		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml", ".mcp.json", ".cursor/mcp.json", ".npmrc", ".yarnrc.yml", "pip.conf",
+		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml", ".mcp.json", ".cursor/mcp.json", ".npmrc", ".yarnrc.yml", "pip.conf", ".cargo/config.toml", ".bazelrc",
 		".gemini/settings.json", ".codex/config.toml", ".claude/skills/x/SKILL.md", ".windsurf/mcp_config.json",
 	} {
 		for _, at := range []string{"", "a/b/c/d/e/f"} {
