@@ -200,7 +200,7 @@ var floorTable = [...]floorGroup{
 		"~/library/application support/claude", "~/appdata/roaming/claude", "~/.config/claude",
 	}},
 	{true, "a program's configuration runs commands", "the manual page of each program", []string{
-		"~/.tmux.conf", "~/.config/tmux", "~/.screenrc", "~/.wgetrc", "~/.curlrc", "**/.ripgreprc", "~/.lessfilter",
+		"~/.tmux.conf", "~/.config/tmux", "~/.screenrc", "~/.wgetrc", "~/.curlrc", "~/.lessfilter",
 		"~/.lesskey", "~/.psqlrc", "~/.sqliterc", "~/.gdbinit", "~/.config/gdb", "~/.lldbinit", "~/.pythonrc",
 		"~/.pystartup", "~/.pydistutils.cfg", "~/.pip", "~/.config/pip", "~/.condarc", "~/.irbrc", "~/.pryrc",
 		"~/.gemrc", "~/.rprofile", "~/.perldb", "~/.ghci", "~/.cargo/config", "~/.cargo/config.toml",
