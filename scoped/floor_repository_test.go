@@ -24,8 +24,9 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	fs := reachOf(t, dir, []string{"."}, []string{"."}, nil)
 	f := bindTo(t, fs, dir)
 	for _, name := range []string{
-		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml", ".mcp.json", ".cursor/mcp.json", ".npmrc", ".yarnrc.yml", "pip.conf", ".cargo/config.toml", ".bazelrc", ".envrc",
+		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml", ".mcp.json", ".cursor/mcp.json", ".npmrc", ".yarnrc.yml", "pip.conf", ".cargo/config.toml", ".bazelrc", ".envrc", ".husky/pre-commit",
 		".gemini/settings.json", ".codex/config.toml", ".claude/skills/x/SKILL.md", ".windsurf/mcp_config.json",
+		"lefthook-local.yml", "lefthook.toml", ".lefthook-local.json", ".config/lefthook.yml", ".huskyrc.json", ".git-hooks/pre_commit/x.rb",
 		"mise.local.toml", "mise/config.toml", ".config/mise/config.toml", ".mise.production.toml", ".bazeliskrc", ".kilocode/mcp.json",
 	} {
 		for _, at := range []string{"", "a/b/c/d/e/f"} {
