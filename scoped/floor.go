@@ -61,8 +61,17 @@ type DenyFloor struct {
 }
 
 // floorRules is the compiled table: absolute rules, those of home directories,
-// those that match anywhere.
-type floorRules struct{ abs, home, any ruleSet }
+// those that match anywhere, and those of endings of names.
+type floorRules struct {
+	abs, home, any ruleSet
+	endings        []ending
+}
+
+// ending is a rule for every name with an ending.
+type ending struct {
+	text string
+	rule *FloorRule
+}
 
 // compiledFloor compiles the table once per process; it never changes.
 var compiledFloor = sync.OnceValue(func() *floorRules {
@@ -71,6 +80,8 @@ var compiledFloor = sync.OnceValue(func() *floorRules {
 		switch {
 		case strings.HasPrefix(r.Path, "~/"):
 			c.home.add(r.Path[2:], r)
+		case strings.HasPrefix(r.Path, "**/*"):
+			c.endings = append(c.endings, ending{strings.ToLower(r.Path[4:]), &r})
 		case strings.HasPrefix(r.Path, "**/"):
 			c.any.add(r.Path[3:], r)
 		default:
@@ -219,7 +230,24 @@ func (d *DenyFloor) rule(op, path string) *FloorRule {
 	if !write {
 		return nil
 	}
+	if project == nil {
+		project = d.rules.matchEnding(p)
+	}
 	return project
+}
+
+// matchEnding looks for an element with one of the endings.
+func (r *floorRules) matchEnding(p string) *FloorRule {
+	for _, e := range r.endings {
+		at := strings.Index(p, e.text)
+		if at < 0 {
+			continue
+		}
+		if end := at + len(e.text); end == len(p) || p[end] == '/' {
+			return e.rule
+		}
+	}
+	return nil
 }
 
 // CheckFile is Check for what is, or will be, a regular file: a file .git is

@@ -17,6 +17,7 @@ type projectGroup struct {
 var projectTable = [...]projectGroup{
 	{"an editor's configuration runs commands", []projectRow{
 		{"**/.vscode", "https://code.visualstudio.com/docs/editing/workspaces/workspace-trust; CVE-2025-53773"},
+		{"**/*.code-workspace", "https://code.visualstudio.com/docs/editing/workspaces/multi-root-workspaces"},
 		{"**/.idea", "https://www.jetbrains.com/help/idea/project-security.html"},
 		{"**/.run", "https://www.jetbrains.com/help/idea/run-debug-configuration.html"},
 		{"**/.fleet", "https://www.jetbrains.com/help/fleet/run-configurations.html"},
@@ -24,6 +25,7 @@ var projectTable = [...]projectGroup{
 		{"**/.theia", "https://theia-ide.org/docs/tasks"},
 		{"**/.vs", "https://learn.microsoft.com/visualstudio/ide/customize-build-and-debug-tasks-in-visual-studio"},
 		{"**/.nova", "https://docs.nova.app/extensions/run-configurations"},
+		{"**/*.sublime-project", "https://www.sublimetext.com/docs/build_systems.html"},
 		{"**/.helix", "https://docs.helix-editor.com/languages.html"},
 		{"**/.exrc", "vim(1), 'exrc'"},
 		{"**/.vimrc", "vim(1), 'exrc'"},

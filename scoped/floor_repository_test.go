@@ -24,8 +24,10 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	fs := reachOf(t, dir, []string{"."}, []string{"."}, nil)
 	f := bindTo(t, fs, dir)
 	for _, name := range []string{
-		".devcontainer/devcontainer.json", ".exrc", ".vscode/launch.json", ".VSCODE/tasks.json", ".idea/x.xml", ".mcp.json", ".cursor/mcp.json", ".npmrc", ".yarnrc.yml", "pip.conf", ".cargo/config.toml", ".bazelrc", ".envrc", ".husky/pre-commit",
 		".gemini/settings.json", ".codex/config.toml", ".claude/skills/x/SKILL.md", ".windsurf/mcp_config.json",
+		".roo/mcp.json", ".kiro/settings/mcp.json", ".amazonq/mcp.json", ".cargo/config.toml", ".npmrc", ".yarnrc.yml",
+		".envrc", ".husky/pre-commit", ".devcontainer/devcontainer.json", "app.code-workspace", ".exrc", ".vscode/launch.json",
+		".VSCODE/tasks.json", "App.Code-Workspace", ".mcp.json", ".cursor/mcp.json", ".idea/x.xml", "pip.conf", ".bazelrc",
 		"lefthook-local.yml", "lefthook.toml", ".lefthook-local.json", ".config/lefthook.yml", ".huskyrc.json", ".git-hooks/pre_commit/x.rb",
 		"mise.local.toml", "mise/config.toml", ".config/mise/config.toml", ".mise.production.toml", ".bazeliskrc", ".kilocode/mcp.json",
 	} {

@@ -188,8 +188,11 @@ func TestFloorTableIsWellFormed(t *testing.T) {
 			t.Errorf("rule %q begins at no known place", r.Path)
 		}
 		seen[r] = true
-		if first := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(r.Path, "**"), "~"), "/"); first[0] == '*' {
+		if first := strings.TrimPrefix(strings.TrimPrefix(r.Path, "~"), "/"); first[0] == '*' && !strings.HasPrefix(first, "**/") {
 			t.Errorf("rule %q begins with a star, which the index does not expect", r.Path)
+		}
+		if first, ok := strings.CutPrefix(r.Path, "**/*"); ok && (first == "" || strings.ContainsAny(first, "*/")) {
+			t.Errorf("rule %q is no ending of a name", r.Path)
 		}
 		if r.Source == "" || r.Class == "" {
 			t.Errorf("rule %q has class %q and source %q, want both", r.Path, r.Class, r.Source)
