@@ -223,7 +223,7 @@ func (d *DenyFloor) rule(op, path string) *FloorRule {
 		case r == nil:
 		case r.Class != FloorProject:
 			return r
-		case project == nil:
+		case project == nil && !strings.Contains(p[:i+1], installed):
 			project = r
 		}
 	}
@@ -240,7 +240,7 @@ func (d *DenyFloor) rule(op, path string) *FloorRule {
 func (r *floorRules) matchEnding(p string) *FloorRule {
 	for _, e := range r.endings {
 		at := strings.Index(p, e.text)
-		if at < 0 {
+		if at < 0 || strings.Contains(p[:at], installed) {
 			continue
 		}
 		if end := at + len(e.text); end == len(p) || p[end] == '/' {

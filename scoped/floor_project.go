@@ -14,6 +14,12 @@ type projectGroup struct {
 // build tools that runs commands where a person opens, enters, installs or
 // builds a project. Tools and children do not write it; what a child writes to
 // it in an overlay waits for a person.
+//
+// No rows are the files that people and agents edit and that installs and
+// builds write all day: package.json, go.mod, Cargo.toml, pyproject.toml,
+// Makefile, lock files, .pnp.cjs, .bundle/config. Nor are those of services
+// that run elsewhere after a push. Below node_modules, which installs write as
+// a whole and nobody opens as a project, no row of this table counts.
 var projectTable = [...]projectGroup{
 	{"an editor's configuration runs commands", []projectRow{
 		{"**/.vscode", "https://code.visualstudio.com/docs/editing/workspaces/workspace-trust; CVE-2025-53773"},
@@ -150,3 +156,6 @@ var projectTable = [...]projectGroup{
 		{"**/.git-hooks", "https://github.com/sds/overcommit: plugin_directory"},
 	}},
 }
+
+// installed is the folder below which no row of the table counts.
+const installed = "/node_modules/"

@@ -43,9 +43,16 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	}
 	for _, name := range []string{
 		"package.json", "package-lock.json", "go.mod", "Cargo.toml", "pyproject.toml", "Makefile", "code-workspace.md", ".npmrc.md", "lefthook.go", "mise.go",
+		"node_modules/x/.vscode/settings.json", "node_modules/x/.npmrc", "node_modules/x/a.code-workspace", ".github/workflows/ci.yml",
 	} {
 		if err := f.WriteFile(name, []byte("x")); err != nil {
 			t.Errorf("WriteFile(%s) = %v, want it written", name, err)
+		}
+	}
+	// What lies below node_modules is a repository's or the gate's all the same.
+	for _, name := range []string{"node_modules/x/.git/config", "node_modules/x/sallyport.yaml"} {
+		if err := f.WriteFile(name, []byte("x")); !errors.Is(err, sallyport.ErrPathNotReachable) {
+			t.Errorf("WriteFile(%s) = %v, want it refused", name, err)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, ".sallyport/.vscode"), 0o755); err != nil {
