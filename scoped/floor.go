@@ -22,6 +22,9 @@ type FloorClass string
 const (
 	// FloorAbsolute paths are closed to tools and children, always.
 	FloorAbsolute FloorClass = "absolute"
+	// FloorRepository paths steer an existing repository. They are closed to
+	// tools and children, always; a repository that a child makes is its own.
+	FloorRepository FloorClass = "repository"
 	// FloorProject paths are configuration of a project that runs commands.
 	// They are closed to tools and children; what a child changes of them in
 	// an overlay waits for a person.
@@ -32,8 +35,9 @@ const (
 type FloorRule struct {
 	// Path is a sequence of path elements. It begins with "/" when it is
 	// absolute, with "~/" when it lies in the home directory of any user,
-	// and with "**/" when it may begin at any element. Each element may hold
-	// one "*". A rule covers what it names and everything below it.
+	// with "**/" when it may begin at any element, and with "<git>/" when it
+	// lies in a directory of a repository. Each element may hold one "*". A
+	// rule covers what it names and everything below it.
 	Path string
 	// WriteOnly rules leave the path readable.
 	WriteOnly bool
@@ -61,10 +65,11 @@ type DenyFloor struct {
 }
 
 // floorRules is the compiled table: absolute rules, those of home directories,
-// those that match anywhere, and those of endings of names.
+// those that match anywhere, those of endings of names, and those relative to
+// the directory of a repository.
 type floorRules struct {
-	abs, home, any ruleSet
-	endings        []ending
+	abs, home, any, git ruleSet
+	endings             []ending
 }
 
 // ending is a rule for every name with an ending.
@@ -84,6 +89,8 @@ var compiledFloor = sync.OnceValue(func() *floorRules {
 			c.endings = append(c.endings, ending{strings.ToLower(r.Path[4:]), &r})
 		case strings.HasPrefix(r.Path, "**/"):
 			c.any.add(r.Path[3:], r)
+		case strings.HasPrefix(r.Path, inRepository):
+			c.git.add(r.Path[len(inRepository):], r)
 		default:
 			c.abs.add(r.Path[1:], r)
 		}
@@ -141,6 +148,11 @@ func FloorRules() []FloorRule {
 			})
 		}
 	}
+	for _, r := range repositoryTable {
+		out = append(out, FloorRule{
+			Path: r.path, WriteOnly: true, Class: FloorRepository, Reason: ReasonRepository, Source: r.source,
+		})
+	}
 	for _, g := range projectTable {
 		for _, r := range g.rows {
 			out = append(out, FloorRule{
@@ -193,7 +205,7 @@ var (
 	ruleOwn   = &FloorRule{Class: FloorAbsolute, Reason: "the runtime's own configuration, state, key and audit files"}
 	// A file .git names the directory whose hooks and configuration git obeys
 	// (gitrepository-layout(5)).
-	ruleGitFile = &FloorRule{Path: "**/.git", WriteOnly: true, Class: FloorAbsolute, Reason: ReasonRepository}
+	ruleGitFile = &FloorRule{Path: "**/.git", WriteOnly: true, Class: FloorRepository, Reason: ReasonRepository}
 )
 
 // rule returns the rule that denies an operation on a path, nil when none does.
@@ -229,6 +241,9 @@ func (d *DenyFloor) rule(op, path string) *FloorRule {
 	}
 	if !write {
 		return nil
+	}
+	if r := d.rules.matchRepository(p); r != nil {
+		return r
 	}
 	if project == nil {
 		project = d.rules.matchEnding(p)

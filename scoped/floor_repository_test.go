@@ -9,6 +9,50 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
+// steered makes a folder with repositories of every shape: of a project, of
+// submodules however deep, of a worktree, bare, and one in another.
+func steered(t *testing.T) string {
+	t.Helper()
+	files := map[string]string{
+		"p/.git/HEAD": "ref: refs/heads/main\n", "p/.git/objects/": "", "p/.git/refs/": "", "p/.git/config": "",
+		"bare.git/HEAD": "ref: x\n", "bare.git/objects/": "", "bare.git/refs/": "", "bare.git/config": "",
+		"p/.git/worktrees/w/HEAD": "x", "p/.git/worktrees/w/commondir": "../..", "notes/HEAD": "x", "notes/config": "",
+		"half/HEAD": "x", "half/objects/": "", "half/config": "",
+		"p/nested/.git/HEAD": "x", "p/nested/.git/objects/": "", "p/nested/.git/refs/": "",
+	}
+	for _, m := range []string{"m", "a/b/c/d/e", "m/modules/inner/modules/innermost", "refs/odd"} {
+		for _, name := range []string{"/HEAD", "/objects/", "/refs/"} {
+			files["p/.git/modules/"+m+name] = ""
+		}
+	}
+	return tree(t, files)
+}
+
+func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
+	dir := steered(t)
+	f := bindTo(t, reachOf(t, dir, []string{"."}, []string{"."}, nil), dir)
+	names := append(Steering(), "hooks/pre-commit", "remotes/origin", "Config", "HOOKS/x")
+	for _, repo := range []string{
+		"p/.git", "p/.git/modules/m", "p/.git/modules/a/b/c/d/e", "p/.git/modules/m/modules/inner/modules/innermost",
+		"p/.git/modules/refs/odd", "p/.git/worktrees/w", "p/nested/.git",
+	} {
+		for _, name := range names {
+			err := f.WriteFile(filepath.Join(repo, name), []byte("x"))
+			if !errors.Is(err, sallyport.ErrPathNotReachable) {
+				t.Errorf("WriteFile(%s/%s) = %v, want it refused", repo, name, err)
+			}
+		}
+	}
+	for _, name := range []string{
+		"p/.git/info/exclude", "p/.git/refs/heads/config", "p/.git/modules/m/refs/heads/hooks", "p/.git/COMMIT_EDITMSG",
+		"notes/config", "notes/hooks/x", "notes/info/attributes", "p/src/hooks/use.js", "p/config", "half/README",
+	} {
+		if err := f.WriteFile(name, []byte("x")); err != nil {
+			t.Errorf("WriteFile(%s) = %v, want it written", name, err)
+		}
+	}
+}
+
 func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
 	d := Floor(&sallyport.FileBackend{Home: "/home/a"})
 	if _, denied := d.Check(opRead, "/ws/.\u017fsh/id"); !denied {

@@ -8,15 +8,11 @@ type floorGroup struct {
 	paths     []string
 }
 
-// ReasonRepository is the reason of the rules for what is in the directory of
-// a repository.
-const ReasonRepository = "a repository's hooks and configuration run commands"
-
 // floorTable is the always-deny floor: what no grant reaches, with the reason.
 // The notation is that of [FloorRule.Path]; elements are in lower case, the
-// form in which paths are compared. Sources: hier(7), proc(5), the XDG Base
-// Directory Specification, and the documented places of each program's
-// credentials and start files.
+// form in which paths are compared. What steers a repository is in
+// floor_repository.go, what agents, editors, package managers and build tools
+// obey in a project is in floor_project.go.
 //
 // A name that is harmless in a project (.aws, .npmrc, .profile) is denied in
 // home directories only; one that is a credential wherever it lies (.ssh,
@@ -141,13 +137,6 @@ var floorTable = [...]floorGroup{
 		"/var/run/crio", "/var/run/podman", "/var/run/user", "/var/run/dbus", "/var/run/snapd.socket",
 		"/var/run/libvirt", "/var/run/sudo", "/tmp/.x11-unix", "/var/lib/docker", "/var/lib/containerd",
 		"/tmp/ssh-*/agent.*",
-	}},
-	{true, ReasonRepository, "gitrepository-layout(5), hgrc(5)", []string{
-		"**/.git/hooks", "**/.git/config", "**/.git/config.worktree", "**/.git/commondir", "**/.git/modules/*/hooks",
-		"**/.git/modules/*/config", "**/.git/modules/*/*/hooks", "**/.git/modules/*/*/config",
-		"**/.git/modules/*/*/*/hooks", "**/.git/modules/*/*/*/config", "**/.git/worktrees/*/config.worktree",
-		"**/.git/worktrees/*/commondir", "**/.git/worktrees/*/gitdir", "**/.gitmodules", "**/.hg/hgrc",
-		"**/.hg/hgrc-not-shared", "**/.jj/repo/config.toml",
 	}},
 	{true, "git's configuration runs commands", "git-config(1), hgrc(5)", []string{
 		"~/.gitconfig", "~/.config/git", "~/.gitattributes", "~/.hgrc", "~/.config/hg", "~/.config/jj",
