@@ -41,6 +41,8 @@ type FloorRule struct {
 	Path string
 	// WriteOnly rules leave the path readable.
 	WriteOnly bool
+	// Tools is true when children may write the path all the same.
+	Tools bool
 	// Class says what may ever change the path.
 	Class FloorClass
 	// Reason says for operators what is protected.
@@ -68,8 +70,8 @@ type DenyFloor struct {
 // those that match anywhere, those of endings of names, and those relative to
 // the directory of a repository.
 type floorRules struct {
-	abs, home, any, git ruleSet
-	endings             []ending
+	abs, home, any, git, gitTool ruleSet
+	endings                      []ending
 }
 
 // ending is a rule for every name with an ending.
@@ -89,6 +91,8 @@ var compiledFloor = sync.OnceValue(func() *floorRules {
 			c.endings = append(c.endings, ending{strings.ToLower(r.Path[4:]), &r})
 		case strings.HasPrefix(r.Path, "**/"):
 			c.any.add(r.Path[3:], r)
+		case strings.HasPrefix(r.Path, inRepository) && r.Tools:
+			c.gitTool.add(r.Path[len(inRepository):], r)
 		case strings.HasPrefix(r.Path, inRepository):
 			c.git.add(r.Path[len(inRepository):], r)
 		default:
@@ -151,6 +155,11 @@ func FloorRules() []FloorRule {
 	for _, r := range repositoryTable {
 		out = append(out, FloorRule{
 			Path: r.path, WriteOnly: true, Class: FloorRepository, Reason: ReasonRepository, Source: r.source,
+		})
+	}
+	for _, r := range toolRows {
+		out = append(out, FloorRule{
+			Path: r.path, WriteOnly: true, Tools: true, Class: FloorRepository, Reason: ReasonRepository, Source: r.source,
 		})
 	}
 	for _, g := range projectTable {

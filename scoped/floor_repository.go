@@ -1,6 +1,8 @@
 package scoped
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -9,7 +11,8 @@ import (
 const ReasonRepository = "a repository's hooks and configuration run commands"
 
 // inRepository begins the rules that count in every directory of a repository:
-// one named .git and any below .git/modules or .git/worktrees.
+// one named .git, any below .git/modules or .git/worktrees, and any directory
+// that git would take for one (see [GitDirectory]), whatever its name.
 const inRepository = "<git>/"
 
 // repositoryRow is a file or folder by which a repository steers who uses it.
@@ -36,6 +39,14 @@ var repositoryTable = [...]repositoryRow{
 	{"**/.bzr/branch/branch.conf", "bzr help configuration"},
 }
 
+// toolRows are what git itself writes all day and runs commands from. Tools do
+// not write them; a child that rebases does.
+var toolRows = [...]repositoryRow{
+	{inRepository + "rebase-merge", "git-rebase(1), exec lines of git-rebase-todo"},
+	{inRepository + "rebase-apply", "git-rebase(1), git-am(1)"},
+	{inRepository + "sequencer", "git-cherry-pick(1), sequencer"},
+}
+
 // The marks of a directory that git takes for a repository: setup.c of git,
 // is_git_directory. One without objects and refs of its own names another
 // directory that has them.
@@ -46,10 +57,20 @@ const (
 	gitCommon  = "commondir"
 )
 
+// GitDirectory reports whether git would take a directory for that of a
+// repository, by what exists in it: has says so of a name. HEAD alone may be
+// away: git renames it, so it cannot be kept in its place.
+func GitDirectory(has func(name string) bool) bool {
+	return has(gitObjects) && has(gitRefs) || has("HEAD") && has(gitCommon)
+}
+
 // steers returns the row that covers a path relative to the directory of a
 // repository, in the folded form.
-func (r *floorRules) steers(rel string) *FloorRule {
-	return r.git.match(rel, true)
+func (r *floorRules) steers(rel string, tool bool) *FloorRule {
+	if rule := r.git.match(rel, true); rule != nil || !tool {
+		return rule
+	}
+	return r.gitTool.match(rel, true)
 }
 
 // matchRepository looks for a directory of a repository in a folded path by
@@ -59,7 +80,7 @@ func (r *floorRules) matchRepository(p string) *FloorRule {
 	at := strings.Index(p, "/.git/")
 	for at >= 0 {
 		rest := p[at+len("/.git/"):]
-		if rule := r.steers(rest); rule != nil {
+		if rule := r.steers(rest, false); rule != nil {
 			return rule
 		}
 		first, below, _ := strings.Cut(rest, "/")
@@ -87,7 +108,7 @@ func (r *floorRules) matchNested(rel string) *FloorRule {
 		if !more {
 			return nil
 		}
-		if rule := r.steers(rest); rule != nil {
+		if rule := r.steers(rest, false); rule != nil {
 			return rule
 		}
 		if depth > 0 && (first == gitRefs || first == "logs" || first == gitObjects) {
@@ -107,4 +128,46 @@ func Steering() []string {
 		}
 	}
 	return out
+}
+
+// CheckPlace is [DenyFloor.CheckFile] for a path without symbolic links at
+// which a tool is about to write, and looks at the disk: a directory may be
+// that of a repository under any name.
+func (d *DenyFloor) CheckPlace(op, path string) (reason string, denied bool) {
+	if reason, denied := d.CheckFile(op, path); denied || op == opRead {
+		return reason, denied
+	}
+	return d.checkAround(path)
+}
+
+// checkDir is CheckPlace for a directory that is made or entered.
+func (d *DenyFloor) checkDir(op, path string) (reason string, denied bool) {
+	if reason, denied := d.Check(op, path); denied || op == opRead {
+		return reason, denied
+	}
+	return d.checkAround(path)
+}
+
+// checkAround asks the disk whether a path lies where a repository is steered.
+func (d *DenyFloor) checkAround(path string) (reason string, denied bool) {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		rel := foldPath(strings.TrimPrefix(path, dir))
+		rel = strings.TrimLeft(rel, "/")
+		if d.rules.steers(rel, true) != nil && isRepository(dir) {
+			return ReasonRepository, true
+		}
+		if dir == filepath.Dir(dir) {
+			return "", false
+		}
+	}
+}
+
+// isRepository looks at a directory of the disk.
+func isRepository(dir string) bool { return GitDirectory(onDisk(dir)) }
+
+func onDisk(dir string) func(string) bool {
+	return func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
 }

@@ -31,10 +31,10 @@ func steered(t *testing.T) string {
 func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
 	dir := steered(t)
 	f := bindTo(t, reachOf(t, dir, []string{"."}, []string{"."}, nil), dir)
-	names := append(Steering(), "hooks/pre-commit", "remotes/origin", "Config", "HOOKS/x")
+	names := append(Steering(), "hooks/pre-commit", "remotes/origin", "rebase-merge/git-rebase-todo", "Config", "HOOKS/x")
 	for _, repo := range []string{
 		"p/.git", "p/.git/modules/m", "p/.git/modules/a/b/c/d/e", "p/.git/modules/m/modules/inner/modules/innermost",
-		"p/.git/modules/refs/odd", "p/.git/worktrees/w", "p/nested/.git",
+		"p/.git/modules/refs/odd", "p/.git/worktrees/w", "bare.git", "p/nested/.git",
 	} {
 		for _, name := range names {
 			err := f.WriteFile(filepath.Join(repo, name), []byte("x"))

@@ -243,7 +243,7 @@ func (b *boundFiles) judge(op, asked, base, real string) error {
 	if !reach.Within(base, real) {
 		return b.refuse(op, asked, "what was opened lies outside the granted reach")
 	}
-	if reason, denied := b.f.floor.Check(op, real); denied {
+	if reason, denied := b.f.floor.checkDir(op, real); denied {
 		return b.refuseFloor(op, asked, reason)
 	}
 	return nil

@@ -284,7 +284,7 @@ func (b *boundFiles) parentOf(p string, pl *place) (f *folder, base string, err 
 		return nil, "", err
 	}
 	base = filepath.Base(pl.rel)
-	if reason, denied := b.f.floor.CheckFile(opWrite, filepath.Join(f.real, base)); denied {
+	if reason, denied := b.f.floor.CheckPlace(opWrite, filepath.Join(f.real, base)); denied {
 		f.close()
 		return nil, "", b.refuseFloor(opWrite, p, reason)
 	}
