@@ -3,6 +3,7 @@ package scoped
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -132,7 +133,8 @@ func Steering() []string {
 
 // CheckPlace is [DenyFloor.CheckFile] for a path without symbolic links at
 // which a tool is about to write, and looks at the disk: a directory may be
-// that of a repository under any name.
+// that of a repository under any name. Nor may the last piece be put to a
+// directory that becomes one, with configuration or hooks that are there.
 func (d *DenyFloor) CheckPlace(op, path string) (reason string, denied bool) {
 	if reason, denied := d.CheckFile(op, path); denied || op == opRead {
 		return reason, denied
@@ -153,7 +155,7 @@ func (d *DenyFloor) checkAround(path string) (reason string, denied bool) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		rel := foldPath(strings.TrimPrefix(path, dir))
 		rel = strings.TrimLeft(rel, "/")
-		if d.rules.steers(rel, true) != nil && isRepository(dir) {
+		if d.rules.steers(rel, true) != nil && isRepository(dir) || completes(dir, rel) {
 			return ReasonRepository, true
 		}
 		if dir == filepath.Dir(dir) {
@@ -170,4 +172,23 @@ func onDisk(dir string) func(string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		return err == nil
 	}
+}
+
+// completes reports whether what is put at rel makes a directory, which has
+// something that steers and is none yet, that of a repository.
+func completes(dir, rel string) bool {
+	first, _, _ := strings.Cut(rel, "/")
+	has := onDisk(dir)
+	return Completes(first, has, func(name string) bool { return strings.EqualFold(name, first) || has(name) })
+}
+
+// Completes reports whether an entry of a directory is one by which it becomes
+// that of a repository, steered by what was there before. Was and is say of a
+// name whether it was in the directory, and whether it will be.
+func Completes(entry string, was, is func(name string) bool) bool {
+	mark := func(name string) bool { return strings.EqualFold(name, entry) }
+	if !slices.ContainsFunc([]string{gitHead, gitObjects, gitRefs, gitCommon}, mark) || GitDirectory(was) || !GitDirectory(is) {
+		return false
+	}
+	return mark(gitCommon) || slices.ContainsFunc(Steering(), was)
 }

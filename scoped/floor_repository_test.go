@@ -43,6 +43,11 @@ func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"half/refs/x", "half/refs"} {
+		if err := f.MkdirAll(name); !errors.Is(err, sallyport.ErrPathNotReachable) {
+			t.Errorf("MkdirAll(%s) = %v, want refused what makes a repository of what has a configuration", name, err)
+		}
+	}
 	for _, name := range []string{
 		"p/.git/info/exclude", "p/.git/refs/heads/config", "p/.git/modules/m/refs/heads/hooks", "p/.git/COMMIT_EDITMSG",
 		"notes/config", "notes/hooks/x", "notes/info/attributes", "p/src/hooks/use.js", "p/config", "half/README",
