@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // ReasonRepository is the reason of the rules for what is in the directory of
@@ -155,13 +157,38 @@ func (d *DenyFloor) checkAround(path string) (reason string, denied bool) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		rel := foldPath(strings.TrimPrefix(path, dir))
 		rel = strings.TrimLeft(rel, "/")
-		if d.rules.steers(rel, true) != nil && isRepository(dir) || completes(dir, rel) {
+		if d.rules.steers(rel, true) != nil && isRepository(dir) || completes(dir, rel) || linksTo(filepath.Join(dir, ".git"), path) {
 			return ReasonRepository, true
 		}
 		if dir == filepath.Dir(dir) {
 			return "", false
 		}
 	}
+}
+
+// linksTo reports whether what steers the repository of a folder is a link to a
+// path, or to a folder around it.
+func linksTo(repository, path string) bool {
+	if !isRepository(repository) {
+		return false
+	}
+	for _, name := range Steering() {
+		at := filepath.Join(repository, name)
+		target, err := os.Readlink(at)
+		if err != nil {
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(at), target)
+		}
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			target = real // Else it is about to be made.
+		}
+		if reach.Within(target, path) {
+			return true
+		}
+	}
+	return false
 }
 
 // isRepository looks at a directory of the disk.

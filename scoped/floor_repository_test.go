@@ -58,6 +58,35 @@ func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
 	}
 }
 
+// TestA5_LinksOfARepositorySteerIt has an operator keep the hooks and the
+// configuration of a repository elsewhere in it.
+func TestA5_LinksOfARepositorySteerIt(t *testing.T) {
+	dir := steered(t)
+	for name, target := range map[string]string{"p/.git/hooks": "../tools/hooks", "p/.git/config": "../tools/config", "p/.git/config.worktree": "../tools/new"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "p/tools/hooks"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "p/tools/config"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f := bindTo(t, reachOf(t, dir, []string{"."}, []string{"."}, nil), dir)
+	for name, want := range map[string]error{
+		"p/tools/hooks/pre-commit": sallyport.ErrPathNotReachable, "p/tools/config": sallyport.ErrPathNotReachable,
+		"p/tools/new": sallyport.ErrPathNotReachable, "p/tools/x": nil,
+	} {
+		if err := f.WriteFile(name, []byte("x")); !errors.Is(err, want) {
+			t.Errorf("WriteFile(%s) = %v, want %v", name, err, want)
+		}
+	}
+}
+
 func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
 	d := Floor(&sallyport.FileBackend{Home: "/home/a"})
 	if _, denied := d.Check(opRead, "/ws/.\u017fsh/id"); !denied {
