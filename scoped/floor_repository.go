@@ -133,6 +133,15 @@ func Steering() []string {
 	return out
 }
 
+// InRepository judges a path relative to the directory of a repository, as a
+// child's write. It does not look at the disk.
+func (d *DenyFloor) InRepository(rel string) (FloorRule, bool) {
+	if r := d.rules.steers(foldPath("/" + filepath.ToSlash(rel))[1:], false); r != nil {
+		return *r, true
+	}
+	return FloorRule{}, false
+}
+
 // CheckPlace is [DenyFloor.CheckFile] for a path without symbolic links at
 // which a tool is about to write, and looks at the disk: a directory may be
 // that of a repository under any name. Nor may the last piece be put to a
