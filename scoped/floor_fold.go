@@ -33,7 +33,7 @@ func foldPath(p string) string {
 	if !onlyASCII(p) {
 		p = foldUnicode(p)
 	}
-	return strings.ToLower(p)
+	return foldGit(strings.ToLower(p))
 }
 
 func onlyASCII(s string) bool {
@@ -74,6 +74,36 @@ func isIgnorable(r rune) bool {
 	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e ||
 		r >= 0x2060 && r <= 0x206f || r >= 0xfe00 && r <= 0xfe0f || r >= 0xfff0 && r <= 0xfff8 ||
 		r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a || r >= 0xe0000 && r <= 0xe0fff
+}
+
+// foldGit gives .git its name where an element is another one of the same
+// directory on FAT or NTFS: the short name git~1, dots and blanks at the end,
+// the name of a stream (is_ntfs_dotgit in path.c of git; CVE-2019-1352).
+func foldGit(p string) string {
+	for at := 0; ; {
+		i := strings.Index(p[at:], "git")
+		if i < 0 {
+			return p
+		}
+		begin := at + i
+		at = begin + len("git")
+		end := len(p)
+		if n := strings.IndexByte(p[at:], '/'); n >= 0 {
+			end = at + n
+		}
+		switch {
+		case begin >= 1 && p[begin-1] == '/' && trimName(p[begin:end]) == "git~1":
+			p = p[:begin] + ".git" + p[end:]
+		case begin >= 2 && p[begin-2:begin] == "/." && end > at && trimName(p[begin-1:end]) == ".git":
+			p = p[:at] + p[end:]
+		}
+	}
+}
+
+// trimName drops what Windows ignores at the end of a name.
+func trimName(s string) string {
+	s, _, _ = strings.Cut(s, ":")
+	return strings.TrimRight(s, ". ")
 }
 
 // foldWindows drops the volume, stream names after a colon, and the dots and

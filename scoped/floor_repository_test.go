@@ -89,6 +89,24 @@ func TestA5_LinksOfARepositorySteerIt(t *testing.T) {
 
 func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
 	d := Floor(&sallyport.FileBackend{Home: "/home/a"})
+	for _, name := range []string{
+		".git", ".GIT", ".Git", "git~1", "GIT~1", ".git.", ".git ", ".git. .", ".git::$INDEX_ALLOCATION", ".g\u200cit",
+		".\u00adgit", "\ufeff.git", ".gi\u2063t",
+	} {
+		for _, rest := range []string{"/config", "/hooks/x", "/modules/a/b/c/d/config", "/modules/a/commondir", "/modules/logs/hooks/x", "/modules/a/objects/config", "/worktrees/refs/commondir"} {
+			if _, denied := d.Check(opWrite, "/ws/"+name+rest); !denied {
+				t.Errorf("Check(write, %q) = allowed, want denied", "/ws/"+name+rest)
+			}
+		}
+		if _, denied := d.CheckFile(opWrite, "/ws/"+name); !denied {
+			t.Errorf("CheckFile(write, %q) = allowed, want a file of this name denied", name)
+		}
+	}
+	for _, name := range []string{".github", ".gitx", "git~1x", "x.git", "git", ".gitignore", "git~12", "digit"} {
+		if reason, denied := d.Check(opWrite, "/ws/"+name+"/config"); denied {
+			t.Errorf("Check(write, %q) = %s, want allowed", name+"/config", reason)
+		}
+	}
 	if _, denied := d.Check(opRead, "/ws/.\u017fsh/id"); !denied {
 		t.Error("Check(read) of .\u017fsh = allowed, want it taken for .ssh")
 	}
