@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unicode"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -146,6 +147,11 @@ func (b *boundFiles) admit(op, name string) (string, error) {
 	}
 	if name == "" {
 		return "", b.refuse(op, `""`, "the path is empty")
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		// First of all: cleaning would take it away, and the text about the
+		// file would name another one.
+		return "", b.refuse(op, fmt.Sprintf("%+q", name), "the path holds a control character")
 	}
 	p, err := reach.CleanPath(b.Abs(name))
 	if err != nil {

@@ -207,6 +207,17 @@ func TestNamesThatAreNoPaths(t *testing.T) {
 	}
 }
 
+// TestH7_ControlCharactersAreRefusedFirst: cleaning the path would take them away.
+func TestH7_ControlCharactersAreRefusedFirst(t *testing.T) {
+	dir := tree(t, map[string]string{"ws/a": "x"})
+	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil), filepath.Join(dir, "ws"))
+	for _, name := range []string{"b\x00/../a", "b\n/../a", dir + "/x\x1b/../ws/a", "a\x7f", "\u0085/../a"} {
+		if got, err := fsys.ReadFile(name); !errors.Is(err, sallyport.ErrPathNotReachable) {
+			t.Errorf("ReadFile(%q) = %q, %v, want a refusal", name, got, err)
+		}
+	}
+}
+
 func TestListingDoesNotFollow(t *testing.T) {
 	dir := tree(t, map[string]string{"ws/b": "bb", "ws/a": "a", "ws/l": "->../out/secret", "ws/.ssh/k": "", "out/secret": "SECRET"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, nil, nil), filepath.Join(dir, "ws"))
