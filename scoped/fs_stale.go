@@ -3,6 +3,7 @@ package scoped
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -17,8 +18,15 @@ func (b *boundFiles) remember(f *os.File, real string, data []byte) error {
 		return nil
 	}
 	return b.f.reads.Remember(b.ctx, b.session, sallyport.ReadRecord{
-		Path: real, Identity: identity(f), Digest: sha256.Sum256(data), Time: time.Now(),
+		Path: memoryKey(real), Identity: identity(f), Digest: sha256.Sum256(data), Time: time.Now(),
 	})
+}
+
+// memoryKey is what the memory knows a path by: a digest, because a path may hold
+// a secret and the memory is on the disk.
+func memoryKey(real string) string {
+	sum := sha256.Sum256([]byte(real))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // checkStale compares the file that is about to be replaced with what this
@@ -34,7 +42,7 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 	if old != nil {
 		id = identity(old)
 	}
-	rec, ok, err := b.f.reads.Recall(b.ctx, b.session, real, id)
+	rec, ok, err := b.f.reads.Recall(b.ctx, b.session, memoryKey(real), id)
 	if err != nil {
 		return failure(opWrite, p, err)
 	}

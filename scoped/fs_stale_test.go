@@ -367,3 +367,17 @@ func (discard) Remember(context.Context, string, sallyport.ReadRecord) error { r
 func (discard) Recall(context.Context, string, string, string) (sallyport.ReadRecord, bool, error) {
 	return sallyport.ReadRecord{}, false, nil
 }
+
+// TestA19_TheMemoryKeepsNoPaths: a path may hold a secret.
+func TestA19_TheMemoryKeepsNoPaths(t *testing.T) {
+	s := newStaleStory(t)
+	if _, err := s.one.ReadFile("f"); err != nil {
+		t.Fatal(err)
+	}
+	s.mem.mu.Lock()
+	text := fmt.Sprintf("%+v", s.mem.records)
+	s.mem.mu.Unlock()
+	if strings.Contains(text, s.dir) || !strings.Contains(text, "sha256:") {
+		t.Errorf("the memory holds %s, want a digest and no path", text)
+	}
+}
