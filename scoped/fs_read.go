@@ -172,7 +172,7 @@ func (b *boundFiles) vet(o *opened, h *handle) (_ *opened, err error) {
 	if o.real, err = openedPath(o.f, o.real); err != nil {
 		return nil, failure(opRead, o.path, err)
 	}
-	if err := b.judge(opRead, o.path, h.real, o.real); err != nil {
+	if err := b.judge(opRead, o.path, filepath.Join(h.real, h.only), o.real); err != nil {
 		return nil, err
 	}
 	if linkCount(o.info) > 1 {
