@@ -29,9 +29,11 @@ const maxTouches = 64
 // calls. It is safe for concurrent use.
 type files struct {
 	read, write []*entry
-	floor       *DenyFloor
-	maxBytes    int64
-	reads       sallyport.ReadMemory
+	// names is where paths lead that the operator spells through links.
+	names    map[string]string
+	floor    *DenyFloor
+	maxBytes int64
+	reads    sallyport.ReadMemory
 
 	mu     sync.Mutex
 	closed bool
@@ -46,7 +48,7 @@ func newFiles(g sallyport.FSGrant, b *sallyport.FileBackend) (*files, error) {
 	if b.MaxFileBytes < 0 {
 		return nil, fmt.Errorf("file backend: MaxFileBytes is %d, want 0 or more", b.MaxFileBytes)
 	}
-	f := &files{floor: Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
+	f := &files{names: g.Names, floor: Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
 	if f.maxBytes == 0 {
 		f.maxBytes = defaultMaxFileBytes
 	}
@@ -158,7 +160,7 @@ func (b *boundFiles) admit(op, name string) (string, error) {
 		return "", b.refuse(op, fmt.Sprintf("%q", name), err.Error())
 	}
 	reason, denied := b.f.floor.Check(op, p)
-	switch covered := b.f.cover(op, p) != nil; {
+	switch covered := b.f.cover(op, b.f.locate(p)) != nil; {
 	case !covered && denied:
 		// The text is that of any path outside the grant; the operator
 		// learns that a wider grant would change nothing.
@@ -186,6 +188,21 @@ func (f *files) list(op string) []*entry {
 
 // cover returns the narrowest entry of a direction that holds p, judged on the
 // name of the entry or on the place where its links lead.
+// locate returns where a path leads through the operator's links: that of the
+// longest name that it begins with.
+func (f *files) locate(p string) string {
+	best := ""
+	for name := range f.names {
+		if len(name) > len(best) && reach.Within(name, p) {
+			best = name
+		}
+	}
+	if best == "" {
+		return p
+	}
+	return filepath.Join(f.names[best], p[len(best):])
+}
+
 func (f *files) cover(op, p string) *entry {
 	var best *entry
 	for _, e := range f.list(op) {

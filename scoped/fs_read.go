@@ -110,7 +110,8 @@ func (b *boundFiles) openDirectly(p string) (*opened, *handle) {
 	if runtime.GOOS != "linux" {
 		return nil, nil
 	}
-	e := b.f.cover(opRead, p)
+	at := b.f.locate(p)
+	e := b.f.cover(opRead, at)
 	h, err := e.acquire()
 	if err != nil {
 		return nil, nil
@@ -119,7 +120,7 @@ func (b *boundFiles) openDirectly(p string) (*opened, *handle) {
 		h.done()
 		return nil, nil
 	}
-	rel := e.rel(p)
+	rel := e.rel(at)
 	// The look before the open spares the writer at the other end of a FIFO a
 	// reader that goes away at once.
 	if info, err := h.root.Lstat(rel); err != nil || !info.Mode().IsRegular() {

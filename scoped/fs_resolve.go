@@ -54,8 +54,9 @@ func (pl *place) real() string { return filepath.Join(pl.h.real, pl.rel) }
 // afterwards, and what was opened is judged again.
 func (b *boundFiles) resolve(op, p string) (*place, error) {
 	w := walk{b: b, op: op, asked: p}
-	e := b.f.cover(op, p)
-	w.at, w.pending = e.path, elements(e.rel(p))
+	at := b.f.locate(p)
+	e := b.f.cover(op, at)
+	w.at, w.pending = e.path, elements(e.rel(at))
 	pl, err := w.run()
 	if err != nil {
 		return nil, err
@@ -98,6 +99,10 @@ func (w *walk) run() (*place, error) {
 			continue
 		}
 		next := filepath.Join(w.at, elem)
+		if led, ok := w.b.f.names[next]; ok {
+			w.at = led
+			continue
+		}
 		info, target, err := w.look(next)
 		switch {
 		case err != nil && missing(err):
@@ -162,7 +167,7 @@ func (w *walk) follow(target string) error {
 		w.at = filepath.Join(e.real, e.rel(w.at))
 	}
 	w.pending = append(elements(target), w.pending...)
-	whole := filepath.Join(w.at, filepath.Join(w.pending...))
+	whole := w.b.f.locate(filepath.Join(w.at, filepath.Join(w.pending...)))
 	if w.b.f.cover(w.op, whole) == nil {
 		return w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
 	}
@@ -179,7 +184,7 @@ func (w *walk) land(cause error) (*place, error) {
 		// What lies behind a missing directory does not exist either.
 		return nil, w.fail(fs.ErrNotExist)
 	}
-	path := filepath.Join(w.at, filepath.Join(w.pending...))
+	path := w.b.f.locate(filepath.Join(w.at, filepath.Join(w.pending...)))
 	e := w.b.f.cover(w.op, path)
 	if e == nil {
 		return nil, w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")

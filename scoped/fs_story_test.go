@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	places "github.com/sallyport/sallyport/internal/place"
 )
 
 // tree makes files below a fresh directory without links in its name: a value
@@ -58,12 +59,27 @@ func reachOf(t testing.TB, dir string, read, write []string, b *sallyport.FileBa
 	if b.Home == "" {
 		b.Home = filepath.Join(dir, "home")
 	}
-	f, err := newFiles(sallyport.FSGrant{Read: join(read), Write: join(write)}, b)
+	f, err := newFiles(placed(sallyport.FSGrant{Read: join(read), Write: join(write)}), b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.close)
 	return f
+}
+
+// placed is a grant as the gate computes it where no tool may write yet: links of
+// now are the operator's.
+func placed(g sallyport.FSGrant) sallyport.FSGrant {
+	g.Names = map[string]string{}
+	table := places.Compile(places.Input{})
+	for _, list := range [][]string{g.Read, g.Write} {
+		for i, path := range list {
+			if p := table.Place(path); p.Path != "" && p.Path != path {
+				list[i], g.Names[path] = p.Path, p.Path
+			}
+		}
+	}
+	return g
 }
 
 func bindTo(t testing.TB, f *files, dir string) sallyport.FS {
