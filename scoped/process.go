@@ -91,7 +91,7 @@ func (p process) spawn(
 		return nil, err
 	}
 	spawn := &sallyport.Spawn{
-		Grant: p.b.scope.grant, Binary: binary, Workspace: p.b.workspace, Links: p.b.scope.links,
+		Grant: p.b.scope.grant, Binary: binary, Workspace: p.b.workspace,
 		// The copy keeps a tool from changing the arguments after the check.
 		Args: slices.Clone(args),
 	}

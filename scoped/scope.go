@@ -46,8 +46,6 @@ type Scope struct {
 	display    sallyport.NetworkGrant
 	recipients []recipient
 	maxValue   int64
-	// links says where granted paths led that were links at the start.
-	links map[string]string
 	// bare says that no accessor has anything to say but no.
 	bare bool
 }
@@ -96,30 +94,12 @@ func (s *Scope) compile() (err error) {
 			return fmt.Errorf("%s: %w", capFS, err)
 		}
 	}
-	if len(s.grant.Process.Binaries) > 0 {
-		s.links = linked(s.grant)
-	}
 	if s.grant.Mail != nil {
 		if s.recipients, err = parseRecipients(s.grant.Mail.To); err != nil {
 			return fmt.Errorf("%s: %w", capMail, err)
 		}
 	}
 	return nil
-}
-
-// linked finds the granted paths that lead elsewhere by a symbolic link, and
-// where. Only the operator can have made such a link before the grant was
-// compiled.
-func linked(g *sallyport.Grant) map[string]string {
-	out := map[string]string{}
-	for _, list := range [][]string{g.FS.Read, g.FS.Write, g.Process.ExecFrom} {
-		for _, p := range list {
-			if real := realPath(p); real != p {
-				out[p] = real
-			}
-		}
-	}
-	return out
 }
 
 // unwired returns the first group that is granted without a backend. The gate
