@@ -30,7 +30,9 @@ const maxTouches = 64
 type files struct {
 	read, write []*entry
 	// names is where paths lead that the operator spells through links.
-	names    map[string]string
+	names map[string]string
+	// places says why a granted place is withheld; nil knows no reasons.
+	places   sallyport.Places
 	floor    *DenyFloor
 	maxBytes int64
 	reads    sallyport.ReadMemory
@@ -203,6 +205,19 @@ func (f *files) locate(p string) string {
 	return filepath.Join(f.names[best], p[len(best):])
 }
 
+// withheld explains why the place of an entry is not granted at this moment, for
+// the record.
+func (b *boundFiles) withheld(op, asked string, e *entry) error {
+	why, fix := errLinked.Error(), ""
+	if b.f.places != nil {
+		if p := b.f.places.Place(e.path); p.Why != "" {
+			why, fix = p.Why, p.Fix
+		}
+	}
+	b.decideFix(op, asked, why, fix)
+	return sallyport.PathError(op, asked)
+}
+
 func (f *files) cover(op, p string) *entry {
 	var best *entry
 	for _, e := range f.list(op) {
@@ -217,6 +232,10 @@ func (f *files) cover(op, p string) *entry {
 // a decision about a path or host that no grant reaches.
 const FloorSource = "always-deny floor"
 
+// LinkSource stands for the place of a rule in a decision about what a symbolic
+// link withholds: the path is granted, and the decision brings its own fix.
+const LinkSource = "symbolic link"
+
 // decide records a decision about a path.
 func (b *boundFiles) decide(op, path string, allowed bool, why, source string) {
 	if b.note == nil {
@@ -225,6 +244,16 @@ func (b *boundFiles) decide(op, path string, allowed bool, why, source string) {
 	b.note(sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: allowed, Capability: capFS + "." + op, Resource: path,
 		Why: op + " " + path + why, Source: source,
+	})
+}
+
+// decideFix records a refusal with the edit that would turn it around.
+func (b *boundFiles) decideFix(op, path, why, fix string) {
+	if b.note == nil {
+		return
+	}
+	b.note(sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: capFS + "." + op, Resource: path, Why: op + " " + path + ": " + why, Source: LinkSource, Fix: fix,
 	})
 }
 

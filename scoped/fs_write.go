@@ -231,7 +231,7 @@ func (b *boundFiles) createAround(p string, e *entry, path string) error {
 		}
 		if cur = next; !sameName(cur.real, want) {
 			cur.close()
-			return b.refuse(opWrite, p, errLinked.Error())
+			return b.withheld(opWrite, p, e)
 		}
 	}
 	cur.close()

@@ -93,6 +93,7 @@ func (s *Scope) compile() (err error) {
 		if s.files, err = newFiles(s.grant.FS, s.backends.Files); err != nil {
 			return fmt.Errorf("%s: %w", capFS, err)
 		}
+		s.files.places = s.backends.Places
 	}
 	if s.grant.Mail != nil {
 		if s.recipients, err = parseRecipients(s.grant.Mail.To); err != nil {
