@@ -70,7 +70,7 @@ func newFiles(g sallyport.FSGrant, b *sallyport.FileBackend) (*files, error) {
 				continue
 			}
 			if byPath[clean] == nil {
-				byPath[clean] = newEntry(clean)
+				byPath[clean] = &entry{path: clean}
 			}
 			*list.to = append(*list.to, byPath[clean])
 		}
@@ -188,8 +188,6 @@ func (f *files) list(op string) []*entry {
 	}
 }
 
-// cover returns the narrowest entry of a direction that holds p, judged on the
-// name of the entry or on the place where its links lead.
 // locate returns where a path leads through the operator's links: that of the
 // longest name that it begins with.
 func (f *files) locate(p string) string {
@@ -218,6 +216,8 @@ func (b *boundFiles) withheld(op, asked string, e *entry) error {
 	return sallyport.PathError(op, asked)
 }
 
+// cover returns the narrowest entry of a direction that holds p, which leads
+// through no link of the operator any more.
 func (f *files) cover(op, p string) *entry {
 	var best *entry
 	for _, e := range f.list(op) {

@@ -6,20 +6,17 @@ import (
 	"path/filepath"
 	"sync"
 
+	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// entry is one granted path: a directory with everything below it, or a single
+// entry is one granted place: a directory with everything below it, or a single
 // file. It is shared by both directions when both grant it.
 type entry struct {
+	// path is absolute and clean. No link on it is followed, whenever it is
+	// opened: whoever made one since the grant was computed was meant to be bound
+	// by it.
 	path string
-	// real is where path led when the grant was compiled; linked says that a
-	// symbolic link was involved. Only the operator can have made that link,
-	// so it is followed, wherever it points later. A path without a link must
-	// stay without: a link that appears in a granted name afterwards was put
-	// there by somebody whom the grant was meant to bound.
-	real   string
-	linked bool
 	// parent is the narrowest granted directory around this one.
 	parent *entry
 
@@ -28,24 +25,13 @@ type entry struct {
 	closed bool
 }
 
-func newEntry(path string) *entry {
-	real := realPath(path)
-	return &entry{path: path, real: real, linked: real != path}
-}
-
 // covers reports whether p is the entry or lies below it.
-func (e *entry) covers(p string) bool {
-	return reach.Within(e.path, p) || e.linked && reach.Within(e.real, p)
-}
+func (e *entry) covers(p string) bool { return reach.Within(e.path, p) }
 
 // rel returns p, which the entry covers, relative to the entry; "." for the
 // entry itself.
 func (e *entry) rel(p string) string {
-	base := e.path
-	if !reach.Within(base, p) {
-		base = e.real
-	}
-	rel, err := filepath.Rel(base, p)
+	rel, err := filepath.Rel(e.path, p)
 	if err != nil {
 		return "." // Cannot happen: both are absolute and clean.
 	}
@@ -81,90 +67,75 @@ func (h *handle) done() {
 	}
 }
 
-// acquire returns the entry's directory, opened again when the name leads to
-// another one than before, so that a folder that was created or replaced after
-// the start is the one that is used. It fails with fs.ErrNotExist when there
-// is nothing at the path. A replaced handle is not closed here, for another
-// call may be using it; its finalizer does that.
+// acquire returns the entry's directory, opened anew when another folder is at
+// the path than before, so that a folder that was created or replaced after the
+// start is the one that is used. A link anywhere on the path is [places.ErrLink];
+// it fails with fs.ErrNotExist when there is nothing at the path. A replaced
+// handle is not closed here, for another call may be using it; its finalizer does
+// that.
 func (e *entry) acquire() (*handle, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, fs.ErrClosed
 	}
-	if e.open != nil && sameDir(e.path, e.open.id) {
+	id, dir, err := identify(e.path)
+	if err != nil {
+		return nil, err
+	}
+	if !dir {
+		// A file: its directory is opened for this operation only, since nothing
+		// cheap would tell when the file has become something else.
+		h, err := openDir(filepath.Dir(e.path))
+		if err != nil {
+			return nil, err
+		}
+		h.only, h.once = filepath.Base(e.path), true
+		return h, nil
+	}
+	if e.open != nil && e.open.id.is(id) {
 		return e.open, nil
 	}
 	e.open = nil
-	h, err := e.openHandle()
-	if err != nil {
-		return nil, err
-	}
-	if !h.once {
+	h, err := openDir(e.path)
+	if err == nil {
 		e.open = h
 	}
-	return h, nil
+	return h, err
 }
 
-func (e *entry) openHandle() (*handle, error) {
-	info, err := os.Stat(e.path)
+// openDir opens a directory for use as a root, without following a link.
+func openDir(path string) (*handle, error) {
+	at, err := places.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
-		return openDir(e.path, e.linked)
-	}
-	// A file: its directory is opened for this operation only, since nothing
-	// cheap would tell when the file has become something else.
-	path := e.path
-	if e.linked {
-		if path, err = filepath.EvalSymlinks(e.path); err != nil {
-			return nil, err
-		}
-	}
-	h, err := openDir(filepath.Dir(path), e.linked)
+	defer at.Close()
+	info, err := at.Stat()
 	if err != nil {
 		return nil, err
 	}
-	h.only, h.once = filepath.Base(path), true
-	return h, nil
+	return openRoot(path, idOf(info))
 }
 
-// openDir opens a directory for use as a root. Unless links are expected, the
-// directory that was opened must be the one that the path spells.
-func openDir(path string, linked bool) (*handle, error) {
+// openRoot opens a directory that was just found at a path without links, which
+// is held open: what has another identity took its place meanwhile.
+func openRoot(path string, id fileID) (*handle, error) {
 	// The dot makes the system insist on a directory: a FIFO that was put in
 	// its place would otherwise block the open.
 	root, err := os.OpenRoot(path + string(filepath.Separator) + ".")
 	if err != nil {
 		return nil, err
 	}
-	h, err := newHandle(root, path)
-	if err == nil && !linked && !sameName(h.real, path) {
-		err = errLinked
+	info, err := root.Stat(".")
+	if err == nil && !idOf(info).is(id) {
+		err = places.ErrLink
 	}
 	if err != nil {
 		_ = root.Close() // The error that counts is the other one.
 		return nil, err
 	}
-	return h, nil
-}
-
-func newHandle(root *os.Root, path string) (*handle, error) {
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	info, err := dir.Stat()
-	if err != nil {
-		return nil, err
-	}
-	real, err := openedPath(dir, path)
-	if err != nil {
-		return nil, err
-	}
-	return &handle{root: root, real: real, id: idOf(info)}, nil
+	return &handle{root: root, real: path, id: id}, nil
 }
 
 // close releases the open directory for good.

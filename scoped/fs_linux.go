@@ -7,7 +7,18 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	places "github.com/sallyport/sallyport/internal/place"
 )
+
+// identify says what is at a path on which no link is followed.
+func identify(path string) (id fileID, dir bool, err error) {
+	st, err := places.Stat(path)
+	if err != nil {
+		return fileID{}, false, err
+	}
+	return fileID{uint64(st.Dev), uint64(st.Ino)}, st.Mode&unix.S_IFMT == unix.S_IFDIR, nil
+}
 
 // openedPath returns where an open file lies, as the kernel sees it. Without a
 // mounted /proc it is looked up by name and compared.

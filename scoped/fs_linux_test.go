@@ -91,7 +91,7 @@ func TestOpeningAFIFOAsAFolderDoesNotWait(t *testing.T) {
 	}
 	defer root.Close()
 	for what, do := range map[string]func() error{
-		"openDir":    func() error { _, err := openDir(filepath.Join(dir, "pipe"), false); return err },
+		"openDir":    func() error { _, err := openDir(filepath.Join(dir, "pipe")); return err },
 		"openFolder": func() error { _, err := openFolder(root, "pipe", filepath.Join(dir, "pipe")); return err },
 	} {
 		if err := soon(t, what, do); !errors.Is(err, syscall.ENOTDIR) {

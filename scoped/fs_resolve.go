@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -32,7 +33,7 @@ type place struct {
 	rel string
 	// have is the part of rel whose directories exist, "." when none does.
 	have string
-	// path is the link-free absolute path, as far as the grant spells it.
+	// path is the link-free absolute path.
 	path string
 	// info describes what is there; nil when nothing is.
 	info fs.FileInfo
@@ -64,12 +65,6 @@ func (b *boundFiles) resolve(op, p string) (*place, error) {
 	if reason, denied := b.f.floor.Check(op, pl.path); denied {
 		pl.done()
 		return nil, b.refuseFloor(op, p, reason)
-	}
-	if pl.h != nil && pl.h.real != pl.entry.path {
-		if reason, denied := b.f.floor.Check(op, pl.real()); denied {
-			pl.done()
-			return nil, b.refuseFloor(op, p, reason)
-		}
 	}
 	return pl, nil
 }
@@ -138,6 +133,9 @@ func (w *walk) look(next string) (info fs.FileInfo, target string, err error) {
 		return nil, "", w.b.refuseFloor(w.op, w.asked, reason)
 	}
 	h, err := e.acquire()
+	if errors.Is(err, places.ErrLink) {
+		return nil, "", w.b.withheld(w.op, w.asked, e)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -162,9 +160,6 @@ func (w *walk) follow(target string) error {
 	if filepath.IsAbs(target) {
 		w.at = filepath.VolumeName(target) + string(filepath.Separator)
 		target = target[len(filepath.VolumeName(target)):]
-	} else if e := w.b.f.cover(w.op, w.at); e != nil && e.linked {
-		// A relative target counts from where the directory really is.
-		w.at = filepath.Join(e.real, e.rel(w.at))
 	}
 	w.pending = append(elements(target), w.pending...)
 	whole := w.b.f.locate(filepath.Join(w.at, filepath.Join(w.pending...)))
@@ -191,6 +186,9 @@ func (w *walk) land(cause error) (*place, error) {
 	}
 	pl := &place{entry: e, path: path}
 	h, err := e.acquire()
+	if errors.Is(err, places.ErrLink) {
+		return nil, w.b.withheld(w.op, w.asked, e)
+	}
 	if err != nil {
 		if missing(err) {
 			return pl, nil

@@ -29,14 +29,8 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{}
 }
 
-// sameDir reports whether path leads to the directory with the given id.
-func sameDir(path string, id fileID) bool {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return false
-	}
-	return id == fileID{uint64(st.Dev), uint64(st.Ino)} && st.Mode&unix.S_IFMT == unix.S_IFDIR
-}
+// is reports whether two identities are of one file.
+func (id fileID) is(o fileID) bool { return id == o }
 
 // linkCount returns the number of names of a file.
 func linkCount(info fs.FileInfo) uint64 {

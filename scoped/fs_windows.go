@@ -23,11 +23,8 @@ type fileID struct{ info fs.FileInfo }
 
 func idOf(info fs.FileInfo) fileID { return fileID{info} }
 
-// sameDir reports whether path leads to the directory with the given id.
-func sameDir(path string, id fileID) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir() && os.SameFile(info, id.info)
-}
+// is reports whether two identities are of one file.
+func (id fileID) is(o fileID) bool { return os.SameFile(id.info, o.info) }
 
 // linkCount returns the number of names of a file, which is not looked up
 // here.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sallyport/sallyport"
+	places "github.com/sallyport/sallyport/internal/place"
 )
 
 // Modes of what is created, before the umask of the process.
@@ -196,6 +197,9 @@ func (b *boundFiles) createEntry(p string, pl *place) (err error) {
 		return err
 	}
 	if pl.h, err = e.acquire(); err != nil {
+		if errors.Is(err, places.ErrLink) {
+			return b.withheld(opWrite, p, e)
+		}
 		return failure(opWrite, p, err)
 	}
 	pl.rel, pl.have = e.rel(pl.path), "."
@@ -244,18 +248,15 @@ func (b *boundFiles) createAround(p string, e *entry, path string) error {
 func (b *boundFiles) adoptFile(p string, pl *place) error {
 	e := pl.entry
 	dir := filepath.Dir(e.path)
-	if e.linked {
-		dir = filepath.Dir(e.real)
-	}
-	h, err := openDir(dir, false)
+	h, err := openDir(dir)
 	if missing(err) {
-		if err := b.createAround(p, e, filepath.Dir(e.path)); err != nil {
+		if err := b.createAround(p, e, dir); err != nil {
 			return err
 		}
-		h, err = openDir(dir, false)
+		h, err = openDir(dir)
 	}
-	if errors.Is(err, errLinked) {
-		return b.refuse(opWrite, p, errLinked.Error())
+	if errors.Is(err, places.ErrLink) {
+		return b.withheld(opWrite, p, e)
 	}
 	if err != nil {
 		return failure(opWrite, p, err)
