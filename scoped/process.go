@@ -104,6 +104,7 @@ func (p process) spawn(
 	if err := p.standIn(ctx, spawn); err != nil {
 		return nil, err
 	}
+	p.b.noteWithheld()
 	p.b.allow(capProcess, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
 	return spawn, nil
 }

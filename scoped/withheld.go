@@ -1,0 +1,34 @@
+package scoped
+
+import (
+	"errors"
+
+	"github.com/sallyport/sallyport"
+	places "github.com/sallyport/sallyport/internal/place"
+)
+
+// noteWithheld records the granted places that a child is not shown, because a
+// symbolic link is on their paths.
+func (b *Binding) noteWithheld() {
+	g := b.scope.grant
+	for _, list := range []struct {
+		op    string
+		paths []string
+	}{{opRead, g.FS.Read}, {opWrite, g.FS.Write}} {
+		for _, path := range list.paths {
+			if _, _, err := identify(path); !errors.Is(err, places.ErrLink) {
+				continue
+			}
+			d := sallyport.Decision{
+				Step: sallyport.StepAccess, Capability: capFS + "." + list.op, Resource: path,
+				Why: list.op + " " + path + ": not shown to the child: " + errLinked.Error(), Source: LinkSource,
+			}
+			if b.scope.backends.Places != nil {
+				if p := b.scope.backends.Places.Place(path); p.Why != "" {
+					d.Why, d.Fix = list.op+" "+path+": not shown to the child: "+p.Why, p.Fix
+				}
+			}
+			b.note(d)
+		}
+	}
+}
