@@ -92,6 +92,7 @@ func (p process) spawn(
 	}
 	spawn := &sallyport.Spawn{
 		Grant: p.b.scope.grant, Binary: binary, Workspace: p.b.workspace,
+		Principal: p.b.principal,
 		// The copy keeps a tool from changing the arguments after the check.
 		Args: slices.Clone(args),
 	}

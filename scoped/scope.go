@@ -170,8 +170,8 @@ func (s *Scope) Bind(
 		return nil, nil
 	}
 	b := &Binding{
-		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, workspace: c.Workspace,
-		turn: turn, out: note,
+		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, principal: c.Principal.Name,
+		workspace: c.Workspace, turn: turn, out: note,
 	}
 	b.bindReach(ctx, c)
 	b.bindRest(c)
@@ -246,6 +246,7 @@ type Binding struct {
 	scope                *Scope
 	call                 context.Context // a binding lives for one call
 	session, personality string
+	principal            string
 	workspace            string
 	turn                 Turn
 	out                  func(sallyport.Decision)
