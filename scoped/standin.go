@@ -60,7 +60,7 @@ func (p process) standIn(ctx context.Context, spawn *sallyport.Spawn) error {
 			return sallyport.InputInvalid("the value of " + s.Ref + " stands in what the child is given beside its stand-in")
 		}
 		spawn.Splices = append(spawn.Splices, sallyport.Splice{
-			Placeholder: o.Env[s.Env], Value: value, Hosts: hosts[i],
+			Placeholder: o.Env[s.Env], Value: value, Hosts: hosts[i], Prefixes: s.Prefixes,
 		})
 	}
 	return fits(spawn.Args, o.Env)
