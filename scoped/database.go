@@ -17,13 +17,11 @@ func (d databases) Query(ctx context.Context, connection, query string, args []a
 		return sallyport.Table{}, err
 	}
 	s := d.b.scope
-	g := s.grant.Database
-	if !slices.Contains(g.Connections, connection) {
-		d.b.refuse(capDatabase, connection, func(entry string) bool { return entry == connection })
-		return sallyport.Table{}, notAvailable(connection, "connection "+clip(connection)+" is not in the declared connections")
+	if err := d.admit(connection); err != nil {
+		return sallyport.Table{}, err
 	}
 	mode := sallyport.ModeRead
-	if g.Mode == sallyport.ModeWrite {
+	if s.grant.Database.Mode == sallyport.ModeWrite {
 		mode = sallyport.ModeWrite
 	}
 	d.b.allow(capDatabase, connection, string(mode)+" on "+connection)
@@ -32,4 +30,13 @@ func (d databases) Query(ctx context.Context, connection, query string, args []a
 		return sallyport.Table{}, hide(err, "the query on "+connection+" failed")
 	}
 	return table, nil
+}
+
+// admit holds the name of a connection to the grant.
+func (d databases) admit(connection string) error {
+	if slices.Contains(d.b.scope.grant.Database.Connections, connection) {
+		return nil
+	}
+	d.b.refuse(capDatabase, connection, func(entry string) bool { return entry == connection })
+	return notAvailable(connection, "connection "+clip(connection)+" is not in the declared connections")
 }

@@ -181,8 +181,12 @@ func (a refusedAttachments) Open(_ context.Context, ref string) (io.ReadCloser, 
 type refusedDatabases struct{ note func(sallyport.Decision) }
 
 func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any) (sallyport.Table, error) {
+	return sallyport.Table{}, d.refuse(connection)
+}
+
+func (d refusedDatabases) refuse(connection string) error {
 	report(d.note, outside(capDatabase, connection))
-	return sallyport.Table{}, notAvailable(connection, "the tool declares no database")
+	return notAvailable(connection, "the tool declares no database")
 }
 
 type refusedMail struct{ note func(sallyport.Decision) }
