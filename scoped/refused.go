@@ -130,8 +130,12 @@ func (f refusedFS[R]) Abs(name string) string {
 type refusedSecrets struct{ note func(sallyport.Decision) }
 
 func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
+	return sallyport.Secret{}, s.refuse(ref)
+}
+
+func (s refusedSecrets) refuse(ref string) error {
 	report(s.note, outside(capSecrets, ref))
-	return sallyport.Secret{}, sallyport.SecretError(ref)
+	return sallyport.SecretError(ref)
 }
 
 type refusedProcess struct{ note func(sallyport.Decision) }

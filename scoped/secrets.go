@@ -31,9 +31,8 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 	if err := s.b.live(); err != nil {
 		return sallyport.Secret{}, err
 	}
-	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
-		s.b.refuse(capSecrets, ref, refOf(ref))
-		return sallyport.Secret{}, sallyport.SecretError(ref)
+	if err := s.admit(ref); err != nil {
+		return sallyport.Secret{}, err
 	}
 	if value, ok := s.recall(ref); ok {
 		return value, nil
@@ -57,6 +56,15 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 		s.b.allow(capSecrets, ref, "get "+ref)
 	}
 	return value, nil
+}
+
+// admit holds a reference to the grant.
+func (s *secrets) admit(ref string) error {
+	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
+		s.b.refuse(capSecrets, ref, refOf(ref))
+		return sallyport.SecretError(ref)
+	}
+	return nil
 }
 
 func secretFault(ref, what string) error {
