@@ -136,17 +136,26 @@ func (m mailer) check(msg *sallyport.Message) error {
 		return sallyport.InputInvalid("the subject holds a line break")
 	}
 	for i, to := range msg.To {
-		want, err := parseAddress(to)
+		want, err := m.admit(to)
 		if err != nil {
-			return sallyport.InputInvalid("recipient " + strconv.Quote(clip(to)) + ": " + err.Error())
-		}
-		if !m.granted(want) {
-			m.b.refuse(capMail, to, anything)
-			return notAvailable(to, "recipient "+to+" is not in the declared recipients")
+			return err
 		}
 		msg.To[i] = to[:strings.LastIndexByte(to, '@')+1] + want.domain
 	}
 	return nil
+}
+
+// admit holds a recipient to the grant.
+func (m mailer) admit(to string) (recipient, error) {
+	want, err := parseAddress(to)
+	if err != nil {
+		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clip(to)) + ": " + err.Error())
+	}
+	if !m.granted(want) {
+		m.b.refuse(capMail, to, anything)
+		return want, notAvailable(to, "recipient "+to+" is not in the declared recipients")
+	}
+	return want, nil
 }
 
 func (m mailer) granted(want recipient) bool {

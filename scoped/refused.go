@@ -195,7 +195,9 @@ func (d refusedDatabases) refuse(connection string) error {
 
 type refusedMail struct{ note func(sallyport.Decision) }
 
-func (m refusedMail) Send(context.Context, sallyport.Message) error {
+func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuse() }
+
+func (m refusedMail) refuse() error {
 	report(m.note, outside(capMail, ""))
 	return notAvailable("", "the tool declares no mail")
 }
