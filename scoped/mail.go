@@ -20,8 +20,8 @@ const (
 	// maxAddressBytes is the longest path less its angle brackets (RFC 5321,
 	// section 4.5.3.1.3).
 	maxAddressBytes = 254
-	// defaultRelay is the relay of a declaration that names none.
-	defaultRelay = "default"
+	// DefaultRelay is the relay of a mail declaration that names none.
+	DefaultRelay = "default"
 )
 
 // recipient is an address in canonical form, or a domain when local is empty.
@@ -120,7 +120,7 @@ func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
 	}
 	relay := m.b.scope.grant.Mail.Relay
 	if relay == "" {
-		relay = defaultRelay
+		relay = DefaultRelay
 	}
 	m.b.allow(capMail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
 	return hide(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
