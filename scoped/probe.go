@@ -1,0 +1,65 @@
+package scoped
+
+import (
+	"fmt"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
+)
+
+// Probe decides about one thing as the accessors of a bound call would, and
+// reaches for nothing: no file is opened, no name is looked up, nothing is
+// started or sent. The capability is one of those of [sallyport.Touch]. A
+// refusal is the error with which the accessor would refuse, and is noted like
+// it; nil means that the grant covers the thing, as far as that can be told
+// beforehand.
+func Probe(c *sallyport.Call, capability, item string) error {
+	switch capability {
+	case capFS + "." + opRead:
+		return probeWith(c.FS, opRead, item)
+	case capFS + "." + opWrite:
+		return probeWith(c.FS, opWrite, item)
+	case capNetwork:
+		return probeWith(c.Network, "", item)
+	case capProcess:
+		return probeWith(c.Process, "", item)
+	case capSecrets:
+		return probeWith(c.Secrets, "", item)
+	case capDatabase:
+		return probeWith(c.Databases, "", item)
+	case capMail:
+		return probeWith(c.Mail, "", item)
+	default:
+		return fmt.Errorf("%s: no accessor decides about single things", capability)
+	}
+}
+
+// probeWith asks an accessor that this package made. Another one, which a test
+// or a program put in its place, decides when the tool runs.
+func probeWith(accessor any, operation, item string) error {
+	p, ok := accessor.(interface {
+		Probe(operation, item string) error
+	})
+	if !ok {
+		return nil
+	}
+	return p.Probe(operation, item)
+}
+
+// Probe judges the host of an absolute URL.
+func (a *boundNetwork) Probe(_, rawURL string) error { return a.Binding.Probe(rawURL) }
+
+// Probe refuses the host of an absolute URL.
+func (n refusedNetwork) Probe(_, rawURL string) error {
+	u, err := egress.ParseURL(rawURL)
+	if err != nil {
+		return err
+	}
+	return n.refuse(u.Hostname())
+}
+
+// Probe judges the name of a binary.
+func (p process) Probe(_, binary string) error { return p.admit(binary) }
+
+// Probe refuses.
+func (p refusedProcess) Probe(_, binary string) error { return p.refuse(binary) }
