@@ -68,7 +68,10 @@ func (p process) Start(
 		return nil, hide(err, binary+" could not be started")
 	}
 	p.b.ran(level)
-	return child, nil
+	if p.b.turn.Outlive == nil {
+		return child, nil
+	}
+	return follow(child, p.b.turn.Outlive, "process "+binary, spawn.Options.Shared), nil
 }
 
 // ended adds to an error that the call is over, when it is: the context that

@@ -148,6 +148,10 @@ type Turn struct {
 	Attachments []sallyport.Attachment
 	// Input is the way to whoever called; nil when there is none.
 	Input sallyport.Input
+	// Outlive is told of children that may outlive the call: see
+	// [sallyport.Call.Outlive]. narrow has a child reach less, and reports whether
+	// it does. nil is told nothing.
+	Outlive func(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func())
 }
 
 // Bind sets the accessors and the network policy of a call, whose identity
