@@ -2,6 +2,7 @@ package scoped
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,4 +58,54 @@ func (f *followed) Exchanged() string {
 func narrow(child sallyport.Child, g sallyport.NetworkGrant) bool {
 	n, ok := child.(sallyport.Narrower)
 	return ok && n.Narrow(g)
+}
+
+// family is the children of the calls of a scope that run.
+type family struct {
+	mu     sync.Mutex
+	all    map[sallyport.Child]struct{}
+	narrow *sallyport.NetworkGrant // what the scope was narrowed to; nil when it was not
+}
+
+// add counts a child in until forget. One that was begun before the scope was
+// narrowed is narrowed now, or ends.
+func (f *family) add(child sallyport.Child) (forget func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[sallyport.Child]struct{}{}
+	}
+	f.all[child] = struct{}{}
+	if f.narrow != nil && !narrow(child, *f.narrow) {
+		go child.Stop(endGrace)
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.all, child)
+	}
+}
+
+// Narrow takes from the calls that run under the scope, and from their children,
+// the hosts that a grant does not hold, and cuts what is open to them. It reports
+// false when a child cannot be held to that.
+func (s *Scope) Narrow(g sallyport.NetworkGrant) bool {
+	held := s.network == nil || s.network.narrow(g)
+	s.running.mu.Lock()
+	defer s.running.mu.Unlock()
+	s.running.narrow = &g
+	for child := range s.running.all {
+		held = narrow(child, g) && held
+	}
+	return held
+}
+
+// narrow is that of the client.
+func (n *network) narrow(g sallyport.NetworkGrant) bool {
+	client := n.open()
+	if client == nil {
+		return true // it refuses everything
+	}
+	_, err := client.Narrow(g)
+	return err == nil
 }

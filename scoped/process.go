@@ -35,6 +35,7 @@ func (p process) Spawn(
 	if err != nil {
 		return sallyport.ProcessResult{}, hide(p.ended(err), binary+" could not be started")
 	}
+	defer p.b.scope.running.add(child)()
 	res, err := child.Wait()
 	// Without a level, a child that failed was not started, and one that ran
 	// was held by nothing that is known.
@@ -68,6 +69,7 @@ func (p process) Start(
 		return nil, hide(err, binary+" could not be started")
 	}
 	p.b.ran(level)
+	p.b.scope.running.add(child)()
 	if p.b.turn.Outlive == nil {
 		return child, nil
 	}

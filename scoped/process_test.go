@@ -166,3 +166,60 @@ func TestAMissingLayerIsNamed(t *testing.T) {
 		t.Errorf("Level = %q, want none when nothing ran", got)
 	}
 }
+
+// lately is a runner whose children are there when it is let.
+type lately struct {
+	began, let chan struct{}
+	narrowed   chan sallyport.NetworkGrant
+}
+
+func (l lately) Confines(*sallyport.Grant) (sallyport.Level, error) { return sallyport.LevelFull, nil }
+
+func (l lately) Start(context.Context, *sallyport.Spawn) (sallyport.Child, error) {
+	close(l.began)
+	<-l.let
+	return l, nil
+}
+
+func (l lately) Narrow(g sallyport.NetworkGrant) bool { l.narrowed <- g; return true }
+
+func (l lately) Done() <-chan struct{} { return nil }
+
+func (l lately) Wait() (sallyport.ProcessResult, error) { return sallyport.ProcessResult{}, nil }
+
+func (l lately) Stop(time.Duration) {}
+
+// TestA6_AChildThatWasBeingStartedIsNarrowedToo takes a host from a scope while a
+// child is being started.
+func TestA6_AChildThatWasBeingStartedIsNarrowedToo(t *testing.T) {
+	for name, start := range map[string]func(p sallyport.Process) error{
+		"Spawn": func(p sallyport.Process) error { _, err := p.Spawn(t.Context(), "git", nil, nil); return err },
+		"Start": func(p sallyport.Process) error { _, err := p.Start(t.Context(), "git", nil, nil); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			runner := lately{make(chan struct{}), make(chan struct{}), make(chan sallyport.NetworkGrant, 1)}
+			backends := gitBackends(nil)
+			backends.Process = runner
+			s, err := scoped.New("tool", gitGrant(), backends)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			c := newCall()
+			if _, err := s.Bind(t.Context(), c, scoped.Turn{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() { done <- start(c.Process) }()
+			<-runner.began
+			s.Narrow(sallyport.NetworkGrant{Allow: []string{"left.example"}})
+			close(runner.let)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if len(runner.narrowed) == 0 {
+				t.Error("the child has the hosts of before")
+			}
+		})
+	}
+}

@@ -46,6 +46,8 @@ type Scope struct {
 	display    sallyport.NetworkGrant
 	recipients []recipient
 	maxValue   int64
+	// running is the children of calls that wait for them.
+	running family
 	// bare says that no accessor has anything to say but no.
 	bare bool
 }
