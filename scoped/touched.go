@@ -260,12 +260,12 @@ func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decisi
 func startedBinary(s *sallyport.Spawn, path string, first bool) sallyport.Decision {
 	declared := reach.MatchBinary(s.Grant.Process.Binaries, path) ||
 		reach.MatchBinary(s.Grant.Process.Binaries, filepath.Base(path))
-	why := "started by a child of " + s.Binary + " inside the confinement; it is not in the declared allowedBinaries"
+	why := "a child of " + s.Binary + " asked to start it inside the confinement; it is not in the declared allowedBinaries"
 	switch {
 	case first && (path == s.Binary || filepath.Base(path) == filepath.Base(s.Binary)):
 		why = "started as " + s.Binary
 	case declared:
-		why = "started by a child of " + s.Binary + "; its name is in the declared allowedBinaries"
+		why = "a child of " + s.Binary + " asked to start it; its name is in the declared allowedBinaries"
 	}
 	return access(capProcess, path, true, why)
 }

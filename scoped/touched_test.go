@@ -51,8 +51,8 @@ func TestTouchedIsNoted(t *testing.T) {
 		"network [api.github.com] a child of git connected 3 times, sent 1200 bytes, received 5000 bytes",
 		"network [api.example.com:8443] a child of git connected 1 times, sent 0 bytes, received 0 bytes: connection reset",
 		"process [/usr/bin/git] started as git",
-		"process [/usr/lib/git-core/git-remote-https] started by a child of git inside the confinement; it is not in the declared allowedBinaries",
-		"process [/opt/bin/git] started by a child of git; its name is in the declared allowedBinaries",
+		"process [/usr/lib/git-core/git-remote-https] a child of git asked to start it inside the confinement; it is not in the declared allowedBinaries",
+		"process [/opt/bin/git] a child of git asked to start it; its name is in the declared allowedBinaries",
 		"fs_reach.write [/work/a] a child of git wrote it",
 		"process [git] what a child of git used is not complete: it was too much",
 	}
