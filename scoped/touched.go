@@ -24,7 +24,7 @@ const CommitSource = "overlay commit"
 type touchedKind int
 
 const (
-	planted touchedKind = iota
+	changedOnFloor touchedKind = iota
 	refusedHosts
 	usedHosts
 	binaries
@@ -33,14 +33,18 @@ const (
 	touchedKinds
 )
 
+// unknownWriter is said of what cannot be attributed: a child that writes in
+// the host's folders is not the only one that can.
+const unknownWriter = "changed at the same time, by an unknown writer"
+
 // touchedQuota bounds what one call reports of each kind. The quotas keep a
 // child that starts a thousand programs from crowding its hosts out; together,
 // each with its lines about the rest, they stay within maxNoted.
-var touchedQuota = [touchedKinds]int{planted: 10, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changed: 10}
+var touchedQuota = [touchedKinds]int{changedOnFloor: 10, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changed: 10}
 
 // touchedRests bounds the lines about the rest, which are one for each child
 // that has a rest. Hosts have several: a later child may have sent the most.
-var touchedRests = [touchedKinds]int{planted: 2, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changed: 1}
+var touchedRests = [touchedKinds]int{changedOnFloor: 2, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changed: 1}
 
 // touchedNouns names the kinds in a line about the rest.
 var touchedNouns = [touchedKinds]string{
@@ -88,12 +92,12 @@ func (b *Binding) Level() sallyport.Level {
 }
 
 // report notes what a child was seen to use, so that the record shows it
-// beside what was declared. What a child left for others to run comes first,
-// then hosts: they say what may have left.
+// beside what was declared. What others may run comes first, then hosts: they
+// say what may have left.
 func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	var lists [touchedKinds][]sallyport.Decision
-	for _, path := range res.Touched.Planted {
-		lists[planted] = append(lists[planted], left(s.Binary, path))
+	for _, path := range res.Touched.ChangedOnFloor {
+		lists[changedOnFloor] = append(lists[changedOnFloor], onFloor(s.Binary, path))
 	}
 	hosts := bySent(res.Touched.Hosts)
 	for i := range hosts {
@@ -130,10 +134,10 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	}
 }
 
-// noteTouched reports one thing. What was left on the deny floor is bounded by
+// noteTouched reports one thing. What is new on the deny floor is bounded by
 // its quota alone: a tool cannot bury it under refusals that it provokes.
 func (b *Binding) noteTouched(kind touchedKind, d sallyport.Decision) {
-	if kind == planted {
+	if kind == changedOnFloor {
 		report(b.out, d)
 		return
 	}
@@ -189,7 +193,11 @@ func (c *children) fresh(paths []string) []string {
 // the order of [bySent], it says what was sent to them, and where the most.
 func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sallyport.Decision {
 	why := fmt.Sprintf("%d further %s of a child of %s, and those of later children, are not listed", n, touchedNouns[kind], binary)
-	if kind == usedHosts {
+	switch kind {
+	case changedOnFloor:
+		why = fmt.Sprintf("%d further %s, %s, as a child of %s ran, and those of later children, are not listed",
+			n, touchedNouns[kind], unknownWriter, binary)
+	case usedHosts:
 		hosts = slices.DeleteFunc(slices.Clone(hosts), func(u sallyport.HostUse) bool { return !u.Allowed })
 		hosts = hosts[len(hosts)-n:]
 		var sent int64
@@ -200,18 +208,19 @@ func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sal
 		why = fmt.Sprintf("%d further hosts of a child are not listed, nor are all of later children: sent %d bytes in all, %d of them to %s, by %s",
 			n, sent, hosts[0].Sent, hosts[0].Host, binary)
 	}
-	d := access(touchedGroups[kind], binary, kind != refusedHosts && kind != planted, why)
-	if kind == planted {
+	d := access(touchedGroups[kind], binary, kind != refusedHosts && kind != changedOnFloor, why)
+	switch kind {
+	case changedOnFloor:
 		d.Source = FloorSource
 	}
 	return d
 }
 
-// left says what a child left on the deny floor: it is there, and no
-// declaration would make it right.
-func left(binary, path string) sallyport.Decision {
-	d := access(touchedGroups[planted], path, false,
-		"left on the deny floor by a child of "+binary+": it may run with the rights of whoever uses the folder; look at it or remove it")
+// onFloor says what is new on the deny floor: it is there, and no declaration
+// would make it right.
+func onFloor(binary, path string) sallyport.Decision {
+	d := access(touchedGroups[changedOnFloor], path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
+		" ran: it may run with the rights of whoever uses the folder; look at it or remove it")
 	d.Source = FloorSource
 	return d
 }

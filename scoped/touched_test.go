@@ -36,15 +36,16 @@ func TestTouchedIsNoted(t *testing.T) {
 		},
 		Binaries: []string{"/usr/bin/git", "/usr/lib/git-core/git-remote-https", "/opt/bin/git"},
 		Written:  []string{"/work/a"},
-		Planted:  []string{"/work/new/.git/hooks/pre-commit"},
 		More:     true,
+
+		ChangedOnFloor: []string{"/work/new/.git/hooks/pre-commit"},
 	}})))
 	if _, err := c.Process.Spawn(t.Context(), "git", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		"process [git] spawn git",
-		"refused fs_reach.write [/work/new/.git/hooks/pre-commit] left on the deny floor by a child of git: it may run with the rights of whoever uses the folder; look at it or remove it",
+		"refused fs_reach.write [/work/new/.git/hooks/pre-commit] on the deny floor, changed at the same time, by an unknown writer, as a child of git ran: it may run with the rights of whoever uses the folder; look at it or remove it",
 		"refused network [npmjs.org] a child of git was refused 2 times: is not in the declared allowedHosts: not in the personality's list",
 		"refused network [\"a b\"] a child of git was refused 1 times: is no host",
 		"refused network [inner.github.com] a child of git was refused 1 times: resolves to a private address",
@@ -106,7 +107,7 @@ func TestTouchedIsBounded(t *testing.T) {
 	for i := range 1000 {
 		res.Touched.Binaries = append(res.Touched.Binaries, fmt.Sprintf("/usr/bin/p%d", i))
 		res.Touched.Written = append(res.Touched.Written, fmt.Sprintf("/work/f%d", i))
-		res.Touched.Planted = append(res.Touched.Planted, fmt.Sprintf("/work/r%d/.git/config", i))
+		res.Touched.ChangedOnFloor = append(res.Touched.ChangedOnFloor, fmt.Sprintf("/work/r%d/.git/config", i))
 		res.Touched.Hosts = append(res.Touched.Hosts,
 			sallyport.HostUse{Host: fmt.Sprintf("h%d.github.com", i), Port: 443, Allowed: true},
 			sallyport.HostUse{Host: fmt.Sprintf("h%d.evil.example", i), Port: 443})
@@ -185,11 +186,11 @@ func TestTheLargestHostIsListed(t *testing.T) {
 	}
 }
 
-// TestPlantedIsNotBuried: refusals that a tool provokes do not keep what its
-// child left on the deny floor out of the record.
-func TestPlantedIsNotBuried(t *testing.T) {
+// TestChangedOnFloorIsNotBuried: refusals that a tool provokes do not keep what is
+// new on the deny floor out of the record.
+func TestChangedOnFloorIsNotBuried(t *testing.T) {
 	c, _, j := bind(t, gitGrant(), gitBackends(played(sallyport.ProcessResult{
-		Touched: sallyport.Touched{Planted: []string{"/work/new/.git/config"}},
+		Touched: sallyport.Touched{ChangedOnFloor: []string{"/work/new/.git/config"}},
 	})))
 	for range 200 {
 		if _, err := c.Process.Spawn(t.Context(), "curl", nil, nil); err == nil {
@@ -199,8 +200,8 @@ func TestPlantedIsNotBuried(t *testing.T) {
 	if _, err := c.Process.Spawn(t.Context(), "git", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(j.whys(), "\n"); !strings.Contains(all, "refused fs_reach.write [/work/new/.git/config] left on the deny floor") {
-		t.Errorf("the record does not say what was planted:\n%s", all)
+	if all := strings.Join(j.whys(), "\n"); !strings.Contains(all, "refused fs_reach.write [/work/new/.git/config] on the deny floor, changed at the same time, by an unknown writer") {
+		t.Errorf("the record does not say what is new:\n%s", all)
 	}
 }
 
