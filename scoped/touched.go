@@ -20,6 +20,10 @@ import (
 // the file is within reach, and no declaration would change it.
 const CommitSource = "overlay commit"
 
+// UnattributedSource stands for the place of a rule in decisions about what
+// changed while a child ran, by an unknown writer: it was not seen to be used.
+const UnattributedSource = "not attributed"
+
 // touchedKind is one kind of thing that children are seen to use.
 type touchedKind int
 
@@ -29,6 +33,7 @@ const (
 	usedHosts
 	binaries
 	written
+	changedMeanwhile
 	changed
 	touchedKinds
 )
@@ -40,20 +45,20 @@ const unknownWriter = "changed at the same time, by an unknown writer"
 // touchedQuota bounds what one call reports of each kind. The quotas keep a
 // child that starts a thousand programs from crowding its hosts out; together,
 // each with its lines about the rest, they stay within maxNoted.
-var touchedQuota = [touchedKinds]int{changedOnFloor: 10, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changed: 10}
+var touchedQuota = [touchedKinds]int{changedOnFloor: 10, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changedMeanwhile: 10, changed: 10}
 
 // touchedRests bounds the lines about the rest, which are one for each child
 // that has a rest. Hosts have several: a later child may have sent the most.
-var touchedRests = [touchedKinds]int{changedOnFloor: 2, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changed: 1}
+var touchedRests = [touchedKinds]int{changedOnFloor: 2, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changedMeanwhile: 1, changed: 1}
 
 // touchedNouns names the kinds in a line about the rest.
 var touchedNouns = [touchedKinds]string{
-	"paths on the always-deny floor", "refused hosts", "hosts", "binaries", "written paths", "changes",
+	"paths on the always-deny floor", "refused hosts", "hosts", "binaries", "written paths", "paths", "changes",
 }
 
 // touchedGroups are the capabilities that the kinds belong to.
 var touchedGroups = [touchedKinds]string{
-	capFS + ".write", capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write",
+	capFS + ".write", capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write", capFS + ".write",
 }
 
 // children is what the children of a call have in common.
@@ -115,6 +120,11 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 		if len(res.Changes) == 0 {
 			lists[written] = append(lists[written], access(touchedGroups[written], path, true, "a child of "+s.Binary+" wrote it"))
 		}
+	}
+	for _, path := range res.Touched.Changed {
+		d := access(touchedGroups[changedMeanwhile], path, true, unknownWriter+", as a child of "+s.Binary+" ran")
+		d.Source = UnattributedSource
+		lists[changedMeanwhile] = append(lists[changedMeanwhile], d)
 	}
 	for i := range res.Changes {
 		lists[changed] = append(lists[changed], change(s, &res.Changes[i]))
@@ -194,7 +204,7 @@ func (c *children) fresh(paths []string) []string {
 func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sallyport.Decision {
 	why := fmt.Sprintf("%d further %s of a child of %s, and those of later children, are not listed", n, touchedNouns[kind], binary)
 	switch kind {
-	case changedOnFloor:
+	case changedOnFloor, changedMeanwhile:
 		why = fmt.Sprintf("%d further %s, %s, as a child of %s ran, and those of later children, are not listed",
 			n, touchedNouns[kind], unknownWriter, binary)
 	case usedHosts:
@@ -212,6 +222,8 @@ func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sal
 	switch kind {
 	case changedOnFloor:
 		d.Source = FloorSource
+	case changedMeanwhile:
+		d.Source = UnattributedSource
 	}
 	return d
 }

@@ -20,7 +20,7 @@ func played(res sallyport.ProcessResult) *scopedtest.Runner {
 	return &scopedtest.Runner{Play: func(context.Context, scopedtest.Spawned) (sallyport.ProcessResult, error) { return res, nil }}
 }
 
-func TestTouchedIsNoted(t *testing.T) {
+func TestC5_A16_TouchedIsNoted(t *testing.T) {
 	g := gitGrant()
 	g.Dropped = []sallyport.Dropped{{
 		Capability: "network", Item: "npmjs.org", Why: "not in the personality's list",
@@ -36,6 +36,7 @@ func TestTouchedIsNoted(t *testing.T) {
 		},
 		Binaries: []string{"/usr/bin/git", "/usr/lib/git-core/git-remote-https", "/opt/bin/git"},
 		Written:  []string{"/work/a"},
+		Changed:  []string{"/work/b"},
 		More:     true,
 
 		ChangedOnFloor: []string{"/work/new/.git/hooks/pre-commit"},
@@ -55,6 +56,7 @@ func TestTouchedIsNoted(t *testing.T) {
 		"process [/usr/lib/git-core/git-remote-https] a child of git asked to start it inside the confinement; it is not in the declared allowedBinaries",
 		"process [/opt/bin/git] a child of git asked to start it; its name is in the declared allowedBinaries",
 		"fs_reach.write [/work/a] a child of git wrote it",
+		"fs_reach.write [/work/b] changed at the same time, by an unknown writer, as a child of git ran",
 		"process [git] what a child of git used is not complete: it was too much",
 	}
 	if d := cmp.Diff(want, j.whys()); d != "" {
@@ -106,7 +108,7 @@ func TestTouchedIsBounded(t *testing.T) {
 	var res sallyport.ProcessResult
 	for i := range 1000 {
 		res.Touched.Binaries = append(res.Touched.Binaries, fmt.Sprintf("/usr/bin/p%d", i))
-		res.Touched.Written = append(res.Touched.Written, fmt.Sprintf("/work/f%d", i))
+		res.Touched.Changed = append(res.Touched.Changed, fmt.Sprintf("/work/f%d", i))
 		res.Touched.ChangedOnFloor = append(res.Touched.ChangedOnFloor, fmt.Sprintf("/work/r%d/.git/config", i))
 		res.Touched.Hosts = append(res.Touched.Hosts,
 			sallyport.HostUse{Host: fmt.Sprintf("h%d.github.com", i), Port: 443, Allowed: true},
