@@ -29,6 +29,7 @@ type touchedKind int
 
 const (
 	changedOnFloor touchedKind = iota
+	withheld
 	refusedHosts
 	usedHosts
 	binaries
@@ -42,23 +43,27 @@ const (
 // the host's folders is not the only one that can.
 const unknownWriter = "changed at the same time, by an unknown writer"
 
+// withheldWhy is said of a folder that holds too much, with the way out.
+const withheldWhy = ": it holds more folders, links or paths of the always-deny floor than can be looked at; " +
+	"what was there first is shown; remove what need not be there, or declare narrower fs_reach paths"
+
 // touchedQuota bounds what one call reports of each kind. The quotas keep a
 // child that starts a thousand programs from crowding its hosts out; together,
 // each with its lines about the rest, they stay within maxNoted.
-var touchedQuota = [touchedKinds]int{changedOnFloor: 10, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changedMeanwhile: 10, changed: 10}
+var touchedQuota = [touchedKinds]int{changedOnFloor: 10, withheld: 1, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changedMeanwhile: 10, changed: 10}
 
 // touchedRests bounds the lines about the rest, which are one for each child
 // that has a rest. Hosts have several: a later child may have sent the most.
-var touchedRests = [touchedKinds]int{changedOnFloor: 2, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changedMeanwhile: 1, changed: 1}
+var touchedRests = [touchedKinds]int{changedOnFloor: 2, withheld: 1, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changedMeanwhile: 1, changed: 1}
 
 // touchedNouns names the kinds in a line about the rest.
 var touchedNouns = [touchedKinds]string{
-	"paths on the always-deny floor", "refused hosts", "hosts", "binaries", "written paths", "paths", "changes",
+	"paths on the always-deny floor", "withheld folders", "refused hosts", "hosts", "binaries", "written paths", "paths", "changes",
 }
 
 // touchedGroups are the capabilities that the kinds belong to.
 var touchedGroups = [touchedKinds]string{
-	capFS + ".write", capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write", capFS + ".write",
+	capFS + ".write", capFS, capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write", capFS + ".write",
 }
 
 // children is what the children of a call have in common.
@@ -103,6 +108,11 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	var lists [touchedKinds][]sallyport.Decision
 	for _, path := range res.Touched.ChangedOnFloor {
 		lists[changedOnFloor] = append(lists[changedOnFloor], onFloor(s.Binary, path))
+	}
+	for _, path := range res.Touched.Withheld {
+		d := access(touchedGroups[withheld], path, false, "shown in part to a child of "+s.Binary+withheldWhy)
+		d.Source = FloorSource
+		lists[withheld] = append(lists[withheld], d)
 	}
 	hosts := bySent(res.Touched.Hosts)
 	for i := range hosts {
