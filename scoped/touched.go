@@ -139,6 +139,9 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	for i := range res.Changes {
 		lists[changed] = append(lists[changed], change(s, &res.Changes[i]))
 	}
+	if res.LayerFull != "" {
+		b.note(layerFull(s.Binary, res.LayerFull))
+	}
 	for k, list := range lists {
 		kind := touchedKind(k)
 		show, say := b.children.take(kind, len(list))
@@ -251,6 +254,14 @@ func access(capability, resource string, allowed bool, why string) sallyport.Dec
 	return sallyport.Decision{
 		Step: sallyport.StepAccess, Capability: capability, Resource: clip(resource), Allowed: allowed, Why: clip(why),
 	}
+}
+
+// layerFull says that a private layer took no more.
+func layerFull(binary, bound string) sallyport.Decision {
+	d := access(capFS+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
+	d.Source = CommitSource
+	d.Fix = "raise sandbox.layer or sandbox.layer_files in the configuration"
+	return d
 }
 
 // usedHost says what a child did with a host. A refusal names the rule, like

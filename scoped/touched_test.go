@@ -277,3 +277,16 @@ func TestAChildWithoutALevel(t *testing.T) {
 		t.Errorf("Start = %v at level %q, want the runner's failure hidden", err, binding.Level())
 	}
 }
+
+// TestA8_AFullLayerIsNoted: the record says why a child had no space, and what
+// would give it more.
+func TestA8_AFullLayerIsNoted(t *testing.T) {
+	c, _, j := bind(t, gitGrant(), gitBackends(played(sallyport.ProcessResult{LayerFull: "1048576 bytes"})))
+	if _, err := c.Process.Spawn(t.Context(), "git", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	d := j.list[len(j.list)-1]
+	if d.Allowed || d.Why != "the private layer of a child of git is full: 1048576 bytes" || !strings.Contains(d.Fix, "sandbox.layer") {
+		t.Errorf("the last decision is %+v", d)
+	}
+}
