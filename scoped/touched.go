@@ -287,7 +287,7 @@ func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decisi
 	if u.Port == 0 || refusal == nil || !OutsideGrant(refusal) {
 		// What has no port was no target, or stands for several; what the list
 		// lets pass was refused for its address or for how it was spoken to.
-		d.Source = FloorSource
+		d.Source, d.Fix = FloorSource, u.Fix
 		return d
 	}
 	return b.scope.explain(d, func(entry string) bool {
