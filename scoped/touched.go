@@ -319,6 +319,9 @@ func change(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
 	switch {
 	case c.Committed:
 		why += ", carried over"
+		if c.Why != "" {
+			why += ": " + c.Why
+		}
 	case s.Options.Discard:
 		why += ", thrown away as asked"
 	default:
