@@ -59,6 +59,29 @@ func TestWhatChildrenTouch(t *testing.T) {
 	}
 }
 
+// TestC21_ReadReachOfAChildIsNotCalledUnused declares reach for reading that no
+// accessor but perhaps a child uses.
+func TestC21_ReadReachOfAChildIsNotCalledUnused(t *testing.T) {
+	o := &scopedtest.Options{Capabilities: sallyport.Capabilities{
+		FSReach: &sallyport.FSCapability{Read: sallyport.Paths("${workspace}/in"), Write: sallyport.Paths("${workspace}/out")},
+		Process: &sallyport.ProcessCapability{AllowedBinaries: []string{"make"}},
+	}}
+	c := scopedtest.NewCall(t, o)
+	if _, err := c.Process.Spawn(t.Context(), "rm", nil, nil); err == nil {
+		t.Fatal("Spawn(rm) was not refused")
+	}
+	want := []string{"fs_reach.read ${workspace}/in", "fs_reach.write ${workspace}/out", "process make"}
+	if d := cmp.Diff(want, spelled(scopedtest.Unused(c))); d != "" {
+		t.Errorf("Unused without a child (-want +got):\n%s", d)
+	}
+	if _, err := c.Process.Spawn(t.Context(), "make", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"fs_reach.write ${workspace}/out"}, spelled(scopedtest.Unused(c))); d != "" {
+		t.Errorf("Unused with a child (-want +got):\n%s", d)
+	}
+}
+
 func spelled(list []scopedtest.Touch) []string {
 	var out []string
 	for _, t := range list {
