@@ -116,6 +116,8 @@ type engine interface {
 	query(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *collector) (affected int64, err error)
 	// check connects and judges the account.
 	check(ctx context.Context, mode sallyport.AccessMode) error
+	// target names server, database and account, without the password.
+	target(ctx context.Context) (string, error)
 }
 
 // Backend implements [sallyport.DatabaseBackend]. It is safe for concurrent
@@ -138,7 +140,10 @@ type connection struct {
 	places chan struct{}
 }
 
-var _ sallyport.DatabaseBackend = (*Backend)(nil)
+var (
+	_ sallyport.DatabaseBackend = (*Backend)(nil)
+	_ sallyport.TargetNamer     = (*Backend)(nil)
+)
 
 // Open makes a backend for named connections. Nothing is reached before the
 // first query or [Backend.Check]. The error lists every fault at once.
