@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Target implements [sallyport.TargetNamer]. It reads the address, as a query
@@ -38,7 +40,18 @@ func (e *postgresEngine) target(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("postgres %s:%d/%s as %s", config.Host, config.Port, config.Database, config.User), nil
+	hosts := []string{fmt.Sprintf("%s:%d", config.Host, config.Port)}
+	for _, f := range config.Fallbacks {
+		// One host may stand there twice, with TLS and without.
+		if host := fmt.Sprintf("%s:%d", f.Host, f.Port); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	text := fmt.Sprintf("postgres %s/%s as %s", strings.Join(hosts, ","), config.Database, config.User)
+	if path, ok := config.RuntimeParams["search_path"]; ok {
+		text += fmt.Sprintf(" with search_path %q", path)
+	}
+	return text, nil
 }
 
 // target follows links, so that an exchanged one is another target.

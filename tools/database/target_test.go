@@ -39,3 +39,24 @@ func TestTargetNamesServerAndAccount(t *testing.T) {
 		t.Errorf("Target(other) = %v, want not_available", err)
 	}
 }
+
+// TestB6_TargetNamesAllThatAStatementMeets: further hosts, and the schemas in which
+// names are looked for.
+func TestB6_TargetNamesAllThatAStatementMeets(t *testing.T) {
+	const address = "postgres://ann:hunter2-Zq9@db.example"
+	for url, want := range map[string]string{
+		address + ",other.example:99/shop":    "postgres db.example:5432,other.example:99/shop as ann",
+		address + "/shop?search_path=other":   `postgres db.example:5432/shop as ann with search_path "other"`,
+		address + "/shop?sslmode=prefer":      "postgres db.example:5432/shop as ann",
+		address + "/shop?application_name=it": "postgres db.example:5432/shop as ann",
+	} {
+		b, err := database.Open(map[string]database.Connection{"pg": {Driver: "postgres", URL: fixed(url)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Target(t.Context(), "pg"); got != want || err != nil {
+			t.Errorf("Target of %s = %q, %v, want %q", url, got, err, want)
+		}
+		_ = b.Close()
+	}
+}
