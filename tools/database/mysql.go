@@ -121,7 +121,7 @@ func (s *mysqlSession) onlyQuery(ctx context.Context, query string) error {
 	case ok && e.Number == mysqlViewHidden:
 		return nil
 	case ok && e.Number == mysqlSyntax:
-		return &sqlError{text: "a connection that only reads takes queries (SELECT) and nothing else: " + s.failed(err).Error(), cause: err}
+		return &sqlError{text: explainRefusal(query, s.failed(err).Error()), cause: err}
 	default:
 		return s.failed(err)
 	}
