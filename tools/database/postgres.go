@@ -132,6 +132,9 @@ const pgAccount = `SELECT COALESCE((SELECT CASE
 func (c *pgSession) read(ctx context.Context, sql string, args []any, rows *collector) error {
 	// Never the simple protocol: it would run what follows a semicolon.
 	_, err := c.conn.ExecParams(ctx, declare+sql, pgArgs(args), nil, nil, nil).Close()
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgSyntax {
+		return &sqlError{text: explainRefusal(sql, c.failed(err, len([]rune(declare))).Error()), cause: err}
+	}
 	if err != nil {
 		return c.failed(err, len([]rune(declare)))
 	}
@@ -277,8 +280,12 @@ func (c *pgSession) failed(err error, prefix int) error {
 	return &sqlError{text: without(said, c.password), cause: err}
 }
 
-// pgProtocol is the code of a message that does not fit the statement.
-const pgProtocol = "08P01"
+// pgProtocol is the code of a message that does not fit the statement, pgSyntax
+// that of one that the grammar does not have.
+const (
+	pgProtocol = "08P01"
+	pgSyntax   = "42601"
+)
 
 // pgClasses is the classes of errors that are about the statement and the
 // data, by appendix A of the manual. The others are about the connection and

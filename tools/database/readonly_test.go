@@ -27,6 +27,9 @@ func TestC19_ReadModeSaysWhyItRefuses(t *testing.T) {
 			}
 		}
 	}
+	t.Run("postgres", func(t *testing.T) {
+		refuses(t, open(t, database.Connection{Driver: "postgres", URL: fixed(newPostgres(t).readURL)}, nil))
+	})
 	t.Run("mysql", func(t *testing.T) {
 		m := newMaria(t)
 		refuses(t, open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil))
