@@ -30,9 +30,10 @@ type queryInput struct {
 }
 
 // Tool returns db-query, or with the mode write db-write, for the named
-// connections; the empty mode means read. With several connections the call says which one, and the first
-// is the default. A tool that writes asks for the permission database:write,
-// one that reads for database:read. The slice is copied.
+// connections; the empty mode means read. With several connections the call
+// must say which one; the only one need not be named. A tool that writes asks
+// for the permission database:write, one that reads for database:read. The
+// slice is copied.
 func Tool(connections []string, mode sallyport.AccessMode) sallyport.Tool {
 	connections = slices.Clone(connections)
 	t := sallyport.Tool{
@@ -66,7 +67,8 @@ const outputSchema = `{"type":"object","properties":{
 "required":["columns","rows","truncated","affected"]}`
 
 // inputSchema is the schema of the arguments. It has the argument connection
-// only when there is a choice.
+// only when there is a choice, and then asks for it: a statement must not run
+// on a database that nothing named.
 func inputSchema(connections []string) json.RawMessage {
 	properties := map[string]any{
 		"query": map[string]any{"type": "string", "minLength": 1, "maxLength": 100_000, "description": "One SQL statement."},
@@ -75,13 +77,15 @@ func inputSchema(connections []string) json.RawMessage {
 			"items": map[string]any{"type": []string{"string", "number", "boolean", "null"}},
 		},
 	}
+	required := []string{"query"}
 	if len(connections) > 1 {
 		properties["connection"] = map[string]any{
-			"type": "string", "enum": connections, "default": connections[0], "description": "The database.",
+			"type": "string", "enum": connections, "description": "The database.",
 		}
+		required = append(required, "connection")
 	}
 	raw, err := json.Marshal(map[string]any{
-		"type": "object", "properties": properties, "required": []string{"query"}, "additionalProperties": false,
+		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
 	})
 	if err != nil {
 		panic(err) // Strings and numbers only.
@@ -91,7 +95,7 @@ func inputSchema(connections []string) json.RawMessage {
 
 // run is db-query.
 func run(ctx context.Context, c *sallyport.Call, in queryInput, connections []string) (sallyport.Result, error) {
-	if in.Connection == "" && len(connections) > 0 {
+	if len(connections) == 1 {
 		in.Connection = connections[0]
 	}
 	args, err := values(in.Params)

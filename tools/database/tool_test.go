@@ -44,12 +44,12 @@ func TestTool(t *testing.T) {
 		want       string
 	}{
 		{
-			"rows", `{"query":"SELECT id, name FROM items WHERE price BETWEEN ? AND 9 ORDER BY id","params":[2]}`, "",
+			"rows", `{"connection":"shop","query":"SELECT id, name FROM items WHERE price BETWEEN ? AND 9 ORDER BY id","params":[2]}`, "",
 			"<untrusted source=\"query:SELECT id, name FROM items WHERE price BETWEEN ? AND 9 ORDER BY id\" tool=\"db-query\">\n[\"id\",\"name\"]\n[2,\"pear\"]\n[3,\"plum\"]\n(2 rows)\n</untrusted>",
 		},
 		{"the other one", `{"query":"SELECT 1 AS n","connection":"other"}`, "", "[\"n\"]\n[1]\n(1 row)"},
-		{"exact number", `{"query":"SELECT ? AS n","params":[9007199254740993]}`, "", "[\"n\"]\n[\"9007199254740993\"]\n(1 row)"},
-		{"write", `{"query":"DELETE FROM items"}`, sallyport.CodeExecutionFailed, "the query on shop failed: authorization denied"},
+		{"exact number", `{"connection":"shop","query":"SELECT ? AS n","params":[9007199254740993]}`, "", "[\"n\"]\n[\"9007199254740993\"]\n(1 row)"},
+		{"write", `{"connection":"shop","query":"DELETE FROM items"}`, sallyport.CodeExecutionFailed, "the query on shop failed: authorization denied"},
 		{"unknown connection", `{"query":"SELECT 1","connection":"third"}`, sallyport.CodeInputInvalid, "connection"},
 		{"no query", `{}`, sallyport.CodeInputInvalid, "query"},
 		{"object as parameter", `{"query":"SELECT ?","params":[{}]}`, sallyport.CodeInputInvalid, "params"},
@@ -64,10 +64,32 @@ func TestTool(t *testing.T) {
 	if res := call(`{"query":"SELECT 1"}`, "database:write"); res.Code != sallyport.CodePermissionDenied {
 		t.Errorf("Call() without database:read = %+v", res)
 	}
-	res := call(`{"query":"SELECT id, x'00' FROM items LIMIT 1"}`, "database:read")
+	res := call(`{"connection":"shop","query":"SELECT id, x'00' FROM items LIMIT 1"}`, "database:read")
 	got, err := json.Marshal(res.Structured)
 	if want := `{"affected":0,"columns":["id","x'00'"],"rows":[[1,{"base64":"AA=="}]],"truncated":false}`; err != nil || string(got) != want {
 		t.Errorf("structured = %s, want %s", got, want)
+	}
+}
+
+// TestC10_OneConnectionNeedsNoName asks for the connection where there are
+// several, and names them.
+func TestC10_OneConnectionNeedsNoName(t *testing.T) {
+	b, err := database.Open(map[string]database.Connection{
+		"analytics": {Driver: "sqlite", Path: newSQLite(t)}, "billing": {Driver: "sqlite", Path: newSQLite(t)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	const in = `{"query":"SELECT 1 AS n"}`
+	for _, only := range []string{"analytics", "billing"} {
+		if res := gate(t, b, database.Tool([]string{only}, ""))(in, "database:read"); !res.OK {
+			t.Errorf("Call(%s) with %s alone = %+v, want a success", in, only, res)
+		}
+	}
+	res := gate(t, b, database.Tool([]string{"analytics", "billing"}, ""))(in, "database:read")
+	if want := `/connection: is required: one of "analytics", "billing"`; res.Code != sallyport.CodeInputInvalid || !strings.Contains(res.Error, want) {
+		t.Errorf("Call(%s) with two = %+v, want %q", in, res, want)
 	}
 }
 
