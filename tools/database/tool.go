@@ -40,6 +40,7 @@ func Tool(connections []string, mode sallyport.AccessMode) sallyport.Tool {
 		Name: "db-query", Title: "Database Query", Toolset: toolset,
 		Schema: inputSchema(connections), Returns: json.RawMessage(outputSchema),
 		Capabilities: sallyport.Capabilities{Database: &sallyport.DatabaseCapability{Connections: connections, Mode: mode}},
+		Touches:      []sallyport.Touch{{Capability: "database", Argument: "connection"}},
 		Timeout:      toolTime, OutputIsUntrusted: true,
 		IsAvailable: func() bool { return len(connections) > 0 },
 	}
