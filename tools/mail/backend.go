@@ -85,10 +85,7 @@ func Open(relays map[string]Relay, o *Options) (*Backend, error) {
 func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) error {
 	r, ok := b.relays[name]
 	if !ok {
-		return &sallyport.Error{
-			Code: sallyport.CodeNotAvailable, Resource: name,
-			Detail: "mail relay " + strconv.Quote(name) + " is not configured",
-		}
+		return notConfigured(name)
 	}
 	l, err := compose(r.from, m)
 	if err != nil {
@@ -110,6 +107,14 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 	}
 	s.quit()
 	return nil
+}
+
+// notConfigured refuses a name that no relay has.
+func notConfigured(name string) error {
+	return &sallyport.Error{
+		Code: sallyport.CodeNotAvailable, Resource: name,
+		Detail: "mail relay " + strconv.Quote(name) + " is not configured",
+	}
 }
 
 // credentials are what a relay wants to know; the zero value is nobody.
