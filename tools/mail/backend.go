@@ -40,7 +40,10 @@ type Backend struct {
 	o      Options
 }
 
-var _ sallyport.MailBackend = (*Backend)(nil)
+var (
+	_ sallyport.MailBackend = (*Backend)(nil)
+	_ sallyport.TargetNamer = (*Backend)(nil)
+)
 
 // Open checks the relays, by name, and returns a backend for them. It connects
 // to none of them. All faults are reported at once.
@@ -74,6 +77,20 @@ func Open(relays map[string]Relay, o *Options) (*Backend, error) {
 		return nil, errors.Join(faults...)
 	}
 	return b, nil
+}
+
+// Target implements [sallyport.TargetNamer]: relay, sender and the reference of
+// the account.
+func (b *Backend) Target(_ context.Context, name string) (string, error) {
+	r, ok := b.relays[name]
+	if !ok {
+		return "", notConfigured(name)
+	}
+	target := "mail relay " + r.address() + " (" + r.TLS + ") from " + r.from.header.String()
+	if r.UserSecret != "" {
+		target += ", account " + r.UserSecret
+	}
+	return target, nil
 }
 
 // Send hands a message to a relay and returns when the relay has taken the
