@@ -53,6 +53,7 @@ func Tool(c sallyport.MailCapability) sallyport.Tool {
 			get("html").Default(false)
 		}),
 		Capabilities: sallyport.Capabilities{Mail: &c},
+		Touches:      []sallyport.Touch{{Capability: "mail", Argument: "to"}},
 		Permissions:  []string{permission},
 		RateLimit:    &sallyport.RateLimit{Requests: sendsPerHour, Window: time.Hour},
 	}, send)
