@@ -54,6 +54,7 @@ func Tools() []sallyport.Tool {
 			get("timeout").Between(1, maxTimeout).Default(defaultTimeout)
 		}),
 		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
+		Touches:      []sallyport.Touch{{Capability: "network", Argument: "url"}},
 		Permissions:  []string{permission}, Timeout: (maxTimeout + 20_000) * time.Millisecond,
 		ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, get)}
