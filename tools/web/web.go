@@ -42,6 +42,7 @@ func fetchURL() sallyport.Tool {
 			get("max_chars").Between(0, fetchChars)
 			get("offset").Min(0)
 		}),
+		Touches:        []sallyport.Touch{{Capability: "network", Argument: "url"}},
 		Capabilities:   sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 		MaxResultChars: fetchChars, Timeout: time.Minute, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, func(ctx context.Context, c *sallyport.Call, in fetchInput) (sallyport.Result, error) {
