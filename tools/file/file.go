@@ -61,6 +61,7 @@ func readFile() sallyport.Tool {
 			get("end_line").Min(0)
 			get("encoding").OneOf(readEncodings()...)
 		}),
+		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
 		Capabilities: caps, MaxResultChars: readChars, ReadOnly: true, OutputIsUntrusted: true,
 	}, read)
 }
@@ -74,7 +75,7 @@ func writeFile() sallyport.Tool {
 			get("path").Length(1, 0)
 			get("encoding").OneOf(encodingUTF8, encodingBase64)
 		}),
-		Capabilities: writing(),
+		Capabilities: writing(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}},
 	}, write)
 }
 
@@ -89,7 +90,7 @@ func patchFile() sallyport.Tool {
 			get("path").Length(1, 0)
 			get("old_text").Length(1, 0)
 		}),
-		Capabilities: writing(), OutputIsUntrusted: true,
+		Capabilities: writing(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}}, OutputIsUntrusted: true,
 	}, patch)
 }
 
@@ -106,6 +107,7 @@ func searchFilesTool() sallyport.Tool {
 			get("max_results").Between(0, maxMatches)
 			get("context").Between(0, maxContext)
 		}),
+		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
 		Capabilities: reading(), MaxResultChars: searchChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
 	}, searchFiles)
 }
@@ -121,6 +123,7 @@ func listFiles() sallyport.Tool {
 			get("depth").Between(0, maxDepth)
 			get("max_results").Between(0, maxListed)
 		}),
+		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
 		Capabilities: reading(), MaxResultChars: listChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
 	}, list)
 }

@@ -38,6 +38,7 @@ func fileRead() sallyport.Tool {
 			get("path").Length(1, 0)
 			get("encoding").OneOf(encodingUTF8, encodingBase64, encodingLatin1).Default(encodingUTF8)
 		}),
+		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
 		Capabilities: reading(), Permissions: []string{fileReadPermission}, ReadOnly: true, OutputIsUntrusted: true,
 	}, readWhole)
 }
