@@ -253,22 +253,32 @@ func run(t testing.TB, c *sallyport.Call, tool string, in map[string]any) sallyp
 
 func runCtx(t testing.TB, ctx context.Context, c *sallyport.Call, tool string, in map[string]any) sallyport.Result {
 	t.Helper()
+	for _, tl := range Tools() {
+		if tl.Name == tool {
+			return runToolCtx(t, ctx, tl, c, in)
+		}
+	}
+	t.Fatalf("no tool %s", tool)
+	return sallyport.Result{}
+}
+
+// runTool calls one tool, which keeps what it remembers between calls.
+func runTool(t testing.TB, tool sallyport.Tool, c *sallyport.Call, in map[string]any) sallyport.Result {
+	t.Helper()
+	return runToolCtx(t, t.Context(), tool, c, in)
+}
+
+func runToolCtx(t testing.TB, ctx context.Context, tool sallyport.Tool, c *sallyport.Call, in map[string]any) sallyport.Result {
+	t.Helper()
 	raw, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tl := range Tools() {
-		if tl.Name != tool {
-			continue
-		}
-		call := *c
-		call.Args, call.Tool = raw, tool
-		r, err := tl.Run(ctx, &call)
-		if err != nil {
-			return sallyport.ErrorResult(err)
-		}
-		return r
+	call := *c
+	call.Args, call.Tool = raw, tool.Name
+	r, err := tool.Run(ctx, &call)
+	if err != nil {
+		return sallyport.ErrorResult(err)
 	}
-	t.Fatalf("no tool %s", tool)
-	return sallyport.Result{}
+	return r
 }
