@@ -151,6 +151,18 @@ func TestPatchFileReindentedBefore(t *testing.T) {
 	expect.OK(t, r, "already applied")
 }
 
+// TestPatchMemoryIsBounded forgets the oldest patches first.
+func TestPatchMemoryIsBounded(t *testing.T) {
+	var m patchMemory
+	key := func(i int) patchKey { return newPatchKey("s", "f", fmt.Sprint(i), "") }
+	for i := range maxRememberedPatches + 10 {
+		m.remember(key(i))
+	}
+	if m.holds(key(9)) || !m.holds(key(10)) || !m.holds(key(maxRememberedPatches+9)) || len(m.made) != maxRememberedPatches {
+		t.Errorf("%d patches are remembered, want the newest %d", len(m.made), maxRememberedPatches)
+	}
+}
+
 func TestPatchFileStale(t *testing.T) {
 	f := newFakeFS(t)
 	f.put(t, "f", "a")
