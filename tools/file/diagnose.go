@@ -39,14 +39,6 @@ func diagnose(content, old string) string {
 	}
 }
 
-// differsInSpace reports whether content has old when white space is
-// disregarded.
-func differsInSpace(content, old string) bool {
-	lines, wanted := diagnosedLines(content, old)
-	start, votes := align(lines, wanted)
-	return start >= 0 && votes == len(wanted)
-}
-
 // diagnosedLines splits both texts into the lines that are compared.
 func diagnosedLines(content, old string) (lines, wanted []string) {
 	lines = strings.SplitN(content, "\n", maxDiagnosedLines+1)

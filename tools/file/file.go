@@ -91,7 +91,7 @@ func patchFile() sallyport.Tool {
 			get("old_text").Length(1, 0)
 		}),
 		Capabilities: writing(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}}, OutputIsUntrusted: true,
-	}, patch)
+	}, new(patchMemory).patch)
 }
 
 // searchFilesTool declares search_files.

@@ -26,8 +26,10 @@ type patchInput struct {
 var errAlreadyApplied = errors.New("already applied")
 
 // patch is patch_file. The edit runs under the lock of the accessor, so that
-// parallel patches of one file all take effect.
-func patch(_ context.Context, c *sallyport.Call, in patchInput) (sallyport.Result, error) {
+// parallel patches of one file all take effect. "Already applied" is said of a
+// patch that the same session made before, and of no other: new_text alone may
+// be in a file for any reason.
+func (m *patchMemory) patch(_ context.Context, c *sallyport.Call, in patchInput) (sallyport.Result, error) {
 	switch {
 	case in.Path == "":
 		return sallyport.Result{}, sallyport.InputInvalid("path is empty")
@@ -37,14 +39,19 @@ func patch(_ context.Context, c *sallyport.Call, in patchInput) (sallyport.Resul
 		return sallyport.Result{}, sallyport.InputInvalid("old_text and new_text are the same")
 	}
 	name := c.FS.Abs(in.Path)
+	key := newPatchKey(c.SessionKey, name, in.OldText, in.NewText)
 	var done edit
 	err := c.FS.UpdateFile(in.Path, func(old []byte) (_ []byte, err error) {
 		done, err = replace(old, in.OldText, in.NewText)
+		if done.replaced && m.holds(key) {
+			err = errAlreadyApplied
+		}
 		return done.content, err
 	})
 	r := sallyport.Result{Source: "file:" + name}
 	switch {
 	case err == nil:
+		m.remember(key)
 		r.OK, r.Value = true, fmt.Sprintf("Patched %s at line %d%s", name, done.line, done.note)
 		r.Structured = map[string]any{"path": name, "line": done.line, "applied": true}
 	case errors.Is(err, errAlreadyApplied):
@@ -66,6 +73,9 @@ type edit struct {
 	// line is where the replaced text begins, counted from 1.
 	line int
 	note string
+	// replaced is true when the file has the new text, at line, and not the
+	// old one, as after this very replacement.
+	replaced bool
 }
 
 // mismatch explains why old_text does not name exactly one place.
@@ -90,11 +100,10 @@ func replace(content []byte, old, new string) (edit, error) {
 	old, new, e.note = adaptLineEnds(content, old, new)
 	at := bytes.Index(content, []byte(old))
 	if at < 0 {
-		if found := bytes.Index(content, []byte(new)); found >= 0 && applied(string(content), old, new) {
-			e.line = lineAt(content, found)
-			return e, errAlreadyApplied
+		if found := bytes.Index(content, []byte(new)); found >= 0 && new != "" {
+			e.line, e.replaced = lineAt(content, found), true
 		}
-		return edit{}, mismatch(diagnose(string(content), old))
+		return e, mismatch(diagnose(string(content), old))
 	}
 	if places := occurrences(content, []byte(old), at); len(places) > 1 {
 		return edit{}, mismatch(listPlaces(content, places))
@@ -105,15 +114,6 @@ func replace(content []byte, old, new string) (edit, error) {
 	e.content = append(e.content, new...)
 	e.content = append(e.content, content[at+len(old):]...)
 	return e, nil
-}
-
-// applied decides whether a file that has new and lacks old shows a patch
-// that was made before. It does not when new is empty, which every file has,
-// nor when old is there but for its white space: then the caller meant that
-// place, and new is in the file for another reason. A patch that changes
-// nothing but white space is exempt from the second rule.
-func applied(content, old, new string) bool {
-	return new != "" && (squeeze(old) == squeeze(new) || !differsInSpace(content, old))
 }
 
 // adaptLineEnds gives old and new the line ends of the file.

@@ -72,8 +72,19 @@ func (v *vector) play(t *testing.T, f *fakeFS) sallyport.Result {
 		f.dropWrites = true
 		return run(t, c, "write_file", map[string]any{"path": "f", "content": "x"})
 	case v.Input.File != "":
-		f.put(t, "f", v.Input.File)
-		return run(t, c, "patch_file", map[string]any{"path": "f", "old_text": v.Input.Old, "new_text": v.Input.New})
+		in := map[string]any{"path": "f", "old_text": v.Input.Old, "new_text": v.Input.New}
+		if strings.Contains(v.Input.File, v.Input.Old) {
+			f.put(t, "f", v.Input.File)
+			return run(t, c, "patch_file", in)
+		}
+		// The file is as an earlier call of the session left it.
+		f.put(t, "f", strings.Replace(v.Input.File, v.Input.New, v.Input.Old, 1))
+		tool := patchFile()
+		runTool(t, tool, c, in)
+		if got := f.get(t, "f"); got != v.Input.File {
+			t.Fatalf("file = %q after the first patch, want %q", got, v.Input.File)
+		}
+		return runTool(t, tool, c, in)
 	case v.Input.Line != "":
 		f.put(t, "f.ts", v.Input.Line)
 		return run(t, c, "search_files", map[string]any{"pattern": v.Input.Pattern})

@@ -144,11 +144,37 @@ func TestPatchFileWhere(t *testing.T) {
 	expect.Err(t, run(t, newCall(f), "patch_file", in("/etc/passwd")), sallyport.CodeExecutionFailed, "PATH_NOT_REACHABLE: write not permitted for /etc/passwd")
 }
 
-func TestPatchFileReindentedBefore(t *testing.T) {
-	f := newFakeFS(t)
-	f.put(t, "f", "\tfoo\n")
-	r := run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": "  foo", "new_text": "\tfoo"})
-	expect.OK(t, r, "already applied")
+// TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly gives new texts that are in the
+// file for another reason.
+func TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly(t *testing.T) {
+	for _, tt := range []struct{ name, content, old, new string }{
+		{"one character", "const x = 1;\n", "const y = 2;", "1"},
+		{"a word", "alpha beta\n", "gamma", "beta"},
+		{"the whole line", "const y = 42;\n", "const y = 2;", "const y = 42;"},
+		{"white space only", "\tfoo\n", "  foo", "\tfoo"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFakeFS(t)
+			f.put(t, "f", tt.content)
+			in := map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new}
+			tool := patchFile()
+			for range 2 { // A refused patch is no earlier one.
+				expect.Err(t, runTool(t, tool, newCall(f), in), sallyport.CodeInputInvalid, "not found")
+			}
+			if got := f.get(t, "f"); got != tt.content {
+				t.Errorf("file = %q, want it untouched", got)
+			}
+			f.put(t, "f", tt.old)
+			expect.OK(t, runTool(t, tool, newCall(f), in), "Patched ")
+			expect.OK(t, runTool(t, tool, newCall(f), in), "already applied")
+			other := newCall(f)
+			other.SessionKey = "another session"
+			expect.Err(t, runTool(t, tool, other, in), sallyport.CodeInputInvalid, "not found")
+			f.put(t, "f", tt.content+tt.old)
+			expect.OK(t, run(t, newCall(f), "read_file", map[string]any{"path": "f"}))
+			expect.OK(t, runTool(t, tool, newCall(f), in), "Patched ")
+		})
+	}
 }
 
 // TestPatchMemoryIsBounded forgets the oldest patches first.
