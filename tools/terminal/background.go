@@ -15,8 +15,10 @@ import (
 
 const (
 	// maxPerSession and maxProcesses bound the background processes, finished
-	// ones included while their output is kept: one session cannot take the
-	// place of all, and all together keep at most 128 MiB.
+	// ones included while their output is kept: all together keep at most
+	// 128 MiB. A principal may have no more of them than are free, so that one
+	// with many sessions takes half of the places, a second one half of what is
+	// left, and there is one for the sixth.
 	maxPerSession = 8
 	maxProcesses  = 64
 	// idleTime is how long a process lives that nobody asks about, and how
@@ -34,10 +36,10 @@ const (
 // process is one background process. What the mutex of the table does not
 // guard does not change after the child is set.
 type process struct {
-	id, session, label, command string
-	timeStarted                 time.Time
-	out                         *ring
-	child                       sallyport.Child // nil while it starts
+	id, principal, session, label, command string
+	timeStarted                            time.Time
+	out                                    *ring
+	child                                  sallyport.Child // nil while it starts
 	// polled tells the watcher that somebody asked.
 	polled chan struct{}
 
@@ -64,7 +66,7 @@ func newTable() *table { return &table{closing: make(chan struct{})} }
 // reserve takes a place before the child is started, so that two calls at
 // once do not share the last one. The place of a finished process is taken
 // over when there is no other.
-func (t *table) reserve(session, label, command string) (*process, error) {
+func (t *table) reserve(principal, session, label, command string) (*process, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -75,11 +77,16 @@ func (t *table) reserve(session, label, command string) (*process, error) {
 		return nil, sallyport.Err(fmt.Sprintf("%d background processes of this session are running, the most there may be; "+
 			"end one with process_stop", maxPerSession), "").Err()
 	}
+	own := func(p *process) bool { return p.principal == principal }
+	if n := t.count(own); n > 0 && n >= maxProcesses-len(t.all) && !t.evict(own) {
+		return nil, sallyport.Err(fmt.Sprintf("%d background processes of this principal are running, and %d places are left for all; "+
+			"end one with process_stop", n, maxProcesses-len(t.all)), "").Err()
+	}
 	if len(t.all) >= maxProcesses && !t.evict(func(*process) bool { return true }) {
 		return nil, sallyport.Err(fmt.Sprintf("%d background processes are running, the most there may be", maxProcesses), "").Err()
 	}
 	p := &process{
-		id: newID(), session: session, label: label, command: command, timeStarted: time.Now(),
+		id: newID(), principal: principal, session: session, label: label, command: command, timeStarted: time.Now(),
 		out: newRing(), polled: make(chan struct{}, 1),
 	}
 	t.all = append(t.all, p)

@@ -148,18 +148,36 @@ func TestNumberOfProcesses(t *testing.T) {
 	a.start("serve") // It takes the place of the stopped one,
 	expect.Err(t, a.use("process_output", map[string]any{"id": ids[3]}), sallyport.CodeInputInvalid)
 	expect.Err(t, a.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed)
+}
 
-	others := maxProcesses / maxPerSession
-	for i := 1; i < others; i++ {
-		s := session{t, f, fmt.Sprint("s", i), server(lines)}
-		for range maxPerSession {
-			s.start("serve")
+// TestA22_OnePrincipalDoesNotTakeEveryPlace has principals with many sessions
+// each start as many processes as they may.
+func TestA22_OnePrincipalDoesNotTakeEveryPlace(t *testing.T) {
+	table := newTable()
+	t.Cleanup(table.close)
+	all := func(principal string) (n int) {
+		for ; n <= maxProcesses; n++ {
+			p, err := table.reserve(principal, fmt.Sprint(principal, n/maxPerSession), "", "serve")
+			if err != nil {
+				break
+			}
+			child := &fakeChild{done: make(chan struct{})}
+			if err := table.start(p, func() (sallyport.Child, error) { return child, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	for i, want := range []int{32, 16, 8, 4, 2, 1, 1, 0} {
+		if got := all(fmt.Sprint("p", i)); got != want {
+			t.Errorf("principal %d started %d processes, want %d", i+1, got, want)
 		}
 	}
-	z := session{t, f, "z", server(lines)}
-	expect.Err(t, z.use("process_start", map[string]any{"command": "serve"}), sallyport.CodeExecutionFailed, "64 background processes")
-	expect.OK(t, a.use("process_stop", map[string]any{"id": ids[0]}))
-	z.start("serve")
+	// The place of one that has ended is there for others.
+	table.end(table.list("p00")[0], "test", 0)
+	if got := all("p8"); got != 1 {
+		t.Errorf("a principal without processes started %d, want the place of one that ended", got)
+	}
 }
 
 func TestRefusedStartTakesNoPlace(t *testing.T) {
@@ -285,7 +303,7 @@ func (c *fakeChild) Stop(time.Duration) { c.once.Do(func() { close(c.done) }) }
 // begin puts a child into a table.
 func begin(t *testing.T, table *table) (*process, *fakeChild) {
 	t.Helper()
-	p, err := table.reserve("s", "", "serve")
+	p, err := table.reserve("p", "s", "", "serve")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +385,7 @@ func TestReadWaitsForOutput(t *testing.T) {
 func TestCloseWhileAProcessStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newTable()
-		p, err := table.reserve("s", "", "serve")
+		p, err := table.reserve("p", "s", "", "serve")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func (f *Family) startProcess(ctx context.Context, c *sallyport.Call, in startIn
 	if strings.TrimSpace(in.Command) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")
 	}
-	p, err := f.table.reserve(c.SessionKey, in.Label, in.Command)
+	p, err := f.table.reserve(c.Principal.Name, c.SessionKey, in.Label, in.Command)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
