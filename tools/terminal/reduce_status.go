@@ -38,14 +38,28 @@ type status struct {
 // counts and files. A text that is not understood stays as it is.
 func reduceStatus(text string) string {
 	var s status
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	warnings, lines := splitWarnings(strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	if ok := s.short(lines); !ok {
 		s = status{}
 		if ok = s.long(lines); !ok {
 			return text
 		}
 	}
+	s.other = append(warnings, s.other...)
 	return s.text()
+}
+
+// splitWarnings takes out what git says on standard error, such as that it may
+// not open a folder: it stands anywhere between the lines of either format.
+func splitWarnings(all []string) (warnings, lines []string) {
+	for _, line := range all {
+		if strings.HasPrefix(line, "warning: ") {
+			warnings = append(warnings, line)
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	return warnings, lines
 }
 
 // text writes the reduced form.

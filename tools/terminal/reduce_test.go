@@ -259,3 +259,19 @@ func FuzzReducer(f *testing.F) {
 		_, _ = summarizeGoJSON(body)
 	})
 }
+
+// TestC28_GitsWarningsDoNotHideItsStatus has git say first that it may not look
+// into a folder.
+func TestC28_GitsWarningsDoNotHideItsStatus(t *testing.T) {
+	const warning = "warning: could not open directory '.sallyport/': Permission denied"
+	for _, text := range []string{
+		warning + "\n## main\n M a.go\n?? b.go\n",
+		"On branch main\n" + warning + "\nChanges not staged for commit:\n  (use \"git add <file>...\" to update what will be committed)\n\tmodified:   a.go\n\n" +
+			"Untracked files:\n  (use \"git add <file>...\" to include in what will be committed)\n\tb.go\n\nno changes added to commit\n",
+	} {
+		got := reduceStatus(text)
+		if !strings.Contains(got, "1 changed, 1 untracked") || !strings.Contains(got, warning) {
+			t.Errorf("reduceStatus(%q) = %q, want the counts and the warning", text, got)
+		}
+	}
+}
