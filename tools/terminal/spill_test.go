@@ -126,27 +126,27 @@ func left() sallyport.ProcessResult {
 		res.Touched.Hosts = append(res.Touched.Hosts, sallyport.HostUse{Host: "no.example", Port: 443, Why: "refused"})
 	}
 	res.Touched.Hosts = append(res.Touched.Hosts, sallyport.HostUse{Host: "a.example", Port: 443, Allowed: true, Connections: 2, Sent: 9, Received: 8})
-	res.Touched.Planted = []string{"/w/.git/hooks/post-checkout", "/w/x\ny"}
 	res.Touched.Written = []string{"/w/" + strings.Repeat("z", 5000)}
+	res.Touched.ChangedOnFloor = []string{"/w/.git/hooks/post-checkout", "/w/x\ny"}
 	res.Touched.Binaries = []string{"/bin/sh"}
 	return res
 }
 
-func TestPlantedFilesAreNamed(t *testing.T) {
+func TestC5_FilesOnTheFloorHaveAnUnknownWriter(t *testing.T) {
 	f := newFamily(t, nil)
-	const line = "\nleft on the deny floor: /w/.git/hooks/post-checkout, \"/w/x\\ny\"\n"
+	const line = "\non the deny floor, changed at the same time, by an unknown writer: /w/.git/hooks/post-checkout, \"/w/x\\ny\"\n"
 	for name, in := range map[string]map[string]any{
 		"terminal": {"command": "x"}, "run_code": {"language": "bash", "code": "x"}, "run_tests": {},
 	} {
 		r, _ := use(t, f, name, scopedtest.Options{Files: map[string]string{"Makefile": "test:\n"}, Spawn: prints("out", left())}, in)
 		expect.OK(t, r, line)
 	}
-	many := sallyport.Touched{Planted: make([]string, maxPlanted+3)}
-	if got := planted(many); len(got) != 1 || !strings.HasSuffix(got[0], " and 3 more") {
-		t.Errorf("planted = %q, want the rest counted", got)
+	many := sallyport.Touched{ChangedOnFloor: make([]string, maxOnFloor+3)}
+	if got := changedOnFloor(many); len(got) != 1 || !strings.HasSuffix(got[0], " and 3 more") {
+		t.Errorf("changedOnFloor = %q, want the rest counted", got)
 	}
-	if got := planted(sallyport.Touched{}); got != nil {
-		t.Errorf("planted of nothing = %q", got)
+	if got := changedOnFloor(sallyport.Touched{}); got != nil {
+		t.Errorf("changedOnFloor of nothing = %q", got)
 	}
 }
 
@@ -157,13 +157,13 @@ func TestBackgroundProcessIsRecorded(t *testing.T) {
 	id := s.start("serve")
 	r := s.use("process_stop", map[string]any{"id": id})
 	for range 2 {
-		expect.OK(t, r, "\nleft on the deny floor: /w/.git/hooks/post-checkout")
+		expect.OK(t, r, "\non the deny floor, changed at the same time, by an unknown writer: /w/.git/hooks/post-checkout")
 		got, _ := r.Structured["touched"].(map[string]any)
 		hosts, _ := got["hosts"].([]any)
 		if len(hosts) != maxTouched || hosts[0].(map[string]any)["host"] != "a.example" || got["more"] != true {
 			t.Fatalf("touched = %v, want %d hosts, what was reached first", got, maxTouched)
 		}
-		for name, want := range map[string]int{"planted": 2, "written": 1, "binaries": 1} {
+		for name, want := range map[string]int{"changed_on_floor": 2, "written": 1, "binaries": 1} {
 			if list, _ := got[name].([]any); len(list) != want {
 				t.Errorf("%s = %v, want %d", name, list, want)
 			}

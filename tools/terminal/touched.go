@@ -13,24 +13,24 @@ const (
 	// each of its entries in code points: the child chooses both.
 	maxTouched      = 50
 	maxTouchedChars = 300
-	// maxPlanted and maxPlantedChars are the same for the text, and fit into
+	// maxOnFloor and maxOnFloorChars are the same for the text, and fit into
 	// its margin.
-	maxPlanted      = 4
-	maxPlantedChars = 80
+	maxOnFloor      = 4
+	maxOnFloorChars = 80
 )
 
-// planted is the line about what the child left where the next program may
-// run it, such as a hook of a repository.
-func planted(t sallyport.Touched) []string {
-	if len(t.Planted) == 0 {
+// changedOnFloor is the line about what is new where the next program may run
+// it, such as a hook of a repository.
+func changedOnFloor(t sallyport.Touched) []string {
+	if len(t.ChangedOnFloor) == 0 {
 		return nil
 	}
 	var names []string
-	for _, p := range t.Planted[:min(len(t.Planted), maxPlanted)] {
-		names = append(names, oneLine(cut.Chars(p, maxPlantedChars)))
+	for _, p := range t.ChangedOnFloor[:min(len(t.ChangedOnFloor), maxOnFloor)] {
+		names = append(names, oneLine(cut.Chars(p, maxOnFloorChars)))
 	}
-	line := "left on the deny floor: " + strings.Join(names, ", ")
-	if n := len(t.Planted) - maxPlanted; n > 0 {
+	line := "on the deny floor, changed at the same time, by an unknown writer: " + strings.Join(names, ", ")
+	if n := len(t.ChangedOnFloor) - maxOnFloor; n > 0 {
 		line += fmt.Sprintf(" and %d more", n)
 	}
 	return []string{line}
@@ -59,7 +59,7 @@ func touched(t sallyport.Touched) map[string]any {
 	out := map[string]any{}
 	more := t.More
 	for name, list := range map[string][]any{
-		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written), "planted": values(t.Planted),
+		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written), "changed_on_floor": values(t.ChangedOnFloor),
 	} {
 		if len(list) > maxTouched {
 			list, more = list[:maxTouched], true
