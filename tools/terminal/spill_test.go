@@ -126,8 +126,8 @@ func left() sallyport.ProcessResult {
 		res.Touched.Hosts = append(res.Touched.Hosts, sallyport.HostUse{Host: "no.example", Port: 443, Why: "refused"})
 	}
 	res.Touched.Hosts = append(res.Touched.Hosts, sallyport.HostUse{Host: "a.example", Port: 443, Allowed: true, Connections: 2, Sent: 9, Received: 8})
-	res.Touched.Written = []string{"/w/" + strings.Repeat("z", 5000)}
 	res.Touched.ChangedOnFloor = []string{"/w/.git/hooks/post-checkout", "/w/x\ny"}
+	res.Touched.Changed = []string{"/w/" + strings.Repeat("z", 5000)}
 	res.Touched.Binaries = []string{"/bin/sh"}
 	return res
 }
@@ -163,12 +163,12 @@ func TestBackgroundProcessIsRecorded(t *testing.T) {
 		if len(hosts) != maxTouched || hosts[0].(map[string]any)["host"] != "a.example" || got["more"] != true {
 			t.Fatalf("touched = %v, want %d hosts, what was reached first", got, maxTouched)
 		}
-		for name, want := range map[string]int{"changed_on_floor": 2, "written": 1, "binaries": 1} {
+		for name, want := range map[string]int{"changed_on_floor": 2, "changed": 1, "binaries": 1} {
 			if list, _ := got[name].([]any); len(list) != want {
 				t.Errorf("%s = %v, want %d", name, list, want)
 			}
 		}
-		if n := len(got["written"].([]any)[0].(string)); n > maxTouchedChars+10 {
+		if n := len(got["changed"].([]any)[0].(string)); n > maxTouchedChars+10 {
 			t.Errorf("a path of %d bytes", n)
 		}
 		r = s.use("process_output", map[string]any{"id": id, "offset": 0})

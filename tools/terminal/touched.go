@@ -59,7 +59,8 @@ func touched(t sallyport.Touched) map[string]any {
 	out := map[string]any{}
 	more := t.More
 	for name, list := range map[string][]any{
-		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written), "changed_on_floor": values(t.ChangedOnFloor),
+		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written),
+		"changed": values(t.Changed), "changed_on_floor": values(t.ChangedOnFloor),
 	} {
 		if len(list) > maxTouched {
 			list, more = list[:maxTouched], true
