@@ -156,6 +156,7 @@ func (t *table) shown(p *process, asked, from int64, text []byte) sallyport.Resu
 	if next < total {
 		lines = append(lines, fmt.Sprintf("%d more bytes from offset %d on", total-next, next))
 	}
+	lines = append(lines, layerFull(s.result)...)
 	lines = append(lines, changedOnFloor(s.result.Touched)...)
 	body := clean(text)
 	if body == "" {

@@ -58,6 +58,7 @@ func (r *report) finished(res sallyport.ProcessResult) sallyport.Result {
 	if res.Level == sallyport.LevelNone {
 		lines = append(lines, "not confined: this ran without a sandbox")
 	}
+	lines = append(lines, layerFull(res)...)
 	lines = append(lines, changedOnFloor(res.Touched)...)
 	lines = append(lines, r.changes(res.Changes)...)
 	header := strings.Join(lines, "\n") + "\n\n"

@@ -174,3 +174,11 @@ func TestBackgroundProcessIsRecorded(t *testing.T) {
 		r = s.use("process_output", map[string]any{"id": id, "offset": 0})
 	}
 }
+
+// TestA8_AFullLayerIsSaid: the child saw no more than ENOSPC.
+func TestA8_AFullLayerIsSaid(t *testing.T) {
+	res := left()
+	res.ExitCode, res.LayerFull = 1, "1048576 bytes"
+	r, _ := use(t, newFamily(t, nil), "terminal", scopedtest.Options{Spawn: prints("out", res)}, map[string]any{"command": "x"})
+	expect.OK(t, r, "\nno space left: the private layer that takes the writes is full (1048576 bytes)\n")
+}

@@ -36,6 +36,14 @@ func changedOnFloor(t sallyport.Touched) []string {
 	return []string{line}
 }
 
+// layerFull is the line about why a child in overlay mode could write no more.
+func layerFull(res sallyport.ProcessResult) []string {
+	if res.LayerFull == "" {
+		return nil
+	}
+	return []string{"no space left: the private layer that takes the writes is full (" + res.LayerFull + ")"}
+}
+
 // touched is what a background child did, as data. The call that started it
 // ended before, so that no other result says it. Hosts that were reached come
 // before those that were refused: names alone must not push them out.
