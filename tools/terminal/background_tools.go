@@ -158,6 +158,7 @@ func (t *table) shown(p *process, asked, from int64, text []byte) sallyport.Resu
 	}
 	lines = append(lines, layerFull(s.result)...)
 	lines = append(lines, changedOnFloor(s.result.Touched)...)
+	lines = append(lines, withheld(s.result.Touched)...)
 	body := clean(text)
 	if body == "" {
 		body = "(no new output)"

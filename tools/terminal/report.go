@@ -60,6 +60,7 @@ func (r *report) finished(res sallyport.ProcessResult) sallyport.Result {
 	}
 	lines = append(lines, layerFull(res)...)
 	lines = append(lines, changedOnFloor(res.Touched)...)
+	lines = append(lines, withheld(res.Touched)...)
 	lines = append(lines, r.changes(res.Changes)...)
 	header := strings.Join(lines, "\n") + "\n\n"
 

@@ -36,6 +36,18 @@ func changedOnFloor(t sallyport.Touched) []string {
 	return []string{line}
 }
 
+// withheld is the line about folders of which a child saw a part only.
+func withheld(t sallyport.Touched) []string {
+	if len(t.Withheld) == 0 {
+		return nil
+	}
+	line := "shown in part, because too much lies in it: " + oneLine(cut.Chars(t.Withheld[0], maxOnFloorChars))
+	if n := len(t.Withheld) - 1; n > 0 {
+		line += fmt.Sprintf(" and %d more", n)
+	}
+	return []string{line}
+}
+
 // layerFull is the line about why a child in overlay mode could write no more.
 func layerFull(res sallyport.ProcessResult) []string {
 	if res.LayerFull == "" {
@@ -69,6 +81,7 @@ func touched(t sallyport.Touched) map[string]any {
 	for name, list := range map[string][]any{
 		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written),
 		"changed": values(t.Changed), "changed_on_floor": values(t.ChangedOnFloor),
+		"withheld": values(t.Withheld),
 	} {
 		if len(list) > maxTouched {
 			list, more = list[:maxTouched], true
