@@ -83,6 +83,9 @@ func (c *Controllers) New(l Limits) (*Group, error) {
 			g.dirs[controller] = filepath.Join(dir, name)
 		}
 	}
+	if err := g.weigh(childWeight); err != nil {
+		return nil, errors.Join(fmt.Errorf("weigh a control group: %w", err), g.Close())
+	}
 	if err := g.Limit(l); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit a control group: %w", err), g.Close())
 	}
@@ -205,6 +208,28 @@ func (g *Group) Stats() Stats {
 		CPU:     time.Duration(number(at(cpu, "cpuacct.usage"))),
 		Refused: field(at(pids, "pids.events"), "max"),
 	}
+}
+
+// Weights for processor time, in hundredths of the usual one.
+const (
+	// childWeight is that of a group: beside a process that is not in one, a
+	// child with hundreds of processes gets a third of a processor, or all of it
+	// while nothing else runs.
+	childWeight = 50
+	// endWeight is that of a group that is being ended. Its processes do nothing
+	// but free what they hold, which takes the longer the less they get.
+	endWeight = 2000
+)
+
+// weigh sets the weight where there is a controller.
+func (g *Group) weigh(hundredths int) error {
+	if g.dirs[cpu] == "" {
+		return nil
+	}
+	if g.v2 {
+		return g.set(cpu, "cpu.weight", strconv.Itoa(hundredths))
+	}
+	return g.set(cpu, "cpu.shares", strconv.Itoa(1024*hundredths/100))
 }
 
 // Kill ends every process of the group. In version 1 that is no single step: a
