@@ -238,9 +238,9 @@ func TestOpenRemovesWhatDeadRuntimesLeft(t *testing.T) {
 	}
 }
 
-// TestVersion2KillsAndRemoves uses the real hierarchy of version 2, with the
-// controllers that are enabled there, if any.
-func TestVersion2KillsAndRemoves(t *testing.T) {
+// realVersion2 returns the mounted hierarchy of version 2.
+func realVersion2(t *testing.T) (*Controllers, string) {
+	t.Helper()
 	mounts, err := readMounts("/proc/self/mountinfo")
 	must(t, err)
 	own, err := readOwn("/proc/self/cgroup")
@@ -257,6 +257,13 @@ func TestVersion2KillsAndRemoves(t *testing.T) {
 	c := &Controllers{kind: KindV2, dirs: map[string]string{"": base}}
 	c.name, err = thisProcess()
 	must(t, err)
+	return c, base
+}
+
+// TestVersion2KillsAndRemoves uses the real hierarchy of version 2, with the
+// controllers that are enabled there, if any.
+func TestVersion2KillsAndRemoves(t *testing.T) {
+	c, base := realVersion2(t)
 	d := filepath.Join(base, groupName+c.name.String()+"-v2")
 	must(t, os.Mkdir(d, 0o755))
 	g := &Group{v2: true, dirs: map[string]string{}, unique: []string{d}}
@@ -270,6 +277,26 @@ func TestVersion2KillsAndRemoves(t *testing.T) {
 	if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the group is still there: %v", err)
 	}
+}
+
+// Hundreds that want to run end in one step.
+func TestH3_Version2EndsHundredsAtOnce(t *testing.T) {
+	c, base := realVersion2(t)
+	d := filepath.Join(base, groupName+c.name.String()+"-v2-many")
+	must(t, os.Mkdir(d, 0o755))
+	g := &Group{v2: true, dirs: map[string]string{}, unique: []string{d}}
+	run := start(t, g, "for i in $(seq 400); do while :; do :; done & done; wait")
+	done := make(chan error, 1)
+	go func() { _, err := run(); done <- err }()
+	for len(words(filepath.Join(d, "cgroup.procs"))) < 400 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	must(t, g.End())
+	<-done
+	for left := 400; left > 0; left = len(words(filepath.Join(d, "cgroup.procs"))) {
+		time.Sleep(time.Millisecond)
+	}
+	must(t, g.remove())
 }
 
 func TestALimitWithoutControllerIsRefused(t *testing.T) {

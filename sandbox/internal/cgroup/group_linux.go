@@ -232,6 +232,21 @@ func (g *Group) weigh(hundredths int) error {
 	return g.set(cpu, "cpu.shares", strconv.Itoa(1024*hundredths/100))
 }
 
+// End kills every process of the group as [Group.Kill] does, and lifts what would
+// have them wait for a processor.
+func (g *Group) End() error {
+	var lifted error
+	if g.dirs[cpu] != "" && len(g.unique) > 0 {
+		lifted = g.weigh(endWeight)
+		if g.v2 {
+			lifted = errors.Join(lifted, g.set(cpu, "cpu.max", "max"))
+		} else {
+			lifted = errors.Join(lifted, g.set(cpu, "cpu.cfs_quota_us", "-1"))
+		}
+	}
+	return errors.Join(g.Kill(), lifted)
+}
+
 // Kill ends every process of the group. In version 1 that is no single step: a
 // process that forks fast enough may outrun it, unless its number is limited.
 func (g *Group) Kill() error {
