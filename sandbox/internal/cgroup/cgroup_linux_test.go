@@ -207,7 +207,7 @@ func TestAThousandGroupsLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestOpenRemovesWhatDeadRuntimesLeft(t *testing.T) {
+func TestA21_OpenRemovesWhatDeadRuntimesLeft(t *testing.T) {
 	c := real(t)
 	dir := c.uniqueDirs()[0]
 	self := c.name

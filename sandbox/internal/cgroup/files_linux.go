@@ -229,6 +229,12 @@ func (c *Controllers) sweep() {
 	}
 }
 
+// Places returns how the names of this runtime's groups begin, and in which
+// folders they are.
+func (c *Controllers) Places() (prefix string, dirs []string) {
+	return groupName + c.name.String() + "-", c.uniqueDirs()
+}
+
 // uniqueDirs returns the directories in which groups are made.
 func (c *Controllers) uniqueDirs() []string {
 	var out []string
