@@ -27,6 +27,8 @@ const (
 	cloneNamespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 |
 		0x10000000 | 0x20000000 | 0x40000000
 	cloneParent = 0x00008000
+	cloneThread = 0x00010000
+	cloneFiles  = 0x00000400
 
 	tiocCONS  = 0x541d
 	tiocLINUX = 0x541c
@@ -97,7 +99,8 @@ func checkSession(o Options) code {
 // checkClone judges the flags of clone, its first argument on both
 // architectures. The kernel takes the low 32 bits.
 func checkClone(Options) code {
-	return arg(0, when(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuse(ePERM), ret(verdictAllow)))
+	thread := when(bpf.JumpBitsSet, cloneThread, when(bpf.JumpBitsSet, cloneFiles, ret(verdictAllow), refuse(ePERM)), ret(verdictAllow))
+	return arg(0, when(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuse(ePERM), thread))
 }
 
 // checkSocket judges family, type and protocol. EAFNOSUPPORT is what

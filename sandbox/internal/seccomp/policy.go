@@ -176,7 +176,8 @@ var rules = []rule{
 		group: "new processes", answer: ByArgument,
 		calls: `clone`,
 		why: "EPERM for a new namespace, and for a child of one's own parent, " +
-			"which would not be below the process that is waited for",
+			"which would not be below the process that is waited for; and for a thread with descriptors of its own, " +
+			"which would not be counted",
 		check: checkClone,
 	},
 	{

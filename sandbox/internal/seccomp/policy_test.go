@@ -44,9 +44,10 @@ var argumentCases = []struct {
 	{"renameat2", full, [6]uint64{0, 0, 0, 0, 5}, "EINVAL"},
 	{"io_setup", full, [6]uint64{1}, "ENOSYS"},
 	{"clone", full, [6]uint64{17}, "allow"},
-	{"clone", full, [6]uint64{0x3d0f00}, "allow"}, // pthread_create of glibc
-	{"clone", full, [6]uint64{0x4111}, "allow"},   // CLONE_VFORK|CLONE_VM|SIGCHLD
-	{"clone", full, [6]uint64{0x1011}, "allow"},   // CLONE_PIDFD
+	{"clone", full, [6]uint64{0x3d0f00}, "allow"},          // pthread_create of glibc
+	{"clone", full, [6]uint64{0x4111}, "allow"},            // CLONE_VFORK|CLONE_VM|SIGCHLD
+	{"clone", full, [6]uint64{0x1011}, "allow"},            // CLONE_PIDFD
+	{"clone", full, [6]uint64{0x3d0f00 &^ 0x400}, "EPERM"}, // a thread without CLONE_FILES
 	{"clone", full, [6]uint64{0x00020000 | 17}, "EPERM"},
 	{"clone", full, [6]uint64{0x02000000 | 17}, "EPERM"},
 	{"clone", full, [6]uint64{0x04000000 | 17}, "EPERM"},
