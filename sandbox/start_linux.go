@@ -58,7 +58,7 @@ func (r *Runner) open() (err error) {
 		return err
 	}
 	prog, err := seccomp.Assemble(seccomp.Options{
-		Network: p.namespaces, IPC: p.namespaces, Sessions: p.namespaces, Notify: true,
+		Network: p.namespaces, IPC: p.namespaces, Sessions: p.namespaces, Notify: true, Inotify: true,
 	})
 	if err != nil {
 		return err

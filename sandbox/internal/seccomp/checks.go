@@ -73,6 +73,14 @@ func checkExec(o Options) code {
 	return ret(verdictAllow)
 }
 
+// checkInotify allows instances where something else bounds them.
+func checkInotify(o Options) code {
+	if o.Inotify {
+		return ret(verdictAllow)
+	}
+	return refuse(eMFILE)
+}
+
 // checkIPC allows System V IPC where it has a namespace.
 func checkIPC(o Options) code {
 	if o.IPC {

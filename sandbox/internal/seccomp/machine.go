@@ -60,6 +60,7 @@ const (
 
 	ePERM           = 1
 	eINVAL          = 22
+	eMFILE          = 24
 	eNOSYS          = 38
 	ePROTONOSUPPORT = 93
 	eOPNOTSUPP      = 95

@@ -80,7 +80,7 @@ type fataler interface {
 func verdict(v uint32) string {
 	errnos := map[uint32]string{
 		ePERM: "EPERM", eINVAL: "EINVAL", eNOSYS: "ENOSYS", ePROTONOSUPPORT: "EPROTONOSUPPORT",
-		eOPNOTSUPP: "EOPNOTSUPP", eAFNOSUPPORT: "EAFNOSUPPORT",
+		eOPNOTSUPP: "EOPNOTSUPP", eMFILE: "EMFILE", eAFNOSUPPORT: "EAFNOSUPPORT",
 	}
 	switch {
 	case v == verdictAllow:

@@ -66,8 +66,15 @@ var rules = []rule{
 		group: "waiting", answer: Allow,
 		calls: `select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
 			epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime
-			timerfd_gettime inotify_init inotify_init1 inotify_add_watch inotify_rm_watch pause`,
+			timerfd_gettime inotify_add_watch inotify_rm_watch pause`,
 		why: "event loops",
+	},
+	{
+		group: "watches of files", answer: ByArgument,
+		calls: `inotify_init inotify_init1`,
+		why: "allowed with Inotify, else EMFILE: the kernel counts them for the user of the host, " +
+			"and bounds a child by its user namespace only (namespaces(7), /proc/sys/user)",
+		check: checkInotify,
 	},
 	{
 		group: "asynchronous input and output", answer: ENOSYS,

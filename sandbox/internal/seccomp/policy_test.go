@@ -32,6 +32,9 @@ var argumentCases = []struct {
 	{"execveat", Options{Notify: true}, [6]uint64{}, "notify"},
 	{"execveat", full, [6]uint64{}, "allow"},
 
+	{"inotify_init1", full, [6]uint64{}, "EMFILE"},
+	{"inotify_init1", Options{Inotify: true}, [6]uint64{}, "allow"},
+
 	{"shmget", full, [6]uint64{}, "allow"},
 	{"shmget", Options{Network: true}, [6]uint64{}, "ENOSYS"},
 	{"msgsnd", Options{Network: true}, [6]uint64{}, "ENOSYS"},

@@ -43,6 +43,9 @@ type Options struct {
 	// the filter must then have a [Listener] running until the last filtered
 	// process is gone: without one these calls fail with ENOSYS.
 	Notify bool
+	// Inotify lets the child watch files. It is for children whose user
+	// namespace bounds how many instances and watches they have.
+	Inotify bool
 	// Watch replaces the policy: everything is allowed, and the calls of
 	// [Watched] are notified. Only io_uring is refused, as absent, because
 	// what it opens could not be seen. The other options do nothing then.
