@@ -35,3 +35,14 @@ func (m machine) watched() map[uint32]string {
 	}
 	return byNumber
 }
+
+// numberOf returns the number of a call; no call has that of one that the machine
+// does not know.
+func (m machine) numberOf(name string) uint32 {
+	for _, n := range numbers {
+		if nr := m.number(n); n.name == name && nr != absent {
+			return uint32(nr)
+		}
+	}
+	return ^uint32(0)
+}
