@@ -73,6 +73,15 @@ func checkExec(o Options) code {
 	return ret(verdictAllow)
 }
 
+// checkEpoll allows everything, or notifies EPOLL_CTL_ADD.
+func checkEpoll(o Options) code {
+	const add = 1
+	if o.CountWatches {
+		return arg(1, when(bpf.JumpEqual, add, ret(verdictNotify), ret(verdictAllow)))
+	}
+	return ret(verdictAllow)
+}
+
 // checkInotify allows instances where something else bounds them.
 func checkInotify(o Options) code {
 	if o.Inotify {

@@ -77,8 +77,14 @@ type Listener struct {
 	// and Call only, and cost a fraction. It may be changed between two Next.
 	Blind bool
 
+	// Count is asked before a watch is added to an epoll instance, by the
+	// goroutine of Next; the watch is refused when it is false. Such calls are
+	// no events. nil refuses none. It is set before the first Next.
+	Count func() bool
+
 	file   *os.File
 	conn   syscall.RawConn
+	epoll  uint32 // the number of epoll_ctl
 	call   map[uint32]string
 	arch   uint32
 	closed atomic.Bool
@@ -108,7 +114,7 @@ func NewListener(fd int) (*Listener, error) {
 		f.Close()
 		return nil, err
 	}
-	return &Listener{file: f, conn: conn, call: m.watched(), arch: m.audit}, nil
+	return &Listener{file: f, conn: conn, epoll: m.numberOf("epoll_ctl"), call: m.watched(), arch: m.audit}, nil
 }
 
 // checkSizes refuses a kernel whose structures have grown: it would write
@@ -149,6 +155,10 @@ func (l *Listener) Next() (Event, error) {
 		if err != nil {
 			return Event{}, err
 		}
+		if n.arch == l.arch && uint32(n.nr) == l.epoll {
+			l.count(n.id)
+			continue
+		}
 		e, ok := l.handle(n)
 		if ok {
 			return e, nil
@@ -175,6 +185,16 @@ func (l *Listener) handle(n notification) (e Event, ok bool) {
 		l.Before(&e)
 	}
 	return e, ok
+}
+
+// count has a watch added, or refuses it as the kernel does at its own limit.
+func (l *Listener) count(id uint64) {
+	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	if l.Count != nil && !l.Count() {
+		r = response{id: id, err: -int32(unix.ENOSPC)}
+	}
+	// It fails when the caller is gone.
+	_ = l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }
 
 // receive waits for a notification.

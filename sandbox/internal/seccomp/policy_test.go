@@ -32,6 +32,11 @@ var argumentCases = []struct {
 	{"execveat", Options{Notify: true}, [6]uint64{}, "notify"},
 	{"execveat", full, [6]uint64{}, "allow"},
 
+	{"epoll_ctl", full, [6]uint64{3, 1, 4}, "allow"},
+	{"epoll_ctl", Options{CountWatches: true}, [6]uint64{3, 1, 4}, "notify"},
+	{"epoll_ctl", Options{CountWatches: true}, [6]uint64{3, 1<<32 | 1, 4}, "notify"},
+	{"epoll_ctl", Options{CountWatches: true}, [6]uint64{3, 2, 4}, "allow"}, // EPOLL_CTL_DEL
+	{"epoll_ctl", Options{CountWatches: true}, [6]uint64{3, 3, 4}, "allow"}, // EPOLL_CTL_MOD
 	{"inotify_init1", full, [6]uint64{}, "EMFILE"},
 	{"inotify_init1", Options{Inotify: true}, [6]uint64{}, "allow"},
 

@@ -46,6 +46,10 @@ type Options struct {
 	// Inotify lets the child watch files. It is for children whose user
 	// namespace bounds how many instances and watches they have.
 	Inotify bool
+	// CountWatches asks for a notification of each watch that is added to an
+	// epoll instance; see [Listener.Count]. It is for children that share the
+	// user of the runtime.
+	CountWatches bool
 	// Watch replaces the policy: everything is allowed, and the calls of
 	// [Watched] are notified. Only io_uring is refused, as absent, because
 	// what it opens could not be seen. The other options do nothing then.
