@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // The numbers that are given out. systemd calls those from 1879048192 to
@@ -18,6 +21,94 @@ const (
 	First = 2_000_000_000
 	Count = 256
 )
+
+// defaultLocks is the file whose bytes stand for the numbers.
+const defaultLocks = "/run/sallyport/uids"
+
+// Options say where a pool looks. The zero value is for the machine as it is.
+type Options struct {
+	// First is the lowest number; 0 means the constant.
+	First int
+	// Count is how many numbers there are; 0 means the constant.
+	Count int
+	// Locks is the file by which the gates of a machine tell each other which
+	// numbers are in use; empty means /run/sallyport/uids.
+	Locks string
+	// Accounts is the folder of passwd, group, subuid and subgid; empty means
+	// /etc.
+	Accounts string
+}
+
+// Pool gives out the users. It is safe for concurrent use.
+type Pool struct {
+	locks *os.File
+	first int
+	count int
+	known []span
+	// newMap makes the user namespace whose map swaps root and a number.
+	newMap func(id int) (*os.File, error)
+
+	mu   sync.Mutex
+	used map[int]bool
+	maps map[int]*os.File
+}
+
+// Open prepares to give out users. newMap returns a user namespace with the
+// lines of [Swap]; it is asked once for each number. The caller closes the pool.
+func Open(newMap func(id int) (*os.File, error), o *Options) (*Pool, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	p := &Pool{first: First, count: Count, newMap: newMap, used: map[int]bool{}, maps: map[int]*os.File{}}
+	if o.First > 0 {
+		p.first = o.First
+	}
+	if o.Count > 0 {
+		p.count = o.Count
+	}
+	locks, accounts := defaultLocks, "/etc"
+	if o.Locks != "" {
+		locks = o.Locks
+	}
+	if o.Accounts != "" {
+		accounts = o.Accounts
+	}
+	var err error
+	if p.known, err = knownIDs(accounts); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(locks), 0o700); err != nil {
+		return nil, fmt.Errorf("the users of children: %w", err)
+	}
+	p.locks, err = os.OpenFile(locks, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the users of children: %w", err)
+	}
+	return p, nil
+}
+
+// Close lets go of the maps. Users that were not released are free with it.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.maps {
+		f.Close()
+	}
+	p.maps = map[int]*os.File{}
+	// A program that is being started has the open file until it is executed.
+	for id := range p.used {
+		_ = p.lock(id-p.first, unix.F_UNLCK)
+	}
+	p.locks.Close()
+}
+
+// lock locks or unlocks the byte of a number. The lock belongs to the open file
+// (fcntl(2), "Open file description locks"): it ends with this process, and is
+// seen by another pool of this process, too.
+func (p *Pool) lock(i int, kind int16) error {
+	l := unix.Flock_t{Type: kind, Start: int64(i), Len: 1}
+	return unix.FcntlFlock(p.locks.Fd(), unix.F_OFD_SETLK, &l)
+}
 
 // maxLine bounds a line of the accounts: a group with all its members.
 const maxLine = 1 << 20
