@@ -53,6 +53,19 @@ type Pool struct {
 	maps map[int]*os.File
 }
 
+// User is one user while a child has it. User and group have one number.
+type User struct {
+	// ID is the number.
+	ID int
+	// Map is the user namespace for [Clone].
+	Map *os.File
+
+	pool *Pool
+}
+
+// ErrNone says that other children have all numbers.
+var ErrNone = errors.New("every user of the range for children is in use")
+
 // Open prepares to give out users. newMap returns a user namespace with the
 // lines of [Swap]; it is asked once for each number. The caller closes the pool.
 func Open(newMap func(id int) (*os.File, error), o *Options) (*Pool, error) {
@@ -87,6 +100,51 @@ func Open(newMap func(id int) (*os.File, error), o *Options) (*Pool, error) {
 	return p, nil
 }
 
+// Acquire takes a user that no account and no process of the machine has.
+// [ErrNone] means that there is none.
+func (p *Pool) Acquire() (*User, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.count {
+		id := p.first + i
+		if p.used[id] || p.isKnown(id) {
+			continue
+		}
+		if err := p.lock(i, unix.F_WRLCK); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+			continue // another gate's
+		} else if err != nil {
+			return nil, fmt.Errorf("the users of children: %w", err)
+		}
+		if hasProcess(id) {
+			// Of a gate that was killed, whose child is about to be.
+			_ = p.lock(i, unix.F_UNLCK)
+			continue
+		}
+		if p.maps[id] == nil {
+			users, err := p.newMap(id)
+			if err != nil {
+				_ = p.lock(i, unix.F_UNLCK)
+				return nil, fmt.Errorf("the map of the users: %w", err)
+			}
+			p.maps[id] = users
+		}
+		p.used[id] = true
+		return &User{ID: id, Map: p.maps[id], pool: p}, nil
+	}
+	return nil, ErrNone
+}
+
+// Release gives the user back when the last process that had it is gone.
+func (u *User) Release() {
+	p := u.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.used[u.ID] {
+		delete(p.used, u.ID)
+		_ = p.lock(u.ID-p.first, unix.F_UNLCK) // closing the file unlocks as well
+	}
+}
+
 // Close lets go of the maps. Users that were not released are free with it.
 func (p *Pool) Close() {
 	p.mu.Lock()
@@ -108,6 +166,21 @@ func (p *Pool) Close() {
 func (p *Pool) lock(i int, kind int16) error {
 	l := unix.Flock_t{Type: kind, Start: int64(i), Len: 1}
 	return unix.FcntlFlock(p.locks.Fd(), unix.F_OFD_SETLK, &l)
+}
+
+// hasProcess reports whether a process of the machine has a user.
+func hasProcess(id int) bool {
+	_, err := unix.Getpriority(unix.PRIO_USER, id)
+	return !errors.Is(err, unix.ESRCH)
+}
+
+func (p *Pool) isKnown(id int) bool {
+	for _, s := range p.known {
+		if id >= s.first && id-s.first < s.count {
+			return true
+		}
+	}
+	return false
 }
 
 // maxLine bounds a line of the accounts: a group with all its members.

@@ -1,6 +1,63 @@
 package hostuser
 
-import "testing"
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// base is the first number of the tests: those of the machine may be in use.
+const base = 1_900_000_000
+
+// noMap is for tests that make no mount.
+func noMap(int) (*os.File, error) { return os.Open(os.DevNull) }
+
+func openPool(t *testing.T, o Options) *Pool {
+	t.Helper()
+	p, err := Open(noMap, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func acquire(t *testing.T, p *Pool) *User {
+	t.Helper()
+	u, err := p.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestA3_TwoGatesNeverGiveOutOneUser(t *testing.T) {
+	t.Parallel()
+	o := Options{First: base, Count: 4, Locks: filepath.Join(t.TempDir(), "dir", "uids"), Accounts: t.TempDir()}
+	a, b := openPool(t, o), openPool(t, o)
+	seen := map[int]bool{}
+	var last *User
+	for _, p := range []*Pool{a, b, b, a} {
+		last = acquire(t, p)
+		if seen[last.ID] {
+			t.Errorf("%d was given out twice", last.ID)
+		}
+		seen[last.ID] = true
+	}
+	for _, p := range []*Pool{a, b} {
+		if u, err := p.Acquire(); !errors.Is(err, ErrNone) {
+			t.Errorf("Acquire() = %v, %v when all are in use, want ErrNone", u, err)
+		}
+	}
+	last.Release()
+	last.Release()
+	if u := acquire(t, b); u.ID != last.ID {
+		t.Errorf("Acquire() = %d, want the one that was released, %d", u.ID, last.ID)
+	}
+	a.Close()
+	acquire(t, b)
+}
 
 func TestSwapCoversEveryUserOnce(t *testing.T) {
 	t.Parallel()
