@@ -32,6 +32,13 @@ func acquire(t *testing.T, p *Pool) *User {
 	return u
 }
 
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestA3_TwoGatesNeverGiveOutOneUser(t *testing.T) {
 	t.Parallel()
 	o := Options{First: base, Count: 4, Locks: filepath.Join(t.TempDir(), "dir", "uids"), Accounts: t.TempDir()}
@@ -57,6 +64,19 @@ func TestA3_TwoGatesNeverGiveOutOneUser(t *testing.T) {
 	}
 	a.Close()
 	acquire(t, b)
+}
+
+func TestUsersOfTheMachineAreNotGivenOut(t *testing.T) {
+	t.Parallel()
+	accounts := t.TempDir()
+	write(t, filepath.Join(accounts, "passwd"), "root:x:0:0::/root:/bin/sh\nu:x:1900000000:1900000001::/:/bin/sh\nbroken\n+::::\n")
+	write(t, filepath.Join(accounts, "group"), "g:x:1900000002:\n")
+	write(t, filepath.Join(accounts, "subuid"), "u:1900000003:2\n")
+	write(t, filepath.Join(accounts, "subgid"), "u:1899999000:1006\n")
+	p := openPool(t, Options{First: base, Count: 8, Locks: filepath.Join(t.TempDir(), "uids"), Accounts: accounts})
+	if u := acquire(t, p); u.ID != base+6 {
+		t.Errorf("Acquire() = %d, want %d", u.ID, base+6)
+	}
 }
 
 func TestSwapCoversEveryUserOnce(t *testing.T) {
