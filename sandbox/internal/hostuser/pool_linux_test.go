@@ -3,7 +3,9 @@ package hostuser
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -76,6 +78,35 @@ func TestUsersOfTheMachineAreNotGivenOut(t *testing.T) {
 	p := openPool(t, Options{First: base, Count: 8, Locks: filepath.Join(t.TempDir(), "uids"), Accounts: accounts})
 	if u := acquire(t, p); u.ID != base+6 {
 		t.Errorf("Acquire() = %d, want %d", u.ID, base+6)
+	}
+}
+
+// A gate that was killed leaves its lock before its children are gone.
+func TestAUserWithAProcessIsNotGivenOut(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	const far = base + 200
+	cmd := exec.Command("sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: far, Gid: far}}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	defer func() { _ = cmd.Process.Kill() }()
+	if !hasProcess(far) || hasProcess(far+1) {
+		t.Errorf("hasProcess = %v and %v, want true and false", hasProcess(far), hasProcess(far+1))
+	}
+	p := openPool(t, Options{First: base, Locks: filepath.Join(t.TempDir(), "uids"), Accounts: t.TempDir()})
+	for {
+		u, err := p.Acquire()
+		if errors.Is(err, ErrNone) {
+			break
+		}
+		if err != nil || u.ID == far {
+			t.Fatalf("Acquire() = %v, %v", u, err)
+		}
 	}
 }
 
