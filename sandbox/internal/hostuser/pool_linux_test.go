@@ -110,6 +110,27 @@ func TestAUserWithAProcessIsNotGivenOut(t *testing.T) {
 	}
 }
 
+func TestWhatCannotBeReadGivesNoUsers(t *testing.T) {
+	t.Parallel()
+	accounts := t.TempDir()
+	if err := os.Mkdir(filepath.Join(accounts, "passwd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(noMap, &Options{Locks: filepath.Join(t.TempDir(), "uids"), Accounts: accounts}); err == nil {
+		t.Error("Open with unreadable accounts: no error")
+	}
+	p, err := Open(func(int) (*os.File, error) { return nil, errors.New("no map") }, &Options{First: base, Count: 1, Locks: filepath.Join(t.TempDir(), "uids")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for range 2 {
+		if _, err := p.Acquire(); err == nil || errors.Is(err, ErrNone) {
+			t.Errorf("Acquire without a map = %v, want why there is none", err)
+		}
+	}
+}
+
 func TestSwapCoversEveryUserOnce(t *testing.T) {
 	t.Parallel()
 	var inside, outside, size int
