@@ -26,7 +26,7 @@ func (r *Runner) reportWrites(c *child, p *plan) {
 		defer cancel()
 		t := &res.Touched
 		var more bool
-		if t.Written, more = r.platform.survey.Written(ctx, writes, c.start, maxSeen); more {
+		if t.Written, more = r.platform.survey.Changed(ctx, writes, c.start, maxSeen); more {
 			t.More = true
 		}
 		if len(t.Written) == 0 && !more {

@@ -190,7 +190,7 @@ func BenchmarkWritten(b *testing.B) {
 	top := benchTree(b)
 	s, now := New(nil), time.Now().Add(time.Hour)
 	for b.Loop() {
-		if got, more := s.Written(b.Context(), []string{top}, now, 10); len(got) > 0 || more {
+		if got, more := s.Changed(b.Context(), []string{top}, now, 10); len(got) > 0 || more {
 			b.Fatal(got, more)
 		}
 	}

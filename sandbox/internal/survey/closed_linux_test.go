@@ -77,7 +77,7 @@ func TestADirectoryThatCannotBeListedIsMaskedWhenItCanBeEntered(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot be listed, so that nothing in it can be judged and contains") {
 		t.Errorf("a part of the reach behind a closed door: Floor() = %v", err)
 	}
-	if _, more := New(nil).Written(t.Context(), under(top, []string{"ws"}), time.Now().Add(time.Hour), 10); !more {
-		t.Error("Written() does not say that it could not see everything")
+	if _, more := New(nil).Changed(t.Context(), under(top, []string{"ws"}), time.Now().Add(time.Hour), 10); !more {
+		t.Error("Changed() does not say that it could not see everything")
 	}
 }

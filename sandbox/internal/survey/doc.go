@@ -4,8 +4,8 @@
 //
 // Start with [New]. [Surveyor.Floor] returns the masks, [Pins] the directories
 // that must not be renamed for the masks to stay where they are,
-// [Surveyor.Planted] what a child left on the floor, [Surveyor.Written] what it
-// wrote.
+// [Surveyor.Planted] what is new on the floor since, [Surveyor.Changed] what
+// changed. Neither says who did it.
 //
 // The package reads names and metadata, never contents. It follows a symbolic
 // link only to learn which directory has a second name. What it reports is

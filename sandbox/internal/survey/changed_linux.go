@@ -14,7 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// maxVisited bounds the entries that one call of Written looks at; on a warm
+// maxVisited bounds the entries that one call of Changed looks at; on a warm
 // cache they take about 60 ms.
 const maxVisited = 50_000
 
@@ -23,16 +23,17 @@ const maxVisited = 50_000
 // current_time() in fs/inode.c).
 const clockTick = 10 * time.Millisecond
 
-// Written returns what below the write reach was created or changed since a
-// moment, by the time of the last change, sorted and at most limit paths. What
+// Changed returns what below the write reach was created or changed since a
+// moment, by the time of the last change, sorted and at most limit paths. It
+// does not say by whom: whoever else may write there has the same times. What
 // was removed or renamed away shows in its directory only, which is reported
 // when nothing in it is. Changes up to 10 ms before the moment may be among
 // them. more means that there is more, or that not everything could be seen.
 //
 // It looks at upper levels first, at most 50,000 entries, and follows no
 // symbolic link below the paths that it is given.
-func (s *Surveyor) Written(ctx context.Context, write []string, since time.Time, limit int) (paths []string, more bool) {
-	w := &writes{ctx: ctx, since: since.Add(-clockTick), limit: limit}
+func (s *Surveyor) Changed(ctx context.Context, write []string, since time.Time, limit int) (paths []string, more bool) {
+	w := &changes{ctx: ctx, since: since.Add(-clockTick), limit: limit}
 	for _, p := range write {
 		w.root(p)
 	}
@@ -45,25 +46,25 @@ func (s *Surveyor) Written(ctx context.Context, write []string, since time.Time,
 	return slices.Compact(w.paths), w.more
 }
 
-// writes is one walk under way.
-type writes struct {
+// changes is one walk under way.
+type changes struct {
 	ctx     context.Context
 	since   time.Time
 	limit   int
 	visited int
 	roots   []string
-	queue   []written
+	queue   []changedDir
 	paths   []string
 	more    bool
 }
 
-// written is a directory still to be looked at.
-type written struct {
+// changedDir is a directory still to be looked at.
+type changedDir struct {
 	path    string
 	changed bool
 }
 
-func (w *writes) root(given string) {
+func (w *changes) root(given string) {
 	real, err := filepath.EvalSymlinks(given)
 	if err != nil {
 		w.more = w.more || !errors.Is(err, fs.ErrNotExist)
@@ -81,17 +82,17 @@ func (w *writes) root(given string) {
 }
 
 // entry takes note of one entry and reports whether it changed.
-func (w *writes) entry(path string, st *unix.Stat_t) bool {
+func (w *changes) entry(path string, st *unix.Stat_t) bool {
 	changed := !time.Unix(st.Ctim.Unix()).Before(w.since)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		w.queue = append(w.queue, written{path, changed})
+		w.queue = append(w.queue, changedDir{path, changed})
 	} else if changed {
 		w.report(path)
 	}
 	return changed
 }
 
-func (w *writes) report(path string) {
+func (w *changes) report(path string) {
 	if len(w.paths) >= w.limit {
 		w.more = true
 		return
@@ -100,7 +101,7 @@ func (w *writes) report(path string) {
 }
 
 // dir looks at the entries of a directory.
-func (w *writes) dir(d written) {
+func (w *changes) dir(d changedDir) {
 	f, err := openDir(unix.AT_FDCWD, d.path)
 	if err != nil {
 		w.more = w.more || !errors.Is(err, fs.ErrNotExist)

@@ -13,7 +13,7 @@ import (
 )
 
 // after waits until the change time of a new file is later than all those in
-// the past, as Written sees it, and returns that moment.
+// the past, as Changed sees it, and returns that moment.
 func after(t *testing.T) time.Time {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func after(t *testing.T) time.Time {
 	}
 }
 
-func TestWrittenFindsChanges(t *testing.T) {
+func TestChangedFindsChanges(t *testing.T) {
 	top := plant(t, "ws/old", "ws/kept", "ws/gone", "ws/dir/deep/file", "ws/quiet/gone", "ws/quiet/kept",
 		"ws/link -> ../other", "other/secret", "ws/moved", "ws/mode", "ws/removed/")
 	since := after(t)
@@ -45,32 +45,32 @@ func TestWrittenFindsChanges(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(top, "other/secret"), nil, 0o600))
 	must(t, os.Symlink("nowhere", filepath.Join(top, "ws/dir/deep/dangling")))
 
-	got, more := New(nil).Written(t.Context(), under(top, []string{"ws", "ws/dir", "missing", "ws/old"}), since, 100)
+	got, more := New(nil).Changed(t.Context(), under(top, []string{"ws", "ws/dir", "missing", "ws/old"}), since, 100)
 	want := under(top, []string{"ws/dir/deep/dangling", "ws/dir/deep/new", "ws/dir/empty", "ws/mode", "ws/old", "ws/quiet"})
 	if diff := cmp.Diff(want, got); diff != "" || more {
-		t.Errorf("Written() more=%v (-want +got):\n%s", more, diff)
+		t.Errorf("Changed() more=%v (-want +got):\n%s", more, diff)
 	}
-	got, more = New(nil).Written(t.Context(), under(top, []string{"ws"}), since, 2)
+	got, more = New(nil).Changed(t.Context(), under(top, []string{"ws"}), since, 2)
 	if len(got) != 2 || !more {
-		t.Errorf("Written() with limit 2 = %v, %v", got, more)
+		t.Errorf("Changed() with limit 2 = %v, %v", got, more)
 	}
 }
 
-func TestWrittenFindsNothingInAQuietTree(t *testing.T) {
+func TestChangedFindsNothingInAQuietTree(t *testing.T) {
 	top := plant(t, "ws/a", "ws/b/c")
-	got, more := New(nil).Written(t.Context(), under(top, []string{"ws"}), after(t), 10)
+	got, more := New(nil).Changed(t.Context(), under(top, []string{"ws"}), after(t), 10)
 	if diff := cmp.Diff([]string{}, got, cmpopts.EquateEmpty()); diff != "" || more {
-		t.Errorf("Written() more=%v:\n%s", more, diff)
+		t.Errorf("Changed() more=%v:\n%s", more, diff)
 	}
 }
 
-func TestWrittenReportsTheRootItself(t *testing.T) {
+func TestChangedReportsTheRootItself(t *testing.T) {
 	top := plant(t, "ws/a", "file")
 	since := after(t)
 	must(t, os.Remove(filepath.Join(top, "ws/a")))
 	must(t, os.Chmod(filepath.Join(top, "file"), 0o600))
-	got, _ := New(nil).Written(t.Context(), under(top, []string{"ws", "file"}), since, 10)
+	got, _ := New(nil).Changed(t.Context(), under(top, []string{"ws", "file"}), since, 10)
 	if diff := cmp.Diff(under(top, []string{"file", "ws"}), got); diff != "" {
-		t.Errorf("Written() (-want +got):\n%s", diff)
+		t.Errorf("Changed() (-want +got):\n%s", diff)
 	}
 }
