@@ -3,8 +3,10 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
 // unchanged fails when a file of the host does not hold what it held.
@@ -112,41 +113,44 @@ func TestLinkTheNameOfAGrantIsJudged(t *testing.T) {
 	}
 }
 
-// A repository that was there before: what the child adds where git looks for
-// orders is out of force when it has ended, and reported.
-func TestPlantedInARepositoryIsOutOfForce(t *testing.T) {
+// In direct mode a person writes in the same folders: nothing that changes is
+// said to be the child's, and nothing that may be a person's is moved.
+func TestC5_WhatCannotBeAttributedIsReportedAndLeftAlone(t *testing.T) {
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.write(".git/config", "[core]\n")
 	w.write(".git/HEAD", "ref: refs/heads/main\n")
-	w.write("wt/.git", "gitdir: "+w.dir+"/.git/worktrees/wt\n")
-	w.write(".git/worktrees/wt/gitdir", w.dir+"/wt/.git\n")
-	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "mkdir .git/hooks; echo evil >.git/hooks/pre-commit; echo ../evil >.git/commondir; "+
-		"echo evil >.git/worktrees/wt/commondir; echo fine >.git/index; mkdir -p own/.git/hooks; : >own/.git/config; echo x >.gitmodules; "+
-		"echo gitdir: $PWD/evil >wt/.git; rm -f wt/.git; mv wt wt2")
-	want := []string{".git/commondir", ".git/hooks", ".git/worktrees/wt/commondir", ".gitmodules", "own/.git/config", "own/.git/hooks"}
-	for i, name := range want {
-		want[i] = w.dir + "/" + name
+	input, release := io.Pipe()
+	c, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{Input: input}, "sh", "-c", "read line; echo x >child; mkdir -p own/.git/hooks"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, res.Touched.Planted); diff != "" {
-		t.Errorf("planted (-want +got):\n%s", diff)
+	person := []string{w.write(".git/config.worktree", "[core]\n"), w.write(".git/hooks/pre-commit", "person\n"), w.write("notes", "person\n")}
+	if _, err := io.WriteString(release, "go\n"); err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range want[:3] {
-		if _, err := os.Lstat(name); err == nil {
-			t.Errorf("%s is in force", name)
-		}
-		if kept, _ := filepath.Glob(name + survey.Quarantined + "*"); len(kept) != 1 {
-			t.Errorf("%s was not kept: %v", name, kept)
-		}
+	res, err := c.Wait()
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("Wait = %+v, %v", res, err)
 	}
-	for _, name := range want[3:] {
-		if _, err := os.Lstat(name); err != nil {
-			t.Errorf("what is only reported is gone: %v", err)
+	if len(res.Touched.Written) > 0 || len(res.Changes) > 0 {
+		t.Errorf("said to be the child's: %v %v", res.Touched.Written, res.Changes)
+	}
+	for _, path := range append(person, w.dir+"/child") {
+		if !slices.Contains(res.Touched.Changed, path) {
+			t.Errorf("%s is not among what changed: %v", path, res.Touched.Changed)
 		}
 	}
-	unchanged(t, w.dir+"/.git/index", "fine\n")
-	unchanged(t, w.dir+"/wt/.git", "gitdir: "+w.dir+"/.git/worktrees/wt\n")
-	if res = w.run(sallyport.SpawnOptions{}, "touch", "x"); len(res.Touched.Planted) != 0 {
-		t.Errorf("planted again: %v", res.Touched.Planted)
+	want := []string{w.dir + "/.git/config.worktree", w.dir + "/.git/hooks", w.dir + "/own/.git/hooks"}
+	if diff := cmp.Diff(want, res.Touched.ChangedOnFloor); diff != "" {
+		t.Errorf("on the floor (-want +got):\n%s", diff)
+	}
+	for _, path := range person {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("a person's file is gone: %v", err)
+		}
+	}
+	if res = w.run(sallyport.SpawnOptions{}, "true"); len(res.Touched.ChangedOnFloor) != 0 {
+		t.Errorf("reported again: %v", res.Touched.ChangedOnFloor)
 	}
 }
 
@@ -194,13 +198,13 @@ func TestLinkAKernelMountIsCovered(t *testing.T) {
 
 // A child that leaves more than a survey takes does not keep later ones from
 // starting, nor from being reported.
-func TestPlantedBehindADeepTreeIsReported(t *testing.T) {
+func TestChangedOnFloorBehindADeepTreeIsReported(t *testing.T) {
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; "+
 		"mkdir -p $(yes a | head -140 | tr '\\n' /)")
 	deep := w.dir + strings.Repeat("/a", 129)
-	if diff := cmp.Diff([]string{w.dir + "/.git/hooks", deep}, res.Touched.Planted); diff != "" {
-		t.Errorf("planted (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{w.dir + "/.git/hooks", deep}, res.Touched.ChangedOnFloor); diff != "" {
+		t.Errorf("on the floor (-want +got):\n%s", diff)
 	}
 	if out := w.outcomeOf("ls " + deep + " && echo shown; echo second"); strings.Contains(out, "shown") || !strings.Contains(out, "second") {
 		t.Errorf("the next child: %s", out)
@@ -210,8 +214,8 @@ func TestPlantedBehindADeepTreeIsReported(t *testing.T) {
 func TestPlantedAmongTooManyIsReported(t *testing.T) {
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "for i in $(seq 1100); do mkdir $i && : >$i/.mcp.json; done")
-	if len(res.Touched.Planted) == 0 || !res.Touched.More {
-		t.Errorf("planted = %d, more = %v", len(res.Touched.Planted), res.Touched.More)
+	if len(res.Touched.ChangedOnFloor) == 0 || !res.Touched.More {
+		t.Errorf("on the floor = %d, more = %v", len(res.Touched.ChangedOnFloor), res.Touched.More)
 	}
 	_, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))
 	text := fmt.Sprint(err, errors.Unwrap(err))

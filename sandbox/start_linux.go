@@ -270,7 +270,7 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error 
 	if err != nil {
 		return err
 	}
-	r.reportWrites(c, j.plan)
+	r.reportChanges(c, j.plan)
 	c.start = time.Now()
 	err = m.send(h.control, stdin, stdout, stderr)
 	stdin.Close()
