@@ -19,7 +19,7 @@ func (w *walker) hit(p place, h hit, write bool, depth int) error {
 	if h.link {
 		return w.hitLink(p, h, write)
 	}
-	w.cover(Mask{Path: p.real, Dir: h.dir, WriteOnly: h.writeOnly, Why: h.why})
+	w.cover(Mask{Path: p.real, Dir: h.dir, WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
 	if h.dir && h.writeOnly {
 		// What is protected against reading may lie in what is protected
 		// against writing, such as a shell's history in its configuration.
@@ -40,12 +40,12 @@ func (w *walker) cover(m Mask) {
 // hitLink handles a symbolic link on the floor: it may not be replaced, and
 // what it leads to is protected under its name.
 func (w *walker) hitLink(p place, h hit, write bool) error {
-	w.pin(p.real, write, h.why)
+	w.pin(p.real, write, h.class, h.why)
 	target, info, err := resolve(p.real)
 	if err != nil || info == nil {
 		return err
 	}
-	w.cover(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Why: h.why})
+	w.cover(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
 	if info.IsDir() && h.writeOnly {
 		return w.alias(place{target, p.judged})
 	}
@@ -54,10 +54,10 @@ func (w *walker) hitLink(p place, h hit, write bool) error {
 
 // pin keeps a link from being replaced, and every further link by which it
 // leads to its end.
-func (w *walker) pin(link string, write bool, why string) {
+func (w *walker) pin(link string, write bool, class scoped.FloorClass, why string) {
 	for _, l := range chain(link) {
 		if l == link && write || l != link && w.writable(l) {
-			w.add(Mask{Path: l, WriteOnly: true, Link: true, Why: why})
+			w.add(Mask{Path: l, WriteOnly: true, Link: true, Class: class, Why: why})
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (w *walker) follow(p place, write bool) error {
 		return err
 	}
 	if w.found > before {
-		w.pin(p.real, write, "leads to what is protected under this name")
+		w.pin(p.real, write, scoped.FloorAbsolute, "leads to what is protected under this name")
 	}
 	return nil
 }

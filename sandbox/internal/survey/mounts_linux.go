@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // whyKernel is the reason of a mask over what is no file system for files.
@@ -115,5 +116,5 @@ func (w *walker) maskMount(path string) {
 		return // It lies under another mount.
 	}
 	w.kernel[path] = true
-	w.add(Mask{Path: path, Dir: info.IsDir(), Why: whyKernel})
+	w.add(Mask{Path: path, Dir: info.IsDir(), Class: scoped.FloorAbsolute, Why: whyKernel})
 }

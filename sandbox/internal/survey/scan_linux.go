@@ -46,6 +46,7 @@ type hit struct {
 	name      string
 	dir, link bool
 	writeOnly bool
+	class     scoped.FloorClass
 	why       string
 }
 
@@ -121,7 +122,7 @@ func (w *walker) classify(l *listing, p place, e fs.DirEntry, write bool) {
 	judged := join(p.judged, name)
 	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0
 	if m, denied := w.judge(judged, write, kind.IsRegular()); denied {
-		l.hits = append(l.hits, hit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Why})
+		l.hits = append(l.hits, hit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Class, m.Why})
 		return
 	}
 	switch {
@@ -136,7 +137,7 @@ func (w *walker) classify(l *listing, p place, e fs.DirEntry, write bool) {
 	case kind.IsRegular() && len(w.linked) > 0:
 		info, err := e.Info()
 		if err == nil && w.isLinked(info) {
-			l.hits = append(l.hits, hit{name: name, why: whyLinked})
+			l.hits = append(l.hits, hit{name: name, class: scoped.FloorAbsolute, why: whyLinked})
 		}
 	}
 }

@@ -44,6 +44,8 @@ type Mask struct {
 	Link bool
 	// Dev and Ino are the file that was judged; zero when it was gone at once.
 	Dev, Ino uint64
+	// Class is that of the rule on the floor.
+	Class scoped.FloorClass
 	// Why says for operators what is protected.
 	Why string
 }

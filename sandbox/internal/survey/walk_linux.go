@@ -76,7 +76,7 @@ func (w *walker) addRoot(roots []root, given, op string) []root {
 	case errors.Is(err, fs.ErrNotExist):
 		return roots
 	case err != nil:
-		w.add(Mask{Path: given, Why: whyUnreadable})
+		w.add(Mask{Path: given, Class: scoped.FloorAbsolute, Why: whyUnreadable})
 		return roots
 	}
 	return append(roots, root{given, real, op})
@@ -121,24 +121,21 @@ func (w *walker) judge(name string, write, file bool) (Mask, bool) {
 	if write {
 		op = opWrite
 	}
-	check := w.floor.Check
-	if file {
-		check = w.floor.CheckFile
-	}
-	why, denied := check(op, name)
+	rule, denied := w.floor.Rule(op, name, file)
 	if !denied {
 		return Mask{}, false
 	}
-	if !write {
-		return Mask{Why: why}, true
+	m := Mask{Class: rule.Class, Why: rule.Reason}
+	if write {
+		_, unreadable := w.floor.Check(opRead, name)
+		m.WriteOnly = !unreadable
 	}
-	_, unreadable := w.floor.Check(opRead, name)
-	return Mask{Why: why, WriteOnly: !unreadable}, true
+	return m, true
 }
 
 func (w *walker) judgeIdentity(path string, info fs.FileInfo) error {
 	if w.isLinked(info) {
-		w.add(Mask{Path: path, Why: whyLinked})
+		w.add(Mask{Path: path, Class: scoped.FloorAbsolute, Why: whyLinked})
 	}
 	return nil
 }
@@ -266,7 +263,7 @@ func (w *walker) maskWhole(dir, why string) error {
 	if err := w.alone(dir, why); err != nil {
 		return err
 	}
-	w.cover(Mask{Path: dir, Dir: true, Why: why})
+	w.cover(Mask{Path: dir, Dir: true, Class: scoped.FloorAbsolute, Why: why})
 	return nil
 }
 
