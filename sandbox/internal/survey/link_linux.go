@@ -194,19 +194,36 @@ type prefix struct {
 func compilePrefixes(rules []scoped.FloorRule) *prefixes {
 	x := &prefixes{byLast: make(map[string][]prefix)}
 	for _, r := range rules {
-		path := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(r.Path, "~/"), "**/"), "/")
-		elems := strings.Split(strings.ToLower(path), "/")
-		x.longest = max(x.longest, len(elems))
-		for n := 1; n < len(elems); n++ {
-			last, p := elems[n-1], prefix{elems[:n], strings.Join(elems[n:], "/")}
-			if strings.Contains(last, "*") {
-				x.pattern = append(x.pattern, p)
-			} else {
-				x.byLast[last] = append(x.byLast[last], p)
-			}
+		for _, path := range byName(r.Path) {
+			x.add(strings.Split(strings.ToLower(path), "/"))
 		}
 	}
 	return x
+}
+
+// byName lists the relative paths under which a rule counts. What git takes for
+// a repository is found by what is in it; these are the names that say so.
+func byName(rule string) []string {
+	rel, ok := strings.CutPrefix(rule, "<git>/")
+	if !ok {
+		return []string{strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(rule, "~/"), "**/"), "/")}
+	}
+	return []string{
+		".git/" + rel, ".git/worktrees/*/" + rel,
+		".git/modules/*/" + rel, ".git/modules/*/*/" + rel, ".git/modules/*/*/*/" + rel,
+	}
+}
+
+func (x *prefixes) add(elems []string) {
+	x.longest = max(x.longest, len(elems))
+	for n := 1; n < len(elems); n++ {
+		last, p := elems[n-1], prefix{elems[:n], strings.Join(elems[n:], "/")}
+		if strings.Contains(last, "*") {
+			x.pattern = append(x.pattern, p)
+		} else {
+			x.byLast[last] = append(x.byLast[last], p)
+		}
+	}
 }
 
 // matching returns the beginnings of rules with which a name ends.
