@@ -39,6 +39,8 @@ type listing struct {
 	links []string
 	// subs are the directories to enter.
 	subs []string
+	// repository means that git takes this directory for that of a repository.
+	repository bool
 }
 
 // hit is an entry on the floor.
@@ -98,13 +100,16 @@ func (w *walker) scan(p place, write bool) (*listing, error) {
 	}
 	l := &listing{state: stateOf(&st), linkedKey: w.linkedKey}
 	l.settled = now.Sub(time.Unix(st.Ctim.Unix())) >= settleTime
+	var seen marks
 	for {
 		entries, err := f.ReadDir(batch)
 		for _, e := range entries {
+			seen.note(e.Name())
 			w.classify(l, p, e, write)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
+			l.repository = seen.repository()
 			return l, nil
 		case err != nil:
 			return nil, err
