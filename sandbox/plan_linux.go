@@ -14,7 +14,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
@@ -250,86 +249,6 @@ func (p *plan) names(write bool) []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// tree is the steps that show the areas and cover the floor in them. A path
-// that the grant names by a link is shown where it is, and linked to.
-func (p *plan) tree() []helper.Op {
-	var ops, links []helper.Op
-	for i, a := range p.areas {
-		if op, ok := p.show(a, p.areas[:i]); ok {
-			ops = append(ops, op)
-		}
-		if a.given != a.real {
-			links = append(links, helper.Op{Do: helper.DoLink, Path: a.given, Source: a.real, Alias: true})
-		}
-	}
-	return slices.Concat(ops, p.covers(), p.unpacked(), links)
-}
-
-// show is the step that shows one area, given those before it; not ok when one
-// of them does. Within a private layer nothing of the host is shown again: it
-// could be written there.
-func (p *plan) show(a area, before []area) (op helper.Op, ok bool) {
-	op = helper.Op{Do: helper.DoBind, Path: a.real, Source: a.real, Dev: a.dev, Ino: a.ino, Write: a.write, Exec: a.exec}
-	for _, o := range slices.Backward(before) {
-		switch {
-		case !reach.Within(o.real, a.real):
-			continue
-		case o.write == a.write && o.exec == a.exec:
-			return op, false
-		case p.layered(a.real):
-			return helper.Op{Do: helper.DoPin, Path: a.real, Write: true, Exec: a.exec}, true
-		default:
-			return op, true
-		}
-	}
-	if l, ok := p.layers[a.real]; ok {
-		op.Do, op.Upper, op.Work = helper.DoOverlay, l.upper, l.work
-	}
-	return op, true
-}
-
-// layered reports whether a path lies in a private layer.
-func (p *plan) layered(path string) bool {
-	for base := range p.layers {
-		if reach.Within(base, path) {
-			return true
-		}
-	}
-	return false
-}
-
-// covers puts mounts over what is on the floor.
-func (p *plan) covers() []helper.Op {
-	masks := map[string]survey.Mask{}
-	all := survey.Pins(p.masks, p.reals(true))
-	for _, m := range p.masks {
-		masks[m.Path] = m
-		all = append(all, m.Path)
-	}
-	slices.Sort(all)
-	var ops []helper.Op
-	for _, path := range slices.Compact(all) {
-		op := helper.Op{Do: helper.DoPin, Path: path}
-		m, masked := masks[path]
-		switch {
-		case !p.shown(path):
-			continue
-		case !masked:
-			op.Write = true
-		case !m.WriteOnly:
-			op.Do = helper.DoCover
-		}
-		ops = append(ops, op)
-	}
-	return ops
-}
-
-// shown reports whether a path is in the tree. What is on the floor as a whole
-// is not.
-func (p *plan) shown(path string) bool {
-	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
 }
 
 // dir is the working directory of a child: inside the reach, by its real path.
