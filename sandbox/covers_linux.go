@@ -70,9 +70,9 @@ func (p *plan) covers() []helper.Op {
 		op := helper.Op{Do: helper.DoPin, Path: path}
 		m, masked := masks[path]
 		switch {
-		case !p.shown(path):
+		case !p.shown(path) || m.Missing:
 			continue
-		case !masked:
+		case !masked || m.Kept:
 			op.Write = true
 		case !m.WriteOnly:
 			op.Do = helper.DoCover

@@ -87,6 +87,13 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]
 	if err != nil {
 		return nil, fmt.Errorf("deny floor: %w", err)
 	}
+	if g.FS.Mode == sallyport.FSOverlay {
+		// In a layer of its own a child may change them, and make what is not there;
+		// the commit holds it.
+		p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool {
+			return m.Missing
+		})
+	}
 	// What is on the floor as a whole is not shown at all, nor is a part of it
 	// that is granted for itself.
 	p.areas = slices.DeleteFunc(p.areas, func(a area) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -434,4 +435,37 @@ func TestBoundsEndASurveyByName(t *testing.T) {
 	if _, err := New(nil).Floor(ctx, scoped.Floor(nil), []string{top}, nil); err != context.Canceled {
 		t.Errorf("with a dead context: Floor() = %v", err)
 	}
+}
+
+// TestA13_APlaceThatComesAndGoesIsCovered has another child put placeholders into a
+// repository and take them away while a survey looks.
+func TestA13_APlaceThatComesAndGoesIsCovered(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "p/.git")
+	must(t, os.MkdirAll(filepath.Join(dir, "objects"), 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, "refs"), 0o755))
+	path, end, ended := filepath.Join(dir, "commondir"), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				_ = os.WriteFile(path, nil, 0o644)
+				_ = os.Remove(path)
+			}
+		}
+	}()
+	s := New(nil)
+	for range 2000 {
+		masks, err := s.Floor(t.Context(), scoped.Floor(nil), nil, []string{top})
+		must(t, err)
+		if !slices.ContainsFunc(masks, func(m Mask) bool { return m.Path == path && m.Repository == dir }) {
+			t.Error("nothing covers commondir")
+			break
+		}
+	}
+	close(end)
+	<-ended
 }

@@ -1,7 +1,10 @@
 package survey
 
 import (
+	"errors"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -36,4 +39,93 @@ func (m *marks) repository() bool {
 			return false
 		}
 	})
+}
+
+// neverThere are names that git does not make in a repository by itself, or
+// makes once: what is not there when a child starts is not to come.
+var neverThere = []string{"hooks", "modules", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates"}
+
+// neverInWorktree is the same for a directory that names another one, whose
+// hooks and configuration count.
+var neverInWorktree = []string{"modules", "config.worktree", "commondir"}
+
+// repository masks what steers a repository, whatever its directory is called,
+// and names what must not be made. What makes it a repository stays, so that
+// it is one for the next survey as well.
+func (w *walker) repository(p place, depth int) error {
+	// Another child's placeholder may come or go at any moment: one look decides.
+	found := map[string]bool{}
+	for _, rel := range scoped.Steering() {
+		c := place{join(p.real, rel), join(p.judged, rel)}
+		h, there, err := w.look(c.real)
+		switch {
+		case err != nil:
+			return err
+		case there:
+			found[rel] = true
+			h.writeOnly, h.class, h.why = true, scoped.FloorRepository, scoped.ReasonRepository
+			if err := w.hit(c, h, true, depth); err != nil {
+				return err
+			}
+			w.belongs(c.real, p.real)
+		}
+	}
+	modules := join(p.real, "modules")
+	if h, there, err := w.look(modules); err != nil {
+		return err
+	} else if there {
+		found["modules"] = true
+		w.modules[modules] = h.dir
+	}
+	names := neverThere
+	if w.missingIn(p.real, "objects") && found["commondir"] {
+		names = neverInWorktree
+	}
+	for _, rel := range names {
+		if !found[rel] {
+			w.cover(Mask{
+				Path: join(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
+				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
+			})
+		}
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if h, there, err := w.look(join(p.real, name)); err != nil {
+			return err
+		} else if there && h.dir {
+			w.cover(Mask{
+				Path: join(p.real, name), Dir: true, WriteOnly: true, Kept: true,
+				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
+			})
+		}
+	}
+	return nil
+}
+
+// belongs says of a mask whose repository it steers.
+func (w *walker) belongs(path, repository string) {
+	if m, ok := w.masks[path]; ok {
+		m.Repository = repository
+		w.masks[path] = m
+	}
+}
+
+func (w *walker) missingIn(dir, rel string) bool {
+	_, there, err := w.look(join(dir, rel))
+	return err == nil && !there
+}
+
+// look says what is at a path at present.
+func (w *walker) look(path string) (h hit, there bool, err error) {
+	var st unix.Stat_t
+	switch err := unix.Lstat(path, &st); {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return hit{}, false, nil
+	case errors.Is(err, unix.EACCES):
+		return hit{}, false, nil // The directory around it is judged for itself.
+	case err != nil:
+		return hit{}, false, err
+	}
+	kind := st.Mode & unix.S_IFMT
+	return hit{dir: kind == unix.S_IFDIR, link: kind == unix.S_IFLNK}, true, nil
 }

@@ -46,6 +46,14 @@ type Mask struct {
 	Dev, Ino uint64
 	// Class is that of the rule on the floor.
 	Class scoped.FloorClass
+	// Repository is the directory of a repository that the path steers, when
+	// the path is in the write reach.
+	Repository string
+	// Missing means that nothing is there, and that nothing may be put there.
+	Missing bool
+	// Kept is a directory that must stay where it is; what is in it counts for
+	// itself.
+	Kept bool
 	// Why says for operators what is protected.
 	Why string
 }
@@ -135,7 +143,7 @@ func (s *Surveyor) Planted(ctx context.Context, floor *scoped.DenyFloor, write [
 	}
 	return slices.DeleteFunc(now, func(m Mask) bool {
 		old, ok := known[m.Path]
-		return ok && m.Dev == old.Dev && m.Ino == old.Ino
+		return m.Missing || m.Kept || ok && m.Dev == old.Dev && m.Ino == old.Ino
 	}), err
 }
 
@@ -168,7 +176,7 @@ func inside(roots []string, p string) bool {
 // floor is one attempt. Beside an error it returns what it had found.
 func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
 	w := &walker{Surveyor: s, ctx: ctx, floor: floor, masks: make(map[string]Mask), aliased: make(map[string]bool)}
-	w.kernel = make(map[string]bool)
+	w.kernel, w.modules = make(map[string]bool), make(map[string]bool)
 	w.linked, w.linkedKey = linkedFiles(floor)
 	var roots []root
 	for _, p := range read {

@@ -40,6 +40,8 @@ type walker struct {
 	// aliased are the directories that were looked at under another name, and
 	// whether something was found there.
 	aliased map[string]bool
+	// modules are the directories that lead to those of submodules.
+	modules map[string]bool
 	// linked are the protected files with several names.
 	linked    []fs.FileInfo
 	linkedKey string
@@ -145,8 +147,15 @@ func (w *walker) writable(real string) bool { return inside(w.write, real) }
 // add keeps a mask; the stricter of two for one path counts.
 func (w *walker) add(m Mask) {
 	w.found++
-	if old, ok := w.masks[m.Path]; ok && !old.WriteOnly {
+	old, ok := w.masks[m.Path]
+	switch {
+	case ok && (!old.WriteOnly || m.Kept):
 		return
+	case ok && m.Repository == "":
+		m.Repository = old.Repository
+	}
+	if ok && old.Class != scoped.FloorProject && m.Class == scoped.FloorProject {
+		m.Class, m.Why = old.Class, old.Why
 	}
 	w.masks[m.Path] = m
 }
@@ -161,7 +170,7 @@ func (w *walker) result() ([]Mask, error) {
 	var out []Mask
 	for _, m := range all {
 		covered := slices.ContainsFunc(out, func(o Mask) bool {
-			return o.Dir && (m.WriteOnly || !o.WriteOnly) && reach.Within(o.Path, m.Path)
+			return o.Dir && !o.Kept && (m.WriteOnly || !o.WriteOnly) && reach.Within(o.Path, m.Path)
 		})
 		if !covered {
 			var st unix.Stat_t
@@ -194,6 +203,11 @@ func (w *walker) dir(p place, write bool, depth int) error {
 	l, err := w.list(p, write)
 	if err != nil || l == nil {
 		return err
+	}
+	if l.repository && write {
+		if err := w.repository(p, depth); err != nil {
+			return err
+		}
 	}
 	for _, h := range l.hits {
 		if err := w.hit(p.child(h.name), h, write, depth); err != nil {
