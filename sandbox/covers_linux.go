@@ -73,7 +73,10 @@ func (p *plan) covers() []helper.Op {
 		case !p.shown(path) || m.Missing:
 			continue
 		case !masked || m.Kept:
-			op.Write = true
+			op.Write = !m.Closed
+			if m.Open {
+				op = p.shownAgain(path, m.Dev, m.Ino)
+			}
 		case !m.WriteOnly:
 			op.Do = helper.DoCover
 		}
@@ -86,4 +89,18 @@ func (p *plan) covers() []helper.Op {
 // is not.
 func (p *plan) shown(path string) bool {
 	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
+}
+
+// shownAgain is the step that shows, in what is covered, a path as its area does.
+func (p *plan) shownAgain(path string, dev, ino uint64) helper.Op {
+	var a area
+	for _, o := range p.areas {
+		if reach.Within(o.real, path) {
+			a = o // The innermost comes last.
+		}
+	}
+	return helper.Op{
+		Do: helper.DoBind, Path: path, Source: path, Dev: dev, Ino: ino,
+		Write: a.write && !p.layered(path), Exec: a.exec,
+	}
 }

@@ -91,7 +91,7 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]
 		// In a layer of its own a child may change them, and make what is not there;
 		// the commit holds it.
 		p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool {
-			return m.Missing
+			return m.Missing || m.Closed || m.Open
 		})
 	}
 	// What is on the floor as a whole is not shown at all, nor is a part of it

@@ -102,6 +102,22 @@ func (w *walker) repository(p place, depth int) error {
 	return nil
 }
 
+// submodules lets nothing be made in a directory that leads to those of
+// submodules, for git would take it for that of one which is declared, now or
+// later. Those that are there stay open.
+func (w *walker) submodules(p place, l *listing) {
+	w.cover(Mask{
+		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
+		Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
+	})
+	if l.repository {
+		return
+	}
+	for _, name := range l.subs {
+		w.modules[p.child(name).real] = true
+	}
+}
+
 // belongs says of a mask whose repository it steers.
 func (w *walker) belongs(path, repository string) {
 	if m, ok := w.masks[path]; ok {

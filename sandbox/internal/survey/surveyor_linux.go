@@ -54,6 +54,9 @@ type Mask struct {
 	// Kept is a directory that must stay where it is; what is in it counts for
 	// itself.
 	Kept bool
+	// Closed is a kept directory in which nothing may be made, and Open a kept one
+	// in it which may be written.
+	Closed, Open bool
 	// Why says for operators what is protected.
 	Why string
 }

@@ -209,6 +209,9 @@ func (w *walker) dir(p place, write bool, depth int) error {
 			return err
 		}
 	}
+	if w.modules[p.real] {
+		w.submodules(p, l)
+	}
 	for _, h := range l.hits {
 		if err := w.hit(p.child(h.name), h, write, depth); err != nil {
 			return err
