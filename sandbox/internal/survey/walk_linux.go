@@ -35,6 +35,13 @@ type walker struct {
 	masks       map[string]Mask
 	found       int
 	directories int
+	// bounds are those of the part that is being walked; crowded are the
+	// directories that are to be withheld in part.
+	bounds  bounds
+	crowded map[string]bool
+	// visited and links are the directories and the links that were counted,
+	// keys those of the links in aliased.
+	visited, links, keys []string
 	// kernel are the mounts that hold no files.
 	kernel map[string]bool
 	// aliased are the directories that were looked at under another name, and
