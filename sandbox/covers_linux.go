@@ -77,6 +77,9 @@ func (p *plan) covers() []helper.Op {
 			if m.Open {
 				op = p.shownAgain(path, m.Dev, m.Ino)
 			}
+		case len(m.But) > 0:
+			ops = append(ops, p.partly(&m)...)
+			continue
 		case !m.WriteOnly:
 			op.Do = helper.DoCover
 		}
@@ -89,6 +92,20 @@ func (p *plan) covers() []helper.Op {
 // is not.
 func (p *plan) shown(path string) bool {
 	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
+}
+
+// withheldBytes bounds the memory of a directory that is shown in part.
+const withheldBytes = 1 << 20
+
+// partly is the steps that show of a directory what its mask leaves: an empty
+// one in its place, and its entries in that. In overlay mode they can only be
+// read: what is below is the host's.
+func (p *plan) partly(m *survey.Mask) []helper.Op {
+	ops := []helper.Op{{Do: helper.DoTmpfs, Path: m.Path, Mode: 0o555, Size: withheldBytes}}
+	for _, s := range m.But {
+		ops = append(ops, p.shownAgain(s.Path, s.Dev, s.Ino))
+	}
+	return ops
 }
 
 // shownAgain is the step that shows, in what is covered, a path as its area does.

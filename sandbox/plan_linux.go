@@ -98,7 +98,12 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]
 	// that is granted for itself.
 	p.areas = slices.DeleteFunc(p.areas, func(a area) bool {
 		return slices.ContainsFunc(p.masks, func(m survey.Mask) bool {
-			return !m.WriteOnly && (m.Path == a.real || m.Dir && reach.Within(m.Path, a.real))
+			switch {
+			case m.WriteOnly || len(m.But) > 0 && m.Path == a.real:
+				return false
+			default:
+				return m.Path == a.real || m.Dir && m.Covers(a.real)
+			}
 		})
 	})
 	return p, nil

@@ -160,7 +160,7 @@ func (j *judge) denied(l *layer, rel string) string {
 		}
 	}
 	for _, m := range j.masks {
-		if m.Path == path || !m.Link && !m.Kept && reach.Within(m.Path, path) {
+		if m.Path == path || !m.Link && !m.Kept && m.Covers(path) {
 			return "on the always-deny floor: " + m.Why
 		}
 	}

@@ -57,8 +57,25 @@ type Mask struct {
 	// Closed is a kept directory in which nothing may be made, and Open a kept one
 	// in it which may be written.
 	Closed, Open bool
+	// But lists what of a withheld directory is shown all the same, by path:
+	// what was there first. The rest of it was too much to look at.
+	But []Shown
 	// Why says for operators what is protected.
 	Why string
+}
+
+// Shown is an entry of a withheld directory that a child gets.
+type Shown struct {
+	// Path is absolute and free of symbolic links.
+	Path string
+	// Dev and Ino are the file that was judged.
+	Dev, Ino uint64
+}
+
+// Covers reports whether a path is what the mask covers, or lies in it.
+func (m *Mask) Covers(path string) bool {
+	return reach.Within(m.Path, path) &&
+		!slices.ContainsFunc(m.But, func(s Shown) bool { return reach.Within(s.Path, path) })
 }
 
 // Options refine a [Surveyor]. The zero value means the defaults.

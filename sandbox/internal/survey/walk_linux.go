@@ -177,7 +177,7 @@ func (w *walker) result() ([]Mask, error) {
 	var out []Mask
 	for _, m := range all {
 		covered := slices.ContainsFunc(out, func(o Mask) bool {
-			return o.Dir && !o.Kept && (m.WriteOnly || !o.WriteOnly) && reach.Within(o.Path, m.Path)
+			return o.Dir && !o.Kept && (m.WriteOnly || !o.WriteOnly) && o.Covers(m.Path)
 		})
 		if !covered {
 			var st unix.Stat_t
