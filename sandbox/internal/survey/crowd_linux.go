@@ -1,11 +1,27 @@
 package survey
 
 import (
+	"cmp"
+	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// Bounds of what is shown of a withheld directory: so many entries, which take
+// so large a part of the bounds of the survey together and one by one.
+const (
+	maxShown   = 128
+	shownShare = 2
+	entryShare = 8
+	// maxEntries is how many entries of a directory are put in order.
+	maxEntries = 1_000_000
 )
 
 // overflow says that a bound was exceeded, and which directory has most of
@@ -85,4 +101,70 @@ func pathsOf(masks []Mask) []string {
 		out = append(out, masks[i].Path)
 	}
 	return out
+}
+
+// entry is one entry of a withheld directory.
+type entry struct {
+	name     string
+	dir      bool
+	born     unix.StatxTimestamp
+	dev, ino uint64
+}
+
+// isRepository looks for the marks of a repository in a directory.
+func isRepository(dir string) bool {
+	return scoped.GitDirectory(func(name string) bool {
+		var st unix.Stat_t
+		return unix.Lstat(join(dir, name), &st) == nil
+	})
+}
+
+// readEntries lists the directories and files of a directory: those in which
+// another part of the reach lies, then the oldest.
+func readEntries(w *walker, p place) ([]entry, error) {
+	f, err := openDir(unix.AT_FDCWD, p.real)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []entry
+	for len(all) < maxEntries {
+		names, err := f.Readdirnames(batch)
+		for _, name := range names {
+			var st unix.Statx_t
+			const want = unix.STATX_TYPE | unix.STATX_BTIME | unix.STATX_INO
+			if unix.Statx(int(f.Fd()), name, unix.AT_SYMLINK_NOFOLLOW, want, &st) != nil {
+				continue // It is gone.
+			}
+			kind := uint32(st.Mode) & unix.S_IFMT
+			if kind != unix.S_IFDIR && kind != unix.S_IFREG {
+				continue
+			}
+			all = append(all, entry{
+				strings.Clone(name), kind == unix.S_IFDIR, st.Btime,
+				unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino,
+			})
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	onTheWay := func(e entry) int {
+		for _, r := range w.reach {
+			if reach.Within(join(p.real, e.name), r) {
+				return 0
+			}
+		}
+		return 1
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(onTheWay(a)-onTheWay(b), cmp.Compare(a.born.Sec, b.born.Sec), cmp.Compare(a.born.Nsec, b.born.Nsec), strings.Compare(a.name, b.name))
+	})
+	return all, nil
 }
