@@ -3,6 +3,7 @@ package survey
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,10 @@ const (
 	// maxEntries is how many entries of a directory are put in order.
 	maxEntries = 1_000_000
 )
+
+// whyCrowded is the reason of a mask over a directory that holds too much.
+const whyCrowded = "holds more than can be looked at (%d directories, %d paths on the floor, %d links); " +
+	"only what was there first is shown; remove what need not be there"
 
 // overflow says that a bound was exceeded, and which directory has most of
 // what was counted.
@@ -111,6 +116,79 @@ type entry struct {
 	dev, ino uint64
 }
 
+// withhold masks a directory but for its oldest entries, as far as each takes a
+// small part of the bounds. Their age is that of their birth, which no program
+// sets; where the file system knows none they come by name.
+func (w *walker) withhold(p place, write bool, depth int) error {
+	all, err := readEntries(w, p)
+	if err != nil {
+		return w.lost(p, write, err)
+	}
+	m := Mask{Path: p.real, Dir: true, Class: scoped.FloorAbsolute}
+	m.Why = fmt.Sprintf(whyCrowded, w.limit.directories, w.limit.masks, w.limit.aliases)
+	whole := w.bounds
+	last := bounds{
+		directories: w.directories + w.limit.directories/shownShare, masks: len(w.masks) + w.limit.masks/shownShare,
+		aliases: w.limit.aliases, depth: w.limit.depth,
+	}
+	if isRepository(p.real) {
+		all = nil // What steers it would have to be looked for.
+	}
+	for _, e := range all {
+		if len(m.But) == min(maxShown, w.limit.masks/shownShare) {
+			break
+		}
+		shown, err := w.fits(p.child(e.name), e, write, depth, last)
+		if err != nil {
+			w.bounds = whole
+			return err
+		}
+		if shown {
+			m.But = append(m.But, Shown{join(p.real, e.name), e.dev, e.ino})
+		}
+	}
+	w.bounds = whole
+	w.cover(m)
+	return nil
+}
+
+// fits surveys one entry and reports whether it can be shown. What was found in
+// one that cannot is forgotten.
+func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (bool, error) {
+	m, denied := w.judge(p.judged, write, !e.dir)
+	if denied && !m.WriteOnly {
+		return false, nil
+	}
+	directories, visited, keys, found := w.directories, len(w.visited), len(w.keys), w.masks
+	w.masks, w.bounds = make(map[string]Mask), last
+	w.bounds.directories = min(last.directories, directories+max(1, w.limit.directories/entryShare))
+	var err error
+	switch {
+	case denied:
+		err = w.hit(p, hit{name: e.name, dir: e.dir, writeOnly: true, class: m.Class, why: m.Why}, write, depth)
+	case e.dir:
+		err = w.dir(p, write || slices.Contains(w.write, p.real), depth+1)
+	}
+	added := w.masks
+	w.masks = found
+	_, full := errors.AsType[*overflow](err)
+	if err != nil && !full {
+		return false, err
+	}
+	if full || len(added) > max(1, w.limit.masks/entryShare) || len(found)+len(added) > last.masks {
+		w.directories, w.visited = directories, w.visited[:visited]
+		for _, key := range w.keys[keys:] {
+			delete(w.aliased, key)
+		}
+		w.keys, w.links = w.keys[:keys], w.links[:keys]
+		return false, nil
+	}
+	for _, m := range added {
+		w.add(m)
+	}
+	return true, nil
+}
+
 // isRepository looks for the marks of a repository in a directory.
 func isRepository(dir string) bool {
 	return scoped.GitDirectory(func(name string) bool {
@@ -167,4 +245,10 @@ func readEntries(w *walker, p place) ([]entry, error) {
 		return cmp.Or(onTheWay(a)-onTheWay(b), cmp.Compare(a.born.Sec, b.born.Sec), cmp.Compare(a.born.Nsec, b.born.Nsec), strings.Compare(a.name, b.name))
 	})
 	return all, nil
+}
+
+// Withheld reports whether a directory is shown in part, because it holds too
+// much.
+func (m *Mask) Withheld() bool {
+	return m.Why != "" && strings.HasPrefix(m.Why, whyCrowded[:len("holds more than")])
 }

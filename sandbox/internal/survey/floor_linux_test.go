@@ -394,42 +394,55 @@ func TestWhatIsTooDeepIsMasked(t *testing.T) {
 	}
 }
 
-func TestBoundsEndASurveyByName(t *testing.T) {
-	var tree []string
-	for i := range 6 {
-		tree = append(tree, fmt.Sprintf("ws/d%d/.netrc", i))
+// TestA12_WhatIsTooMuchIsWithheld: the fullest folder goes, the rest stays, and
+// in it what was there first.
+func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
+	top := plant(t, "ws/first/.git/config", "ws/src/a/", "ws/flood/old/a/", "ws/flood/old/.mcp.json")
+	for i := range 60 {
+		plantOne(t, top, fmt.Sprintf("ws/flood/d%02d/.netrc", i))
+		plantOne(t, top, fmt.Sprintf("ws/flood/l%02d/.git -> TOP/ws/flood/d%02d", i, i))
 	}
-	tree = append(tree, "ws/1/2/3/4/5/6/", "ws/.git -> 1", "ws/q/.git -> ../1", "ws/q/.config -> ../1")
-	top := plant(t, tree...)
-	tests := []struct {
+	ws := []string{filepath.Join(top, "ws")}
+	for _, tt := range []struct {
 		name  string
 		limit bounds
-		want  string
 	}{
-		{"directories", bounds{5, 99, 99, 99}, "more than 5 directories, the last at "},
-		{"masks", bounds{99, 99, 5, 99}, "more than 5 paths on the always-deny floor, the last at "},
-		{"aliases", bounds{99, 99, 99, 1}, "more than 1 directories with second names"},
-		{"none", bounds{99, 99, 99, 99}, ""},
-	}
-	for _, tt := range tests {
+		{"directories", bounds{60, 99, 999, 999}},
+		{"masks", bounds{999, 99, 30, 999}},
+		{"aliases", bounds{999, 99, 999, 20}},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New(nil)
 			s.limit = tt.limit
-			masks, err := s.Floor(t.Context(), scoped.Floor(nil), nil, []string{filepath.Join(top, "ws")})
-			switch {
-			case tt.want == "" && err != nil:
-				t.Errorf("Floor() = %v", err)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-				t.Errorf("Floor() = %v, want %q in it", err, tt.want)
-			case tt.want != "" && masks != nil:
-				t.Errorf("Floor() = %v beside an error", masks)
+			masks, err := s.Floor(t.Context(), scoped.Floor(nil), nil, ws)
+			must(t, err)
+			var flood *Mask
+			config := false
+			for i, m := range masks {
+				config = config || m.Path == top+"/ws/first/.git/config"
+				if m.Withheld() {
+					flood = &masks[i]
+				}
 			}
-			planted, err := s.Planted(t.Context(), scoped.Floor(nil), []string{filepath.Join(top, "ws")}, nil)
-			if (err != nil) != (tt.want != "") || len(planted) == 0 {
-				t.Errorf("Planted() = %v, %v, want what was found", brief(top, planted), err)
+			if flood == nil || flood.Path != top+"/ws/flood" || !config {
+				t.Fatalf("Floor() = %v, want flood withheld and the repository beside it masked", brief(top, masks))
+			}
+			if len(flood.But) == 0 || flood.But[0].Path != top+"/ws/flood/old" {
+				t.Errorf("shown of it is %v, want the oldest first", flood.But)
+			}
+			if flood.Covers(top+"/ws/flood/old/a") || !flood.Covers(top+"/ws/flood/l59") {
+				t.Errorf("%d entries are shown, of which one should not be", len(flood.But))
+			}
+			planted, err := s.Planted(t.Context(), scoped.Floor(nil), ws, nil)
+			if err != nil || len(planted) == 0 {
+				t.Errorf("Planted() = %v, %v", brief(top, planted), err)
 			}
 		})
 	}
+}
+
+func TestASurveyEndsWithItsContext(t *testing.T) {
+	top := plant(t, "ws/")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := New(nil).Floor(ctx, scoped.Floor(nil), []string{top}, nil); err != context.Canceled {

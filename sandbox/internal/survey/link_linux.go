@@ -126,9 +126,10 @@ func (w *walker) alias(p place) error {
 		return nil
 	}
 	if len(w.aliased) >= w.limit.aliases {
-		return limitError("directories with second names", w.limit.aliases, p.judged)
+		return w.overflow(w.links)
 	}
 	w.aliased[key] = false
+	w.links, w.keys = append(w.links, p.judged), append(w.keys, key)
 	before := w.found
 	// The levels below are few, since only those are entered that may count.
 	err := w.dir(p, w.writable(p.real), 0)

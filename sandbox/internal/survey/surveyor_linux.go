@@ -3,7 +3,6 @@ package survey
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,29 +133,45 @@ var errChanged = errors.New("the tree below the reach keeps changing while it is
 // Not covered: another bind mount of a protected file, and hard links of files
 // that are protected against writing only.
 //
-// The error says which bound was exceeded, or is that of the context.
+// What is more than the bounds allow takes nothing else with it: the fullest
+// directory is withheld, except for what was in it first ([Mask.But]).
+//
+// The error is that of the context or of the file system.
 func (s *Surveyor) Floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
-	for attempt := 1; ; attempt++ {
-		masks, err := s.floor(ctx, floor, read, write)
+	masks, err := s.attempts(ctx, floor, read, write)
+	if err != nil {
+		return nil, err
+	}
+	return masks, nil
+}
+
+// attempts surveys until the tree holds still and the bounds are kept. Beside
+// an error it returns what it had found.
+func (s *Surveyor) attempts(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
+	crowded := make(map[string]bool)
+	for changes := 0; ; {
+		masks, err := s.floor(ctx, floor, read, write, crowded)
+		full, isFull := errors.AsType[*overflow](err)
 		switch {
 		case err == nil:
 			return masks, nil
-		case !errors.Is(err, errChanged) || attempt == maxAttempts:
-			return nil, err
+		case isFull && !crowded[full.dir]:
+			crowded[full.dir] = true
+		case errors.Is(err, errChanged) && changes < maxAttempts-1:
+			changes++
+		default:
+			return masks, err
 		}
 	}
 }
 
 // Planted returns the paths that are on the floor now and have no mask in
-// before, or one of another file: what a child made where the floor lies, such
-// as the hooks of a repository that it created itself, or put in the place of
-// what was there. Symbolic links are reported like files. Beside an error it
+// before, or one of another file: what was made where the floor lies, such as
+// the hooks of a new repository, or took the place of what was there. It does
+// not say by whom. Symbolic links are reported like files. Beside an error it
 // returns what it had found.
 func (s *Surveyor) Planted(ctx context.Context, floor *scoped.DenyFloor, write []string, before []Mask) ([]Mask, error) {
-	now, err := s.floor(ctx, floor, nil, write)
-	for attempt := 1; errors.Is(err, errChanged) && attempt < maxAttempts; attempt++ {
-		now, err = s.floor(ctx, floor, nil, write)
-	}
+	now, err := s.attempts(ctx, floor, nil, write)
 	known := make(map[string]Mask, len(before))
 	for _, m := range before {
 		known[m.Path] = m
@@ -194,8 +209,9 @@ func inside(roots []string, p string) bool {
 }
 
 // floor is one attempt. Beside an error it returns what it had found.
-func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
+func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string, crowded map[string]bool) ([]Mask, error) {
 	w := &walker{Surveyor: s, ctx: ctx, floor: floor, masks: make(map[string]Mask), aliased: make(map[string]bool)}
+	w.crowded, w.bounds = crowded, s.limit
 	w.kernel, w.modules = make(map[string]bool), make(map[string]bool)
 	w.linked, w.linkedKey = linkedFiles(floor)
 	var roots []root
@@ -226,11 +242,6 @@ func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, wri
 		done = append(done, r.real)
 	}
 	return w.result()
-}
-
-// limitError says which bound a survey hit and what to do about it.
-func limitError(what string, limit int, at string) error {
-	return fmt.Errorf("survey of the reach: more than %d %s, the last at %s; remove what need not be there or declare narrower fs_reach paths", limit, what, short(at))
 }
 
 // short cuts the middle out of a path that nobody would read.

@@ -187,7 +187,7 @@ func (w *walker) result() ([]Mask, error) {
 			out = append(out, m)
 		}
 		if len(out) > w.limit.masks {
-			return out, limitError("paths on the always-deny floor", w.limit.masks, m.Path)
+			return out, w.overflow(pathsOf(all))
 		}
 	}
 	return out, nil
@@ -204,8 +204,13 @@ func (w *walker) dir(p place, write bool, depth int) error {
 	if depth > w.limit.depth {
 		return w.maskWhole(p.real, whyDeep)
 	}
-	if w.directories++; w.directories > w.limit.directories {
-		return limitError("directories", w.limit.directories, p.real)
+	if w.directories >= w.bounds.directories {
+		return w.overflow(w.visited)
+	}
+	w.directories++
+	w.visited = append(w.visited, p.real)
+	if w.crowded[p.real] && !p.alias() {
+		return w.withhold(p, write, depth)
 	}
 	l, err := w.list(p, write)
 	if err != nil || l == nil {
