@@ -121,3 +121,13 @@ func (p *plan) shownAgain(path string, dev, ino uint64) helper.Op {
 		Write: a.write && !p.layered(path), Exec: a.exec,
 	}
 }
+
+// withheld says which directories of the reach are shown in part.
+func (p *plan) withheld() (list []string) {
+	for i := range p.masks {
+		if m := &p.masks[i]; m.Withheld() {
+			list = append(list, m.Path)
+		}
+	}
+	return list
+}

@@ -211,15 +211,39 @@ func TestChangedOnFloorBehindADeepTreeIsReported(t *testing.T) {
 	}
 }
 
-func TestPlantedAmongTooManyIsReported(t *testing.T) {
-	w := workspace(t, open(t, &Options{Warm: -1}))
-	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "for i in $(seq 1100); do mkdir $i && : >$i/.mcp.json; done")
-	if len(res.Touched.ChangedOnFloor) == 0 || !res.Touched.More {
-		t.Errorf("on the floor = %d, more = %v", len(res.Touched.ChangedOnFloor), res.Touched.More)
-	}
-	_, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))
-	text := fmt.Sprint(err, errors.Unwrap(err))
-	if !strings.Contains(text, w.dir) || !strings.Contains(text, ".mcp.json; remove what need not be there") {
-		t.Errorf("Start = %s, want it to say what to do", text)
+// TestA12_AFloodOfFoldersLeavesTheRest: what a child makes without bound takes
+// neither later children nor what was there before with it.
+func TestA12_AFloodOfFoldersLeavesTheRest(t *testing.T) {
+	for _, tt := range []struct{ name, flood string }{
+		{"paths on the floor", "for i in $(seq 1100); do mkdir -p $i/.ssh; done"},
+		{"below a folder", "mkdir -p src/flood && cd src/flood && for i in $(seq 1100); do mkdir -p $i/.ssh; done"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := workspace(t, open(t, &Options{Warm: -1}))
+			w.write("src/main", "old\n")
+			w.write("src/.git/config", "[core]\n")
+			w.write("notes", "old\n")
+			if res := w.run(sallyport.SpawnOptions{}, "sh", "-c", tt.flood); len(res.Touched.ChangedOnFloor) == 0 && !res.Touched.More {
+				t.Error("neither the flood is reported nor that there was no time to look")
+			}
+			res := w.run(sallyport.SpawnOptions{}, "sh", "-c",
+				"cat src/main notes && echo new >> src/main && echo new > src/more; echo evil >> src/.git/config; ls 1000/.ssh src/flood/1000/.ssh")
+			if string(res.Stdout) != "old\nold\n" || len(res.Touched.Withheld) != 1 {
+				t.Errorf("the next child = exit %d, %q, %q, withheld %q", res.ExitCode, res.Stdout, res.Stderr, res.Touched.Withheld)
+			}
+			want := map[string]string{"src/main": "old\nnew\n", "src/more": "new\n", "notes": "old\n", "src/.git/config": "[core]\n"}
+			if diff := cmp.Diff(want, contents(t, w.dir)); diff != "" {
+				t.Errorf("host (-want +got):\n%s", diff)
+			}
+			// What is in the way can be removed, and then all is as before.
+			for i := range 1100 {
+				_ = os.RemoveAll(filepath.Join(w.dir, fmt.Sprint(i+1)))
+			}
+			_ = os.RemoveAll(filepath.Join(w.dir, "src/flood"))
+			if res := w.run(sallyport.SpawnOptions{}, "true"); len(res.Touched.Withheld) != 0 {
+				t.Errorf("after the flood: withheld %q", res.Touched.Withheld)
+			}
+		})
 	}
 }

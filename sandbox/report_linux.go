@@ -18,6 +18,10 @@ const reportWait = 5 * time.Second
 // user may ask the kernel tells whose a change is. So nobody is named, and
 // nothing is done about what changed: it may be a person's work.
 func (r *Runner) reportChanges(c *child, p *plan) {
+	if list := p.withheld(); len(list) > 0 {
+		r.logger.Warn("sandbox: folders of the reach hold too much and are shown in part; remove what need not be there, or declare narrower paths", "binary", c.spawn.Binary, "folders", list)
+		c.report = append(c.report, func(res *sallyport.ProcessResult) { res.Touched.Withheld = list[:min(len(list), maxSeen)] })
+	}
 	writes := p.reals(true)
 	if len(writes) == 0 || len(p.layers) > 0 {
 		return // in overlay mode the layer tells exactly what the child wrote
