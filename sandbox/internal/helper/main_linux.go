@@ -118,7 +118,7 @@ const usualSlack = 50_000
 // become gives everything up and executes the child.
 func become(base *Base, spec *Spec, files []int) error {
 	if base.Namespaces && !base.HostTree {
-		if err := build(spec.Tree); err != nil {
+		if err := buildLayered(spec); err != nil {
 			return err
 		}
 		if err := leave(); err != nil {

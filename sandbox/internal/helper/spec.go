@@ -43,6 +43,8 @@ const (
 	MsgRun = 'R'
 	// MsgReady says that the base tree stands; it brings the listener.
 	MsgReady = 'L'
+	// MsgLayer brings the folder of the private layers.
+	MsgLayer = 'M'
 	// MsgNotify brings the seccomp listener.
 	MsgNotify = 'N'
 	// MsgFailed brings the text of what failed.
@@ -77,6 +79,8 @@ type Spec struct {
 	Env []string
 	// Dir is its working directory.
 	Dir string
+	// Layer is the memory of the private layers; nil for a child without any.
+	Layer *Layer
 	// Tree completes the tree that Base began.
 	Tree []Op
 	// Landlock is the rules; nil leaves the layer out.
@@ -89,6 +93,17 @@ type Spec struct {
 	DropCaps bool
 	// Rlimits bounds the child.
 	Rlimits []Rlimit
+}
+
+// LayerDir is where the memory of the private layers hangs while the tree is
+// built. The runtime gets it opened; in the tree of the child it is nowhere.
+const LayerDir = "/.layers"
+
+// Layer is memory that takes what a child writes until it is carried over.
+type Layer struct {
+	// Bytes and Files bound it as it is written: at the bound the child sees
+	// ENOSPC.
+	Bytes, Files int64
 }
 
 // Rlimit is one resource limit, soft and hard alike.

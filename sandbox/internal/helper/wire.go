@@ -180,8 +180,16 @@ func (s *Spec) fields(c *codec) {
 	list(c, &s.Argv, (*codec).text)
 	list(c, &s.Env, (*codec).text)
 	c.text(&s.Dir)
+	has := s.Layer != nil
+	if c.bool(&has); has {
+		if s.Layer == nil {
+			s.Layer = &Layer{}
+		}
+		c.int64(&s.Layer.Bytes)
+		c.int64(&s.Layer.Files)
+	}
 	list(c, &s.Tree, (*codec).op)
-	has := s.Landlock != nil
+	has = s.Landlock != nil
 	if c.bool(&has); has {
 		if s.Landlock == nil {
 			s.Landlock = &Landlock{}

@@ -16,7 +16,7 @@ func full() (*Base, *Spec, *Launch) {
 		"bind", "/a", "/b", 1, 2, "/up", "/work", "/mem", []byte("data"), 0o1777, 1 << 40, true, true, true, true, true,
 	}
 	spec := &Spec{
-		Path: "/bin/sh", Argv: []string{"sh", "", "-c"}, Env: []string{"A=b"}, Dir: "/w", Tree: []Op{op, {Do: DoDir}},
+		Path: "/bin/sh", Argv: []string{"sh", "", "-c"}, Env: []string{"A=b"}, Dir: "/w", Tree: []Op{op, {Do: DoDir}}, Layer: &Layer{1, 2},
 		Landlock: &Landlock{1, 2, 3, []PathRule{{"/x", 4, 5, 6, true}, {"/y", 1 << 63, 0, 0, false}}},
 		Filter:   []byte{1, 2, 3}, Notify: true, DropCaps: true, Rlimits: []Rlimit{{7, 1<<64 - 1}, {-1, 0}},
 	}

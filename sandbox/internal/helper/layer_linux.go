@@ -1,0 +1,44 @@
+package helper
+
+import "syscall"
+
+// buildLayered completes the tree of a child, above private layers when it has
+// some. Their memory hangs in the tree for as long as it is built: a child
+// that could reach it would write past what covers its tree. It goes to the
+// runtime, opened: when both are gone, by whatever end, it is gone too.
+func buildLayered(spec *Spec) error {
+	if spec.Layer == nil {
+		return build(spec.Tree)
+	}
+	fd, err := spec.Layer.mount()
+	if err != nil {
+		return failed("private layer", err)
+	}
+	defer syscall.Close(fd)
+	if err := build(spec.Tree); err != nil {
+		return err
+	}
+	if err := send(MsgLayer, fd); err != nil {
+		return err
+	}
+	lately.leave(LayerDir)
+	if err := syscall.Unmount(LayerDir, syscall.MNT_DETACH); err != nil {
+		return failed("private layer: let go", err)
+	}
+	return failed("private layer", syscall.Rmdir(LayerDir))
+}
+
+// mount makes the memory and returns it opened.
+func (l *Layer) mount() (int, error) {
+	if err := syscall.Mkdir(LayerDir, 0o700); err != nil {
+		return -1, err
+	}
+	data := "mode=0700,size=" + decimal(l.Bytes) + ",nr_inodes=" + decimal(l.Files)
+	if err := syscall.Mount("tmpfs", LayerDir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, data); err != nil {
+		return -1, err
+	}
+	if err := own(LayerDir); err != nil {
+		return -1, err
+	}
+	return syscall.Open(LayerDir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+}
