@@ -24,6 +24,9 @@ type child struct {
 	start time.Time
 	proc  *os.Process
 
+	// attach takes the memory of its private layer over; nil without one.
+	attach func(fd int) error
+
 	out, err capture
 	stdin    *os.File
 

@@ -41,7 +41,7 @@ func (p *plan) show(a area, before []area) (op helper.Op, ok bool) {
 		}
 	}
 	if l, ok := p.layers[a.real]; ok {
-		op.Do, op.Upper, op.Work = helper.DoOverlay, l.upper, l.work
+		op.Do, op.Memory, op.Mode = helper.DoOverlay, helper.LayerDir+"/"+l.Name, uint32(l.Mode)
 	}
 	return op, true
 }

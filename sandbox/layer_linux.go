@@ -2,9 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"os"
+	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/overlay"
 )
 
@@ -13,40 +19,81 @@ const commitWait = 2 * time.Minute
 
 // layer gives a child in overlay mode a private layer, and has the end of the
 // child decide about it: carried over when it ended by itself with exit code 0
-// and nobody asked to throw it away, removed otherwise.
+// and nobody asked to throw it away, dropped otherwise.
+//
+// The layer is memory that the helper mounts with a size. A folder of the host
+// has no bound that an unprivileged user could set on it as it is written, and
+// stays when the runtime is killed; memory is counted to the child where there
+// is a memory controller, and goes with the last process that has it open.
 func (r *Runner) layer(c *child, p *plan) error {
 	writes := p.reals(true)
 	if len(writes) == 0 {
 		return nil
 	}
-	v, err := overlay.New(r.o.Scratch, p.names(true), &overlay.Options{Surveyor: r.platform.survey})
+	v, err := overlay.New(p.names(true), &overlay.Options{
+		Surveyor: r.platform.survey, MaxBytes: r.o.Limits.LayerBytes, MaxEntries: max(r.o.Limits.LayerFiles, defaultLayerFiles),
+	})
 	if err != nil {
 		return err
 	}
-	c.atEnd(func() {
-		if err := v.Discard(); err != nil {
-			r.logger.Warn("sandbox: a private layer is left behind", "error", err)
-		}
-	})
-	p.layers = map[string]layer{}
+	c.atEnd(v.Discard)
+	c.attach = func(fd int) error { return r.attachLayer(v, fd) }
+	p.layers = map[string]overlay.Mount{}
 	for _, m := range v.Mounts() {
-		p.layers[m.Target] = layer{m.Upper, m.Work}
+		// What is committed goes to the folder that was opened there, so that it has
+		// to be the one that the child is shown.
+		if !slices.ContainsFunc(p.areas, func(a area) bool { return a.real == m.Lower && a.dev == m.Dev && a.ino == m.Ino }) {
+			return unavailable("a folder of the reach was exchanged while the child was started: "+m.Lower, nil)
+		}
+		p.layers[m.Lower] = m
 	}
-	c.report = append(c.report, func(res *sallyport.ProcessResult) {
-		ctx, cancel := context.WithTimeout(context.Background(), commitWait)
-		defer cancel()
-		var err error
-		if res.ExitCode == 0 && c.cause == nil && !c.spawn.Options.Discard {
-			res.Changes, err = v.Commit(ctx, r.floor)
-		} else {
-			res.Changes, err = v.Diff(ctx)
-		}
-		if err != nil {
-			c.fault = &sallyport.Error{
-				Code: sallyport.CodeExecutionFailed, Resource: c.spawn.Binary, Operation: "commit",
-				Detail: "what " + c.spawn.Binary + " wrote could not be carried over", Err: err,
-			}
-		}
-	})
+	c.report = append(c.report, func(res *sallyport.ProcessResult) { r.conclude(c, v, res) })
 	return nil
+}
+
+// conclude carries over what a child wrote, or tells it.
+func (r *Runner) conclude(c *child, v *overlay.Overlay, res *sallyport.ProcessResult) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitWait)
+	defer cancel()
+	var err error
+	if res.ExitCode == 0 && c.cause == nil && !c.spawn.Options.Discard {
+		res.Changes, err = v.Commit(ctx, r.floor)
+	} else {
+		res.Changes, err = v.Diff(ctx)
+	}
+	if err != nil {
+		c.fault = &sallyport.Error{
+			Code: sallyport.CodeExecutionFailed, Resource: c.spawn.Binary, Operation: "commit",
+			Detail: "what " + c.spawn.Binary + " wrote could not be carried over", Err: err,
+		}
+	}
+}
+
+// memoryOf is what the helper mounts for the layers of a plan, nil when it has
+// none.
+func (r *Runner) memoryOf(p *plan) *helper.Layer {
+	if len(p.layers) == 0 {
+		return nil
+	}
+	return &helper.Layer{Bytes: r.o.Limits.LayerBytes, Files: int64(r.o.Limits.LayerFiles)}
+}
+
+var errLayer = errors.New("the private layer is not the bounded memory that was asked for")
+
+// attachLayer takes the memory of the layers over from the helper, and looks
+// whether it has the bounds that it is to have.
+func (r *Runner) attachLayer(v *overlay.Overlay, fd int) error {
+	root := os.NewFile(uintptr(fd), "private layer")
+	var s unix.Statfs_t
+	err := unix.Fstatfs(fd, &s)
+	l := &r.o.Limits
+	if err == nil && (s.Type != unix.TMPFS_MAGIC || s.Blocks == 0 || s.Files == 0 ||
+		int64(s.Blocks)*s.Bsize > l.LayerBytes+s.Bsize || s.Files > uint64(l.LayerFiles)) {
+		err = errLayer
+	}
+	if err != nil {
+		root.Close()
+		return err
+	}
+	return v.Attach(root)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/sandbox/internal/overlay"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
@@ -35,13 +36,10 @@ type plan struct {
 	packages []area
 	masks    []survey.Mask
 	// layers is the private layers of overlay mode by real path.
-	layers map[string]layer
+	layers map[string]overlay.Mount
 	// links is where granted paths led when the grant was compiled.
 	links map[string]string
 }
-
-// layer is where the writes of an overlay go.
-type layer struct{ upper, work string }
 
 // kernelDirs are never shown from the host, whatever is granted: the child has
 // its own, or none.

@@ -49,9 +49,9 @@ type Options struct {
 	// Warm is how many helpers wait for the next child; 0 means 2, a
 	// negative number none. Each holds about 3 MiB.
 	Warm int
-	// Scratch is the folder for the private layers of overlay mode; empty
-	// means the system's folder for temporary files. It must not be within
-	// anybody's reach.
+	// Scratch is the folder for the private folders of children below the level
+	// full; empty means the system's folder for temporary files. It must not be
+	// within anybody's reach.
 	Scratch string
 	// Logger receives what went wrong in the background; nil drops it.
 	Logger *slog.Logger
@@ -78,12 +78,20 @@ type Limits struct {
 	OpenFiles int
 	// TmpBytes bounds /tmp, which is memory; 0 means 1 GiB.
 	TmpBytes int64
+	// LayerBytes bounds the private layer of a child in overlay mode, which is
+	// memory; 0 means 1 GiB. At the bound the child sees ENOSPC.
+	LayerBytes int64
+	// LayerFiles bounds the files, folders and removals in it; 0 means 100,000.
+	LayerFiles int
 }
+
+const defaultLayerFiles = 100_000
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Memory: cmp.Or(l.Memory, 4<<30), Processes: cmp.Or(l.Processes, 512), CPUs: l.CPUs,
 		FileBytes: cmp.Or(l.FileBytes, 2<<30), OpenFiles: cmp.Or(l.OpenFiles, 4096), TmpBytes: cmp.Or(l.TmpBytes, 1<<30),
+		LayerBytes: cmp.Or(l.LayerBytes, 1<<30), LayerFiles: cmp.Or(l.LayerFiles, defaultLayerFiles),
 	}
 }
 

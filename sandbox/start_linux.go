@@ -251,7 +251,7 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error 
 	}
 	s := c.spawn
 	spec := helper.Spec{
-		Path: j.prog.path, Argv: append([]string{j.prog.name}, s.Args...), Dir: j.dir, Tree: tree,
+		Path: j.prog.path, Argv: append([]string{j.prog.name}, s.Args...), Dir: j.dir, Tree: tree, Layer: r.memoryOf(j.plan),
 		Env:      r.environ(s.Options.Env, j.tmp, j.home, proxy != nil, ca != nil),
 		DropCaps: true, Filter: r.platform.filter, Notify: true,
 		Landlock: r.landlock(j), Rlimits: r.rlimits(),
@@ -314,6 +314,9 @@ func (r *Runner) handOver(ctx context.Context, c *child, h *ready, proxy *egress
 		case kind == helper.MsgReady && !h.built:
 			err = h.stands(fd)
 			h.serve(proxy)
+			fd = -1
+		case kind == helper.MsgLayer && fd >= 0 && c.attach != nil:
+			err = c.attach(fd)
 			fd = -1
 		case kind == helper.MsgNotify && fd >= 0:
 			err = r.watch(c, fd)

@@ -176,17 +176,13 @@ type Op struct {
 	Dev uint64
 	// Ino is the inode of the source.
 	Ino uint64
-	// Upper is the directory of the host that takes the writes of an overlay.
-	// Without it a layer in memory at Memory does.
-	Upper string
-	// Work is the directory that the overlay works in, beside Upper.
-	Work string
-	// Memory is a directory of the tree that holds the layer of an overlay
-	// whose writes are thrown away.
+	// Memory is a directory in memory that takes the writes of an overlay: one
+	// in LayerDir, or one of the tree for writes that are thrown away.
 	Memory string
 	// Data is the content of a file.
 	Data []byte
-	// Mode is the permission bits of what is made.
+	// Mode is the permission bits of what is made; of an overlay those of its
+	// root, zero for the usual ones.
 	Mode uint32
 	// Size bounds memory, in bytes.
 	Size int64

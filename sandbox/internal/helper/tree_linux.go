@@ -256,18 +256,19 @@ func (op *Op) overlay() error {
 		return err
 	}
 	defer syscall.Close(target)
-	upper, work := op.Upper, op.Work
-	if op.Memory != "" {
-		upper, work = op.Memory+"/upper", op.Memory+"/work"
-		for _, dir := range []string{upper, work} {
-			fd, err := place(dir, true)
-			if err != nil {
-				return err
-			}
-			syscall.Close(fd)
+	upper, work := op.Memory+"/upper", op.Memory+"/work"
+	for _, dir := range []string{upper, work} {
+		fd, err := place(dir, true)
+		if err != nil {
+			return err
 		}
-	} else {
-		upper, work = hostDir+upper, hostDir+work
+		syscall.Close(fd)
+	}
+	if op.Mode != 0 {
+		// The root of an overlay has the mode of the directory on top.
+		if err := syscall.Chmod(upper, op.Mode); err != nil {
+			return err
+		}
 	}
 	up, err := openDir(upper)
 	if err != nil {

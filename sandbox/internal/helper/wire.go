@@ -219,7 +219,7 @@ func (l *Landlock) fields(c *codec) {
 }
 
 func (c *codec) op(o *Op) {
-	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Upper, &o.Work, &o.Memory} {
+	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Memory} {
 		c.text(s)
 	}
 	c.uint64(&o.Dev)

@@ -1,11 +1,12 @@
 // Package overlay gives a child a private copy of what it may write, and
 // carries over afterwards what may be.
 //
-// Start with [New], which makes the directories; whoever builds the child's
-// tree mounts each of [Overlay.Mounts] with overlayfs and the option userxattr,
-// in the child's user namespace. When the child and all its descendants are
-// gone, [Overlay.Diff] tells what it wrote, [Overlay.Commit] carries it over,
-// and [Overlay.Discard] removes the directories.
+// Start with [New]; whoever builds the child's tree makes the directories, in
+// memory of a bounded size, mounts each of [Overlay.Mounts] with overlayfs and
+// the option userxattr, in the child's user namespace, and hands the folder
+// over to [Overlay.Attach]. When the child and all its descendants are gone,
+// [Overlay.Diff] tells what it wrote, [Overlay.Commit] carries it over, and
+// [Overlay.Discard] lets go of the memory.
 //
 // # What a commit promises
 //

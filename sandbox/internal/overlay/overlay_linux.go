@@ -1,14 +1,12 @@
 package overlay
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,20 +34,26 @@ type Options struct {
 	Surveyor *survey.Surveyor
 }
 
-// Mount is one overlay to be mounted. The paths may hold commas and colons,
-// which only fsconfig(2) takes as they are, with "lowerdir+" for Lower (Linux
-// 6.5); in the options of mount(2) they need a backslash.
+// Mount is one overlay to be mounted, with its upper directory in Name/upper
+// and its work directory in Name/work of the folder that [Overlay.Attach] gets.
 type Mount struct {
-	// Lower, Upper and Work are directories for the options of the mount.
-	Lower, Upper, Work string
-	// Target is where it belongs in the child's tree: the resolved write path.
-	Target string
+	// Lower is the directory that is shown, a resolved write path.
+	Lower string
+	// Name is a single name, Mode what the upper directory is to have.
+	Name string
+	// Mode is the permission bits of Lower.
+	Mode fs.FileMode
+	// Dev identifies, with Ino, the directory that was opened as the lower one.
+	Dev uint64
+	// Ino is its inode.
+	Ino uint64
 }
 
 // Overlay is the private layer of one child. Its methods must not be called
 // at the same time, nor while the child lives, except Mounts.
 type Overlay struct {
-	dir    string
+	// root is the folder of the upper directories; nil before Attach.
+	root   *os.File
 	layers []*layer
 	// names are the write paths as they were given and what they lead to.
 	names    []name
@@ -61,8 +65,9 @@ type Overlay struct {
 // layer is one write path. base is the directory as it was opened at the
 // start: what happens to its name later does not matter.
 type layer struct {
-	lower, upper, work string
-	base               *os.File
+	lower, upper string
+	base         *os.File
+	root         unix.Stat_t // of base
 	// closed holds the modes of what the child closed to its own user, which
 	// had to be opened to be read.
 	closed map[string]fs.FileMode
@@ -71,13 +76,11 @@ type layer struct {
 // name is a write path: what was given, and the path without links.
 type name struct{ given, real string }
 
-// New makes a private layer for each write path in a new directory, 0700, in
-// scratch. The write paths must be existing directories; one within another
-// shares the layer of the outer one, as does another name of the same. scratch must not lie in any of them, and
-// its file system must be able to hold an upper layer: neither overlayfs
-// itself nor one without user extended attributes. The caller calls
-// [Overlay.Discard] in the end.
-func New(scratch string, writes []string, o *Options) (*Overlay, error) {
+// New begins a private layer for each write path. The write paths must be
+// existing directories; one within another shares the layer of the outer one,
+// as does another name of the same. The caller calls [Overlay.Discard] in the
+// end.
+func New(writes []string, o *Options) (*Overlay, error) {
 	v := &Overlay{limit: Options{MaxBytes: defaultMaxBytes, MaxEntries: defaultMaxEntries}}
 	if o != nil {
 		v.surveyor = o.Surveyor
@@ -94,9 +97,6 @@ func New(scratch string, writes []string, o *Options) (*Overlay, error) {
 	if err := v.resolve(writes); err != nil {
 		return nil, err
 	}
-	if err := v.prepare(scratch); err != nil {
-		return nil, errors.Join(err, v.Discard())
-	}
 	v.start = nextTick()
 	return v, nil
 }
@@ -105,39 +105,47 @@ func New(scratch string, writes []string, o *Options) (*Overlay, error) {
 // slice.
 func (v *Overlay) Mounts() []Mount {
 	out := make([]Mount, 0, len(v.layers))
-	for _, l := range v.layers {
-		out = append(out, Mount{Lower: l.lower, Upper: l.upper, Work: l.work, Target: l.lower})
+	for i, l := range v.layers {
+		out = append(out, Mount{
+			Lower: l.lower, Name: strconv.Itoa(i), Mode: fs.FileMode(l.root.Mode).Perm(), Dev: uint64(l.root.Dev), Ino: l.root.Ino,
+		})
 	}
 	return out
 }
 
-// Discard removes the private layer. It is safe to call it again.
-func (v *Overlay) Discard() error {
+// Attach takes over the folder with the upper directories, before the child
+// runs. The root of an overlay has the owner of its upper directory, which is
+// the child's user.
+func (v *Overlay) Attach(root *os.File) error {
+	v.root = root
+	path := fmt.Sprintf("/proc/self/fd/%d", root.Fd())
+	const probe = "user.sallyport"
+	if err := unix.Setxattr(path, probe, []byte("y"), 0); err != nil {
+		return fmt.Errorf("memory has no user extended attributes, which a private layer needs (Linux 6.6): %w", err)
+	}
+	if err := unix.Removexattr(path, probe); err != nil {
+		return fmt.Errorf("private layer: %w", err)
+	}
+	for i, l := range v.layers {
+		// In whatever namespace the memory was mounted, the path leads there.
+		l.upper = fmt.Sprintf("%s/%d/upper", path, i)
+	}
+	return nil
+}
+
+// Discard lets go of the private layer, whose memory is free with that. It is
+// safe to call it again.
+func (v *Overlay) Discard() {
 	for _, l := range v.layers {
 		if l.base != nil {
 			_ = l.base.Close() // It was only looked at.
 			l.base = nil
 		}
 	}
-	if v.dir == "" {
-		return nil
+	if v.root != nil {
+		_ = v.root.Close() // What is in it is thrown away.
+		v.root = nil
 	}
-	// The kernel leaves a directory without any permission in work, and a
-	// child may do so elsewhere; only the administrator gets into those.
-	_ = filepath.WalkDir(v.dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && err == nil {
-			err = os.Chmod(path, 0o700)
-		}
-		if err != nil && d != nil && d.IsDir() {
-			return fs.SkipDir
-		}
-		return nil // What cannot be opened makes RemoveAll fail.
-	})
-	if err := os.RemoveAll(v.dir); err != nil {
-		return fmt.Errorf("remove the private layer: %w", err)
-	}
-	v.dir = ""
-	return nil
 }
 
 // resolve opens the write paths, outer ones first.
@@ -145,7 +153,8 @@ func (v *Overlay) resolve(writes []string) error {
 	for _, w := range writes {
 		real, err := filepath.EvalSymlinks(w)
 		if err != nil {
-			return errors.Join(fmt.Errorf("overlay of %s: %w", w, err), v.Discard())
+			v.Discard()
+			return fmt.Errorf("overlay of %s: %w", w, err)
 		}
 		v.names = append(v.names, name{filepath.Clean(w), real})
 		v.layers = append(v.layers, &layer{lower: real, closed: make(map[string]fs.FileMode)})
@@ -161,65 +170,22 @@ func (v *Overlay) resolve(writes []string) error {
 	for _, l := range v.layers {
 		f, err := os.OpenFile(l.lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 		if err != nil {
-			return errors.Join(fmt.Errorf("overlay of %s: %w", l.lower, err), v.Discard())
+			v.Discard()
+			return fmt.Errorf("overlay of %s: %w", l.lower, err)
 		}
 		l.base = f
-	}
-	return nil
-}
-
-// prepare makes the directories. The root of an overlay has the owner and mode
-// of the upper directory, so it gets those of the lower one; the directory
-// around it is closed to others.
-func (v *Overlay) prepare(scratch string) error {
-	scratch, err := filepath.EvalSymlinks(scratch)
-	if err != nil {
-		return fmt.Errorf("scratch directory: %w", err)
-	}
-	for _, l := range v.layers {
-		if reach.Within(l.lower, scratch) {
-			return fmt.Errorf("scratch directory %s lies in the write path %s", scratch, l.lower)
+		if err := unix.Fstat(int(f.Fd()), &l.root); err != nil {
+			v.Discard()
+			return fmt.Errorf("overlay of %s: %w", l.lower, err)
 		}
-	}
-	var vfs unix.Statfs_t
-	if err := unix.Statfs(scratch, &vfs); err != nil {
-		return fmt.Errorf("scratch directory: %w", err)
-	}
-	if vfs.Type == unix.OVERLAYFS_SUPER_MAGIC {
-		return fmt.Errorf("scratch directory %s is an overlay itself, which cannot hold an upper layer; name one on another file system", scratch)
-	}
-	if v.dir, err = os.MkdirTemp(scratch, "overlay-"); err != nil {
-		return fmt.Errorf("scratch directory: %w", err)
-	}
-	const probe = "user.sallyport"
-	if err := unix.Setxattr(v.dir, probe, []byte("y"), 0); err != nil {
-		return fmt.Errorf("scratch directory %s has no user extended attributes, which an upper layer needs: %w", scratch, err)
-	}
-	for i, l := range v.layers {
-		if err := v.makeLayer(l, filepath.Join(v.dir, strconv.Itoa(i))); err != nil {
-			return err
+		if os.Geteuid() == 0 && l.root.Uid != 0 {
+			// The child owns its layer; it would own a directory that it may
+			// not write without one.
+			v.Discard()
+			return fmt.Errorf("overlay of %s: it belongs to the user %d, and the gate runs as root", l.lower, l.root.Uid)
 		}
 	}
 	return nil
-}
-
-func (v *Overlay) makeLayer(l *layer, dir string) error {
-	l.upper, l.work = filepath.Join(dir, "upper"), filepath.Join(dir, "work")
-	for _, d := range []string{dir, l.upper, l.work} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			return err
-		}
-	}
-	info, err := os.Stat(l.lower)
-	if err != nil {
-		return err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
-		if err := os.Chown(l.upper, int(st.Uid), int(st.Gid)); err != nil {
-			return err
-		}
-	}
-	return os.Chmod(l.upper, info.Mode().Perm())
 }
 
 // nextTick waits until the clock from which file systems take their times has

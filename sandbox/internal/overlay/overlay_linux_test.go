@@ -44,7 +44,8 @@ func child(t testing.TB, v *Overlay, dir, script string) {
 	t.Helper()
 	var mounts strings.Builder
 	for _, m := range v.Mounts() {
-		fmt.Fprintf(&mounts, "mount -t overlay overlay -o userxattr,lowerdir=%s,upperdir=%s,workdir=%s %s\n", m.Lower, m.Upper, m.Work, m.Target)
+		dir := filepath.Join(v.root.Name(), m.Name)
+		fmt.Fprintf(&mounts, "mount -t overlay overlay -o userxattr,lowerdir=%s,upperdir=%s/upper,workdir=%s/work %s\n", m.Lower, dir, dir, m.Lower)
 	}
 	cmd := exec.CommandContext(t.Context(), "unshare", "-Urm", "/bin/sh", "-euc", mounts.String()+"cd "+dir+"\n"+script)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -74,15 +75,24 @@ func workspace(t testing.TB, setup string) (ws, scratch string) {
 
 func begin(t testing.TB, scratch string, writes ...string) *Overlay {
 	t.Helper()
-	v, err := New(scratch, writes, nil)
+	v, err := New(writes, nil)
 	must(t, err)
-	t.Cleanup(func() {
-		must(t, v.Discard())
-		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
-			t.Errorf("Discard left %v, %v", left, err)
-		}
-	})
+	t.Cleanup(v.Discard)
+	attach(t, v, scratch)
 	return v
+}
+
+// attach makes the directories of the layers, as the helper does it in memory.
+func attach(t testing.TB, v *Overlay, scratch string) {
+	t.Helper()
+	for _, m := range v.Mounts() {
+		must(t, os.MkdirAll(filepath.Join(scratch, m.Name, "upper"), 0o755))
+		must(t, os.MkdirAll(filepath.Join(scratch, m.Name, "work"), 0o755))
+		must(t, os.Chmod(filepath.Join(scratch, m.Name, "upper"), m.Mode))
+	}
+	root, err := os.Open(scratch)
+	must(t, err)
+	must(t, v.Attach(root))
 }
 
 // brief prints changes: "+" added, "~" modified, "-" deleted, "!" before what

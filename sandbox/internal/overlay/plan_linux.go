@@ -77,8 +77,8 @@ func changes(steps []*step) []sallyport.Change {
 func (v *Overlay) plan(ctx context.Context) ([]*step, error) {
 	r := &reader{ctx: ctx, entries: v.limit.MaxEntries, bytes: v.limit.MaxBytes}
 	for _, l := range v.layers {
-		if l.base == nil {
-			return nil, errors.New("the private layer was discarded")
+		if l.base == nil || v.root == nil {
+			return nil, errors.New("there is no private layer")
 		}
 		if err := r.dir(l, "."); err != nil {
 			return nil, fmt.Errorf("read what was written below %s: %w", l.lower, err)
