@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport"
+)
+
+// layered returns a workplace whose children have private layers within limits.
+func layered(t *testing.T, l Limits) *workplace {
+	t.Helper()
+	w := workspace(t, open(t, &Options{Warm: -1, Limits: l}))
+	w.grant.FS.Mode = sallyport.FSOverlay
+	return w
+}
+
+// freeBytes is what the file system of the host's temporary files has left.
+func freeBytes(t *testing.T) int64 {
+	t.Helper()
+	var s unix.Statfs_t
+	if err := unix.Statfs(os.TempDir(), &s); err != nil {
+		t.Fatal(err)
+	}
+	return int64(s.Bavail) * s.Bsize
+}
+
+func TestA8_ALayerIsBoundedAsItIsWritten(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		limits       Limits
+		want         string
+	}{
+		{"bytes", "head -c 64M /dev/zero >big", Limits{LayerBytes: 8 << 20}, "8388608 bytes"},
+		{"many files", "i=0; while [ $i -lt 400 ]; do : >f$i || exit 1; i=$((i+1)); done", Limits{LayerFiles: 200}, "200 files"},
+		{"sum of files", "for i in 1 2 3 4 5 6; do head -c 2M /dev/zero >f$i || exit 1; done", Limits{LayerBytes: 8 << 20}, "8388608 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := layered(t, tt.limits)
+			before := freeBytes(t)
+			res := w.run(sallyport.SpawnOptions{}, "sh", "-c", tt.script)
+			if res.ExitCode == 0 || !strings.Contains(string(res.Stderr), "No space left on device") {
+				t.Errorf("exit %d, %s, want ENOSPC", res.ExitCode, res.Stderr)
+			}
+			if res.LayerFull != tt.want {
+				t.Errorf("LayerFull = %q, want %q", res.LayerFull, tt.want)
+			}
+			if used := before - freeBytes(t); used > 48<<20 {
+				t.Errorf("the host's temporary disk lost %d bytes", used)
+			}
+			if got := contents(t, w.dir); len(got) > 0 {
+				t.Errorf("committed: %v", got)
+			}
+		})
+	}
+}
+
+func TestA8_ALargeBuildFitsIntoALargerLayer(t *testing.T) {
+	w := layered(t, Limits{LayerBytes: 96 << 20})
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "head -c 64M /dev/zero >big")
+	info, err := os.Stat(filepath.Join(w.dir, "big"))
+	if res.ExitCode != 0 || res.LayerFull != "" || err != nil || info.Size() != 64<<20 {
+		t.Fatalf("exit %d, %s, full %q, %v", res.ExitCode, res.Stderr, res.LayerFull, err)
+	}
+	if uid := info.Sys().(*syscall.Stat_t).Uid; int(uid) != os.Geteuid() {
+		t.Errorf("the file belongs to %d, want the user of the gate", uid)
+	}
+}
