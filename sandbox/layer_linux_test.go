@@ -71,3 +71,14 @@ func TestA8_ALargeBuildFitsIntoALargerLayer(t *testing.T) {
 		t.Errorf("the file belongs to %d, want the user of the gate", uid)
 	}
 }
+
+// The child sees its writes through the floor's mounts alone: the memory below
+// them is nowhere in its tree.
+func TestA8_TheMemoryOfALayerIsOutOfReach(t *testing.T) {
+	w := layered(t, Limits{})
+	w.write(".git/config", "[core]\n")
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "echo x >x; ls -A / | grep layers; ls -Ad /.layers /.host; grep -c layers /proc/self/mountinfo; exit 0")
+	if res.ExitCode != 0 || strings.Contains(string(res.Stdout), "/") || strings.Contains(string(res.Stdout), "layers") {
+		t.Errorf("the child sees %q %q", res.Stdout, res.Stderr)
+	}
+}
