@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -30,6 +31,9 @@ func (r *Runner) layer(c *child, p *plan) error {
 	if len(writes) == 0 {
 		return nil
 	}
+	if err := r.reserveLayer(c); err != nil {
+		return err
+	}
 	v, err := overlay.New(p.names(true), &overlay.Options{
 		Surveyor: r.platform.survey, MaxBytes: r.o.Limits.LayerBytes, MaxEntries: max(r.o.Limits.LayerFiles, defaultLayerFiles),
 	})
@@ -48,6 +52,26 @@ func (r *Runner) layer(c *child, p *plan) error {
 		p.layers[m.Lower] = m
 	}
 	c.report = append(c.report, func(res *sallyport.ProcessResult) { r.conclude(c, v, res) })
+	return nil
+}
+
+// reserveLayer counts a layer to the principal of the call, until the end of
+// the child.
+func (r *Runner) reserveLayer(c *child) error {
+	name := c.spawn.Principal
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.layers[name]; n >= r.o.Limits.Layers {
+		return unavailable(fmt.Sprintf("no private layer is free: %d are in use", n), nil)
+	}
+	r.layers[name]++
+	c.atEnd(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.layers[name]--; r.layers[name] == 0 {
+			delete(r.layers, name)
+		}
+	})
 	return nil
 }
 

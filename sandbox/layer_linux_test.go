@@ -72,6 +72,40 @@ func TestA8_ALargeBuildFitsIntoALargerLayer(t *testing.T) {
 	}
 }
 
+// A principal has so many layers at a time, and they are free again at the end.
+func TestA8_LayersAreBoundedPerPrincipal(t *testing.T) {
+	w := layered(t, Limits{Layers: 2})
+	start := func(principal string) (sallyport.Child, error) {
+		s := w.spawn(sallyport.SpawnOptions{}, "sleep", "60")
+		s.Principal = principal
+		return w.r.Start(t.Context(), s)
+	}
+	var running []sallyport.Child
+	for _, principal := range []string{"a", "b", "a"} {
+		c, err := start(principal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, c)
+	}
+	if c, err := start("a"); err == nil || !strings.Contains(err.Error(), "no private layer is free: 2 are in use") {
+		t.Errorf("Start = %v, %v, want a refusal", c, err)
+	}
+	running[0].Stop(0)
+	c, err := start("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(running, c) {
+		c.Stop(0)
+	}
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	if len(w.r.layers) != 0 {
+		t.Errorf("still counted: %v", w.r.layers)
+	}
+}
+
 // The child sees its writes through the floor's mounts alone: the memory below
 // them is nowhere in its tree.
 func TestA8_TheMemoryOfALayerIsOutOfReach(t *testing.T) {

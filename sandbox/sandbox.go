@@ -83,6 +83,9 @@ type Limits struct {
 	LayerBytes int64
 	// LayerFiles bounds the files, folders and removals in it; 0 means 100,000.
 	LayerFiles int
+	// Layers bounds how many children in overlay mode one principal has at a
+	// time, and so what they take in all; 0 means 8.
+	Layers int
 }
 
 const defaultLayerFiles = 100_000
@@ -91,7 +94,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Memory: cmp.Or(l.Memory, 4<<30), Processes: cmp.Or(l.Processes, 512), CPUs: l.CPUs,
 		FileBytes: cmp.Or(l.FileBytes, 2<<30), OpenFiles: cmp.Or(l.OpenFiles, 4096), TmpBytes: cmp.Or(l.TmpBytes, 1<<30),
-		LayerBytes: cmp.Or(l.LayerBytes, 1<<30), LayerFiles: cmp.Or(l.LayerFiles, defaultLayerFiles),
+		LayerBytes: cmp.Or(l.LayerBytes, 1<<30), LayerFiles: cmp.Or(l.LayerFiles, defaultLayerFiles), Layers: cmp.Or(l.Layers, 8),
 	}
 }
 
@@ -129,6 +132,7 @@ type Runner struct {
 
 	mu       sync.Mutex
 	children map[*child]struct{}
+	layers   map[string]int // private layers in use, by principal
 	closed   bool
 	starts   sync.WaitGroup
 	ending   sync.Once
@@ -142,7 +146,7 @@ func New(o *Options) (*Runner, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: scoped.Floor(o.Files), children: map[*child]struct{}{}}
+	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: scoped.Floor(o.Files), children: map[*child]struct{}{}, layers: map[string]int{}}
 	r.o.Level = cmp.Or(o.Level, sallyport.LevelFull)
 	r.o.Limits = o.Limits.withDefaults()
 	if r.o.Warm == 0 {
