@@ -79,6 +79,7 @@ func (r *Runner) reserveLayer(c *child) error {
 func (r *Runner) conclude(c *child, v *overlay.Overlay, res *sallyport.ProcessResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitWait)
 	defer cancel()
+	res.LayerFull = v.UsedUp()
 	var err error
 	if res.ExitCode == 0 && c.cause == nil && !c.spawn.Options.Discard {
 		res.Changes, err = v.Commit(ctx, r.floor)

@@ -133,6 +133,23 @@ func (v *Overlay) Attach(root *os.File) error {
 	return nil
 }
 
+// UsedUp says which bound of its memory the layer has reached; it is empty when
+// there is room left.
+func (v *Overlay) UsedUp() string {
+	var s unix.Statfs_t
+	if v.root == nil || unix.Fstatfs(int(v.root.Fd()), &s) != nil {
+		return ""
+	}
+	switch {
+	case s.Blocks > 0 && s.Bavail == 0:
+		return fmt.Sprintf("%d bytes", int64(s.Blocks)*s.Bsize)
+	case s.Files > 0 && s.Ffree == 0:
+		return fmt.Sprintf("%d files", s.Files)
+	default:
+		return ""
+	}
+}
+
 // Discard lets go of the private layer, whose memory is free with that. It is
 // safe to call it again.
 func (v *Overlay) Discard() {
