@@ -86,6 +86,9 @@ func (r *Runner) conclude(c *child, v *overlay.Overlay, res *sallyport.ProcessRe
 	} else {
 		res.Changes, err = v.Diff(ctx)
 	}
+	for i := range res.Changes {
+		res.Touched.Written = append(res.Touched.Written, res.Changes[i].Path)
+	}
 	if err != nil {
 		c.fault = &sallyport.Error{
 			Code: sallyport.CodeExecutionFailed, Resource: c.spawn.Binary, Operation: "commit",

@@ -154,6 +154,28 @@ func TestC5_WhatCannotBeAttributedIsReportedAndLeftAlone(t *testing.T) {
 	}
 }
 
+// In overlay mode the layer shows what the child wrote, and nothing else.
+func TestC5_TheLayerAttributesWhatTheChildWrote(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	w.grant.FS.Mode = sallyport.FSOverlay
+	input, release := io.Pipe()
+	c, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{Input: input}, "sh", "-c", "read line; echo x >child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("notes", "person\n")
+	if _, err := io.WriteString(release, "go\n"); err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Wait()
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("Wait = %+v, %v", res, err)
+	}
+	if diff := cmp.Diff([]string{w.dir + "/child"}, res.Touched.Written); diff != "" || len(res.Touched.Changed) > 0 {
+		t.Errorf("written (-want +got):\n%s\nchanged: %v", diff, res.Touched.Changed)
+	}
+}
+
 // Every link between .git and the repository stays what it is.
 func TestLinkAChainToARepositoryStays(t *testing.T) {
 	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
