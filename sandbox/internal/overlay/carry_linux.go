@@ -11,9 +11,30 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// conflict is a change of the host that showed while a change was carried
+// over.
+type conflict string
+
+func (c conflict) Error() string { return string(c) }
+
+// inode is the number of a file.
+type inode struct{ dev, ino uint64 }
+
+func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
+
+// carrier carries changes over. What the host had in their places it moves
+// away first, and removes when nothing was written to it any more.
+type carrier struct {
+	start time.Time
+	held  []*held
+	// away is the files that were moved, which shows in their ctime.
+	away map[inode]bool
+}
 
 // carry carries one change over and marks it.
 func (s *step) carry() {
@@ -82,8 +103,16 @@ func tempName() string {
 // has the name tmp until it takes its place.
 type placing struct {
 	*step
+	*carrier
 	dir       *os.File
 	name, tmp string
+	// ours is what was prepared, and ready whether tmp names it.
+	ours  inode
+	ready bool
+	// stands is true while the change is carried over.
+	stands bool
+	// kept says where a copy of what lost lies.
+	kept string
 }
 
 func (p *placing) fd() int { return int(p.dir.Fd()) }

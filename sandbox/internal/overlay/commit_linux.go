@@ -22,6 +22,8 @@ const (
 	staleChanged  = string(sallyport.CodeStaleWrite) + ": changed on the host since the start"
 	staleVanished = string(sallyport.CodeStaleWrite) + ": removed on the host since the start"
 	staleParent   = string(sallyport.CodeStaleWrite) + ": the directory around it is not there"
+	staleRace     = string(sallyport.CodeStaleWrite) + ": changed on the host while it was being carried over"
+	staleOpen     = string(sallyport.CodeStaleWrite) + ": open for writing on the host"
 	staleClock    = string(sallyport.CodeStaleWrite) + ": the clock was set back, so that changes of the host cannot be seen"
 	whyLeads      = "leads to where a protected file would be under another name"
 )
