@@ -154,18 +154,24 @@ func (p *placing) file() (err error) {
 	return p.install()
 }
 
-// dress gives a file its owner, mode and time: the owner of the file that it
-// replaces, or of the child. Only a privileged process may change owners; for
-// the others the file is their own, as with every editor. The owner comes
-// before the mode, which a change of owner would cut.
+// identify notes what was prepared.
+func (p *placing) identify() error {
+	s, err := statAt(p.dir, p.tmp)
+	if err == nil && !s.exists {
+		err = unix.ENOENT
+	}
+	p.ours = inodeOf(&s.st)
+	return err
+}
+
+// dress gives a file its mode and time, and the owner of the file that it
+// replaces; a new one belongs to the user of this process, as the child's files
+// do. Only a privileged process may change owners; for the others the file is
+// their own, as with every editor. The owner comes before the mode, which a
+// change of owner would cut.
 func (p *placing) dress(f *os.File, info fs.FileInfo) error {
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if ok && os.Geteuid() == 0 {
-		uid, gid := owner.Uid, owner.Gid
-		if p.base.exists && !p.base.dir() {
-			uid, gid = p.base.st.Uid, p.base.st.Gid
-		}
-		_ = f.Chown(int(uid), int(gid)) // Not being allowed to is no failure.
+	if os.Geteuid() == 0 && p.base.exists && !p.base.dir() {
+		_ = f.Chown(int(p.base.st.Uid), int(p.base.st.Gid)) // Not being allowed to is no failure.
 	}
 	// Permission bits only: a setuid bit is not carried over.
 	if err := f.Chmod(p.mode); err != nil {
