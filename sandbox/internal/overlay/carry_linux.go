@@ -92,11 +92,14 @@ func failure(err error) string {
 	return "could not be written"
 }
 
-// tempName returns a name that nobody can guess and that says whose it is.
-func tempName() string {
+// tempName returns a name for what has not taken its place yet.
+func tempName() string { return randomName("", ".tmp") }
+
+// randomName returns a name that nobody can guess and that says whose it is.
+func randomName(prefix, suffix string) string {
 	var r [12]byte
 	rand.Read(r[:]) // Never fails; see crypto/rand.
-	return ".sallyport-" + hex.EncodeToString(r[:]) + ".tmp"
+	return ".sallyport-" + prefix + hex.EncodeToString(r[:]) + suffix
 }
 
 // placing is one change under way in its opened directory. What is prepared
@@ -118,6 +121,41 @@ type placing struct {
 func (p *placing) fd() int { return int(p.dir.Fd()) }
 
 // file copies a file beside its place and renames it.
+// What is kept of a change that met one of the host.
+const (
+	keptOurs = "what the child wrote is kept as "
+	keptHost = "what the host had is kept as "
+)
+
+// keepOurs keeps what was prepared beside its place. A directory is empty and
+// goes.
+func (p *placing) keepOurs() error {
+	if p.do == makeDir && unix.Unlinkat(p.fd(), p.tmp, unix.AT_REMOVEDIR) == nil {
+		return nil
+	}
+	return p.keep(keptOurs)
+}
+
+// dropOurs removes what was prepared. The error that counts is another one.
+func (p *placing) dropOurs() {
+	flags := 0
+	if p.do == makeDir {
+		flags = unix.AT_REMOVEDIR
+	}
+	_ = unix.Unlinkat(p.fd(), p.tmp, flags)
+}
+
+// keep gives what tmp names a name to stay, and says so.
+func (p *placing) keep(what string) error {
+	name := randomName("kept-", "")
+	if err := unix.Renameat2(p.fd(), p.tmp, p.fd(), name, unix.RENAME_NOREPLACE); err != nil {
+		return err
+	}
+	p.Kept = filepath.Join(filepath.Dir(p.Path), name)
+	p.kept = what + p.Kept
+	return nil
+}
+
 func (p *placing) file() (err error) {
 	from, err := p.openUpper()
 	if err != nil {
