@@ -79,3 +79,109 @@ func (h *held) wanted() bool {
 	kind, err := unix.FcntlInt(h.file.Fd(), unix.F_GETLEASE, 0)
 	return err != nil || kind != unix.F_RDLCK
 }
+
+// moveAway gives the place to what was prepared, or to nothing, and looks at
+// what came out: it must be what was judged.
+func (h *held) moveAway(swap bool) error {
+	var err error
+	if h.swapped = swap; swap {
+		err = unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_EXCHANGE)
+	} else {
+		err = unix.Renameat2(h.fd(), h.name, h.fd(), h.tmp, unix.RENAME_NOREPLACE)
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return conflict(staleRace)
+	case err != nil:
+		return err
+	}
+	h.moved = time.Now()
+	h.carrier.away[inodeOf(&h.base.st)] = true
+	h.ready = false
+	if !h.cameOut() || h.base.dir() && h.carrier.inspect(h.dir, h.tmp) != nil {
+		return errors.Join(conflict(staleRace), h.putBack())
+	}
+	return nil
+}
+
+// cameOut reports whether what was moved away is what was judged, as it was
+// judged: the move itself shows in ctime alone.
+func (h *held) cameOut() bool {
+	out, err := statAt(h.dir, h.tmp)
+	if err != nil || unix.Fstat(int(h.file.Fd()), &h.after) != nil {
+		return false
+	}
+	a, b := &h.base.st, &h.after
+	return inodeOf(&out.st) == inodeOf(b) && inodeOf(a) == inodeOf(b) && a.Mode == b.Mode &&
+		a.Mtim == b.Mtim && a.Size == b.Size && !h.wanted()
+}
+
+// touched reports whether the host has changed what was moved away since then,
+// or is about to. Another name of it may have been moved since, which shows in
+// ctime.
+func (h *held) touched() bool {
+	var st unix.Stat_t
+	if unix.Fstat(int(h.file.Fd()), &st) != nil || h.wanted() {
+		return true
+	}
+	a := &h.after
+	return a.Mtim != st.Mtim || a.Size != st.Size || a.Mode != st.Mode ||
+		a.Nlink == 1 && st.Nlink == 1 && a.Ctim != st.Ctim
+}
+
+// settle removes what was moved away, unless the host has gone on writing it:
+// then it gets its place back. It returns what to say of the change.
+func (h *held) settle() error {
+	switch {
+	case h.touched() && h.do == makeDir:
+		// What belongs into the directory is in it by now.
+		return errors.Join(conflict(staleRace), h.keep(keptHost))
+	case h.touched():
+		return errors.Join(conflict(staleRace), h.putBack())
+	case !h.base.dir():
+		return unix.Unlinkat(h.fd(), h.tmp, 0)
+	}
+	err := h.carrier.removeTree(h.dir, h.tmp)
+	switch {
+	case err == nil:
+		return nil
+	case h.swapped:
+		return errors.Join(err, h.keep(keptHost))
+	default:
+		return errors.Join(err, h.putBack())
+	}
+}
+
+// putBack gives what was moved away its place again. What is there by then is
+// what was prepared, or newer work of the host: neither is lost.
+func (h *held) putBack() error {
+	if h.swapped {
+		err := unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_EXCHANGE)
+		if err == nil {
+			h.stands = false
+			return h.putAside()
+		}
+		if !errors.Is(err, unix.ENOENT) {
+			return errors.Join(err, h.keep(keptHost))
+		}
+		// The host removed what stood there, so that the place is free.
+	}
+	h.stands = false
+	err := unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_NOREPLACE)
+	if err != nil {
+		return h.keep(keptHost)
+	}
+	return nil
+}
+
+// putAside keeps what had to give the place back: what was prepared, or what
+// the host put over that, which is newer and stays in the place.
+func (h *held) putAside() error {
+	out, err := statAt(h.dir, h.tmp)
+	if err == nil && out.exists && inodeOf(&out.st) != h.ours {
+		if err = unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_EXCHANGE); err == nil {
+			return h.keep(keptHost)
+		}
+	}
+	return errors.Join(err, h.keepOurs())
+}
