@@ -4,17 +4,22 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// grace is how long what was moved away stays under its temporary name: a
+// program that found it under the old name a moment before opens it by then.
+const grace = 5 * time.Millisecond
+
+// maxAway bounds what waits for its removal: each holds two descriptors.
+const maxAway = 128
 
 // conflict is a change of the host that showed while a change was carried
 // over.
@@ -37,7 +42,8 @@ type carrier struct {
 }
 
 // carry carries one change over and marks it.
-func (s *step) carry() {
+func (c *carrier) carry(s *step) {
+	c.settle(maxAway)
 	dir, err := s.layer.openBase(filepath.Dir(s.rel))
 	if err != nil {
 		s.Why = staleParent
@@ -46,39 +52,36 @@ func (s *step) carry() {
 		}
 		return
 	}
-	defer dir.Close()
-	name := filepath.Base(s.rel)
-	now, err := statAt(dir, name)
-	switch {
-	case err != nil:
-		s.Why = failure(err)
-		return
-	case !s.base.unchanged(now):
-		s.Why = staleChanged
+	p := &placing{step: s, carrier: c, dir: dir, name: filepath.Base(s.rel), tmp: tempName()}
+	old, err := p.place()
+	p.conclude(err)
+	if err != nil || old == nil {
+		if old != nil {
+			old.release()
+		}
+		_ = dir.Close() // It was only an anchor.
 		return
 	}
-	p := &placing{step: s, dir: dir, name: name, tmp: tempName()}
-	switch s.do {
-	case placeFile:
-		err = p.file()
-	case placeLink:
-		err = p.link()
-	case makeDir:
-		err = p.mkdir()
-	case modeOfDir:
-		err = p.chmod()
-	case removeAny:
-		err = p.remove()
-	default:
-		err = errors.New("unknown change")
-	}
-	switch {
-	case errors.Is(err, unix.EEXIST):
-		s.Why = staleChanged
-	case err != nil:
-		s.Why = failure(err)
-	default:
-		s.Committed = true
+	c.held = append(c.held, old)
+}
+
+// settle removes what was moved away at least a moment ago, the oldest first,
+// until at most so many are left; then only what need not be waited for.
+func (c *carrier) settle(most int) {
+	for len(c.held) > 0 {
+		h := c.held[0]
+		if wait := grace - time.Since(h.moved); wait > 0 {
+			if len(c.held) <= most {
+				return
+			}
+			time.Sleep(wait)
+		}
+		c.held = c.held[1:]
+		if err := h.settle(); err != nil {
+			h.conclude(err)
+		}
+		h.release()
+		_ = h.dir.Close() // It was only an anchor.
 	}
 }
 
@@ -86,6 +89,9 @@ func (s *step) carry() {
 // private layer.
 func failure(err error) string {
 	var errno syscall.Errno
+	if lost, ok := errors.AsType[conflict](err); ok {
+		return string(lost)
+	}
 	if errors.As(err, &errno) {
 		return "could not be written: " + errno.Error()
 	}
@@ -103,7 +109,8 @@ func randomName(prefix, suffix string) string {
 }
 
 // placing is one change under way in its opened directory. What is prepared
-// has the name tmp until it takes its place.
+// has the name tmp until it takes its place; what the host had there has it
+// from then on.
 type placing struct {
 	*step
 	*carrier
@@ -120,7 +127,86 @@ type placing struct {
 
 func (p *placing) fd() int { return int(p.dir.Fd()) }
 
-// file copies a file beside its place and renames it.
+// place carries the change out and returns what it moved away, nil when there
+// was nothing.
+func (p *placing) place() (old *held, err error) {
+	switch {
+	case p.do == modeOfDir:
+		err = p.chmod()
+	case p.do == removeAny && !p.base.exists:
+	default:
+		if err = p.prepare(); err == nil {
+			old, err = p.install()
+		}
+		if p.ready {
+			err = errors.Join(err, p.giveUp(err))
+		}
+	}
+	p.stands = err == nil
+	return old, err
+}
+
+// prepare makes what is to take the place, if anything is.
+func (p *placing) prepare() error {
+	switch p.do {
+	case placeFile:
+		return p.file()
+	case placeLink:
+		return p.link()
+	case makeDir:
+		return p.mkdir()
+	case removeAny:
+		return nil
+	default:
+		return errors.New("unknown change")
+	}
+}
+
+// giveUp keeps what was prepared when the host was faster, and removes it
+// otherwise.
+func (p *placing) giveUp(why error) error {
+	if _, lost := errors.AsType[conflict](why); lost {
+		return p.keepOurs()
+	}
+	p.dropOurs()
+	return nil
+}
+
+// install has what was prepared take its place, or nothing when the change is a
+// removal. A name that was free must still be free.
+func (p *placing) install() (*held, error) {
+	if !p.base.exists {
+		err := unix.Renameat2(p.fd(), p.tmp, p.fd(), p.name, unix.RENAME_NOREPLACE)
+		switch {
+		case errors.Is(err, unix.EEXIST):
+			return nil, conflict(staleRace)
+		case err == nil:
+			p.ready = false
+		}
+		return nil, err
+	}
+	h, err := p.hold()
+	if err != nil {
+		return nil, err
+	}
+	return h, h.moveAway(p.do != removeAny)
+}
+
+// conclude marks the change.
+func (p *placing) conclude(err error) {
+	lost, stale := errors.AsType[conflict](err)
+	p.Committed = p.stands
+	switch {
+	case stale:
+		p.Why = string(lost)
+	case err != nil:
+		p.Why = failure(err)
+	}
+	if p.kept != "" {
+		p.Why += "; " + p.kept
+	}
+}
+
 // What is kept of a change that met one of the host.
 const (
 	keptOurs = "what the child wrote is kept as "
@@ -156,6 +242,7 @@ func (p *placing) keep(what string) error {
 	return nil
 }
 
+// file copies a file beside its place.
 func (p *placing) file() (err error) {
 	from, err := p.openUpper()
 	if err != nil {
@@ -171,13 +258,9 @@ func (p *placing) file() (err error) {
 	if err != nil {
 		return err
 	}
+	p.ready = true
 	to := os.NewFile(uintptr(fd), p.tmp)
-	defer func() {
-		_ = to.Close() // A second close after success, or the error is known.
-		if err != nil {
-			_ = unix.Unlinkat(p.fd(), p.tmp, 0) // The error that counts is the other one.
-		}
-	}()
+	defer to.Close() // Synced by then, or the error is known.
 	if n, err := io.Copy(to, io.LimitReader(from, p.Bytes+1)); err != nil {
 		return err
 	} else if n != p.Bytes {
@@ -189,7 +272,7 @@ func (p *placing) file() (err error) {
 	if err := to.Sync(); err != nil {
 		return err
 	}
-	return p.install()
+	return p.identify()
 }
 
 // identify notes what was prepared.
@@ -219,22 +302,6 @@ func (p *placing) dress(f *os.File, info fs.FileInfo) error {
 	return unix.UtimesNanoAt(p.fd(), p.tmp, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// install renames what was prepared to its name. A name that was free must
-// still be free. A directory changes places with it and is removed then.
-func (p *placing) install() error {
-	switch {
-	case !p.base.exists:
-		return unix.Renameat2(p.fd(), p.tmp, p.fd(), p.name, unix.RENAME_NOREPLACE)
-	case p.base.dir() || p.do == makeDir:
-		if err := unix.Renameat2(p.fd(), p.tmp, p.fd(), p.name, unix.RENAME_EXCHANGE); err != nil {
-			return err
-		}
-		return p.removeTmp()
-	default:
-		return unix.Renameat(p.fd(), p.tmp, p.fd(), p.name)
-	}
-}
-
 func (p *placing) link() error {
 	target, err := os.Readlink(p.upper())
 	if err != nil {
@@ -243,11 +310,8 @@ func (p *placing) link() error {
 	if err := unix.Symlinkat(target, p.fd(), p.tmp); err != nil {
 		return err
 	}
-	if err := p.install(); err != nil {
-		_ = unix.Unlinkat(p.fd(), p.tmp, 0) // The error that counts is the other one.
-		return err
-	}
-	return nil
+	p.ready = true
+	return p.identify()
 }
 
 // mkdir makes a directory, which takes the place of a file where one is. What
@@ -256,27 +320,34 @@ func (p *placing) mkdir() error {
 	if err := unix.Mkdirat(p.fd(), p.tmp, 0o700); err != nil {
 		return err
 	}
-	err := p.setMode(p.tmp, p.mode|0o700)
-	if err == nil {
-		err = p.install()
+	p.ready = true
+	if err := p.identify(); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = unix.Unlinkat(p.fd(), p.tmp, unix.AT_REMOVEDIR) // The error that counts is the other one.
-	}
-	return err
+	return p.setMode(p.tmp, p.mode|0o700)
 }
 
 // chmod keeps a directory open to its owner until finish.
-func (p *placing) chmod() error { return p.setMode(p.name, p.mode|0o700) }
+func (p *placing) chmod() error {
+	p.ours = inodeOf(&p.base.st)
+	now, err := statAt(p.dir, p.name)
+	if err == nil && !p.base.unchanged(now) {
+		err = conflict(staleRace)
+	}
+	if err != nil {
+		return err
+	}
+	return p.setMode(p.name, p.mode|0o700)
+}
 
 // finish gives a directory its mode.
-func (s *step) finish() {
+func (c *carrier) finish(s *step) {
 	if !s.Committed || s.do != makeDir && s.do != modeOfDir || s.mode&0o700 == 0o700 {
 		return
 	}
 	dir, err := s.layer.openBase(filepath.Dir(s.rel))
 	if err == nil {
-		p := &placing{step: s, dir: dir, name: filepath.Base(s.rel)}
+		p := &placing{step: s, carrier: c, dir: dir, name: filepath.Base(s.rel), ours: s.made}
 		err = p.setMode(p.name, s.mode)
 		_ = dir.Close() // It was only an anchor.
 	}
@@ -297,35 +368,9 @@ func (p *placing) setMode(name string, mode fs.FileMode) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if info, err := os.Lstat(p.upper()); err == nil && name == p.tmp && os.Geteuid() == 0 {
-		if owner, ok := info.Sys().(*syscall.Stat_t); ok {
-			_ = unix.Fchown(fd, int(owner.Uid), int(owner.Gid)) // Not being allowed to is no failure.
-		}
+	if inodeOf(&st) != p.ours {
+		return conflict(staleRace)
 	}
+	p.made = p.ours
 	return unix.Fchmod(fd, uint32(mode)|st.Mode&(unix.S_ISGID|unix.S_ISVTX))
-}
-
-// remove takes a file away, or a directory with everything in it: first out of
-// sight in one step, then piece by piece.
-func (p *placing) remove() error {
-	switch {
-	case !p.base.exists:
-		return nil
-	case !p.base.dir():
-		return unix.Unlinkat(p.fd(), p.name, 0)
-	}
-	if err := unix.Renameat2(p.fd(), p.name, p.fd(), p.tmp, unix.RENAME_NOREPLACE); err != nil {
-		return err
-	}
-	return p.removeTmp()
-}
-
-// removeTmp removes what tmp names, without following links.
-func (p *placing) removeTmp() error {
-	root, err := os.OpenRoot("/proc/self/fd/" + strconv.Itoa(p.fd()))
-	if err != nil {
-		return fmt.Errorf("open the directory again: %w", err)
-	}
-	defer root.Close()
-	return root.RemoveAll(p.tmp)
 }

@@ -25,13 +25,16 @@ const (
 	staleRace     = string(sallyport.CodeStaleWrite) + ": changed on the host while it was being carried over"
 	staleOpen     = string(sallyport.CodeStaleWrite) + ": open for writing on the host"
 	staleClock    = string(sallyport.CodeStaleWrite) + ": the clock was set back, so that changes of the host cannot be seen"
+	whyLate       = "the commit ended before it"
 	whyLeads      = "leads to where a protected file would be under another name"
 )
 
 // Commit carries over what the child wrote and returns all of it, sorted by
 // path: with Committed set, or with Why. What is on the floor for writing is
 // left out, as is what the host changed since the start, whose Why begins with
-// STALE_WRITE. A directory is removed whole or not at all.
+// STALE_WRITE. A directory is removed whole or not at all. When the host
+// changes a file in the very moment, its work stays and a copy of what the
+// child wrote is kept beside it; Kept and Why say where.
 //
 // The error is that of reading the layer or of the context; what was committed
 // until then stays, and is marked in the result.
@@ -57,20 +60,24 @@ func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyp
 			}
 		}
 	}
+	c := &carrier{start: v.start, away: make(map[inode]bool)}
 	for _, s := range steps {
-		if err = ctx.Err(); err != nil {
-			break
-		}
-		if s.Why == "" {
-			s.carry()
+		switch err = ctx.Err(); {
+		case s.Why != "":
+		case err != nil:
+			s.Why = whyLate
+		default:
+			c.carry(s)
 		}
 	}
 	// A directory gets its mode after what is in it, for its owner may have
 	// closed it to himself.
 	for _, s := range slices.Backward(steps) {
-		s.finish()
+		c.finish(s)
 	}
-	return changes(steps), errors.Join(err, v.sync(steps))
+	err = errors.Join(err, v.sync(steps))
+	c.settle(0)
+	return changes(steps), err
 }
 
 // sync makes the new names durable; the contents are.

@@ -15,7 +15,10 @@
 // middle, some files are new and the others old, and files or directories
 // named .sallyport-*.tmp may be left. Nothing on the always-deny floor is
 // written, and nothing that the host changed since the start is overwritten or
-// removed: such a change is reported with the code STALE_WRITE. Names are
+// removed: such a change is reported with the code STALE_WRITE. That holds to
+// the last moment: what a change replaces is moved away first, looked at, and
+// removed when no program has it open for writing; else it gets its place back
+// and a copy of what the child wrote is kept beside it. Names are
 // looked up without following symbolic links, so one that is put in the place
 // of a directory meanwhile makes the commit of that file fail.
 //

@@ -41,6 +41,8 @@ type step struct {
 	// one the mark does not say when the mount was made in a user namespace.
 	origin bool
 	base   state
+	// made is the directory that was made or whose mode was changed.
+	made inode
 }
 
 // state is a path of the lower layer at one moment.

@@ -1,0 +1,91 @@
+package overlay
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// upper writes into the first layer as a child would.
+func upper(t *testing.T, v *Overlay, name, content string) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(v.layers[0].upper, name), []byte(content), 0o644))
+}
+
+// edits are what a person does to a file of the host at the worst moment: after
+// it was judged and before its place was taken, or right after.
+var edits = map[string]func(path string) error{
+	"written in place": func(path string) error { return os.WriteFile(path, []byte("host"), 0o644) },
+	"replaced": func(path string) error {
+		return errors.Join(os.WriteFile(path+"~", []byte("host"), 0o644), os.Rename(path+"~", path))
+	},
+}
+
+// TestA7_AnEditDuringTheCommitIsNotLost places each kind of change over a file
+// that the host edits while the change is prepared.
+func TestA7_AnEditDuringTheCommitIsNotLost(t *testing.T) {
+	for how, edit := range edits {
+		for _, do := range []action{placeFile, placeLink, makeDir, removeAny} {
+			t.Run(how+" "+string(do), func(t *testing.T) {
+				ws, scratch := workspace(t, "echo old >f")
+				v := begin(t, scratch, ws)
+				s := prepareStep(t, v, do)
+				p := open(t, v, s)
+				must(t, p.prepare())
+				must(t, edit(filepath.Join(ws, "f")))
+				old, err := p.install()
+				if old != nil || err == nil {
+					t.Fatalf("install = %v, %v, want a conflict", old, err)
+				}
+				p.conclude(errors.Join(err, p.giveUp(err)))
+				if s.Committed || !strings.HasPrefix(s.Why, "STALE_WRITE") {
+					t.Errorf("committed %v, %q, want STALE_WRITE", s.Committed, s.Why)
+				}
+				if data, err := os.ReadFile(filepath.Join(ws, "f")); string(data) != "host" {
+					t.Errorf("f = %q, %v, want what the host wrote", data, err)
+				}
+				if do != placeFile {
+					return
+				}
+				if data, err := os.ReadFile(s.Kept); string(data) != "child" || !strings.Contains(s.Why, s.Kept) {
+					t.Errorf("kept %q = %q, %v; %s", s.Kept, data, err, s.Why)
+				}
+			})
+		}
+	}
+}
+
+// prepareStep returns the one change of a layer: f becomes something else.
+func prepareStep(t *testing.T, v *Overlay, do action) *step {
+	t.Helper()
+	path := filepath.Join(v.layers[0].upper, "f")
+	switch do {
+	case placeFile:
+		upper(t, v, "f", "child")
+	case placeLink:
+		must(t, os.Symlink("elsewhere", path))
+	case makeDir:
+		must(t, os.Mkdir(path, 0o755))
+	default:
+		must(t, os.WriteFile(path, nil, 0o644)) // becomes a removal below
+	}
+	steps, err := v.plan(t.Context())
+	must(t, err)
+	if len(steps) != 1 {
+		t.Fatalf("steps = %v", steps)
+	}
+	steps[0].do = do
+	return steps[0]
+}
+
+func open(t *testing.T, v *Overlay, s *step) *placing {
+	t.Helper()
+	dir, err := s.layer.openBase(".")
+	must(t, err)
+	t.Cleanup(func() { _ = dir.Close() })
+	return &placing{
+		step: s, carrier: &carrier{start: v.start, away: map[inode]bool{}}, dir: dir, name: s.rel, tmp: tempName(),
+	}
+}
