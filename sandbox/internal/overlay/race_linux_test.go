@@ -89,3 +89,24 @@ func open(t *testing.T, v *Overlay, s *step) *placing {
 		step: s, carrier: &carrier{start: v.start, away: map[inode]bool{}}, dir: dir, name: s.rel, tmp: tempName(),
 	}
 }
+
+// TestA7_WhatCameOutIsLookedAt has the host replace the file between the last
+// look and the move.
+func TestA7_WhatCameOutIsLookedAt(t *testing.T) {
+	for _, do := range []action{placeFile, placeLink, makeDir, removeAny} {
+		ws, scratch := workspace(t, "echo old >f")
+		v := begin(t, scratch, ws)
+		s := prepareStep(t, v, do)
+		p := open(t, v, s)
+		must(t, p.prepare())
+		h, err := p.hold()
+		must(t, err)
+		must(t, edits["replaced"](filepath.Join(ws, "f")))
+		err = h.moveAway(do != removeAny)
+		h.release()
+		p.conclude(err)
+		if data, err := os.ReadFile(filepath.Join(ws, "f")); string(data) != "host" || s.Committed {
+			t.Errorf("%s: f = %q, %v, committed %v, want what the host wrote", do, data, err, s.Committed)
+		}
+	}
+}
