@@ -2,16 +2,35 @@ package overlay
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // upper writes into the first layer as a child would.
 func upper(t *testing.T, v *Overlay, name, content string) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(v.layers[0].upper, name), []byte(content), 0o644))
+}
+
+// everything is what all files below a directory hold, kept copies included.
+func everything(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s\n", data)
+		return err
+	}))
+	return b.String()
 }
 
 // edits are what a person does to a file of the host at the worst moment: after
@@ -108,5 +127,49 @@ func TestA7_WhatCameOutIsLookedAt(t *testing.T) {
 		if data, err := os.ReadFile(filepath.Join(ws, "f")); string(data) != "host" || s.Committed {
 			t.Errorf("%s: f = %q, %v, committed %v, want what the host wrote", do, data, err, s.Committed)
 		}
+	}
+}
+
+// TestA7_AFileThatIsBeingWrittenIsNotReplaced: what an open program writes next
+// must not go to a file without a name.
+func TestA7_AFileThatIsBeingWrittenIsNotReplaced(t *testing.T) {
+	ws, scratch := workspace(t, "echo old >f; echo old >gone")
+	var open []*os.File
+	for _, name := range []string{"f", "gone"} {
+		f, err := os.OpenFile(filepath.Join(ws, name), os.O_WRONLY|os.O_APPEND, 0)
+		must(t, err)
+		defer f.Close()
+		open = append(open, f)
+	}
+	v := begin(t, scratch, ws)
+	child(t, v, ws, "echo child >f; rm gone")
+	got, err := v.Commit(t.Context(), scoped.Floor(nil))
+	must(t, err)
+	for i, c := range got {
+		if c.Committed || !strings.HasPrefix(c.Why, staleOpen) {
+			t.Errorf("%+v, want it left alone", c)
+		}
+		_, err := open[i].WriteString("late")
+		must(t, err)
+		if data, err := os.ReadFile(c.Path); string(data) != "old\nlate" {
+			t.Errorf("%s = %q, %v", c.Path, data, err)
+		}
+	}
+	if len(got) != 2 || !strings.Contains(everything(t, ws), "child") {
+		t.Errorf("changes = %v; what the child wrote is not kept", got)
+	}
+}
+
+// TestA7_AReaderIsNoWriter: what a program of the host only reads is replaced.
+func TestA7_AReaderIsNoWriter(t *testing.T) {
+	ws, scratch := workspace(t, "echo old >f")
+	f, err := os.Open(filepath.Join(ws, "f"))
+	must(t, err)
+	defer f.Close()
+	v := begin(t, scratch, ws)
+	child(t, v, ws, "echo child >f")
+	got, err := v.Commit(t.Context(), scoped.Floor(nil))
+	if err != nil || len(got) != 1 || !got[0].Committed || got[0].Kept != "" {
+		t.Errorf("Commit = %+v, %v, want it committed", got, err)
 	}
 }
