@@ -173,3 +173,30 @@ func TestA7_AReaderIsNoWriter(t *testing.T) {
 		t.Errorf("Commit = %+v, %v, want it committed", got, err)
 	}
 }
+
+// TestA7_NewFilesInADirectoryThatGoesAreKept: a program of the host that stands
+// in a directory goes on writing there when it has no name any more.
+func TestA7_NewFilesInADirectoryThatGoesAreKept(t *testing.T) {
+	for _, script := range []string{"rm -r d", "rm -r d; echo child >d"} {
+		ws, scratch := workspace(t, "mkdir d; echo old >d/old")
+		v := begin(t, scratch, ws)
+		child(t, v, ws, script)
+		steps, err := v.plan(t.Context())
+		must(t, err)
+		c := &carrier{start: v.start, away: map[inode]bool{}}
+		dir, err := os.OpenRoot(filepath.Join(ws, "d"))
+		must(t, err)
+		for _, s := range steps {
+			c.carry(s)
+		}
+		must(t, dir.WriteFile("new", []byte("host"), 0o644))
+		must(t, dir.Close())
+		c.settle(0)
+		if all := everything(t, ws); !strings.Contains(all, "host") {
+			t.Errorf("%s: what the host wrote is lost: %s", script, all)
+		}
+		if s := steps[0]; !strings.HasPrefix(s.Why, "STALE_WRITE") {
+			t.Errorf("%s: %+v", script, s.Change)
+		}
+	}
+}
