@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/scoped"
 )
 
@@ -199,4 +203,97 @@ func TestA7_NewFilesInADirectoryThatGoesAreKept(t *testing.T) {
 			t.Errorf("%s: %+v", script, s.Change)
 		}
 	}
+}
+
+// TestA7_NoEditOfAnyMomentIsLost edits files of the host in every way while a
+// commit goes over them, again and again. The last edit of each file is on the
+// disk afterwards, under its name or under the one that the result tells.
+func TestA7_NoEditOfAnyMomentIsLost(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	conflicts := 0
+	for round := range rounds {
+		const files = 24
+		ws, scratch := workspace(t, "mkdir d; for i in $(seq 24); do echo old >f$i; echo old >d/g$i; done")
+		v := begin(t, scratch, ws)
+		child(t, v, ws, "for i in $(seq 24); do head -c 200000 /dev/zero >f$i; done; rm f1 f2 f3; rm -r d; echo new >d; ln -sf x f4; rm f5; mkdir f5")
+		stop := make(chan struct{})
+		var group sync.WaitGroup
+		last := make([]string, files+1)
+		for worker := range 4 {
+			group.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
+				time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					i := 1 + worker + 4*r.IntN(files/4)
+					token := fmt.Sprintf("host-%d-%d-%d;", round, i, n)
+					if edit(ws, fmt.Sprintf("f%d", i), token, r.IntN(3)) {
+						last[i] = token
+					}
+					time.Sleep(time.Duration(r.IntN(3)) * time.Millisecond)
+				}
+			})
+		}
+		got, err := v.Commit(t.Context(), scoped.Floor(nil))
+		close(stop)
+		group.Wait()
+		must(t, err)
+		conflicts += check(t, ws, got, last)
+	}
+	t.Logf("%d changes met an edit", conflicts)
+}
+
+// edit writes a token into a file of the host, and reports whether it did.
+func edit(ws, name, token string, how int) bool {
+	path := filepath.Join(ws, name)
+	if how == 0 {
+		side := filepath.Join(ws, "."+name+"~")
+		return os.WriteFile(side, []byte(token), 0o644) == nil && os.Rename(side, path) == nil
+	}
+	flags := os.O_WRONLY | os.O_TRUNC
+	if how == 2 {
+		flags = os.O_WRONLY | os.O_APPEND
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return false
+	}
+	time.Sleep(300 * time.Microsecond)
+	_, err = f.WriteString(token)
+	return errors.Join(err, f.Close()) == nil
+}
+
+// check looks for the last edit of each file, and that the result is true.
+func check(t *testing.T, ws string, got []sallyport.Change, last []string) (conflicts int) {
+	t.Helper()
+	all := everything(t, ws)
+	for i, token := range last {
+		if token != "" && !strings.Contains(all, token) {
+			t.Errorf("f%d: the edit %q is lost", i, token)
+		}
+	}
+	for _, c := range got {
+		if strings.HasPrefix(c.Why, "STALE_WRITE") {
+			conflicts++
+		}
+		if c.Kept != "" {
+			if _, err := os.Lstat(c.Kept); err != nil || !strings.Contains(c.Why, c.Kept) {
+				t.Errorf("%+v: the copy is not where the result says: %v", c, err)
+			}
+		}
+		if !c.Committed && c.Why == "" {
+			t.Errorf("%+v: no reason", c)
+		}
+	}
+	if left, _ := filepath.Glob(ws + "/.sallyport-*.tmp"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	return conflicts
 }
