@@ -121,6 +121,12 @@ func (j *judge) why(s *step) (string, error) {
 			return whyLeads, nil
 		}
 	}
+	return j.stale(s)
+}
+
+// stale says what the host did since the start, and what is against the removal of
+// a directory.
+func (j *judge) stale(s *step) (string, error) {
 	switch {
 	case clockSetBack(j.start):
 		return staleClock, nil
