@@ -113,6 +113,9 @@ func (j *judge) why(s *step) (string, error) {
 	if why := j.denied(s.layer, s.rel); why != "" {
 		return why, nil
 	}
+	if why := j.steers(s); why != "" {
+		return why, nil
+	}
 	if s.do == placeLink || s.do == placeFile && strings.EqualFold(filepath.Base(s.rel), ".git") {
 		// A link or a file "gitdir: …" by which another directory becomes
 		// the repository, whose hooks and configuration nobody judged.
@@ -180,6 +183,36 @@ func (j *judge) denied(l *layer, rel string) string {
 		}
 	}
 	return ""
+}
+
+// steers refuses what steers a repository under any name, one that the child
+// made included, and what makes one of a directory that has such files already.
+// What is in both layers counts: it was one repository to the child.
+func (j *judge) steers(s *step) string {
+	for dir := s.rel; dir != "."; {
+		dir = filepath.Dir(dir)
+		rel, err := filepath.Rel(dir, s.rel)
+		if err != nil {
+			return "on the always-deny floor: " + scoped.ReasonRepository
+		}
+		entry, _, _ := strings.Cut(rel, "/")
+		lower, both := s.layer.entries(dir)
+		if _, denied := j.floor.InRepository(rel); denied && scoped.GitDirectory(both) || scoped.Completes(entry, lower, both) {
+			return "on the always-deny floor: " + scoped.ReasonRepository
+		}
+	}
+	return ""
+}
+
+// entries says of a name whether it is in a directory of the lower layer, and
+// whether it is there or in the same one of the upper layer.
+func (l *layer) entries(dir string) (lower, both func(name string) bool) {
+	has := func(top, name string) bool {
+		var st unix.Stat_t
+		return unix.Lstat(filepath.Join(top, dir, name), &st) == nil
+	}
+	lower = func(name string) bool { return has(l.lower, name) }
+	return lower, func(name string) bool { return has(l.upper, name) || lower(name) }
 }
 
 // young reports whether something was changed since the start.

@@ -105,3 +105,35 @@ func TestAChangeBetweenJudgingAndCarryingIsSeen(t *testing.T) {
 	shell(t, ws, `[ "$(cat a b)" = "33
 33" ]`)
 }
+
+// TestA5_RepositoriesAreNotMadeOfWhatWasThere has a child make a repository around
+// configuration that was committed before, and one of the layer's own folder.
+func TestA5_RepositoriesAreNotMadeOfWhatWasThere(t *testing.T) {
+	const floor = " on the always-deny floor"
+	for name, tt := range map[string]struct {
+		base, child string
+		want        []string
+	}{
+		"around configuration": {
+			"mkdir -p x/hooks; echo 1 >x/config", "cd x; mkdir objects refs; echo 1 >HEAD; echo 1 >y",
+			[]string{"!+ x/HEAD" + floor, "!+ x/objects" + floor, "!+ x/refs" + floor, "+ x/y"},
+		},
+		"around commondir": {"mkdir x; echo . >x/commondir", "echo 1 >x/HEAD", []string{"!+ x/HEAD" + floor}},
+		"of the layer": {
+			"echo 1 >y", "mkdir objects refs; echo 1 >HEAD; echo 1 >config",
+			[]string{"+ HEAD", "!+ config" + floor, "+ objects", "+ refs"},
+		},
+		"without configuration": {"mkdir x", "cd x; mkdir objects refs", []string{"+ x/objects", "+ x/refs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ws, scratch := workspace(t, tt.base)
+			v := begin(t, scratch, ws)
+			child(t, v, ws, tt.child)
+			got, err := v.Commit(t.Context(), scoped.Floor(nil))
+			must(t, err)
+			if d := cmp.Diff(tt.want, brief(ws, got)); d != "" {
+				t.Errorf("Commit() (-want +got):\n%s", d)
+			}
+		})
+	}
+}
