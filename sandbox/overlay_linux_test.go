@@ -67,6 +67,21 @@ func TestOverlayCommitsOnSuccess(t *testing.T) {
 	}
 }
 
+// TestA12_AnEmptyRepositoryStopsNoChild has folders that look like repositories and
+// lack those which git makes in them.
+func TestA12_AnEmptyRepositoryStopsNoChild(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	w.grant.FS.Mode = sallyport.FSOverlay
+	w.ok(nil, "sh", "-c", "mkdir objects refs; mkdir -p x/objects x/refs")
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "mkdir x/info; echo evil > x/info/attributes; echo evil > x/config; echo new > x/y")
+	if res.ExitCode != 0 {
+		t.Fatalf("the child = exit %d: %s", res.ExitCode, res.Stderr)
+	}
+	if diff := cmp.Diff(map[string]string{"x/y": "new\n"}, contents(t, w.dir)); diff != "" {
+		t.Errorf("host (-want +got):\n%s", diff)
+	}
+}
+
 // TestOverlayShowsNothingOfTheHostBesides has areas within the layer: a folder
 // that may be executed, and one that is only read.
 func TestOverlayShowsNothingOfTheHostBesides(t *testing.T) {
