@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sallyport/sallyport/internal/pending"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
@@ -29,6 +30,12 @@ type Options struct {
 	// MaxEntries bounds their number, directories and removals included; 0
 	// means 100,000.
 	MaxEntries int
+	// Pending takes what the child changed of a project's configuration that
+	// runs commands, until a person has seen it. The zero value takes nothing,
+	// and then it is left out.
+	Pending pending.Store
+	// Binary is what was started, for whoever looks at what is pending.
+	Binary string
 	// Surveyor finds what the floor protects under a second name; nil means a
 	// new one, which remembers nothing yet.
 	Surveyor *survey.Surveyor
@@ -83,7 +90,7 @@ type name struct{ given, real string }
 func New(writes []string, o *Options) (*Overlay, error) {
 	v := &Overlay{limit: Options{MaxBytes: defaultMaxBytes, MaxEntries: defaultMaxEntries}}
 	if o != nil {
-		v.surveyor = o.Surveyor
+		v.surveyor, v.limit.Pending, v.limit.Binary = o.Surveyor, o.Pending, o.Binary
 		if o.MaxBytes > 0 {
 			v.limit.MaxBytes = o.MaxBytes
 		}

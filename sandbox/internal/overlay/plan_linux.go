@@ -36,6 +36,8 @@ type step struct {
 	layer *layer
 	rel   string
 	do    action
+	// waits is true for a change that a person has to see first.
+	waits bool
 	mode  fs.FileMode
 	// origin is true when the upper file began as a copy of a lower one. Which
 	// one the mark does not say when the mount was made in a user namespace.

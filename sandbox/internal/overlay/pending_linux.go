@@ -1,0 +1,72 @@
+package overlay
+
+import (
+	"errors"
+	"io"
+
+	"github.com/sallyport/sallyport/internal/pending"
+)
+
+// whyWaits begins the reason of a change that waits for a person.
+const whyWaits = "waits for a person: "
+
+// keepPending keeps the changes that wait, and has each say how a person applies it.
+func (v *Overlay) keepPending(steps []*step) {
+	var waiting []*step
+	batch := pending.Batch{Time: v.start, Binary: v.limit.Binary}
+	for _, s := range steps {
+		if !s.waits {
+			continue
+		}
+		f, err := s.pendingFile()
+		if err == nil && len(batch.Files) >= pending.MaxFiles {
+			err = errors.New("too many of them in one run")
+		}
+		if err != nil {
+			s.Why += "; it could not be kept for one: " + err.Error()
+			continue
+		}
+		batch.Files, waiting = append(batch.Files, f), append(waiting, s)
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	id, err := v.limit.Pending.Add(batch)
+	for _, s := range waiting {
+		if err != nil {
+			s.Why += "; it could not be kept for one: " + err.Error()
+			continue
+		}
+		s.Why += "; sallyport pending show " + id + " shows the difference and how to apply it"
+	}
+}
+
+// pendingFile is the change of a step as it is kept.
+func (s *step) pendingFile() (pending.File, error) {
+	f := pending.File{Path: s.Path, Mode: s.mode, Removed: s.do == removeAny}
+	was, err := (&pending.File{Path: s.Path}).Current()
+	if err != nil {
+		return f, err
+	}
+	if was != nil {
+		f.Was = pending.Digest(was)
+	}
+	// It is what was judged: the host may have changed it since.
+	now, err := s.layer.stat(s.rel)
+	if err != nil || now.exists != s.base.exists || now.st.Ino != s.base.st.Ino || now.st.Ctim != s.base.st.Ctim {
+		return f, errors.Join(errors.New("it was changed on the host meanwhile"), err)
+	}
+	if f.Removed {
+		return f, nil
+	}
+	if s.Bytes > pending.MaxBytes {
+		return f, errors.New("it is too large")
+	}
+	from, err := s.openUpper()
+	if err != nil {
+		return f, err
+	}
+	defer from.Close()
+	f.Content, err = io.ReadAll(io.LimitReader(from, pending.MaxBytes))
+	return f, err
+}
