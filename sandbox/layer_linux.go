@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/pending"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/overlay"
 )
@@ -36,6 +37,7 @@ func (r *Runner) layer(c *child, p *plan) error {
 	}
 	v, err := overlay.New(p.names(true), &overlay.Options{
 		Surveyor: r.platform.survey, MaxBytes: r.o.Limits.LayerBytes, MaxEntries: max(r.o.Limits.LayerFiles, defaultLayerFiles),
+		Pending: pending.Store{Dir: r.o.Pending}, Binary: c.spawn.Binary,
 	})
 	if err != nil {
 		return err

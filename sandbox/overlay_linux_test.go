@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/pending"
 )
 
 // TestOverlayCommitsOnSuccess has a child write in overlay mode and looks at
@@ -64,6 +66,54 @@ func TestOverlayCommitsOnSuccess(t *testing.T) {
 				t.Errorf("host (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestA20_ConfigurationWaitsForAPerson: what a child changes of configuration
+// that runs commands is not carried over with the rest. A person sees the
+// difference and applies it, unless the file was changed since.
+func TestA20_ConfigurationWaitsForAPerson(t *testing.T) {
+	store := pending.Store{Dir: filepath.Join(t.TempDir(), "pending")}
+	w := workspace(t, open(t, &Options{Warm: -1, Pending: store.Dir}))
+	w.grant.FS.Mode = sallyport.FSOverlay
+	w.write(".vscode/settings.json", "{\n\"a\": 1\n}\n")
+	w.write(".npmrc", "old\n")
+	script := `printf '{\n"a": 2\n}\n' > .vscode/settings.json && rm .npmrc && mkdir .cargo && echo new > .cargo/config.toml && echo new > main.rs`
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", script)
+	if res.ExitCode != 0 {
+		t.Fatalf("the child = exit %d: %s", res.ExitCode, res.Stderr)
+	}
+	want := map[string]string{".vscode/settings.json": "{\n\"a\": 1\n}\n", ".npmrc": "old\n", "main.rs": "new\n"}
+	if diff := cmp.Diff(want, contents(t, w.dir)); diff != "" {
+		t.Errorf("host after the run (-want +got):\n%s", diff)
+	}
+	list, err := store.List()
+	if err != nil || len(list) != 1 || len(list[0].Files) != 3 {
+		t.Fatalf("what waits = %+v, %v, want three files of one run", list, err)
+	}
+	for _, c := range res.Changes {
+		if file := strings.Contains(c.Path, "settings.json"); file && !strings.Contains(c.Why, "sallyport pending show "+list[0].ID) {
+			t.Errorf("%s: %s, want the command for a person", c.Path, c.Why)
+		}
+	}
+	text, err := list[0].Difference()
+	if err != nil || !strings.Contains(text, "-\"a\": 1\n+\"a\": 2\n") || !strings.Contains(text, "-old") {
+		t.Errorf("Difference() = %q, %v", text, err)
+	}
+	w.write(".npmrc", "changed\n")
+	if err := store.Apply(&list[0]); !errors.Is(err, pending.ErrChanged) {
+		t.Errorf("Apply over a later change = %v, want %v", err, pending.ErrChanged)
+	}
+	w.write(".npmrc", "old\n")
+	if err := store.Apply(&list[0]); err != nil {
+		t.Fatal(err)
+	}
+	want = map[string]string{".vscode/settings.json": "{\n\"a\": 2\n}\n", ".cargo/config.toml": "new\n", "main.rs": "new\n"}
+	if diff := cmp.Diff(want, contents(t, w.dir)); diff != "" {
+		t.Errorf("host after the person (-want +got):\n%s", diff)
+	}
+	if list, err := store.List(); err != nil || len(list) != 0 {
+		t.Errorf("what waits afterwards = %v, %v", list, err)
 	}
 }
 

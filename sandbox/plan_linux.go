@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/overlay"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // area is one path of the reach as a child gets it.
@@ -89,7 +90,7 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]
 		// In a layer of its own a child may change them, and make what is not there;
 		// the commit holds it.
 		p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool {
-			return m.Missing || m.Closed || m.Open
+			return m.Missing || m.Closed || m.Open || m.Class == scoped.FloorProject && m.WriteOnly
 		})
 	}
 	// What is on the floor as a whole is not shown at all, nor is a part of it

@@ -49,6 +49,10 @@ type Options struct {
 	// Warm is how many helpers wait for the next child; 0 means 2, a
 	// negative number none. Each holds about 3 MiB.
 	Warm int
+	// Pending is the folder that takes what children in overlay mode changed of a
+	// project's configuration that runs commands, until a person has seen it.
+	// It must be on the floor of Files. Empty means that it is left out.
+	Pending string
 	// Scratch is the folder for the private folders of children below the level
 	// full; empty means the system's folder for temporary files. It must not be
 	// within anybody's reach.

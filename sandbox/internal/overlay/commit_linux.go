@@ -60,6 +60,7 @@ func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyp
 			}
 		}
 	}
+	v.keepPending(steps)
 	c := &carrier{start: v.start, away: make(map[inode]bool)}
 	for _, s := range steps {
 		switch err = ctx.Err(); {
@@ -110,6 +111,18 @@ type judge struct {
 
 // why returns the reason against a step, empty when there is none.
 func (j *judge) why(s *step) (string, error) {
+	if r, project := j.projectRule(s.layer, s.rel); project {
+		file := s.do == placeFile && (!s.base.exists || s.base.kind() == unix.S_IFREG)
+		if s.waits = file || s.do == removeAny && !s.base.dir(); s.waits {
+			why, err := j.stale(s)
+			if s.waits = why == "" && err == nil; !s.waits {
+				return why, err
+			}
+		}
+		if s.waits || s.do == makeDir && !s.base.exists {
+			return whyWaits + r.Reason, nil
+		}
+	}
 	if why := j.denied(s.layer, s.rel); why != "" {
 		return why, nil
 	}

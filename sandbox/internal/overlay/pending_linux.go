@@ -5,10 +5,32 @@ import (
 	"io"
 
 	"github.com/sallyport/sallyport/internal/pending"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // whyWaits begins the reason of a change that waits for a person.
 const whyWaits = "waits for a person: "
+
+// projectRule is the rule for configuration of a project, when that is all that
+// is against a path.
+func (j *judge) projectRule(l *layer, rel string) (scoped.FloorRule, bool) {
+	path := l.lower + "/" + rel
+	var found scoped.FloorRule
+	for _, name := range j.namesOf(path) {
+		if r, denied := j.floor.Rule("write", name, true); denied {
+			if r.Class != scoped.FloorProject {
+				return scoped.FloorRule{}, false
+			}
+			found = r
+		}
+	}
+	for i := range j.masks {
+		if m := &j.masks[i]; m.Class != scoped.FloorProject && (m.Path == path || !m.Link && !m.Kept && m.Covers(path)) {
+			return scoped.FloorRule{}, false
+		}
+	}
+	return found, found.Class != ""
+}
 
 // keepPending keeps the changes that wait, and has each say how a person applies it.
 func (v *Overlay) keepPending(steps []*step) {
