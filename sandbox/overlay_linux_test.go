@@ -117,6 +117,36 @@ func TestA20_ConfigurationWaitsForAPerson(t *testing.T) {
 	}
 }
 
+// TestA7_AWaitingChangeHeedsTheHost has a person edit and remove what a child
+// changes of configuration while it runs: nothing of that waits to undo it.
+func TestA7_AWaitingChangeHeedsTheHost(t *testing.T) {
+	store := pending.Store{Dir: filepath.Join(t.TempDir(), "pending")}
+	w := workspace(t, open(t, &Options{Warm: -1, Pending: store.Dir}))
+	w.grant.FS.Mode = sallyport.FSOverlay
+	w.write(".npmrc", "old\n")
+	w.write(".husky/pre-commit", "old\n")
+	in, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in}, "sh", "-c", "echo child > .npmrc; chmod 755 .husky/pre-commit; read go || true")
+	w.write(".npmrc", "person\n")
+	end.Close()
+	res := w.wait(c)
+	for _, change := range res.Changes {
+		if strings.HasSuffix(change.Path, ".npmrc") && !strings.HasPrefix(change.Why, string(sallyport.CodeStaleWrite)) {
+			t.Errorf("what a person changed meanwhile: %q, want %s", change.Why, sallyport.CodeStaleWrite)
+		}
+	}
+	list, err := store.List()
+	if err != nil || len(list) != 1 || len(list[0].Files) != 1 {
+		t.Fatalf("what waits = %+v, %v, want the permissions of one file", list, err)
+	}
+	if text, err := list[0].Difference(); err != nil || !strings.Contains(text, "mode 0755, was 0644\n") {
+		t.Errorf("Difference() = %q, %v, want the permissions", text, err)
+	}
+}
+
 // TestA12_AnEmptyRepositoryStopsNoChild has folders that look like repositories and
 // lack those which git makes in them.
 func TestA12_AnEmptyRepositoryStopsNoChild(t *testing.T) {
