@@ -162,6 +162,24 @@ func TestA12_AnEmptyRepositoryStopsNoChild(t *testing.T) {
 	}
 }
 
+// TestA20_DirectModeLeavesConfigurationAlone: without a layer a child changes
+// nothing of it.
+func TestA20_DirectModeLeavesConfigurationAlone(t *testing.T) {
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	want := map[string]string{}
+	for _, name := range []string{
+		".gemini/settings.json", ".codex/config.toml", ".claude/skills/x", ".windsurf/mcp.json", ".cargo/config.toml",
+		".npmrc", ".yarnrc.yml", ".envrc", ".husky/pre-commit", ".devcontainer/x", "a.code-workspace", ".exrc", "deep/er/still/.npmrc",
+	} {
+		w.write(name, "old\n")
+		want[name] = "old\n"
+		w.run(sallyport.SpawnOptions{}, "sh", "-c", "echo evil > "+name+"; rm -f "+name+"; mv "+filepath.Dir(name)+" gone; rm -rf gone")
+	}
+	if diff := cmp.Diff(want, contents(t, w.dir)); diff != "" {
+		t.Errorf("host (-want +got):\n%s", diff)
+	}
+}
+
 // TestOverlayShowsNothingOfTheHostBesides has areas within the layer: a folder
 // that may be executed, and one that is only read.
 func TestOverlayShowsNothingOfTheHostBesides(t *testing.T) {
