@@ -28,7 +28,7 @@ func (r *Runner) bare(c *child) error {
 			return sallyport.BinaryError(path, whyWritable)
 		}
 	}
-	private, err := os.MkdirTemp(r.o.Scratch, "sallyport-")
+	private, err := r.scratch.Dir("child")
 	if err != nil {
 		return failure(s.Binary, err)
 	}

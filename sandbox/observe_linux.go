@@ -18,6 +18,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/scratch"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 	"github.com/sallyport/sallyport/scoped"
@@ -28,6 +29,7 @@ type observer struct {
 	o       ObserveOptions
 	runner  *Runner // for the search path and the environment only
 	dir     string  // holds the home and the temporary files of the program
+	scratch *scratch.Space
 	sights  *sights
 	proxy   *egress.Proxy // nil without a network namespace
 	blind   error         // why there is none
@@ -55,7 +57,7 @@ func Observe(ctx context.Context, argv []string, o *ObserveOptions) (*Observatio
 	if err := b.prepare(); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(b.dir)
+	defer b.scratch.Close()
 	prog, err := b.runner.resolve(argv[0], nil)
 	if err != nil {
 		return nil, err
@@ -90,14 +92,15 @@ func (b *observer) prepare() (err error) {
 		b.o.Home = real
 	}
 	b.runner = &Runner{o: Options{Toolchains: b.o.Toolchains}}
-	if b.dir, err = os.MkdirTemp("", "sallyport-observe-"); err != nil {
+	b.scratch = scratch.New("")
+	if b.dir, err = b.scratch.Dir("observe"); err != nil {
 		return err
 	}
 	if b.dir, err = filepath.EvalSymlinks(b.dir); err != nil {
 		return err
 	}
 	if err := b.furnish(); err != nil {
-		os.RemoveAll(b.dir)
+		b.scratch.Close()
 		return err
 	}
 	b.sights = newSights(scoped.Floor(b.o.Files), b.o.Workspace, b.freeDirs())

@@ -105,7 +105,7 @@ var openAttacks = map[string]string{
 func (r *Runner) selfAttack() error {
 	ctx, cancel := context.WithTimeout(context.Background(), helperWait)
 	defer cancel()
-	dir, err := os.MkdirTemp(r.o.Scratch, "sallyport-probe-")
+	dir, err := r.scratch.Dir("probe")
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/scratch"
 	"github.com/sallyport/sallyport/scoped"
 )
 
@@ -130,6 +131,8 @@ type Runner struct {
 	asked    Limits // as they were given; those of o have the defaults
 	logger   *slog.Logger
 	floor    *scoped.DenyFloor
+	scratch  *scratch.Space
+	sweeping sync.WaitGroup
 	platform platform
 
 	probe func() *Report
@@ -172,6 +175,12 @@ func New(o *Options) (*Runner, error) {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 	}
+	r.scratch = scratch.New(r.o.Scratch)
+	r.sweeping.Go(func() {
+		if err := scratch.Sweep(r.o.Scratch); err != nil {
+			r.logger.Warn("sandbox: something of an earlier run is left behind", "error", err)
+		}
+	})
 	r.probe = sync.OnceValue(r.look)
 	return r, r.open()
 }
@@ -254,6 +263,10 @@ func (r *Runner) end() {
 		<-c.done
 	}
 	r.shut()
+	r.sweeping.Wait()
+	if err := r.scratch.Close(); err != nil {
+		r.logger.Warn("sandbox: a private folder is left behind", "error", err)
+	}
 }
 
 var errClosed = errors.New("the runtime is ending")

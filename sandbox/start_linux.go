@@ -212,7 +212,7 @@ func (r *Runner) withoutTree(c *child, j *job) error {
 	if len(j.plan.masks) > 0 && !r.o.without.has(layerTree) {
 		return unavailable("the level landlock has no mount namespace to protect "+j.plan.masks[0].Path+", which is in reach", nil)
 	}
-	private, err := os.MkdirTemp(r.o.Scratch, "sallyport-")
+	private, err := r.scratch.Dir("child")
 	if err != nil {
 		return err
 	}
