@@ -17,11 +17,11 @@ func (r *Runner) proxy(c *child) (*egress.Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := &egress.DialOptions{}
+	dial := &egress.DialOptions{Denied: r.denied}
 	if n := r.o.Network; n != nil {
 		dial.Resolve, dial.Dial = n.Resolve, n.Dial
 	}
-	proxy, err := egress.NewProxy(policy, dial, &egress.ProxyOptions{Splices: c.spawn.Splices})
+	proxy, err := egress.NewProxy(policy, dial, &egress.ProxyOptions{Splices: c.spawn.Splices, Logger: r.logger})
 	if err != nil {
 		return nil, err
 	}

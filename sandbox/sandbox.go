@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/scratch"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -131,6 +132,7 @@ type Runner struct {
 	asked    Limits // as they were given; those of o have the defaults
 	logger   *slog.Logger
 	floor    *scoped.DenyFloor
+	denied   *egress.DeniedNames
 	scratch  *scratch.Space
 	sweeping sync.WaitGroup
 	platform platform
@@ -165,6 +167,11 @@ func New(o *Options) (*Runner, error) {
 	if r.logger == nil {
 		r.logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	var dial egress.DialOptions
+	if o.Network != nil {
+		dial.Resolve = o.Network.Resolve
+	}
+	r.denied = egress.NewDeniedNames(&dial, r.logger)
 	switch r.o.Level {
 	case sallyport.LevelStrict, sallyport.LevelFull, sallyport.LevelLandlock, sallyport.LevelNone:
 	default:
