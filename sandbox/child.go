@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
 )
 
 // child is a started process with all its descendants.
@@ -29,6 +30,8 @@ type child struct {
 
 	out, err capture
 	stdin    *os.File
+	// proxy is its way to hosts; nil when it has none.
+	proxy *egress.Proxy
 
 	// ends are run in reverse order when the tree is gone; report fills in
 	// what was touched before that.
@@ -221,9 +224,17 @@ func (c *child) Stop(grace time.Duration) {
 	<-c.done
 }
 
-// ask signals the first process and kills the tree when it does not end. One
-// that does not handle the signal is killed at once: as the first of its
-// namespace it would never see it (pid_namespaces(7)).
+// Narrow takes hosts from the child. Where nothing confines it, nothing can.
+func (c *child) Narrow(g sallyport.NetworkGrant) bool {
+	if c.proxy == nil {
+		return c.level != sallyport.LevelNone
+	}
+	_, err := c.proxy.Narrow(g)
+	return err == nil
+}
+
+// ask signals the program and kills the tree when it does not end. One that does
+// not handle the signal could not tidy up: it is killed at once.
 func (c *child) ask(cause error, grace time.Duration) {
 	c.once.Do(func() { c.cause = cause })
 	if grace <= 0 || !c.handlesTerm() {

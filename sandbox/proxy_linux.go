@@ -25,6 +25,7 @@ func (r *Runner) proxy(c *child) (*egress.Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.proxy = proxy
 	c.atEnd(func() { proxy.Close() })
 	c.report = append(c.report, func(res *sallyport.ProcessResult) { res.Touched.Hosts = proxy.Uses() })
 	return proxy, nil
