@@ -24,7 +24,8 @@ func (r *Runner) bare(c *child) error {
 		return err
 	}
 	for _, path := range s.Grant.Process.Programs {
-		if slices.ContainsFunc(s.Grant.FS.Write, func(w string) bool { return reach.Within(w, path) }) {
+		holds := func(dir string) bool { return reach.Within(dir, path) }
+		if slices.ContainsFunc(s.Grant.FS.Write, holds) && !slices.ContainsFunc(s.Grant.Process.ExecFrom, holds) {
 			return sallyport.BinaryError(path, whyWritable)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // program adds a file that runs beside the reach. What the child might write
-// is none, and what the floor denies or does not exist would only be missed.
+// is none, unless execFrom lets it run from there, and what the floor denies or
+// does not exist would only be missed.
 func (p *plan) program(path string, floor *scoped.DenyFloor) error {
 	if floor.Package(path) {
 		return p.installed(path)
@@ -23,7 +24,9 @@ func (p *plan) program(path string, floor *scoped.DenyFloor) error {
 		return sallyport.BinaryError(path, "is not a file that can be shown to a child")
 	}
 	real := p.areas[before].real
-	if slices.ContainsFunc(p.reals(true), func(write string) bool { return reach.Within(write, real) }) {
+	within := func(a area) bool { return a.write && reach.Within(a.real, real) }
+	runs := func(a area) bool { return a.exec && within(a) }
+	if slices.ContainsFunc(p.areas, within) && !slices.ContainsFunc(p.areas, runs) {
 		return sallyport.BinaryError(path, whyWritable)
 	}
 	if _, denied := floor.Check("read", real); denied {
