@@ -24,6 +24,8 @@ type child struct {
 	probe bool // it attacks its own confinement
 	start time.Time
 	proc  *os.Process
+	// exchanged is that of the plan; nil where the child sees the host's own tree.
+	exchanged func() string
 
 	// attach takes the memory of its private layer over; nil without one.
 	attach func(fd int) error
@@ -46,6 +48,14 @@ type child struct {
 	done   chan struct{}
 	result sallyport.ProcessResult
 	fault  error
+}
+
+// Exchanged is [sallyport.Placed].
+func (c *child) Exchanged() string {
+	if c.exchanged == nil {
+		return ""
+	}
+	return c.exchanged()
 }
 
 // Start starts a child: what the name stands for, what the grant becomes, a

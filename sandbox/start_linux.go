@@ -186,6 +186,7 @@ func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
 	if j.plan, err = r.plan(ctx, s.Grant, s.Links); err != nil {
 		return nil, err
 	}
+	c.exchanged = j.plan.exchanged
 	if !r.platform.namespaces {
 		if err := r.withoutTree(c, j); err != nil {
 			return nil, err
