@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/sallyport/sallyport/internal/reach"
@@ -8,20 +9,25 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// tree is the steps that show the areas and cover the floor in them. A path
-// that the grant names by a link is shown where it is, and linked to.
+// tree is the steps that show the areas and cover the floor in them. A path that
+// the operator names through a link is shown where it is, and linked to.
 func (p *plan) tree() []helper.Op {
 	var ops, links []helper.Op
 	for i, a := range p.areas {
 		if op, ok := p.show(a, p.areas[:i]); ok {
 			ops = append(ops, op)
 		}
-		if a.given != a.real {
-			links = append(links, helper.Op{Do: helper.DoLink, Path: a.given, Source: a.real, Alias: true})
+	}
+	for _, given := range slices.Sorted(maps.Keys(p.given)) {
+		if !notFromHost(given) && slices.ContainsFunc(p.areas, func(a area) bool { return overlaps(a.real, p.given[given]) }) {
+			links = append(links, helper.Op{Do: helper.DoLink, Path: given, Source: p.given[given], Alias: true})
 		}
 	}
 	return slices.Concat(ops, p.covers(), p.unpacked(), links)
 }
+
+// overlaps reports whether one path holds the other.
+func overlaps(a, b string) bool { return reach.Within(a, b) || reach.Within(b, a) }
 
 // show is the step that shows one area, given those before it; not ok when one
 // of them does. Within a private layer nothing of the host is shown again: it
@@ -88,12 +94,6 @@ func (p *plan) covers() []helper.Op {
 	return ops
 }
 
-// shown reports whether a path is in the tree. What is on the floor as a whole
-// is not.
-func (p *plan) shown(path string) bool {
-	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
-}
-
 // withheldBytes bounds the memory of a directory that is shown in part.
 const withheldBytes = 1 << 20
 
@@ -130,4 +130,10 @@ func (p *plan) withheld() (list []string) {
 		}
 	}
 	return list
+}
+
+// shown reports whether a path is in the tree. What is on the floor as a whole
+// is not.
+func (p *plan) shown(path string) bool {
+	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
 }

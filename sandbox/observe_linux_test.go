@@ -243,9 +243,9 @@ func TestObserveFollowsLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, _ := o.observe(ObserveOptions{}, "cat", "link/f")
-	grant := o.grant(seen.Capabilities)
+	grant := placed(o.grant(seen.Capabilities))
 	child, err := o.r.Start(t.Context(), &sallyport.Spawn{
-		Grant: grant, Binary: "cat", Args: []string{"link/f"}, Workspace: o.dir, Links: linksOf(grant),
+		Grant: grant, Binary: "cat", Args: []string{"link/f"}, Workspace: o.dir,
 	})
 	if err != nil {
 		t.Fatal(err)

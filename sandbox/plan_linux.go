@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/overlay"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
@@ -21,8 +23,8 @@ import (
 
 // area is one path of the reach as a child gets it.
 type area struct {
-	// given is the path of the grant, real the path without links.
-	given, real       string
+	// real is the path of the grant, which is free of links.
+	real              string
 	read, write, exec bool
 	dev, ino          uint64
 	dir               bool
@@ -38,8 +40,10 @@ type plan struct {
 	masks    []survey.Mask
 	// layers is the private layers of overlay mode by real path.
 	layers map[string]overlay.Mount
-	// links is where granted paths led when the grant was compiled.
-	links map[string]string
+	// given is where paths lead that the operator spells through links.
+	given map[string]string
+	// linked are granted paths that pass a link, which is not followed.
+	linked []string
 }
 
 // kernelDirs are never shown from the host, whatever is granted: the child has
@@ -55,8 +59,8 @@ func notFromHost(path string) bool {
 }
 
 // plan looks at the reach as it is now.
-func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]string) (*plan, error) {
-	p := &plan{links: links}
+func (r *Runner) plan(ctx context.Context, g *sallyport.Grant) (*plan, error) {
+	p := &plan{given: g.FS.Names}
 	for _, path := range g.FS.Read {
 		if err := p.add(path, area{read: true, exec: true}); err != nil {
 			return nil, err
@@ -114,89 +118,77 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant, links map[string]
 func (p *plan) blind() error {
 	for _, a := range p.areas {
 		if a.write && !a.read && (reach.Within(tmpDir, a.real) || reach.Within(varTmpDir, a.real)) {
-			return unavailable("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.given, nil)
+			return unavailable("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.real, nil)
 		}
 	}
 	return nil
 }
 
-// add resolves one path of the reach. A path that does not exist gives
-// nothing: never its parent.
+// add opens one path of the reach without following a link. A path that does not
+// exist gives nothing, never its parent; nor does one on which there is a link:
+// whoever may write around it could show a child whatever he likes under its name.
 func (p *plan) add(path string, a area) error {
 	if path == "/" {
-		// The root is its entries: the tree has one of its own.
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return fmt.Errorf("reach /: %w", err)
-		}
-		for _, e := range entries {
-			name := "/" + e.Name()
-			if real, err := filepath.EvalSymlinks(name); err == nil {
-				// The links of the root are the system's.
-				p.allow(name, real)
-			}
-			if err := p.add(name, a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return p.addRoot(a)
 	}
 	if notFromHost(path) {
 		return nil
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, os.ErrNotExist) {
+	st, err := places.Stat(path)
+	switch {
+	case errors.Is(err, places.ErrLink):
+		if !slices.Contains(p.linked, path) {
+			p.linked = append(p.linked, path)
+		}
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
 		return fmt.Errorf("reach %s: %w", path, err)
 	}
-	if err := p.follow(path, real); err != nil {
-		return err
-	}
-	if notFromHost(real) {
+	kind := st.Mode & unix.S_IFMT
+	if kind != unix.S_IFDIR && kind != unix.S_IFREG {
 		return nil
 	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return fmt.Errorf("reach %s: %w", path, err)
-	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil
-	}
-	st := info.Sys().(*syscall.Stat_t)
-	a.given, a.real, a.dir, a.dev, a.ino = path, real, info.IsDir(), uint64(st.Dev), st.Ino
+	a.real, a.dir, a.dev, a.ino = path, kind == unix.S_IFDIR, uint64(st.Dev), st.Ino
 	p.areas = append(p.areas, a)
 	return nil
 }
 
-// follow refuses a granted path that leads elsewhere by a link, unless it led
-// there when the grant was compiled: whoever may write around it could show a
-// child whatever he likes under its name.
-func (p *plan) follow(path, real string) error {
-	if real == path || p.links[path] == real {
-		return nil
+// addRoot adds the entries of the root, which is not shown itself: the tree has
+// one of its own. Links in it lead to what is granted with it.
+func (p *plan) addRoot(a area) error {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return fmt.Errorf("reach /: %w", err)
 	}
-	return unavailable("the granted path "+path+" leads elsewhere by a symbolic link that was not there when it was granted", nil)
+	for _, e := range entries {
+		name := "/" + e.Name()
+		if real, err := filepath.EvalSymlinks(name); err == nil && real != name {
+			p.name(name, real)
+			name = real
+		}
+		if err := p.add(name, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// allow notes a link that nobody but the system makes.
-func (p *plan) allow(path, real string) {
-	if real == path {
-		return
+// name notes another name of a path.
+func (p *plan) name(given, real string) {
+	names := maps.Clone(p.given)
+	if names == nil {
+		names = map[string]string{}
 	}
-	links := maps.Clone(p.links)
-	if links == nil {
-		links = map[string]string{}
-	}
-	links[path], p.links = real, links
+	names[given], p.given = real, names
 }
 
 // settle makes one area of each path, hands the rights of an outer area to
 // those inside, and puts the outer ones first.
 func (p *plan) settle() {
 	slices.SortStableFunc(p.areas, func(a, b area) int {
-		return cmp.Or(len(a.real)-len(b.real), strings.Compare(a.real, b.real), strings.Compare(a.given, b.given))
+		return cmp.Or(len(a.real)-len(b.real), strings.Compare(a.real, b.real))
 	})
 	var out []area
 	for _, a := range p.areas {
@@ -206,7 +198,7 @@ func (p *plan) settle() {
 			if !reach.Within(o.real, a.real) {
 				continue
 			}
-			if o.real == a.real && o.given == a.given {
+			if o.real == a.real {
 				known = true
 				// A path that may be written is executable only when that was
 				// granted for writing.
@@ -249,13 +241,15 @@ func (p *plan) reals(write bool) []string {
 	return slices.Compact(list)
 }
 
-// names lists the same paths with the names by which they were granted: the
+// names lists the same paths with the names by which the operator knows them: the
 // floor is asked about both. /home/u that leads to /data/u stays a home.
 func (p *plan) names(write bool) []string {
-	var list []string
-	for _, a := range p.areas {
-		if a.write || !write {
-			list = append(list, a.real, a.given)
+	list := p.reals(write)
+	for _, real := range slices.Clone(list) {
+		for given, led := range p.given {
+			if reach.Within(led, real) {
+				list = append(list, given+strings.TrimPrefix(real, strings.TrimSuffix(led, "/")))
+			}
 		}
 	}
 	slices.Sort(list)
@@ -289,15 +283,28 @@ func (p *plan) dir(s *sallyport.Spawn, private string) (string, error) {
 	if asked == "" {
 		// Where only parts of the workspace are in reach, the tree has the
 		// folder with nothing else in it, and relative names lead to them.
-		below := func(a area) bool { return reach.Within(real, a.real) || reach.Within(real, a.given) }
-		if err == nil && slices.ContainsFunc(p.areas, below) {
+		if err == nil && slices.ContainsFunc(p.names(false), func(name string) bool { return reach.Within(real, name) }) {
 			return real, nil
 		}
 		return private, nil
 	}
-	inside := func(a area) bool { return reach.Within(a.given, filepath.Clean(path)) }
+	inside := func(a area) bool { return reach.Within(a.real, p.led(filepath.Clean(path))) }
 	if errors.Is(err, os.ErrNotExist) && slices.ContainsFunc(p.areas, inside) {
 		return "", sallyport.FileNotFound(asked)
 	}
 	return "", sallyport.PathError("enter", asked)
+}
+
+// led is where a path leads through the operator's links.
+func (p *plan) led(path string) string {
+	best := ""
+	for given := range p.given {
+		if len(given) > len(best) && reach.Within(given, path) {
+			best = given
+		}
+	}
+	if best == "" {
+		return path
+	}
+	return filepath.Join(p.given[best], path[len(best):])
 }

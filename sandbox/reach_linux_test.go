@@ -28,7 +28,7 @@ func unchanged(t *testing.T, path, want string) {
 func (w *workplace) outcomeOf(script string) string {
 	w.t.Helper()
 	spawn := w.spawn(sallyport.SpawnOptions{}, "sh", "-c", script)
-	spawn.Links = linksOf(w.grant)
+	spawn.Grant = placed(w.grant)
 	c, err := w.r.Start(w.t.Context(), spawn)
 	if err != nil {
 		return "refused: " + err.Error()

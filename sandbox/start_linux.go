@@ -183,10 +183,13 @@ type job struct {
 func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
 	s := c.spawn
 	j = &job{tmp: tmpDir, home: homeDir}
-	if j.plan, err = r.plan(ctx, s.Grant, s.Links); err != nil {
+	if j.plan, err = r.plan(ctx, s.Grant); err != nil {
 		return nil, err
 	}
 	c.exchanged = j.plan.exchanged
+	if linked := j.plan.linked; len(linked) > 0 {
+		c.report = append(c.report, func(res *sallyport.ProcessResult) { res.Linked = linked })
+	}
 	if !r.platform.namespaces {
 		if err := r.withoutTree(c, j); err != nil {
 			return nil, err
