@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
 // stampSeconds is the time of the last change of a placeholder's contents, by
@@ -16,6 +20,89 @@ const stampSeconds = 1_000_000_007
 // commonSelf is what a placeholder commondir holds: the directory itself, by a
 // spelling that nobody writes by hand.
 const commonSelf = "./././.\n"
+
+// heldRepository is the directory of a repository in which a child has
+// placeholders.
+type heldRepository struct {
+	path string
+	dir  *os.File
+	put  []placeholder
+}
+
+// placeholder is one of them: its path in the repository and its file.
+type placeholder struct {
+	rel      string
+	dev, ino uint64
+	// lock is the opened file, locked by all children that count on it, of
+	// whichever gate and container; nil for a folder.
+	lock *os.File
+}
+
+// holdRepository opens the directory of a repository.
+func holdRepository(path string) (*heldRepository, error) {
+	dir, err := openBeneath(unix.AT_FDCWD, path)
+	if err != nil {
+		return nil, err
+	}
+	return &heldRepository{path: path, dir: dir}, nil
+}
+
+// openBeneath opens a directory by a path without symbolic links.
+func openBeneath(at int, path string) (*os.File, error) {
+	fd, err := unix.Openat2(at, path, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// reserve has something lie at the place of a mask, and says what it is.
+func (h *heldRepository) reserve(m *survey.Mask) error {
+	rel := strings.TrimPrefix(m.Path, h.path+"/")
+	at, base, err := h.parent(rel, m.Missing)
+	if err != nil {
+		return dropRefusal(err)
+	}
+	defer at.Close()
+	// What is gone since it was looked at may have been another child's placeholder.
+	st, lock, err := occupy(at, base, m.Missing || !m.Dir || base == "hooks")
+	if err != nil {
+		return dropRefusal(err)
+	}
+	m.Missing, m.Dir = false, st.Mode&unix.S_IFMT == unix.S_IFDIR
+	m.Link = st.Mode&unix.S_IFMT == unix.S_IFLNK
+	m.Dev, m.Ino = uint64(st.Dev), st.Ino
+	if isPlaceholder(&st) {
+		h.put = append(h.put, placeholder{rel, uint64(st.Dev), st.Ino, lock})
+	}
+	return nil
+}
+
+// occupy has something lie at a name, and keeps a placeholder from being taken
+// away by who made it. Another gate may take one away at that moment; then the
+// next is made.
+func occupy(at *os.File, base string, missing bool) (st unix.Stat_t, lock *os.File, err error) {
+	for range lockTries {
+		err = unix.Fstatat(int(at.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if errors.Is(err, unix.ENOENT) && missing {
+			if err = putPlaceholder(at, base); err != nil && !errors.Is(err, unix.EEXIST) {
+				return st, nil, err
+			}
+			continue
+		}
+		if err != nil || !isPlaceholder(&st) || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return st, nil, err
+		}
+		if lock, err = lockPlaceholder(at, base, &st); err == nil {
+			return st, lock, nil
+		}
+		time.Sleep(lockPause)
+	}
+	return st, nil, unix.EBUSY
+}
 
 // How long a placeholder is tried for that another gate is taking away.
 const (
@@ -62,6 +149,31 @@ func lockFile(f *os.File, kind int16) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind})
 }
 
+// dropRefusal leaves a place alone where this user, and so the child, may not
+// write or nothing can be any more.
+func dropRefusal(err error) error {
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// parent opens the folder of a name in the repository, and makes it if need be.
+func (h *heldRepository) parent(rel string, create bool) (dir *os.File, base string, err error) {
+	at := "."
+	elems := strings.Split(rel, "/")
+	for _, e := range elems[:len(elems)-1] {
+		at = filepath.Join(at, e)
+		if create {
+			if err := unix.Mkdirat(int(h.dir.Fd()), at, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+				return nil, "", err
+			}
+		}
+	}
+	dir, err = openBeneath(int(h.dir.Fd()), at)
+	return dir, elems[len(elems)-1], err
+}
+
 // putPlaceholder makes a placeholder; it has its contents before its name.
 func putPlaceholder(at *os.File, base string) error {
 	stamp := []unix.Timespec{{Sec: stampSeconds}, {Sec: stampSeconds}}
@@ -93,4 +205,13 @@ func putPlaceholder(at *os.File, base string) error {
 func isPlaceholder(st *unix.Stat_t) bool {
 	kind := st.Mode & unix.S_IFMT
 	return st.Mtim.Sec == stampSeconds && (kind == unix.S_IFDIR || kind == unix.S_IFREG && (st.Size == 0 || st.Size == int64(len(commonSelf))))
+}
+
+// paths lists the placeholders.
+func (h *heldRepository) paths() []string {
+	out := make([]string, 0, len(h.put))
+	for _, p := range h.put {
+		out = append(out, filepath.Join(h.path, p.rel))
+	}
+	return out
 }
