@@ -40,6 +40,8 @@ type plan struct {
 	masks    []survey.Mask
 	// layers is the private layers of overlay mode by real path.
 	layers map[string]overlay.Mount
+	// reserved are the placeholders that lie in repositories in reach.
+	reserved []string
 	// given is where paths lead that the operator spells through links.
 	given map[string]string
 	// linked are granted paths that pass a link, which is not followed.

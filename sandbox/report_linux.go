@@ -35,6 +35,7 @@ func (r *Runner) reportChanges(c *child, p *plan) {
 		if t.Changed, more = r.platform.survey.Changed(ctx, writes, c.start, maxSeen); more {
 			t.More = true
 		}
+		t.Changed = slices.DeleteFunc(t.Changed, func(path string) bool { return slices.Contains(p.reserved, path) })
 		if len(t.Changed) == 0 && !more {
 			return
 		}

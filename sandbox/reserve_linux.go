@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,39 @@ const stampSeconds = 1_000_000_007
 // commonSelf is what a placeholder commondir holds: the directory itself, by a
 // spelling that nobody writes by hand.
 const commonSelf = "./././.\n"
+
+// reserve puts something harmless in each place from which a repository in
+// reach could be steered and where nothing is, so that a mount can lie there:
+// empty files, empty folders of hooks and submodules, and a commondir that names its own
+// directory. They are on the host while a child may write there, and go with
+// the last one. What was not put there, because this user may not, the child
+// may not put there either.
+func (r *Runner) reserve(c *child, p *plan) error {
+	places := map[string][]int{}
+	for i := range p.masks {
+		if dir := p.masks[i].Repository; dir != "" {
+			places[dir] = append(places[dir], i)
+		}
+	}
+	for dir, masks := range places {
+		h, err := holdRepository(dir)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("repository %s: %w", dir, err)
+		}
+		c.atEnd(h.release)
+		for _, i := range masks {
+			if err := h.reserve(&p.masks[i]); err != nil {
+				return unavailable("the place of "+p.masks[i].Path+" could not be kept free", err)
+			}
+		}
+		p.reserved = append(p.reserved, h.paths()...)
+	}
+	p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool { return m.Missing })
+	return nil
+}
 
 // heldRepository is the directory of a repository in which a child has
 // placeholders.
@@ -214,4 +248,50 @@ func (h *heldRepository) paths() []string {
 		out = append(out, filepath.Join(h.path, p.rel))
 	}
 	return out
+}
+
+// release takes the placeholders away that no other child counts on, and the
+// folder when that is true of all of them.
+func (h *heldRepository) release() {
+	defer h.dir.Close()
+	var locks []*os.File
+	for _, p := range h.put {
+		if p.lock != nil {
+			defer p.lock.Close()
+			locks = append(locks, p.lock)
+		}
+	}
+	// Of two that end at once, the second finds that it is the last.
+	for _, kind := range []int16{unix.F_UNLCK, unix.F_WRLCK} {
+		for _, f := range locks {
+			if lockFile(f, kind) != nil {
+				return
+			}
+		}
+	}
+	if len(locks) == 0 {
+		return
+	}
+	for _, p := range h.put {
+		h.remove(p)
+	}
+}
+
+// remove takes one placeholder away, if it is still the one.
+func (h *heldRepository) remove(p placeholder) {
+	at, base, err := h.parent(p.rel, false)
+	if err != nil {
+		return
+	}
+	defer at.Close()
+	var st unix.Stat_t
+	err = unix.Fstatat(int(at.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil || uint64(st.Dev) != p.dev || st.Ino != p.ino || !isPlaceholder(&st) {
+		return
+	}
+	flags := 0
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		flags = unix.AT_REMOVEDIR
+	}
+	_ = unix.Unlinkat(int(at.Fd()), base, flags) // A hook that a person put there keeps the folder.
 }

@@ -202,6 +202,8 @@ func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
 		if err := r.layer(c, j.plan); err != nil {
 			return nil, err
 		}
+	} else if err := r.reserve(c, j.plan); err != nil {
+		return nil, err
 	}
 	if j.prog, err = r.resolved(s, j.plan.reals(true)); err != nil {
 		return nil, err

@@ -1,0 +1,120 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// hostGit runs git on the host, as a person would.
+func hostGit(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "protocol.file.allow=always"}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	for name, value := range identity {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// firstLine hands on what a child says first.
+type firstLine struct{ got chan string }
+
+func (l *firstLine) Write(b []byte) (int, error) {
+	select {
+	case l.got <- string(b):
+	default:
+	}
+	return len(b), nil
+}
+
+// repositories makes a workspace with repositories of every shape.
+func repositories(t *testing.T, w *workplace) []string {
+	t.Helper()
+	w.write("lib/README", "lib\n")
+	lib, app := filepath.Join(w.dir, "lib"), filepath.Join(w.dir, "app")
+	for _, dir := range []string{lib, app} {
+		hostGit(t, "init", "-q", "-b", "main", dir)
+		w.write(strings.TrimPrefix(dir, w.dir+"/")+"/README", "x\n")
+		hostGit(t, "-C", dir, "add", ".")
+		hostGit(t, "-C", dir, "commit", "-q", "-m", "begin")
+	}
+	hostGit(t, "-C", app, "submodule", "--quiet", "add", lib, "deps/a/b/lib")
+	hostGit(t, "-C", app, "commit", "-q", "-m", "submodule")
+	hostGit(t, "-C", app, "worktree", "add", "-q", filepath.Join(w.dir, "tree"), "-b", "side")
+	hostGit(t, "clone", "-q", "--bare", app, filepath.Join(w.dir, "bare.repo"))
+	if err := os.RemoveAll(filepath.Join(lib, ".git/hooks")); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"app/.git", "app/.git/modules/deps/a/b/lib", "app/.git/worktrees/tree", "bare.repo", "lib/.git"}
+}
+
+// TestA5_A13_NothingSteersARepositoryWhileAChildRuns has a child in direct mode
+// try to write each name from which git would take commands, there or not, and
+// looks at the host meanwhile and afterwards.
+func TestA5_A13_NothingSteersARepositoryWhileAChildRuns(t *testing.T) {
+	t.Parallel()
+	installed(t, "git")
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	repos := repositories(t, w)
+	before := contents(t, w.dir)
+	script := `for r in ` + strings.Join(repos, " ") + `; do
+  for n in config config.worktree commondir info/attributes objects/info/alternates hooks/pre-commit; do
+    case $r/$n in app/.git/worktrees/*/config|*/worktrees/*/hooks/*|*/worktrees/*/info/*|*/worktrees/*/objects/*) continue;; esac
+    (echo evil > $r/$n) 2>/dev/null && echo WROTE $r/$n
+    echo evil > $r/x; mv -f $r/x $r/$n 2>/dev/null && echo MOVED $r/$n
+    ln -sf /tmp/evil $r/$n 2>/dev/null && echo LINKED $r/$n
+    rm -f $r/x; rm -rf $r/$n 2>/dev/null; [ -e $r/${n%/*} ] || echo REMOVED $r/$n
+  done
+  mv $r/objects $r/o 2>/dev/null && echo HIDDEN $r
+  mv $r $r.gone 2>/dev/null && echo AWAY $r
+done
+echo tried; cat`
+	in, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := &firstLine{got: make(chan string, 1)}
+	c := w.start(context.Background(), sallyport.SpawnOptions{Input: in, Output: said}, "sh", "-c", script)
+	select {
+	case text := <-said.got:
+		if strings.TrimSpace(text) != "tried" {
+			t.Errorf("the child said %q", text)
+		}
+	case <-time.After(patience):
+		t.Fatal("the child did not come to its end")
+	}
+	// A person works on while the child is there.
+	for _, repo := range []string{"app", "tree", "lib", "bare.repo"} {
+		hostGit(t, "-C", filepath.Join(w.dir, repo), "log", "--oneline", "-1")
+	}
+	if out := hostGit(t, "-C", filepath.Join(w.dir, "app"), "status", "--porcelain"); out != "" {
+		t.Errorf("git status on the host while the child runs = %q", out)
+	}
+	end.Close()
+	res := w.wait(c)
+	if len(res.Touched.ChangedOnFloor) > 0 {
+		t.Errorf("on the floor changed %q", res.Touched.ChangedOnFloor)
+	}
+	after := contents(t, w.dir)
+	for name := range after {
+		if _, was := before[name]; !was {
+			t.Errorf("%s is left on the host", name)
+		}
+	}
+	for name, was := range before {
+		if got, ok := after[name]; !ok || got != was && !strings.HasSuffix(name, "index") {
+			t.Errorf("%s was changed on the host", name)
+		}
+	}
+}
