@@ -118,3 +118,45 @@ echo tried; cat`
 		}
 	}
 }
+
+// TestA13_PlaceholdersGoWithTheLastChild: a child that counts on them keeps
+// them, whichever child made them.
+func TestA13_PlaceholdersGoWithTheLastChild(t *testing.T) {
+	t.Parallel()
+	installed(t, "git")
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	hostGit(t, "init", "-q", filepath.Join(w.dir, "p"))
+	placeholder := filepath.Join(w.dir, "p/.git/commondir")
+	hold := func() (sallyport.Child, func()) {
+		in, end, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.start(context.Background(), sallyport.SpawnOptions{Input: in}, "cat"), func() { end.Close() }
+	}
+	first, endFirst := hold()
+	second, endSecond := hold()
+	endFirst()
+	w.wait(first)
+	if data, err := os.ReadFile(placeholder); err != nil || string(data) != commonSelf {
+		t.Errorf("while the second child runs commondir holds %q, %v", data, err)
+	}
+	endSecond()
+	w.wait(second)
+	if _, err := os.Lstat(placeholder); !os.IsNotExist(err) {
+		t.Errorf("after the last child commondir is there: %v", err)
+	}
+	// One that a killed runtime left is known again and goes with the next child.
+	dir, err := os.Open(filepath.Dir(placeholder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := putPlaceholder(dir, "commondir"); err != nil {
+		t.Fatal(err)
+	}
+	w.ok(nil, "sh", "-c", "! echo evil > p/.git/commondir")
+	if _, err := os.Lstat(placeholder); !os.IsNotExist(err) {
+		t.Errorf("what a killed runtime left is there: %v", err)
+	}
+}
