@@ -160,3 +160,35 @@ func TestA13_PlaceholdersGoWithTheLastChild(t *testing.T) {
 		t.Errorf("what a killed runtime left is there: %v", err)
 	}
 }
+
+// TestA13_PlaceholdersStayForOtherGates has a child of another gate, whose folder
+// for temporary files is another one, end while a child counts on its placeholders.
+func TestA13_PlaceholdersStayForOtherGates(t *testing.T) {
+	installed(t, "git")
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	hostGit(t, "init", "-q", filepath.Join(w.dir, "p"))
+	in, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.start(context.Background(), sallyport.SpawnOptions{Input: in}, "sh", "-c",
+		"read go; cd p/.git; echo evil > commondir; echo evil > config.worktree; echo evil > info/attributes")
+	placeholder := filepath.Join(w.dir, "p/.git/commondir")
+	if _, err := os.Lstat(placeholder); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	other := *w
+	other.r = open(t, &Options{Warm: -1})
+	other.ok(nil, "true")
+	if data, err := os.ReadFile(placeholder); err != nil || string(data) != commonSelf {
+		t.Errorf("after the child of the other gate commondir holds %q, %v", data, err)
+	}
+	end.Close()
+	if res := w.wait(c); len(res.Touched.ChangedOnFloor) > 0 {
+		t.Errorf("on the floor changed %q", res.Touched.ChangedOnFloor)
+	}
+	if _, err := os.Lstat(placeholder); !os.IsNotExist(err) {
+		t.Errorf("after the last child commondir is there: %v", err)
+	}
+}
