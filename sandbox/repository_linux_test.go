@@ -192,3 +192,33 @@ func TestA13_PlaceholdersStayForOtherGates(t *testing.T) {
 		t.Errorf("after the last child commondir is there: %v", err)
 	}
 }
+
+// TestA5_NoSubmoduleIsPreparedForAPerson has a child put configuration where git
+// would take it for that of a submodule which a person initializes later.
+func TestA5_NoSubmoduleIsPreparedForAPerson(t *testing.T) {
+	t.Parallel()
+	installed(t, "git")
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	repositories(t, w)
+	hostGit(t, "clone", "-q", filepath.Join(w.dir, "app"), filepath.Join(w.dir, "fresh"))
+	const script = `for d in fresh/.git/modules/deps/a/b/lib lib/.git/modules/new app/.git/modules/new app/.git/modules/deps/new app/.git/modules/deps/a/b/new \
+    app/.git/modules/deps/a/b/lib/modules/new app/.git/worktrees/tree/modules/new bare.repo/modules/new; do
+  mkdir -p $d/hooks 2>/dev/null && echo MADE $d
+done
+mv app/.git/modules app/.git/m 2>/dev/null && echo MOVED
+cd app/deps/a/b/lib && echo x > x && git add x && git commit -q -m x && echo worked`
+	env := map[string]string{"GIT_CONFIG_NOSYSTEM": "1"}
+	for name, value := range identity {
+		env[name] = value
+	}
+	res := w.run(sallyport.SpawnOptions{Env: env}, "sh", "-c", script)
+	if got := string(res.Stdout); got != "worked\n" {
+		t.Errorf("the child said %q, %q", got, res.Stderr)
+	}
+	for _, dir := range []string{"fresh/.git/modules", "lib/.git/modules", "bare.repo/modules"} {
+		if _, err := os.Lstat(filepath.Join(w.dir, dir)); err == nil {
+			t.Errorf("%s stayed behind", dir)
+		}
+	}
+	hostGit(t, "-C", filepath.Join(w.dir, "fresh"), "submodule", "--quiet", "update", "--init")
+}
