@@ -222,3 +222,8 @@ cd app/deps/a/b/lib && echo x > x && git add x && git commit -q -m x && echo wor
 	}
 	hostGit(t, "-C", filepath.Join(w.dir, "fresh"), "submodule", "--quiet", "update", "--init")
 }
+
+func TestA5_HoldsForAnOrdinaryUser(t *testing.T) {
+	installed(t, "git")
+	asNobody(t, "^TestA5_(A13_Nothing|NoSubmodule)", "PATH="+os.Getenv("PATH"))
+}
