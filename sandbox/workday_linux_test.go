@@ -1,0 +1,99 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+)
+
+// workday is one command of a working day and what it is to come to: refused
+// names a text of its output, empty means that it works.
+type workday struct {
+	name, script string
+	refused      string
+}
+
+// runDay runs the commands one after the other in a place.
+func runDay(t *testing.T, w *workplace, env map[string]string, day []workday) {
+	t.Helper()
+	for _, d := range day {
+		res := w.run(sallyport.SpawnOptions{Env: env}, "sh", "-c", d.script)
+		out := string(res.Stdout) + string(res.Stderr)
+		switch {
+		case d.refused == "" && res.ExitCode != 0:
+			t.Errorf("%s = exit %d, want it to work: %s", d.name, res.ExitCode, out)
+		case d.refused != "" && (res.ExitCode == 0 || !strings.Contains(out, d.refused)):
+			t.Errorf("%s = exit %d, %s; want it refused with %q", d.name, res.ExitCode, out, d.refused)
+		}
+	}
+}
+
+// TestA5_A20_AWorkingDayWithGit: each line of the table in docs/children.md.
+func TestA5_A20_AWorkingDayWithGit(t *testing.T) {
+	t.Parallel()
+	installed(t, "git")
+	w := workspace(t, open(t, &Options{Warm: -1}))
+	repositories(t, w)
+	w.write("app/.vscode/settings.json", "{}\n")
+	app := filepath.Join(w.dir, "app")
+	for _, args := range [][]string{
+		{"add", "."}, {"commit", "-q", "-m", "settings"}, {"checkout", "-q", "-b", "tuned"},
+	} {
+		hostGit(t, append([]string{"-C", app}, args...)...)
+	}
+	w.write("app/.vscode/settings.json", "{\"a\": 1}\n")
+	hostGit(t, "-C", app, "commit", "-q", "-a", "-m", "tune")
+	hostGit(t, "-C", app, "checkout", "-q", "main")
+	w.write("app/README", "later\n")
+	hostGit(t, "-C", app, "commit", "-q", "-a", "-m", "later")
+	over := workspace(t, open(t, &Options{Warm: -1, Pending: filepath.Join(t.TempDir(), "pending")}))
+	hostGit(t, "clone", "-q", "-b", "main", app, filepath.Join(over.dir, "app"))
+	hostGit(t, "-C", filepath.Join(over.dir, "app"), "branch", "tuned", "origin/tuned")
+	env := map[string]string{"GIT_CONFIG_NOSYSTEM": "1"}
+	for name, value := range identity {
+		env[name] = value
+	}
+	runDay(t, w, env, []workday{
+		{"clone", "git clone -q bare.repo mine && cd mine && git log -1", ""},
+		{"commit", "cd app && echo x > new && git add new && git commit -q -m new", ""},
+		{"branch and merge", "cd app && git checkout -q -b side2 && echo y > y && git add y && git commit -q -m y && git checkout -q main && git merge -q side2", ""},
+		{"rebase", "cd app && git checkout -q -b r HEAD~1 && echo z > z && git add z && git commit -q -m z && git rebase -q main && git checkout -q main", ""},
+		{"stash", "cd app && echo w >> new && git stash -q && git stash pop -q && git checkout -q new", ""},
+		{"push to a bare repository", "cd app && git push -q ../bare.repo HEAD:refs/heads/pushed", ""},
+		{"gc", "cd app && git gc -q && git fsck", ""},
+		{"commit in a worktree", "cd tree && echo t > t && git add t && git commit -q -m t", ""},
+		{"worktree add", "cd app && git worktree add -q ../second -b second", ""},
+		{"submodule update", "cd app && git submodule update", "config"},
+		{"commit in a submodule", "cd app/deps/a/b/lib && echo s > s && git add s && git commit -q -m s", ""},
+		{"record a submodule", "cd app && git add -A && git commit -q -m lib", ""},
+		{"checkout across a project's configuration", "cd app && git checkout tuned; git diff --stat --exit-code", "unable to unlink old '.vscode/settings.json'"},
+		{"go back", "cd app && git symbolic-ref HEAD refs/heads/main && git reset -q && git checkout -q -- .", ""},
+		{"rebase across it", "cd app && git rebase main tuned", ".vscode/settings.json"},
+		{"submodule add", "cd app && git -c protocol.file.allow=always submodule add ../lib more", "modules"},
+		{"remote add", "cd app && git remote add o ../bare.repo", "config"},
+		{"set upstream", "cd app && git branch -u side2 main; git config --get branch.main.merge", "config"},
+		{"config", "cd app && git config core.fsmonitor evil", "config"},
+		{"config of a bare repository", "git -C bare.repo config core.fsmonitor evil", "config"},
+	})
+	if out := hostGit(t, "-C", app, "config", "--list", "--local"); strings.Contains(out, "evil") {
+		t.Errorf("the configuration of the host is %s", out)
+	}
+
+	over.grant.FS.Mode = sallyport.FSOverlay
+	runDay(t, over, env, []workday{
+		{"commit in an overlay", "cd app && echo x > new2 && git add new2 && git commit -q -m new2", ""},
+		{"rebase across a project's configuration in an overlay", "cd app && git rebase -q main tuned && git checkout -q main", ""},
+		{"a bare repository in an overlay", "git clone -q --bare app other && git -C other log -1", ""},
+	})
+	if out := hostGit(t, "-C", filepath.Join(over.dir, "app"), "log", "--format=%s", "-1", "tuned"); strings.TrimSpace(out) != "tune" {
+		t.Errorf("after the rebase in an overlay tuned is %q", out)
+	}
+	for _, name := range []string{"config", "hooks"} {
+		if _, err := os.Lstat(filepath.Join(over.dir, "other", name)); err == nil {
+			t.Errorf("%s of a repository that a child made was carried over", name)
+		}
+	}
+}
