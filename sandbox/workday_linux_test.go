@@ -97,3 +97,20 @@ func TestA5_A20_AWorkingDayWithGit(t *testing.T) {
 		}
 	}
 }
+
+// TestA20_AWorkingDayWithGo builds and tests beside rows of the table.
+func TestA20_AWorkingDayWithGo(t *testing.T) {
+	t.Parallel()
+	installed(t, "go")
+	w := workspace(t, open(t, &Options{Warm: -1, Toolchains: Toolchains(os.Getenv("HOME"))}))
+	w.write("main.go", "package main\n\nfunc main() {}\n\nfunc Sum(a, b int) int { return a + b }\n")
+	w.write("main_test.go", "package main\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n}\n")
+	w.write(".vscode/settings.json", "{}\n")
+	runDay(t, w, map[string]string{"GOPROXY": "off"}, []workday{
+		{"mod init", "go mod init example.org/day && go mod tidy", ""},
+		{"build", "go build -o day .", ""},
+		{"vet", "go vet .", ""},
+		{"test", "go test .", ""},
+		{"settings", "echo evil > .vscode/settings.json", "Read-only file system"},
+	})
+}
