@@ -49,7 +49,7 @@ func installed(t testing.TB, names ...string) {
 
 // required is what a machine that says CI=true has.
 var required = map[string]bool{
-	"git": true, "go": true, "node": true, "npm": true, "python3": true, "curl": true, "bash": true,
+	"git": true, "go": true, "node": true, "npm": true, "python3": true, "curl": true, "bash": true, "cargo": true,
 }
 
 // workplace is a workspace with a runner: what most tests need.

@@ -114,3 +114,20 @@ func TestA20_AWorkingDayWithGo(t *testing.T) {
 		{"settings", "echo evil > .vscode/settings.json", "Read-only file system"},
 	})
 }
+
+// TestA20_AWorkingDayWithCargo is the same for Rust.
+func TestA20_AWorkingDayWithCargo(t *testing.T) {
+	t.Parallel()
+	installed(t, "cargo")
+	w := workspace(t, open(t, &Options{Warm: -1, Toolchains: Toolchains(os.Getenv("HOME"))}))
+	w.write("day/Cargo.toml", "[package]\nname = \"day\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+	w.write("day/src/lib.rs", "pub fn sum(a: i32, b: i32) -> i32 { a + b }\n#[test]\nfn sums() { assert_eq!(sum(1, 2), 3) }\n")
+	w.write("day/.cargo/config.toml", "[net]\noffline = true\n")
+	// What was built lies in the write reach, and is run from there by the test.
+	w.grant.Process.ExecFrom = []string{w.dir}
+	runDay(t, w, nil, []workday{
+		{"build", "cd day && cargo build -q", ""},
+		{"test", "cd day && cargo test -q", ""},
+		{"configuration", "echo evil > day/.cargo/config.toml", "Read-only file system"},
+	})
+}
