@@ -1,6 +1,11 @@
 package sandbox
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,4 +135,52 @@ func TestA20_AWorkingDayWithCargo(t *testing.T) {
 		{"test", "cd day && cargo test -q", ""},
 		{"configuration", "echo evil > day/.cargo/config.toml", "Read-only file system"},
 	})
+}
+
+// TestA20_AWorkingDayWithNpm installs from a folder, a tarball and a registry
+// on loopback, twice, with packages that bring rows of the table along.
+func TestA20_AWorkingDayWithNpm(t *testing.T) {
+	t.Parallel()
+	installed(t, "npm", "node")
+	net := newWorld()
+	registry := httptest.NewServer(npmRegistry(t))
+	t.Cleanup(registry.Close)
+	net.put("registry.example.org", 80, registry.URL)
+	w := workspace(t, open(t, &Options{Warm: -1, Network: net.backend()}), "registry.example.org")
+	w.write("local/package.json", `{"name": "local", "version": "1.0.0", "main": "i.js"}`)
+	w.write("local/i.js", "module.exports = 1\n")
+	w.write("tar.tgz", packed(t, map[string]string{
+		"package.json": `{"name": "packed", "version": "1.0.0", "main": "i.js"}`, "i.js": "module.exports = 2\n",
+		".vscode/settings.json": "{}\n", ".idea/x.xml": "<x/>\n", ".husky/pre-commit": "true\n", ".envrc": "true\n",
+	}))
+	w.write("app/package.json", `{"name": "app", "version": "1.0.0", "private": true, "scripts": {"build": "node -p 1", "test": "node -p \"require('packed')\""}}`)
+	w.write("app/.npmrc", "fund=false\naudit=false\n")
+	env := map[string]string{"npm_config_registry": "http://registry.example.org/", "npm_config_update_notifier": "false"}
+	runDay(t, w, env, []workday{
+		{"install a folder", "cd app && npm install ../local", ""},
+		{"install a tarball", "cd app && npm install ../tar.tgz", ""},
+		{"install from a registry", "cd app && npm install greet", ""},
+		{"install again", "cd app && rm -rf node_modules && npm install", ""},
+		{"ci", "cd app && npm ci", ""},
+		{"build", "cd app && npm run build", ""},
+		{"test", "cd app && npm test", ""},
+		{"set a configuration", "cd app && npm config set script-shell /tmp/evil --location=project", ".npmrc"},
+	})
+}
+
+// packed is a tarball of npm.
+func packed(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	archive := tar.NewWriter(zipped)
+	for name, body := range files {
+		if err := archive.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(body))}); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(archive, body)
+	}
+	archive.Close()
+	zipped.Close()
+	return out.String()
 }
