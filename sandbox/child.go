@@ -24,6 +24,8 @@ type child struct {
 	probe bool // it attacks its own confinement
 	start time.Time
 	proc  *os.Process
+	// group is the control group of all its processes, nil without one.
+	group *controlGroup
 	// exchanged is that of the plan; nil where the child sees the host's own tree.
 	exchanged func() string
 

@@ -16,7 +16,51 @@ import (
 func (c *child) slay() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.reaped {
+		return
+	}
+	var space string
+	if c.group == nil && c.r.platform.namespaces {
+		space, _ = os.Readlink(procPath(c.proc.Pid, "ns/pid"))
+	}
 	c.slayLocked()
+	// Beside hundreds of processes that want to run, the first one may wait long
+	// before it can end the others. What they start until then ends with it.
+	if c.group == nil {
+		killSpace(space)
+	} else if err := c.group.End(); err != nil {
+		c.r.logger.Warn("sandbox: a control group could not be ended at once", "error", err)
+	}
+}
+
+// killSpace kills the processes of a process namespace that are there now.
+func killSpace(space string) {
+	if space == "" {
+		return
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if name := e.Name(); name[0] >= '1' && name[0] <= '9' {
+			killIn(space, "/proc/"+name)
+		}
+	}
+}
+
+// killIn kills a process, given its folder in /proc, if it is in a process
+// namespace. The folder never is that of another process.
+func killIn(space, dir string) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	var own [64]byte
+	if n, err := unix.Readlinkat(fd, "ns/pid", own[:]); err == nil && string(own[:n]) == space {
+		_ = unix.PidfdSendSignal(fd, syscall.SIGKILL, nil, 0)
+	}
 }
 
 // slayLocked does nothing once the child was waited for: its number may be

@@ -9,9 +9,15 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/cgroup"
 )
 
+// controlGroup is a control group of Linux.
+type controlGroup = cgroup.Group
+
 // openLimits finds the control groups of this machine. Without any, the
 // limits of each process are what there is.
 func (r *Runner) openLimits() error {
+	if r.o.without.has(layerGroups) {
+		return nil
+	}
 	groups, err := cgroup.Open(nil)
 	if err != nil {
 		return fmt.Errorf("sandbox: control groups: %w", err)
@@ -91,7 +97,9 @@ func closeAll(files []*os.File) {
 }
 
 // strictLimits reports whether cgroup v2 bounds memory and processes.
-func (r *Runner) strictLimits() bool { return r.platform.groups.Kind() == cgroup.KindV2 }
+func (r *Runner) strictLimits() bool {
+	return r.platform.groups != nil && r.platform.groups.Kind() == cgroup.KindV2
+}
 
 // unheld lists limits that nothing enforces on this machine: those that were
 // asked for, and defaults. A limit of memory is not among them; without its

@@ -25,6 +25,7 @@ type ready struct {
 	// bind puts it into its control group, once, and waits until it is there.
 	bind  func() error
 	gone  func() // to be called when the tree is gone
+	group *controlGroup
 	stamp stamp
 }
 
@@ -90,7 +91,7 @@ func (r *Runner) raise(sys *syscall.SysProcAttr) (*ready, error) {
 		gone()
 		return nil, err
 	}
-	h.gone = gone
+	h.gone, h.group = gone, group
 	base, err := r.baseFor(h.stamp)
 	if err == nil {
 		err = base.send(h.control)

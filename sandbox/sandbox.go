@@ -121,6 +121,7 @@ const (
 	layerLandlock
 	layerSeccomp
 	layerCaps
+	layerGroups
 )
 
 func (l layers) has(x layers) bool { return l&x != 0 }

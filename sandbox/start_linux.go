@@ -158,7 +158,7 @@ func (r *Runner) begin(ctx context.Context, c *child) error {
 	if err != nil {
 		return failure(c.spawn.Binary, err)
 	}
-	c.proc = h.proc
+	c.proc, c.group = h.proc, h.group
 	if err := r.confine(ctx, c, h, j); err != nil {
 		c.slay() // it may run already, and have children
 		h.discard()

@@ -10,6 +10,12 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
+// There are neither groups nor counters here.
+type (
+	controlGroup struct{}
+	watches      struct{}
+)
+
 // platform is empty where the kernel does not confine.
 type platform struct{}
 
