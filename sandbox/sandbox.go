@@ -106,8 +106,9 @@ func (l Limits) withDefaults() Limits {
 
 const (
 	defaultWarm = 2
-	// stopGrace is how long a tree may take to end after it was asked.
-	stopGrace = time.Second
+	// stopGrace is how long a tree may take to end after it was asked: half of
+	// the second after its time in which it is gone.
+	stopGrace = time.Second / 2
 	// helperWait bounds how long a helper may take for any of its steps.
 	helperWait = 20 * time.Second
 )

@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+// bombs fill their namespace with processes that all want to run.
+var bombs = map[string]string{
+	"python": "import os\nprint(1, flush=True)\nwhile True:\n try: os.fork()\n except OSError: pass",
+	"python, sessions of their own": "import os\nprint(1, flush=True)\nwhile True:\n try:\n  if os.fork() == 0: os.setsid()\n" +
+		" except OSError: pass",
+	"python that handles the signal": "import os, signal\nsignal.signal(signal.SIGTERM, lambda *a: None)\nprint(1, flush=True)\n" +
+		"while True:\n try: os.fork()\n except OSError: pass",
+	"sh": "echo 1; b() { b | b & while :; do :; done; }; b",
+	"C":  "#include <unistd.h>\nint main(void) { write(1, \"1\", 1); for (;;) fork(); }",
+}
+
+// bomb is the program and the arguments of one.
+func bomb(t *testing.T, w *workplace, name string) []string {
+	t.Helper()
+	switch name {
+	case "sh":
+		return []string{"sh", "-c", bombs[name]}
+	case "C":
+		compiler, err := exec.LookPath("cc")
+		if err != nil {
+			return nil
+		}
+		source := filepath.Join(w.dir, "bomb.c")
+		w.write("bomb.c", bombs[name])
+		if out, err := exec.CommandContext(t.Context(), compiler, "-o", filepath.Join(w.dir, "bomb"), source).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return []string{"sh", "-c", "cp bomb /tmp && exec /tmp/bomb"}
+	default:
+		installed(t, "python3")
+		return []string{"python3", "-c", bombs[name]}
+	}
+}
+
+// endings end a child that runs, and return when they did.
+var endings = map[string]func(cancel func(), c sallyport.Child) time.Time{
+	"timeout": func(_ func(), c sallyport.Child) time.Time { return c.(*child).start.Add(bombTime) },
+	"cancel": func(cancel func(), c sallyport.Child) time.Time {
+		time.Sleep(bombTime)
+		defer cancel()
+		return time.Now()
+	},
+	"stop": func(_ func(), c sallyport.Child) time.Time {
+		time.Sleep(bombTime)
+		begun := time.Now()
+		c.Stop(0)
+		return begun
+	},
+}
+
+const (
+	// bombTime is long enough for all processes that there may be.
+	bombTime = 700 * time.Millisecond
+	// bombEnd is how long after its time a child may be there; bombTries how
+	// often it is tried beside what else the machine does.
+	bombEnd   = time.Second
+	bombTries = 4
+)
+
+// Nothing is left a second after its time, however many processes want to run:
+// with control groups and without.
+func TestH3_HundredsOfProcessesEndInTime(t *testing.T) {
+	for name, off := range map[string]layers{"groups": 0, "no groups": layerGroups} {
+		r := open(t, &Options{Warm: -1, without: off})
+		for kind := range bombs {
+			w := workspace(t, r)
+			argv := bomb(t, w, kind)
+			if argv == nil {
+				continue
+			}
+			for ending, end := range endings {
+				var late time.Duration
+				for range bombTries {
+					if late = explode(t, w, argv, ending, end); late <= bombEnd {
+						break
+					}
+				}
+				t.Logf("%s, %s, %s: gone %v after its time", name, kind, ending, late)
+				if late > bombEnd {
+					t.Errorf("%s, %s, %s: gone %v after its time, want %v", name, kind, ending, late, bombEnd)
+				}
+			}
+		}
+	}
+}
+
+// explode runs a bomb and returns how late it was gone.
+func explode(t *testing.T, w *workplace, argv []string, ending string, end func(func(), sallyport.Child) time.Time) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := sallyport.SpawnOptions{}
+	if ending == "timeout" {
+		o.Timeout = bombTime
+	}
+	c := w.start(ctx, o, argv[0], argv[1:]...)
+	begun := end(cancel, c)
+	res, _ := c.Wait()
+	late := time.Since(begun)
+	if len(res.Stdout) == 0 {
+		t.Errorf("the bomb did not begin: %s", res.Stderr)
+	}
+	return late
+}
