@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -113,4 +114,8 @@ func explode(t *testing.T, w *workplace, argv []string, ending string, end func(
 		t.Errorf("the bomb did not begin: %s", res.Stderr)
 	}
 	return late
+}
+
+func TestH3_HoldsForAnOrdinaryUser(t *testing.T) {
+	asNobody(t, "^TestH3_Hundreds", "PATH="+os.Getenv("PATH"))
 }
