@@ -71,6 +71,18 @@ func (r *Runner) makeSpare() {
 	}
 }
 
+// childNice is how much children give way where no group has a weight: with 512
+// of them that want to run, this process is late by seconds else.
+const childNice = 10
+
+// nice is how much a child gives way by itself.
+func (r *Runner) nice() int {
+	if r.platform.groups == nil || !slices.Contains(r.platform.groups.Names(), "cpu") {
+		return childNice
+	}
+	return 0
+}
+
 // doors opens the way into a group and back, nil when there is none.
 func (r *Runner) doors(g *cgroup.Group) ([]*os.File, error) {
 	if g == nil {

@@ -260,7 +260,7 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error 
 		Path: j.prog.path, Argv: append([]string{j.prog.name}, s.Args...), Dir: j.dir, Tree: tree, Layer: r.memoryOf(j.plan),
 		Env:      r.environ(s.Options.Env, j.tmp, j.home, proxy != nil, ca != nil),
 		DropCaps: true, Filter: r.platform.filter, Notify: true,
-		Landlock: r.landlock(j), Rlimits: r.rlimits(),
+		Landlock: r.landlock(j), Rlimits: r.rlimits(), Nice: r.nice(),
 	}
 	r.strip(&spec)
 	m, err := newMessage(helper.MsgRun, &spec)

@@ -136,6 +136,9 @@ func become(base *Base, spec *Spec, files []int) error {
 	if err := limit(spec.Rlimits); err != nil {
 		return err
 	}
+	if err := yield(spec.Nice); err != nil {
+		return err
+	}
 	if spec.DropCaps {
 		if err := dropCapabilities(); err != nil {
 			return err

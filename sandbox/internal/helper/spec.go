@@ -93,6 +93,8 @@ type Spec struct {
 	DropCaps bool
 	// Rlimits bounds the child.
 	Rlimits []Rlimit
+	// Nice is added to how nice it is (nice(2)).
+	Nice int
 }
 
 // LayerDir is where the memory of the private layers hangs while the tree is

@@ -203,6 +203,7 @@ func (s *Spec) fields(c *codec) {
 		c.int(&l.Resource)
 		c.uint64(&l.Value)
 	})
+	c.int(&s.Nice)
 }
 
 func (l *Landlock) fields(c *codec) {
