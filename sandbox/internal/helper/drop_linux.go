@@ -45,6 +45,14 @@ func dropCapabilities() error {
 
 func limit(list []Rlimit) error {
 	for _, l := range list {
+		if l.Resource == syscall.RLIMIT_NOFILE {
+			// Without this call the fork of package syscall would set another.
+			value := syscall.Rlimit{Cur: l.Value, Max: l.Value}
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &value); err != nil {
+				return failed("resource limit of open files", err)
+			}
+			continue
+		}
 		if err := prlimit(l.Resource, &syscall.Rlimit{Cur: l.Value, Max: l.Value}); err != nil {
 			return failed("resource limit "+decimal(int64(l.Resource)), err)
 		}
