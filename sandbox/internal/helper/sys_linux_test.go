@@ -1,6 +1,8 @@
 package helper
 
 import (
+	"bytes"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -77,5 +79,17 @@ func TestTexts(t *testing.T) {
 		if got := number(text); got != want {
 			t.Errorf("number(%q) = %d, want %d", text, got, want)
 		}
+	}
+}
+
+// The file of an init holds all of its code: what it does at the end is there.
+func TestInitFileHoldsTheWholeInit(t *testing.T) {
+	last := map[string][]byte{
+		"amd64": {0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05}, // MOVL $231, AX; SYSCALL
+		"arm64": {0x01, 0, 0, 0xd4},                // SVC
+	}[runtime.GOARCH]
+	file := initFile()
+	if len(file) != initLen || !bytes.Contains(file[initCodeAt:], last) {
+		t.Errorf("%d bytes without the last call of the init", len(file))
 	}
 }

@@ -1,0 +1,81 @@
+//go:build amd64 || arm64
+
+package helper
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// An init is the first process of a child's namespace. The kernel lets the first
+// process end by a signal from outside only, and gives it every orphan to wait
+// for (pid_namespaces(7)), which few programs expect. So the helper starts the
+// program as a process of its own and then becomes the init: a program of one
+// page that waits, and ends as the program does. It has no descriptor, no heap
+// and one thread, and is held like the program: Landlock, the filter and the lack
+// of capabilities stay over an execve.
+
+// initEntry is in init_GOARCH.s; initAddress returns where it begins.
+func initAddress() *byte
+
+// The file of the init: headers of an executable of 64 bits, and the code behind
+// them (elf(5)).
+const (
+	elfHeaderLen  = 64
+	elfSegmentLen = 56
+	initCodeAt    = elfHeaderLen + 2*elfSegmentLen
+	// initCodeLen is no less than initEntry has; what follows it never runs.
+	initCodeLen = 256
+	initLen     = initCodeAt + initCodeLen
+	initBase    = 0x400000
+
+	elfExecutable   = 2
+	elfLoad         = 1
+	elfStack        = 0x6474e551
+	elfRead         = 4
+	elfReadExecute  = 5
+	elfReadWrite    = 6
+	elfMachineAMD64 = 62
+	elfMachineARM64 = 183
+	pageLen         = 0x10000 // the largest of arm64
+)
+
+// initFile makes the file of the init.
+func initFile() []byte {
+	machine := uint16(elfMachineAMD64)
+	if runtime.GOARCH == "arm64" {
+		machine = elfMachineARM64
+	}
+	var b []byte
+	number := func(v uint64, bytes int) {
+		for i := range bytes {
+			b = append(b, byte(v>>(8*i)))
+		}
+	}
+	b = append(b, 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	number(elfExecutable, 2)
+	number(uint64(machine), 2)
+	number(1, 4)
+	number(initBase+initCodeAt, 8) // where it begins
+	number(elfHeaderLen, 8)        // where the segments are
+	number(0, 8)
+	number(0, 4)
+	number(elfHeaderLen, 2)
+	number(elfSegmentLen, 2)
+	number(2, 2)
+	number(0, 6)
+	segment := func(kind, flags uint64, at, size, align uint64) {
+		number(kind, 4)
+		number(flags, 4)
+		number(0, 8)
+		number(at, 8)
+		number(at, 8)
+		number(size, 8)
+		number(size, 8)
+		number(align, 8)
+	}
+	segment(elfLoad, elfReadExecute, initBase, initLen, pageLen)
+	segment(elfStack, elfReadWrite, 0, 0, 16)
+	code := unsafe.Slice(initAddress(), initCodeLen)
+	return append(b, code...)
+}
