@@ -3,7 +3,9 @@
 package helper
 
 import (
+	"errors"
 	"runtime"
+	"syscall"
 	"unsafe"
 )
 
@@ -78,4 +80,33 @@ func initFile() []byte {
 	segment(elfStack, elfReadWrite, 0, 0, 16)
 	code := unsafe.Slice(initAddress(), initCodeLen)
 	return append(b, code...)
+}
+
+// Flags of memfd_create(2).
+const (
+	mfdCloexec = 1
+	mfdExec    = 0x10
+)
+
+// openInit makes the init's file in memory. It needs no place in a tree, and what
+// is not in a tree needs no rule.
+func openInit() (int, error) {
+	name, err := syscall.BytePtrFromString("sallyport-init")
+	if err != nil {
+		return -1, err
+	}
+	fd, _, errno := syscall.Syscall(sysMemfdCreate, uintptr(unsafe.Pointer(name)), mfdCloexec|mfdExec, 0)
+	if errno == syscall.EINVAL {
+		// Before Linux 6.3 every such file could be executed.
+		fd, _, errno = syscall.Syscall(sysMemfdCreate, uintptr(unsafe.Pointer(name)), mfdCloexec, 0)
+	}
+	if errno != 0 {
+		return -1, failed("init: file in memory", errno)
+	}
+	file := initFile()
+	if n, err := syscall.Write(int(fd), file); err != nil || n != len(file) {
+		syscall.Close(int(fd))
+		return -1, failed("init: file in memory", errors.Join(err, errors.New("it was not written")))
+	}
+	return int(fd), nil
 }

@@ -17,6 +17,8 @@ func TestNumbers(t *testing.T) {
 	}{
 		{"open_tree", sysOpenTree, unix.SYS_OPEN_TREE},
 		{"move_mount", sysMoveMount, unix.SYS_MOVE_MOUNT},
+		{"memfd_create", sysMemfdCreate, unix.SYS_MEMFD_CREATE},
+		{"execveat", sysExecveat, unix.SYS_EXECVEAT},
 		{"close_range", sysCloseRange, unix.SYS_CLOSE_RANGE},
 		{"openat2", sysOpenat2, unix.SYS_OPENAT2},
 		{"mount_setattr", sysMountSetattr, unix.SYS_MOUNT_SETATTR},
