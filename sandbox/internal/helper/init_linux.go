@@ -110,3 +110,89 @@ func openInit() (int, error) {
 	}
 	return int(fd), nil
 }
+
+// spawn starts the program below this process, which then becomes its init. It
+// returns only when something failed.
+func spawn(base *Base, spec *Spec, init int) error {
+	if err := shut(); err != nil {
+		return err
+	}
+	pidfd := -1
+	pid, err := syscall.ForkExec(spec.Path, spec.Argv, &syscall.ProcAttr{
+		Env: spec.Env, Files: []uintptr{0, 1, 2},
+		// In a session of its own it cannot join the group of the init. An
+		// observed program stays in the one of its terminal.
+		Sys: &syscall.SysProcAttr{Setsid: !base.HostTree, PidFD: &pidfd},
+	})
+	if err != nil {
+		return failed("execute "+spec.Path, err)
+	}
+	if pidfd < 0 {
+		return errors.New("init: this kernel gives no pidfd")
+	}
+	if err := send(MsgProgram, pidfd); err != nil {
+		return err
+	}
+	// The init keeps nothing, so that the program's streams end with those who
+	// use them.
+	if err := closeOnExec(0); err != nil {
+		return failed("descriptors", err)
+	}
+	return failed("init", execInit(init, decimal(int64(pid))))
+}
+
+// shut closes this process to the program, which may run before the init does:
+// nobody traces it or looks into it, and signals do nothing. The usual action of
+// a signal would not do: while the fork holds signals back, the kernel gives one
+// to another thread, and that ends even the first process of a namespace. In the
+// child, the fork puts back the usual action of what Go has handlers for.
+func shut() error {
+	if err := prctl(prSetDumpable, 0, 0); err != nil {
+		return failed("init: dumpable", err)
+	}
+	for s := uintptr(1); s <= lastSignal; s++ {
+		var action sigaction
+		if err := setAction(s, nil, &action); err != nil || action.handler <= actionIgnore {
+			continue
+		}
+		action = sigaction{handler: actionIgnore}
+		if syscall.Signal(s) == syscall.SIGCHLD {
+			action.handler = actionUsual // ignored, nothing would be left to wait for
+		}
+		if err := setAction(s, &action, nil); err != nil {
+			return failed("init: signal "+decimal(int64(s)), err)
+		}
+	}
+	return nil
+}
+
+// sigaction is struct kernel_sigaction, long enough for each architecture.
+type sigaction struct{ handler, flags, restorer, mask uint64 }
+
+// setAction calls rt_sigaction(2); what is nil is left out.
+func setAction(signal uintptr, action, old *sigaction) error {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(action)),
+		uintptr(unsafe.Pointer(old)), signalSetLen, 0, 0)
+	return check(errno)
+}
+
+const (
+	actionUsual  = 0
+	actionIgnore = 1
+
+	lastSignal   = 64
+	signalSetLen = 8
+)
+
+// execInit becomes the init of a process. It returns only when it failed.
+func execInit(fd int, pid string) error {
+	argv, err := syscall.SlicePtrFromStrings([]string{"sallyport-init", pid})
+	if err != nil {
+		return err
+	}
+	var empty byte
+	var none *byte
+	_, _, errno := syscall.RawSyscall6(sysExecveat, uintptr(fd), uintptr(unsafe.Pointer(&empty)),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&none)), atEmptyPath, 0)
+	return errno
+}

@@ -47,6 +47,8 @@ const (
 	MsgLayer = 'M'
 	// MsgNotify brings the seccomp listener.
 	MsgNotify = 'N'
+	// MsgProgram says that the program runs below an init; it brings its pidfd.
+	MsgProgram = 'C'
 	// MsgFailed brings the text of what failed.
 	MsgFailed = 'E'
 )

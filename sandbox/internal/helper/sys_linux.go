@@ -44,6 +44,7 @@ const (
 	closeRangeCloexec = 1 << 2 // close_range.h
 
 	prSetPdeathsig       = 1 // prctl.h
+	prSetDumpable        = 4
 	prCapbsetDrop        = 24
 	prSetSecurebits      = 28
 	prSetTimerslack      = 29
