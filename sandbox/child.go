@@ -24,6 +24,9 @@ type child struct {
 	probe bool // it attacks its own confinement
 	start time.Time
 	proc  *os.Process
+	// program is the pidfd of the program below its init, nil where the first
+	// process is the program.
+	program *os.File
 	// group is the control group of all its processes, nil without one.
 	group *controlGroup
 	// exchanged is that of the plan; nil where the child sees the host's own tree.
@@ -249,11 +252,10 @@ func (c *child) Narrow(g sallyport.NetworkGrant) bool {
 // not handle the signal could not tidy up: it is killed at once.
 func (c *child) ask(cause error, grace time.Duration) {
 	c.once.Do(func() { c.cause = cause })
-	if grace <= 0 || !c.handlesTerm() {
+	if grace <= 0 || !c.terminate() {
 		c.slay()
 		return
 	}
-	_ = c.proc.Signal(syscall.SIGTERM)
 	timer := time.AfterFunc(grace, c.slay)
 	go func() {
 		<-c.done

@@ -90,8 +90,44 @@ func (c *child) reap() (*os.ProcessState, error) {
 // groupOfItsOwn makes a child the leader of a new session.
 func groupOfItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// handlesTerm reports whether the first process has a handler for SIGTERM.
-func (c *child) handlesTerm() bool { return catches(c.proc.Pid, syscall.SIGTERM) }
+// terminate sends SIGTERM to the program if it has a handler for it, and reports
+// whether it has.
+func (c *child) terminate() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.reaped:
+		return false
+	case c.program == nil:
+		return catches(c.proc.Pid, syscall.SIGTERM) && c.proc.Signal(syscall.SIGTERM) == nil
+	default:
+		return catches(numberOf(c.program), syscall.SIGTERM) && signal(c.program, syscall.SIGTERM) == nil
+	}
+}
+
+// receiveProgram takes over the pidfd of the program below an init.
+func (c *child) receiveProgram(fd int) {
+	c.program = os.NewFile(uintptr(fd), "program")
+	c.atEnd(func() { c.program.Close() })
+}
+
+// numberOf is the number of the process behind a pidfd (pidfd_open(2)), 0 when it
+// is gone.
+func numberOf(pidfd *os.File) int {
+	data, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(pidfd.Fd())))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(data, []byte("\nPid:"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	pid, _ := strconv.Atoi(string(bytes.TrimSpace(line)))
+	return max(pid, 0)
+}
+
+// signal signals the process behind a pidfd, which never is another one.
+func signal(pidfd *os.File, s syscall.Signal) error {
+	return unix.PidfdSendSignal(int(pidfd.Fd()), s, nil, 0)
+}
 
 // catches reports whether a process has a handler for one of the signals.
 func catches(pid int, signals ...syscall.Signal) bool {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -13,18 +14,24 @@ import (
 // wait waits until the program runs and then until it has ended, or ends it
 // when ctx does.
 func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observation, error) {
-	done := make(chan struct{})
-	defer close(done)
-	defer context.AfterFunc(ctx, func() { endObserved(h.proc, spaces, done) })()
-	kind, text, _, err := h.receive()
-	if kind == helper.MsgFailed {
-		err = errors.New(text)
-	}
+	program, err := b.running(ctx, h, spaces)
 	if err != nil {
 		h.discard()
 		return nil, err
 	}
+	if program != nil {
+		defer program.Close()
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		endObserved(h.proc, program, done)
+	})
 	state, err := h.proc.Wait()
+	close(done)
+	if !stop() {
+		<-ended // it uses program
+	}
 	if !spaces {
 		_ = syscall.Kill(-h.proc.Pid, syscall.SIGKILL)
 	}
@@ -38,19 +45,49 @@ func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observatio
 	return out, nil
 }
 
+// running waits until the program runs, below an init where it has namespaces,
+// and returns the pidfd that it has there.
+func (b *observer) running(ctx context.Context, h *ready, spaces bool) (program *os.File, err error) {
+	defer context.AfterFunc(ctx, func() { _ = h.proc.Kill() })()
+	for {
+		kind, text, fd, err := h.receive()
+		switch {
+		case err == nil && kind == helper.MsgProgram && fd >= 0 && program == nil:
+			program = os.NewFile(uintptr(fd), "program")
+			continue
+		case err != nil:
+		case kind == helper.MsgFailed:
+			err = errors.New(text)
+		case kind != 0 || spaces != (program != nil):
+			err = fmt.Errorf("the helper answered %q", string(kind))
+		default:
+			return program, nil
+		}
+		if program != nil {
+			program.Close()
+		}
+		return nil, err
+	}
+}
+
 // endObserved asks the program to end, which it does when it handles the
-// signal, or that of a terminal, which it has got already; then it kills.
-func endObserved(p *os.Process, spaces bool, done <-chan struct{}) {
-	if catches(p.Pid, syscall.SIGTERM, syscall.SIGINT) {
-		_ = p.Signal(syscall.SIGTERM)
+// signal, or that of a terminal, which it has got already; then it kills. program
+// is nil where the first process is the program.
+func endObserved(first *os.Process, program *os.File, done <-chan struct{}) {
+	pid, terminate := first.Pid, func() { _ = first.Signal(syscall.SIGTERM) }
+	if program != nil {
+		pid, terminate = numberOf(program), func() { _ = signal(program, syscall.SIGTERM) }
+	}
+	if catches(pid, syscall.SIGTERM, syscall.SIGINT) {
+		terminate()
 		select {
 		case <-done:
 			return
 		case <-time.After(stopGrace):
 		}
 	}
-	if !spaces {
-		_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+	if program == nil {
+		_ = syscall.Kill(-first.Pid, syscall.SIGKILL)
 	}
-	_ = p.Kill()
+	_ = first.Kill()
 }

@@ -173,7 +173,7 @@ func (b *observer) run(ctx context.Context, prog *program, argv []string) (*Obse
 		h.discard()
 		return nil, err
 	}
-	l, err := b.handOver(h, null, prog, argv)
+	l, err := b.handOver(h, spaces, null, prog, argv)
 	if err != nil {
 		h.discard()
 		return nil, err
@@ -291,7 +291,7 @@ func isPrivate(a netip.Addr) bool { return egress.Floor(a, false) != "" && egres
 
 // handOver turns the helper into the program and returns the listener of its
 // calls.
-func (b *observer) handOver(h *ready, null *os.File, prog *program, argv []string) (*seccomp.Listener, error) {
+func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *program, argv []string) (*seccomp.Listener, error) {
 	filter, err := seccomp.Assemble(seccomp.Options{Watch: true})
 	if err != nil {
 		return nil, unavailable("programs cannot be observed here", err)
@@ -327,5 +327,12 @@ func (b *observer) handOver(h *ready, null *os.File, prog *program, argv []strin
 		return nil, err
 	}
 	l.Before = b.sights.note
+	if spaces {
+		l.Before = func(e *seccomp.Event) {
+			if e.PID != h.proc.Pid { // the helper, which becomes the init
+				b.sights.note(e)
+			}
+		}
+	}
 	return l, nil
 }

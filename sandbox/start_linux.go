@@ -327,6 +327,9 @@ func (r *Runner) handOver(ctx context.Context, c *child, h *ready, proxy *egress
 		case kind == helper.MsgNotify && fd >= 0:
 			err = r.watch(c, fd)
 			fd = -1
+		case kind == helper.MsgProgram && fd >= 0:
+			c.receiveProgram(fd)
+			fd = -1
 		case kind == helper.MsgFailed:
 			err = notRun(c.spawn.Binary, text)
 		case kind != 0:

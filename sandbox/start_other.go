@@ -44,6 +44,6 @@ func (c *child) slay() { _ = c.proc.Kill() }
 
 func (c *child) reap() (*os.ProcessState, error) { return c.proc.Wait() }
 
-func (c *child) handlesTerm() bool { return false }
+func (c *child) terminate() bool { return false }
 
 func groupOfItsOwn() *syscall.SysProcAttr { return nil }

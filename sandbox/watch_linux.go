@@ -34,6 +34,8 @@ func (p *pace) wait(now time.Time) time.Duration {
 
 // seen collects the programs that a child starts.
 type seen struct {
+	// init is the process that waits for the program, 0 where there is none.
+	init  int
 	mu    sync.Mutex
 	paths []string
 	more  bool
@@ -62,6 +64,9 @@ func (s *seen) follow(next func(blind bool) (seccomp.Event, error), now func() t
 		if err != nil {
 			return
 		}
+		if s.init != 0 && e.PID == s.init {
+			continue // a helper becomes the init once, and nothing else
+		}
 		if !blind {
 			blind = !s.add(e.File)
 		}
@@ -79,6 +84,9 @@ func (r *Runner) watch(c *child, fd int) error {
 		return err
 	}
 	s := &seen{}
+	if r.platform.namespaces {
+		s.init = c.proc.Pid
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -53,7 +53,8 @@ func run() error {
 	if _, err := receive(MsgBase, 0, &base); err != nil {
 		return err
 	}
-	if err := prepare(&base); err != nil {
+	kept, err := prepare(&base)
+	if err != nil {
 		return err
 	}
 	var spec Spec
@@ -61,37 +62,45 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return become(&base, &spec, files)
+	return become(&base, &spec, files, kept)
 }
 
-// prepare does what does not depend on the child: its network, its tree.
-func prepare(base *Base) error {
+// prepared is what a helper holds until it knows for whom it works: the file of
+// an init, -1 without a process namespace.
+type prepared struct{ init int }
+
+// prepare does what does not depend on the child: its network, its tree, its
+// init.
+func prepare(base *Base) (p prepared, err error) {
+	p = prepared{-1}
 	if !base.Namespaces {
-		return send(MsgReady, -1)
+		return p, send(MsgReady, -1)
 	}
 	if !base.HostTree {
 		if err := syscall.Sethostname([]byte("sandbox")); err != nil {
-			return failed("host name", err)
+			return p, failed("host name", err)
 		}
 	}
 	if err := loopbackUp(); err != nil {
-		return failed("loopback", err)
+		return p, failed("loopback", err)
 	}
 	listener := -1
 	if base.Listen {
-		var err error
 		if listener, err = listen(); err != nil {
-			return err
+			return p, err
 		}
 	}
 	if err := tree(base); err != nil {
-		return err
+		return p, err
 	}
-	err := send(MsgReady, listener)
+	if p.init, err = openInit(); err != nil {
+		return p, err
+	}
+	err = send(MsgReady, listener)
 	if listener >= 0 {
 		syscall.Close(listener)
 	}
-	return err
+	return p, err
 }
 
 // tree builds the shared part of the tree, or keeps that of the host.
@@ -115,8 +124,9 @@ func tree(base *Base) error {
 // nanoseconds (init/init_task.c).
 const usualSlack = 50_000
 
-// become gives everything up and executes the child.
-func become(base *Base, spec *Spec, files []int) error {
+// become gives everything up and executes the child, below an init if there is
+// one.
+func become(base *Base, spec *Spec, files []int, kept prepared) error {
 	if base.Namespaces && !base.HostTree {
 		if err := buildLayered(spec); err != nil {
 			return err
@@ -169,6 +179,9 @@ func become(base *Base, spec *Spec, files []int) error {
 		if err := filter(spec); err != nil {
 			return err
 		}
+	}
+	if kept.init >= 0 {
+		return spawn(base, spec, kept.init)
 	}
 	return failed("execute "+spec.Path, execve(path, argv, env))
 }
