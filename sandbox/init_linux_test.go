@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport"
@@ -33,6 +34,35 @@ func TestH2_AProgramEndsItselfBySignals(t *testing.T) {
 		res := w.run(sallyport.SpawnOptions{}, argv[0], argv[1:]...)
 		if want := outside.ProcessState.ExitCode(); res.ExitCode != want {
 			t.Errorf("%s: exit code %d, want %d as outside\n%s", name, res.ExitCode, want, res.Stderr)
+		}
+	}
+}
+
+// The first process waits for orphans, and has nothing that the program could
+// take from it.
+func TestH2_AnInitWaitsAndHoldsNothing(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, nil))
+	for _, c := range []struct{ name, script, want string }{
+		{"it is not the program", "[ $$ != 1 ] && echo below", "below\n"},
+		{"orphans", `for i in 1 2 3 4 5; do (sleep 0.01 &); done; sleep 0.3; cat /proc/[0-9]*/status | grep -c '^State:.*zombie'`, "0\n"},
+		{"name", "until grep -q init /proc/1/cmdline; do :; done; tr '\\0' ' ' </proc/1/cmdline | cut -d' ' -f1", "sallyport-init\n"},
+		{"descriptors", "for f in /proc/1/fd/*; do readlink $f; done 2>/dev/null | wc -l", "0\n"},
+		{"memory", "head -c1 /proc/1/mem >/dev/null 2>&1 || echo closed", "closed\n"},
+		{"environment", "cat /proc/1/environ 2>/dev/null | wc -c", "0\n"},
+		{
+			"privileges", "until grep -q init /proc/1/cmdline; do :; done; grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd|Threads):' /proc/1/status | tr -s '\\t\\n' '  '",
+			"Threads: 1 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ",
+		},
+		{"signals", "kill -KILL 1; kill -TERM 1; kill -SEGV 1; kill -STOP 1; kill -ABRT 1; kill -HUP -1; echo on", ""},
+		{"the group", "trap '' TERM; kill -TERM 0; echo on", "on\n"},
+	} {
+		res := w.run(sallyport.SpawnOptions{}, "sh", "-c", c.script)
+		if got := string(res.Stdout); c.want != "" && got != c.want {
+			t.Errorf("%s: %q, want %q\n%s", c.name, got, c.want, res.Stderr)
+		}
+		if c.name == "signals" && !strings.HasSuffix(string(res.Stdout), "on\n") {
+			t.Errorf("%s: %q, exit %d; want that the init lives on", c.name, res.Stdout, res.ExitCode)
 		}
 	}
 }
