@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -65,4 +66,27 @@ func TestH2_AnInitWaitsAndHoldsNothing(t *testing.T) {
 			t.Errorf("%s: %q, exit %d; want that the init lives on", c.name, res.Stdout, res.ExitCode)
 		}
 	}
+}
+
+// Streams end with those who use them, although the init lives on.
+func TestH2_AnInitHoldsNoStream(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, nil))
+	c := w.start(t.Context(), sallyport.SpawnOptions{}, "sh", "-c", "trap 'exit 5' TERM; exec >&- 2>&-; while :; do sleep 0.01; done")
+	for _, out := range []*capture{&c.(*child).out, &c.(*child).err} {
+		select {
+		case <-out.done:
+		case <-time.After(patience):
+			t.Fatal("an output is held that the program has closed")
+		}
+	}
+	c.Stop(patience)
+	if res := w.wait(c); res.ExitCode != 5 {
+		t.Errorf("exit code %d after Stop, want that of the program's handler", res.ExitCode)
+	}
+}
+
+func TestH2_EndsTheSameForAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	asNobody(t, "^TestH2_A")
 }
