@@ -141,16 +141,20 @@ func (w *wards) prune() {
 // the helpers and what has become of them.
 func launcher() error {
 	var w wards
-	err := w.serve()
+	quit, err := w.serve()
 	w.kill()
+	if !quit {
+		removeGroups()
+	}
 	if err == nil {
 		syscall.Exit(0)
 	}
 	return err
 }
 
-// serve returns nil at the end of the socket.
-func (w *wards) serve() error {
+// serve returns no error at the end of the socket, and whether the runtime has
+// said that it comes.
+func (w *wards) serve() (quit bool, err error) {
 	buf, oob := make([]byte, MaxLaunchBytes), make([]byte, syscall.CmsgSpace(4*maxLaunchFiles))
 	for {
 		n, oobn, _, _, err := syscall.Recvmsg(ControlFD, buf, oob, syscall.MSG_CMSG_CLOEXEC)
@@ -158,14 +162,14 @@ func (w *wards) serve() error {
 			continue
 		}
 		if err != nil {
-			return failed("launcher socket", err)
+			return false, failed("launcher socket", err)
 		}
-		if n == 0 {
-			return nil
+		if n == 0 || buf[0] == MsgQuit {
+			return n != 0, nil
 		}
 		fds, err := rights(oob[:oobn])
 		if err != nil {
-			return err
+			return false, err
 		}
 		w.prune()
 		pid, err := w.take(buf[:n], fds)
@@ -177,7 +181,7 @@ func (w *wards) serve() error {
 			answer = append([]byte{MsgFailed}, err.Error()...)
 		}
 		if err := syscall.Sendmsg(ControlFD, answer, nil, nil, syscall.MSG_NOSIGNAL); err != nil {
-			return failed("launcher socket", err)
+			return false, failed("launcher socket", err)
 		}
 	}
 }
