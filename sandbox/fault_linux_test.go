@@ -308,6 +308,8 @@ func TestKilledRuntime(t *testing.T) {
 		}
 		return len(marked(m)) == 0
 	})
+	// The next runtime may be in another group, where it would not see them.
+	eventually(t, "control groups are gone", func() bool { return len(groupsMadeBy(cmd.Process.Pid)) == 0 })
 	t.Logf("all gone after %v", time.Since(begun))
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -77,7 +78,7 @@ func (l *launcher) open() error {
 	defer theirs.Close()
 	null := l.r.platform.null
 	attr := &os.ProcAttr{
-		Dir: "/", Files: []*os.File{null, null, null, theirs}, Env: helperEnv(helper.LauncherArg0),
+		Dir: "/", Files: []*os.File{null, null, null, theirs}, Env: l.r.launcherEnv(),
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	// The helpers that it forks are children of this thread, which must not end
@@ -146,6 +147,8 @@ func (l *launcher) drop() {
 	if l.conn == nil {
 		return
 	}
+	// Of a launcher that is gone already nothing is expected.
+	_, _ = l.conn.Write([]byte{helper.MsgQuit})
 	l.conn.Close()
 	timer := time.AfterFunc(helperWait, func() { _ = l.proc.Kill() })
 	_, _ = l.proc.Wait()
@@ -157,6 +160,17 @@ func (l *launcher) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop()
+}
+
+// launcherEnv is the environment of the launcher, which removes the control groups
+// when this process is gone.
+func (r *Runner) launcherEnv() []string {
+	env := helperEnv(helper.LauncherArg0)
+	if g := r.platform.groups; g != nil && g.Kind() != "" {
+		prefix, dirs := g.Places()
+		env = append(env, helper.GroupsMarker+"="+strings.Join(append([]string{prefix}, dirs...), "\n"))
+	}
+	return env
 }
 
 // socketPair makes a connection of packets: this process's end, and one to be

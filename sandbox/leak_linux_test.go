@@ -39,7 +39,7 @@ func count(t *testing.T, scratch string) belongings {
 			case err != nil: // a group of somebody else's that has just gone
 			case dir == scratch:
 				b.files++
-			case d.IsDir() && strings.Contains(d.Name(), "sallyport"):
+			case d.IsDir() && strings.Contains(d.Name(), "sallyport") && strings.Contains(d.Name(), fmt.Sprintf("-%d-", os.Getpid())):
 				b.cgroups++
 			}
 			return nil
