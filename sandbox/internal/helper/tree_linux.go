@@ -162,14 +162,14 @@ func (op *Op) bind() error {
 		return err
 	}
 	defer syscall.Close(tree)
-	if err := setMount(tree, atRecursive, mountAttr{set: op.attributes()}); err != nil {
+	if err := setMount(tree, atRecursive, mountAttr{set: op.Attributes()}); err != nil {
 		return err
 	}
 	return attach(tree, op.Path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
 
-// attributes is what a mount is held to.
-func (op *Op) attributes() uint64 {
+// Attributes is what a mount is held to, as mount_setattr(2) numbers it.
+func (op *Op) Attributes() uint64 {
 	attr := uint64(attrNoSuid)
 	if !op.Write {
 		attr |= attrReadOnly
@@ -340,7 +340,7 @@ func (op *Op) cover() error {
 		return err
 	}
 	defer syscall.Close(tree)
-	if err := setMount(tree, 0, mountAttr{set: op.attributes()}); err != nil {
+	if err := setMount(tree, 0, mountAttr{set: op.Attributes()}); err != nil {
 		return err
 	}
 	return attach(tree, op.Path, empty == emptyDir)
