@@ -131,6 +131,7 @@ func become(base *Base, spec *Spec, files []int, kept prepared) error {
 		if err := buildLayered(spec); err != nil {
 			return err
 		}
+		trees.close()
 		if err := leave(); err != nil {
 			return err
 		}
@@ -191,22 +192,13 @@ func become(base *Base, spec *Spec, files []int, kept prepared) error {
 // runtime, or of its interest.
 func receive(kind byte, files int, v any) ([]int, error) {
 	header := make([]byte, HeaderLen+1)
-	oob := make([]byte, syscall.CmsgSpace(4*(files+1)))
-	var n, oobn int
-	var err error
-	for {
-		n, oobn, _, _, err = syscall.Recvmsg(ControlFD, header, oob, syscall.MSG_CMSG_CLOEXEC)
-		if err != syscall.EINTR {
-			break
+	oob := make([]byte, syscall.CmsgSpace(4*MaxTrees))
+	n, fds, err := receivePacket(header, oob)
+	for trees.close(); err == nil && n == 1 && header[0] == MsgTrees; {
+		if err = trees.add(fds); err == nil {
+			n, fds, err = receivePacket(header, oob)
 		}
 	}
-	if err != nil {
-		return nil, failed("control socket", err)
-	}
-	if n == 0 {
-		syscall.Exit(0)
-	}
-	fds, err := rights(oob[:oobn])
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +210,25 @@ func receive(kind byte, files int, v any) ([]int, error) {
 		return nil, err
 	}
 	return fds[1:], Unpack(kind, header[:n], body, v)
+}
+
+// receivePacket waits for one packet and the descriptors that came with it.
+func receivePacket(packet, oob []byte) (n int, fds []int, err error) {
+	var oobn int
+	for {
+		n, oobn, _, _, err = syscall.Recvmsg(ControlFD, packet, oob, syscall.MSG_CMSG_CLOEXEC)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return 0, nil, failed("control socket", err)
+	}
+	if n == 0 {
+		syscall.Exit(0)
+	}
+	fds, err = rights(oob[:oobn])
+	return n, fds, err
 }
 
 func rights(oob []byte) (fds []int, err error) {

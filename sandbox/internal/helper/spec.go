@@ -41,6 +41,8 @@ const (
 	MsgBase = 'B'
 	// MsgRun brings the Spec: header, a memfd, standard input, output, error.
 	MsgRun = 'R'
+	// MsgTrees brings detached mounts for the steps of the next message.
+	MsgTrees = 'T'
 	// MsgReady says that the base tree stands; it brings the listener.
 	MsgReady = 'L'
 	// MsgLayer brings the folder of the private layers.
@@ -51,6 +53,13 @@ const (
 	MsgProgram = 'C'
 	// MsgFailed brings the text of what failed.
 	MsgFailed = 'E'
+)
+
+// MaxTrees bounds the detached mounts of one MsgTrees (net/scm.h: SCM_MAX_FD is
+// 253), and MaxAllTrees those of one Base or Spec.
+const (
+	MaxTrees    = 250
+	MaxAllTrees = 16 * MaxTrees
 )
 
 // HeaderLen is the length of a message to the helper: the kind, the length of
