@@ -35,3 +35,16 @@ func (d *detached) close() {
 	}
 	*d = nil
 }
+
+// attachTree shows the detached mount of a step at a path.
+func (op *Op) attachTree(path string) error {
+	tree, err := trees.number(op.Tree)
+	if err != nil {
+		return err
+	}
+	var st syscall.Stat_t
+	if err := syscall.Fstat(tree, &st); err != nil {
+		return err
+	}
+	return attach(tree, path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
+}

@@ -184,6 +184,10 @@ type Op struct {
 	Path string
 	// Source is a path of the host, or the text of a link.
 	Source string
+	// Tree is the number of the detached mount that is shown in place of
+	// Source, from 1 on in the order in which they came; 0 is none. It has its
+	// attributes already.
+	Tree int
 	// Dev identifies, with Ino, the source as the runtime judged it; zero for
 	// both leaves the check out.
 	Dev uint64

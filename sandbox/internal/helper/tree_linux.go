@@ -152,6 +152,9 @@ func (op *Op) link() error {
 // bind shows a path of the host. It is opened without following any link and
 // compared with what the runtime judged; the mount is made of what was opened.
 func (op *Op) bind() error {
+	if op.Tree != 0 {
+		return op.attachTree(op.Path)
+	}
 	src, st, err := op.source()
 	if err != nil {
 		return err

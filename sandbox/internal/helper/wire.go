@@ -223,6 +223,7 @@ func (c *codec) op(o *Op) {
 	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Memory} {
 		c.text(s)
 	}
+	c.int(&o.Tree)
 	c.uint64(&o.Dev)
 	c.uint64(&o.Ino)
 	c.bytes(&o.Data)

@@ -13,7 +13,7 @@ import (
 // full has a value in every field.
 func full() (*Base, *Spec, *Launch) {
 	op := Op{
-		"bind", "/a", "/b", 1, 2, "/mem", []byte("data"), 0o1777, 1 << 40, true, true, true, true, true,
+		"bind", "/a", "/b", 3, 1, 2, "/mem", []byte("data"), 0o1777, 1 << 40, true, true, true, true, true,
 	}
 	spec := &Spec{
 		Path: "/bin/sh", Argv: []string{"sh", "", "-c"}, Env: []string{"A=b"}, Dir: "/w", Tree: []Op{op, {Do: DoDir}}, Layer: &Layer{1, 2},
