@@ -48,3 +48,59 @@ func (op *Op) attachTree(path string) error {
 	}
 	return attach(tree, path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
+
+// lower opens the directory under the layer of an overlay. One that comes as a
+// detached mount is attached first: overlayfs refuses what is in no tree.
+func (op *Op) lower() (fd int, err error) {
+	if op.Tree == 0 {
+		fd, _, err = op.source()
+		return fd, err
+	}
+	path, err := hidden.attach(op.Tree)
+	if err != nil {
+		return -1, err
+	}
+	return openDir(path)
+}
+
+// hiddenDir is where detached mounts hang while an overlay is made of them.
+const hiddenDir = "/.detached"
+
+// places are folders of the tree where something is mounted for the moment.
+type places []string
+
+// hidden are those below hiddenDir.
+var hidden places
+
+// attach mounts the detached mount of a number in a folder of its own.
+func (p *places) attach(number int) (path string, err error) {
+	tree, err := trees.number(number)
+	if err != nil {
+		return "", err
+	}
+	path = hiddenDir + "/" + decimal(int64(len(*p)))
+	if err := attach(tree, path, true); err != nil {
+		return "", err
+	}
+	*p = append(*p, path)
+	return path, nil
+}
+
+// clear unmounts them, so that they are reached through the overlay only, which
+// keeps mounts of its own.
+func (p *places) clear() error {
+	for _, path := range *p {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+			return failed("overlay", err)
+		}
+		if err := syscall.Rmdir(path); err != nil {
+			return failed("overlay", err)
+		}
+	}
+	if len(*p) > 0 {
+		*p = nil
+		lately.leave(hiddenDir)
+		return failed("overlay", syscall.Rmdir(hiddenDir))
+	}
+	return nil
+}

@@ -249,7 +249,7 @@ func (op *Op) proc() error {
 // writes. The layers are named by descriptor, which needs no quoting and is
 // what was opened.
 func (op *Op) overlay() error {
-	lower, _, err := op.source()
+	lower, err := op.lower()
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,10 @@ func (op *Op) overlay() error {
 	}
 	data := "lowerdir=" + procFD(lower) + ",upperdir=" + procFD(up) + ",workdir=" + procFD(wk) + ",userxattr"
 	lately.leave(op.Path)
-	return syscall.Mount("overlay", procFD(target), "overlay", flags, data)
+	if err := syscall.Mount("overlay", procFD(target), "overlay", flags, data); err != nil {
+		return err
+	}
+	return hidden.clear()
 }
 
 func openDir(path string) (int, error) { return openPath(atFDCWD, path, syscall.O_DIRECTORY) }
