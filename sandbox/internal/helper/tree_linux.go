@@ -77,8 +77,8 @@ func build(ops []Op) error {
 	for i := range ops {
 		op := &ops[i]
 		if err := op.apply(); err != nil {
-			if op.Optional && (err == syscall.ENOENT || op.Do == DoProc) {
-				continue
+			if op.Optional && (err == syscall.ENOENT || op.Do == DoProc || op.Do == DoBind && err == syscall.EACCES) {
+				continue // a child whose user is another one cannot open it either
 			}
 			if op.Alias && (err == syscall.ELOOP || err == syscall.EEXIST) {
 				continue
