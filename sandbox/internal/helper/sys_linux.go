@@ -46,6 +46,7 @@ const (
 	prSetPdeathsig       = 1 // prctl.h
 	prSetDumpable        = 4
 	prCapbsetDrop        = 24
+	prGetSecurebits      = 27
 	prSetSecurebits      = 28
 	prSetTimerslack      = 29
 	prSetNoNewPrivs      = 38
