@@ -48,6 +48,9 @@ type Launch struct {
 	UIDs []syscall.SysProcIDMap
 	// GIDs is the map of groups.
 	GIDs []syscall.SysProcIDMap
+	// As is the user and group of the host that starts it and owns its user
+	// namespace; 0 means those of the launcher.
+	As int
 	// Caps are the ambient capabilities.
 	Caps []uintptr
 	// Setsid makes it the leader of a session.
@@ -72,6 +75,7 @@ func (l *Launch) fields(c *codec) {
 	c.uintptr(&l.Flags)
 	list(c, &l.UIDs, (*codec).ids)
 	list(c, &l.GIDs, (*codec).ids)
+	c.int(&l.As)
 	list(c, &l.Caps, (*codec).uintptr)
 	c.bool(&l.Setsid)
 }
@@ -173,6 +177,9 @@ func (w *wards) serve() (quit bool, err error) {
 		}
 		w.prune()
 		pid, err := w.take(buf[:n], fds)
+		if err == errUser {
+			return true, err
+		}
 		answer := []byte{MsgLaunched}
 		for i := range 8 {
 			answer = append(answer, byte(uint64(pid)>>(8*i)))
@@ -243,13 +250,21 @@ func (w *wards) launch(l *Launch, control int) (pid int, err error) {
 		return 0, err
 	}
 	pidfd := -1
-	pid, err = syscall.ForkExec(l.Path, []string{l.Arg0}, &syscall.ProcAttr{
-		Dir: "/", Env: l.Env, Files: []uintptr{0, 1, 2, uintptr(control)},
-		Sys: &syscall.SysProcAttr{
-			Setsid: l.Setsid, Cloneflags: l.Flags | syscall.CLONE_PARENT, UidMappings: l.UIDs, GidMappings: l.GIDs,
-			AmbientCaps: l.Caps, PidFD: &pidfd,
-		},
-	})
+	start := func() error {
+		pid, err = syscall.ForkExec(l.Path, []string{l.Arg0}, &syscall.ProcAttr{
+			Dir: "/", Env: l.Env, Files: []uintptr{0, 1, 2, uintptr(control)},
+			Sys: &syscall.SysProcAttr{
+				Setsid: l.Setsid, Cloneflags: l.Flags | syscall.CLONE_PARENT, UidMappings: l.UIDs, GidMappings: l.GIDs,
+				AmbientCaps: l.Caps, PidFD: &pidfd,
+			},
+		})
+		return err
+	}
+	if l.As == 0 {
+		err = start()
+	} else {
+		err = asUser(l.As, start)
+	}
 	if err != nil {
 		return 0, err
 	}

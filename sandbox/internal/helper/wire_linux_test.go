@@ -22,7 +22,7 @@ func full() (*Base, *Spec, *Launch) {
 		Nice: 9,
 	}
 	ids := []syscall.SysProcIDMap{{ContainerID: 1, HostID: 2, Size: 3}}
-	launch := &Launch{"/proc/self/exe", Arg0, []string{"A=b", ""}, 1 << 31, ids, ids, []uintptr{1, 21}, true}
+	launch := &Launch{"/proc/self/exe", Arg0, []string{"A=b", ""}, 1 << 31, ids, ids, 2000000000, []uintptr{1, 21}, true}
 	return &Base{true, true, true, []Op{op, op}}, spec, launch
 }
 
