@@ -33,11 +33,12 @@ type launcher struct {
 	conn *net.UnixConn
 }
 
-// start starts a helper, whose control socket is given, in control groups.
-func (l *launcher) start(sys *syscall.SysProcAttr, control *os.File, doors []*os.File, env []string) (*os.Process, error) {
+// start starts a helper, whose control socket is given, in control groups, as a
+// user of the host; 0 is that of this process.
+func (l *launcher) start(sys *syscall.SysProcAttr, as int, control *os.File, doors []*os.File, env []string) (*os.Process, error) {
 	request := (&helper.Launch{
 		Path: l.r.platform.self, Arg0: helper.Arg0, Env: env,
-		Flags: sys.Cloneflags, UIDs: sys.UidMappings, GIDs: sys.GidMappings, Caps: sys.AmbientCaps, Setsid: sys.Setsid,
+		Flags: sys.Cloneflags, UIDs: sys.UidMappings, GIDs: sys.GidMappings, As: as, Caps: sys.AmbientCaps, Setsid: sys.Setsid,
 	}).Pack()
 	if len(request) > helper.MaxLaunchBytes {
 		return nil, errors.New("the path of the helper is too long")

@@ -180,7 +180,7 @@ func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.G
 		return err
 	}
 	defer closeAll(doors)
-	if h.proc, err = r.platform.launcher.start(sys, theirs, doors, helperEnv(helper.Arg0)); err != nil {
+	if h.proc, err = r.platform.launcher.start(sys, 0, theirs, doors, helperEnv(helper.Arg0)); err != nil {
 		return err
 	}
 	if doors == nil {
