@@ -2,22 +2,45 @@ package sandbox
 
 import "github.com/sallyport/sallyport/sandbox/internal/helper"
 
-// makeBase prepares what every helper is told first.
+// base is what every helper is told first.
+type base struct {
+	// shared is the message for helpers that run as the user of this process.
+	shared message
+	all    helper.Base
+	// system is how many steps show the system; the others show toolchains,
+	// which may lie in a home.
+	system int
+}
+
+// makeBase prepares it.
 func (r *Runner) makeBase() (err error) {
 	p := &r.platform
-	base := helper.Base{Namespaces: p.namespaces, Listen: p.namespaces}
+	b := base{all: helper.Base{Namespaces: p.namespaces, Listen: p.namespaces}}
 	if p.namespaces {
-		if base.Tree, err = r.base(); err != nil {
+		if b.all.Tree, err = r.base(); err != nil {
 			return err
 		}
+		// A toolchain among the system's files is theirs.
+		var others []helper.Op
+		for _, op := range r.toolchainOps() {
+			if op.Do == helper.DoBind && ofSystem(op.Source) {
+				b.all.Tree = append(b.all.Tree, op)
+			} else {
+				others = append(others, op)
+			}
+		}
+		b.system = len(b.all.Tree)
+		b.all.Tree = append(b.all.Tree, others...)
 	}
-	p.base, err = newMessage(helper.MsgBase, &base)
+	if b.shared, err = newMessage(helper.MsgBase, &b.all); err == nil {
+		p.base = b
+	}
 	return err
 }
 
 // baseFor returns the base for a helper that was started at a time of the
 // system's files, anew when they have changed.
-func (r *Runner) baseFor(now stamp) (message, error) {
+func (r *Runner) baseFor(now stamp) (base, error) {
 	p := &r.platform
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -25,7 +48,7 @@ func (r *Runner) baseFor(now stamp) (message, error) {
 		return p.base, nil
 	}
 	if err := r.makeBase(); err != nil {
-		return message{}, err
+		return base{}, err
 	}
 	p.stamp = now
 	return p.base, nil

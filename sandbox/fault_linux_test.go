@@ -162,7 +162,7 @@ func TestCutSpecification(t *testing.T) {
 		h.gone()
 	}
 	// The same on the way that a child takes.
-	if err := r.platform.base.body.Truncate(100); err != nil {
+	if err := r.platform.base.shared.body.Truncate(100); err != nil {
 		t.Fatal(err)
 	}
 	_, err := r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))

@@ -216,7 +216,7 @@ func (b *observer) launch(ctx context.Context, s *spawner, null *os.File) (*read
 		if err != nil {
 			return nil, false, err
 		}
-		r.platform.base = m
+		r.platform.base.shared = m
 		h, err := r.helperIn(ctx, observeAttributes(flags))
 		m.body.Close()
 		if err == nil {

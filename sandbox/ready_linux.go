@@ -94,7 +94,7 @@ func (r *Runner) raise(sys *syscall.SysProcAttr) (*ready, error) {
 	h.gone, h.group = gone, group
 	base, err := r.baseFor(h.stamp)
 	if err == nil {
-		err = base.send(h.control)
+		err = base.shared.send(h.control)
 	}
 	if err != nil {
 		h.discard()

@@ -26,7 +26,7 @@ type platform struct {
 	null       *os.File
 	namespaces bool
 	abi        int // of Landlock; 0 without
-	base       message
+	base       base
 	stamp      stamp // of the system's files in base; zero when it has none
 	renewing   sync.Mutex
 	mounts     mountTable
@@ -98,7 +98,7 @@ func (r *Runner) shut() {
 	if g := p.spare.Swap(nil); g != nil {
 		r.remove(g)
 	}
-	p.base.body.Close()
+	p.base.shared.body.Close()
 	p.mounts.close()
 	p.null.Close()
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
@@ -13,6 +15,11 @@ import (
 // directories of programs and libraries of the Filesystem Hierarchy Standard.
 var systemDirs = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+}
+
+// ofSystem reports whether a path lies in one of them.
+func ofSystem(path string) bool {
+	return slices.ContainsFunc(systemDirs, func(dir string) bool { return reach.Within(dir, path) })
 }
 
 // systemFiles is what every child sees of the configuration: what the loader,
@@ -87,8 +94,7 @@ func (r *Runner) base() ([]helper.Op, error) {
 		}
 	}
 	ops = append(ops, java()...)
-	ops = append(ops, accounts()...)
-	return append(ops, r.toolchainOps()...), nil
+	return append(ops, accounts()...), nil
 }
 
 // java shows the configuration of the installed versions of Java.
