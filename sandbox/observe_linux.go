@@ -217,7 +217,7 @@ func (b *observer) launch(ctx context.Context, s *spawner, null *os.File) (*read
 			return nil, false, err
 		}
 		r.platform.base.shared = m
-		h, err := r.helperIn(ctx, observeAttributes(flags))
+		h, err := r.helperIn(ctx, observeAttributes(flags), nil)
 		m.body.Close()
 		if err == nil {
 			b.blind = errors.Join(errs...)

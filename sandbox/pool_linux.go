@@ -92,7 +92,7 @@ func (p *pool) order() *order {
 	if len(p.idle) == 0 {
 		o.cold = make(chan cold, 1)
 		p.wg.Go(func() {
-			h, err := p.r.raise(p.r.attributes())
+			h, err := p.r.raise(p.r.attributes(nil), nil)
 			o.cold <- cold{h, err}
 		})
 	}
@@ -113,7 +113,7 @@ func (o *order) take() (*ready, error) {
 	if h := p.warm(); h != nil {
 		return h, nil
 	}
-	return p.r.raise(p.r.attributes())
+	return p.r.raise(p.r.attributes(nil), nil)
 }
 
 // cancel gives back what was ordered.

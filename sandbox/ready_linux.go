@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport/sandbox/internal/cgroup"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
+	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 )
 
 // ready is a helper that waits for a child to become.
@@ -27,6 +28,8 @@ type ready struct {
 	gone  func() // to be called when the tree is gone
 	group *controlGroup
 	stamp stamp
+	// user is whom it is on the host; nil is the user of this process.
+	user *hostuser.User
 }
 
 // stamp tells whether what a helper shows is still what it found: whatever
@@ -63,15 +66,24 @@ func (h *ready) close() {
 
 // helper starts a helper and waits until its base tree stands.
 func (r *Runner) helper(ctx context.Context) (*ready, error) {
-	return r.helperIn(ctx, r.attributes())
-}
-
-// helperIn is helper in given namespaces.
-func (r *Runner) helperIn(ctx context.Context, sys *syscall.SysProcAttr) (*ready, error) {
-	h, err := r.raise(sys)
+	h, err := r.raise(r.attributes(nil), nil)
 	if err != nil {
 		return nil, err
 	}
+	return h.settled(ctx)
+}
+
+// helperIn is helper in given namespaces.
+func (r *Runner) helperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
+	h, err := r.raise(sys, id)
+	if err != nil {
+		return nil, err
+	}
+	return h.settled(ctx)
+}
+
+// settled is settle for a helper that is of no use when it fails.
+func (h *ready) settled(ctx context.Context) (*ready, error) {
 	if err := h.settle(ctx); err != nil {
 		h.discard()
 		return nil, err
@@ -80,13 +92,20 @@ func (r *Runner) helperIn(ctx context.Context, sys *syscall.SysProcAttr) (*ready
 }
 
 // raise starts a helper in a control group and tells it the base of its tree. It
-// waits for neither the tree nor the group.
-func (r *Runner) raise(sys *syscall.SysProcAttr) (*ready, error) {
+// waits for neither the tree nor the group. The user is free again when the
+// helper and all that has become of it are gone.
+func (r *Runner) raise(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
 	group, gone, err := r.group()
+	if id != nil {
+		gone = runBoth(gone, id.Release)
+	}
 	if err != nil {
+		if id != nil {
+			id.Release()
+		}
 		return nil, err
 	}
-	h, err := r.launch(sys, group)
+	h, err := r.launch(sys, id, group)
 	if err != nil {
 		gone()
 		return nil, err
@@ -102,6 +121,9 @@ func (r *Runner) raise(sys *syscall.SysProcAttr) (*ready, error) {
 	}
 	return h, nil
 }
+
+// runBoth returns a function that calls both.
+func runBoth(f, g func()) func() { return func() { f(); g() } }
 
 // settle waits until the base tree stands and the helper is in its group.
 func (h *ready) settle(ctx context.Context) error {
@@ -149,16 +171,16 @@ func helperEnv(role string) []string {
 }
 
 // launch executes this program as the helper, in namespaces of its own.
-func (r *Runner) launch(sys *syscall.SysProcAttr, group *cgroup.Group) (*ready, error) {
+func (r *Runner) launch(sys *syscall.SysProcAttr, id *hostuser.User, group *cgroup.Group) (*ready, error) {
 	stampNow := r.systemStamp()
 	conn, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	h := &ready{control: conn, stamp: stampNow}
+	h := &ready{control: conn, stamp: stampNow, user: id}
 	l := r.platform.launcher
-	if l != nil && l.proven.Load() && sys.Cloneflags&syscall.CLONE_NEWUSER != 0 {
+	if id != nil || l != nil && l.proven.Load() && sys.Cloneflags&syscall.CLONE_NEWUSER != 0 {
 		err = r.launchBound(h, sys, group, theirs)
 	} else {
 		err = r.launchHere(h, sys, group, theirs)
@@ -180,7 +202,11 @@ func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.G
 		return err
 	}
 	defer closeAll(doors)
-	if h.proc, err = r.platform.launcher.start(sys, 0, theirs, doors, helperEnv(helper.Arg0)); err != nil {
+	as := 0
+	if h.user != nil {
+		as = h.user.ID
+	}
+	if h.proc, err = r.platform.launcher.start(sys, as, theirs, doors, helperEnv(helper.Arg0)); err != nil {
 		return err
 	}
 	if doors == nil {
@@ -226,16 +252,20 @@ func (h *ready) move(group *cgroup.Group) {
 }
 
 // attributes are the namespaces of a helper and who it is in them.
-func (r *Runner) attributes() *syscall.SysProcAttr {
+func (r *Runner) attributes(id *hostuser.User) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if !r.platform.namespaces {
 		return a
 	}
 	uid, gid := childIDs()
+	hostUID, hostGID := os.Geteuid(), os.Getegid()
+	if id != nil {
+		hostUID, hostGID = id.ID, id.ID
+	}
 	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC |
 		syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Geteuid(), Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getegid(), Size: 1}}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: hostUID, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: hostGID, Size: 1}}
 	// An id other than 0 loses its capabilities at execve unless they are
 	// ambient. These are for building the tree, bringing loopback up and
 	// giving the capabilities back; overlayfs works in a folder of mode 0.
