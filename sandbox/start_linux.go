@@ -27,6 +27,7 @@ type platform struct {
 	namespaces bool
 	abi        int // of Landlock; 0 without
 	base       base
+	users      users
 	stamp      stamp // of the system's files in base; zero when it has none
 	renewing   sync.Mutex
 	mounts     mountTable
