@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -60,6 +61,21 @@ func newMessage(kind byte, v any) (m message, err error) {
 		return m, err
 	}
 	return m, nil
+}
+
+// sendTrees hands over the mounts that the next message speaks of.
+func sendTrees(c *net.UnixConn, trees []*os.File) error {
+	for some := range slices.Chunk(trees, helper.MaxTrees) {
+		fds := make([]int, len(some))
+		for i, f := range some {
+			fds[i] = int(f.Fd())
+		}
+		if _, _, err := c.WriteMsgUnix([]byte{helper.MsgTrees}, unix.UnixRights(fds...), nil); err != nil {
+			return fmt.Errorf("helper: %w", err)
+		}
+	}
+	runtime.KeepAlive(trees)
+	return nil
 }
 
 // send hands the message over together with files.
