@@ -1,9 +1,13 @@
 package sandbox
 
 import (
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
@@ -39,3 +43,26 @@ func (e *errShared) Error() string {
 }
 
 func (e *errShared) Unwrap() error { return e.err }
+
+// mapOf makes the user namespace that maps root's files to a user. It belongs to
+// no process: that of the launcher's that makes it is ended at once.
+func (r *Runner) mapOf(id int) (*os.File, error) {
+	conn, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer theirs.Close()
+	sys := &syscall.SysProcAttr{
+		Setsid: true, Cloneflags: syscall.CLONE_NEWUSER, UidMappings: hostuser.Swap(id), GidMappings: hostuser.Swap(id),
+	}
+	proc, err := r.platform.launcher.start(sys, 0, theirs, nil, helperEnv(helper.Arg0))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_ = proc.Kill()
+		_, _ = proc.Wait()
+	}()
+	return os.Open("/proc/" + strconv.Itoa(proc.Pid) + "/ns/user")
+}
