@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"sync"
@@ -65,4 +66,17 @@ func (r *Runner) mapOf(id int) (*os.File, error) {
 		_, _ = proc.Wait()
 	}()
 	return os.Open("/proc/" + strconv.Itoa(proc.Pid) + "/ns/user")
+}
+
+// checkProgram refuses a program file that another user cannot execute: helpers
+// of children are this program, started as the child's user.
+func checkProgram(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o005 != 0o005 {
+		return fmt.Errorf("the program file of the gate has the mode %04o, so that no other user can execute it: chmod 755 it", mode)
+	}
+	return nil
 }
