@@ -122,6 +122,8 @@ const (
 	layerLandlock
 	layerSeccomp
 	layerCaps
+	// layerUsers gives each child of root a user of the host.
+	layerUsers
 	layerGroups
 )
 

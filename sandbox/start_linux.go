@@ -100,6 +100,7 @@ func (r *Runner) shut() {
 		r.remove(g)
 	}
 	p.base.shared.body.Close()
+	r.closeUsers()
 	p.mounts.close()
 	p.null.Close()
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -45,6 +46,66 @@ func (e *errShared) Error() string {
 
 func (e *errShared) Unwrap() error { return e.err }
 
+// openUsers finds out, once, whether children have users of their own.
+func (r *Runner) openUsers() *users {
+	u := &r.platform.users
+	u.once.Do(func() {
+		pool, why := (*hostuser.Pool)(nil), ""
+		switch {
+		case !r.platform.namespaces:
+			why = "the level " + string(r.o.Level) + " has no user namespace"
+		case os.Geteuid() != 0:
+			why = "the gate does not run as root"
+		case r.o.without.has(layerUsers):
+			why = "switched off"
+		default:
+			pool, why = r.openPool()
+		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.opened, u.pool, u.why = pool, pool, why
+		u.shared.Store(pool == nil)
+	})
+	return u
+}
+
+// openPool opens the pool, or says why there is none. What it needs of the
+// machine, the first user shows.
+func (r *Runner) openPool() (pool *hostuser.Pool, why string) {
+	if err := checkProgram(r.platform.self); err != nil {
+		return nil, err.Error()
+	}
+	pool, err := hostuser.Open(r.mapOf, nil)
+	if err != nil {
+		return nil, err.Error()
+	}
+	first, err := pool.Acquire()
+	switch {
+	case err == nil:
+		first.Release()
+	case !errors.Is(err, hostuser.ErrNone):
+		pool.Close()
+		return nil, err.Error()
+	}
+	return pool, ""
+}
+
+// giveUpUsers has all children share the user of the gate from now on.
+func (r *Runner) giveUpUsers(why error) {
+	u := r.openUsers()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pool, u.why = nil, why.Error()
+	u.shared.Store(true)
+}
+
+// current returns the pool, nil when all children share, and why they do.
+func (u *users) current() (*hostuser.Pool, string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.pool, u.why
+}
+
 // mapOf makes the user namespace that maps root's files to a user. It belongs to
 // no process: that of the launcher's that makes it is ended at once.
 func (r *Runner) mapOf(id int) (*os.File, error) {
@@ -79,4 +140,11 @@ func checkProgram(path string) error {
 		return fmt.Errorf("the program file of the gate has the mode %04o, so that no other user can execute it: chmod 755 it", mode)
 	}
 	return nil
+}
+
+// closeUsers lets go of the users that no child has any more.
+func (r *Runner) closeUsers() {
+	if pool := r.platform.users.opened; pool != nil {
+		pool.Close()
+	}
 }
