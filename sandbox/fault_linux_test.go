@@ -119,7 +119,8 @@ func warm(t testing.TB, r *Runner, n int) {
 // TestCutSpecification sends a helper less than its header says.
 func TestCutSpecification(t *testing.T) {
 	t.Parallel()
-	r := open(t, &Options{Warm: -1})
+	// Children that share the user of the gate share its message as well.
+	r := open(t, &Options{Warm: -1, without: layerUsers})
 	w := workspace(t, r)
 	w.ok(nil, "true")
 	spec := helper.Spec{Path: "/bin/sleep", Argv: []string{"sleep", "1000"}, Dir: "/"}
@@ -258,7 +259,7 @@ func role(t *testing.T, name string, attr *syscall.SysProcAttr, args ...string) 
 // in a session of its own, and warm helpers. All of them die.
 func TestKilledRuntime(t *testing.T) {
 	if os.Getenv(roleVar) == "runtime" {
-		r, err := New(&Options{Warm: 2})
+		r, err := New(asAsked(&Options{Warm: 2}))
 		if err != nil {
 			t.Fatal(err)
 		}

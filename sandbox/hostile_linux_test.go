@@ -151,7 +151,7 @@ var attacked sync.Map
 func attackOnce(t *testing.T, col column) *results {
 	t.Helper()
 	tg := newTarget(t)
-	r, err := New(&Options{Level: col.level, Warm: -1, Limits: Limits{Processes: processesOfTest}, without: col.without})
+	r, err := New(asAsked(&Options{Level: col.level, Warm: -1, Limits: Limits{Processes: processesOfTest}, without: col.without}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestThousandSpawnsLeaveNothing(t *testing.T) {
 	before := count(t, scratch)
 	net := newWorld()
 	net.serve(t, "data.example.org", said("data"))
-	r, err := New(&Options{Warm: -1, Network: net.backend(), Scratch: scratch})
+	r, err := New(asAsked(&Options{Warm: -1, Network: net.backend(), Scratch: scratch}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -326,7 +326,7 @@ func copyFile(from, to string) error {
 
 // A specification that was cut on its way starts nothing.
 func TestACutSpecificationRunsNothing(t *testing.T) {
-	r, err := New(&Options{Warm: -1})
+	r, err := New(asAsked(&Options{Warm: -1}))
 	if err != nil {
 		t.Fatal(err)
 	}

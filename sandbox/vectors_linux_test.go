@@ -242,7 +242,7 @@ func openHost(o Options) (*host, error) {
 	}()
 	h.network = &sallyport.NetworkBackend{Resolve: resolveExample, Dial: h.dial}
 	o.Network = h.network
-	if h.runner, err = New(&o); err != nil {
+	if h.runner, err = New(asAsked(&o)); err != nil {
 		h.answer.Close()
 		return nil, err
 	}
