@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,8 +73,9 @@ const (
 
 // order is a helper for a child that is being prepared.
 type order struct {
-	p    *pool
-	cold chan cold // nil when a helper was warm
+	p      *pool
+	shared bool      // as whom the helper runs; see users
+	cold   chan cold // nil when a helper was warm
 }
 
 // cold is a helper that was started for one child, or why it was not.
@@ -85,15 +87,17 @@ type cold struct {
 // order has a helper started when none is warm, while the caller finds out what
 // is to become of it. One of take and cancel is to follow.
 func (p *pool) order() *order {
+	shared := p.r.openUsers().shared.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting++
-	o := &order{p: p}
-	if len(p.idle) == 0 {
-		o.cold = make(chan cold, 1)
+	o := &order{p: p, shared: shared}
+	if p.find(o.shared) < 0 {
+		started := make(chan cold, 1)
+		o.cold = started
 		p.wg.Go(func() {
-			h, err := p.r.raise(p.r.attributes(nil), nil)
-			o.cold <- cold{h, err}
+			h, err := p.r.raiseAs(shared)
+			started <- cold{h, err}
 		})
 	}
 	return o
@@ -110,10 +114,16 @@ func (o *order) take() (*ready, error) {
 		c := <-o.cold
 		return c.h, c.err
 	}
-	if h := p.warm(); h != nil {
+	if h := p.warm(o.shared); h != nil {
 		return h, nil
 	}
-	return p.r.raise(p.r.attributes(nil), nil)
+	return p.r.raiseAs(o.shared)
+}
+
+// change has take return a helper of the other kind.
+func (o *order) change() {
+	o.cancel()
+	o.cold, o.shared = nil, !o.shared
 }
 
 // cancel gives back what was ordered.
@@ -121,8 +131,9 @@ func (o *order) cancel() {
 	if o.cold == nil {
 		return
 	}
+	started := o.cold
 	o.p.wg.Go(func() {
-		if c := <-o.cold; c.h != nil {
+		if c := <-started; c.h != nil {
 			c.h.discard()
 		}
 	})
@@ -135,19 +146,30 @@ func (o *order) close() {
 	o.p.mu.Unlock()
 }
 
+// find returns the place of a warm helper that runs as the user of the gate, or
+// as one of its own; -1 is none. The caller holds the lock.
+func (p *pool) find(shared bool) int {
+	for i := len(p.idle) - 1; i >= 0; i-- {
+		if (p.idle[i].user == nil) == shared {
+			return i
+		}
+	}
+	return -1
+}
+
 // warm returns a warm helper, nil when there is none.
-func (p *pool) warm() *ready {
+func (p *pool) warm(shared bool) *ready {
 	now := p.r.systemStamp()
 	for {
 		p.mu.Lock()
 		p.plan()
-		n := len(p.idle)
-		if n == 0 {
+		i := p.find(shared)
+		if i < 0 {
 			p.mu.Unlock()
 			return nil
 		}
-		h := p.idle[n-1]
-		p.idle = p.idle[:n-1]
+		h := p.idle[i]
+		p.idle = slices.Delete(p.idle, i, i+1)
 		p.mu.Unlock()
 		if h.stamp == now {
 			return h

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -66,7 +67,7 @@ func (h *ready) close() {
 
 // helper starts a helper and waits until its base tree stands.
 func (r *Runner) helper(ctx context.Context) (*ready, error) {
-	h, err := r.raise(r.attributes(nil), nil)
+	h, err := r.raiseAs(r.openUsers().shared.Load())
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +92,15 @@ func (h *ready) settled(ctx context.Context) (*ready, error) {
 	return h, nil
 }
 
+// raiseAs raises a helper that shares the user of the gate, or has one of its own.
+func (r *Runner) raiseAs(shared bool) (*ready, error) {
+	id, err := r.user(shared)
+	if err != nil {
+		return nil, err
+	}
+	return r.raise(r.attributes(id), id)
+}
+
 // raise starts a helper in a control group and tells it the base of its tree. It
 // waits for neither the tree nor the group. The user is free again when the
 // helper and all that has become of it are gone.
@@ -111,11 +121,7 @@ func (r *Runner) raise(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, err
 		return nil, err
 	}
 	h.gone, h.group = gone, group
-	base, err := r.baseFor(h.stamp)
-	if err == nil {
-		err = base.shared.send(h.control)
-	}
-	if err != nil {
+	if err := r.sendBase(h); err != nil {
 		h.discard()
 		return nil, err
 	}
@@ -124,6 +130,40 @@ func (r *Runner) raise(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, err
 
 // runBoth returns a function that calls both.
 func runBoth(f, g func()) func() { return func() { f(); g() } }
+
+// sendBase tells a helper the base of its tree.
+func (r *Runner) sendBase(h *ready) error {
+	if h.user == nil {
+		b, err := r.baseFor(h.stamp)
+		if err != nil {
+			return err
+		}
+		return b.shared.send(h.control)
+	}
+	base, err := r.baseFor(h.stamp)
+	if err != nil {
+		return err
+	}
+	own := base.all
+	steps, trees, err := r.mapped(h.user, own.Tree[base.system:])
+	if _, ok := errors.AsType[*errShared](err); ok {
+		r.giveUpUsers(err) // no helper can be given it
+	}
+	if err != nil {
+		return err
+	}
+	own.Tree = slices.Concat(own.Tree[:base.system], steps)
+	m, err := newMessage(helper.MsgBase, &own)
+	if err == nil {
+		err = sendTrees(h.control, trees)
+	}
+	closeAll(trees)
+	if err != nil {
+		return err
+	}
+	defer m.body.Close()
+	return m.send(h.control)
+}
 
 // settle waits until the base tree stands and the helper is in its group.
 func (h *ready) settle(ctx context.Context) error {

@@ -127,12 +127,13 @@ func (r *Runner) begin(ctx context.Context, c *child) error {
 		o.cancel()
 		return failure(c.spawn.Binary, err)
 	}
-	h, err := o.take()
+	h, m, err := r.helperFor(o, c, j)
 	if err != nil {
 		return failure(c.spawn.Binary, err)
 	}
+	defer closeAll(m.trees)
 	c.proc, c.group = h.proc, h.group
-	if err := r.confine(ctx, c, h, j); err != nil {
+	if err := r.confine(ctx, c, h, j, m); err != nil {
 		c.slay() // it may run already, and have children
 		h.discard()
 		return failure(c.spawn.Binary, err)
@@ -215,7 +216,7 @@ func (r *Runner) probeJob(j *job) error {
 }
 
 // confine turns a helper into the child.
-func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error {
+func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job, m mounted) error {
 	proxy, err := r.proxy(c)
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error 
 	if proxy != nil && proxy.CA() != nil {
 		ca = append(systemRoots(), proxy.CA()...)
 	}
-	tree := append(j.tree, j.plan.tree()...)
+	tree := m.steps
 	if ca != nil {
 		tree = append(tree, helper.Op{Do: helper.DoFile, Path: caFile, Data: ca, Mode: 0o644})
 	}
@@ -236,11 +237,11 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error 
 		Landlock: r.landlock(j), Rlimits: r.rlimits(), Nice: r.nice(),
 	}
 	r.strip(&spec)
-	m, err := newMessage(helper.MsgRun, &spec)
+	run, err := newMessage(helper.MsgRun, &spec)
 	if err != nil {
 		return err
 	}
-	defer m.body.Close()
+	defer run.body.Close()
 	// What it is told to become it becomes at once, within its limits.
 	if h.bind() != nil {
 		return h.settle(ctx)
@@ -251,7 +252,12 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job) error 
 	}
 	r.reportChanges(c, j.plan)
 	c.start = time.Now()
-	err = m.send(h.control, stdin, stdout, stderr)
+	if err = h.own(stdin, stdout, stderr); err == nil {
+		err = sendTrees(h.control, m.trees)
+	}
+	if err == nil {
+		err = run.send(h.control, stdin, stdout, stderr)
+	}
 	stdin.Close()
 	stdout.Close()
 	if stderr != stdout {

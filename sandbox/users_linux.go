@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
@@ -106,6 +107,19 @@ func (u *users) current() (*hostuser.Pool, string) {
 	return u.pool, u.why
 }
 
+// user takes a user for a child, nil when it is to share that of the gate.
+func (r *Runner) user(shared bool) (*hostuser.User, error) {
+	pool, _ := r.openUsers().current()
+	if shared || pool == nil {
+		return nil, nil
+	}
+	id, err := pool.Acquire()
+	if errors.Is(err, hostuser.ErrNone) {
+		return nil, unavailable("too many children run on this machine", err)
+	}
+	return id, err
+}
+
 // mapOf makes the user namespace that maps root's files to a user. It belongs to
 // no process: that of the launcher's that makes it is ended at once.
 func (r *Runner) mapOf(id int) (*os.File, error) {
@@ -147,4 +161,75 @@ func (r *Runner) closeUsers() {
 	if pool := r.platform.users.opened; pool != nil {
 		pool.Close()
 	}
+}
+
+// mounted is the steps that show a child its reach, with the mounts that they
+// speak of.
+type mounted struct {
+	steps []helper.Op
+	trees []*os.File
+}
+
+// helperFor returns the helper for a child, with what it is to be shown. A child
+// whose reach cannot be shown to a user of its own shares that of the gate.
+func (r *Runner) helperFor(o *order, c *child, j *job) (h *ready, m mounted, err error) {
+	steps := append(j.tree, j.plan.tree()...)
+	u := r.openUsers()
+	pool, _ := u.current()
+	why := u.sharing(j.plan)
+	if shared := pool == nil || why != nil; shared != o.shared {
+		o.change()
+	}
+	for {
+		if o.shared && pool != nil {
+			if err := r.sharedLevel(c, why); err != nil {
+				o.cancel()
+				return nil, m, err
+			}
+		}
+		u.shared.Store(o.shared)
+		h, err = o.take()
+		if err == nil && h.user == nil {
+			return h, mounted{steps: steps}, nil
+		}
+		if err == nil {
+			m.steps, m.trees, err = r.mapped(h.user, steps)
+			if err == nil {
+				return h, m, nil
+			}
+			h.discard()
+		}
+		if _, ok := errors.AsType[*errShared](err); !ok || o.shared {
+			return nil, m, err
+		}
+		why = err
+		o.cold, o.shared = nil, true
+	}
+}
+
+// sharedLevel judges a child that has to share the user of root: it is refused
+// where strict is demanded.
+func (r *Runner) sharedLevel(c *child, why error) error {
+	if r.o.Level == sallyport.LevelStrict {
+		return unavailable("the level strict gives each child a user of its own, which this machine cannot do here", why)
+	}
+	if c.level == sallyport.LevelStrict {
+		c.level = sallyport.LevelFull
+	}
+	r.logger.Warn("sandbox: a child shares the user of the gate", "error", why)
+	return nil
+}
+
+// own gives the pipes of a child to its user, which opens them again by their
+// names in /dev.
+func (h *ready) own(pipes ...*os.File) error {
+	if h.user == nil {
+		return nil
+	}
+	for _, f := range pipes {
+		if err := f.Chown(h.user.ID, h.user.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
