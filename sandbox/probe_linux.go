@@ -119,13 +119,16 @@ func (r *Runner) selfAttack() error {
 		return err
 	}
 	defer l.Close()
-	c := &child{r: r, level: r.o.Level, done: make(chan struct{}), probe: true, spawn: &sallyport.Spawn{
-		Grant: &sallyport.Grant{}, Binary: helper.ProbeArg0,
-		Options: sallyport.SpawnOptions{Env: map[string]string{
-			helper.Marker: helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()),
-		}},
-	}}
-	res, err := r.run(ctx, c)
+	c, err := r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))
+	if pool, _ := r.platform.users.current(); err != nil && pool != nil {
+		// Without a user of its own it may start.
+		r.giveUpUsers(err)
+		c, err = r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))
+	}
+	if err != nil {
+		return missing(err)
+	}
+	res, err := c.Wait()
 	if err != nil {
 		return missing(err)
 	}
@@ -145,12 +148,13 @@ func (r *Runner) selfAttack() error {
 	return nil
 }
 
-// run starts a child and waits for it.
-func (r *Runner) run(ctx context.Context, c *child) (sallyport.ProcessResult, error) {
-	if err := r.start(ctx, c); err != nil {
-		return sallyport.ProcessResult{}, err
-	}
-	return c.Wait()
+// startProbe starts this program in its role.
+func (r *Runner) startProbe(ctx context.Context, role string) (*child, error) {
+	c := &child{r: r, level: r.o.Level, done: make(chan struct{}), probe: true, spawn: &sallyport.Spawn{
+		Grant: &sallyport.Grant{}, Binary: helper.ProbeArg0,
+		Options: sallyport.SpawnOptions{Env: map[string]string{helper.Marker: role}},
+	}}
+	return c, r.start(ctx, c)
 }
 
 // missing puts the name of the layer before what the kernel said.
