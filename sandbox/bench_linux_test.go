@@ -21,7 +21,14 @@ import (
 // installation has, in the place of those of this test.
 func product(b *testing.B) string {
 	b.Helper()
-	path := filepath.Join(b.TempDir(), "sallyport")
+	// A child with a user of its own starts the helper as that user.
+	dir := b.TempDir()
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "sallyport")
 	cmd := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "../cmd/sallyport")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 )
 
 // processCheck is what must hold after a case.
@@ -294,14 +295,19 @@ func survivors(c *processCase) (left []string) {
 	return left
 }
 
-// sleeping lists the processes "sleep ODD" of this user.
+// mayBeChilds reports whether children of this process run as a user.
+func mayBeChilds(uid int) bool {
+	return uid == os.Geteuid() || os.Geteuid() == 0 && uid >= hostuser.First && uid < hostuser.First+hostuser.Count
+}
+
+// sleeping lists the processes "sleep ODD" of this user and its children.
 func sleeping(odd string) (pids []string) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range found {
 		dir := filepath.Dir(path)
 		var st unix.Stat_t
 		if data, err := os.ReadFile(path); err == nil && string(data) == "sleep\x00"+odd+"\x00" &&
-			unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid() {
+			unix.Stat(dir, &st) == nil && mayBeChilds(int(st.Uid)) {
 			pids = append(pids, filepath.Base(dir))
 		}
 	}
