@@ -1,11 +1,16 @@
 package sandbox
 
 import (
+	"bufio"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -114,5 +119,77 @@ func TestA8_TheMemoryOfALayerIsOutOfReach(t *testing.T) {
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "echo x >x; ls -A / | grep layers; ls -Ad /.layers /.host; grep -c layers /proc/self/mountinfo; exit 0")
 	if res.ExitCode != 0 || strings.Contains(string(res.Stdout), "/") || strings.Contains(string(res.Stdout), "layers") {
 		t.Errorf("the child sees %q %q", res.Stdout, res.Stderr)
+	}
+}
+
+// TestA9_NothingOutlivesAKilledRuntime: what its children wrote is gone with
+// it, and what it had made besides with the next start.
+func TestA9_NothingOutlivesAKilledRuntime(t *testing.T) {
+	if os.Getenv(roleVar) == "layered" {
+		w := layered(t, Limits{})
+		if _, err := w.r.scratch.Dir("left"); err != nil {
+			t.Fatal(err)
+		}
+		out := newSpoken()
+		w.start(context.Background(), sallyport.SpawnOptions{Output: out}, "sh", "-c", "head -c 32M /dev/zero >big; echo written; sleep 300")
+		out.wait(t)
+		fmt.Println("ready")
+		time.Sleep(patience)
+		return
+	}
+	scratch := t.TempDir()
+	if err := os.Chmod(scratch, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	cmd := role(t, "layered", &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, "x")
+	cmd.Env = append(cmd.Env, "TMPDIR="+scratch)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the runtime said %q, %v", line, err)
+	}
+	left := func() []string {
+		list, err := filepath.Glob(scratch + "/sallyport-run-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	next := func() {
+		r, err := New(asAsked(&Options{Warm: -1, Scratch: scratch}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if next(); len(left()) != 1 {
+		t.Errorf("beside a living runtime: %v, want what it made", left())
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	next()
+	if len(left()) > 0 {
+		t.Errorf("left behind: %v", left())
+	}
+	// Nothing of what the child wrote is on the host.
+	err = filepath.WalkDir(scratch, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == "big" {
+			t.Errorf("left behind: %s", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
