@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
+)
+
+// alice is a user of the host to whom files in reach belong.
+const alice = 12345
+
+// ownedPlace is a workplace of a child that has a user of its own, in a folder
+// that its user alone could not enter.
+func ownedPlace(t *testing.T, o *Options) *workplace {
+	t.Helper()
+	r := open(t, o)
+	needUsers(t, r)
+	w := workspace(t, r)
+	if err := os.Chmod(filepath.Dir(w.dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { noStrangers(t, w.dir) })
+	return w
+}
+
+// noStrangers reports the files of users that only children have.
+func noStrangers(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err == nil {
+			err = unix.Lstat(path, &st)
+		}
+		if id := hostuser.First; int(st.Uid) >= id && int(st.Uid) < id+hostuser.Count || int(st.Gid) >= id && int(st.Gid) < id+hostuser.Count {
+			t.Errorf("%s belongs to %d:%d on the disk", path, st.Uid, st.Gid)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func (w *workplace) chown(name string, uid, gid int, mode os.FileMode) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.Chown(path, uid, gid); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestA3_FilesOfOthersStayTheirs(t *testing.T) {
+	t.Parallel()
+	w := ownedPlace(t, &Options{Warm: -1})
+	for name, mode := range map[string]os.FileMode{"readable": 0o644, "open": 0o666, "closed": 0o600} {
+		w.write(name, "x")
+		w.chown(name, alice, alice, mode)
+	}
+	if err := os.Mkdir(w.dir+"/team", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.chown("team", 0, alice, 0o775|os.ModeSetgid)
+	w.write("mine", "x")
+	got := w.sh(`cat readable; stat -c %u:%g readable mine
+		(echo y >> readable) 2>/dev/null || echo kept; (echo y >> open) && echo written; cat closed 2>/dev/null || echo shut
+		(chmod 777 readable) 2>/dev/null || echo owned; echo z > team/new; chmod 640 mine && echo mine`)
+	if want := "x65534:65534\n1000:1000\nkept\nwritten\nshut\nowned\nmine\n"; got != want {
+		t.Errorf("the child said %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{"readable": "12345:12345", "open": "12345:12345", "team/new": "0:12345", "mine": "0:0"} {
+		if got := onDisk(t, filepath.Join(w.dir, name)); got != want {
+			t.Errorf("%s belongs to %s on the disk, want %s", name, got, want)
+		}
+	}
+}
