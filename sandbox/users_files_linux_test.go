@@ -1,13 +1,17 @@
 package sandbox
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 )
 
@@ -80,4 +84,30 @@ func TestA3_FilesOfOthersStayTheirs(t *testing.T) {
 			t.Errorf("%s belongs to %s on the disk, want %s", name, got, want)
 		}
 	}
+}
+
+// A file that has the number of a child's user on the disk is not the child's.
+func TestA3_AFileWithTheNumberOfTheUserIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	w := ownedPlace(t, &Options{Warm: -1})
+	in, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.start(context.Background(), sallyport.SpawnOptions{Input: in}, "sh", "-c", "read x; cat file || echo shut; stat -c %u file")
+	w.write("file", "SECRET")
+	host, err := os.Stat(fmt.Sprintf("/proc/%d", c.(*child).proc.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := int(host.Sys().(*syscall.Stat_t).Uid)
+	w.chown("file", id, id, 0o600)
+	if _, err := hold.WriteString("go\n"); err != nil {
+		t.Fatal(err)
+	}
+	hold.Close()
+	if got := string(w.wait(c).Stdout); got != "shut\n65534\n" {
+		t.Errorf("of a file of user %d the child said %q", id, got)
+	}
+	w.chown("file", 0, 0, 0o600)
 }
