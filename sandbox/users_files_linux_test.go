@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -110,4 +111,32 @@ func TestA3_AFileWithTheNumberOfTheUserIsNotItsOwn(t *testing.T) {
 		t.Errorf("of a file of user %d the child said %q", id, got)
 	}
 	w.chown("file", 0, 0, 0o600)
+}
+
+func TestA3_GitWorksInARepositoryOfRoot(t *testing.T) {
+	t.Parallel()
+	installed(t, "git")
+	w := ownedPlace(t, &Options{Warm: -1})
+	w.write("repo/a", "a")
+	cmd := exec.Command("sh", "-c", "git init -q . && git add a && git -c user.name=r -c user.email=r@e commit -qm one")
+	cmd.Dir = w.dir + "/repo"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	got := w.sh(`cd repo && git status --porcelain && echo b > b && git add b && git -c user.name=c -c user.email=c@e commit -qm two && git log --format=%s`)
+	if got != "two\none\n" {
+		t.Errorf("git said %q", got)
+	}
+	if out, err := exec.Command("git", "-C", w.dir+"/repo", "fsck", "--strict").CombinedOutput(); err != nil {
+		t.Errorf("git fsck of root: %v: %s", err, out)
+	}
+}
+
+func TestA3_TheStreamsOpenByName(t *testing.T) {
+	t.Parallel()
+	w := ownedPlace(t, &Options{Warm: -1})
+	res := w.run(sallyport.SpawnOptions{Stdin: []byte("in")}, "sh", "-c", "cat /dev/stdin > /dev/stdout; echo err > /dev/stderr; echo null > /dev/null")
+	if string(res.Stdout) != "in" || string(res.Stderr) != "err\n" || res.ExitCode != 0 {
+		t.Errorf("exit %d, %q, %q", res.ExitCode, res.Stdout, res.Stderr)
+	}
 }
