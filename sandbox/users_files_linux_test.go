@@ -140,3 +140,46 @@ func TestA3_TheStreamsOpenByName(t *testing.T) {
 		t.Errorf("exit %d, %q, %q", res.ExitCode, res.Stdout, res.Stderr)
 	}
 }
+
+// Overlay mode and the caches of toolchains: what lies below is mapped, and the
+// layer of the first as well.
+func TestA3_LayersAreOfTheChildsUser(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, dir := range []string{"tool/bin", "cache/kept"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(home, "cache/kept/file")
+	if err := os.WriteFile(secret, []byte("cached"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(home+"/tool/bin/it", []byte("#!/bin/sh\necho it runs\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := ownedPlace(t, &Options{Warm: -1, Toolchains: []Toolchain{{
+		Dirs: []string{home + "/tool"}, Bin: []string{home + "/tool/bin"}, Caches: []Cache{{home + "/cache", "cache"}},
+	}}})
+	w.grant.FS.Mode = sallyport.FSOverlay
+	w.write("private", "one")
+	w.chown("private", 0, 0, 0o600)
+	w.write("gone", "x")
+	got := w.sh(`it; cd ~/cache/kept && cat file && echo new >> file && echo a > added && cd - > /dev/null
+		echo two >> private && rm gone && mkdir d && echo x > d/made && cat private; ls -A / | grep detached; true`)
+	if want := "it runs\ncachedonetwo\n"; got != want {
+		t.Errorf("the child said %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{w.dir + "/private": "onetwo\n", w.dir + "/d/made": "x\n", secret: "cached"} {
+		if data, err := os.ReadFile(name); err != nil || string(data) != want {
+			t.Errorf("%s holds %q, %v, want %q", name, data, err, want)
+		}
+	}
+	if _, err := os.Stat(w.dir + "/gone"); err == nil {
+		t.Error("what the child removed is there")
+	}
+	noStrangers(t, home)
+}
