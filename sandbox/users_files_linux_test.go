@@ -2,11 +2,13 @@ package sandbox
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -182,4 +184,54 @@ func TestA3_LayersAreOfTheChildsUser(t *testing.T) {
 		t.Error("what the child removed is there")
 	}
 	noStrangers(t, home)
+}
+
+func TestA3_AccessListsAreMapped(t *testing.T) {
+	t.Parallel()
+	w := ownedPlace(t, &Options{Warm: -1})
+	for name, user := range map[string]uint32{"lent": 0, "shut": alice} {
+		w.write(name, "x")
+		w.chown(name, alice, alice, 0o600)
+		if err := unix.Setxattr(filepath.Join(w.dir, name), "system.posix_acl_access", accessList(user), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.sh("cat lent; echo y >> lent && echo written; cat shut 2>/dev/null || echo shut"); got != "xwritten\nshut\n" {
+		t.Errorf("the child said %q", got)
+	}
+}
+
+// accessList lets the owner and one more user read and write, and nobody else
+// (posix_acl_xattr.h).
+func accessList(user uint32) []byte {
+	const owner, named, group, mask, other, none = 1, 2, 4, 16, 32, 1<<32 - 1
+	list := []byte{2, 0, 0, 0}
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{owner, 6, none}, {named, 6, user}, {group, 0, none}, {mask, 6, none}, {other, 0, none}} {
+		list = binary.LittleEndian.AppendUint16(list, e.tag)
+		list = binary.LittleEndian.AppendUint16(list, e.perm)
+		list = binary.LittleEndian.AppendUint32(list, e.id)
+	}
+	return list
+}
+
+// A capability of a file, which the mount would turn into one for this user's
+// namespace, gives nothing.
+func TestA3_CapabilitiesOfFilesGiveNothing(t *testing.T) {
+	t.Parallel()
+	w := ownedPlace(t, &Options{Warm: -1})
+	if err := copyFile("/bin/cat", w.dir+"/cat"); err != nil {
+		t.Fatal(err)
+	}
+	// vfs_cap_data of revision 2: permitted and effective, CAP_DAC_OVERRIDE.
+	data := []byte{1, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	if err := unix.Setxattr(w.dir+"/cat", "security.capability", data, 0); err != nil {
+		t.Skip(err)
+	}
+	w.grant.Process.ExecFrom = []string{w.dir}
+	if got := w.sh("./cat /proc/self/status"); !strings.Contains(got, "CapEff:\t0000000000000000") {
+		t.Errorf("the status is %s", got)
+	}
 }
