@@ -1,0 +1,62 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// mountAt mounts a file system on the host for a test.
+func mountAt(t *testing.T, kind, path, data string) {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(kind, path, kind, 0, data); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+}
+
+// overlayAt mounts what cannot be mapped: an overlay on the disk.
+func overlayAt(t *testing.T, path string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"lower", "upper", "work"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(dir+"/lower/file", []byte("of the overlay"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/lower/private", []byte("root's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mountAt(t, "overlay", path, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir))
+}
+
+func TestA3_MountsBelowAnEntryAreMappedOrCovered(t *testing.T) {
+	w := ownedPlace(t, &Options{Warm: -1})
+	w.write("memory/under", "under the mount")
+	w.write("layered/under", "under the mount")
+	mountAt(t, "tmpfs", w.dir+"/memory", "")
+	mountAt(t, "tmpfs", w.dir+"/memory/inner", "")
+	overlayAt(t, w.dir+"/layered")
+	mountAt(t, "tmpfs", w.dir+"/layered/deep", "")
+	for _, dir := range []string{"memory", "memory/inner", "layered/deep"} {
+		w.write(dir+"/private", dir)
+		w.chown(dir+"/private", 0, 0, 0o600)
+	}
+	got := w.sh(`cat memory/private memory/inner/private; echo x > memory/inner/new
+		for f in layered/* layered/under layered/file layered/deep/private; do cat $f 2>/dev/null; done; ls layered 2>/dev/null || echo shut`)
+	if want := "memorymemory/innershut\n"; got != want {
+		t.Errorf("the child said %q, want %q", got, want)
+	}
+	if got := onDisk(t, w.dir+"/memory/inner/new"); got != "0:0" {
+		t.Errorf("a file in a mount belongs to %s", got)
+	}
+}
