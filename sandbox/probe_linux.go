@@ -45,6 +45,9 @@ func (r *Runner) look() *Report {
 	}
 	if rep.Level != "" && r.o.Level == sallyport.LevelStrict && rep.Level != sallyport.LevelStrict {
 		rep.Level, rep.Missing = "", "cgroup v2 limits: "+r.limitsHow()
+		if pool, how := r.platform.users.current(); pool == nil && os.Geteuid() == 0 {
+			rep.Missing = "a user of its own for each child: " + how
+		}
 	}
 	if rep.Level != "" && rep.Level != sallyport.LevelNone {
 		rep.unheld, _ = r.unheld()
@@ -55,7 +58,8 @@ func (r *Runner) look() *Report {
 
 // limited returns strict where full is held by limits of cgroup v2, too.
 func (r *Runner) limited() sallyport.Level {
-	if r.platform.namespaces && r.strictLimits() {
+	pool, _ := r.platform.users.current()
+	if r.platform.namespaces && r.strictLimits() && (pool != nil || os.Geteuid() != 0) {
 		return sallyport.LevelStrict
 	}
 	if r.o.Level == sallyport.LevelStrict {
@@ -84,6 +88,7 @@ func (r *Runner) layersOf(rep *Report) []Layer {
 	}
 	return []Layer{
 		{"namespaces", spaces, why(spaces, "user, mount, process, IPC, host name and network of its own")},
+		r.usersLayer(spaces, why),
 		{"tree", spaces, why(spaces, "the reach and the system's read-only parts; private /tmp, /proc and home")},
 		{"landlock", confined, why(confined, fmt.Sprintf("version %d: the same paths as rules", r.platform.abi))},
 		{"seccomp", confined, why(confined, "a list of allowed system calls")},

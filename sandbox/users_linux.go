@@ -156,6 +156,21 @@ func checkProgram(path string) error {
 	return nil
 }
 
+// usersLayer says as whom children run on the host, and what that leaves open.
+func (r *Runner) usersLayer(spaces bool, why func(bool, string) string) Layer {
+	pool, how := r.platform.users.current()
+	switch {
+	case !spaces:
+		return Layer{"users", false, why(false, "")}
+	case pool != nil:
+		return Layer{"users", true, fmt.Sprintf("a user and group of the host for each child, from %d to %d", hostuser.First, hostuser.First+hostuser.Count-1)}
+	case os.Geteuid() != 0:
+		return Layer{"users", false, how + ": children share its user, what it may read of the system, and what the kernel counts for it"}
+	default:
+		return Layer{"users", false, "children run as root of the host, and share what the kernel counts for it: " + how}
+	}
+}
+
 // closeUsers lets go of the users that no child has any more.
 func (r *Runner) closeUsers() {
 	if pool := r.platform.users.opened; pool != nil {
