@@ -22,6 +22,9 @@ type platform struct{}
 func (r *Runner) open() error { return nil }
 func (r *Runner) shut()       {}
 
+// Shared is for Linux, where children have users of their own.
+func (r *Runner) Shared(string) error { return nil }
+
 // KeepWarm has nothing to keep warm here.
 func (r *Runner) KeepWarm(int) {}
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,29 @@ func (r *Runner) usersLayer(spaces bool, why func(bool, string) string) Layer {
 	default:
 		return Layer{"users", false, "children run as root of the host, and share what the kernel counts for it: " + how}
 	}
+}
+
+// Shared reports why children that may write a path run as root although others
+// of this gate do not: what is there cannot be shown as another user's. It is nil
+// where they do not, where nothing is there, and where all children share the
+// user of the gate, which [Runner.Report] says.
+func (r *Runner) Shared(path string) error {
+	pool, _ := r.platform.users.current()
+	real, err := filepath.EvalSymlinks(path)
+	if pool == nil || err != nil {
+		return nil
+	}
+	u, err := pool.Acquire()
+	if err != nil {
+		return err
+	}
+	defer u.Release()
+	_, trees, err := r.mapped(u, []helper.Op{{Do: helper.DoBind, Path: real, Source: real, Write: true}})
+	closeAll(trees)
+	if shared, ok := errors.AsType[*errShared](err); ok {
+		return shared.err
+	}
+	return nil
 }
 
 // closeUsers lets go of the users that no child has any more.
