@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 )
 
 // mountAt mounts a file system on the host for a test.
@@ -58,5 +61,49 @@ func TestA3_MountsBelowAnEntryAreMappedOrCovered(t *testing.T) {
 	}
 	if got := onDisk(t, w.dir+"/memory/inner/new"); got != "0:0" {
 		t.Errorf("a file in a mount belongs to %s", got)
+	}
+}
+
+// hostUser is the user of the host as whom a child runs.
+func hostUser(t *testing.T, c sallyport.Child) int {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", c.(*child).proc.Pid), &st); err != nil {
+		t.Fatal(err)
+	}
+	return int(st.Uid)
+}
+
+func TestA3_AWriteEntryThatCannotBeMappedSharesTheUser(t *testing.T) {
+	for _, warm := range []int{-1, 1} {
+		w := ownedPlace(t, &Options{Warm: warm})
+		mapped := *w.grant
+		overlayAt(t, w.dir)
+		own := workspace(t, w.r)
+		if w.r.Shared(w.dir) == nil || w.r.Shared(own.dir) != nil || w.r.Shared("/nonexistent") != nil {
+			t.Errorf("Shared = %v, %v", w.r.Shared(w.dir), w.r.Shared(own.dir))
+		}
+		for range 2 {
+			c := w.start(t.Context(), sallyport.SpawnOptions{}, "sh", "-c", "cat private && echo x > new && sleep 1000")
+			if id := hostUser(t, c); id != 0 {
+				t.Errorf("with an entry that cannot be mapped the child runs as %d", id)
+			}
+			eventually(t, "the child has written", func() bool { _, err := os.Stat(w.dir + "/new"); return err == nil })
+			c.Stop(0)
+			c = own.start(t.Context(), sallyport.SpawnOptions{}, "sleep", "1000")
+			if id := hostUser(t, c); id < hostuser.First {
+				t.Errorf("the next child runs as %d", id)
+			}
+			c.Stop(0)
+		}
+		if err := unix.Unmount(w.dir, unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
+		}
+		*w.grant = mapped
+		c := w.start(t.Context(), sallyport.SpawnOptions{}, "sleep", "1000")
+		if id := hostUser(t, c); id < hostuser.First {
+			t.Errorf("without the mount the child runs as %d", id)
+		}
+		c.Stop(0)
 	}
 }
