@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -105,5 +107,30 @@ func TestA3_AWriteEntryThatCannotBeMappedSharesTheUser(t *testing.T) {
 			t.Errorf("without the mount the child runs as %d", id)
 		}
 		c.Stop(0)
+	}
+}
+
+func TestA3_StrictRefusesToShareTheUser(t *testing.T) {
+	w := ownedPlace(t, &Options{Warm: -1})
+	overlayAt(t, w.dir)
+	w.r.o.Level = sallyport.LevelStrict
+	_, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "true"))
+	if e, ok := errors.AsType[*sallyport.Error](err); !ok || e.Code != sallyport.CodeNotAvailable || !strings.Contains(fmt.Sprint(e.Err), w.dir) {
+		t.Errorf("Start = %v (%v), want a refusal that names the entry", err, errors.Unwrap(err))
+	}
+	shared := open(t, &Options{Warm: -1, Level: sallyport.LevelStrict, without: layerUsers})
+	if rep := shared.Report(); rep.Level != "" || !strings.Contains(rep.Missing, "a user of its own") && !strings.Contains(rep.Missing, "cgroup") {
+		t.Errorf("the report is %+v", rep)
+	}
+}
+
+func TestA3_AReadEntryThatCannotBeMappedIsShownAsItIs(t *testing.T) {
+	w := ownedPlace(t, &Options{Warm: -1})
+	entry := t.TempDir()
+	overlayAt(t, entry)
+	w.grant.FS.Read = append(w.grant.FS.Read, entry)
+	got := w.sh("cat " + entry + "/file; cat " + entry + "/private 2>/dev/null || echo shut; (echo x > " + entry + "/new) 2>/dev/null || echo kept; cat /proc/self/uid_map")
+	if !strings.HasPrefix(got, "of the overlayshut\nkept\n") || !strings.Contains(got, fmt.Sprint(hostuser.First)[:7]) {
+		t.Errorf("the child said %q", got)
 	}
 }
