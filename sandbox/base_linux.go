@@ -1,11 +1,18 @@
 package sandbox
 
-import "github.com/sallyport/sallyport/sandbox/internal/helper"
+import (
+	"os"
+	"slices"
+
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
+)
 
 // base is what every helper is told first.
 type base struct {
-	// shared is the message for helpers that run as the user of this process.
+	// shared is the message for helpers that run as the user of this process;
+	// that of root covers what is closed to others as soon as one is needed.
 	shared message
+	closed bool
 	all    helper.Base
 	// system is how many steps show the system; the others show toolchains,
 	// which may lie in a home.
@@ -52,4 +59,29 @@ func (r *Runner) baseFor(now stamp) (base, error) {
 	}
 	p.stamp = now
 	return p.base, nil
+}
+
+// sharedBase returns the base for a helper that shares the user of this process.
+func (r *Runner) sharedBase(now stamp) (message, error) {
+	b, err := r.baseFor(now)
+	if err != nil || !r.platform.namespaces || os.Geteuid() != 0 {
+		return b.shared, err
+	}
+	p := &r.platform
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	if p.base.closed {
+		return p.base.shared, nil
+	}
+	covers, err := r.closedOps(p.base.all.Tree[:p.base.system])
+	if err != nil {
+		return message{}, err
+	}
+	all := p.base.all
+	all.Tree = slices.Concat(all.Tree[:p.base.system], covers, all.Tree[p.base.system:])
+	m, err := newMessage(helper.MsgBase, &all)
+	if err == nil {
+		p.base.shared, p.base.closed = m, true
+	}
+	return m, err
 }

@@ -134,11 +134,11 @@ func runBoth(f, g func()) func() { return func() { f(); g() } }
 // sendBase tells a helper the base of its tree.
 func (r *Runner) sendBase(h *ready) error {
 	if h.user == nil {
-		b, err := r.baseFor(h.stamp)
+		m, err := r.sharedBase(h.stamp)
 		if err != nil {
 			return err
 		}
-		return b.shared.send(h.control)
+		return m.send(h.control)
 	}
 	base, err := r.baseFor(h.stamp)
 	if err != nil {

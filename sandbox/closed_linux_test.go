@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+)
+
+// systemPlace makes a folder among the system's files.
+func systemPlace(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can put files into /usr")
+	}
+	dir := fmt.Sprintf("/usr/local/share/sallyport-test-%d", os.Getpid())
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, f := range []struct {
+		name      string
+		dir, file os.FileMode
+	}{
+		{"secret", 0o755, 0o600},
+		{"group", 0o755, 0o640},
+		{"closed/inner", 0o700, 0o644},
+		{"home/.ssh/id_rsa", 0o755, 0o600},
+		{"open", 0o755, 0o644},
+	} {
+		path := filepath.Join(dir, f.name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("SYSTEM-SECRET"), f.file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Dir(path), f.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestA10_WhatOnlyRootMayReadOfTheSystemIsClosed(t *testing.T) {
+	dir := systemPlace(t)
+	for _, without := range []layers{0, layerUsers} {
+		for _, level := range []layers{0, layerLandlock} {
+			w := workspace(t, open(t, &Options{Warm: -1, without: without | level}))
+			res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "cd "+dir+" && cat secret group closed/inner home/.ssh/id_rsa; chmod 777 secret closed; cat secret; cat open")
+			if got := strings.Count(string(res.Stdout), "SYSTEM-SECRET"); got != 1 || res.ExitCode != 0 {
+				t.Errorf("without %d: the child read %d files, want the open one: %s", without|level, got, res.Stderr)
+			}
+		}
+	}
+}
+
+// What of the system is on the deny floor and open to every user is covered where
+// the system is looked through.
+func TestA10_TheFloorHoldsInTheSystemOfASharedUser(t *testing.T) {
+	dir := systemPlace(t)
+	if err := os.Chmod(dir+"/home/.ssh/id_rsa", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := workspace(t, open(t, &Options{Warm: -1, without: layerUsers}))
+	if res := w.run(sallyport.SpawnOptions{}, "cat", dir+"/home/.ssh/id_rsa"); res.ExitCode == 0 {
+		t.Errorf("the child read %q", res.Stdout)
+	}
+}
