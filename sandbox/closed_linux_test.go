@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
 // systemPlace makes a folder among the system's files.
@@ -65,5 +66,22 @@ func TestA10_TheFloorHoldsInTheSystemOfASharedUser(t *testing.T) {
 	w := workspace(t, open(t, &Options{Warm: -1, without: layerUsers}))
 	if res := w.run(sallyport.SpawnOptions{}, "cat", dir+"/home/.ssh/id_rsa"); res.ExitCode == 0 {
 		t.Errorf("the child read %q", res.Stdout)
+	}
+}
+
+// A small file of /etc is copied into the tree for everybody.
+func TestA10_AClosedFileIsNotCopied(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "conf")
+	for mode, want := range map[os.FileMode]string{0o600: helper.DoBind, 0o640: helper.DoBind, 0o644: helper.DoFile} {
+		if err := os.WriteFile(path, []byte("x"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if ops, err := shown(path); err != nil || len(ops) != 1 || ops[0].Do != want {
+			t.Errorf("mode %o: shown = %v, %v, want %s", mode, ops, err, want)
+		}
 	}
 }

@@ -118,7 +118,7 @@ func shown(path string) ([]helper.Op, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if info.Mode().IsRegular() && info.Size() <= maxCopied {
+	if info.Mode().IsRegular() && info.Size() <= maxCopied && info.Mode()&0o004 != 0 {
 		// Helpers are not kept when /etc changes.
 		if data, err := os.ReadFile(path); err == nil {
 			return []helper.Op{{Do: helper.DoFile, Path: path, Data: data, Mode: 0o444}}, nil
