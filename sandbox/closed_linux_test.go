@@ -85,3 +85,27 @@ func TestA10_AClosedFileIsNotCopied(t *testing.T) {
 		}
 	}
 }
+
+func TestA23_ProcTellsLittleOfTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, without := range []layers{0, layerUsers, layerLandlock} {
+		w := workspace(t, open(t, &Options{Warm: -1, without: without}))
+		for _, path := range append(machineProc, hiddenProc...) {
+			if _, err := os.Stat(path); err != nil {
+				continue
+			}
+			if res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "if [ -d "+path+" ]; then ls "+path+"; else cat "+path+"; fi"); res.ExitCode == 0 {
+				t.Errorf("without %d: the child read %s: %.60q", without, path, res.Stdout)
+			}
+		}
+		got := strings.Fields(w.sh(`cd /proc/sys; find . -type f | wc -l; find . -type f -exec cat {} + > /dev/null && echo all
+			cat kernel/hostname; test -e kernel/random/boot_id || echo none; (echo x > kernel/hostname) 2>/dev/null || echo kept`))
+		if len(got) != 5 || strings.Join(got[1:], " ") != "all sandbox none kept" {
+			t.Errorf("without %d: of the settings the child said %q", without, got)
+		}
+		if a, b := w.sh("cat "+freshID), w.sh("cat "+freshID); a == b || len(a) != 37 {
+			t.Errorf("two fresh ids are %q and %q", a, b)
+		}
+		w.sh("for f in cpuinfo meminfo stat self/status version sys/kernel/osrelease; do grep -q . /proc/$f || exit 1; done")
+	}
+}

@@ -48,18 +48,9 @@ const maxCopied = 8 << 10
 // namespace cannot make any.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// hiddenProc is what /proc tells about the memory of the machine to root
-// alone, by file mode and without asking for a capability. To a child of root
-// these files belong; the rest of what is sensitive there asks (proc(5)).
-var hiddenProc = []string{
-	"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/pagetypeinfo", "/proc/slabinfo",
-	"/proc/timer_list", "/proc/vmallocinfo",
-}
-
 // base builds the part of the tree that does not depend on the grant.
 func (r *Runner) base() ([]helper.Op, error) {
-	ops := []helper.Op{
-		{Do: helper.DoProc, Path: "/proc", Optional: true},
+	ops := append(procOps(), []helper.Op{
 		{Do: helper.DoTmpfs, Path: tmpDir, Mode: 0o1777, Size: r.o.Limits.TmpBytes, Exec: true},
 		{Do: helper.DoDir, Path: homeDir, Mode: 0o700},
 		{Do: helper.DoDir, Path: "/tmp/.shm", Mode: 0o1777},
@@ -72,13 +63,7 @@ func (r *Runner) base() ([]helper.Op, error) {
 		{Do: helper.DoLink, Path: "/dev/stdin", Source: "/proc/self/fd/0"},
 		{Do: helper.DoLink, Path: "/dev/stdout", Source: "/proc/self/fd/1"},
 		{Do: helper.DoLink, Path: "/dev/stderr", Source: "/proc/self/fd/2"},
-	}
-	for _, path := range hiddenProc {
-		if os.Geteuid() != 0 {
-			break
-		}
-		ops = append(ops, helper.Op{Do: helper.DoCover, Path: path, Optional: true})
-	}
+	}...)
 	for _, d := range devices {
 		// A device takes writes on a read-only mount; its mode and owner stay,
 		// which to a child of root would be its own.
