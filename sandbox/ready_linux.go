@@ -307,8 +307,11 @@ func (r *Runner) attributes(id *hostuser.User) *syscall.SysProcAttr {
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: hostUID, Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: hostGID, Size: 1}}
 	// An id other than 0 loses its capabilities at execve unless they are
-	// ambient. These are for building the tree, bringing loopback up and
-	// giving the capabilities back; overlayfs works in a folder of mode 0.
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	// ambient. These are for building the tree, bringing loopback up, bounding
+	// counters and giving the capabilities back; overlayfs works in a folder of
+	// mode 0.
+	a.AmbientCaps = []uintptr{
+		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+	}
 	return a
 }

@@ -66,13 +66,14 @@ func run() error {
 }
 
 // prepared is what a helper holds until it knows for whom it works: the file of
-// an init, -1 without a process namespace.
-type prepared struct{ init int }
+// an init, -1 without a process namespace, and the folder of counters, -1 unless
+// there are some to be bounded.
+type prepared struct{ init, counters int }
 
 // prepare does what does not depend on the child: its network, its tree, its
 // init.
 func prepare(base *Base) (p prepared, err error) {
-	p = prepared{-1}
+	p = prepared{-1, -1}
 	if !base.Namespaces {
 		return p, send(MsgReady, -1)
 	}
@@ -87,6 +88,11 @@ func prepare(base *Base) (p prepared, err error) {
 	listener := -1
 	if base.Listen {
 		if listener, err = listen(); err != nil {
+			return p, err
+		}
+	}
+	if base.Counters {
+		if p.counters, err = openCounters(); err != nil {
 			return p, err
 		}
 	}
@@ -148,6 +154,9 @@ func become(base *Base, spec *Spec, files []int, kept prepared) error {
 		return err
 	}
 	if err := yield(spec.Nice); err != nil {
+		return err
+	}
+	if err := bound(kept.counters, spec.Counters); err != nil {
 		return err
 	}
 	if spec.DropCaps {

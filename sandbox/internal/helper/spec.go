@@ -76,6 +76,8 @@ type Base struct {
 	// HostTree leaves the host's tree as it is and builds none: for a program
 	// that is watched and not confined. Only /proc is its own.
 	HostTree bool
+	// Counters keeps what Counters of a Spec need.
+	Counters bool
 	// Tree builds the part of the tree that all children share.
 	Tree []Op
 }
@@ -104,6 +106,8 @@ type Spec struct {
 	DropCaps bool
 	// Rlimits bounds the child.
 	Rlimits []Rlimit
+	// Counters bounds it further, in a user namespace.
+	Counters []Counter
 	// Nice is added to how nice it is (nice(2)).
 	Nice int
 }
@@ -117,6 +121,14 @@ type Layer struct {
 	// Bytes and Files bound it as it is written: at the bound the child sees
 	// ENOSPC.
 	Bytes, Files int64
+}
+
+// Counter bounds what the kernel counts for the users of the child's namespace.
+type Counter struct {
+	// Name is that of a file in /proc/sys/user.
+	Name string
+	// Value is the bound.
+	Value int64
 }
 
 // Rlimit is one resource limit, soft and hard alike.

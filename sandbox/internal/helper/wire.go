@@ -172,6 +172,7 @@ func (b *Base) fields(c *codec) {
 	c.bool(&b.Namespaces)
 	c.bool(&b.Listen)
 	c.bool(&b.HostTree)
+	c.bool(&b.Counters)
 	list(c, &b.Tree, (*codec).op)
 }
 
@@ -202,6 +203,10 @@ func (s *Spec) fields(c *codec) {
 	list(c, &s.Rlimits, func(c *codec, l *Rlimit) {
 		c.int(&l.Resource)
 		c.uint64(&l.Value)
+	})
+	list(c, &s.Counters, func(c *codec, n *Counter) {
+		c.text(&n.Name)
+		c.int64(&n.Value)
 	})
 	c.int(&s.Nice)
 }

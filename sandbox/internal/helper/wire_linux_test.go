@@ -19,11 +19,11 @@ func full() (*Base, *Spec, *Launch) {
 		Path: "/bin/sh", Argv: []string{"sh", "", "-c"}, Env: []string{"A=b"}, Dir: "/w", Tree: []Op{op, {Do: DoDir}}, Layer: &Layer{1, 2},
 		Landlock: &Landlock{1, 2, 3, []PathRule{{"/x", 4, 5, 6, true}, {"/y", 1 << 63, 0, 0, false}}},
 		Filter:   []byte{1, 2, 3}, Notify: true, DropCaps: true, Rlimits: []Rlimit{{7, 1<<64 - 1}, {-1, 0}},
-		Nice: 9,
+		Counters: []Counter{{"max_inotify_watches", 7}}, Nice: 9,
 	}
 	ids := []syscall.SysProcIDMap{{ContainerID: 1, HostID: 2, Size: 3}}
 	launch := &Launch{"/proc/self/exe", Arg0, []string{"A=b", ""}, 1 << 31, ids, ids, 2000000000, []uintptr{1, 21}, true}
-	return &Base{true, true, true, []Op{op, op}}, spec, launch
+	return &Base{true, true, true, true, []Op{op, op}}, spec, launch
 }
 
 func TestWire(t *testing.T) {
