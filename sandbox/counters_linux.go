@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// counter is something that the kernel counts for a user of the host, wherever
+// the user's processes are: when it is used up, the user's own programs get none.
+// A user namespace does not keep them apart, since what is counted in it is
+// counted for who made it as well (kernel/ucount.c: inc_ucount).
+type counter int
+
+const (
+	// pendingSignals are queued signals and timers (timer_create(2)).
+	pendingSignals counter = iota
+	inotifyInstances
+	inotifyWatches
+	epollWatches
+	counterCount
+)
+
+// counterShare is the part of the user's limit, a quarter, that all living
+// children of this process get together. There may be other gates of the user.
+const counterShare = 4
+
+// counts is a number of each counter.
+type counts [counterCount]int64
+
+// counters shares out among children what is counted for their user. A child gets
+// no more than half of what is left, so that the next one gets some: together
+// they never get more than there is.
+type counters struct {
+	// inotify is whether a user namespace bounds instances and watches here.
+	inotify bool
+
+	mu   sync.Mutex
+	left counts
+}
+
+// openCounters reads the limits of the user.
+func openCounters(namespaces bool) *counters {
+	c := &counters{}
+	for i, limit := range hostCounts() {
+		c.left[i] = limit / counterShare
+	}
+	var fs unix.Statfs_t
+	err := unix.Statfs("/proc/sys/user", &fs)
+	c.inotify = namespaces && err == nil && fs.Flags&unix.ST_RDONLY == 0
+	return c
+}
+
+// hostCounts is what the user of this process may have.
+func hostCounts() (limits counts) {
+	var signals unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_SIGPENDING, &signals) == nil {
+		limits[pendingSignals] = int64(min(signals.Cur, 1<<40))
+	}
+	limits[inotifyInstances] = least("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances")
+	limits[inotifyWatches] = least("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches")
+	limits[epollWatches] = least("/proc/sys/fs/epoll/max_user_watches")
+	return limits
+}
+
+// least is the least number of those in files, 0 when none can be read.
+func least(files ...string) (n int64) {
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if v, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && (n == 0 || v < n) {
+			n = v
+		}
+	}
+	return n
+}
