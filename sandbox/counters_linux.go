@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
 // counter is something that the kernel counts for a user of the host, wherever
@@ -27,6 +29,14 @@ const (
 // counterShare is the part of the user's limit, a quarter, that all living
 // children of this process get together. There may be other gates of the user.
 const counterShare = 4
+
+// wantedCounts are what one child gets while there is enough: watchers of
+// thousands of folders, servers of thousands of connections.
+var wantedCounts = [counterCount]int64{pendingSignals: 1024, inotifyInstances: 16, inotifyWatches: 1 << 16, epollWatches: 1 << 16}
+
+// ownCounts is what a child gets whose user is its own: half of the instances of
+// inotify that the kernel gives a user by default.
+var ownCounts = counts{pendingSignals: 1024, inotifyInstances: 64, inotifyWatches: 1 << 16, epollWatches: 1 << 16}
 
 // counts is a number of each counter.
 type counts [counterCount]int64
@@ -78,4 +88,35 @@ func least(files ...string) (n int64) {
 		}
 	}
 	return n
+}
+
+// acquire takes the share of one child, which ends with release.
+func (c *counters) acquire() (share counts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range share {
+		share[i] = min(wantedCounts[i], (c.left[i]+1)/2)
+		c.left[i] -= share[i]
+	}
+	return share
+}
+
+func (c *counters) release(share counts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range share {
+		c.left[i] += share[i]
+	}
+}
+
+// bounds are the share of a child as the kernel holds it to it.
+func (c *counters) bounds(share counts) (helper.Rlimit, []helper.Counter) {
+	signals := helper.Rlimit{Resource: unix.RLIMIT_SIGPENDING, Value: uint64(share[pendingSignals])}
+	if !c.inotify {
+		return signals, nil
+	}
+	return signals, []helper.Counter{
+		{Name: "max_inotify_instances", Value: share[inotifyInstances]},
+		{Name: "max_inotify_watches", Value: share[inotifyWatches]},
+	}
 }
