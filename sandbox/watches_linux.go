@@ -1,5 +1,70 @@
 package sandbox
 
-import "strconv"
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// countWatches counts the watches in a process namespace, given its first
+// process. It is not ok when a process could not be looked into, or descriptors
+// are on their way in a socket: one of them may be an instance.
+func countWatches(first int) (n int64, ok bool) {
+	space, err := os.Readlink(procPath(first, "ns/pid"))
+	if err != nil {
+		return 0, false
+	}
+	pids, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, false
+	}
+	for _, e := range pids {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == first {
+			continue // an init has no descriptors
+		}
+		if own, err := os.Readlink(procPath(pid, "ns/pid")); err != nil || own != space {
+			continue // of the host, or gone
+		}
+		more, ok := watchesOf(pid)
+		if !ok {
+			return 0, false
+		}
+		n += more
+	}
+	return n, true
+}
+
+// watchesOf counts the watches of the instances that one process holds. Threads
+// share its descriptors: a filter sees to that.
+func watchesOf(pid int) (n int64, ok bool) {
+	fds, err := os.ReadDir(procPath(pid, "fd"))
+	if err != nil {
+		_, gone := os.Stat(procPath(pid, ""))
+		return 0, os.IsNotExist(gone)
+	}
+	for _, e := range fds {
+		link, _ := os.Readlink(procPath(pid, "fd/"+e.Name()))
+		socket := strings.HasPrefix(link, "socket:")
+		if !socket && link != "anon_inode:[eventpoll]" {
+			continue
+		}
+		data, _ := os.ReadFile(procPath(pid, "fdinfo/"+e.Name()))
+		if socket && carries(data) {
+			return 0, false
+		}
+		n += int64(bytes.Count(data, []byte("\ntfd:")))
+	}
+	return n, true
+}
+
+// carries reports whether a socket has descriptors waiting in it
+// (net/unix/af_unix.c: unix_show_fdinfo).
+func carries(info []byte) bool {
+	_, rest, found := bytes.Cut(info, []byte("\nscm_fds:"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return found && strings.TrimSpace(string(line)) != "0"
+}
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
