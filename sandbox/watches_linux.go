@@ -5,7 +5,44 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// watches counts what a child adds to epoll instances, where it shares the user
+// of this process. The kernel bounds them for a user only, and frees them
+// unseen, with the last descriptor of a file; so what is left of them is counted
+// anew when the share seems used up. It is for one goroutine.
+type watches struct {
+	share, used int64
+	// count counts those of the child; it is not ok where some may be hidden.
+	count func() (n int64, ok bool)
+	next  time.Time // when they may be counted again
+}
+
+// recountPause is how long after one count of a child's watches the next may be.
+// A count looks at each of its descriptors.
+const recountPause = 100 * time.Millisecond
+
+// add reports whether one more watch may be added.
+func (w *watches) add() bool {
+	if w.used >= w.share && !w.recount() {
+		return false
+	}
+	w.used++
+	return true
+}
+
+// recount reports whether less than the share is used after all. Who asks too
+// often waits.
+func (w *watches) recount() bool {
+	time.Sleep(time.Until(w.next))
+	n, ok := w.count()
+	w.next = time.Now().Add(recountPause)
+	if ok {
+		w.used = n
+	}
+	return w.used < w.share
+}
 
 // countWatches counts the watches in a process namespace, given its first
 // process. It is not ok when a process could not be looked into, or descriptors
