@@ -22,7 +22,7 @@ type base struct {
 // makeBase prepares it.
 func (r *Runner) makeBase() (err error) {
 	p := &r.platform
-	b := base{all: helper.Base{Namespaces: p.namespaces, Listen: p.namespaces}}
+	b := base{all: helper.Base{Namespaces: p.namespaces, Listen: p.namespaces, Counters: p.counters.inotify}}
 	if p.namespaces {
 		if b.all.Tree, err = r.base(); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 )
 
 // counter is something that the kernel counts for a user of the host, wherever
@@ -90,6 +91,19 @@ func least(files ...string) (n int64) {
 	return n
 }
 
+// countersHow says what children get of what is counted for their user, and what
+// is not bounded.
+func (r *Runner) countersHow() string {
+	how := "shares of a quarter of what the user may have of queued signals, timers and inotify"
+	if !r.platform.counters.inotify {
+		how = "shares of a quarter of what the user may have of queued signals and timers; no inotify, which nothing bounds here"
+	}
+	if pool, _ := r.platform.users.current(); pool == nil {
+		how += ", and of watches of epoll; not bounded: the user's pages of pipes and descriptors in sockets"
+	}
+	return how
+}
+
 // acquire takes the share of one child, which ends with release.
 func (c *counters) acquire() (share counts) {
 	c.mu.Lock()
@@ -118,5 +132,48 @@ func (c *counters) bounds(share counts) (helper.Rlimit, []helper.Counter) {
 	return signals, []helper.Counter{
 		{Name: "max_inotify_instances", Value: share[inotifyInstances]},
 		{Name: "max_inotify_watches", Value: share[inotifyWatches]},
+	}
+}
+
+// makeFilters assembles the lists of system calls.
+func (r *Runner) makeFilters() error {
+	p := &r.platform
+	p.counters = openCounters(p.namespaces)
+	o := seccomp.Options{
+		Network: p.namespaces, IPC: p.namespaces, Sessions: p.namespaces, Notify: true, Inotify: p.counters.inotify,
+	}
+	for _, filter := range []*[]byte{&p.filter, &p.counting} {
+		prog, err := seccomp.Assemble(o)
+		if err != nil {
+			return err
+		}
+		*filter = prog.Encode()
+		o.CountWatches = true
+	}
+	return nil
+}
+
+// boundCounters gives a child its share. Watches of epoll have no bound but that
+// of a user: those of a child without one of its own are counted here.
+func (r *Runner) boundCounters(c *child, h *ready, spec *helper.Spec) {
+	all := r.platform.counters
+	if h.user != nil {
+		// Nothing else counts for its user, so that it shares with no child.
+		signals, counters := all.bounds(ownCounts)
+		spec.Rlimits, spec.Counters = append(spec.Rlimits, signals), counters
+		return
+	}
+	share := all.acquire()
+	c.atEnd(func() { all.release(share) })
+	signals, counters := all.bounds(share)
+	spec.Rlimits, spec.Counters = append(spec.Rlimits, signals), counters
+	spec.Filter = r.platform.counting
+	first := h.proc.Pid
+	c.watches = &watches{share: share[epollWatches], count: func() (int64, bool) {
+		return countWatches(first)
+	}}
+	if !r.platform.namespaces {
+		// Nothing tells which processes are the child's.
+		c.watches.count = func() (int64, bool) { return 0, false }
 	}
 }

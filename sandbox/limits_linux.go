@@ -157,6 +157,7 @@ func (r *Runner) limitsHow() string {
 	if !slices.Contains(g.Names(), "memory") {
 		parts = append(parts, "memory is bounded for each process, not for all of a child")
 	}
+	parts = append(parts, r.countersHow())
 	switch why := g.Why(); {
 	case g.Kind() == "":
 		parts = append(parts, "no control groups: "+why)

@@ -16,7 +16,6 @@ import (
 	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/sandbox/internal/cgroup"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
-	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
@@ -32,6 +31,8 @@ type platform struct {
 	renewing   sync.Mutex
 	mounts     mountTable
 	filter     []byte
+	counting   []byte // the filter of children that share the user of this process
+	counters   *counters
 	spawner    *spawner
 	launcher   *launcher
 	pool       *pool
@@ -58,13 +59,9 @@ func (r *Runner) open() (err error) {
 	if err := r.openLimits(); err != nil {
 		return err
 	}
-	prog, err := seccomp.Assemble(seccomp.Options{
-		Network: p.namespaces, IPC: p.namespaces, Sessions: p.namespaces, Notify: true, Inotify: true,
-	})
-	if err != nil {
+	if err := r.makeFilters(); err != nil {
 		return err
 	}
-	p.filter = prog.Encode()
 	if p.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
 	}
@@ -236,6 +233,7 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job, m moun
 		DropCaps: true, Filter: r.platform.filter, Notify: true,
 		Landlock: r.landlock(j), Rlimits: r.rlimits(), Nice: r.nice(),
 	}
+	r.boundCounters(c, h, &spec)
 	r.strip(&spec)
 	run, err := newMessage(helper.MsgRun, &spec)
 	if err != nil {

@@ -83,6 +83,9 @@ func (r *Runner) watch(c *child, fd int) error {
 	if err != nil {
 		return err
 	}
+	if c.watches != nil {
+		l.Count = c.watches.add
+	}
 	s := &seen{}
 	if r.platform.namespaces {
 		s.init = c.proc.Pid
