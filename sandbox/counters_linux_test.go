@@ -159,3 +159,41 @@ func TestA3_A11_SharesAddUpToNoMoreThanThereIs(t *testing.T) {
 		t.Errorf("after all have ended %v are left, want %v", c.left, before)
 	}
 }
+
+// A server that adds and closes for days never uses its share up, and what it
+// hides in a socket counts on.
+func TestA3_A11_WatchesThatAreGoneAreGivenBack(t *testing.T) {
+	installed(t, "python3")
+	t.Parallel()
+	r := open(t, &Options{Warm: -1, without: layerUsers})
+	r.platform.counters.left[epollWatches] = 128
+	w := workspace(t, r)
+	const script = `
+import array, errno, os, select, socket
+def add(n, close):
+    e = select.epoll()
+    ends = [os.pipe() for _ in range(n)]
+    for r, w in ends: e.register(r, 1)
+    if close:
+        e.close()
+    for r, w in ends: os.close(r); os.close(w)
+    return e
+for _ in range(20): add(50, True)
+print("given back")
+a, b = socket.socketpair()
+try:
+    for _ in range(10):
+        e = select.epoll()
+        ends = [os.pipe() for _ in range(20)]
+        for r, w in ends: e.register(r, 1)
+        a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [e.fileno()]))])
+        e.close()
+    print("hidden")
+except OSError as x:
+    print(errno.errorcode[x.errno])
+`
+	res := w.run(sallyport.SpawnOptions{}, "python3", "-c", script)
+	if got := string(res.Stdout); got != "given back\nENOSPC\n" {
+		t.Errorf("stdout = %q, want that closed watches are given back and hidden ones are not\n%s", got, res.Stderr)
+	}
+}
