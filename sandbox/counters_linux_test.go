@@ -197,3 +197,7 @@ except OSError as x:
 		t.Errorf("stdout = %q, want that closed watches are given back and hidden ones are not\n%s", got, res.Stderr)
 	}
 }
+
+func TestA3_A11_HoldsForAnOrdinaryUser(t *testing.T) {
+	asNobody(t, "^TestA3_A11_Children")
+}
