@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -76,5 +77,49 @@ func TestA3_A11_AChildOfRootHasAUserOfItsOwn(t *testing.T) {
 				t.Errorf("warm %d: on the disk %s belongs to %s, want root", warm, name, got)
 			}
 		}
+	}
+}
+
+// A child that takes all inotify instances, queued signals and timers that the
+// kernel gives to its user leaves the host's user what there was.
+func TestA3_A11_AHoarderTakesNothingFromTheHost(t *testing.T) {
+	r := open(t, &Options{Warm: -1})
+	needUsers(t, r)
+	w := workspace(t, r)
+	if err := copyFile(hostileProgram(t), w.dir+"/hostile"); err != nil {
+		t.Fatal(err)
+	}
+	w.grant.Process.ExecFrom = []string{w.dir}
+	in, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
+	out := newSpoken()
+	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: out}, "sh", "-c", "exec ./hostile hoard")
+	defer c.Stop(0)
+	select {
+	case <-out.ch:
+	case <-c.Done():
+		res, err := c.Wait()
+		t.Fatalf("the hoarder ended: %d, %v", res.ExitCode, err)
+	}
+	instances := 0
+	for ; instances < 100; instances++ {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err != nil {
+			t.Errorf("the host has %d inotify instances left: %v", instances, err)
+			break
+		}
+		defer unix.Close(fd)
+	}
+	const timers = 1000
+	for n := range timers {
+		var id int32
+		if _, _, errno := unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&id))); errno != 0 {
+			t.Errorf("the host has %d timers left: %v", n, errno)
+			break
+		}
+		defer unix.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(id), 0, 0)
 	}
 }

@@ -64,6 +64,8 @@ func main() {
 		for _, a := range attacks() {
 			fmt.Println(a.name + ": " + run(a.name, os.Args[2]))
 		}
+	case len(os.Args) == 2 && os.Args[1] == "hoard":
+		hoard()
 	case len(os.Args) == 4 && os.Args[1] == "one":
 		one(os.Args[2], os.Args[3])
 	default:
