@@ -157,12 +157,6 @@ type Touched struct {
 	// there when the child began, or are another file now, by an unknown
 	// writer. Nothing was done about them.
 	ChangedOnFloor []string `json:"changed_on_floor,omitempty"`
-	// Planted lists those of them that are on the always-deny floor and were
-	// not there before, or are another file now: hooks and configuration of a
-	// repository that the child itself created. What it put into the directory
-	// of a repository that was there before is out of force: it was renamed to
-	// NAME.sallyport-planted-NUMBER at the end of the child.
-	Planted []string `json:"planted,omitempty"`
 	// Withheld lists the folders of the reach that the child was shown in part:
 	// they hold more than can be looked at for what is on the always-deny
 	// floor.
@@ -265,10 +259,6 @@ type Spawn struct {
 	Principal string
 	// Splices lists the stand-ins of Options.Secrets.
 	Splices []Splice
-	// Links says where granted paths led that were symbolic links when the
-	// grant was compiled. A path that is not in it must be free of links: one
-	// that appears later was put there by somebody whom the grant bounds.
-	Links map[string]string
 }
 
 // Splice puts a secret in the place of a stand-in, in requests to some hosts.
