@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/netip"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
@@ -87,12 +86,7 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 		d.Why = err.Error()
 		return d
 	}
-	if ip, parseErr := netip.ParseAddr(name); parseErr == nil {
-		err = policy.Judge(name, port, []netip.Addr{ip})
-	}
-	if decided := policy.Decide(name, port); decided != nil {
-		err = decided
-	}
+	err = policy.Check(name, port)
 	refusal, refused := errors.AsType[*sallyport.Error](err)
 	if !refused {
 		d.Allowed = err == nil
