@@ -99,11 +99,6 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	return x.role.located(x.entry, d)
 }
 
-// prober is the ability of a file accessor to decide without opening.
-type prober interface {
-	Probe(operation, name string) error
-}
-
 // Path asks the tool's own file accessor whether it would open a path for an
 // operation, read or write. Nothing is opened and nothing is recorded.
 func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, operation, path string) sallyport.Decision {
@@ -125,12 +120,7 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 		d.Why = "the accessor cannot be made"
 		return d
 	}
-	files, ok := c.out.FS.(prober)
-	if !ok {
-		d.Why = "the tool has no file reach"
-		return d
-	}
-	switch err := files.Probe(operation, path); {
+	switch err := scoped.Probe(&c.out, "fs_reach."+operation, path); {
 	case err == nil:
 		d.Allowed = true
 	case noted != nil:
