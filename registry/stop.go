@@ -12,9 +12,9 @@ import (
 
 // Switches says what an operator has stopped.
 type Switches interface {
-	// Stopped returns the kind of what is stopped, "principal", "session" or
-	// "tool", the first of them in this order, and why in words for the
-	// operator. An empty kind means that nothing is. An error refuses. It is
+	// Stopped returns the kind of what is stopped, "principal", "server",
+	// "session" or "tool", the first of them in this order, and why in
+	// words for the operator. An empty kind means that nothing is. An error refuses. It is
 	// asked at every call and listing, and must be safe for concurrent use.
 	Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error)
 }
@@ -31,6 +31,7 @@ type Standing interface {
 // The kinds of what is stopped.
 const (
 	stoppedPrincipal = "principal"
+	stoppedServer    = "server"
 	stoppedTool      = "tool"
 )
 
@@ -56,6 +57,9 @@ func (c *call) running(ctx context.Context) bool {
 		return true
 	case stoppedTool:
 		d.Fix = "sallyport principals start --tool " + c.q.Tool
+		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	case stoppedServer:
+		d.Fix = "sallyport principals start --server " + shellWord(c.entry.tool.Server())
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case stoppedPrincipal:
 		d.Fix = "sallyport principals start " + shellWord(c.caller.Principal.Name)
