@@ -12,8 +12,8 @@ import (
 
 // Switches says what an operator has stopped.
 type Switches interface {
-	// Stopped returns the kind of what is stopped, "principal", "server",
-	// "session" or "tool", the first of them in this order, and why in
+	// Stopped returns the kind of what is stopped, "everything", "principal",
+	// "server", "session" or "tool", the first of them in this order, and why in
 	// words for the operator. An empty kind means that nothing is. An error refuses. It is
 	// asked at every call and listing, and must be safe for concurrent use.
 	Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error)
@@ -30,9 +30,10 @@ type Standing interface {
 
 // The kinds of what is stopped.
 const (
-	stoppedPrincipal = "principal"
-	stoppedServer    = "server"
-	stoppedTool      = "tool"
+	stoppedEverything = "everything"
+	stoppedPrincipal  = "principal"
+	stoppedServer     = "server"
+	stoppedTool       = "tool"
 )
 
 // stopWait bounds how long a listing waits for the switches; a call has its
@@ -61,6 +62,9 @@ func (c *call) running(ctx context.Context) bool {
 	case stoppedServer:
 		d.Fix = "sallyport principals start --server " + shellWord(c.entry.tool.Server())
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	case stoppedEverything:
+		d.Fix = "sallyport principals start --everything"
+		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: every call is stopped")
 	case stoppedPrincipal:
 		d.Fix = "sallyport principals start " + shellWord(c.caller.Principal.Name)
 		return c.refuse(d, sallyport.CodePermissionDenied,
