@@ -37,11 +37,22 @@ func (c *call) find() bool {
 	case c.caller.Principal.Name == "":
 		d.Why = "the edge named no principal"
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the caller is not known")
+	case c.entry == nil && c.expected() != "":
+		d.Why = c.expected()
+		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case c.entry == nil:
 		d.Why = "no tool of this name is registered"
 		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool)
 	}
 	return c.allow(sallyport.StepFind)
+}
+
+// expected says why the tool of the call may be there soon.
+func (c *call) expected() string {
+	if c.r.o.Expected == nil {
+		return ""
+	}
+	return c.r.o.Expected(c.q.Tool)
 }
 
 // visible is where the caller must be one that may call at all: not stopped,

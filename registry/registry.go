@@ -77,6 +77,10 @@ type Options struct {
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool
+	// Expected says of a name that no tool has why there may be one soon; empty
+	// means that there is none. A call of an expected tool is told that it is not
+	// currently available. nil expects nothing.
+	Expected func(tool string) (why string)
 	// Logger receives what callers must not see: panics, backends' errors;
 	// nil discards it.
 	Logger *slog.Logger
