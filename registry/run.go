@@ -105,7 +105,21 @@ func (j *job) once() {
 	j.end = outcome{
 		result: sallyport.ErrorResult(err), failed: true, scoped: refused,
 		transient: transient(err),
-		own:       refused || coded && (e.Code == sallyport.CodeStaleWrite || errors.Is(e, fs.ErrNotExist)),
+		own:       coded && isGateText(e),
+	}
+}
+
+// isGateText reports whether an error is worded by the gate, an accessor or
+// the tool's own code, and so no output of others: refusals, stale writes,
+// missing files, faults of the arguments, and what is not available by name.
+func isGateText(e *sallyport.Error) bool {
+	switch e.Code {
+	case sallyport.CodeStaleWrite, sallyport.CodeInputInvalid:
+		return true
+	case sallyport.CodeNotAvailable:
+		return e.Resource != ""
+	default:
+		return e.Code.Scoped() || errors.Is(e, fs.ErrNotExist)
 	}
 }
 
