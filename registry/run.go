@@ -100,10 +100,13 @@ func (j *job) once() {
 		j.end = outcome{result: res}
 		return
 	}
+	source := res.Source
+	res = sallyport.ErrorResult(err)
+	res.Source = source
 	e, coded := errors.AsType[*sallyport.Error](err)
 	refused := coded && e.Code.Scoped()
 	j.end = outcome{
-		result: sallyport.ErrorResult(err), failed: true, scoped: refused,
+		result: res, failed: true, scoped: refused,
 		transient: transient(err),
 		own:       coded && isGateText(e),
 	}
