@@ -77,6 +77,9 @@ func ended(caller, ctx context.Context, limit time.Duration) string {
 	case errors.Is(caller.Err(), context.DeadlineExceeded):
 		return "timed out: the caller's deadline passed"
 	case caller.Err() != nil:
+		if e, ok := errors.AsType[*sallyport.Error](context.Cause(caller)); ok {
+			return "was ended: " + e.Detail
+		}
 		return "was cancelled by the caller"
 	case context.Cause(ctx) == error(errGone):
 		return "was ended: the caller may not call any more"
