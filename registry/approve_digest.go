@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,11 +13,12 @@ import (
 	"io"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // approvalDigest binds a decision to what it was made about: the exact
 // arguments with defaults filled in, the tool's definition, what the call may
-// touch and how its children are confined, who asks in which role, where
+// touch and what the names in it stand for, how its children are confined, who asks in which role, where
 // relative paths begin, what the turn brought along, and which rule about what
 // was read before held the call. Every part has its length before it, so that
 // no two calls run together to one text.
@@ -34,6 +36,7 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 	h := parts{sha256.New()}
 	h.add("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
 		c.caller.Principal.Name, c.caller.Personality, c.workspace(), c.caller.MemoryScope, c.approvalSession())
+	h.add(c.targets(ctx)...)
 	if c.flowed.key != "" {
 		// What was approved before something was read was approved without it.
 		h.add("flow", c.flowed.key)
@@ -46,6 +49,39 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// targets says what the names of the grant stand for now, the connections in
+// the order of the grant and then the relay. They are asked for once a call, so
+// that what is shown is what is bound.
+func (c *call) targets(ctx context.Context) []string {
+	if c.named != nil {
+		return c.named
+	}
+	c.named = []string{}
+	if d := c.grant.Database; d != nil {
+		for _, name := range d.Connections {
+			c.addTarget(ctx, c.r.backends.Databases, name)
+		}
+	}
+	if m := c.grant.Mail; m != nil {
+		c.addTarget(ctx, c.r.backends.Mail, cmp.Or(m.Relay, scoped.DefaultRelay))
+	}
+	return c.named
+}
+
+// addTarget adds what one name stands for. One that cannot be told is another
+// target than any that can.
+func (c *call) addTarget(ctx context.Context, backend any, name string) {
+	namer, ok := backend.(sallyport.TargetNamer)
+	if !ok {
+		return
+	}
+	target, err := namer.Target(ctx, name)
+	if err != nil {
+		target = "not known"
+	}
+	c.named = append(c.named, name+": "+target)
 }
 
 // approvalSession is the conversation for tools whose store belongs to it.

@@ -93,6 +93,7 @@ type call struct {
 	key    string          // of the cache; empty when the tool does not ask for it
 	facts  sallyport.Facts // what the call does to its conversation
 	flowed flowed          // what was read before holds the call
+	named  []string        // what the names of the grant stand for; nil before that is asked
 
 	result sallyport.Result
 	bare   bool            // the error is the gate's or an accessor's own text
