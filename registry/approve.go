@@ -180,7 +180,7 @@ func (h *held) request() sallyport.Approval {
 	return sallyport.Approval{
 		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.flowed.why,
 		Args: shownArgs(cl, h.doc.Value), Hidden: hidden(h.doc.Value),
-		Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
+		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
 		Session: word(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
 	}
 }

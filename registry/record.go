@@ -133,6 +133,15 @@ func word(cl *output.Cleaner, s string) string {
 	return s
 }
 
+// cleanWords is word for a list; nil for an empty one.
+func cleanWords(cl *output.Cleaner, list []string) []string {
+	var clean []string
+	for _, s := range list {
+		clean = append(clean, word(cl, s))
+	}
+	return clean
+}
+
 // fault tells the operator's log what went wrong. Words of tools and backends
 // may hold a secret there too.
 func (c *call) fault(what string, why any, more ...any) {
