@@ -143,6 +143,12 @@ func (h *held) use(ctx context.Context) (done, allowed bool) {
 	if h.waited && (h.r.workers.ending() || h.r.find(h.q.Tool) != h.entry || h.r.role(h.caller.Personality) != h.role) {
 		return true, h.undecided("the configuration changed while the call waited")
 	}
+	if before := h.named; h.waited && len(before) > 0 {
+		h.named = nil
+		if !slices.Equal(before, h.targets(ctx)) {
+			return true, h.undecided("what a name stands for changed while the call waited")
+		}
+	}
 	if ctx.Err() != nil {
 		return true, h.undecided(h.why(ctx))
 	}

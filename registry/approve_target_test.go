@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,5 +62,30 @@ func TestB6_AnApprovalIsForWhatTheNameStoodFor(t *testing.T) {
 			names.lead("server a")
 			d.want("", "", 1)
 		})
+	}
+}
+
+// TestB6_ANameThatLeadsElsewhereEndsTheWait exchanges the server while the call
+// waits for its decision.
+func TestB6_ANameThatLeadsElsewhereEndsTheWait(t *testing.T) {
+	names := &named{}
+	names.lead("server a")
+	d := newDeskOf(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = time.Hour }), memory.NewApprovals(nil),
+		&sallyport.Backends{Databases: names})
+	d.hold(func(tool *sallyport.Tool) {
+		tool.Capabilities.Database = &sallyport.DatabaseCapability{Connections: []string{"main"}}
+	})
+	waits := make(chan struct{})
+	caller := d.caller()
+	caller.Progress = func(sallyport.Progress) { close(waits) }
+	go func() {
+		<-waits
+		a := d.one()
+		names.lead("server b")
+		d.decide(a.ID, true, "")
+	}()
+	res := d.Call(t.Context(), caller, sallyport.Request{Tool: "held"})
+	if res.Code != sallyport.CodeApprovalRequired || d.ran.Load() != 0 {
+		t.Errorf("Call() = %+v after %d runs, want it held", res, d.ran.Load())
 	}
 }
