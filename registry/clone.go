@@ -15,7 +15,7 @@ func cloned(t *sallyport.Tool) sallyport.Tool {
 	out := *t
 	out.Capabilities = clonedCapabilities(&t.Capabilities)
 	out.Permissions, out.Sources = slices.Clone(t.Permissions), maps.Clone(t.Sources)
-	out.Resources = slices.Clone(t.Resources)
+	out.Resources, out.Touches = slices.Clone(t.Resources), slices.Clone(t.Touches)
 	out.RateLimit, out.Cache = clonedValue(t.RateLimit), clonedValue(t.Cache)
 	return out
 }

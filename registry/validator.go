@@ -79,6 +79,7 @@ func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
 	c.process()
 	c.others()
 	c.input()
+	c.touches()
 	e := &entry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
 	if t.RateLimit != nil && r.o.Limiter == nil {
 		e.missing = append(e.missing, "rateLimit")
@@ -209,6 +210,25 @@ func (c *checker) files() {
 		c.overlay(f)
 	default:
 		c.fault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
+	}
+}
+
+// touches holds what the tool says that it reaches for to what it declares.
+func (c *checker) touches() {
+	p := &c.tool.Capabilities
+	for _, t := range c.tool.Touches {
+		declared, known := map[string]bool{
+			"network": p.Network != nil, "process": p.Process != nil, "secrets": p.Secrets != nil, "database": p.Database != nil, "mail": p.Mail != nil,
+			"fs_reach.read": p.FSReach != nil, "fs_reach.write": p.FSReach != nil,
+		}[t.Capability]
+		switch {
+		case !known:
+			c.fault("", "Touches %q: expected network, fs_reach.read, fs_reach.write, process, secrets, database or mail", t.Capability)
+		case !declared:
+			c.fault(t.Capability, "Touches names it and the capabilities do not declare it")
+		case (t.Argument == "") == (t.Item == ""):
+			c.fault(t.Capability, "Touches: expected exactly one of Argument and Item")
+		}
 	}
 }
 
