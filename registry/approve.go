@@ -42,6 +42,9 @@ func (c *call) approve(ctx context.Context) bool {
 		return c.unapproved("no store of approvals is wired", sallyport.CodeNotAvailable,
 			"Tool "+c.q.Tool+" requires explicit approval, and nothing is configured that could give one")
 	}
+	if !c.probe(ctx) {
+		return false
+	}
 	digest, err := c.approvalDigest(ctx)
 	if err != nil {
 		return c.unasked(err)

@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// probe refuses a call that the accessors would refuse anyway, with the words
+// of their refusal, before a person is asked about it.
+func (c *call) probe(ctx context.Context) bool {
+	touches := c.entry.tool.Touches
+	if len(touches) == 0 {
+		return true
+	}
+	c.introduce()
+	if _, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, c.note); err != nil {
+		return c.unasked(err)
+	}
+	for _, t := range touches {
+		for _, item := range c.itemsOf(t) {
+			if err := scoped.Probe(&c.out, t.Capability, item); err != nil {
+				res := sallyport.ErrorResult(err)
+				return c.refuse(sallyport.Decision{
+					Step: sallyport.StepAccess, Capability: t.Capability, Resource: item,
+					Why: "the call would be refused, so no person was asked: " + res.Error,
+				}, res.Code, res.Error)
+			}
+		}
+	}
+	return true
+}
+
+// itemsOf is what the arguments name as one touch.
+func (c *call) itemsOf(t sallyport.Touch) []string {
+	if t.Item != "" {
+		return []string{t.Item}
+	}
+	switch v := c.doc.Value[t.Argument].(type) {
+	case string:
+		if v != "" {
+			return []string{v}
+		}
+	case []any:
+		items := make([]string, 0, len(v))
+		for _, item := range v {
+			if s, ok := item.(string); ok && s != "" {
+				items = append(items, s)
+			}
+		}
+		return items
+	}
+	return nil
+}
