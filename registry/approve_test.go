@@ -365,7 +365,7 @@ func TestWithoutAWorkingStoreNothingRuns(t *testing.T) {
 		queue sallyport.ApprovalQueue
 		code  sallyport.Code
 	}{
-		{name: "none", code: sallyport.CodeNotAvailable},
+		{name: "none", code: sallyport.CodeApprovalRequired},
 		{name: "asking fails", queue: broken{ask: lost}, code: sallyport.CodeNotAvailable},
 		{name: "full", queue: broken{ask: sallyport.ErrApprovalsFull}, code: sallyport.CodeRateLimited},
 		{name: "using fails", queue: broken{use: lost, state: sallyport.ApprovalApproved}, code: sallyport.CodeNotAvailable},

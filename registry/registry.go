@@ -25,6 +25,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -68,8 +69,8 @@ type Options struct {
 	// Limiter counts the admissions of tools with a rate limit; nil refuses
 	// those tools.
 	Limiter sallyport.Limiter
-	// Approvals keeps the calls that a human decides about; nil refuses those
-	// calls.
+	// Approvals keeps the calls that a human decides about; nil keeps them in
+	// the memory of this registry, for [Registry.Approvals] to decide.
 	Approvals sallyport.ApprovalQueue
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
@@ -122,6 +123,8 @@ type Registry struct {
 	mu       sync.RWMutex
 	tools    map[string]*entry // by their ID
 	reducers map[string]*sallyport.Reducer
+	// ownApprovals is the queue of a registry that was given none, else nil.
+	ownApprovals *approvals.Queue
 }
 
 // entry is a registered tool with what was computed once.
@@ -155,12 +158,25 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	if err := r.o.complete(); err != nil {
 		return nil, err
 	}
+	if r.o.Approvals == nil {
+		r.ownApprovals = approvals.New(nil)
+		r.o.Approvals = r.ownApprovals
+	}
 	r.cache = newCache(r.o.CacheEntries)
 	r.facts = newConversations(r.o.Facts)
 	if _, err := r.secretsKnown(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	return r, nil
+}
+
+// Approvals is where the held calls are decided of a registry that was given no
+// [Options.Approvals]; nil for any other, which is decided where its queue is.
+func (r *Registry) Approvals() sallyport.ApprovalDesk {
+	if r.ownApprovals == nil {
+		return nil
+	}
+	return r.ownApprovals
 }
 
 // complete fills in defaults and reports every field that is out of range.
