@@ -44,6 +44,8 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 	if c.late = !r.workers.enter(); !c.late {
 		defer r.workers.leave()
 	}
+	c.enlist()
+	defer r.runs.remove(&c.entered)
 	switch {
 	case !c.decode(),
 		!c.find(),
@@ -82,6 +84,8 @@ type call struct {
 	budget int
 
 	id, session, sessionKey string
+
+	entered Run // the call as one of what runs
 
 	late   bool // the registry is closed
 	entry  *entry

@@ -63,6 +63,9 @@ type Options struct {
 	Recorder Recorder
 	// Switches says what an operator has stopped; nil stops nothing.
 	Switches Switches
+	// Runs follows what runs, and is shared by registries that follow each other;
+	// nil means one of the registry's own.
+	Runs *Runs
 	// Standing says whether who called before a wait may still call after it;
 	// nil means that everybody may.
 	Standing Standing
@@ -116,6 +119,7 @@ type Registry struct {
 	cache    *cache
 	cleaner  atomic.Pointer[knownSecrets]
 	workers  *workers
+	runs     *Runs
 	facts    *conversations
 
 	roles sync.Map // personality name -> *role
@@ -157,6 +161,9 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	}
 	if err := r.o.complete(); err != nil {
 		return nil, err
+	}
+	if r.runs = r.o.Runs; r.runs == nil {
+		r.runs = NewRuns(&RunsOptions{Logger: r.o.Logger})
 	}
 	if r.o.Approvals == nil {
 		r.ownApprovals = approvals.New(nil)
