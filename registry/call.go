@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -86,6 +87,8 @@ type call struct {
 	id, session, sessionKey string
 
 	entered Run // the call as one of what runs
+	ender   atomic.Pointer[context.CancelFunc]
+	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
 
 	late   bool // the registry is closed
 	entry  *entry

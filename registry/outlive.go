@@ -1,9 +1,41 @@
 package registry
 
-// enlist says that the call runs. Call r.runs.remove when it has an answer.
+import (
+	"context"
+)
+
+// enlist has the call ended when it is stopped, while it
+// waits or runs. It costs a call that is over at once next to nothing: a context of its
+// own would cost more than the other steps together. Call r.runs.remove when it
+// has an answer.
 func (c *call) enlist() {
 	c.entered = c.describeRun(calling)
+	c.entered.call = c
 	c.r.runs.add(&c.entered)
+}
+
+// end ends the call.
+func (c *call) end(e *Ended) {
+	c.ending.Store(e)
+	if cancel := c.ender.Load(); cancel != nil {
+		(*cancel)()
+	}
+}
+
+// endWith says how what the call does from now on is ended.
+func (c *call) endWith(cancel context.CancelFunc) {
+	c.ender.Store(&cancel)
+	if c.ending.Load() != nil {
+		cancel()
+	}
+}
+
+// endedWhy is why the gate ended the call, for the operator.
+func (c *call) endedWhy() string {
+	if e := c.ending.Load(); e != nil {
+		return ": " + e.Why
+	}
+	return ""
 }
 
 // describeRun is something of this call that runs.

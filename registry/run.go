@@ -43,6 +43,7 @@ func (c *call) run(ctx context.Context) bool {
 	caller := ctx
 	ctx, clock, cancel := c.timed(ctx, limit)
 	defer cancel()
+	c.endWith(cancel)
 	if !c.bind(ctx, clock) {
 		return false
 	}
@@ -54,7 +55,7 @@ func (c *call) run(ctx context.Context) bool {
 	c.r.workers.do(j)
 	select {
 	case <-j.done:
-		c.settle(ended(caller, ctx, limit), &j.end)
+		c.settle(c.endedHow(caller, ctx, limit), &j.end)
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
@@ -64,9 +65,17 @@ func (c *call) run(ctx context.Context) bool {
 			o = &j.end
 		case <-timer.C:
 		}
-		c.settle(ended(caller, ctx, limit), o)
+		c.settle(c.endedHow(caller, ctx, limit), o)
 	}
 	return true
+}
+
+// endedHow is ended, of a call that the gate may have ended.
+func (c *call) endedHow(caller, ctx context.Context, limit time.Duration) string {
+	if e := c.ending.Load(); e != nil && ctx.Err() != nil {
+		return "was ended: " + e.Error()
+	}
+	return ended(caller, ctx, limit)
 }
 
 // ended says how the context of a call ended, "" when it has not.
@@ -141,7 +150,7 @@ func (c *call) settle(ended string, o *outcome) {
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.id+")", sallyport.CodeExecutionFailed)
 	case o.failed && ended != "":
-		d.Why = ended
+		d.Why = ended + c.endedWhy()
 		c.bare = true
 		res = sallyport.Err("The call "+ended, sallyport.CodeExecutionFailed)
 	case o.failed:

@@ -1,11 +1,18 @@
 package registry
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
+)
+
+const (
+	// DefaultRunsPause is how often what runs is looked at: what an operator
+	// stops ends within a second, in every process that uses the state.
+	DefaultRunsPause = 250 * time.Millisecond
 )
 
 // Run is something that runs under a grant: a call, or what a call has left
@@ -29,27 +36,52 @@ type Run struct {
 	Platform sallyport.Platform
 	// Since is when the call began.
 	Since time.Time
+
+	call *call // that of a call
 }
+
+// Ended is why something that ran was ended by the gate.
+type Ended struct {
+	// Why is for the operator.
+	Why string
+}
+
+// Error says it for whoever called: without what the operator did, or why.
+func (e *Ended) Error() string { return "the caller may not go on with it any more" }
 
 // RunsOptions configure [Runs]. nil means the defaults.
 type RunsOptions struct {
+	// Switches says what an operator has stopped; nil stops nothing.
+	Switches Switches
 	// Logger receives what was ended; nil discards it.
 	Logger *slog.Logger
+	// Pause is how often what runs is looked at; 0 means DefaultRunsPause.
+	Pause time.Duration
 }
 
 // Runs is what runs, in one registry or in several that follow each other. It
-// is safe for concurrent use.
+// ends calls whose principal, session, tool or server was stopped, whichever process that was done in. It is safe for concurrent use.
 type Runs struct {
-	o   RunsOptions
-	mu  sync.Mutex
-	all map[*Run]struct{}
+	o RunsOptions
+	// life ends with Close, and with it every look; looking is those under way.
+	life    context.Context
+	close   context.CancelFunc
+	looking sync.WaitGroup
+
+	mu    sync.Mutex
+	all   map[*Run]struct{}
+	armed bool
 }
 
 // NewRuns returns an empty set. A nil o means the defaults.
 func NewRuns(o *RunsOptions) *Runs {
 	r := &Runs{all: map[*Run]struct{}{}}
+	r.life, r.close = context.WithCancel(context.Background())
 	if o != nil {
 		r.o = *o
+	}
+	if r.o.Pause <= 0 {
+		r.o.Pause = DefaultRunsPause
 	}
 	if r.o.Logger == nil {
 		r.o.Logger = slog.New(slog.DiscardHandler)
@@ -57,14 +89,26 @@ func NewRuns(o *RunsOptions) *Runs {
 	return r
 }
 
-// add takes a run in.
+// add has a run looked at until it is over. Looking costs nothing while nothing
+// runs.
 func (r *Runs) add(run *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[run] = struct{}{}
+	r.arm()
 }
 
-// remove takes a run out and reports whether it was there.
+// arm has the set looked at after a pause. The caller holds the lock.
+func (r *Runs) arm() {
+	if r.armed || r.life.Err() != nil || r.o.Switches == nil {
+		return
+	}
+	r.armed = true
+	time.AfterFunc(r.o.Pause, r.look)
+}
+
+// remove takes a run out and reports whether it was there: whoever takes it out
+// ends it, and nobody else.
 func (r *Runs) remove(run *Run) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,5 +117,97 @@ func (r *Runs) remove(run *Run) bool {
 	return ok
 }
 
+// list returns what runs.
+func (r *Runs) list() []*Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]*Run, 0, len(r.all))
+	for run := range r.all {
+		list = append(list, run)
+	}
+	return list
+}
+
+// look ends what may not go on, and looks again after a pause while something
+// runs.
+func (r *Runs) look() {
+	r.mu.Lock()
+	if r.life.Err() != nil {
+		r.mu.Unlock()
+		return
+	}
+	r.looking.Add(1)
+	r.mu.Unlock()
+	defer r.looking.Done()
+	ctx, cancel := context.WithTimeout(r.life, stopWait)
+	defer cancel()
+	v := views{r: r, stopped: map[stopKey]string{}}
+	for _, run := range r.list() {
+		if why := v.why(ctx, run); why != "" {
+			r.finish(run, why)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.armed = false
+	if len(r.all) > 0 {
+		r.arm()
+	}
+}
+
+// Close ends looking. It is for the end of all that runs.
+func (r *Runs) Close() {
+	r.mu.Lock()
+	r.close()
+	r.mu.Unlock()
+	r.looking.Wait()
+}
+
+// finish ends a run.
+func (r *Runs) finish(run *Run, why string) {
+	if !r.remove(run) {
+		return
+	}
+	r.o.Logger.Warn("ended what ran", "what", run.What, "tool", run.Tool, "principal", run.Principal.Name, "call", run.CallID, "why", why)
+	run.call.end(&Ended{why})
+}
+
 // calling is a [Run.What].
 const calling = "call"
+
+// stopKey and standKey are what is asked once about several runs.
+type stopKey struct{ principal, session, tool string }
+
+// views are the answers of one look.
+type views struct {
+	r       *Runs
+	stopped map[stopKey]string
+	failed  error
+}
+
+// why says why a run may not go on, empty when it may.
+func (v *views) why(ctx context.Context, run *Run) string {
+	why, err := v.stop(ctx, run)
+	if err == nil {
+		return why
+	}
+	if v.failed == nil {
+		v.r.o.Logger.Error("whether what runs may go on cannot be read", "error", err)
+	}
+	v.failed = err
+	return ""
+}
+
+func (v *views) stop(ctx context.Context, run *Run) (why string, err error) {
+	if v.r.o.Switches == nil {
+		return "", nil
+	}
+	k := stopKey{run.Principal.Name, run.SessionKey, run.Tool}
+	why, asked := v.stopped[k]
+	if !asked {
+		if _, why, err = v.r.o.Switches.Stopped(ctx, k.principal, k.session, k.tool); err == nil {
+			v.stopped[k] = why
+		}
+	}
+	return why, err
+}

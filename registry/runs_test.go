@@ -1,0 +1,161 @@
+package registry_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/store/memory"
+)
+
+// changing says who may call and what is stopped, from one moment on otherwise
+// than before.
+type changing struct {
+	mu      sync.Mutex
+	revoked string // a principal
+	stopped string // "kind name"
+	err     error
+}
+
+func (c *changing) set(change func(c *changing)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+func (c *changing) Stands(_ context.Context, principal string, _ time.Time) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return principal != c.revoked, c.err
+}
+
+func (c *changing) Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return (&thrown{switches: []string{c.stopped}, err: c.err}).Stopped(ctx, principal, sessionKey, tool)
+}
+
+// runsPause is how often the tests have what runs looked at.
+const runsPause = 100 * time.Millisecond
+
+// newRunsGate is a gate with a tool that runs, and one
+// that waits for an answer.
+func newRunsGate(t *testing.T, c *changing) (g *gate) {
+	g = &gate{t: t, recorder: &recorder{}, role: "role"}
+	runs := registry.NewRuns(&registry.RunsOptions{Switches: c, Pause: runsPause})
+	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Wait: time.Hour}}
+	var err error
+	g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{
+		Recorder: g.recorder, Switches: c, Standing: c, Runs: runs, Approvals: memory.NewApprovals(nil), Timeout: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		runs.Close()
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	waits := func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
+		<-ctx.Done()
+		return sallyport.Result{}, ctx.Err()
+	}
+	g.add(sallyport.Tool{Name: "runs", Schema: open, Run: waits})
+	asking := asks(persons, question)
+	asking.Timeout = time.Minute
+	g.add(asking)
+	return g
+}
+
+// TestA6_WhatRunsEndsWithItsCaller has calls of a caller run and wait for an answer, when they are stopped. What another one runs goes on.
+func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(c *changing)
+		ends   []string // tools
+		late   time.Duration
+		why    string
+	}{
+		{"nothing changed", func(*changing) {}, nil, 0, ""},
+		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "runs"}, runsPause, "maintenance"},
+		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "runs"}, runsPause, "maintenance"},
+		{"a tool is stopped", func(c *changing) { c.stopped = "tool runs" }, []string{"runs"}, runsPause, "maintenance"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &changing{}
+				g := newRunsGate(t, c)
+				ctx, cancel := context.WithCancel(t.Context())
+				results := make(chan string, 10)
+				mine := func(name string) *sallyport.Caller {
+					caller := g.caller()
+					caller.Principal.Name = name
+					caller.Input = &person{answer: func(ctx context.Context, _ []sallyport.Question) ([]sallyport.Answer, error) {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}}
+					return caller
+				}
+				var calls sync.WaitGroup
+				for _, tool := range []string{"runs", "asks"} {
+					calls.Go(func() {
+						if res := g.Call(ctx, mine("tester"), sallyport.Request{Tool: tool}); ctx.Err() == nil {
+							if strings.Contains(res.Error, tt.why) || strings.Contains(res.Error, "maintenance") {
+								t.Errorf("the caller of %s is told %q, which is for the operator", tool, res.Error)
+							}
+							results <- tool
+						}
+					})
+				}
+				calls.Go(func() {
+					if res := g.Call(ctx, mine("bystander"), sallyport.Request{Tool: "runs"}); ctx.Err() == nil && tt.name != "nobody can say" {
+						t.Errorf("the call of another principal ended: %+v", res)
+					}
+				})
+				time.Sleep(time.Minute / 2)
+				c.set(tt.change)
+				time.Sleep(tt.late + runsPause/2)
+				synctest.Wait()
+				var got []string
+				for len(results) > 0 {
+					got = append(got, <-results)
+				}
+				slices.Sort(got)
+				if !slices.Equal(got, tt.ends) {
+					t.Errorf("ended %q, want %q", got, tt.ends)
+				}
+				checkEnds(t, g.recorder, tt.ends, tt.why)
+				cancel()
+				calls.Wait()
+			})
+		})
+	}
+}
+
+// checkEnds wants a record of each end that says why.
+func checkEnds(t *testing.T, r *recorder, tools []string, why string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, tool := range tools {
+		found := slices.ContainsFunc(r.events, func(e audit.Event) bool {
+			if e.Tool != tool || e.Principal != "tester" {
+				return false
+			}
+			return e.Kind == audit.KindOutcome && !e.OK && slices.ContainsFunc(e.Decisions, func(d sallyport.Decision) bool {
+				return !d.Allowed && strings.Contains(d.Why, why)
+			})
+		})
+		if !found {
+			t.Errorf("there is no record that %s was ended because %q", tool, why)
+		}
+	}
+}
