@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// enlist has the call ended when it is stopped, while it
-// waits or runs. It costs a call that is over at once next to nothing: a context of its
+// enlist has the call ended when its caller may not call any more, while it waits
+// or runs. It costs a call that is over at once next to nothing: a context of its
 // own would cost more than the other steps together. Call r.runs.remove when it
 // has an answer.
 func (c *call) enlist() {

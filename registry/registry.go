@@ -64,7 +64,7 @@ type Options struct {
 	// Switches says what an operator has stopped; nil stops nothing.
 	Switches Switches
 	// Runs follows what runs, and is shared by registries that follow each other;
-	// nil means one of the registry's own, with Switches.
+	// nil means one of the registry's own, with Switches and Standing.
 	Runs *Runs
 	// Standing says whether who called before a wait may still call after it;
 	// nil means that everybody may.
@@ -163,7 +163,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		return nil, err
 	}
 	if r.runs = r.o.Runs; r.runs == nil {
-		r.runs = NewRuns(&RunsOptions{Switches: r.o.Switches, Logger: r.o.Logger})
+		r.runs = NewRuns(&RunsOptions{Switches: r.o.Switches, Standing: r.o.Standing, Logger: r.o.Logger})
 	}
 	if r.o.Approvals == nil {
 		r.ownApprovals = approvals.New(nil)

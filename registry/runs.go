@@ -53,6 +53,8 @@ func (e *Ended) Error() string { return "the caller may not go on with it any mo
 type RunsOptions struct {
 	// Switches says what an operator has stopped; nil stops nothing.
 	Switches Switches
+	// Standing says who may still call; nil means that everybody may.
+	Standing Standing
 	// Logger receives what was ended; nil discards it.
 	Logger *slog.Logger
 	// Pause is how often what runs is looked at; 0 means DefaultRunsPause.
@@ -60,7 +62,9 @@ type RunsOptions struct {
 }
 
 // Runs is what runs, in one registry or in several that follow each other. It
-// ends calls whose principal, session, tool or server was stopped, whichever process that was done in. It is safe for concurrent use.
+// ends calls of a principal that was revoked,
+// stopped or given another token, or whose session, tool or server was stopped,
+// whichever process that was done in. It is safe for concurrent use.
 type Runs struct {
 	o RunsOptions
 	// life ends with Close, and with it every look; looking is those under way.
@@ -100,7 +104,7 @@ func (r *Runs) add(run *Run) {
 
 // arm has the set looked at after a pause. The caller holds the lock.
 func (r *Runs) arm() {
-	if r.armed || r.life.Err() != nil || r.o.Switches == nil {
+	if r.armed || r.life.Err() != nil || r.o.Switches == nil && r.o.Standing == nil {
 		return
 	}
 	r.armed = true
@@ -141,7 +145,7 @@ func (r *Runs) look() {
 	defer r.looking.Done()
 	ctx, cancel := context.WithTimeout(r.life, stopWait)
 	defer cancel()
-	v := views{r: r, stopped: map[stopKey]string{}}
+	v := views{r: r, stopped: map[stopKey]string{}, gone: map[standKey]string{}}
 	for _, run := range r.list() {
 		if why := v.why(ctx, run); why != "" {
 			r.finish(run, why)
@@ -178,16 +182,25 @@ const calling = "call"
 // stopKey and standKey are what is asked once about several runs.
 type stopKey struct{ principal, session, tool string }
 
+type standKey struct {
+	principal string
+	since     int64
+}
+
 // views are the answers of one look.
 type views struct {
 	r       *Runs
 	stopped map[stopKey]string
+	gone    map[standKey]string
 	failed  error
 }
 
 // why says why a run may not go on, empty when it may.
 func (v *views) why(ctx context.Context, run *Run) string {
 	why, err := v.stop(ctx, run)
+	if why == "" && err == nil {
+		why, err = v.stands(ctx, run)
+	}
 	if err == nil {
 		return why
 	}
@@ -210,4 +223,24 @@ func (v *views) stop(ctx context.Context, run *Run) (why string, err error) {
 		}
 	}
 	return why, err
+}
+
+func (v *views) stands(ctx context.Context, run *Run) (why string, err error) {
+	name := run.Principal.Name
+	if v.r.o.Standing == nil || name == "" {
+		return "", nil
+	}
+	k := standKey{name, run.Since.UnixNano()}
+	why, asked := v.gone[k]
+	if !asked {
+		ok, err := v.r.o.Standing.Stands(ctx, name, run.Since)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			why = "principal " + name + " was revoked, removed, expired or given another token"
+		}
+		v.gone[k] = why
+	}
+	return why, nil
 }

@@ -49,7 +49,7 @@ const runsPause = 100 * time.Millisecond
 // that waits for an answer.
 func newRunsGate(t *testing.T, c *changing) (g *gate) {
 	g = &gate{t: t, recorder: &recorder{}, role: "role"}
-	runs := registry.NewRuns(&registry.RunsOptions{Switches: c, Pause: runsPause})
+	runs := registry.NewRuns(&registry.RunsOptions{Switches: c, Standing: c, Pause: runsPause})
 	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Wait: time.Hour}}
 	var err error
 	g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{
@@ -75,7 +75,7 @@ func newRunsGate(t *testing.T, c *changing) (g *gate) {
 	return g
 }
 
-// TestA6_WhatRunsEndsWithItsCaller has calls of a caller run and wait for an answer, when they are stopped. What another one runs goes on.
+// TestA6_WhatRunsEndsWithItsCaller has calls of a caller run and wait for an answer, when the caller may call no more. What another one runs goes on.
 func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -85,6 +85,8 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 		why    string
 	}{
 		{"nothing changed", func(*changing) {}, nil, 0, ""},
+		{"another is revoked", func(c *changing) { c.revoked = "another" }, nil, 0, ""},
+		{"revoked", func(c *changing) { c.revoked = "tester" }, []string{"asks", "runs"}, runsPause, "was revoked"},
 		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "runs"}, runsPause, "maintenance"},
 		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "runs"}, runsPause, "maintenance"},
 		{"a tool is stopped", func(c *changing) { c.stopped = "tool runs" }, []string{"runs"}, runsPause, "maintenance"},
