@@ -13,6 +13,9 @@ const (
 	// DefaultRunsPause is how often what runs is looked at: what an operator
 	// stops ends within a second, in every process that uses the state.
 	DefaultRunsPause = 250 * time.Millisecond
+	// unknownWait is how long what runs goes on while the state, which says whether
+	// it may, cannot be read.
+	unknownWait = 5 * time.Second
 )
 
 // Run is something that runs under a grant: a call, or what a call has left
@@ -75,6 +78,7 @@ type Runs struct {
 	mu    sync.Mutex
 	all   map[*Run]struct{}
 	armed bool
+	known time.Time // when it could be said last what may go on
 }
 
 // NewRuns returns an empty set. A nil o means the defaults.
@@ -99,6 +103,9 @@ func (r *Runs) add(run *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[run] = struct{}{}
+	if !r.armed {
+		r.known = time.Now()
+	}
 	r.arm()
 }
 
@@ -153,6 +160,9 @@ func (r *Runs) look() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if v.failed == nil {
+		r.known = time.Now()
+	}
 	r.armed = false
 	if len(r.all) > 0 {
 		r.arm()
@@ -195,7 +205,8 @@ type views struct {
 	failed  error
 }
 
-// why says why a run may not go on, empty when it may.
+// why says why a run may not go on, empty when it may. What cannot be read for
+// long counts as no.
 func (v *views) why(ctx context.Context, run *Run) string {
 	why, err := v.stop(ctx, run)
 	if why == "" && err == nil {
@@ -208,7 +219,12 @@ func (v *views) why(ctx context.Context, run *Run) string {
 		v.r.o.Logger.Error("whether what runs may go on cannot be read", "error", err)
 	}
 	v.failed = err
-	return ""
+	v.r.mu.Lock()
+	defer v.r.mu.Unlock()
+	if time.Since(v.r.known) < unknownWait || v.r.life.Err() != nil {
+		return ""
+	}
+	return "whether it may go on cannot be read"
 }
 
 func (v *views) stop(ctx context.Context, run *Run) (why string, err error) {

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -90,6 +91,7 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "runs"}, runsPause, "maintenance"},
 		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "runs"}, runsPause, "maintenance"},
 		{"a tool is stopped", func(c *changing) { c.stopped = "tool runs" }, []string{"runs"}, runsPause, "maintenance"},
+		{"nobody can say", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "runs"}, 6 * time.Second, "cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
