@@ -52,6 +52,7 @@ func (c *call) approve(ctx context.Context) bool {
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	c.endWith(cancel)
 	h := &held{call: c, digest: digest}
 	defer h.end()
 	for range maxAsks {
@@ -99,6 +100,9 @@ func (h *held) ask(ctx, waiting context.Context) (done, allowed bool) {
 		return true, h.unapproved("approval "+h.a.ID+" expired", sallyport.CodeApprovalDenied,
 			"Approval denied: the request for "+h.q.Tool+" expired before it was decided and used")
 	case sallyport.ApprovalPending:
+		if e := h.ending.Load(); e != nil {
+			return true, h.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: e.Why}, sallyport.CodePermissionDenied, "Permission denied: "+e.Error())
+		}
 		return true, h.undecided(h.why(ctx))
 	default:
 		return true, h.unasked(fmt.Errorf("a held call has the state %q", h.a.State))

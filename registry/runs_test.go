@@ -46,12 +46,12 @@ func (c *changing) Stopped(ctx context.Context, principal, sessionKey, tool stri
 // runsPause is how often the tests have what runs looked at.
 const runsPause = 100 * time.Millisecond
 
-// newRunsGate is a gate with a tool that runs, and one
+// newRunsGate is a gate with a tool that runs, one that waits for an approval, and one
 // that waits for an answer.
 func newRunsGate(t *testing.T, c *changing) (g *gate) {
 	g = &gate{t: t, recorder: &recorder{}, role: "role"}
 	runs := registry.NewRuns(&registry.RunsOptions{Switches: c, Standing: c, Pause: runsPause})
-	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Wait: time.Hour}}
+	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Require: []string{"held"}, Wait: time.Hour}}
 	var err error
 	g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{
 		Recorder: g.recorder, Switches: c, Standing: c, Runs: runs, Approvals: memory.NewApprovals(nil), Timeout: time.Hour,
@@ -70,13 +70,15 @@ func newRunsGate(t *testing.T, c *changing) (g *gate) {
 		return sallyport.Result{}, ctx.Err()
 	}
 	g.add(sallyport.Tool{Name: "runs", Schema: open, Run: waits})
+	g.add(sallyport.Tool{Name: "held", Schema: open, Run: waits})
 	asking := asks(persons, question)
 	asking.Timeout = time.Minute
 	g.add(asking)
 	return g
 }
 
-// TestA6_WhatRunsEndsWithItsCaller has calls of a caller run and wait for an answer, when the caller may call no more. What another one runs goes on.
+// TestA6_WhatRunsEndsWithItsCaller has calls of a caller run, wait for an
+// approval and wait for an answer, when the caller may call no more. What another one runs goes on.
 func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -87,11 +89,11 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 	}{
 		{"nothing changed", func(*changing) {}, nil, 0, ""},
 		{"another is revoked", func(c *changing) { c.revoked = "another" }, nil, 0, ""},
-		{"revoked", func(c *changing) { c.revoked = "tester" }, []string{"asks", "runs"}, runsPause, "was revoked"},
-		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "runs"}, runsPause, "maintenance"},
-		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "runs"}, runsPause, "maintenance"},
+		{"revoked", func(c *changing) { c.revoked = "tester" }, []string{"asks", "held", "runs"}, runsPause, "was revoked"},
+		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "held", "runs"}, runsPause, "maintenance"},
+		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "held", "runs"}, runsPause, "maintenance"},
 		{"a tool is stopped", func(c *changing) { c.stopped = "tool runs" }, []string{"runs"}, runsPause, "maintenance"},
-		{"nobody can say", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "runs"}, 6 * time.Second, "cannot be read"},
+		{"nobody can say", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "held", "runs"}, 6 * time.Second, "cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -109,7 +111,7 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 					return caller
 				}
 				var calls sync.WaitGroup
-				for _, tool := range []string{"runs", "asks"} {
+				for _, tool := range []string{"runs", "held", "asks"} {
 					calls.Go(func() {
 						if res := g.Call(ctx, mine("tester"), sallyport.Request{Tool: tool}); ctx.Err() == nil {
 							if strings.Contains(res.Error, tt.why) || strings.Contains(res.Error, "maintenance") {
