@@ -39,8 +39,12 @@ func (c *call) intent(ctx context.Context) bool {
 		e.Grant, e.Durable = c.grant, c.mustRecord()
 		err = c.r.o.Recorder.Record(ctx, e)
 	}
-	if how := ended(ctx, ctx, 0); how != "" {
-		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
+	how := ended(ctx, ctx, 0)
+	if e := c.ending.Load(); e != nil {
+		how = "was ended: " + e.Error()
+	}
+	if how != "" {
+		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how + c.endedWhy()}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
 	if err == nil {
 		return c.allow(sallyport.StepIntent)
