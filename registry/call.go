@@ -148,7 +148,7 @@ func (c *call) introduce() {
 		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
 		ResultBudget: c.limitChars(), NetworkPolicy: c.grant.Network,
 	}
-	c.out.Detach = func() {}
+	c.out.Detach, c.out.Outlive = func() {}, c.outlive
 	if c.entry.tool.Tasks != sallyport.TaskNever && caller.Detach != nil {
 		c.out.Detach = caller.Detach
 	}

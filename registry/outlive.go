@@ -45,3 +45,27 @@ func (c *call) describeRun(what string) Run {
 		Personality: c.caller.Personality, Platform: c.caller.Platform, Since: c.start,
 	}
 }
+
+// outlive is [sallyport.Call.Outlive].
+func (c *call) outlive(what string, shared bool, end func(why error)) (over func()) {
+	return c.outliving(what, shared, end)
+}
+
+// outliving has what the call leaves running ended when it may not run any more.
+// What serves an upstream server serves every session of its principal, and every
+// principal where it is shared.
+func (c *call) outliving(what string, shared bool, end func(why error)) (over func()) {
+	run := new(c.describeRun(what))
+	if server := c.entry.tool.Server(); server != "" {
+		run.Tool, run.Session, run.SessionKey = ServerRun(server), "", ""
+	}
+	if shared {
+		run.Principal.Name = ""
+	}
+	run.end = func(e *Ended) { go end(e) }
+	c.r.runs.add(run)
+	return func() { c.r.runs.remove(run) }
+}
+
+// ServerRun is the [Run.Tool] of what runs for an upstream server.
+func ServerRun(server string) string { return "mcp__" + server + "__*" }

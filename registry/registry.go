@@ -163,7 +163,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		return nil, err
 	}
 	if r.runs = r.o.Runs; r.runs == nil {
-		r.runs = NewRuns(&RunsOptions{Switches: r.o.Switches, Standing: r.o.Standing, Logger: r.o.Logger})
+		r.runs = NewRuns(&RunsOptions{Switches: r.o.Switches, Standing: r.o.Standing, Recorder: r.o.Recorder, Logger: r.o.Logger})
 	}
 	if r.o.Approvals == nil {
 		r.ownApprovals = approvals.New(nil)

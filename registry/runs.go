@@ -2,11 +2,14 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 )
 
 const (
@@ -40,7 +43,8 @@ type Run struct {
 	// Since is when the call began.
 	Since time.Time
 
-	call *call // that of a call
+	call *call // that of a call, nil for what it has left running
+	end  func(*Ended)
 }
 
 // Ended is why something that ran was ended by the gate.
@@ -58,6 +62,8 @@ type RunsOptions struct {
 	Switches Switches
 	// Standing says who may still call; nil means that everybody may.
 	Standing Standing
+	// Recorder keeps what was ended; nil keeps nothing.
+	Recorder Recorder
 	// Logger receives what was ended; nil discards it.
 	Logger *slog.Logger
 	// Pause is how often what runs is looked at; 0 means DefaultRunsPause.
@@ -65,7 +71,7 @@ type RunsOptions struct {
 }
 
 // Runs is what runs, in one registry or in several that follow each other. It
-// ends calls of a principal that was revoked,
+// ends calls, and what they have left running, of a principal that was revoked,
 // stopped or given another token, or whose session, tool or server was stopped,
 // whichever process that was done in. It is safe for concurrent use.
 type Runs struct {
@@ -177,17 +183,46 @@ func (r *Runs) Close() {
 	r.looking.Wait()
 }
 
-// finish ends a run.
+// finish ends a run and records it.
 func (r *Runs) finish(run *Run, why string) {
 	if !r.remove(run) {
 		return
 	}
 	r.o.Logger.Warn("ended what ran", "what", run.What, "tool", run.Tool, "principal", run.Principal.Name, "call", run.CallID, "why", why)
-	run.call.end(&Ended{why})
+	if e := (&Ended{why}); run.call != nil {
+		run.call.end(e)
+	} else {
+		run.end(e)
+	}
+	// The outcome of a call is its record.
+	if run.What != calling {
+		r.record(run, audit.ActionEnd, why)
+	}
 }
 
 // calling is a [Run.What].
 const calling = "call"
+
+// record keeps what was done to a run.
+func (r *Runs) record(run *Run, action audit.Action, why string) {
+	if r.o.Recorder == nil {
+		return
+	}
+	id := run.CallID
+	if id == "" {
+		id = "change-" + strings.ToLower(rand.Text())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordWait)
+	defer cancel()
+	err := r.o.Recorder.Record(ctx, &audit.Event{
+		Kind: audit.KindChange, Time: time.Now(), CallID: id, Tool: run.Tool, Principal: run.Principal.Name, Session: run.Session,
+		Personality: run.Personality, Platform: run.Platform, Durable: true,
+		Change: &audit.Change{Action: action, Target: run.What + " of call " + run.CallID, Detail: why},
+	})
+	if err != nil {
+		r.o.Logger.Error("there is no record of what was ended", "call", run.CallID, "error", err)
+	}
+}
 
 // stopKey and standKey are what is asked once about several runs.
 type stopKey struct{ principal, session, tool string }

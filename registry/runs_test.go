@@ -46,11 +46,11 @@ func (c *changing) Stopped(ctx context.Context, principal, sessionKey, tool stri
 // runsPause is how often the tests have what runs looked at.
 const runsPause = 100 * time.Millisecond
 
-// newRunsGate is a gate with a tool that runs, one that waits for an approval, and one
-// that waits for an answer.
-func newRunsGate(t *testing.T, c *changing) (g *gate) {
-	g = &gate{t: t, recorder: &recorder{}, role: "role"}
-	runs := registry.NewRuns(&registry.RunsOptions{Switches: c, Standing: c, Pause: runsPause})
+// newRunsGate is a gate with a tool that runs, one that waits for an approval, one
+// that waits for an answer, and one that leaves something running.
+func newRunsGate(t *testing.T, c *changing) (g *gate, left chan error) {
+	g, left = &gate{t: t, recorder: &recorder{}, role: "role"}, make(chan error, 10)
+	runs := registry.NewRuns(&registry.RunsOptions{Switches: c, Standing: c, Recorder: g.recorder, Pause: runsPause})
 	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Require: []string{"held"}, Wait: time.Hour}}
 	var err error
 	g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{
@@ -74,11 +74,16 @@ func newRunsGate(t *testing.T, c *changing) (g *gate) {
 	asking := asks(persons, question)
 	asking.Timeout = time.Minute
 	g.add(asking)
-	return g
+	g.add(sallyport.Tool{Name: "leaves", Schema: open, Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		c.Outlive("something", false, func(why error) { left <- why })
+		return sallyport.OK("left"), nil
+	}})
+	return g, left
 }
 
 // TestA6_WhatRunsEndsWithItsCaller has calls of a caller run, wait for an
-// approval and wait for an answer, when the caller may call no more. What another one runs goes on.
+// approval and wait for an answer, and something that outlived its call, when the
+// caller may call no more. What another one runs goes on.
 func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -89,16 +94,16 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 	}{
 		{"nothing changed", func(*changing) {}, nil, 0, ""},
 		{"another is revoked", func(c *changing) { c.revoked = "another" }, nil, 0, ""},
-		{"revoked", func(c *changing) { c.revoked = "tester" }, []string{"asks", "held", "runs"}, runsPause, "was revoked"},
-		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "held", "runs"}, runsPause, "maintenance"},
-		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "held", "runs"}, runsPause, "maintenance"},
-		{"a tool is stopped", func(c *changing) { c.stopped = "tool runs" }, []string{"runs"}, runsPause, "maintenance"},
-		{"nobody can say", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "held", "runs"}, 6 * time.Second, "cannot be read"},
+		{"revoked", func(c *changing) { c.revoked = "tester" }, []string{"asks", "held", "leaves", "runs"}, runsPause, "was revoked"},
+		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "held", "leaves", "runs"}, runsPause, "maintenance"},
+		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "held", "leaves", "runs"}, runsPause, "maintenance"},
+		{"a tool is stopped", func(c *changing) { c.stopped = "tool leaves" }, []string{"leaves"}, runsPause, "maintenance"},
+		{"nobody can say", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "held", "leaves", "runs"}, 6 * time.Second, "cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &changing{}
-				g := newRunsGate(t, c)
+				g, left := newRunsGate(t, c)
 				ctx, cancel := context.WithCancel(t.Context())
 				results := make(chan string, 10)
 				mine := func(name string) *sallyport.Caller {
@@ -126,6 +131,9 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 						t.Errorf("the call of another principal ended: %+v", res)
 					}
 				})
+				if res := g.Call(ctx, mine("tester"), sallyport.Request{Tool: "leaves"}); !res.OK {
+					t.Fatal(res)
+				}
 				time.Sleep(time.Minute / 2)
 				c.set(tt.change)
 				time.Sleep(tt.late + runsPause/2)
@@ -133,6 +141,10 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 				var got []string
 				for len(results) > 0 {
 					got = append(got, <-results)
+				}
+				if len(left) > 0 {
+					<-left
+					got = append(got, "leaves")
 				}
 				slices.Sort(got)
 				if !slices.Equal(got, tt.ends) {
@@ -146,7 +158,8 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-// checkEnds wants a record of each end that says why.
+// checkEnds wants a record of each end that says why: the outcome of a call, a
+// change for what it has left running.
 func checkEnds(t *testing.T, r *recorder, tools []string, why string) {
 	t.Helper()
 	r.mu.Lock()
@@ -155,6 +168,10 @@ func checkEnds(t *testing.T, r *recorder, tools []string, why string) {
 		found := slices.ContainsFunc(r.events, func(e audit.Event) bool {
 			if e.Tool != tool || e.Principal != "tester" {
 				return false
+			}
+			if tool == "leaves" {
+				return e.Change != nil && e.Change.Action == audit.ActionEnd && strings.Contains(e.Change.Detail, why) &&
+					e.Change.Target == "something of call "+e.CallID
 			}
 			return e.Kind == audit.KindOutcome && !e.OK && slices.ContainsFunc(e.Decisions, func(d sallyport.Decision) bool {
 				return !d.Allowed && strings.Contains(d.Why, why)
