@@ -2,6 +2,9 @@ package registry
 
 import (
 	"context"
+	"slices"
+
+	"github.com/sallyport/sallyport"
 )
 
 // enlist has the call ended when its caller may not call any more, while it waits
@@ -69,3 +72,29 @@ func (c *call) outliving(what string, shared bool, end func(why error)) (over fu
 
 // ServerRun is the [Run.Tool] of what runs for an upstream server.
 func ServerRun(server string) string { return "mcp__" + server + "__*" }
+
+// Holds says what a run would be granted now, if it began as a call of a tool, or
+// why it would not be let begin.
+func (r *Registry) Holds(run *Run, tool string) (now *sallyport.Grant, why string) {
+	e := r.find(tool)
+	if e == nil {
+		return nil, "there is no tool " + tool + " any more"
+	}
+	role := r.role(run.Personality)
+	if !takes(&run.Principal, run.Personality) {
+		return nil, "the principal may not take the role " + run.Personality + " any more"
+	}
+	if d := role.visible(&e.tool, nil); !d.Allowed {
+		return nil, d.Why
+	}
+	for _, permission := range e.tool.Permissions {
+		if !slices.Contains(run.Principal.Permissions, permission) {
+			return nil, "the permission " + permission + " is gone"
+		}
+	}
+	scope, err := r.scope(e, role)
+	if err != nil {
+		return nil, "its grant cannot be resolved: " + err.Error()
+	}
+	return scope.Grant(), ""
+}
