@@ -146,6 +146,7 @@ func (c *call) resolve() bool {
 			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}
 	c.scope, c.grant = scope, scope.Grant()
+	c.r.runs.granted(&c.entered, scope)
 	return c.allow(sallyport.StepGrant)
 }
 

@@ -65,6 +65,7 @@ func (c *call) outliving(what string, shared bool, end func(why error)) (over fu
 	if shared {
 		run.Principal.Name = ""
 	}
+	run.scope = c.scope
 	run.end = func(e *Ended) { go end(e) }
 	c.r.runs.add(run)
 	return func() { c.r.runs.remove(run) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 const (
@@ -43,8 +44,11 @@ type Run struct {
 	// Since is when the call began.
 	Since time.Time
 
-	call *call // that of a call, nil for what it has left running
-	end  func(*Ended)
+	// call is that of a call, nil for what it has left running. scope is what it
+	// runs under, nil while that is not known.
+	call  *call
+	scope *scoped.Scope
+	end   func(*Ended)
 }
 
 // Ended is why something that ran was ended by the gate.
@@ -134,6 +138,22 @@ func (r *Runs) remove(run *Run) bool {
 	return ok
 }
 
+// granted says under which grant a run goes on.
+func (r *Runs) granted(run *Run, s *scoped.Scope) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run.scope = s
+}
+
+// reach is the grant under which a run goes on, nil while none is known. The
+// caller holds the lock.
+func (run *Run) reach() *sallyport.Grant {
+	if run.scope == nil {
+		return nil
+	}
+	return run.scope.Grant()
+}
+
 // list returns what runs.
 func (r *Runs) list() []*Run {
 	r.mu.Lock()
@@ -221,6 +241,31 @@ func (r *Runs) record(run *Run, action audit.Action, why string) {
 	})
 	if err != nil {
 		r.o.Logger.Error("there is no record of what was ended", "call", run.CallID, "error", err)
+	}
+}
+
+// Review asks about everything that runs, when what may run has changed. judge
+// returns why a run may not go on, or, when why is empty, what it would be granted
+// now; a nil grant leaves it as it is. What has lost something ends.
+func (r *Runs) Review(judge func(run *Run) (now *sallyport.Grant, why string)) {
+	for _, run := range r.list() {
+		r.reviewOne(run, judge)
+	}
+}
+
+func (r *Runs) reviewOne(run *Run, judge func(run *Run) (now *sallyport.Grant, why string)) {
+	r.mu.Lock()
+	own := *run
+	r.mu.Unlock()
+	now, why := judge(&own)
+	r.mu.Lock()
+	was := run.reach()
+	r.mu.Unlock()
+	if why == "" && now != nil && was != nil {
+		why = lost(was, now)
+	}
+	if why != "" {
+		r.finish(run, "the configuration changed: "+why)
 	}
 }
 

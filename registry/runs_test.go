@@ -182,3 +182,87 @@ func checkEnds(t *testing.T, r *recorder, tools []string, why string) {
 		}
 	}
 }
+
+// TestA6_AReviewEndsWhatLostMoreThanHosts asks another registry what it would
+// grant to what runs.
+func TestA6_AReviewEndsWhatLostMoreThanHosts(t *testing.T) {
+	before := sallyport.Capabilities{
+		Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example", "b.example"}},
+		FSReach: &sallyport.FSCapability{Read: sallyport.PathList{Paths: []string{"/data"}}, Write: sallyport.PathList{Paths: []string{"/data/out"}}},
+		Secrets: []string{"a/*"},
+	}
+	for _, tt := range []struct {
+		name  string
+		after func(c *sallyport.Capabilities) // nil takes the tool away
+		ends  string                          // why, empty when it goes on
+	}{
+		{"the same", func(*sallyport.Capabilities) {}, ""},
+		{"more", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/data", "/more"} }, ""},
+		{"wider", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/"} }, ""},
+		{"a folder fewer", func(c *sallyport.Capabilities) { c.FSReach.Write.Paths = nil }, "fs_reach.write /data/out is not granted any more"},
+		{"part of a folder", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/data/sub"} }, "fs_reach.read /data is not granted any more"},
+		{"a folder of a name that begins alike", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/dat"} }, "fs_reach.read /data is not granted any more"},
+		{"a secret fewer", func(c *sallyport.Capabilities) { c.Secrets = []string{"a/b"} }, "secrets a/* is not granted any more"},
+		{"the tool is gone", nil, "there is no tool works any more"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			backends := &sallyport.Backends{
+				Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: t.TempDir()}, Secrets: fixedSecrets{},
+			}
+			rec := &recorder{}
+			runs := registry.NewRuns(&registry.RunsOptions{Recorder: rec})
+			open := func(c *sallyport.Capabilities, run func(context.Context, *sallyport.Call) (sallyport.Result, error)) *registry.Registry {
+				r, err := registry.New(backends, &registry.Options{Recorder: rec, Runs: runs})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = r.Close(context.Background()) })
+				if c != nil {
+					if err := r.Register(sallyport.Tool{Name: "works", Description: "Works.", Capabilities: *c, Run: run}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return r
+			}
+			began, let := make(chan struct{}), make(chan struct{})
+			caps := before
+			first := open(&caps, func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
+				close(began)
+				select {
+				case <-ctx.Done():
+					return sallyport.Result{}, ctx.Err()
+				case <-let:
+					return sallyport.OK("done"), nil
+				}
+			})
+			answer := make(chan sallyport.Result, 1)
+			go func() {
+				answer <- first.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "works"})
+			}()
+			<-began
+			var after *sallyport.Capabilities
+			if tt.after != nil {
+				network, fs := *before.Network, *before.FSReach
+				after = &sallyport.Capabilities{Network: &network, FSReach: &fs, Secrets: before.Secrets}
+				tt.after(after)
+			}
+			second := open(after, echo)
+			for range 3 { // a command asks again and again
+				runs.Review(func(run *registry.Run) (*sallyport.Grant, string) { return second.Holds(run, run.Tool) })
+			}
+			if tt.ends == "" {
+				close(let)
+			}
+			if res := <-answer; res.OK != (tt.ends == "") {
+				t.Errorf("the call = %+v, want it ended %v", res, tt.ends != "")
+			}
+			why := ""
+			for _, d := range rec.last().Decisions {
+				why += d.Why
+			}
+			if tt.ends != "" && !strings.Contains(why, tt.ends) {
+				t.Errorf("its record says %q, want %q", why, tt.ends)
+			}
+		})
+	}
+}
