@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// lost names something that a grant held and another does not; hosts are left
-// aside. It is empty when there is nothing.
+// lost names something that a grant held and another does not, hosts left
+// aside; empty when there is nothing.
 func lost(was, now *sallyport.Grant) string {
 	for _, group := range []struct {
 		name     string
@@ -64,4 +64,22 @@ func lostPart(was, now *sallyport.Grant) string {
 		}
 	}
 	return ""
+}
+
+// sameNetwork reports whether two grants let the same through.
+func sameNetwork(a, b *sallyport.NetworkGrant) bool {
+	return slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Deny, b.Deny) && a.AllowPrivate == b.AllowPrivate && a.ReadOnly == b.ReadOnly
+}
+
+// narrower reports whether a grant lets less through than another did. What
+// cannot be read does.
+func narrower(was, now *sallyport.NetworkGrant) bool {
+	before, err := reach.ParseHosts(was.Allow)
+	allowed, bad := reach.ParseHosts(now.Allow)
+	if err != nil || bad != nil || was.AllowPrivate && !now.AllowPrivate || !was.ReadOnly && now.ReadOnly {
+		return true
+	}
+	set := reach.NewHosts(allowed)
+	return slices.ContainsFunc(before, func(p reach.HostPattern) bool { return !set.Covers(p) }) ||
+		slices.ContainsFunc(now.Deny, func(d string) bool { return !slices.Contains(was.Deny, d) })
 }

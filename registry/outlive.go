@@ -51,13 +51,13 @@ func (c *call) describeRun(what string) Run {
 
 // outlive is [sallyport.Call.Outlive].
 func (c *call) outlive(what string, shared bool, end func(why error)) (over func()) {
-	return c.outliving(what, shared, end)
+	return c.outliving(what, shared, end, nil)
 }
 
 // outliving has what the call leaves running ended when it may not run any more.
 // What serves an upstream server serves every session of its principal, and every
 // principal where it is shared.
-func (c *call) outliving(what string, shared bool, end func(why error)) (over func()) {
+func (c *call) outliving(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func()) {
 	run := new(c.describeRun(what))
 	if server := c.entry.tool.Server(); server != "" {
 		run.Tool, run.Session, run.SessionKey = ServerRun(server), "", ""
@@ -65,7 +65,7 @@ func (c *call) outliving(what string, shared bool, end func(why error)) (over fu
 	if shared {
 		run.Principal.Name = ""
 	}
-	run.scope = c.scope
+	run.scope, run.narrow = c.scope, narrow
 	run.end = func(e *Ended) { go end(e) }
 	c.r.runs.add(run)
 	return func() { c.r.runs.remove(run) }

@@ -48,7 +48,11 @@ type Run struct {
 	// runs under, nil while that is not known.
 	call  *call
 	scope *scoped.Scope
-	end   func(*Ended)
+	// end and narrow are for what is no call.
+	end    func(*Ended)
+	narrow func(sallyport.NetworkGrant) bool // false: it has to end instead
+	// narrowed is what it was narrowed to, nil when it was not.
+	narrowed *sallyport.NetworkGrant
 }
 
 // Ended is why something that ran was ended by the gate.
@@ -145,13 +149,17 @@ func (r *Runs) granted(run *Run, s *scoped.Scope) {
 	run.scope = s
 }
 
-// reach is the grant under which a run goes on, nil while none is known. The
-// caller holds the lock.
-func (run *Run) reach() *sallyport.Grant {
-	if run.scope == nil {
-		return nil
+// reach is the grant under which a run goes on, nil while none is known, and what
+// narrows it. The caller holds the lock.
+func (run *Run) reach() (g *sallyport.Grant, narrow func(sallyport.NetworkGrant) bool) {
+	switch {
+	case run.scope == nil:
+		return nil, nil
+	case run.call != nil:
+		return run.scope.Grant(), run.scope.Narrow
+	default:
+		return run.scope.Grant(), run.narrow
 	}
-	return run.scope.Grant()
 }
 
 // list returns what runs.
@@ -246,7 +254,7 @@ func (r *Runs) record(run *Run, action audit.Action, why string) {
 
 // Review asks about everything that runs, when what may run has changed. judge
 // returns why a run may not go on, or, when why is empty, what it would be granted
-// now; a nil grant leaves it as it is. What has lost something ends.
+// now; a nil grant leaves it as it is. What has lost more than hosts ends.
 func (r *Runs) Review(judge func(run *Run) (now *sallyport.Grant, why string)) {
 	for _, run := range r.list() {
 		r.reviewOne(run, judge)
@@ -259,13 +267,27 @@ func (r *Runs) reviewOne(run *Run, judge func(run *Run) (now *sallyport.Grant, w
 	r.mu.Unlock()
 	now, why := judge(&own)
 	r.mu.Lock()
-	was := run.reach()
+	was, narrow := run.reach()
+	last := run.narrowed
+	if now != nil && was != nil && (last != nil || !sameNetwork(&was.Network, &now.Network)) {
+		run.narrowed = &now.Network
+	}
 	r.mu.Unlock()
 	if why == "" && now != nil && was != nil {
 		why = lost(was, now)
 	}
-	if why != "" {
+	switch {
+	case why != "":
 		r.finish(run, "the configuration changed: "+why)
+	case now == nil || was == nil || last == nil && sameNetwork(&was.Network, &now.Network):
+	case narrow == nil || !narrow(now.Network):
+		if narrower(&was.Network, &now.Network) {
+			r.finish(run, "the configuration changed: hosts of it are not granted any more")
+		}
+	case narrower(&was.Network, &now.Network) && (last == nil || !sameNetwork(last, &now.Network)):
+		why := "the configuration changed: hosts of it are not granted any more"
+		r.o.Logger.Warn("narrowed what runs", "what", run.What, "tool", run.Tool, "principal", run.Principal.Name, "call", run.CallID, "why", why)
+		r.record(run, audit.ActionNarrow, why)
 	}
 }
 

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -199,6 +200,7 @@ func TestA6_AReviewEndsWhatLostMoreThanHosts(t *testing.T) {
 		{"the same", func(*sallyport.Capabilities) {}, ""},
 		{"more", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/data", "/more"} }, ""},
 		{"wider", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/"} }, ""},
+		{"a host fewer", func(c *sallyport.Capabilities) { c.Network.AllowedHosts = []string{"b.example"} }, ""},
 		{"a folder fewer", func(c *sallyport.Capabilities) { c.FSReach.Write.Paths = nil }, "fs_reach.write /data/out is not granted any more"},
 		{"part of a folder", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/data/sub"} }, "fs_reach.read /data is not granted any more"},
 		{"a folder of a name that begins alike", func(c *sallyport.Capabilities) { c.FSReach.Read.Paths = []string{"/dat"} }, "fs_reach.read /data is not granted any more"},
@@ -249,6 +251,9 @@ func TestA6_AReviewEndsWhatLostMoreThanHosts(t *testing.T) {
 			second := open(after, echo)
 			for range 3 { // a command asks again and again
 				runs.Review(func(run *registry.Run) (*sallyport.Grant, string) { return second.Holds(run, run.Tool) })
+			}
+			if said := strings.Count(fmt.Sprint(rec.kinds()), string(audit.KindChange)); said > 1 {
+				t.Errorf("it was recorded %d times that hosts are gone", said)
 			}
 			if tt.ends == "" {
 				close(let)
