@@ -67,7 +67,11 @@ func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool
 // bind makes the accessors of the grant.
 func (c *call) bind(ctx context.Context, clock *clock) bool {
 	c.introduce()
-	binding, err := c.scope.Bind(ctx, &c.out, scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}, c.note)
+	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
+	if len(c.grant.Process.Binaries) > 0 {
+		turn.Outlive = c.outliving
+	}
+	binding, err := c.scope.Bind(ctx, &c.out, turn, c.note)
 	if err != nil {
 		c.fault("bind", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
