@@ -66,7 +66,8 @@ func (c *call) approve(ctx context.Context) bool {
 // StopWaiting ends the wait of every call that asks its caller or is held, now
 // and later. One that is held answers approval_required unless its decision is
 // already there when it asks. It is for a registry that another one replaces, so
-// that nothing is decided under rules that are not in force any more.
+// that nothing is decided under rules that are not in force any more; what its
+// calls begin from now on is held to the last [Runs.Review].
 func (r *Registry) StopWaiting() { r.workers.stopWaiting() }
 
 // held is the wait of one call for its decision.

@@ -147,6 +147,7 @@ func (c *call) resolve() bool {
 	}
 	c.scope, c.grant = scope, scope.Grant()
 	c.r.runs.granted(&c.entered, scope)
+	c.heed(&c.entered)
 	return c.allow(sallyport.StepGrant)
 }
 

@@ -68,7 +68,16 @@ func (c *call) outliving(what string, shared bool, end func(why error), narrow f
 	run.scope, run.narrow = c.scope, narrow
 	run.end = func(e *Ended) { go end(e) }
 	c.r.runs.add(run)
+	c.heed(run)
 	return func() { c.r.runs.remove(run) }
+}
+
+// heed holds what the call begins to what is in force, when another registry has
+// replaced its own meanwhile.
+func (c *call) heed(run *Run) {
+	if c.r.workers.ending() {
+		c.r.runs.again(run)
+	}
 }
 
 // ServerRun is the [Run.Tool] of what runs for an upstream server.

@@ -92,7 +92,8 @@ type Runs struct {
 	mu    sync.Mutex
 	all   map[*Run]struct{}
 	armed bool
-	known time.Time // when it could be said last what may go on
+	known time.Time                                         // when it could be said last what may go on
+	judge func(run *Run) (now *sallyport.Grant, why string) // of the last review; nil before one
 }
 
 // NewRuns returns an empty set. A nil o means the defaults.
@@ -147,6 +148,17 @@ func (r *Runs) granted(run *Run, s *scoped.Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.scope = s
+}
+
+// again asks about a run what the last review asked, for a registry that another
+// one has replaced: what it was about to begin then was not there to be asked about.
+func (r *Runs) again(run *Run) {
+	r.mu.Lock()
+	judge := r.judge
+	r.mu.Unlock()
+	if judge != nil {
+		r.reviewOne(run, judge)
+	}
 }
 
 // reach is the grant under which a run goes on, nil while none is known, and what
@@ -256,6 +268,9 @@ func (r *Runs) record(run *Run, action audit.Action, why string) {
 // returns why a run may not go on, or, when why is empty, what it would be granted
 // now; a nil grant leaves it as it is. What has lost more than hosts ends.
 func (r *Runs) Review(judge func(run *Run) (now *sallyport.Grant, why string)) {
+	r.mu.Lock()
+	r.judge = judge
+	r.mu.Unlock()
 	for _, run := range r.list() {
 		r.reviewOne(run, judge)
 	}

@@ -271,3 +271,68 @@ func TestA6_AReviewEndsWhatLostMoreThanHosts(t *testing.T) {
 		})
 	}
 }
+
+// slowly answers what is stopped only when it is let.
+type slowly struct {
+	asked func()
+	let   chan struct{}
+}
+
+func (s slowly) Stopped(context.Context, string, string, string) (kind, why string, err error) {
+	s.asked()
+	<-s.let
+	return "", "", nil
+}
+
+// TestA6_WhatAReplacedRegistryBeginsIsHeldToTheReview has a registry replaced while
+// a call is being decided, and while one is about to leave something running: both
+// are not there yet when what runs is asked about.
+func TestA6_WhatAReplacedRegistryBeginsIsHeldToTheReview(t *testing.T) {
+	for _, when := range []string{"decided", "started"} {
+		t.Run(when, func(t *testing.T) {
+			backends := &sallyport.Backends{Files: &sallyport.FileBackend{Home: t.TempDir()}}
+			rec := &recorder{}
+			runs := registry.NewRuns(&registry.RunsOptions{Recorder: rec})
+			o := &registry.Options{Recorder: rec, Runs: runs}
+			began, let, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			if when == "decided" {
+				o.Switches = slowly{sync.OnceFunc(func() { close(began) }), let}
+			}
+			open := func(o *registry.Options, read string) *registry.Registry {
+				r, err := registry.New(backends, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = r.Close(context.Background()) })
+				c := sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.PathList{Paths: []string{read}}}}
+				if err := r.Register(sallyport.Tool{Name: "works", Description: "Works.", Capabilities: c, Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+					if when == "started" {
+						close(began)
+						<-let
+						c.Outlive("something", false, func(why error) { ended <- why })
+					}
+					return sallyport.OK("done"), nil
+				}}); err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			first := open(o, "/data")
+			second := open(&registry.Options{Recorder: rec, Runs: runs}, "/other")
+			answer := make(chan sallyport.Result, 1)
+			go func() {
+				answer <- first.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}}, sallyport.Request{Tool: "works"})
+			}()
+			<-began
+			first.StopWaiting()
+			runs.Review(func(run *registry.Run) (*sallyport.Grant, string) { return second.Holds(run, run.Tool) })
+			close(let)
+			if res := <-answer; res.OK && when == "decided" {
+				t.Errorf("the call = %+v, want it ended", res)
+			}
+			if when == "started" {
+				<-ended // it hangs when that goes on
+			}
+		})
+	}
+}
