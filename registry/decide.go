@@ -160,7 +160,7 @@ func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := scoped.New(e.id, g, &r.backends)
+	fresh, err := scoped.New(e.id, g, r.grantBackends())
 	if err != nil {
 		return nil, err
 	}
@@ -169,4 +169,11 @@ func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
 		fresh.Close()
 	}
 	return v.(*scoped.Scope), nil
+}
+
+// grantBackends are those of the accessors.
+func (r *Registry) grantBackends() *sallyport.Backends {
+	b := r.backends
+	b.Places = r.places()
+	return &b
 }

@@ -123,6 +123,7 @@ type Registry struct {
 	facts    *conversations
 
 	roles sync.Map // personality name -> *role
+	known knownPlaces
 
 	mu       sync.RWMutex
 	tools    map[string]*entry // by their ID
@@ -243,6 +244,9 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 	}
 	for _, e := range entries {
 		r.tools[e.id] = e
+		if f := e.tool.Capabilities.FSReach; f != nil && r.backends.Personalities == nil {
+			r.writesOf("tool "+e.id, f.Write.Paths)
+		}
 	}
 	return nil
 }

@@ -40,6 +40,9 @@ func (r *Registry) role(name string) *role {
 	if v, found := r.roles.Load(name); found && v.(*role).personality == p {
 		return v.(*role)
 	}
+	if p.FSReach != nil {
+		r.writesOf("personality "+name, p.FSReach.Write)
+	}
 	fresh := newRole(p, true)
 	r.roles.Store(name, fresh)
 	return fresh

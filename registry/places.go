@@ -1,0 +1,48 @@
+package registry
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/place"
+	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// knownPlaces decides where paths lead for a registry to which nothing else was
+// wired: from its workspace, its tools and the roles that it has seen.
+type knownPlaces struct {
+	once sync.Once
+	m    *place.Map
+}
+
+// places returns what decides where paths lead.
+func (r *Registry) places() sallyport.Places {
+	if r.backends.Places != nil {
+		return r.backends.Places
+	}
+	return r.ownPlaces()
+}
+
+func (r *Registry) ownPlaces() *place.Map {
+	r.known.once.Do(func() {
+		// Without a ledger nothing can fail.
+		r.known.m, _ = place.NewMap(context.Background(), place.Options{Workspace: r.o.Workspace})
+	})
+	return r.known.m
+}
+
+// writesOf notes where a role, or the tools of a registry without roles, may write.
+// What was computed before is computed again when that closes a link.
+func (r *Registry) writesOf(by string, paths []string) {
+	if r.backends.Places != nil || len(paths) == 0 {
+		return
+	}
+	writes := make([]place.Write, 0, len(paths))
+	for _, p := range paths {
+		if abs, err := reach.Expand(p, r.o.variables()); err == nil {
+			writes = append(writes, place.Write{Path: abs, By: by})
+		}
+	}
+	_ = r.ownPlaces().Add(context.Background(), writes...) // Without a ledger nothing can fail.
+}
