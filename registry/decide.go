@@ -151,10 +151,20 @@ func (c *call) resolve() bool {
 	return c.allow(sallyport.StepGrant)
 }
 
-// scope returns the compiled grant of a tool under a role.
+// compiled is the compiled grant of a tool under a role, and the revision of the
+// places by which it was computed.
+type compiled struct {
+	scope    *scoped.Scope
+	revision uint64
+}
+
+// scope returns the compiled grant of a tool under a role, compiled again when
+// paths may lead elsewhere than before.
 func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
-	if v, ok := ro.scopes.Load(e); ok {
-		return v.(*scoped.Scope), nil
+	revision := r.places().Revision()
+	v, found := ro.scopes.Load(e)
+	if found && v.(*compiled).revision == revision {
+		return v.(*compiled).scope, nil
 	}
 	g, err := resolve(&e.tool, ro, r.o.variables())
 	if err != nil {
@@ -164,11 +174,21 @@ func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, taken := ro.scopes.LoadOrStore(e, fresh)
-	if taken {
-		fresh.Close()
+	next := &compiled{fresh, revision}
+	if !found {
+		if v, taken := ro.scopes.LoadOrStore(e, next); taken {
+			fresh.Close()
+			return v.(*compiled).scope, nil
+		}
+		return fresh, nil
 	}
-	return v.(*scoped.Scope), nil
+	if !ro.scopes.CompareAndSwap(e, v, next) {
+		fresh.Close()
+		return r.scope(e, ro)
+	}
+	// Calls may still run in the one before.
+	ro.retire(v.(*compiled).scope)
+	return fresh, nil
 }
 
 // grantBackends are those of the accessors.

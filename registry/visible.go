@@ -19,7 +19,17 @@ type role struct {
 	all         bool                   // no toolset: every built-in tool
 	names       map[string]bool
 	labels      map[string]bool
-	scopes      sync.Map // *entry -> *scoped.Scope
+	scopes      sync.Map // *entry -> *compiled
+
+	mu      sync.Mutex
+	retired []*scoped.Scope // closed with the role, for calls may run in them
+}
+
+// retire keeps a scope that was replaced until the role is closed.
+func (ro *role) retire(s *scoped.Scope) {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	ro.retired = append(ro.retired, s)
 }
 
 // role returns the compiled personality of a name. A registry without
@@ -66,9 +76,14 @@ func newRole(p *sallyport.Personality, known bool) *role {
 
 func (ro *role) close() {
 	ro.scopes.Range(func(_, v any) bool {
-		v.(*scoped.Scope).Close()
+		v.(*compiled).scope.Close()
 		return true
 	})
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	for _, s := range ro.retired {
+		s.Close()
+	}
 }
 
 // name is the personality's name in messages.
