@@ -166,7 +166,7 @@ func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
 	if found && v.(*compiled).revision == revision {
 		return v.(*compiled).scope, nil
 	}
-	g, err := resolve(&e.tool, ro, r.o.variables())
+	g, err := r.grantOf(&e.tool, ro)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x.Declared = clonedCapabilities(&c.entry.tool.Capabilities)
 	var err error
 	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
-	if x.Grant, err = resolve(&c.entry.tool, x.role, r.o.variables()); err == nil {
+	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
 		x.Facts = c.entry.tool.Facts(x.Grant, c.level, c.workspace())
 	}
 	return x, err

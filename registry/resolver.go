@@ -19,6 +19,11 @@ type resolver struct {
 	grant sallyport.Grant
 }
 
+// grantOf computes the grant of a tool under a role.
+func (r *Registry) grantOf(t *sallyport.Tool, ro *role) (*sallyport.Grant, error) {
+	return resolve(t, ro, r.o.variables())
+}
+
 // resolve computes the grant of a tool under a role. It is a pure function of
 // both and of the variables. An error is a declaration that cannot be read
 // here, such as an empty variable.
@@ -252,7 +257,7 @@ func (r *Registry) Misfits(personality string) Faults {
 		if !ro.visible(&e.tool, nil).Allowed {
 			continue
 		}
-		g, err := resolve(&e.tool, ro, r.o.variables())
+		g, err := r.grantOf(&e.tool, ro)
 		if err != nil {
 			faults = append(faults, Fault{Tool: e.id, Personality: personality, Message: err.Error()})
 			continue
