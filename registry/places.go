@@ -46,3 +46,41 @@ func (r *Registry) writesOf(by string, paths []string) {
 	}
 	_ = r.ownPlaces().Add(context.Background(), writes...) // Without a ledger nothing can fail.
 }
+
+// placer finds the places of the paths of one grant.
+type placer struct {
+	places sallyport.Places
+	first  map[string]string // how a place was spelled first
+}
+
+// of returns the places of paths, and those that lead nowhere with the reason.
+func (p *placer) of(paths []string) (led []string, nowhere map[string]sallyport.Place) {
+	for _, path := range paths {
+		clean, err := reach.CleanPath(path)
+		if err != nil {
+			led = append(led, path) // What is no path is dropped where paths are intersected.
+			continue
+		}
+		at := p.places.Place(clean)
+		if at.Path == "" {
+			if nowhere == nil {
+				nowhere = map[string]sallyport.Place{}
+			}
+			nowhere[path] = at
+			continue
+		}
+		led = append(led, at.Path)
+		if _, known := p.first[at.Path]; !known {
+			p.first[at.Path] = path
+		}
+	}
+	return led, nowhere
+}
+
+// spelled is how the configuration names a place.
+func (p *placer) spelled(path string) string {
+	if s, ok := p.first[path]; ok {
+		return s
+	}
+	return path
+}

@@ -16,19 +16,20 @@ type resolver struct {
 	tool  *sallyport.Tool
 	role  *role
 	vars  map[string]string
+	at    placer
 	grant sallyport.Grant
 }
 
 // grantOf computes the grant of a tool under a role.
 func (r *Registry) grantOf(t *sallyport.Tool, ro *role) (*sallyport.Grant, error) {
-	return resolve(t, ro, r.o.variables())
+	return resolve(t, ro, r.o.variables(), r.places())
 }
 
-// resolve computes the grant of a tool under a role. It is a pure function of
-// both and of the variables. An error is a declaration that cannot be read
+// resolve computes the grant of a tool under a role. It depends on both, on the
+// variables and on where paths lead. An error is a declaration that cannot be read
 // here, such as an empty variable.
-func resolve(t *sallyport.Tool, ro *role, vars map[string]string) (*sallyport.Grant, error) {
-	r := resolver{tool: t, role: ro, vars: vars}
+func resolve(t *sallyport.Tool, ro *role, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
+	r := resolver{tool: t, role: ro, vars: vars, at: placer{places: places, first: map[string]string{}}}
 	for _, step := range []func() error{r.network, r.secrets, r.files, r.process, r.input} {
 		if err := step(); err != nil {
 			return nil, err
@@ -146,8 +147,10 @@ func (r *resolver) files() (err error) {
 	if g.Read, err = r.paths("read", f.Read, ceiling.Read, bounded); err != nil {
 		return err
 	}
-	g.Write, err = r.paths("write", f.Write, ceiling.Write, bounded)
-	return err
+	if g.Write, err = r.paths("write", f.Write, ceiling.Write, bounded); err != nil {
+		return err
+	}
+	return nil
 }
 
 // paths resolves one direction. Without a personality an explicit list stands
@@ -158,6 +161,7 @@ func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []strin
 		if len(ceiling) == 0 {
 			r.drop(key, fromPersonality, "the personality has no "+key, key)
 		}
+		ceiling = r.placesOf(key, ceiling)
 		granted, _ := reach.IntersectPaths(ceiling, ceiling)
 		return granted, nil
 	}
@@ -169,15 +173,29 @@ func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []strin
 		}
 		declared = append(declared, abs)
 	}
+	declared = r.placesOf(key, declared)
 	if !bounded {
 		granted, _ := reach.IntersectPaths(declared, declared)
 		return granted, nil
 	}
+	ceiling, _ = r.at.of(ceiling)
 	granted, dropped := reach.IntersectPaths(declared, ceiling)
 	for _, p := range dropped {
+		p = r.at.spelled(p)
 		r.drop(key, p, fmt.Sprintf("path %q is not covered by personality %s", p, key), key)
 	}
 	return granted, nil
+}
+
+// placesOf finds the places of paths, and drops those that lead nowhere.
+func (r *resolver) placesOf(key string, paths []string) []string {
+	led, nowhere := r.at.of(paths)
+	for _, path := range paths {
+		if p, ok := nowhere[path]; ok {
+			r.grant.Dropped = append(r.grant.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Fix: p.Fix})
+		}
+	}
+	return led
 }
 
 func (r *resolver) process() error {
@@ -228,9 +246,10 @@ func (r *resolver) execFrom(declared []string) error {
 		}
 		paths = append(paths, abs)
 	}
-	granted, dropped := reach.IntersectPaths(paths, r.grant.FS.Write)
+	granted, dropped := reach.IntersectPaths(r.placesOf("process.execFrom", paths), r.grant.FS.Write)
 	r.grant.Process.ExecFrom = granted
 	for _, path := range dropped {
+		path = r.at.spelled(path)
 		r.drop("process.execFrom", path, fmt.Sprintf("path %q is not in the granted fs_reach.write", path), "fs_reach.write")
 	}
 	return nil
