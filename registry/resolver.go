@@ -150,7 +150,21 @@ func (r *resolver) files() (err error) {
 	if g.Write, err = r.paths("write", f.Write, ceiling.Write, bounded); err != nil {
 		return err
 	}
+	r.grounded()
 	return nil
+}
+
+// grounded drops places for writing that are not known as such: the decision
+// about links, here and in every other process, does not reckon with them.
+func (r *resolver) grounded() {
+	g := &r.grant.FS
+	g.Write = slices.DeleteFunc(g.Write, func(path string) bool {
+		if r.at.places.Place(path).Ground != "" {
+			return false
+		}
+		r.drop("fs_reach.write", r.at.spelled(path), "that tools may write there could not be kept in the state", "fs_reach.write")
+		return true
+	})
 }
 
 // paths resolves one direction. Without a personality an explicit list stands
