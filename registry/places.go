@@ -50,6 +50,7 @@ func (r *Registry) writesOf(by string, paths []string) {
 // placer finds the places of the paths of one grant.
 type placer struct {
 	places sallyport.Places
+	names  map[string]string // of paths that lead elsewhere than they are spelled
 	first  map[string]string // how a place was spelled first
 }
 
@@ -72,6 +73,9 @@ func (p *placer) of(paths []string) (led []string, nowhere map[string]sallyport.
 		led = append(led, at.Path)
 		if _, known := p.first[at.Path]; !known {
 			p.first[at.Path] = path
+		}
+		if at.Path != clean {
+			p.names[clean] = at.Path
 		}
 	}
 	return led, nowhere

@@ -29,7 +29,7 @@ func (r *Registry) grantOf(t *sallyport.Tool, ro *role) (*sallyport.Grant, error
 // variables and on where paths lead. An error is a declaration that cannot be read
 // here, such as an empty variable.
 func resolve(t *sallyport.Tool, ro *role, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
-	r := resolver{tool: t, role: ro, vars: vars, at: placer{places: places, first: map[string]string{}}}
+	r := resolver{tool: t, role: ro, vars: vars, at: placer{places: places, names: map[string]string{}, first: map[string]string{}}}
 	for _, step := range []func() error{r.network, r.secrets, r.files, r.process, r.input} {
 		if err := step(); err != nil {
 			return nil, err
@@ -151,6 +151,7 @@ func (r *resolver) files() (err error) {
 		return err
 	}
 	r.grounded()
+	r.nameReach()
 	return nil
 }
 
@@ -165,6 +166,24 @@ func (r *resolver) grounded() {
 		r.drop("fs_reach.write", r.at.spelled(path), "that tools may write there could not be kept in the state", "fs_reach.write")
 		return true
 	})
+}
+
+// nameReach keeps the names of the reach that lead elsewhere by a link of the
+// operator, and that of the workspace.
+func (r *resolver) nameReach() {
+	g := &r.grant.FS
+	if w := r.vars["workspace"]; w != "" && len(g.Read)+len(g.Write) > 0 {
+		r.at.of([]string{w})
+	}
+	for name, path := range r.at.names {
+		touches := func(granted string) bool { return reach.Within(granted, path) || reach.Within(path, granted) }
+		if !slices.ContainsFunc(g.Read, touches) && !slices.ContainsFunc(g.Write, touches) {
+			delete(r.at.names, name)
+		}
+	}
+	if len(r.at.names) > 0 {
+		g.Names = r.at.names
+	}
 }
 
 // paths resolves one direction. Without a personality an explicit list stands
