@@ -36,7 +36,7 @@ func (c *call) flow(ctx context.Context) bool {
 	if c.role.personality == nil || c.r.o.NoConversation {
 		return c.approve(ctx)
 	}
-	c.facts = c.entry.tool.Facts(c.grant, c.level, c.workspace())
+	c.facts = c.entry.tool.Facts(c.grant, c.level, placeOf(c.grant, c.workspace()))
 	judged := c.judged()
 	if !judged && !c.facts.Private && !c.facts.Untrusted {
 		return c.approve(ctx)
@@ -224,7 +224,7 @@ func (c *call) foresee() bool {
 	if err != nil {
 		return false
 	}
-	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, c.workspace())
+	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, placeOf(scope.Grant(), c.workspace()))
 	return true
 }
 

@@ -88,3 +88,11 @@ func (p *placer) spelled(path string) string {
 	}
 	return path
 }
+
+// placeOf is where a workspace lies under a grant.
+func placeOf(g *sallyport.Grant, workspace string) string {
+	if path, ok := g.FS.Names[workspace]; ok {
+		return path
+	}
+	return workspace
+}
