@@ -225,7 +225,7 @@ func (r *resolver) placesOf(key string, paths []string) []string {
 	led, nowhere := r.at.of(paths)
 	for _, path := range paths {
 		if p, ok := nowhere[path]; ok {
-			r.grant.Dropped = append(r.grant.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Fix: p.Fix})
+			r.grant.Dropped = append(r.grant.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Fix: p.Fix, Linked: true})
 		}
 	}
 	return led
@@ -326,7 +326,7 @@ func (r *Registry) Misfits(personality string) Faults {
 			}
 			faults = append(faults, Fault{
 				Tool: e.id, Personality: personality, Capability: d.Capability,
-				Message: d.Why, Source: d.Source, Fix: d.Fix,
+				Message: d.Why, Source: d.Source, Fix: d.Fix, Linked: d.Linked,
 			})
 		}
 	}
