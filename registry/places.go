@@ -96,3 +96,24 @@ func placeOf(g *sallyport.Grant, workspace string) string {
 	}
 	return workspace
 }
+
+// withhold moves what a link withholds at this moment from a grant to what was
+// dropped, for those who ask what a grant is worth now. The grant of a call keeps
+// it: it is looked at each time it is opened.
+func (r *Registry) withhold(g *sallyport.Grant, ro *role) {
+	look := func(key string, list []string) []string {
+		var kept []string
+		for _, path := range list {
+			p := r.places().Place(path)
+			if p.Why == "" {
+				kept = append(kept, path)
+				continue
+			}
+			g.Dropped = append(g.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Source: ro.source(key), Fix: p.Fix, Linked: true})
+		}
+		return kept
+	}
+	g.FS.Read = look("fs_reach.read", g.FS.Read)
+	g.FS.Write = look("fs_reach.write", g.FS.Write)
+	g.Process.ExecFrom = look("process.execFrom", g.Process.ExecFrom)
+}

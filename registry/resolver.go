@@ -314,6 +314,7 @@ func (r *Registry) Misfits(personality string) Faults {
 			faults = append(faults, Fault{Tool: e.id, Personality: personality, Message: err.Error()})
 			continue
 		}
+		r.withhold(g, ro)
 		if _, err := r.confines(g); err != nil {
 			faults = append(faults, Fault{
 				Tool: e.id, Personality: personality, Capability: "process",
