@@ -120,6 +120,10 @@ func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decis
 		return d
 	}
 	key := ceiling(d.Capability)
+	if d.Source == scoped.LinkSource {
+		d.Source = ro.source(key)
+		return d
+	}
 	deferred := defers(&t.Capabilities, d.Capability)
 	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
 	if key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != "") {
