@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -133,9 +134,23 @@ func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decis
 		d.Fix = "declare " + d.Resource + " in the tool's capabilities." + d.Capability
 		return d
 	}
+	item := d.Resource
+	if strings.HasPrefix(key, "fs_reach.") {
+		item = targetOf(item)
+	}
 	d.Source = ro.source(key)
-	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", d.Resource, ro.name(), key)
+	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d
+}
+
+// targetOf is where a path leads: a grant that passes a link which tools may
+// replace is withheld, so that only the target itself can be granted. A path of
+// which nothing is there stays.
+func targetOf(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // denies reports whether a refused host is on the personality's own list.
