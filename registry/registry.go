@@ -9,6 +9,8 @@
 // denial is recorded like a success, and that what comes back is validated,
 // cleaned and bounded. It does not confine Go code that goes around its
 // accessors.
+//
+// The register of promises is docs/guarantees.md: G-DECIDE, G-AUDIT, G-OUT.
 package registry
 
 import (
