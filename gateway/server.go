@@ -79,8 +79,8 @@ type Options struct {
 	Personality string
 	// Principal returns the principal of stdio, where nobody authenticates:
 	// the local user. It is asked at each call, so that what the principal may
-	// do is what it may do now. nil means sallyport.LocalPrincipal without
-	// permissions.
+	// do is what it may do now. nil means sallyport.LocalPrincipal, a person
+	// without permissions.
 	Principal func() sallyport.Principal
 	// Version is reported to clients; empty means "dev".
 	Version string
@@ -133,7 +133,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 		s.o = *o
 	}
 	if s.o.Principal == nil {
-		s.o.Principal = func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal} }
+		s.o.Principal = func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true} }
 	}
 	if s.o.Version == "" {
 		s.o.Version = "dev"
