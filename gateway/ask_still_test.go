@@ -28,8 +28,8 @@ func data(t *testing.T, r *bufio.Reader) string {
 // decided nothing over its session.
 func TestAnAnswerIsOfWhoAsked(t *testing.T) {
 	known := tokens{
-		"alice": {Name: "alice", Permissions: []string{"p"}}, "less": {Name: "alice"},
-		"elsewhere": {Name: "alice", Permissions: []string{"p"}, Personalities: []string{"other"}},
+		"alice": {Name: "alice", Person: true, Permissions: []string{"p"}}, "less": {Name: "alice", Person: true},
+		"elsewhere": {Name: "alice", Person: true, Permissions: []string{"p"}, Personalities: []string{"other"}},
 	}
 	for token, want := range map[string]string{"alice": "ran with", "less": `"approval_required"`, "elsewhere": `"approval_required"`} {
 		d := newDesk(t, nil)
@@ -59,7 +59,7 @@ func TestAnAnswerCountsUnderTheRulesOfTheMoment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, nil)
-			p := sallyport.Principal{Name: sallyport.LocalPrincipal, Permissions: []string{"p"}}
+			p := sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true, Permissions: []string{"p"}}
 			var err error
 			if d.Server, err = gateway.New(d.registry, &gateway.Options{
 				Personality: "role", Desk: d, Principal: func() sallyport.Principal { return p },

@@ -116,7 +116,7 @@ func served(t *testing.T, r *registry.Registry) site {
 		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(nil)
-	local := func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal} }
+	local := func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true} }
 	g, err := auth.NewGuard(s.Listener.Addr().String(), tokens{}, &auth.GuardOptions{Anonymous: local})
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func fixtures(t *testing.T, viaLibrary bool) (url string) {
 		server.ViaLibrary()
 	}
 	s := httptest.NewUnstartedServer(nil)
-	local := func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal} }
+	local := func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true} }
 	g, err := auth.NewGuard(s.Listener.Addr().String(), tokens{}, &auth.GuardOptions{Anonymous: local})
 	if err != nil {
 		t.Fatal(err)

@@ -164,10 +164,10 @@ func (t tokens) Principal(_ context.Context, token string) (sallyport.Principal,
 }
 
 // site is the server behind the guard. Its tokens are "alice" and "bob", each
-// for the principal of the same name.
+// for the person of the same name.
 func (k *kit) site(t testing.TB) *httptest.Server {
 	t.Helper()
-	return k.siteOf(t, tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}})
+	return k.siteOf(t, tokens{"alice": {Name: "alice", Person: true}, "bob": {Name: "bob", Person: true}})
 }
 
 // siteOf is site with other tokens.

@@ -113,7 +113,7 @@ func TestHeadersAreThoseThatTheCallerSees(t *testing.T) {
 	p.clients = map[string]*http.Client{"": client(t, "alice")}
 	p.post(t, sent{body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"prompt:x","arguments":{},` + stateless + `}}`})
 	want := []sallyport.Caller{{
-		Principal: sallyport.Principal{Name: "alice"}, Personality: "role", Platform: sallyport.PlatformMCP, Exclude: []string{"prompt:x"},
+		Principal: sallyport.Principal{Name: "alice", Person: true}, Personality: "role", Platform: sallyport.PlatformMCP, Exclude: []string{"prompt:x"},
 	}}
 	if diff := cmp.Diff(want, gate.asked); diff != "" {
 		t.Errorf("the gate was asked about other callers (-want +got):\n%s", diff)

@@ -160,7 +160,7 @@ func TestASessionThatDoesNotAnswer(t *testing.T) {
 func TestASessionWhosePrincipalMayDoSomethingElse(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		in := newInquiry(t)
-		p := sallyport.Principal{Name: sallyport.LocalPrincipal, Permissions: []string{"p"}}
+		p := sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true, Permissions: []string{"p"}}
 		var err error
 		if in.Server, err = gateway.New(in.registry, &gateway.Options{
 			Personality: "role", Principal: func() sallyport.Principal { return p },

@@ -313,7 +313,7 @@ func TestStdioAsksWhoTheLocalUserIsAtEachCall(t *testing.T) {
 	held <- nil
 	var err error
 	if k.Server, err = gateway.New(k.registry, &gateway.Options{Principal: func() sallyport.Principal {
-		return sallyport.Principal{Name: sallyport.LocalPrincipal, Permissions: <-held}
+		return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true, Permissions: <-held}
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestCVE_2026_25536_TasksOfOthers(t *testing.T) {
 // HTTP or over another stream.
 func TestTasksOfAStream(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
-		j.known["local"] = sallyport.Principal{Name: sallyport.LocalPrincipal}
+		j.known["local"] = sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true}
 		over := func(in io.Writer, out *bufio.Reader, params string) string {
 			t.Helper()
 			method := "tasks/get"
@@ -121,7 +121,7 @@ func TestAThousandTasks(t *testing.T) {
 		const principals, each = 20, 50
 		for p := range principals {
 			name := fmt.Sprintf("p%d", p)
-			j.known[name] = sallyport.Principal{Name: name}
+			j.known[name] = sallyport.Principal{Name: name, Person: true}
 		}
 		var ids [principals * each]string
 		var all sync.WaitGroup
@@ -176,7 +176,7 @@ func TestTasksAreBounded(t *testing.T) {
 		}
 		j.BoundTasks(10, 5, 1<<20, 1<<20)
 		for _, name := range []string{"p0", "p1", "p10"} {
-			j.known[name] = sallyport.Principal{Name: name}
+			j.known[name] = sallyport.Principal{Name: name, Person: true}
 		}
 		first := ""
 		for p := range 2 {

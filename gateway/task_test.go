@@ -343,7 +343,7 @@ func TestTheEndOfAServerEndsTasks(t *testing.T) {
 func TestAHeldCallIsAskedAboutBeforeItIsATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, func(a *sallyport.Approvals) { a.Require = append(a.Require, "long") })
-		j := &jobs{kit: d.kit, t: t, known: tokens{"alice": {Name: "alice"}}, locks: map[string]chan struct{}{}}
+		j := &jobs{kit: d.kit, t: t, known: tokens{"alice": {Name: "alice", Person: true}}, locks: map[string]chan struct{}{}}
 		defer func() {
 			if err := j.Shutdown(context.Background()); err != nil {
 				t.Error(err)
