@@ -34,6 +34,19 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// TestC6_OnlyAPersonsClientIsAsked: the client of a program would answer for
+// itself.
+func TestC6_OnlyAPersonsClientIsAsked(t *testing.T) {
+	d := newDesk(t, asking(nil))
+	d.hold(nil)
+	person := d.caller()
+	program := d.caller()
+	program.Principal.Person = false
+	if !d.Asks(person, "held") || d.Asks(program, "held") {
+		t.Errorf("Asks = %v for a person and %v for a program, want true and false", d.Asks(person, "held"), d.Asks(program, "held"))
+	}
+}
+
 // TestNobodyIsAskedAboutWhatIsStopped: a decision that comes while the
 // principal, its session or the tool is stopped does not count.
 func TestNobodyIsAskedAboutWhatIsStopped(t *testing.T) {

@@ -275,13 +275,14 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 	return id, true
 }
 
-// Asks reports whether a human decides about a call before it runs, or may,
-// should the conversation have read what a rule is about, and whether that may
-// be the one behind the caller's client. Nobody decides for what an operator
-// has stopped.
+// Asks reports whether a held call may be put before the person behind the
+// caller's client: a human decides about it before it runs, or may, should the
+// conversation have read what a rule is about; the principal is a person; and
+// the personality does not keep decisions for the operator. What an operator
+// has stopped is put before nobody.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	e, ro := r.find(id), r.role(caller.Personality)
-	return e != nil && ro.elicits() && (ro.asks(&e.tool) || r.flows(caller, e)) && !r.stopped(caller)(id)
+	return e != nil && caller.Principal.Person && ro.elicits() && (ro.asks(&e.tool) || r.flows(caller, e)) && !r.stopped(caller)(id)
 }
 
 // listed refuses a URI that the tool does not list. It is judged where the

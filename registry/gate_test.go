@@ -72,7 +72,7 @@ func (g *gate) add(t sallyport.Tool) {
 
 func (g *gate) caller() *sallyport.Caller {
 	return &sallyport.Caller{
-		Principal: sallyport.Principal{Name: "tester"}, Session: "s1",
+		Principal: sallyport.Principal{Name: "tester", Person: true}, Session: "s1",
 		Personality: g.role, Platform: sallyport.PlatformGo,
 	}
 }
