@@ -211,7 +211,7 @@ func (c *client) still(ctx context.Context) bool {
 // unchanged reports whether two requests came from one principal that may do the
 // same.
 func unchanged(p, q *sallyport.Principal) bool {
-	return p.Name == q.Name && slices.Equal(p.Permissions, q.Permissions) &&
+	return p.Name == q.Name && p.Person == q.Person && slices.Equal(p.Permissions, q.Permissions) &&
 		(p.Personalities == nil) == (q.Personalities == nil) && slices.Equal(p.Personalities, q.Personalities)
 }
 

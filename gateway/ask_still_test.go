@@ -30,8 +30,11 @@ func TestAnAnswerIsOfWhoAsked(t *testing.T) {
 	known := tokens{
 		"alice": {Name: "alice", Person: true, Permissions: []string{"p"}}, "less": {Name: "alice", Person: true},
 		"elsewhere": {Name: "alice", Person: true, Permissions: []string{"p"}, Personalities: []string{"other"}},
+		"program":   {Name: "alice", Permissions: []string{"p"}},
 	}
-	for token, want := range map[string]string{"alice": "ran with", "less": `"approval_required"`, "elsewhere": `"approval_required"`} {
+	for token, want := range map[string]string{
+		"alice": "ran with", "less": `"approval_required"`, "elsewhere": `"approval_required"`, "program": `"approval_required"`,
+	} {
 		d := newDesk(t, nil)
 		a := &asker{t: t, url: d.siteOf(t, known).URL + "/mcp"}
 		a.session = a.post("alice", asksHello).Header.Get("Mcp-Session-Id")
