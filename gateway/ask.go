@@ -311,6 +311,9 @@ func verdictOf(answer *mcp.ElicitResult) (verdict, error) {
 func form(a *sallyport.Approval) *mcp.ElicitParams {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sallyport holds this call until somebody approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
+	for _, target := range a.Targets {
+		fmt.Fprintf(&b, "Uses: %s\n", target)
+	}
 	if a.Why != "" {
 		fmt.Fprintf(&b, "Why: %s.\n", a.Why)
 	}
