@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sallyport/sallyport/registry"
+
 	"github.com/sallyport/sallyport"
 )
 
@@ -230,6 +232,36 @@ func TestATaskIsCancelled(t *testing.T) {
 		}
 		if got := j.record.outcomes(""); len(got) != 4 {
 			t.Errorf("recorded %d calls, want 4", len(got))
+		}
+	})
+}
+
+// TestA6_ATaskEndsWithItsCaller while it works and while it asks. That of another
+// principal goes on.
+func TestA6_ATaskEndsWithItsCaller(t *testing.T) {
+	inJobs(t, func(t *testing.T, j *jobs) {
+		a, b := j.agent("alice", knows), j.agent("bob", knows)
+		works, asks := a.begin("job", nonce("a")), a.begin("inquiry", `{}`)
+		goes := b.begin("job", nonce("b"))
+		j.still.mu.Lock()
+		j.still.revoked["alice"] = true
+		j.still.mu.Unlock()
+		time.Sleep(2 * registry.DefaultRunsPause)
+		synctest.Wait()
+		if got := j.record.outcomes(""); len(got) != 2 {
+			t.Errorf("recorded %d ends, want those of the tasks of alice", len(got))
+		}
+		j.still.mu.Lock()
+		j.still.revoked["alice"] = false // so that what became of them can be asked
+		j.still.mu.Unlock()
+		for _, id := range []string{works, asks} {
+			if r := a.get(id); r.Result.Status != "completed" || !r.Result.Result.IsError || !strings.Contains(r.said(), "was ended") {
+				t.Errorf("a task of who was revoked = %s, want it ended", r.text)
+			}
+		}
+		j.letGo("b")
+		if r := b.get(goes); r.Result.Status != "completed" || r.Result.Result.IsError {
+			t.Errorf("the task of another = %s", r.text)
 		}
 	})
 }
