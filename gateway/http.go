@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/budget"
 )
 
 const (
@@ -22,11 +24,12 @@ const (
 	// ends after sessionIdle.
 	maxSessions, maxOwnSessions = 1000, 500
 	// maxPosts bounds the requests that are read and answered at once,
-	// maxOwnPosts those of one principal, and maxLarge those among them whose
-	// message is longer than smallBytes: what clients can occupy is about 200
-	// MiB, whatever they send.
+	// maxOwnPosts those of one principal, and longBytes the bytes of those among
+	// them whose message is longer than smallBytes, from when they are read until
+	// they are answered: what clients can occupy is about 320 MiB, whatever they
+	// send.
 	maxPosts, maxOwnPosts = 500, 400
-	maxLarge              = 8
+	longBytes             = 192 << 20
 	smallBytes            = 256 << 10
 )
 
@@ -39,7 +42,7 @@ type surface struct {
 	newer    http.Handler // the library, without sessions
 	older    http.Handler // the library, with sessions
 	versions []string     // of protocols with sessions
-	large    *turns
+	long     *budget.Budget
 }
 
 // Handler serves streamable HTTP. Both generations of the protocol answer on
@@ -56,7 +59,7 @@ func (s *Server) Handler() http.Handler {
 	stateless, stateful := common, common
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	return &surface{
-		server: s, large: newTurns(maxLarge),
+		server: s, long: budget.New(longBytes),
 		newer: bind(mcp.NewStreamableHTTPHandler(server, &stateless)),
 		older: bind(mcp.NewStreamableHTTPHandler(server, &stateful)),
 		versions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
@@ -121,8 +124,8 @@ func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Princ
 		return nil
 	}
 	defer done()
-	body, release, err := s.read(w, r, p.Name)
-	defer release()
+	body, held, err := s.read(w, r, p.Name)
+	defer held.Release()
 	if err != nil {
 		unread(w, err)
 		return nil
@@ -191,24 +194,20 @@ func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read returns the body. A long one waits for its turn, which ends with
-// release.
-func (s *surface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, release func(), err error) {
-	release = func() {}
+// read returns the body. What a long one holds is to be released when it is
+// answered. Nobody waits for those of others: the error is then
+// [budget.ErrFull].
+func (s *surface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, held *budget.Holding, err error) {
 	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
 	// What a client announces is no reason to set more than a page aside.
 	begin := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 4<<10)+bytes.MinRead))
 	_, err = begin.ReadFrom(io.LimitReader(all, smallBytes))
 	if body = begin.Bytes(); err != nil || len(body) < smallBytes {
-		return body, release, err
+		return body, nil, err
 	}
-	turn, err := s.large.take(r.Context(), principal)
-	if err != nil {
-		return nil, release, err
-	}
-	release = turn
-	rest, err := io.ReadAll(all)
-	return append(body, rest...), release, err
+	held = s.long.Hold("", principal, nil)
+	body, err = held.ReadAll(all, body)
+	return body, held, err
 }
 
 // stateless chooses the generation by the header, and by the body when that
@@ -264,6 +263,10 @@ func refuse(w http.ResponseWriter, f *fault, stateless bool) {
 func unread(w http.ResponseWriter, err error) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		http.Error(w, "the message is too long", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if errors.Is(err, budget.ErrFull) {
+		busy(w, fmt.Sprintf("too many long messages at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
 		return
 	}
 	http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
