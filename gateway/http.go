@@ -26,9 +26,9 @@ const (
 	// maxPosts bounds the requests that are read and answered at once,
 	// maxOwnPosts those of one principal, and longBytes the bytes of those among
 	// them whose message is longer than smallBytes, from when they are read until
-	// they are answered: what clients can occupy is about 320 MiB, whatever they
+	// they are answered: what clients can occupy is about 400 MiB, whatever they
 	// send.
-	maxPosts, maxOwnPosts = 500, 400
+	maxPosts, maxOwnPosts = 800, 400
 	longBytes             = 192 << 20
 	smallBytes            = 256 << 10
 )

@@ -73,7 +73,7 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 	for _, who := range []struct {
 		name  string
 		bound int // its own, and what that leaves of all
-	}{{"alice", 400}, {"bob", 100}} {
+	}{{"alice", 400}, {"bob", 200}} {
 		h := client(t, who.name)
 		for range who.bound {
 			wg.Go(func() { post(t, h, site.URL, hold, header...) })
