@@ -120,7 +120,7 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *exchange) {
 	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
 	if !ok {
-		busy(w, "too many requests at once")
+		busy(w, fmt.Sprintf("too many requests at once: %d of a principal, %d of all, and fewer the more run; try again", maxOwnPosts, maxPosts))
 		return nil
 	}
 	defer done()
