@@ -54,3 +54,17 @@ func (s *Server) KeptTasks() int {
 	defer s.tasks.mu.Unlock()
 	return len(s.tasks.byID)
 }
+
+// SessionsOf is how many sessions of HTTP a principal has, OpenSessions how many
+// there are.
+func (s *Server) SessionsOf(principal string) int { return s.sessions.of(principal) }
+
+// OpenSessions is how many sessions of HTTP the library has.
+func (s *Server) OpenSessions() (n int) {
+	for session := range s.mcp.Sessions() {
+		if session.ID() != "" {
+			n++
+		}
+	}
+	return n
+}

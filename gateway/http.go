@@ -21,7 +21,8 @@ import (
 const (
 	// maxSessions bounds the protocol sessions that are open at once, and
 	// maxOwnSessions those of one principal. Each costs about ten kilobytes and
-	// ends after sessionIdle.
+	// ends after sessionIdle, or when it is idle, its principal has the most and
+	// another one finds no place.
 	maxSessions, maxOwnSessions = 1000, 500
 	// maxPosts bounds the requests that are read and answered at once,
 	// maxOwnPosts those of one principal, and longBytes the bytes of those among
@@ -235,8 +236,8 @@ func (s *surface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Pri
 			open++
 		}
 	}
-	if open >= maxSessions || s.server.sessions.of(p.Name) >= maxOwnSessions {
-		busy(w, "too many sessions are open")
+	if s.server.sessions.of(p.Name) >= maxOwnSessions || open >= maxSessions && !s.server.sessions.makeRoom(p.Name) {
+		busy(w, fmt.Sprintf("too many sessions are open: %d of a principal, %d of all; end one with DELETE, or try again", maxOwnSessions, maxSessions))
 		return false
 	}
 	return true

@@ -145,7 +145,9 @@ func TestB8_LongMessagesWaitForNobody(t *testing.T) {
 	wg.Wait()
 }
 
-func TestSessionsAreBounded(t *testing.T) {
+// TestB9_ANewcomerGetsASession when others have all of them: the oldest of the
+// principal that has most is closed, and none of theirs who have as few.
+func TestB9_ANewcomerGetsASession(t *testing.T) {
 	const bound = 1000
 	k := newKit(t)
 	site := k.siteOf(t, tokens{"alice": {Name: "alice"}, "bob": {Name: "bob"}, "carol": {Name: "carol"}})
@@ -158,8 +160,18 @@ func TestSessionsAreBounded(t *testing.T) {
 			t.Fatalf("session %d: status %d %s, want 200", i, status, body)
 		}
 	}
-	if status, body := post(t, client(t, "carol"), site.URL, hello); status != http.StatusServiceUnavailable {
-		t.Errorf("session %d: status %d %s, want 503", bound+1, status, body)
+	for i := range 400 {
+		if status, body := post(t, client(t, "carol"), site.URL, hello); i < 300 && status != http.StatusOK {
+			t.Fatalf("session %d of another: status %d %s, want 200", i, status, body)
+		}
+	}
+	if n := k.OpenSessions(); n > bound || k.SessionsOf("carol") < 300 || k.SessionsOf("alice") < 300 || k.SessionsOf("bob") < 300 {
+		t.Errorf("of %d sessions alice has %d, bob %d, carol %d", n, k.SessionsOf("alice"), k.SessionsOf("bob"), k.SessionsOf("carol"))
+	}
+	if status, body := post(t, h, site.URL, hello); status != http.StatusOK {
+		if !strings.Contains(body, "too many sessions are open: 500 of a principal, 1000 of all") {
+			t.Errorf("the refusal says %s", body)
+		}
 	}
 }
 

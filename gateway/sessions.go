@@ -85,6 +85,38 @@ func (a *sessions) of(principal string) (n int) {
 	return n
 }
 
+// makeRoom closes the session that was idle for longest of the principal that
+// has the most, when that has more than the one who comes will have. It reports
+// whether there was one.
+func (a *sessions) makeRoom(comes string) bool {
+	a.mu.Lock()
+	counts := map[string]int{}
+	for _, s := range a.open {
+		counts[s.principal.Name]++
+	}
+	var oldest *session
+	for _, s := range a.open {
+		n := counts[s.principal.Name]
+		if s.posts > 0 || n <= counts[comes]+1 {
+			continue
+		}
+		if oldest == nil || n > counts[oldest.principal.Name] || n == counts[oldest.principal.Name] && s.last.Before(oldest.last) {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		oldest.timer.Stop()
+		delete(a.open, oldest.id)
+	}
+	a.mu.Unlock()
+	if oldest == nil {
+		return false
+	}
+	// The error says that the client is gone already.
+	_ = oldest.library.Close()
+	return true
+}
+
 // release ends a use. It does nothing to a nil session.
 func (s *session) release() {
 	if s == nil {
