@@ -154,7 +154,7 @@ func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Princ
 func (s *surface) listen(x *exchange) {
 	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
 	if !ok {
-		busy(x.w, "too many streams of changes are open")
+		busy(x.w, tooManyStreams)
 		return
 	}
 	defer done()
@@ -185,7 +185,7 @@ func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodDelete {
-		s.older.ServeHTTP(w, r)
+		s.stream(w, r)
 		return
 	}
 	ended := &noted{ResponseWriter: w}
@@ -194,6 +194,21 @@ func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 		s.server.sessions.forget(r.Header.Get("Mcp-Session-Id"))
 	}
 }
+
+// stream serves a stream on which the client of a session listens.
+func (s *surface) stream(w http.ResponseWriter, r *http.Request) {
+	p, _ := auth.PrincipalFrom(r.Context())
+	ctx, done, ok := s.server.listens.Begin(r.Context(), p.Name)
+	if !ok {
+		busy(w, tooManyStreams)
+		return
+	}
+	defer done()
+	s.older.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// tooManyStreams is the answer to one stream too many.
+var tooManyStreams = fmt.Sprintf("too many streams are open: %d of a principal, %d of all; end one, or try again", maxOwnListens, maxListens)
 
 // read returns the body. What a long one holds is to be released when it is
 // answered. Nobody waits for those of others: the error is then
