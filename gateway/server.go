@@ -122,7 +122,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 	s := &Server{
 		writeWait: writeWait,
 		gate:      gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, maxOwnPosts),
-		listens:       running.New(maxListens, maxOwnListens),
+		listens:       running.NewYielding(maxListens, maxOwnListens),
 		questions:     running.New(maxQuestions, maxOwnQuestions),
 		conversations: conversations{idle: map[string]*conversation{}},
 		sessions:      sessions{open: map[string]*session{}},
