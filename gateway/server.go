@@ -7,6 +7,8 @@
 // and to nobody else, that progress for others than the user stays inside, and
 // that a client's cancellation reaches the tool. Authentication happens before
 // it, in package auth.
+//
+// The register of promises is docs/guarantees.md: G-DECIDE, G-SESSION.
 package gateway
 
 import (
