@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -126,7 +127,28 @@ func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held pass) (*ht
 			return nil, err
 		}
 	}
-	return c.Network.Client().Do(q)
+	return AtHome(c.Network.Client(), a.Name, a.URL).Do(q)
+}
+
+// AtHome returns a copy of a client that follows the redirects of a server to
+// its own origin only: whoever it names elsewhere would get the arguments of a
+// call, and answer in its place. The error is a [sallyport.Error].
+func AtHome(client *http.Client, server, home string) *http.Client {
+	own := *client
+	check := client.CheckRedirect
+	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if to := r.URL.String(); origin(to) != origin(home) {
+			return &sallyport.Error{
+				Code: sallyport.CodeHostNotAllowed, Resource: r.URL.Host,
+				Detail: fmt.Sprintf("the MCP server %s redirects to %s, which is not where it was declared", server, clip(origin(to))),
+			}
+		}
+		if check == nil {
+			return nil
+		}
+		return check(r, via)
+	}
+	return &own
 }
 
 // turn waits until nobody else renews these tokens.

@@ -85,7 +85,7 @@ func (a *Authority) probe(ctx context.Context, c *sallyport.Call) (challenge, er
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := c.Network.Client().Do(r)
+	resp, err := AtHome(c.Network.Client(), a.Name, a.URL).Do(r)
 	if err != nil {
 		return challenge{}, err
 	}
