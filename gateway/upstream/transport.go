@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
 // maxMessage bounds one message of a server, in bytes: a result of the size
@@ -188,7 +189,7 @@ func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
 	if a := l.s.authority; a != nil {
 		return a.Do(r, c, l.s.holder(c))
 	}
-	return c.Network.Client().Do(r)
+	return oauth.AtHome(c.Network.Client(), l.s.Name, l.s.URL).Do(r)
 }
 
 // home refuses another place than the declared one: a server may name an
