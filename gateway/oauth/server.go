@@ -79,7 +79,8 @@ type Server struct {
 	// what the server says that it wants.
 	Scopes []string
 	// Issuer is the one issuer that is believed; empty believes the first that
-	// the server names.
+	// the server names, which is refused beside ClientSecret, PrivateKey and
+	// Assertion: these go to the issuer that the operator wrote.
 	Issuer string
 }
 
@@ -150,6 +151,9 @@ func (s *Server) Check() error {
 	}
 	if u, err := url.Parse(s.Document); s.Document != "" && (err != nil || checkURL(s.Document, false) != nil || len(u.Path) < 2) {
 		fault("client_metadata_url: expected an https address with a path")
+	}
+	if keys := s.credentials(); len(keys) > 0 && s.Issuer == "" {
+		fault("issuer: expected beside %s the address of the issuer that gets it, such as https://login.example.com: else the server would name who does", strings.Join(keys, " and "))
 	}
 	if s.Issuer != "" && checkURL(s.Issuer, true) != nil {
 		fault("issuer: expected an address such as https://login.example.com")

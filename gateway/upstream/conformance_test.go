@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"flag"
 	"maps"
+	"net/http"
+	neturl "net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -81,6 +83,9 @@ func TestClientOfTheSuite(t *testing.T) {
 	}
 	if strings.HasPrefix(scenario, "auth/") {
 		c.server.OAuth = given.declare(scenario)
+		if s := c.server.OAuth; s.Issuer == "" && !s.Register {
+			s.Issuer = writtenIssuer(t, url)
+		}
 	}
 	o := &operator{client: c}
 	o.open()
@@ -153,6 +158,30 @@ func (g *suiteContext) declare(scenario string) *oauth.Server {
 		s.PrivateKey = "suite/key"
 	}
 	return s
+}
+
+// writtenIssuer is the issuer that an operator reads in the documentation of a
+// server and writes beside a credential; here the metadata stand for that.
+func writtenIssuer(t *testing.T, server string) string {
+	u, err := neturl.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/.well-known/oauth-protected-resource" + u.Path, "/.well-known/oauth-protected-resource"} {
+		res, err := http.Get(u.Scheme + "://" + u.Host + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said struct {
+			Issuers []string `json:"authorization_servers"`
+		}
+		err = json.NewDecoder(res.Body).Decode(&said)
+		_ = res.Body.Close()
+		if err == nil && len(said.Issuers) > 0 {
+			return said.Issuers[0]
+		}
+	}
+	return ""
 }
 
 // operator does what messages say: declare a host, log in.

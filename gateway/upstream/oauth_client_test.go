@@ -147,6 +147,10 @@ func newClient(t testing.TB, i *issuing, declare func(*upstream.Server)) *client
 	if declare != nil {
 		declare(&c.server)
 	}
+	// A credential of the operator goes to an issuer that is written.
+	if o := c.server.OAuth; o.Issuer == "" && o.ClientSecret+o.PrivateKey+o.Assertion != "" {
+		o.Issuer = i.issuer.URL
+	}
 	t.Cleanup(c.noSecret)
 	c.open()
 	return c
