@@ -1,5 +1,9 @@
 package oauth
 
+import (
+	"errors"
+)
+
 // A credential of the operator is good for years and for whoever has it, so that
 // nothing a server says may choose who gets it. It goes to the issuer that is
 // written beside it.
@@ -14,4 +18,21 @@ func (s *Server) credentials() (keys []string) {
 		}
 	}
 	return keys
+}
+
+// checkEndpoints judges what is written as token_endpoint.
+func (s *Server) checkEndpoints() error {
+	written := []string{s.TokenEndpoint}
+	if s.Provider != nil {
+		written = append(written, s.Provider.TokenEndpoint)
+	}
+	for _, at := range written {
+		if at != "" && checkURL(at, true) != nil {
+			return errors.New("token_endpoint: expected an address such as https://login.example.com/token")
+		}
+	}
+	if s.TokenEndpoint != "" && s.Issuer == "" {
+		return errors.New("token_endpoint: belongs to an issuer, which is missing")
+	}
+	return nil
 }

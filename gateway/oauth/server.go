@@ -82,6 +82,10 @@ type Server struct {
 	// the server names, which is refused beside ClientSecret, PrivateKey and
 	// Assertion: these go to the issuer that the operator wrote.
 	Issuer string
+	// TokenEndpoint is where the issuer makes tokens, for an issuer whose
+	// endpoints have another origin than itself; empty means none, and then
+	// ClientSecret, PrivateKey and Assertion go to the issuer's origin only.
+	TokenEndpoint string `json:",omitempty"`
 }
 
 // Provider is an identity provider that vouches for people at the issuers of
@@ -92,6 +96,8 @@ type Provider struct {
 	// ClientID is the gate's name there, ClientSecret the reference of its
 	// secret; empty means none.
 	ClientID, ClientSecret string
+	// TokenEndpoint is that of [Server], for this provider.
+	TokenEndpoint string `json:",omitempty"`
 }
 
 // Refs lists the secrets that calls of the server read: those of the
@@ -111,9 +117,9 @@ func (s *Server) Refs() (refs []string) {
 
 // Hosts lists the hosts that are granted by being written.
 func (s *Server) Hosts() (hosts []string) {
-	written := []string{s.Issuer}
+	written := []string{s.Issuer, s.TokenEndpoint}
 	if s.Provider != nil {
-		written = append(written, s.Provider.Issuer)
+		written = append(written, s.Provider.Issuer, s.Provider.TokenEndpoint)
 	}
 	for _, text := range written {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -154,6 +160,9 @@ func (s *Server) Check() error {
 	}
 	if keys := s.credentials(); len(keys) > 0 && s.Issuer == "" {
 		fault("issuer: expected beside %s the address of the issuer that gets it, such as https://login.example.com: else the server would name who does", strings.Join(keys, " and "))
+	}
+	if err := s.checkEndpoints(); err != nil {
+		fault("%v", err)
 	}
 	if s.Issuer != "" && checkURL(s.Issuer, true) != nil {
 		fault("issuer: expected an address such as https://login.example.com")

@@ -32,7 +32,7 @@ func (d *decoder) oauth(top *definition.Object, local bool) {
 		ClientID: o.Text("client_id", "", false), Document: o.Text("client_metadata_url", "", false),
 		ClientSecret: d.ref(o, at, "client_secret_secret"), PrivateKey: d.ref(o, at, "private_key_secret"),
 		Register: o.Flag("register", ""), Issuer: o.Text("issuer", "", false), Scopes: o.Texts("scopes"),
-		Assertion: d.ref(o, at, "assertion_secret"), Provider: d.provider(o),
+		Assertion: d.ref(o, at, "assertion_secret"), Provider: d.provider(o), TokenEndpoint: o.Text("token_endpoint", "", false),
 	}
 	o.Done()
 	if err := s.Check(); err != nil {
@@ -52,7 +52,7 @@ func (d *decoder) provider(o *definition.Object) *oauth.Provider {
 	p := &oauth.Provider{}
 	if in := d.Object(at, v); in != nil {
 		p.Issuer, p.ClientID = in.Text("issuer", "", true), in.Text("client_id", "", true)
-		p.ClientSecret = d.ref(in, at, "client_secret_secret")
+		p.ClientSecret, p.TokenEndpoint = d.ref(in, at, "client_secret_secret"), in.Text("token_endpoint", "", false)
 		in.Done()
 	}
 	return p
