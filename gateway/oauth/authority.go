@@ -322,6 +322,9 @@ func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, sai
 	if next.Key, err = newKey(&p.issuer); err != nil {
 		return err
 	}
+	if err := a.admits(next.Issuer, next.Endpoint); err != nil {
+		return a.wrap(err)
+	}
 	form, err := a.claim(ctx, c, &next)
 	if err != nil {
 		return a.wrap(err)

@@ -2,11 +2,14 @@ package oauth
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 )
 
 // A credential of the operator is good for years and for whoever has it, so that
 // nothing a server says may choose who gets it. It goes to the issuer that is
-// written beside it.
+// written beside it, at that issuer's origin or at the endpoint that is written
+// too; tokens, which the issuer itself made, go where its metadata says.
 
 // credentials lists the keys of the operator's credentials that are set.
 func (s *Server) credentials() (keys []string) {
@@ -33,6 +36,27 @@ func (s *Server) checkEndpoints() error {
 	}
 	if s.TokenEndpoint != "" && s.Issuer == "" {
 		return errors.New("token_endpoint: belongs to an issuer, which is missing")
+	}
+	return nil
+}
+
+// admits reports whether a credential may be sent to an endpoint of an issuer.
+func (s *Server) admits(issuer, endpoint string) error {
+	written := ""
+	switch {
+	case s.Provider != nil && sameIssuer(issuer, s.Provider.Issuer):
+		written = s.Provider.TokenEndpoint
+	case len(s.credentials()) == 0:
+		return nil // what is sent is of this issuer's own making
+	case !sameIssuer(issuer, s.Issuer):
+		return fmt.Errorf("the issuer %s is not oauth.issuer, and gets no credential", clip(issuer))
+	default:
+		written = s.TokenEndpoint
+	}
+	places := []string{origin(issuer), origin(written)}
+	if at := origin(endpoint); at == "" || !slices.Contains(places, at) {
+		return fmt.Errorf("the issuer %s wants the credential at %s, which is elsewhere: "+
+			"write that address as token_endpoint beside the issuer when it is right", clip(issuer), clip(endpoint))
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form 
 func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
-	if err := a.identify(ctx, c, t, header, form); err != nil {
+	if err := a.identify(ctx, c, t, t.Endpoint, header, form); err != nil {
 		return nil, err
 	}
 	if len(t.Key) > 0 {
@@ -163,8 +163,11 @@ func tokenText(s string) bool {
 	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// identify says who the client is.
-func (a *Authority) identify(ctx context.Context, c *sallyport.Call, t *tokens, h http.Header, form url.Values) error {
+// identify says who the client is, in a request to an endpoint of t's issuer.
+func (a *Authority) identify(ctx context.Context, c *sallyport.Call, t *tokens, at string, h http.Header, form url.Values) error {
+	if err := a.admits(t.Issuer, at); err != nil {
+		return err
+	}
 	secret := t.ClientSecret
 	if a.ClientSecret != "" && secret == "" && t.ClientID == a.ClientID {
 		s, err := c.Secrets.Get(ctx, a.ClientSecret)

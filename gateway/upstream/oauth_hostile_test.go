@@ -320,7 +320,7 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 		delete(i.on, "/mcp")
 		i.metadata["token_endpoint"] = "https://tokens.evil.example/token"
 	})
-	wants(t, "tokens of another host", c.login("ann").Error, "HOST_NOT_ALLOWED: tokens.evil.example is not in the declared allowedHosts")
+	wants(t, "tokens of another host", c.login("ann").Error, "wants the credential at \"https://tokens.evil.example/token\", which is elsewhere")
 }
 
 // TestAServerThatIsNeverContent refuses whatever token it gets.
