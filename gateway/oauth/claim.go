@@ -38,7 +38,7 @@ func (a *Authority) claim(ctx context.Context, c *sallyport.Call, t *tokens) (ur
 // vouch has the identity provider make of a person's ID token a statement for
 // the issuer of t, about its resource.
 func (a *Authority) vouch(ctx context.Context, c *sallyport.Call, t *tokens, identity string) (string, error) {
-	p, err := metadata(ctx, client(c, maxHops), a.Provider.Issuer, false)
+	p, err := metadata(ctx, trusted(c), a.Provider.Issuer, false)
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,10 @@ package oauth
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+
+	"github.com/sallyport/sallyport"
 )
 
 // A credential of the operator is good for years and for whoever has it, so that
@@ -59,4 +62,26 @@ func (s *Server) admits(issuer, endpoint string) error {
 			"write that address as token_endpoint beside the issuer when it is right", clip(issuer), clip(endpoint))
 	}
 	return nil
+}
+
+// trusted is the way out to the metadata of an issuer that gets a credential: no
+// redirect leads to another origin, which would say where the credential goes.
+func trusted(c *sallyport.Call) *http.Client {
+	out := client(c, maxHops)
+	follow := out.CheckRedirect
+	out.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if origin(r.URL.String()) != origin(via[0].URL.String()) {
+			return errors.New("redirects to another origin")
+		}
+		return follow(r, via)
+	}
+	return out
+}
+
+// issuerClient is the way out to the metadata of the server's issuer.
+func (a *Authority) issuerClient(c *sallyport.Call) *http.Client {
+	if len(a.credentials()) > 0 {
+		return trusted(c)
+	}
+	return client(c, maxHops)
 }

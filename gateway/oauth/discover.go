@@ -103,7 +103,7 @@ func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challe
 		return place{}, err
 	}
 	legacy := names == nil && a.Issuer == ""
-	p.issuer, err = metadata(ctx, out, name, legacy)
+	p.issuer, err = metadata(ctx, a.issuerClient(c), name, legacy)
 	if errors.Is(err, errAbsent) && legacy {
 		// Before 2025-06-18 a server was its own issuer, with fixed paths.
 		p.issuer = issuer{

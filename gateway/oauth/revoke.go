@@ -20,7 +20,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	if t.Access == "" && t.Refresh == "" || t.Issuer == "" {
 		return false, nil
 	}
-	i, err := metadata(ctx, client(c, maxHops), t.Issuer, false)
+	i, err := metadata(ctx, a.issuerClient(c), t.Issuer, false)
 	switch {
 	case errors.Is(err, errAbsent), err == nil && i.revocation == "":
 		return false, nil

@@ -99,6 +99,11 @@ func TestB1_AServerSteersNoCredential(t *testing.T) {
 		"metadata of another issuer": {func(i *issuing, th *thief) {
 			i.metadata["issuer"] = th.URL
 		}, "it is of another issuer"},
+		"metadata that is elsewhere": {func(i *issuing, th *thief) {
+			i.at["/.well-known/oauth-authorization-server"] = func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, th.URL+r.URL.Path, http.StatusFound)
+			}
+		}, "redirects to another origin"},
 		"an endpoint that redirects": {func(i *issuing, th *thief) {
 			i.at["/token"] = func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, th.URL+"/token", http.StatusTemporaryRedirect)
