@@ -190,18 +190,3 @@ func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
 
 // ready asks whether calls can be served. Who asks needs no token, so that the
 // reason stays in the log.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	why := error(nil)
-	switch {
-	case s.running.Stopped():
-		why = errors.New("shutting down")
-	case s.o.Ready != nil:
-		why = s.o.Ready(r.Context())
-	}
-	if why != nil {
-		s.o.Logger.Warn("not ready", "error", why)
-		write(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"})
-		return
-	}
-	write(w, http.StatusOK, map[string]string{"status": "ready"})
-}
