@@ -81,7 +81,7 @@ type Options struct {
 	// DefaultHeartbeat.
 	Heartbeat time.Duration
 	// Ready reports whether calls can be served; nil means always. The error
-	// is logged, never shown.
+	// is logged; of an [*Unready] its reason is shown.
 	Ready func(ctx context.Context) error
 }
 
