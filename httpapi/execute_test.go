@@ -243,3 +243,20 @@ func TestABodyWithoutALengthIsBoundedToo(t *testing.T) {
 		t.Errorf("a body within the bound = %d %.100s, want 200", got.status, got.text)
 	}
 }
+
+// The server closes such a connection after its answer, which must not be lost
+// to a reset while the client is still sending.
+func TestALongBodyIsAnsweredWhereTheClientWantsNoMore(t *testing.T) {
+	files := &store{files: map[string][]byte{}}
+	k := newKit(t, &httpapi.Options{MaxBody: 1 << 20, MaxUpload: 1 << 20, Uploads: files.keep})
+	long := strings.Repeat("x", 10<<20)
+	for id, kind := range map[string]string{"echo": httpapi.ContentJSON, "files": "multipart/form-data; boundary=x"} {
+		for range 5 {
+			res := k.open(http.MethodPost, "/v1/actions/"+id+"/execute", strings.NewReader(long), "Content-Type", kind, "Connection", "close")
+			res.Body.Close()
+			if res.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Fatalf("a body of 10 MiB for %s = %d, want 413", id, res.StatusCode)
+			}
+		}
+	}
+}

@@ -78,12 +78,8 @@ func (b *brokenForm) Error() string { return b.why }
 // parts reads the parts in order. The error is a *brokenForm, or that of a
 // body that did not arrive whole.
 func (c *call) parts(f *form) error {
-	if c.r.ContentLength > c.s.o.MaxUpload {
-		c.w.Header().Set("Connection", "close")
-		return errTooLong
-	}
 	defer arrive(c.r.Context(), c.w)()
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, c.s.o.MaxUpload)
+	c.r.Body = bounded(c.w, c.r, c.s.o.MaxUpload)
 	reader, err := c.r.MultipartReader()
 	if err != nil {
 		return &brokenForm{"the body is not multipart/form-data with a boundary"}

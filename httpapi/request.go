@@ -119,14 +119,10 @@ var errTooLong = errors.New("the body is too long")
 // release: what it holds lives as long as its call.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) (text []byte, release func(), err error) {
 	release = func() {}
-	if r.ContentLength > s.o.MaxBody {
-		w.Header().Set("Connection", "close")
-		return nil, release, errTooLong
-	}
 	ctx := r.Context()
 	stop := arrive(ctx, w)
 	defer func() { stop() }()
-	all := http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+	all := bounded(w, r, s.o.MaxBody)
 	text, err = io.ReadAll(io.LimitReader(all, smallBytes))
 	if err != nil || len(text) < smallBytes {
 		return text, release, tooLong(err)
@@ -144,6 +140,17 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (text []byte, rele
 	rest.Write(text)
 	_, err = rest.ReadFrom(all)
 	return rest.Bytes(), release, tooLong(err)
+}
+
+// bounded returns the body, of which at most so many bytes are read, and none
+// when it is announced as longer. Its error makes the server wait before it
+// closes the connection: a client that is still sending gets the answer, not a
+// reset.
+func bounded(w http.ResponseWriter, r *http.Request, most int64) io.ReadCloser {
+	if r.ContentLength > most {
+		most = 0
+	}
+	return http.MaxBytesReader(w, r.Body, most)
 }
 
 // arrive bounds the time that a body may take, and ends the wait for it with
