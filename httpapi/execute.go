@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -49,8 +50,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done fu
 	caller := s.caller(r, "")
 	ctx, done, ok := s.running.Begin(r.Context(), caller.Principal.Name)
 	if !ok {
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, sallyport.CodeNotAvailable, "Too many requests at once")
+		busy(w, fmt.Sprintf("Too many requests at once: %d of a principal, %d of all; try again", maxEach, maxRequests))
 		return nil, done
 	}
 	id := r.PathValue("id")
@@ -58,6 +58,12 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done fu
 		id = strings.ToValidUTF8(id[:maxID], "")
 	}
 	return &call{s: s, w: w, r: r.WithContext(ctx), caller: caller, q: sallyport.Request{Tool: id}}, done
+}
+
+// busy answers a request beyond a bound.
+func busy(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusServiceUnavailable, sallyport.CodeNotAvailable, why)
 }
 
 // caller says who asks, in the role that is asked for.
