@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/budget"
 )
 
 // maxID bounds the id of an action in a request. Names of tools are shorter,
@@ -30,8 +31,8 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	text, release, err := s.read(w, c.r)
-	defer release()
+	text, held, err := s.read(w, c.r, c.caller.Principal.Name)
+	defer held.Release()
 	if err != nil {
 		c.unread(err)
 		return
@@ -98,6 +99,8 @@ func (c *call) unread(err error) {
 	switch {
 	case errors.Is(err, errTooLong):
 		c.reject(http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, budget.ErrFull):
+		busy(c.w, fmt.Sprintf("Too many long bodies at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
 	case errors.Is(err, auth.ErrWithdrawn):
 		c.reject(http.StatusUnauthorized, "the token does not count any more")
 	case c.r.Context().Err() != nil:

@@ -1,6 +1,9 @@
 package httpapi
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Window and Decode are the functions that tests look at from the inside.
 func Window(d time.Duration) string { return window(d) }
@@ -17,20 +20,29 @@ func Decode(text []byte) (Decoded, error) {
 	return Decoded{string(q.params), q.session, q.personality, q.dryRun}, err
 }
 
-// Occupy takes every slot for long bodies and for files until release.
-func (s *Server) Occupy() (release func()) {
-	for range cap(s.large) {
-		s.large <- struct{}{}
-	}
-	for range cap(s.files) {
-		s.files <- struct{}{}
+// Occupy has principals hold all the room for long bodies, and requests with
+// files, that they may until release.
+func (s *Server) Occupy(principals ...string) (release func()) {
+	var releases []func()
+	for _, p := range principals {
+		for {
+			h := s.long.Hold("", p, nil)
+			if h.Grow(DefaultBody) != nil {
+				break
+			}
+			releases = append(releases, h.Release)
+		}
+		for {
+			_, done, ok := s.files.Begin(context.Background(), p)
+			if !ok {
+				break
+			}
+			releases = append(releases, done)
+		}
 	}
 	return func() {
-		for range cap(s.large) {
-			<-s.large
-		}
-		for range cap(s.files) {
-			<-s.files
+		for _, f := range releases {
+			f()
 		}
 	}
 }

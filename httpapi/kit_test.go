@@ -136,6 +136,7 @@ func newKit(t testing.TB, o *httpapi.Options) *kit {
 		tokens: tokens{
 			"alice": {Name: "alice", Permissions: []string{"files:write", "mail:send"}},
 			"bob":   {Name: "bob", Personalities: []string{"reader"}},
+			"carol": {Name: "carol", Permissions: []string{"files:write", "mail:send"}},
 		},
 	}
 	var err error

@@ -17,10 +17,11 @@ const (
 	// largest size that the command keeps.
 	DefaultUpload = 64 << 20
 
-	// maxUploads bounds the multipart requests that are read at once, and
-	// maxFiles the files of one.
-	maxUploads = 8
-	maxFiles   = 16
+	// maxUploads bounds the multipart requests that are read and answered at
+	// once, whose files are on the disk meanwhile, maxOwnUploads those of one
+	// principal, and maxFiles the files of one.
+	maxUploads, maxOwnUploads = 32, 16
+	maxFiles                  = 16
 
 	requestPart = "request"
 	filePart    = "file"
@@ -34,13 +35,12 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	select {
-	case s.files <- struct{}{}:
-		defer func() { <-s.files }()
-	case <-c.r.Context().Done():
-		c.unread(c.r.Context().Err())
+	_, read, ok := s.files.Begin(c.r.Context(), c.caller.Principal.Name)
+	if !ok {
+		busy(w, fmt.Sprintf("Too many requests with files at once: %d of a principal, %d of all; try again", maxOwnUploads, maxUploads))
 		return
 	}
+	defer read()
 	var f form
 	defer f.release()
 	if err := c.parts(&f); err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/budget"
 )
 
 const (
@@ -115,31 +117,19 @@ func clip(s string) string {
 // errTooLong is a body beyond its bound.
 var errTooLong = errors.New("the body is too long")
 
-// read returns the whole body. A long one waits for its turn, which ends with
-// release: what it holds lives as long as its call.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) (text []byte, release func(), err error) {
-	release = func() {}
-	ctx := r.Context()
-	stop := arrive(ctx, w)
-	defer func() { stop() }()
+// read returns the whole body. What a long one holds is to be released when it
+// is answered. Nobody waits for those of others: the error is then
+// [budget.ErrFull].
+func (s *Server) read(w http.ResponseWriter, r *http.Request, principal string) (text []byte, held *budget.Holding, err error) {
+	defer arrive(r.Context(), w)()
 	all := bounded(w, r, s.o.MaxBody)
 	text, err = io.ReadAll(io.LimitReader(all, smallBytes))
 	if err != nil || len(text) < smallBytes {
-		return text, release, tooLong(err)
+		return text, nil, tooLong(err)
 	}
-	select {
-	case s.large <- struct{}{}:
-		release = func() { <-s.large }
-	case <-ctx.Done():
-		return nil, release, ctx.Err()
-	}
-	// The wait for the turn does not count.
-	stop()
-	stop = arrive(ctx, w)
-	var rest bytes.Buffer
-	rest.Write(text)
-	_, err = rest.ReadFrom(all)
-	return rest.Bytes(), release, tooLong(err)
+	held = s.long.Hold("", principal, nil)
+	text, err = held.ReadAll(all, text)
+	return text, held, tooLong(err)
 }
 
 // bounded returns the body, of which at most so many bytes are read, and none

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/budget"
 	"github.com/sallyport/sallyport/internal/running"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -23,11 +24,12 @@ const (
 
 	// maxRequests bounds the requests for actions that run at once, maxEach
 	// those of one principal, so that one cannot shut the others out, and
-	// maxLarge those whose body is longer than smallBytes. What clients can
-	// occupy is about 550 MiB, whatever they send.
+	// longBytes the bytes of bodies that are longer than smallBytes, from when
+	// they are read until they are answered. What clients can occupy is about 550
+	// MiB, whatever they send.
 	maxRequests = 4000
 	maxEach     = 1000
-	maxLarge    = 32
+	longBytes   = 288 << 20
 	smallBytes  = 64 << 10
 	// stopWait bounds how long calls that were cancelled are waited for.
 	stopWait = 5 * time.Second
@@ -90,8 +92,8 @@ type Server struct {
 	gate    Gate
 	o       Options
 	running *running.Set
-	large   chan struct{} // a slot for each long body
-	files   chan struct{} // and for each multipart request
+	long    *budget.Budget // bytes of long bodies
+	files   *running.Set   // multipart requests
 	mux     *Mux
 }
 
@@ -102,7 +104,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 	}
 	s := &Server{
 		gate: gate, running: running.New(maxRequests, maxEach),
-		large: make(chan struct{}, maxLarge), files: make(chan struct{}, maxUploads),
+		long: budget.New(longBytes), files: running.New(maxUploads, maxOwnUploads),
 	}
 	if o != nil {
 		s.o = *o

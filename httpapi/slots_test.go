@@ -1,44 +1,45 @@
 package httpapi_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 )
 
-// TestLongBodiesWaitForTheirTurn occupies every slot. A long body and a form
-// then wait, here until their client is gone, and a short body does not.
-func TestLongBodiesWaitForTheirTurn(t *testing.T) {
+// TestB8_LongBodiesWaitForNobody: who holds as much as it may is refused, with
+// the bound; another principal finds room beside it, at once.
+func TestB8_LongBodiesWaitForNobody(t *testing.T) {
 	k := newKit(t, nil)
 	long := `{"params":{"a":"` + strings.Repeat("x", 100_000) + `"}}`
 	files, kind := form(t, part{name: "file", file: "a", text: "x"})
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	send := func(ctx context.Context, body, kind string) int {
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, k.site.URL+"/v1/actions/files/execute", strings.NewReader(body))
-		r.Header.Set("Authorization", "Bearer alice")
+	send := func(who, body, kind string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, k.site.URL+"/v1/actions/files/execute", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+who)
 		r.Header.Set("Content-Type", kind)
 		w := httptest.NewRecorder()
 		k.site.Config.Handler.ServeHTTP(w, r)
-		return w.Code
+		return w
 	}
-	release := k.Occupy()
-	if got := send(gone, long, "application/json"); got != 503 {
-		t.Errorf("a long body without a slot = %d, want 503", got)
+	release := k.Occupy("alice")
+	for _, tt := range [][3]string{
+		{long, "application/json", "Too many long bodies at once: 288 MiB in all"},
+		{files, kind, "Too many requests with files at once: 16 of a principal, 32 of all"},
+	} {
+		if got := send("alice", tt[0], tt[1]); got.Code != 503 || !strings.Contains(got.Body.String(), tt[2]) || got.Header().Get("Retry-After") == "" {
+			t.Errorf("%.20q of the one who has its share = %d %s", tt[0], got.Code, got.Body)
+		}
+		if got := send("carol", tt[0], tt[1]); got.Code != 200 {
+			t.Errorf("%.20q of another = %d %s, want 200", tt[0], got.Code, got.Body)
+		}
 	}
-	if got := send(gone, files, kind); got != 503 || k.files.count() != 0 {
-		t.Errorf("a form without a slot = %d with %d files kept, want 503", got, k.files.count())
-	}
-	if got := send(t.Context(), `{}`, "application/json"); got != 200 {
-		t.Errorf("a short body = %d, want 200", got)
+	if got := send("alice", `{}`, "application/json"); got.Code != 200 || k.files.count() != 0 {
+		t.Errorf("a short body = %d with %d files kept, want 200", got.Code, k.files.count())
 	}
 	release()
 	for _, body := range [][2]string{{long, "application/json"}, {files, kind}} {
-		if got := send(t.Context(), body[0], body[1]); got != 200 {
-			t.Errorf("%.20q with a slot = %d, want 200", body[0], got)
+		if got := send("alice", body[0], body[1]); got.Code != 200 {
+			t.Errorf("%.20q with room = %d, want 200", body[0], got.Code)
 		}
 	}
-	k.Occupy()() // every slot is free again
 }
