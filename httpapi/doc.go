@@ -10,4 +10,6 @@
 // an action is recorded like any other refusal, that a client that does not
 // read never holds up a tool, and that one that is gone cancels its call. It
 // decides nothing itself: every answer about an action is the gate's.
+//
+// The register of promises is docs/guarantees.md: G-EDGE, G-DECIDE.
 package httpapi
