@@ -242,14 +242,17 @@ func (d *decoder) covered(at string, hosts []string) {
 	}
 }
 
-// childSecret reads {secret: REF, hosts: [HOST, …]}.
+// childSecret reads {secret: REF, hosts: [HOST, …], prefixes: [TEXT, …]}.
 func (d *decoder) childSecret(at, name string, v any) (s sallyport.ChildSecret, ok bool) {
 	o := d.Object(at, v)
 	if o == nil {
 		return s, false
 	}
-	s = sallyport.ChildSecret{Env: name, Ref: d.secret(o, at), Hosts: o.Texts("hosts")}
+	s = sallyport.ChildSecret{Env: name, Ref: d.secret(o, at), Hosts: o.Texts("hosts"), Prefixes: o.Texts("prefixes")}
 	o.Done()
+	if err := reach.CheckPrefixes(s.Prefixes); err != nil {
+		d.Fault(definition.Below(at, "prefixes"), "%v", err)
+	}
 	if len(s.Hosts) == 0 {
 		d.Fault(definition.Below(at, "hosts"), "expected the hosts that get the value: the server itself sees a stand-in")
 	}

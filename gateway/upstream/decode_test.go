@@ -45,12 +45,12 @@ func TestDecode(t *testing.T) {
 	}{
 		{"command", `{"command": ["python3", "./server.py", "./data.json", "${workspace}/x", "--root=${home}", "/etc/passwd", "plain", "./later"],
 			"cwd": "${self}", "env": {"A": "b", "N": 1, "P": "${workspace}/m.json"},
-			"secret_env": {"TOKEN": {"secret": "far/token", "hosts": ["api.example.com"]}},
+			"secret_env": {"TOKEN": {"secret": "far/token", "hosts": ["api.example.com"], "prefixes": ["key="]}},
 			"capabilities": {"network": {"allowedHosts": ["*.example.com"]}, "fs_reach": {"read": "from-personality"}},
 			"permissions": ["a:b"], "rate_limit": {"requests": 2, "window": "1m"}, "timeout": "90s", "concurrency": 3, "shared": true}`, upstream.Server{
 			Command:  []string{"python3", script, dir + "/data.json", "/w/x", "--root=/h", "/etc/passwd", "plain", dir + "/later"},
 			Programs: []string{script}, Dir: dir, Env: map[string]string{"A": "b", "N": "1", "P": "/w/m.json"},
-			Secrets: []sallyport.ChildSecret{{Env: "TOKEN", Ref: "far/token", Hosts: []string{"api.example.com"}}},
+			Secrets: []sallyport.ChildSecret{{Env: "TOKEN", Ref: "far/token", Hosts: []string{"api.example.com"}, Prefixes: []string{"key="}}},
 			Capabilities: sallyport.Capabilities{
 				Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*.example.com"}},
 				FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()},
@@ -121,6 +121,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"", `{"command": ["node"], "secret_env": {"A": {"secret": "a/b"}}}`, "/secret_env/A/hosts: expected the hosts"},
 		{"", `{"command": ["node"], "secret_env": {"A": {"secret": "a/b", "hosts": ["a.example"]}}}`, "/secret_env/A/hosts: the host a.example is not in capabilities.network"},
 		{"", `{"command": ["node"], "secret_env": {"A": {"secret": "a/*", "hosts": []}}}`, "/secret_env/A/secret: not a secret reference"},
+		{"", `{"command": ["node"], "secret_env": {"A": {"secret": "a/b", "hosts": ["a.example"], "prefixes": ["%4"]}}}`, "/secret_env/A/prefixes: expected at most 8 prefixes"},
 		{"", `{"command": ["node"], "secret_env": {"A": "hunter2"}}`, "/secret_env/A: expected a mapping"},
 		{"", `{"command": ["node"], "env": {"A": "b"}, "secret_env": {"A": {"secret": "a/b", "hosts": ["a.example"]}}}`, "/secret_env/A: is a variable of env already"},
 		{"", `{"command": ["node"], "headers": {"A": "b"}}`, "/headers: belongs to a url"},
