@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -21,10 +22,6 @@ var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun crea
 
 // errSteers is what is wrong with a variable that no child gets.
 const errSteers = "the variable steers a child from outside, so that no child gets it: leave it out"
-
-// scripts are the endings of files that an interpreter runs. An argument that
-// is the path of one is a program; any other path is text.
-var scripts = [...]string{".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".php", ".sh", ".lua"}
 
 // command reads the binary and its arguments.
 func (d *decoder) command(at string, v any) {
@@ -113,7 +110,7 @@ func (d *decoder) argument(at, text string) string {
 // started is what was looked at.
 func (d *decoder) program(path string) string {
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || !slices.Contains(scripts[:], filepath.Ext(real)) {
+	if err != nil || !digest.IsScript(real) {
 		return path
 	}
 	if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
