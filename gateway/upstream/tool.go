@@ -19,8 +19,12 @@ import (
 
 // tool is what all tools of a server have in common.
 func (s *server) tool(name string) sallyport.Tool {
+	touch := sallyport.Touch{Capability: "network", Item: s.URL}
+	if len(s.Command) > 0 {
+		touch = sallyport.Touch{Capability: "process", Item: s.Command[0]}
+	}
 	return sallyport.Tool{
-		Name: name, Toolset: "mcp", Capabilities: s.capabilities(), Permissions: s.Permissions,
+		Name: name, Touches: []sallyport.Touch{touch}, Toolset: "mcp", Capabilities: s.capabilities(), Permissions: s.Permissions,
 		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
 		Revision: s.revision(), Sources: s.Sources, WhyNot: s.why,
 	}
