@@ -276,7 +276,7 @@ func (s *server) refuses(l *link, name string, needs []thing) error {
 	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t thing) bool { return v.bad[t] != "" }) {
 		return nil
 	}
-	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: "Tool " + name + " is not currently available"}
+	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: name, Detail: "Tool " + name + " is not currently available"}
 }
 
 // offers is what the servers that were discovered offer, as it came.
