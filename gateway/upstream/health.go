@@ -132,13 +132,18 @@ func (s *server) due(ctx context.Context) bool {
 // Probe has a server asked by ask, which calls its tool of [Mounts.Discovery] in
 // the roles that may use the server. One that answers in none of them is of use
 // to nobody; one that answers is again. Of probes that did not come to an end
-// nothing follows. One at a time of each server.
+// nothing follows. One at a time of each server: beside one that runs it does
+// nothing.
 func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Context)) {
 	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
 	if i < 0 {
 		return
 	}
 	s := m.servers[i]
+	if !s.probing.TryLock() {
+		return
+	}
+	defer s.probing.Unlock()
 	s.mu.Lock()
 	s.health.answered, s.health.wants, s.health.fault = false, false, ""
 	s.mu.Unlock()

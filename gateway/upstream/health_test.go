@@ -295,3 +295,20 @@ func TestAProbeThatDoesNotComeToAnEnd(t *testing.T) {
 		t.Errorf("a probe that was given up: %q", got)
 	}
 }
+
+// TestOneProbeOfAServerAtATime: another one beside it does nothing, and does not
+// wait; that of another server is its own.
+func TestOneProbeOfAServerAtATime(t *testing.T) {
+	s := newScript(t, tool("a"))
+	g := besideAnother(t, s)
+	asked := map[string]int{}
+	g.mounts.Probe(t.Context(), "test", func(ctx context.Context) {
+		asked["test"]++
+		g.mounts.Probe(ctx, "test", func(context.Context) { asked["test"]++ })
+		g.mounts.Probe(ctx, "other", func(context.Context) { asked["other"]++ })
+	})
+	g.mounts.Probe(t.Context(), "test", func(context.Context) { asked["test"]++ })
+	if asked["test"] != 2 || asked["other"] != 1 {
+		t.Errorf("asked %v, want each once, and test once more", asked)
+	}
+}

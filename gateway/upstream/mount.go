@@ -185,6 +185,9 @@ type server struct {
 	// grants holds what Options.Grant says, by role.
 	grants sync.Map
 
+	// probing is held by the one probe that runs.
+	probing sync.Mutex
+
 	mu sync.Mutex
 	// accepted is what the server offered when it was discovered first, in which
 	// role; latest is what it offered when it was discovered last.
