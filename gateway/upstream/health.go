@@ -13,8 +13,11 @@ import (
 
 const (
 	// firstProbe and longestProbe bound how long a server that works for nobody
-	// is left alone before it is asked again: doubled each time.
-	firstProbe, longestProbe = 5 * time.Second, 5 * time.Minute
+	// is left alone before it is asked again: doubled each time after soonTime.
+	firstProbe, longestProbe = 3 * time.Second, 5 * time.Minute
+	// soonTime is how long after its fall a server is asked again every
+	// firstProbe: one that failed under load is used again within five seconds.
+	soonTime = 2 * time.Minute
 	// calmTime is how long the answer of a server stands against connections to
 	// it that fail: they are then the trouble of a principal, which must not have
 	// the server started without end.
@@ -35,8 +38,10 @@ type health struct {
 	// the probe that runs.
 	asked, answered, wants bool
 	fault                  string
-	// silent counts the probes in a row that it did not answer.
+	// silent counts the probes in a row that it did not answer, from soonTime
+	// after it fell.
 	silent int
+	fell   time.Time
 	// next is when it may be asked again, calm until when no failed connection
 	// is a reason to, looked when it was last looked whether somebody is logged in.
 	next, calm, looked time.Time
@@ -164,8 +169,13 @@ func (s *server) conclude(ctx context.Context) {
 		if h.fault != "" && s.accepted != nil {
 			h.down = h.fault
 		}
+		if before == "" && h.down != "" {
+			h.fell = now
+		}
 		h.next = now.Add(min(firstProbe<<min(h.silent, 10), longestProbe))
-		h.silent++
+		if now.Sub(h.fell) >= soonTime {
+			h.silent++
+		}
 	}
 	after := h.down
 	s.mu.Unlock()
