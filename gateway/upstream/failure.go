@@ -32,12 +32,16 @@ func (f *failure) again() error {
 	return &e
 }
 
-// fail has the server left alone by a lane for a while.
+// fail has the server left alone by a lane for a while. What fails while it is
+// says nothing more.
 func (p *pool) fail(lane key, err error) {
 	p.mu.Lock()
 	f := p.failures[lane]
-	f.until, f.err = time.Now().Add(min(firstPause<<min(f.count, 10), longestPause)), err
-	f.count++
+	if now := time.Now(); !now.Before(f.until) {
+		f.until = now.Add(min(firstPause<<min(f.count, 10), longestPause))
+		f.count++
+	}
+	f.err = err
 	p.failures[lane] = f
 	p.ailing.Store(int64(len(p.failures)))
 	p.mu.Unlock()

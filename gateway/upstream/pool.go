@@ -15,8 +15,8 @@ import (
 
 const (
 	// firstPause and longestPause bound how long a server that failed to start
-	// is left alone: doubled with each failure.
-	firstPause, longestPause = time.Second, 2 * time.Minute
+	// is left alone by those who call it: doubled with each failure.
+	firstPause, longestPause = time.Second, 4 * time.Second
 	// idleTime is how long a process lives that nobody calls.
 	idleTime = 15 * time.Minute
 	// maxBroken is how many calls in a row may end with their connection or their
