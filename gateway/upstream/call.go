@@ -108,7 +108,7 @@ func (s *server) plain(text string) string {
 func (s *server) lost(ctx context.Context, l *link, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(s, lane) {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(l, false) {
 			s.pool.drop(l)
 		}
 		return err
@@ -124,11 +124,11 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 		if answered(err) != nil {
 			s.pool.answered(lane)
 		} else {
-			s.pool.broke(s, lane) // a status of HTTP that is no answer
+			s.pool.broke(l, false) // a status of HTTP that is no answer
 		}
 		return failed(method, err)
 	}
-	s.pool.broke(s, lane)
+	s.pool.broke(l, true)
 	if !refused {
 		l.wire.fail(err)
 	}

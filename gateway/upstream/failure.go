@@ -55,9 +55,14 @@ func (p *pool) doubt() {
 	}
 }
 
-// broke counts a call that had no answer. Too many in a row are like a start
-// that failed, and the connection is of no use.
-func (p *pool) broke(s *server, lane key) (useless bool) {
+// broke counts a call that had no answer; the calls that end with their
+// connection count once. Too many in a row are like a start that failed, and the
+// connection is of no use.
+func (p *pool) broke(l *link, gone bool) (useless bool) {
+	s, lane := l.s, l.key.lane()
+	if gone && !l.broke.CompareAndSwap(false, true) {
+		return false
+	}
 	p.mu.Lock()
 	f := p.failures[lane]
 	f.broken++

@@ -55,6 +55,8 @@ type link struct {
 	// relist is a look that is to come, looking is held by the one that looks.
 	relist  *time.Timer
 	looking chan struct{}
+	// broke says that its end was counted.
+	broke atomic.Bool
 	// dropped says that the pool has forgotten it.
 	dropped atomic.Bool
 }

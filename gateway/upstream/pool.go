@@ -221,7 +221,7 @@ func (p *pool) settle(l *link, err, gaveUp error) {
 	if gaveUp != nil {
 		l.err = &abandoned{err}
 		if errors.Is(gaveUp, context.DeadlineExceeded) {
-			p.broke(l.s, lane)
+			p.broke(l, false)
 		}
 		return
 	}
