@@ -137,7 +137,7 @@ func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mounted = mounted
+	s.mounted, s.taken = mounted, true
 	// What was looked at before has to be looked at again.
 	clear(s.views)
 	return tools, left

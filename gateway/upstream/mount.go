@@ -191,9 +191,11 @@ type server struct {
 	mu sync.Mutex
 	// accepted is what the server offered when it was discovered first, in which
 	// role; latest is what it offered when it was discovered last.
+	// taken says that Tools has returned it: until then a later one replaces it.
 	accepted *listing
 	role     string
 	latest   *listing
+	taken    bool
 	// mounted is what Tools has returned, held why some of it is not available:
 	// because of what the views of connections show, or what is left of that of
 	// connections that have ended. more is what is offered and not mounted.

@@ -34,11 +34,11 @@ type view struct {
 	apart bool
 }
 
-// accept takes what discovery has found. The first time it is what counts from
-// now on; a later look is compared with it.
+// accept takes what discovery has found. Until it is mounted it is what counts
+// from now on; a later look is compared with it.
 func (s *server) accept(n *listing, l *link) {
 	s.mu.Lock()
-	first := s.accepted == nil
+	first := s.accepted == nil || !s.taken
 	if s.latest = n; first {
 		s.accepted, s.role = n, l.key.personality
 	}
