@@ -146,8 +146,9 @@ type Options struct {
 	// nobody.
 	Changed func()
 	// Previous is the mounts of the configuration before: the processes of a
-	// server that is declared in the same way, and has the same grant, go on.
-	// They are closed as ever. It needs Grant. nil means that there are none.
+	// server that is declared in the same way, and has the same grant, go on, and
+	// what it offered last counts as discovered: see [Mounts.Adopted]. They are
+	// closed as ever. It needs Grant. nil means that there are none.
 	Previous *Mounts
 	// Grant says, for a server in a role, what its grant depends on beside its
 	// declaration: a process is used only where this is what it was when it was
@@ -261,13 +262,18 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 }
 
 // succeed takes over the connections of a server that is declared in the same
-// way. A remote one with OAuth is reached with the tokens of its own mounts.
+// way, and what is known of it. A remote one with OAuth is reached with the
+// tokens of its own mounts.
 func (s *server) succeed(m *Mounts) {
-	if m == nil || s.same == "" || s.authority != nil {
+	if m == nil || s.same == "" {
 		return
 	}
 	for _, was := range m.servers {
-		if was.Name == s.Name && was.same == s.same {
+		if was.Name != s.Name || was.same != s.same {
+			continue
+		}
+		s.adopt(was)
+		if s.authority == nil {
 			s.pool = was.pool
 		}
 	}
