@@ -1,5 +1,7 @@
 package upstream
 
+import "maps"
+
 // adopt takes over what is known of a server that is declared in the same way:
 // its tools are there at once, each judged anew, while it is asked again.
 func (s *server) adopt(was *server) {
@@ -22,4 +24,24 @@ func (m *Mounts) Adopted() (names []string) {
 		s.mu.Unlock()
 	}
 	return names
+}
+
+// Outdated reports whether a server offers something else now than what is
+// mounted: mounts that come after these would offer it.
+func (m *Mounts) Outdated() bool {
+	for _, s := range m.servers {
+		s.mu.Lock()
+		other := s.accepted != s.latest && s.accepted != nil && !s.accepted.equals(s.latest)
+		s.mu.Unlock()
+		if other {
+			return true
+		}
+	}
+	return false
+}
+
+// equals reports whether the same is offered.
+func (n *listing) equals(other *listing) bool {
+	return maps.EqualFunc(n.things, other.things, func(a, b *offering) bool { return a.digest == b.digest && a.fault == b.fault }) &&
+		maps.Equal(n.failed, other.failed)
 }
