@@ -32,7 +32,7 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 	answers, out := io.Pipe()
 	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
 		Dir: l.s.Dir, Env: l.s.Env, Secrets: l.s.Secrets,
-		Input: in, Output: out, ErrorOutput: &l.said,
+		Input: in, Output: out, ErrorOutput: &l.said, Shared: l.s.Shared,
 		Check: func(file string) error { return l.s.m.o.Start(l.s.Name, file) },
 	})
 	if err != nil {
