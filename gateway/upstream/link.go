@@ -35,6 +35,9 @@ type link struct {
 	said   complaints
 	idle   *time.Timer
 	ended  sync.Once
+	// parted tells the gate that the session has ended; nil where it does not
+	// follow it.
+	parted func()
 	// hangUp ends what the connection waits for.
 	hangUp context.CancelFunc
 	// refused is the last request that the grant did not admit.
@@ -116,10 +119,20 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 			l.spoken, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
 		}
 		if n, err = l.list(ctx); err == nil {
+			l.outlive(c)
 			return n, nil
 		}
 	}
 	return nil, l.stillborn(ctx, err)
+}
+
+// outlive has the session with a remote server end when its principal may not use
+// it any more. A process is followed by itself.
+func (l *link) outlive(c *sallyport.Call) {
+	if c.Outlive == nil || l.child != nil || l.key.call != "" {
+		return
+	}
+	l.parted = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.part(l, nil) })
 }
 
 // transport starts a server here, or says how a remote one is reached.
@@ -205,6 +218,9 @@ func (l *link) end() {
 			l.child.Stop(endGrace)
 		}
 		l.hangUp()
+		if l.parted != nil {
+			l.parted()
+		}
 	})
 }
 
