@@ -32,6 +32,7 @@ type link struct {
 	spoken string
 	meta   []byte
 	child  sallyport.Child // nil for a remote server
+	born   time.Time
 	said   complaints
 	idle   *time.Timer
 	ended  sync.Once

@@ -171,6 +171,8 @@ type Options struct {
 type Mounts struct {
 	servers []*server
 	o       Options
+	// fresh is freshTime, but in tests.
+	fresh time.Duration
 }
 
 // server is one server as it is mounted.
@@ -230,7 +232,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		opts.Cleaner, err = output.New(nil)
 		errs = append(errs, err)
 	}
-	m := &Mounts{o: opts}
+	m := &Mounts{fresh: freshTime, o: opts}
 	for _, s := range servers {
 		if err := s.check(); err != nil {
 			errs = append(errs, err)

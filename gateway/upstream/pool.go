@@ -19,6 +19,9 @@ const (
 	firstPause, longestPause = time.Second, 4 * time.Second
 	// idleTime is how long a process lives that nobody calls.
 	idleTime = 15 * time.Minute
+	// freshTime is how long a process stays whatever becomes of the folders that it
+	// was shown: it is started anew for them six times a minute at most.
+	freshTime = 10 * time.Second
 	// maxBroken is how many calls in a row may end with their connection or their
 	// time before the server is left alone like one that fails to start.
 	maxBroken = 3
@@ -176,11 +179,31 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		if l.err == nil && !mine && s.endOutdated(l) {
+			continue
+		}
 		// Whoever was to make it may have gone away.
 		if l.err == nil || mine || ctx.Err() != nil || !l.abandoned() {
 			return l, l.err
 		}
 	}
+}
+
+// endOutdated ends a process in whose reach others have made a folder anew, so that
+// the next one is shown what is there. One that works on calls goes on, and so does
+// one that has just begun: a folder may come and go all the time.
+func (s *server) endOutdated(l *link) bool {
+	p, ok := l.child.(sallyport.Placed)
+	if !ok || time.Since(l.born) < s.m.fresh || l.busy() {
+		return false
+	}
+	path := p.Exchanged()
+	if path == "" {
+		return false
+	}
+	s.m.o.Logger.Info("MCP server is started anew: another folder lies in its reach", "server", s.Name, "path", path)
+	s.pool.part(l, s)
+	return true
 }
 
 // reserve returns the link of a key; mine says that the caller has to make it.

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,6 +145,53 @@ func TestAServerIsHeldToItsGrant(t *testing.T) {
 	if !strings.Contains(env, "ASKED") || strings.Contains(env, "SALLYPORT") {
 		t.Errorf("the environment of a server is %q, want what is declared and nothing of the runtime", env)
 	}
+}
+
+// TestA1_AServerIsShownTheFolderThatIsThere makes a granted folder anew, as a build
+// does, and then puts a link in its place.
+func TestA1_AServerIsShownTheFolderThatIsThere(t *testing.T) {
+	s := pythonServer(t)
+	s.Capabilities.FSReach = &sallyport.FSCapability{Read: sallyport.FromPersonality()}
+	g := newGate(t, s)
+	data := g.workspace
+	read := func() string {
+		return inside(g.as(t.Context(), "ann", "reads", "test__read", object{"path": filepath.Join(data, "note")}))
+	}
+	renew := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.Rename(data, data+"."+text), os.Mkdir(data, 0o755), os.WriteFile(filepath.Join(data, "note"), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(data, "note"), []byte("first"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got != "first" {
+		t.Fatalf("read %q", got)
+	}
+	renew("second")
+	if got := read(); got != "first" {
+		t.Errorf("a process that has just begun reads %q, want it to go on", got)
+	}
+	g.mounts.LeaveNoTime()
+	if got := read(); got != "second" {
+		t.Errorf("the next call reads %q, want what is there", got)
+	}
+	if err := errors.Join(os.Rename(data, data+".gone"), os.Symlink("/etc", data)); err != nil {
+		t.Fatal(err)
+	}
+	if got := inside(g.as(t.Context(), "ann", "reads", "test__read", object{"path": filepath.Join(data, "hostname")})); strings.TrimSpace(got) == hostname(t) {
+		t.Errorf("through a link the server reads %q", got)
+	}
+}
+
+func hostname(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // TestAServerThatDies harms its call, and the next one finds it well.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,7 +39,7 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 	if err != nil {
 		return nil, err
 	}
-	l.child = child
+	l.child, l.born = child, time.Now()
 	go func() {
 		// The end of the process is the end of what it says.
 		<-child.Done()
