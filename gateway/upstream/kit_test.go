@@ -101,6 +101,7 @@ func newGateIn(t testing.TB, workspace string, backends *sallyport.Backends, o *
 	backends.Personalities = roles{
 		"some":    {Name: "some", MCPServers: []string{"test", "other"}},
 		"none":    {Name: "none"},
+		"all":     {Name: "all", MCPServers: []string{"test", "test1", "test2", "test3", "test4", "test5", "test6", "test7", "test8"}},
 		"offline": {Name: "offline", MCPServers: []string{"test"}, Network: &sallyport.NetworkPolicy{Allow: []string{}}},
 		"reads":   {Name: "reads", MCPServers: []string{"test"}, FSReach: &sallyport.Reach{Read: []string{workspace}}},
 	}

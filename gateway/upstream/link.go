@@ -61,6 +61,8 @@ type link struct {
 	looking chan struct{}
 	// broke says that its end was counted.
 	broke atomic.Bool
+	// rests is when its last call ended.
+	rests time.Time
 	// dropped says that the pool has forgotten it.
 	dropped atomic.Bool
 }
@@ -219,6 +221,7 @@ func (l *link) end() {
 			l.child.Stop(endGrace)
 		}
 		l.hangUp()
+		l.s.m.processes.leave(l)
 		if l.parted != nil {
 			l.parted()
 		}
@@ -266,6 +269,9 @@ func (l *link) unlisten(ctx context.Context, r *running) {
 	}
 	if len(l.calls) == 0 && !l.dropped.Load() {
 		l.idle.Reset(idleTime)
+	}
+	if len(l.calls) == 0 {
+		l.rests = time.Now()
 	}
 	l.mu.Unlock()
 	if r.told == nil {

@@ -161,6 +161,9 @@ type Options struct {
 	// Principals names who may be logged in at servers with OAuth beside the local
 	// user: the tools of one are available while somebody is. nil means nobody.
 	Principals func(ctx context.Context) []string
+	// Processes bounds the processes of all servers that calls have started; 0
+	// means 128. Those of Previous count, and its bound stays.
+	Processes int
 	// Tokens keeps the tokens of servers with OAuth, and is a source of the
 	// secrets of the gate that calls them; it is needed when there is one.
 	Tokens *oauth.Vault
@@ -171,6 +174,8 @@ type Options struct {
 type Mounts struct {
 	servers []*server
 	o       Options
+	// processes are shared with the mounts before: they are for all servers.
+	processes *processes
 	// fresh is freshTime, but in tests.
 	fresh time.Duration
 }
@@ -232,7 +237,10 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		opts.Cleaner, err = output.New(nil)
 		errs = append(errs, err)
 	}
-	m := &Mounts{fresh: freshTime, o: opts}
+	m := &Mounts{fresh: freshTime, o: opts, processes: &processes{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*link]struct{}{}}}
+	if opts.Previous != nil {
+		m.processes = opts.Previous.processes
+	}
 	for _, s := range servers {
 		if err := s.check(); err != nil {
 			errs = append(errs, err)

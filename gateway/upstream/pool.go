@@ -225,6 +225,11 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 		return nil, false, f.again()
 	}
 	l = s.newLink(k)
+	if len(s.Command) > 0 {
+		if err := s.m.processes.enter(l); err != nil {
+			return nil, false, err
+		}
+	}
 	p.links[k] = l
 	return l, true, nil
 }
@@ -241,6 +246,7 @@ func (p *pool) settle(l *link, err, gaveUp error) {
 	p.mu.Lock()
 	delete(p.links, l.key)
 	p.mu.Unlock()
+	l.s.m.processes.leave(l)
 	if gaveUp != nil {
 		l.err = &abandoned{err}
 		if errors.Is(gaveUp, context.DeadlineExceeded) {

@@ -1,0 +1,89 @@
+package upstream
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// defaultProcesses bounds the processes of all servers that calls have
+	// started.
+	defaultProcesses = 128
+	// restTime is how long a process that is idle is not ended for another.
+	restTime = time.Second
+)
+
+// processes is the places for processes of all servers. Principals share them: a
+// principal has no more than are free, or than it makes free by the end of an
+// idle one.
+type processes struct {
+	most int
+
+	mu  sync.Mutex
+	all map[*link]struct{}
+}
+
+// enter takes a place for the process of a link. When there is none, the process
+// that was idle for longest is ended, of the principal who has most of those
+// that have more than this one, or of this one.
+func (p *processes) enter(l *link) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	counts := map[string]int{}
+	for other := range p.all {
+		counts[other.key.principal]++
+	}
+	free, own := p.most-len(p.all), counts[l.key.principal]
+	if own >= free {
+		idle := p.idleOf(counts, l.key.principal)
+		if idle == nil {
+			return &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: fmt.Sprintf(
+				"too many processes of MCP servers run: %d of this principal and %d of all, at most %d; try again when a call has ended", own, len(p.all), p.most)}
+		}
+		delete(p.all, idle)
+		go idle.s.pool.part(idle, nil)
+	}
+	p.all[l] = struct{}{}
+	return nil
+}
+
+// idleOf finds the process to end for a principal. The caller holds the lock.
+func (p *processes) idleOf(counts map[string]int, comes string) (found *link) {
+	var since time.Time
+	for l := range p.all {
+		who := l.key.principal
+		if who != comes && counts[who] <= counts[comes] {
+			continue
+		}
+		rests, idle := l.restsSince()
+		if !idle || time.Since(rests) < restTime {
+			continue
+		}
+		if found == nil || counts[who] > counts[found.key.principal] || counts[who] == counts[found.key.principal] && rests.Before(since) {
+			found, since = l, rests
+		}
+	}
+	return found
+}
+
+// leave gives the place of a link back, if it has one.
+func (p *processes) leave(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.all, l)
+}
+
+// restsSince says since when a connection that can be used has been idle.
+func (l *link) restsSince() (since time.Time, idle bool) {
+	select {
+	case <-l.ready:
+	default:
+		return since, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rests, len(l.calls) == 0 && l.err == nil && !l.rests.IsZero()
+}
