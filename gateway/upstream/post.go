@@ -180,7 +180,7 @@ func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
 // follow reads the events of an answer, and takes it up again where it was broken off.
 func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
 	last, still := "", 0
-	for {
+	for parts := 1; ; parts++ {
 		s := stream{w: w, events: newEvents(resp.Body), id: id}
 		m, err := s.read(ctx)
 		if m != nil && err == nil {
@@ -198,6 +198,9 @@ func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method
 			last, still = s.last, 0
 		default:
 			still++
+		}
+		if parts > maxParts {
+			return nil, nil, fmt.Errorf("sending %q: the answer was broken off %d times", method, maxParts)
 		}
 		if still > reconnects {
 			return nil, nil, fmt.Errorf("sending %q: exceeded %d retries without progress", method, reconnects)

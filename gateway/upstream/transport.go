@@ -27,6 +27,10 @@ const maxMessage = 16 << 20
 // broke off, while no more of it comes.
 const reconnects = 3
 
+// maxParts bounds in how many parts an answer may come, each of which brings
+// more.
+const maxParts = 100
+
 // spawn starts the process of a server under the grant of the call.
 func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	in := newInlet()
