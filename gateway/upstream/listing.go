@@ -70,11 +70,16 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
+	held, covered := l.hold(nil), int64(0)
+	defer l.s.m.memory.release(held)
 	for _, kind := range kinds {
 		if !l.has(kind) {
 			continue
 		}
 		raws, err := l.listKind(ctx, kind, &left)
+		if err == nil {
+			err = l.s.m.memory.grow(held, &covered, int64(maxListed-max(left, 0)))
+		}
 		switch {
 		case err != nil && (ctx.Err() != nil || errors.Is(err, errLost)):
 			return nil, err

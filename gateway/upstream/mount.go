@@ -174,7 +174,9 @@ type Options struct {
 type Mounts struct {
 	servers []*server
 	o       Options
-	// processes are shared with the mounts before: they are for all servers.
+	// memory and processes are shared with the mounts before: they are for all
+	// servers.
+	memory    *memory
 	processes *processes
 	// fresh is freshTime, but in tests.
 	fresh time.Duration
@@ -237,9 +239,9 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		opts.Cleaner, err = output.New(nil)
 		errs = append(errs, err)
 	}
-	m := &Mounts{fresh: freshTime, o: opts, processes: &processes{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*link]struct{}{}}}
+	m := &Mounts{fresh: freshTime, o: opts, memory: newMemory(), processes: &processes{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*link]struct{}{}}}
 	if opts.Previous != nil {
-		m.processes = opts.Previous.processes
+		m.memory, m.processes = opts.Previous.memory, opts.Previous.processes
 	}
 	for _, s := range servers {
 		if err := s.check(); err != nil {

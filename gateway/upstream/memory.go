@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/budget"
+)
+
+const (
+	// maxHeld bounds the bytes of messages of all servers that are in memory at
+	// once. A message counts twice: as it came, and as it is put together or
+	// decoded.
+	maxHeld = 256 << 20
+	// freeBytes of a message are not counted: with them the small messages that
+	// most are cost no lock. As many calls as can run hold about 30 MiB of them.
+	freeBytes = 64 << 10
+	// largeHeld is from when on memory is given back to the system when nothing
+	// is held any more, after quietTime.
+	largeHeld, quietTime = 32 << 20, 2 * time.Second
+)
+
+// limitError is a bound that a server has reached. Its text is the gate's own.
+type limitError struct {
+	text string
+}
+
+func (e *limitError) Error() string { return e.text }
+
+var (
+	// errNoRoom is a message for which there is no room beside the others.
+	errNoRoom = &limitError{text: fmt.Sprintf("its answer is too large beside the others: the gate holds at most %d MiB of MCP servers at once; try again", maxHeld>>20)}
+)
+
+// memory is the bytes of messages of all servers.
+type memory struct {
+	*budget.Budget
+	mu    sync.Mutex
+	large bool        // much was held since memory was given back
+	quiet *time.Timer // that gives it back
+}
+
+func newMemory() *memory { return &memory{Budget: budget.New(maxHeld)} }
+
+// hold returns a holding of a link, which gives way when others need the room.
+func (l *link) hold(giveWay func()) *budget.Holding {
+	return l.s.m.memory.Hold(l.s.Name, l.key.principal, giveWay)
+}
+
+// grow has a holding cover a message of so many bytes, of which it covers some.
+func (m *memory) grow(h *budget.Holding, covered *int64, size int64) error {
+	more := 2*size - *covered
+	if size <= freeBytes || more <= 0 {
+		return nil
+	}
+	// In steps, so that a message that comes in small pieces costs few of them.
+	more = max(more, min(*covered, 4<<20), 4*freeBytes)
+	if err := h.Grow(more); err != nil {
+		return errNoRoom
+	}
+	*covered += more
+	return nil
+}
+
+// release gives back what a holding covers, and the memory to the system some
+// time after the last large ones.
+func (m *memory) release(h *budget.Holding) {
+	if h == nil {
+		return
+	}
+	held := m.Held()
+	h.Release()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.large = m.large || held >= largeHeld
+	if !m.large || m.quiet != nil {
+		return
+	}
+	m.quiet = time.AfterFunc(quietTime, m.giveBack)
+}
+
+// giveBack gives unused memory to the system when nothing is held: the runtime
+// would wait for minutes in a process in which little happens.
+func (m *memory) giveBack() {
+	idle := m.Held() == 0
+	m.mu.Lock()
+	m.quiet = nil
+	m.large = m.large && !idle
+	m.mu.Unlock()
+	if idle {
+		debug.FreeOSMemory()
+	}
+}
