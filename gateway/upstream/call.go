@@ -42,8 +42,9 @@ func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs .
 	if l.key.call != "" {
 		defer s.pool.drop(l)
 	}
+	ctx, e := withCall(ctx, c)
+	defer e.end(s.m.memory)
 	defer l.unlisten(ctx, l.listen(ctx, c))
-	ctx = withCall(ctx, c)
 	if err := l.current(ctx, s); err != nil {
 		return nil, s.lost(ctx, l, s.URL != "", "list", err)
 	}

@@ -55,7 +55,9 @@ func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.
 	}
 	own := *c
 	own.Principal.Name = l.key.principal
-	r, err := http.NewRequestWithContext(withCall(ctx, &own), http.MethodDelete, s.URL, nil)
+	ctx, e := withCall(ctx, &own)
+	defer e.end(s.m.memory)
+	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.URL, nil)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

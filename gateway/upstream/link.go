@@ -107,7 +107,9 @@ func (l *link) abandoned() bool {
 // call goes to a process whose definitions nobody has looked at. Of what a server
 // could use to reach back it is offered what its declaration names.
 func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
-	ctx, cancel := context.WithCancelCause(withCall(ctx, c))
+	ctx, e := withCall(ctx, c)
+	defer e.end(l.s.m.memory)
+	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
 	l.hangUp = func() { cancel(nil) }
@@ -232,7 +234,7 @@ func (l *link) end() {
 func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &running{call: c, ctx: withCall(ctx, c)}
+	r := &running{call: c, ctx: ctx}
 	l.calls[c.ID] = r
 	return r
 }

@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/budget"
 )
 
@@ -92,4 +94,64 @@ func (m *memory) giveBack() {
 	if idle {
 		debug.FreeOSMemory()
 	}
+}
+
+// errand is what is done for one call: what it holds of messages is given back
+// at its end.
+type errand struct {
+	call *sallyport.Call
+
+	mu   sync.Mutex
+	over bool
+	held []*budget.Holding
+}
+
+type errandKey struct{}
+
+// withCall makes a call known to the transport of a remote server, and what it
+// holds to the errand that is returned.
+func withCall(ctx context.Context, c *sallyport.Call) (context.Context, *errand) {
+	e := &errand{call: c}
+	return context.WithValue(ctx, errandKey{}, e), e
+}
+
+func errandOf(ctx context.Context) *errand {
+	e, _ := ctx.Value(errandKey{}).(*errand)
+	return e
+}
+
+// callOf is the call of an errand, nil when there is none.
+func callOf(ctx context.Context) *sallyport.Call {
+	if e := errandOf(ctx); e != nil {
+		return e.call
+	}
+	return nil
+}
+
+// take keeps a holding until the end of the errand.
+func (e *errand) take(m *memory, h *budget.Holding) {
+	if h == nil {
+		return
+	}
+	if e != nil {
+		h.Settle()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !e.over {
+			e.held = append(e.held, h)
+			return
+		}
+	}
+	m.release(h)
+}
+
+// end gives back what the errand holds.
+func (e *errand) end(m *memory) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	for _, h := range e.held {
+		m.release(h)
+	}
+	e.held = nil
 }

@@ -124,19 +124,6 @@ func (l *link) remote() mcp.Transport {
 // its answer, and sessions end with one.
 func (s *server) posts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
 
-type callKey struct{}
-
-// withCall makes a call known to the transport of a remote server.
-func withCall(ctx context.Context, c *sallyport.Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
-// callOf is that call, nil when there is none.
-func callOf(ctx context.Context) *sallyport.Call {
-	c, _ := ctx.Value(callKey{}).(*sallyport.Call)
-	return c
-}
-
 // versionHeader says which version of the protocol was agreed on.
 const versionHeader = "Mcp-Protocol-Version"
 
