@@ -161,13 +161,11 @@ func decodeAll(text []byte) (*jsonrpc.Response, error) {
 // readAnswer reads an answer that is a body of its own.
 func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
 	defer resp.Body.Close()
-	const most = 64 << 10 // is believed without seeing it
-	body := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(resp.ContentLength, most))))
-	// The bound of the body is that of the accessor.
-	if _, err := body.ReadFrom(resp.Body); err != nil {
+	body, err := readAll(resp.Body, resp.ContentLength)
+	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %v", err)
 	}
-	m, err := decodeAll(body.Bytes())
+	m, err := decodeAll(body)
 	if err == nil && m.ID.Raw() != id {
 		err = errors.New("it is that of another request")
 	}
