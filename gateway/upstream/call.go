@@ -117,6 +117,9 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 	if e, ok := loginNeeded(err); ok {
 		return e
 	}
+	if limit := limitOf(err); limit != nil {
+		return s.exceeded(l, limit)
+	}
 	e, refused := errors.AsType[*sallyport.Error](err)
 	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && owned {
 		if l.forgotten.Load() {
@@ -139,4 +142,19 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 	}
 	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", s.plain(err.Error()))
 	return sallyport.Err("the MCP server "+s.Name+" ended while it worked", "").Err()
+}
+
+// exceeded says which bound a server has reached. An answer over HTTP harms its
+// own call alone; what a process sends cannot be read on.
+func (s *server) exceeded(l *link, limit *limitError) error {
+	switch {
+	case s.posts():
+		s.pool.answered(l.key.lane())
+	default:
+		if limit != errNoRoom {
+			s.pool.broke(l, true)
+		}
+		s.pool.drop(l)
+	}
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: "the MCP server " + s.Name + ": " + limit.text, Err: limit}
 }

@@ -59,7 +59,7 @@ func (s *events) line(most int) (line []byte, err error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
 		if len(line)+len(part) > most {
-			return nil, fmt.Errorf("%w: it has more than %d bytes", errMalformed, maxMessage)
+			return nil, errTooLong
 		}
 		if line == nil && err == nil {
 			return part, nil // until the next read

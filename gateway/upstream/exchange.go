@@ -141,6 +141,9 @@ func (w *wire) deliver(m *jsonrpc.Response) bool {
 func (w *wire) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if limit := limitOf(err); limit != nil && w.dead == nil {
+		w.dead = limit
+	}
 	if w.dead == nil {
 		w.dead = fmt.Errorf("the connection broke: %v", err)
 	}

@@ -47,6 +47,8 @@ type link struct {
 	forgotten atomic.Bool
 	// greeting is what the server answered first.
 	greeting answer
+	// limit is the bound that the server reached last.
+	limit atomic.Pointer[limitError]
 
 	mu      sync.Mutex
 	calls   map[string]*running // by progress token
@@ -101,6 +103,15 @@ func (a *abandoned) Unwrap() error { return a.error }
 func (l *link) abandoned() bool {
 	_, ok := l.err.(*abandoned)
 	return ok
+}
+
+// exceeds notes which bound the server reached before it could be used.
+func (l *link) exceeds(limit *limitError) {
+	select {
+	case <-l.ready:
+	default:
+		l.limit.Store(limit)
+	}
 }
 
 // dial starts a server, or greets a remote one, and asks what it offers: no
@@ -161,7 +172,10 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 	// What the server itself says is no part of what the gate says in short.
 	short := fmt.Sprintf("the MCP server %s did not start", l.s.Name)
 	why := fmt.Sprintf("%s: %v", short, err)
-	switch {
+	switch limit := l.limit.Load(); {
+	case limit != nil:
+		short = fmt.Sprintf("%s: %v", short, limit)
+		why = short
 	case refused != nil:
 		short = fmt.Sprintf("%s: %v", short, refused)
 		why = short

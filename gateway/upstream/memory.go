@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -32,9 +33,17 @@ type limitError struct {
 func (e *limitError) Error() string { return e.text }
 
 var (
+	// errTooLong is a message beyond maxMessage.
+	errTooLong = &limitError{text: fmt.Sprintf("its answer has more than %d MiB", maxMessage>>20)}
 	// errNoRoom is a message for which there is no room beside the others.
 	errNoRoom = &limitError{text: fmt.Sprintf("its answer is too large beside the others: the gate holds at most %d MiB of MCP servers at once; try again", maxHeld>>20)}
 )
+
+// limitOf finds the bound that an error is about.
+func limitOf(err error) *limitError {
+	e, _ := errors.AsType[*limitError](err)
+	return e
+}
 
 // memory is the bytes of messages of all servers.
 type memory struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
@@ -27,9 +26,11 @@ type pipe struct {
 }
 
 // newPipe reads the messages of a process from out and writes them to in.
-func newPipe(in *inlet, out io.ReadCloser) *pipe {
-	f := &frame{r: out}
-	return &pipe{in: in, out: out, frame: f, lines: json.NewDecoder(f)}
+func newPipe(l *link, in *inlet, out io.ReadCloser) *pipe {
+	p := &pipe{in: in, out: out}
+	p.frame = &frame{r: out, l: l}
+	p.lines = json.NewDecoder(p.frame)
+	return p
 }
 
 // Connect returns the pipe, which is connected.
@@ -100,15 +101,22 @@ func (p *pipe) send(ctx context.Context, line []byte) error {
 // frame bounds what is read for one message.
 type frame struct {
 	r    io.Reader
+	l    *link
 	size int
 }
 
 // Read reads.
 func (f *frame) Read(b []byte) (int, error) {
 	if f.size >= maxMessage {
-		return 0, fmt.Errorf("a message has more than %d bytes", maxMessage)
+		return 0, f.over(errTooLong)
 	}
 	n, err := f.r.Read(b[:min(len(b), maxMessage-f.size)])
 	f.size += n
 	return n, err
+}
+
+// over ends with a bound.
+func (f *frame) over(limit *limitError) error {
+	f.l.exceeds(limit)
+	return limit
 }

@@ -162,6 +162,9 @@ func decodeAll(text []byte) (*jsonrpc.Response, error) {
 func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
 	defer resp.Body.Close()
 	body, err := readAll(resp.Body, resp.ContentLength)
+	if limitOf(err) != nil {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %v", err)
 	}
@@ -227,7 +230,7 @@ func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
 	for {
 		e, err := s.events.next()
 		switch {
-		case errors.Is(err, errMalformed):
+		case errors.Is(err, errMalformed), limitOf(err) != nil:
 			return nil, err
 		case err != nil:
 			return nil, nil

@@ -128,7 +128,6 @@ func TestWhatIsNoAnswerOverHTTP(t *testing.T) {
 		"a stream of nothing":   func(p *peer, _ *question) { events(t, p) },
 		"a stream of no JSON":   func(p *peer, _ *question) { events(t, p, "data: no JSON\n\n") },
 		"a stream of no events": func(p *peer, _ *question) { events(t, p, "no event\n\n") },
-		"an endless event":      func(p *peer, _ *question) { events(t, p, "data: "+strings.Repeat("x", 17<<20)) },
 		"another form":          func(p *peer, _ *question) { p.w.(http.ResponseWriter).Header().Set("Content-Type", "text/html") },
 		"another session": func(p *peer, q *question) {
 			p.w.(http.ResponseWriter).Header().Set("Mcp-Session-Id", "theirs")

@@ -49,7 +49,7 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 		<-child.Done()
 		_ = out.Close()
 	}()
-	return newPipe(in, answers), nil
+	return newPipe(l, in, answers), nil
 }
 
 // complaints passes the lines that a server writes to standard error on to the
