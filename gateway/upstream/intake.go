@@ -4,9 +4,109 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sallyport/sallyport/internal/budget"
 )
+
+// intake is the body of an answer of a remote server, decompressed. It ends with
+// a message that is too long, or for which there is no room, whoever reads it.
+type intake struct {
+	rc     io.ReadCloser
+	l      *link
+	errand *errand
+
+	gaveWay atomic.Bool
+	// mu guards what follows: another goroutine may close the body.
+	mu      sync.Mutex
+	held    *budget.Holding
+	covered int64
+	size    int64 // of the message that is being read
+	closed  bool
+	err     error // sticky
+}
+
+// bound puts an intake in front of the body of an answer.
+func (l *link) bound(resp *http.Response, e *errand, events bool) error {
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		resp.Body.Close()
+		return errEncoded
+	}
+	if resp.ContentLength > maxMessage && !events {
+		resp.Body.Close()
+		return errTooLong
+	}
+	if resp.Body != http.NoBody && !events {
+		resp.Body = &intake{rc: resp.Body, l: l, errand: e}
+	}
+	return nil
+}
+
+// Read reads what the bounds allow.
+func (b *intake) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	err := b.err
+	b.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	n, err := b.rc.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if limit := b.count(p[:n]); limit != nil {
+		n, err = 0, limit
+	}
+	if b.gaveWay.Load() {
+		n, err = 0, errNoRoom
+	}
+	if err != nil {
+		b.err = err
+		if limit := limitOf(err); limit != nil {
+			b.l.exceeds(limit)
+			b.rc.Close()
+		}
+	}
+	return n, err
+}
+
+// count counts bytes that were read.
+func (b *intake) count(p []byte) error {
+	b.size += int64(len(p))
+	return b.cover()
+}
+
+// cover checks the size of a message and has the budget cover it.
+func (b *intake) cover() error {
+	switch {
+	case b.size > maxMessage:
+		return errTooLong
+	case b.size <= freeBytes || b.closed:
+		return nil
+	case b.held == nil:
+		b.held = b.l.hold(func() {
+			b.gaveWay.Store(true)
+			b.rc.Close()
+		})
+	}
+	return b.l.s.m.memory.grow(b.held, &b.covered, b.size)
+}
+
+// Close closes the body. What was read belongs to the call until its end.
+func (b *intake) Close() error {
+	err := b.rc.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if limitOf(b.err) != nil {
+		b.l.s.m.memory.release(b.held)
+	} else {
+		b.errand.take(b.l.s.m.memory, b.held)
+	}
+	b.held = nil
+	return err
+}
 
 // pieceBytes is how much of a long body is set aside at once.
 const pieceBytes = 1 << 20

@@ -37,6 +37,8 @@ var (
 	errTooLong = &limitError{text: fmt.Sprintf("its answer has more than %d MiB", maxMessage>>20)}
 	// errNoRoom is a message for which there is no room beside the others.
 	errNoRoom = &limitError{text: fmt.Sprintf("its answer is too large beside the others: the gate holds at most %d MiB of MCP servers at once; try again", maxHeld>>20)}
+	// errEncoded is a body in an encoding that nobody asked for.
+	errEncoded = &limitError{text: "its answer is compressed in a way that was not asked for"}
 )
 
 // limitOf finds the bound that an error is about.

@@ -130,7 +130,7 @@ func (w *wire) check(resp *http.Response, method string) error {
 			w.l.forgotten.Store(true)
 		}
 		// A body that cannot be read says no more than the status.
-		body, _ := io.ReadAll(resp.Body)
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, freeBytes))
 		if m, err := decodeAll(body); err == nil && m.Error != nil {
 			return fmt.Errorf("sending %q: %w: %w: %s", method, m.Error, errRejected, text)
 		}

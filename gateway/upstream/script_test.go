@@ -74,6 +74,8 @@ type peer struct {
 	deaf sync.Mutex
 	// heard receives what the client answers to the server's own requests.
 	heard chan *question
+	// gone is closed when the request of a remote client is over.
+	gone <-chan struct{}
 }
 
 func newScript(t *testing.T, tools ...any) *script {

@@ -257,7 +257,7 @@ func (s *script) listen(t *testing.T, more http.Header) *farAway {
 			}
 		default:
 			w.Header().Set("Content-Type", "application/json")
-			p := &peer{script: s, w: w}
+			p := &peer{script: s, w: w, gone: r.Context().Done()}
 			p.reply(&q)
 		}
 	}))

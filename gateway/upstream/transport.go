@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -178,6 +179,19 @@ func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
 		}
 		r.Header.Set(h.Name, value)
 	}
+	resp, err := l.sendTo(r, c)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err := l.bound(resp, errandOf(r.Context()), kind == "text/event-stream"); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// sendTo sends a request, with a token where the server wants one.
+func (l *link) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error) {
 	if a := l.s.authority; a != nil {
 		return a.Do(r, c, l.s.holder(c))
 	}
