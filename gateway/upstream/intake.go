@@ -17,6 +17,8 @@ type intake struct {
 	rc     io.ReadCloser
 	l      *link
 	errand *errand
+	// events says that messages end with an empty line.
+	events bool
 
 	gaveWay atomic.Bool
 	// mu guards what follows: another goroutine may close the body.
@@ -24,6 +26,7 @@ type intake struct {
 	held    *budget.Holding
 	covered int64
 	size    int64 // of the message that is being read
+	line    int   // of it, bytes of the line that is being read
 	closed  bool
 	err     error // sticky
 }
@@ -38,8 +41,8 @@ func (l *link) bound(resp *http.Response, e *errand, events bool) error {
 		resp.Body.Close()
 		return errTooLong
 	}
-	if resp.Body != http.NoBody && !events {
-		resp.Body = &intake{rc: resp.Body, l: l, errand: e}
+	if resp.Body != http.NoBody {
+		resp.Body = &intake{rc: resp.Body, l: l, errand: e, events: events}
 	}
 	return nil
 }
@@ -73,8 +76,30 @@ func (b *intake) Read(p []byte) (int, error) {
 
 // count counts bytes that were read.
 func (b *intake) count(p []byte) error {
-	b.size += int64(len(p))
-	return b.cover()
+	if !b.events {
+		b.size += int64(len(p))
+		return b.cover()
+	}
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		part := p
+		if end >= 0 {
+			part = p[:end]
+		}
+		b.size += int64(len(part)) + 1
+		b.line += len(bytes.TrimSuffix(part, []byte{'\r'}))
+		if err := b.cover(); err != nil {
+			return err
+		}
+		if end < 0 {
+			return nil
+		}
+		if b.line == 0 {
+			b.size = 0
+		}
+		b.line, p = 0, p[end+1:]
+	}
+	return nil
 }
 
 // cover checks the size of a message and has the budget cover it.

@@ -57,6 +57,25 @@ func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			w.(http.Flusher).Flush()
 		},
+		"one line of an event": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: ")
+			pour(w, 17)
+		},
+		"many lines of an event": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 17 << 10 {
+				_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 1024)+"\n")
+			}
+			w.(http.Flusher).Flush()
+		},
+		"comments": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 17 << 10 {
+				_, _ = io.WriteString(w, ": "+strings.Repeat("x", 1024)+"\r\n")
+			}
+			w.(http.Flusher).Flush()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, tool("large"), tool("echo"))
