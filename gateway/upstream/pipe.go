@@ -1,15 +1,18 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sallyport/sallyport/internal/budget"
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
@@ -21,16 +24,26 @@ type pipe struct {
 	frame *frame
 	lines *json.Decoder
 	// queue is what is left of several messages that came as one.
-	queue  []json.RawMessage
+	queue []json.RawMessage
+	// held is what the budget of all servers covers the message with that was
+	// read last.
+	held   *budget.Holding
 	closed sync.Once
 }
 
 // newPipe reads the messages of a process from out and writes them to in.
 func newPipe(l *link, in *inlet, out io.ReadCloser) *pipe {
 	p := &pipe{in: in, out: out}
-	p.frame = &frame{r: out, l: l}
+	p.frame = &frame{r: out, l: l, giveWay: func() { _ = p.Close() }}
 	p.lines = json.NewDecoder(p.frame)
 	return p
+}
+
+// claim hands over what covers the message that was read last.
+func (p *pipe) claim() *budget.Holding {
+	h := p.held
+	p.held = nil
+	return h
 }
 
 // Connect returns the pipe, which is connected.
@@ -51,6 +64,8 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 	for len(p.queue) == 0 {
 		text, err := p.next()
 		if err != nil {
+			p.frame.l.s.m.memory.release(p.frame.claim())
+			p.lines = json.NewDecoder(p.frame) // without what it has read
 			return nil, err
 		}
 		p.queue = []json.RawMessage{text}
@@ -75,12 +90,33 @@ func (p *pipe) next() (text json.RawMessage, err error) {
 	if err := p.lines.Decode(&text); err != nil {
 		return nil, err
 	}
-	p.frame.size = 0
-	var behind [1]byte
-	if n, _ := p.lines.Buffered().Read(behind[:]); n > 0 && behind[0] != '\n' && behind[0] != '\r' {
+	behind, err := p.rest()
+	if err != nil {
+		return nil, err
+	}
+	if len(behind) > 0 && behind[0] != '\n' && behind[0] != '\r' {
 		return nil, errors.New("more text behind a message")
 	}
 	return rawjson.Blank(text), nil
+}
+
+// rest begins with the next message, and returns the first byte behind the one
+// before. A decoder that read a long one is let go with its buffer.
+func (p *pipe) rest() (first []byte, err error) {
+	buffered := p.lines.Buffered()
+	more, ok := buffered.(interface{ Len() int })
+	if !ok {
+		return nil, errors.New("the decoder does not say what it holds")
+	}
+	p.frame.size = more.Len()
+	if p.held = p.frame.claim(); p.held == nil {
+		first = make([]byte, 1)
+		n, _ := buffered.Read(first)
+		return first[:n], nil
+	}
+	left, err := io.ReadAll(buffered)
+	p.lines = json.NewDecoder(io.MultiReader(bytes.NewReader(left), p.frame))
+	return left[:min(len(left), 1)], err
 }
 
 // Write writes a message of the library.
@@ -103,6 +139,33 @@ type frame struct {
 	r    io.Reader
 	l    *link
 	size int
+	// held and covered are of the budget of all servers; giveWay ends the
+	// connection.
+	held    *budget.Holding
+	covered int64
+	giveWay func()
+	gaveWay atomic.Bool
+}
+
+// claim hands over what covers the message that was read.
+func (f *frame) claim() *budget.Holding {
+	h := f.held
+	f.held, f.covered = nil, 0
+	return h
+}
+
+// cover has the budget cover what was read, before it grows.
+func (f *frame) cover() error {
+	if f.size <= freeBytes {
+		return nil
+	}
+	if f.held == nil {
+		f.held = f.l.hold(func() {
+			f.gaveWay.Store(true)
+			f.giveWay()
+		})
+	}
+	return f.l.s.m.memory.grow(f.held, &f.covered, int64(f.size))
 }
 
 // Read reads.
@@ -112,11 +175,15 @@ func (f *frame) Read(b []byte) (int, error) {
 	}
 	n, err := f.r.Read(b[:min(len(b), maxMessage-f.size)])
 	f.size += n
+	if limit := f.cover(); limit != nil || f.gaveWay.Load() {
+		return 0, f.over(errNoRoom)
+	}
 	return n, err
 }
 
 // over ends with a bound.
 func (f *frame) over(limit *limitError) error {
 	f.l.exceeds(limit)
+	f.l.s.m.memory.release(f.claim())
 	return limit
 }

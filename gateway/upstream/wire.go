@@ -152,6 +152,9 @@ func (w *wire) take(id jsonrpc.ID) (asked, bool) {
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := w.Connection.Read(ctx)
+		if p, ok := w.Connection.(*pipe); ok {
+			w.l.s.m.memory.release(p.claim())
+		}
 		if err == nil {
 			switch m := m.(type) {
 			case *jsonrpc.Response:
