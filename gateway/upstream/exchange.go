@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/sallyport/sallyport/internal/budget"
 )
 
 // firstID is the id of the first request of a call. The library counts its own
@@ -23,8 +25,14 @@ var errClosing = errors.New("the connection is closing")
 // exchanged is a request of a call that waits for its answer.
 type exchanged struct {
 	// answer receives it; nil where it comes with the request.
-	answer chan *jsonrpc.Response
+	answer chan reply
 	stop   context.CancelFunc
+}
+
+// reply is an answer and what covers it in the budget of all servers.
+type reply struct {
+	*jsonrpc.Response
+	held *budget.Holding
 }
 
 // exchange sends the request of a call and returns its result as it came. It
@@ -64,7 +72,7 @@ func (w *wire) exchange(ctx context.Context, r *request, token string) (json.Raw
 }
 
 // begin gives a request its id.
-func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan *jsonrpc.Response, err error) {
+func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan reply, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -74,7 +82,7 @@ func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan *jsonrpc.Re
 		return 0, nil, errClosing
 	}
 	if !w.l.s.posts() {
-		answer = make(chan *jsonrpc.Response, 1)
+		answer = make(chan reply, 1)
 	}
 	id = firstID + w.count
 	w.count++
@@ -83,16 +91,22 @@ func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan *jsonrpc.Re
 	return id, answer, nil
 }
 
-// end forgets a request.
+// end forgets a request, and an answer that came too late.
 func (w *wire) end(id int64) {
 	w.mu.Lock()
+	answer := w.own[id].answer
 	delete(w.own, id)
 	w.mu.Unlock()
+	select {
+	case late := <-answer:
+		w.l.s.m.memory.release(late.held)
+	default:
+	}
 	w.calls.Done()
 }
 
 // send sends a request whose answer comes on the connection.
-func (w *wire) send(ctx context.Context, id int64, r *request, token string, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+func (w *wire) send(ctx context.Context, id int64, r *request, token string, answer <-chan reply) (*jsonrpc.Response, error) {
 	var err error
 	if p, ok := w.Connection.(*pipe); ok {
 		err = p.send(ctx, r.message(id, token, w.l.meta))
@@ -105,35 +119,38 @@ func (w *wire) send(ctx context.Context, id int64, r *request, token string, ans
 	if err != nil {
 		return nil, fmt.Errorf("sending %q: %w", r.method, err)
 	}
+	var m reply
 	select {
-	case m := <-answer:
-		return m, nil
+	case m = <-answer:
 	case <-ctx.Done():
+		select {
+		case m = <-answer:
+		default:
+			return nil, ctx.Err()
+		}
 	}
-	select {
-	case m := <-answer:
-		return m, nil
-	default:
-		return nil, ctx.Err()
-	}
+	errandOf(ctx).take(w.l.s.m.memory, m.held)
+	return m.Response, nil
 }
 
-// deliver hands an answer to the call that waits for it, and reports whether
-// it is the answer to a call at all.
-func (w *wire) deliver(m *jsonrpc.Response) bool {
+// deliver hands an answer to the call that waits for it, with what covers it.
+// It reports whether one does, and whether it is the answer to a call at all.
+func (w *wire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose bool) {
 	id, ok := m.ID.Raw().(int64)
 	if !ok || id < firstID {
-		return false
+		return false, false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if q := w.own[id]; q.answer != nil {
 		select {
-		case q.answer <- m:
+		case q.answer <- reply{m, held}:
+			held.Settle()
+			return true, true
 		default: // the second one
 		}
 	}
-	return true
+	return false, true
 }
 
 // fail ends what waits for an answer: none will come. The library's errors look

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/budget"
 )
 
 // maxAsked bounds the requests of a server that wait for their refusal.
@@ -152,17 +153,22 @@ func (w *wire) take(id jsonrpc.ID) (asked, bool) {
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := w.Connection.Read(ctx)
-		if p, ok := w.Connection.(*pipe); ok {
-			w.l.s.m.memory.release(p.claim())
-		}
+		held := w.measure()
 		if err == nil {
 			switch m := m.(type) {
 			case *jsonrpc.Response:
-				if !w.deliver(m) {
+				answers, whose := w.deliver(m, held)
+				if !whose {
 					w.keep(m)
+				}
+				if !answers {
+					w.l.s.m.memory.release(held)
+				}
+				if err == nil && !whose {
 					return m, nil
 				}
 			case *jsonrpc.Request:
+				w.l.s.m.memory.release(held)
 				err = w.hear(ctx, m, nil)
 			}
 		}
@@ -171,6 +177,14 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 	}
+}
+
+// measure returns what covers the message that was read last. Those of a remote server are counted where they arrive.
+func (w *wire) measure() *budget.Holding {
+	if p, ok := w.Connection.(*pipe); ok {
+		return p.claim()
+	}
+	return nil
 }
 
 // keep keeps the result of a request, and leaves the library one that it can
