@@ -120,6 +120,7 @@ func (l *link) exceeds(limit *limitError) {
 func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
 	ctx, e := withCall(ctx, c)
 	defer e.end(l.s.m.memory)
+	defer l.greeting.release(l.s.m.memory)
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()

@@ -166,6 +166,7 @@ func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items [
 		key, method = "resourceTemplates", "resources/templates/list"
 		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 	}
+	defer answer.release(l.s.m.memory)
 	raw := answer.raw()
 	if raw == nil && answered(err) != nil && answer.owned(l.s) {
 		return nil, "", failed(method, err)

@@ -3,11 +3,22 @@ package upstream_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
 const tooLong = "the MCP server test: its answer has more than 16 MiB"
@@ -121,4 +132,135 @@ func TestB3_EncodingsThatNobodyAskedFor(t *testing.T) {
 			t.Errorf("%s: the call = %.300v", coding, res)
 		}
 	}
+}
+
+// crowd is a gate over the remote servers test and other.
+func crowd(t *testing.T, test, other *script) *gate {
+	t.Helper()
+	network := map[string]*sallyport.NetworkBackend{}
+	for host, s := range map[string]*script{"test.example": test, "other.example": other} {
+		far := s.listen(t, nil)
+		network[host] = far.network()
+	}
+	addresses := map[string]netip.Addr{"test.example": netip.MustParseAddr("93.184.216.34"), "other.example": netip.MustParseAddr("93.184.216.35")}
+	both := &sallyport.NetworkBackend{
+		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) { return []netip.Addr{addresses[host]}, nil },
+	}
+	both.Dial = network["test.example"].Dial
+	dial := both.Dial
+	both.Dial = func(ctx context.Context, kind string, at netip.AddrPort) (net.Conn, error) {
+		if at.Addr() == addresses["other.example"] {
+			return network["other.example"].Dial(ctx, kind, at)
+		}
+		return dial(ctx, kind, at)
+	}
+	return newGateWith(t, &sallyport.Backends{Network: both}, nil,
+		upstream.Server{Name: "test", URL: "http://test.example/mcp"}, upstream.Server{Name: "other", URL: (&url.URL{Scheme: "http", Host: "other.example", Path: "/mcp"}).String()})
+}
+
+// TestB3_OneServerDoesNotStarveOthers: one that holds all the room there is
+// gives way to another, and memory comes back.
+func TestB3_OneServerDoesNotStarveOthers(t *testing.T) {
+	greedy, modest := newScript(t, tool("large")), newScript(t, tool("large"))
+	var pouring atomic.Int64
+	greedy.answer = func(p *peer, q *question) any {
+		w := p.w.(http.ResponseWriter)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, q.ID)
+		pour(w, 15)
+		pouring.Add(1)
+		<-p.gone
+		return nil
+	}
+	long := strings.Repeat("x", 10<<20)
+	modest.answer = func(*peer, *question) any { return text(long) }
+	g := crowd(t, greedy, modest)
+	before := heap()
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	for i := range 32 {
+		calls.Go(func() { g.as(ctx, fmt.Sprint("greedy", i%4), "some", "test__large", object{}) })
+	}
+	for g.mounts.Held() < upstream.MaxHeld-(64<<20) {
+		runtime.Gosched()
+	}
+	for range 4 {
+		if res := g.as(t.Context(), "ann", "some", "other__large", object{}); !res.OK {
+			t.Errorf("another server beside it = %.300v", res)
+		}
+		if held := g.mounts.Held(); held > upstream.MaxHeld {
+			t.Errorf("%d bytes are held", held)
+		}
+	}
+	cancel()
+	calls.Wait()
+	if held, after := g.mounts.Held(), heap(); held != 0 || after > before+(32<<20) {
+		t.Errorf("%d bytes are held after the calls, the heap grew from %d to %d MiB", held, before>>20, after>>20)
+	}
+}
+
+// TestB3_MemoryComesBack after 32 calls of a server that answers 63 MiB and then
+// nothing more; meanwhile it stays near the bound.
+func TestB3_MemoryComesBack(t *testing.T) {
+	for name, remote := range map[string]bool{"remote": true, "here": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, tool("large"))
+			s.answer = func(p *peer, q *question) any {
+				if w, ok := p.w.(http.ResponseWriter); ok {
+					w.Header().Set("Content-Type", "application/json")
+				}
+				p.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, q.ID))
+				pour(p.w, 63)
+				if p.gone != nil {
+					<-p.gone
+				}
+				return nil
+			}
+			var g *gate
+			if remote {
+				g = overHTTP(t, s, nil, nil)
+			} else {
+				g = scripted(t, s, nil)
+			}
+			before := heap()
+			var calls sync.WaitGroup
+			for i := range 32 {
+				calls.Go(func() {
+					if res := g.as(t.Context(), fmt.Sprint("p", i), "some", "test__large", object{}); res.OK || !strings.Contains(res.Error, "its answer ") {
+						t.Errorf("the call = %.300v", res)
+					}
+				})
+			}
+			done := make(chan struct{})
+			var most uint64
+			go func() {
+				defer close(done)
+				calls.Wait()
+			}()
+			for over := false; !over; {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+				select {
+				case <-done:
+					over = true
+				default:
+					runtime.Gosched()
+				}
+			}
+			after := heap()
+			t.Logf("the heap had %d MiB before, at most %d, %d after", before>>20, most>>20, after>>20)
+			if g.mounts.Held() != 0 || after > before+(32<<20) || most > before+4*upstream.MaxHeld {
+				t.Errorf("%d bytes are held after the calls, the heap grew from %d over %d to %d MiB", g.mounts.Held(), before>>20, most>>20, after>>20)
+			}
+		})
+	}
+}
+
+// heap is what lives.
+func heap() uint64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

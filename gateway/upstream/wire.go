@@ -27,6 +27,30 @@ type answer struct {
 	mu     sync.Mutex
 	result json.RawMessage
 	fault  bool
+	// held covers the result until it is released.
+	held *budget.Holding
+	over bool
+}
+
+// hold has the answer keep what covers it.
+func (a *answer) hold(m *memory, h *budget.Holding) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || h == nil {
+		m.release(h)
+		return
+	}
+	h.Settle()
+	m.release(a.held)
+	a.held = h
+}
+
+// release gives back what covers the answer, which was read.
+func (a *answer) release(m *memory) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	m.release(a.held)
 }
 
 // set keeps a result, or that there is an error instead.
@@ -159,7 +183,7 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			case *jsonrpc.Response:
 				answers, whose := w.deliver(m, held)
 				if !whose {
-					w.keep(m)
+					answers = w.keep(m, held)
 				}
 				if !answers {
 					w.l.s.m.memory.release(held)
@@ -188,14 +212,15 @@ func (w *wire) measure() *budget.Holding {
 }
 
 // keep keeps the result of a request, and leaves the library one that it can
-// decode.
-func (w *wire) keep(m *jsonrpc.Response) {
+// decode. It reports whether there was such a request.
+func (w *wire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
 	a, ok := w.take(m.ID)
 	if !ok {
-		return
+		return false
 	}
+	a.answer.hold(w.l.s.m.memory, held)
 	if a.answer.set(m.Result, m.Error != nil); m.Error != nil {
-		return
+		return true
 	}
 	switch {
 	case a.method == "initialize" || a.method == "server/discover":
@@ -205,6 +230,7 @@ func (w *wire) keep(m *jsonrpc.Response) {
 	default:
 		m.Result = json.RawMessage("{}")
 	}
+	return true
 }
 
 // decodable is a page of tools without those that the library fails at, and
