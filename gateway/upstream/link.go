@@ -131,7 +131,10 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.options())
-	if l.session, err = client.Connect(ctx, wired{t, l}, nil); err == nil {
+	if l.session, err = client.Connect(ctx, wired{t, l}, nil); err == nil && len(l.greeting.raw()) > maxGreeting {
+		l.limit.Store(errGreeting)
+		err = errGreeting
+	} else if err == nil {
 		if hello := l.session.InitializeResult(); hello != nil {
 			l.spoken, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
 		}

@@ -20,6 +20,9 @@ const (
 	// freeBytes of a message are not counted: with them the small messages that
 	// most are cost no lock. As many calls as can run hold about 30 MiB of them.
 	freeBytes = 64 << 10
+	// maxGreeting bounds the first answer of a server, which is kept with its
+	// connection.
+	maxGreeting = 1 << 20
 	// largeHeld is from when on memory is given back to the system when nothing
 	// is held any more, after quietTime.
 	largeHeld, quietTime = 32 << 20, 2 * time.Second
@@ -37,6 +40,9 @@ var (
 	errTooLong = &limitError{text: fmt.Sprintf("its answer has more than %d MiB", maxMessage>>20)}
 	// errNoRoom is a message for which there is no room beside the others.
 	errNoRoom = &limitError{text: fmt.Sprintf("its answer is too large beside the others: the gate holds at most %d MiB of MCP servers at once; try again", maxHeld>>20)}
+	// errGreeting is a first answer that would be kept for as long as the
+	// connection.
+	errGreeting = &limitError{text: fmt.Sprintf("its first answer has more than %d KiB", maxGreeting>>10)}
 	// errEncoded is a body in an encoding that nobody asked for.
 	errEncoded = &limitError{text: "its answer is compressed in a way that was not asked for"}
 )

@@ -134,6 +134,36 @@ func TestB3_EncodingsThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
+// TestB3_LongListsAndGreetings end the start of a server, with the reason.
+func TestB3_LongListsAndGreetings(t *testing.T) {
+	for _, remote := range []bool{false, true} {
+		for name, tt := range map[string]struct {
+			change func(s *script)
+			want   string
+		}{
+			"a list": {func(s *script) {
+				s.lists["tools/list"] = object{"tools": []any{}, "junk": strings.Repeat("x", 17<<20)}
+			}, "its answer has more than 16 MiB"},
+			"a greeting": {func(s *script) { s.says["instructions"] = strings.Repeat("x", 2<<20) }, "its first answer has more than 1024 KiB"},
+		} {
+			s := newScript(t, tool("a"))
+			tt.change(s)
+			var g *gate
+			if remote {
+				g = overHTTP(t, s, nil, nil)
+			} else {
+				g = scripted(t, s, nil)
+			}
+			if left := strings.Join(g.left, " "); !strings.Contains(left, "the MCP server test did not start: "+tt.want) {
+				t.Errorf("%s, remote %v: left out %.300q", name, remote, left)
+			}
+			if held := g.mounts.Held(); held != 0 {
+				t.Errorf("%s, remote %v: %d bytes are held", name, remote, held)
+			}
+		}
+	}
+}
+
 // crowd is a gate over the remote servers test and other.
 func crowd(t *testing.T, test, other *script) *gate {
 	t.Helper()
