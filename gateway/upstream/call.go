@@ -148,6 +148,8 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 // own call alone; what a process sends cannot be read on.
 func (s *server) exceeded(l *link, limit *limitError) error {
 	switch {
+	case limit.floods:
+		l.flooded(limit)
 	case s.posts():
 		s.pool.answered(l.key.lane())
 	default:

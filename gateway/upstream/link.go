@@ -49,6 +49,8 @@ type link struct {
 	greeting answer
 	// limit is the bound that the server reached last.
 	limit atomic.Pointer[limitError]
+	// idleFlow and workFlow count what the server says that nobody asked for.
+	idleFlow, workFlow meter
 
 	mu      sync.Mutex
 	calls   map[string]*running // by progress token
@@ -63,6 +65,8 @@ type link struct {
 	looking chan struct{}
 	// broke says that its end was counted.
 	broke atomic.Bool
+	// floods says that it is ended because the server sends without end.
+	floods atomic.Bool
 	// rests is when its last call ended.
 	rests time.Time
 	// dropped says that the pool has forgotten it.
@@ -88,11 +92,13 @@ type running struct {
 const maxNews, maxNewsBytes = 256, 16 << 10
 
 func (s *server) newLink(k key) *link {
-	return &link{
+	l := &link{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
-		said: complaints{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
+		said:     complaints{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
+		idleFlow: meter{rate: whileIdle}, workFlow: meter{rate: whileWorking},
 	}
+	return l
 }
 
 // abandoned is the error of a start that its caller gave up.

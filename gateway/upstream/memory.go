@@ -31,6 +31,8 @@ const (
 // limitError is a bound that a server has reached. Its text is the gate's own.
 type limitError struct {
 	text string
+	// floods says that the server sends without end, idle that nobody called it.
+	floods, idle bool
 }
 
 func (e *limitError) Error() string { return e.text }

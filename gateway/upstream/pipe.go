@@ -25,8 +25,9 @@ type pipe struct {
 	lines *json.Decoder
 	// queue is what is left of several messages that came as one.
 	queue []json.RawMessage
-	// held is what the budget of all servers covers the message with that was
-	// read last.
+	// size is that of the message that was read last, held what the budget of
+	// all servers covers it with.
+	size   int
 	held   *budget.Holding
 	closed sync.Once
 }
@@ -82,6 +83,7 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 	}
 	text := p.queue[0]
 	p.queue = p.queue[1:]
+	p.size = len(text)
 	return decode(text)
 }
 

@@ -177,7 +177,7 @@ func (w *wire) take(id jsonrpc.ID) (asked, bool) {
 func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := w.Connection.Read(ctx)
-		held := w.measure()
+		size, held := w.measure()
 		if err == nil {
 			switch m := m.(type) {
 			case *jsonrpc.Response:
@@ -186,29 +186,45 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 					answers = w.keep(m, held)
 				}
 				if !answers {
-					w.l.s.m.memory.release(held)
+					err = w.unasked(size, held)
 				}
 				if err == nil && !whose {
 					return m, nil
 				}
 			case *jsonrpc.Request:
-				w.l.s.m.memory.release(held)
-				err = w.hear(ctx, m, nil)
+				if err = w.unasked(size, held); err == nil {
+					err = w.hear(ctx, m, nil)
+				}
 			}
 		}
 		if err != nil {
 			w.fail(err)
+			if limit := limitOf(err); limit != nil && limit.floods {
+				// Not here: the end of the connection waits for this reader.
+				go w.l.flooded(limit)
+			}
 			return nil, err
 		}
 	}
 }
 
-// measure returns what covers the message that was read last. Those of a remote server are counted where they arrive.
-func (w *wire) measure() *budget.Holding {
+// measure returns the size of the message that was read last, and what covers
+// it. Those of a remote server are counted where they arrive.
+func (w *wire) measure() (size int, held *budget.Holding) {
 	if p, ok := w.Connection.(*pipe); ok {
-		return p.claim()
+		return p.size, p.claim()
 	}
-	return nil
+	return 0, nil
+}
+
+// unasked counts a message that is no answer, and lets go what covers it. The
+// error ends a server that sends such messages without end.
+func (w *wire) unasked(size int, held *budget.Holding) error {
+	w.l.s.m.memory.release(held)
+	if size == 0 {
+		return nil // counted where it arrived
+	}
+	return w.l.heard(size)
 }
 
 // keep keeps the result of a request, and leaves the library one that it can

@@ -1,0 +1,79 @@
+package upstream
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// rate is how much a server may say that nobody asked for.
+type rate struct {
+	// messages and bytes are for each second, and how much may come at once.
+	messages, messagesAtOnce float64
+	bytes, bytesAtOnce       float64
+}
+
+// What a server may say beside its answers, idle and while a call runs. The
+// figures are far above what servers in use say.
+var (
+	whileIdle    = rate{messages: 50, messagesAtOnce: 2_000, bytes: 256 << 10, bytesAtOnce: 2 * maxMessage}
+	whileWorking = rate{messages: 2_000, messagesAtOnce: 20_000, bytes: 8 << 20, bytesAtOnce: 8 * maxMessage}
+)
+
+var (
+	errIdleFloods = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while nobody calls it: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
+	errWorkFloods = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
+)
+
+// meter holds a server to a rate. It is safe for concurrent use.
+type meter struct {
+	rate rate
+
+	mu              sync.Mutex
+	messages, bytes float64 // that were said and not yet made up for
+	last            time.Time
+}
+
+// spend counts messages and bytes, and reports whether they are within the
+// rate.
+func (m *meter) spend(messages, bytes int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	passed := now.Sub(m.last).Seconds()
+	m.last = now
+	m.messages = max(0, m.messages-passed*m.rate.messages) + float64(messages)
+	m.bytes = max(0, m.bytes-passed*m.rate.bytes) + float64(bytes)
+	return m.messages <= m.rate.messagesAtOnce && m.bytes <= m.rate.bytesAtOnce
+}
+
+// heard counts a message that the server here has sent and nobody asked for.
+// The error ends the connection.
+func (l *link) heard(bytes int) error {
+	flow, limit := &l.idleFlow, errIdleFloods
+	if l.busy() {
+		flow, limit = &l.workFlow, errWorkFloods
+	}
+	if flow.spend(1, bytes) {
+		return nil
+	}
+	return limit
+}
+
+// flooded ends a connection whose server sends without end.
+func (l *link) flooded(limit *limitError) {
+	l.limit.Store(limit)
+	select {
+	case <-l.ready:
+	default:
+		l.hangUp() // who starts it says why it did not
+		return
+	}
+	if l.err != nil || !l.floods.CompareAndSwap(false, true) {
+		return
+	}
+	l.wire.fail(limit)
+	l.s.pool.broke(l, true)
+	l.hangUp()
+	l.s.pool.drop(l)
+}
