@@ -48,6 +48,38 @@ func (p *pool) fail(lane key, err error) {
 	p.doubt()
 }
 
+// flooded counts a server that sends without end during a call like one that
+// breaks. One that does so while idle is left alone: by the lane of the
+// connection, and when it serves no other principal by all, until a probe finds
+// that it answers.
+func (p *pool) flooded(l *link, limit *limitError) {
+	if !limit.idle {
+		p.broke(l, true)
+		return
+	}
+	text := "the MCP server " + l.s.Name + " was ended: " + limit.text
+	p.fail(l.key.lane(), &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	if p.servesOthers(l) {
+		return
+	}
+	for _, s := range p.everyone() {
+		s.fallen(text)
+	}
+}
+
+// servesOthers reports whether a principal other than that of a link has a
+// connection.
+func (p *pool) servesOthers(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.links {
+		if k.principal != l.key.principal {
+			return true
+		}
+	}
+	return false
+}
+
 // doubt tells every server that uses the pool that a connection failed.
 func (p *pool) doubt() {
 	for _, s := range p.everyone() {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // endless writes lines until the other side is gone, and counts them.
@@ -18,6 +20,116 @@ func endless(w io.Writer, line string) (n int64) {
 		n++
 	}
 	return n
+}
+
+// TestB4_AnIdleServerThatFloodsIsEnded, and listed as not available with the
+// reason, whatever it sends without end: the gate reads a few thousand messages
+// and no more. It is used again when it starts and answers.
+func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
+	const messages = "it sends without end while nobody calls it"
+	long := strings.Repeat("x", 64<<10)
+	for name, tt := range map[string]struct {
+		line string
+		errs bool
+		most int64
+		why  string
+	}{
+		"log messages":  {`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n", false, 5000, messages},
+		"long messages": {`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + long + `"}}` + "\n", false, 1000, messages},
+		"progress":      {`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}` + "\n", false, 5000, messages},
+		"changes":       {`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n", false, 5000, messages},
+		"answers":       {`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", false, 5000, messages},
+		"later answers": {`{"jsonrpc":"2.0","id":1000000000,"result":{}}` + "\n", false, 5000, messages},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScript(t, tool("a"))
+				s.answer = func(*peer, *question) any { return text("fine") }
+				g := scripted(t, s, nil)
+				if res := g.call("test__a", nil); !res.OK {
+					t.Fatal(res)
+				}
+				var sent atomic.Int64
+				s.set(func(s *script) {
+					for p := range s.peers {
+						go func() {
+							to := p.w
+							if tt.errs {
+								to = p.errs
+								for s.alive() > 0 && sent.Load() < 1_000_000 {
+									_, _ = io.WriteString(to, tt.line)
+									sent.Add(1)
+								}
+								return
+							}
+							sent.Add(endless(to, tt.line))
+						}()
+						go func() { // it reads what it is answered
+							for range p.heard {
+							}
+						}()
+						t.Cleanup(func() { close(p.heard) })
+					}
+				})
+				synctest.Wait()
+				if n := sent.Load(); s.alive() != 0 || n > tt.most {
+					t.Errorf("%d processes run, and %d messages were read, want none and at most %d", s.alive(), n, tt.most)
+				}
+				why := g.mounts.Unavailable()["test"]
+				if !strings.HasPrefix(why, "the MCP server test was ended: ") || !strings.Contains(why, tt.why) {
+					t.Errorf("why = %q, want %q", why, tt.why)
+				}
+				if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, why) {
+					t.Errorf("a call = %+v, want the reason", res)
+				}
+				time.Sleep(4 * time.Second)
+				if got := g.due(); got != "test" {
+					t.Errorf("due are %q", got)
+				}
+				if got := g.probe("test"); got != "" {
+					t.Errorf("after a probe: %q", got)
+				}
+				if res := g.call("test__a", nil); inside(res) != "fine" {
+					t.Errorf("a call then = %+v", res)
+				}
+			})
+		})
+	}
+}
+
+// TestB4_AFloodBesideOthers takes the server from its own principal alone.
+func TestB4_AFloodBesideOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"))
+		s.answer = func(*peer, *question) any { return text("fine") }
+		g := scripted(t, s, nil)
+		for _, who := range []string{"ann", "bob"} {
+			if res := g.as(t.Context(), who, "some", "test__a", object{}); !res.OK {
+				t.Fatal(res)
+			}
+		}
+		s.set(func(s *script) {
+			for p := range s.peers {
+				if p.number == 2 { // that of ann
+					go endless(p.w, `{"jsonrpc":"2.0","method":"notifications/x"}`+"\n")
+				}
+			}
+		})
+		synctest.Wait()
+		if why := g.mounts.Unavailable(); len(why) != 0 {
+			t.Errorf("not available: %q", why)
+		}
+		if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, "it sends without end while nobody calls it") || !strings.Contains(res.Error, "left alone until") {
+			t.Errorf("a call of its principal = %+v", res)
+		}
+		if res := g.as(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "fine" {
+			t.Errorf("a call of another = %+v", res)
+		}
+		time.Sleep(2 * time.Second)
+		if res := g.call("test__a", nil); inside(res) != "fine" {
+			t.Errorf("a call of its principal later = %+v", res)
+		}
+	})
 }
 
 // TestB4_AFloodDuringACall is bounded too: of messages here.

@@ -199,6 +199,21 @@ func (s *server) changed() {
 	}
 }
 
+// fallen says that the server works for nobody, and has it asked again soon.
+func (s *server) fallen(why string) {
+	s.mu.Lock()
+	h := &s.health
+	falls := s.accepted != nil && h.down == ""
+	if falls {
+		h.down, h.fell, h.next = why, time.Now(), time.Now().Add(firstProbe)
+	}
+	s.mu.Unlock()
+	if falls {
+		s.m.o.Logger.Warn("MCP server is not available", "server", s.Name, "why", why)
+		s.changed()
+	}
+}
+
 // note takes what came of asking the server, with the tokens of a mark.
 func (s *server) note(mark string, err error) {
 	login, wants := loginNeeded(err)

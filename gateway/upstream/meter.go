@@ -73,7 +73,7 @@ func (l *link) flooded(limit *limitError) {
 		return
 	}
 	l.wire.fail(limit)
-	l.s.pool.broke(l, true)
+	l.s.pool.flooded(l, limit)
 	l.hangUp()
 	l.s.pool.drop(l)
 }
