@@ -21,6 +21,8 @@ var (
 )
 
 var (
+	errAsks       = &limitError{floods: true, text: "it asks faster than it reads the answers"}
+	errAsksIdle   = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while nobody calls it"}
 	errIdleFloods = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while nobody calls it: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
 	errWorkFloods = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
 )

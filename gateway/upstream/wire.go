@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -16,9 +15,6 @@ import (
 
 // maxAsked bounds the requests of a server that wait for their refusal.
 const maxAsked = 64
-
-// errFloods ends a connection whose server asks faster than it reads.
-var errFloods = errors.New("the server sends requests without end")
 
 // answer is what a server answered to one request, as it came. The protocol
 // library decodes into types that lose fields which it does not know, and
@@ -300,10 +296,14 @@ func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 	if m.Method != "ping" && !inquires {
 		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoted(m.Method))}
 	}
+	floods := errAsksIdle
+	if w.l.busy() {
+		floods = errAsks
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.refused >= maxAsked {
-		return errFloods
+		return floods
 	}
 	if w.over {
 		return nil
