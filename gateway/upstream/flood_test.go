@@ -34,13 +34,15 @@ func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 		most int64
 		why  string
 	}{
-		"log messages":  {`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n", false, 5000, messages},
-		"long messages": {`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + long + `"}}` + "\n", false, 1000, messages},
-		"progress":      {`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}` + "\n", false, 5000, messages},
-		"changes":       {`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n", false, 5000, messages},
-		"pings":         {`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", false, 5000, "while nobody calls it"},
-		"answers":       {`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", false, 5000, messages},
-		"later answers": {`{"jsonrpc":"2.0","id":1000000000,"result":{}}` + "\n", false, 5000, messages},
+		"log messages":   {`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n", false, 5000, messages},
+		"long messages":  {`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + long + `"}}` + "\n", false, 1000, messages},
+		"progress":       {`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}` + "\n", false, 5000, messages},
+		"changes":        {`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n", false, 5000, messages},
+		"pings":          {`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", false, 5000, "while nobody calls it"},
+		"answers":        {`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", false, 5000, messages},
+		"later answers":  {`{"jsonrpc":"2.0","id":1000000000,"result":{}}` + "\n", false, 5000, messages},
+		"standard error": {"it complains\n", true, 500_000, "it writes to standard error without end while nobody calls it"},
+		"a long line":    {long, true, 2000, "it writes to standard error without end while nobody calls it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -50,7 +50,7 @@ type link struct {
 	// limit is the bound that the server reached last.
 	limit atomic.Pointer[limitError]
 	// idleFlow and workFlow count what the server says that nobody asked for.
-	idleFlow, workFlow meter
+	idleFlow, workFlow, idleComplaints, workComplaints meter
 
 	mu      sync.Mutex
 	calls   map[string]*running // by progress token
@@ -97,7 +97,9 @@ func (s *server) newLink(k key) *link {
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
 		said:     complaints{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
 		idleFlow: meter{rate: whileIdle}, workFlow: meter{rate: whileWorking},
+		idleComplaints: meter{rate: complaintsIdle}, workComplaints: meter{rate: complaintsWorking},
 	}
+	l.said.count = l.heardComplaint
 	return l
 }
 

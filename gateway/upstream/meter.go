@@ -18,13 +18,18 @@ type rate struct {
 var (
 	whileIdle    = rate{messages: 50, messagesAtOnce: 2_000, bytes: 256 << 10, bytesAtOnce: 2 * maxMessage}
 	whileWorking = rate{messages: 2_000, messagesAtOnce: 20_000, bytes: 8 << 20, bytesAtOnce: 8 * maxMessage}
+	// complaintsIdle and complaintsWorking are of standard error, in bytes.
+	complaintsIdle    = rate{bytes: 64 << 10, bytesAtOnce: 4 << 20}
+	complaintsWorking = rate{bytes: 4 << 20, bytesAtOnce: 64 << 20}
 )
 
 var (
-	errAsks       = &limitError{floods: true, text: "it asks faster than it reads the answers"}
-	errAsksIdle   = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while nobody calls it"}
-	errIdleFloods = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while nobody calls it: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
-	errWorkFloods = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
+	errAsks          = &limitError{floods: true, text: "it asks faster than it reads the answers"}
+	errAsksIdle      = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while nobody calls it"}
+	errIdleFloods    = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while nobody calls it: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
+	errWorkFloods    = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
+	errComplainsIdle = &limitError{floods: true, idle: true, text: fmt.Sprintf("it writes to standard error without end while nobody calls it: more than %d KiB a second", int(complaintsIdle.bytes)>>10)}
+	errComplains     = &limitError{floods: true, text: fmt.Sprintf("it writes to standard error without end: more than %d MiB a second", int(complaintsWorking.bytes)>>20)}
 )
 
 // meter holds a server to a rate. It is safe for concurrent use.
@@ -60,6 +65,20 @@ func (l *link) heard(bytes int) error {
 		return nil
 	}
 	return limit
+}
+
+// heardComplaint counts what the server here writes to standard error, and ends
+// one that does so without end.
+func (l *link) heardComplaint(bytes int) {
+	flow, limit := &l.idleComplaints, errComplainsIdle
+	if l.busy() {
+		flow, limit = &l.workComplaints, errComplains
+	}
+	if flow.spend(0, bytes) || l.limit.Swap(limit) == limit {
+		return
+	}
+	// Not here: the end of the process waits for those who write.
+	go l.flooded(limit)
 }
 
 // flooded ends a connection whose server sends without end.

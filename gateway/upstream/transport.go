@@ -58,6 +58,8 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 type complaints struct {
 	log   *slog.Logger
 	plain func(string) string
+	// count is told how much was written.
+	count func(bytes int)
 
 	mu   sync.Mutex
 	line []byte
@@ -70,6 +72,7 @@ type complaints struct {
 // Write never fails.
 func (w *complaints) Write(p []byte) (int, error) {
 	const longest = 1 << 10
+	w.count(len(p))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, b := range p {
