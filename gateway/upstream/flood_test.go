@@ -135,11 +135,12 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 	})
 }
 
-// TestB4_AFloodDuringACall is bounded too: of messages here.
+// TestB4_AFloodDuringACall is bounded too: of messages here, of events and empty
+// streams of a remote server.
 func TestB4_AFloodDuringACall(t *testing.T) {
 	note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`
 	for name, line := range map[string]string{
-		"here": note + "\n",
+		"here": note + "\n", "events": "data: " + note + "\n\n", "comments": ": x\n\n", "other events": "event: x\ndata: y\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, tool("floods"), tool("a"))
@@ -148,10 +149,18 @@ func TestB4_AFloodDuringACall(t *testing.T) {
 				if q.Params.Name != "floods" {
 					return text("fine")
 				}
+				if w, ok := p.w.(http.ResponseWriter); ok {
+					w.Header().Set("Content-Type", "text/event-stream")
+				}
 				sent.Store(endless(p.w, line))
 				return nil
 			}
-			g := scripted(t, s, nil)
+			var g *gate
+			if name == "here" {
+				g = scripted(t, s, nil)
+			} else {
+				g = overHTTP(t, s, nil, nil)
+			}
 			if res := g.call("test__floods", nil); res.OK || !strings.Contains(res.Error, "without end") {
 				t.Errorf("the call = %+v", res)
 			}

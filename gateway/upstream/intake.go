@@ -19,6 +19,7 @@ type intake struct {
 	errand *errand
 	// events says that messages end with an empty line.
 	events bool
+	flow   meter
 
 	gaveWay atomic.Bool
 	// mu guards what follows: another goroutine may close the body.
@@ -42,7 +43,7 @@ func (l *link) bound(resp *http.Response, e *errand, events bool) error {
 		return errTooLong
 	}
 	if resp.Body != http.NoBody {
-		resp.Body = &intake{rc: resp.Body, l: l, errand: e, events: events}
+		resp.Body = &intake{rc: resp.Body, l: l, errand: e, events: events, flow: meter{rate: whileWorking}}
 	}
 	return nil
 }
@@ -95,6 +96,9 @@ func (b *intake) count(p []byte) error {
 			return nil
 		}
 		if b.line == 0 {
+			if !b.flow.spend(1, int(b.size)) {
+				return errStreamFloods
+			}
 			b.size = 0
 		}
 		b.line, p = 0, p[end+1:]
