@@ -29,8 +29,7 @@ var layers = map[string]layer{
 	"output": mechanism, "schema": mechanism, "audit": mechanism, "auth": mechanism,
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
-	"ambient": adapter,
-	"cmd":     wiring, "examples": wiring,
+	"cmd": wiring, "examples": wiring,
 }
 
 type pkg struct {
