@@ -128,7 +128,8 @@ func TestPagesAreReachable(t *testing.T) {
 
 func TestPagesAreShort(t *testing.T) {
 	for _, p := range pages(t) {
-		if strings.HasPrefix(p, "docs/reference/") {
+		// Readers look single entries up in these; they are not read as a whole.
+		if strings.HasPrefix(p, "docs/reference/") || p == "docs/guarantees.md" || p == "docs/attacks.md" {
 			continue
 		}
 		if n := strings.Count(page(t, p), "\n"); n > maxPageLines {
