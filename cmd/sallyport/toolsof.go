@@ -80,7 +80,7 @@ func actionsOf(c *config.Config, home string) (tools []sallyport.Tool, warnings 
 			t.Sources = sourcesOf(&a)
 			tools = append(tools, t)
 			if path := def.Missing(); path != "" {
-				warnings = append(warnings, a.Fault("/handler", "there is no such file: "+path+"; calls fail until it is there and the configuration is loaded again").Error())
+				warnings = append(warnings, a.Fault("/handler", "there is no file to run: "+path+"; calls fail until it is there and the configuration is loaded again").Error())
 			}
 		}
 		if err != nil {
