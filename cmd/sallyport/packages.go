@@ -23,13 +23,6 @@ import (
 // openStorage opens the store of packages, beside the state. Its folder is the
 // runtime's own: one named packages may be somebody else's.
 func (g *gate) openStorage(env *environment) (err error) {
-	dir := cmp.Or(g.config.Dir, env.dir)
-	if g.config.State.Path != "" {
-		dir = filepath.Dir(g.config.State.Path)
-	}
-	if filepath.Base(dir) != stateDir {
-		dir = filepath.Join(dir, stateDir)
-	}
 	var o install.Options
 	if env.packages != nil {
 		o = *env.packages
@@ -40,8 +33,21 @@ func (g *gate) openStorage(env *environment) (err error) {
 		o.PyPI, o.PyPIFiles = from.PyPI, hostRoot(from.PyPI)
 	}
 	o.PyPIFiles = cmp.Or(from.PyPIFiles, o.PyPIFiles)
-	g.store, err = install.New(filepath.Join(followed(dir), "packages"), &o)
+	g.store, err = install.New(filepath.Join(g.ownFolder(env.dir), "packages"), &o)
 	return err
+}
+
+// ownFolder is the runtime's own folder, beside the state, which no tool and no
+// child reaches. dir is where the program was started.
+func (g *gate) ownFolder(dir string) string {
+	dir = cmp.Or(g.config.Dir, dir)
+	if g.config.State.Path != "" {
+		dir = filepath.Dir(g.config.State.Path)
+	}
+	if filepath.Base(dir) != stateDir {
+		dir = filepath.Join(dir, stateDir)
+	}
+	return followed(dir)
 }
 
 // hostRoot is the root of the host of a URL, which was judged.
