@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/scratch"
 )
 
 // maxUpload bounds one attachment, in bytes.
@@ -23,9 +24,13 @@ type uploads struct {
 	mu    sync.Mutex
 	dir   string // made with the first attachment
 	known map[string]bool
+	// scratch holds dir; what a killed program left is swept by the next one.
+	scratch *scratch.Space
 }
 
-func newUploads() (*uploads, error) { return &uploads{known: map[string]bool{}}, nil }
+func newUploads() (*uploads, error) {
+	return &uploads{known: map[string]bool{}, scratch: scratch.New("")}, nil
+}
 
 // addFile copies a file of the user's, so that the tool sees what was
 // attached even if the file changes.
@@ -97,7 +102,7 @@ func (u *uploads) create() (*os.File, string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.dir == "" {
-		dir, err := os.MkdirTemp("", "sallyport-attachments-")
+		dir, err := u.scratch.Dir("attachments")
 		if err != nil {
 			return nil, "", err
 		}
@@ -142,10 +147,6 @@ func (u *uploads) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 func (u *uploads) Close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.dir == "" {
-		return nil
-	}
-	dir := u.dir
 	u.dir, u.known = "", map[string]bool{}
-	return os.RemoveAll(dir)
+	return u.scratch.Close()
 }
