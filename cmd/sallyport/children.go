@@ -28,6 +28,7 @@ func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, netw
 		Limits: sandbox.Limits{
 			Memory: g.config.Sandbox.Memory, Processes: g.config.Sandbox.Processes, CPUs: g.config.Sandbox.CPUs,
 			FileBytes: g.config.Sandbox.FileSize, TmpBytes: g.config.Sandbox.Tmp,
+			LayerBytes: g.config.Sandbox.Layer, LayerFiles: g.config.Sandbox.LayerFiles, Layers: g.config.Sandbox.Layers,
 		},
 	})
 	if err != nil {
