@@ -117,6 +117,7 @@ func (g *gate) enforcement() []enforced {
 		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
 	}
 	list = append(list, confinement(&report, g.shown)...)
+	list = append(list, g.sharing()...)
 	if runtime.GOOS == "windows" {
 		list = append(list, enforced{"file modes", "state and key rely on the folder's access list, not on modes", false})
 	}

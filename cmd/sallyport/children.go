@@ -104,6 +104,17 @@ func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforced {
 	return append(list, visible(r.Level, shown)...)
 }
 
+// sharing names the write entries whose children run as root although others of
+// this gate do not.
+func (g *gate) sharing() (list []enforced) {
+	for _, path := range g.config.WriteEntries() {
+		if why := g.children.Shared(path); why != nil {
+			list = append(list, enforced{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
+		}
+	}
+	return list
+}
+
 // visible says what of this machine children see besides the system's own
 // folders and their reach. Caches are shown where there is a mount namespace.
 func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforced {
