@@ -173,7 +173,7 @@ intersection, nothing else, and a record.`,
 		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
 		checkCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
 		principalsCommand(env, f), importCommand(env, f),
-		approvalsCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(env, f),
+		approvalsCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(env, f),
 		loginCommand(env, f), logoutCommand(env, f),
 	)
 	root.SetHelpCommand(helpCommand(root))
