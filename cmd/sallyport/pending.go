@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/pending"
 )
 
@@ -21,10 +24,11 @@ func pendingCommand(env *environment, f *flags) *cobra.Command {
 runs commands: of editors, agents, package managers and build tools. It is not
 carried over with the rest of what they wrote, but waits here for a person.`,
 		Example: `  sallyport pending ls
-  sallyport pending show 1f2e3d4c`,
+  sallyport pending show 1f2e3d4c
+  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
 		RunE: subcommand,
 	}
-	cmd.AddCommand(pendingList(env, f), pendingShow(env, f))
+	cmd.AddCommand(pendingList(env, f), pendingShow(env, f), pendingApply(env, f), pendingDrop(env, f))
 	return cmd
 }
 
@@ -58,7 +62,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 
 func pendingShow(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show the difference", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show the difference and the command that applies it", Args: cobra.ExactArgs(1),
 		Example: `  sallyport pending show 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
@@ -75,8 +79,79 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 					return p.value(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
 				}
 				p.line("%s", text)
+				p.line("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
 				return nil
 			})
 		},
 	}
+}
+
+func pendingApply(env *environment, f *flags) *cobra.Command {
+	var expect string
+	cmd := &cobra.Command{
+		Use: "apply ID --expect HASH", Short: "Write a change that you have seen", Args: cobra.ExactArgs(1),
+		Long: `Write a change that you have seen. HASH is what show printed. Nothing is written
+when one of the files is not any more what it was when the child began.`,
+		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				b, err := g.pending(env).Get(args[0])
+				if err != nil {
+					return misused(err)
+				}
+				if expect != b.Digest() {
+					return misused(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
+				}
+				err = g.keepFirst(cmd.Context(), changed(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pending(env).Apply(b) })
+				if errors.Is(err, pending.ErrChanged) {
+					return misused(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
+				}
+				if err != nil {
+					return misused(err)
+				}
+				env.printer(f).line("applied: %s", pathsOf(b))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&expect, "expect", "", "the `HASH` that show printed")
+	_ = cmd.MarkFlagRequired("expect")
+	return cmd
+}
+
+func pendingDrop(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use: "drop ID", Short: "Forget a change", Args: cobra.ExactArgs(1),
+		Example: `  sallyport pending drop 1f2e3d4c`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				b, err := g.pending(env).Get(args[0])
+				if err != nil {
+					return misused(err)
+				}
+				err = g.keepFirst(cmd.Context(), changed(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pending(env).Drop(b.ID) })
+				if err != nil {
+					return misused(err)
+				}
+				env.printer(f).line("dropped: %s", pathsOf(b))
+				return nil
+			})
+		},
+	}
+}
+
+// pathsOf names the files of a change in one short line.
+func pathsOf(b *pending.Batch) string {
+	const most = 3
+	text := ""
+	for i, file := range b.Files[:min(len(b.Files), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", file.Path)
+	}
+	if n := len(b.Files) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
