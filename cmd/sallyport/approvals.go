@@ -183,6 +183,9 @@ func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole 
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
 		p.line("    %s", args)
+		for _, target := range a.Targets {
+			p.line("    uses: %s", legible(target))
+		}
 		if a.Why != "" {
 			p.line("    why: %s", legible(a.Why))
 		}
