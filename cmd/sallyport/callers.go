@@ -38,7 +38,7 @@ func recordsOf(c *config.Config) []auth.Record {
 		p := c.Principals[name]
 		records = append(records, auth.Record{
 			Name: p.Name, TokenSHA256: p.TokenSHA256, Expires: p.Expires,
-			Permissions: p.Permissions, Personalities: p.Personalities,
+			Permissions: p.Permissions, Personalities: p.Personalities, Person: p.Person,
 		})
 	}
 	return records
