@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/scoped"
 )
 
 // questions are what explain may be asked beside the grant.
@@ -322,13 +323,15 @@ func explainOutcome(p *printer, last *audit.Event) {
 
 // explainDecisions prints what was refused, and what was used beside it.
 func explainDecisions(p *printer, e *audit.Event) {
-	used := []string{}
+	var used, changed []string
 	refusals, children := 0, false
 	for _, d := range e.Decisions {
 		switch {
 		case !d.Allowed:
 			refusals++
 			printDecision(p, d)
+		case d.Source == scoped.UnattributedSource:
+			changed = append(changed, oneLine(access(d)))
 		case d.Step == sallyport.StepAccess:
 			used = append(used, oneLine(access(d)))
 			children = children || d.Capability == "process"
@@ -340,10 +343,16 @@ func explainDecisions(p *printer, e *audit.Event) {
 	if children {
 		p.line("children: confined at the level %s", e.Level)
 	}
-	if len(used) > 0 {
-		p.line("used:")
+	printLines(p, "used:", used)
+	printLines(p, "changed at the same time:", changed)
+}
+
+// printLines prints lines under a heading, nothing when there are none.
+func printLines(p *printer, heading string, lines []string) {
+	if len(lines) > 0 {
+		p.line("%s", heading)
 	}
-	for _, line := range used {
+	for _, line := range lines {
 		p.line("  %s", line)
 	}
 }
