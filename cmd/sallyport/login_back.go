@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/listening"
 )
 
 // back waits on the loopback for the browser that comes back from an issuer.
@@ -29,7 +30,7 @@ func listenBack(ctx context.Context, port int) (*back, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--port: %w", err)
 	}
-	return &back{listener: l}, nil
+	return &back{listener: listening.New(l, nil)}, nil
 }
 
 // url is where the browser comes back to.
