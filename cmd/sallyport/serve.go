@@ -20,6 +20,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -35,6 +36,9 @@ const (
 	// the rest of shutdownTimeout to be answered.
 	finishTimeout   = 10 * time.Second
 	shutdownTimeout = 15 * time.Second
+	// reserveShare is the part of the descriptors, a quarter, that connections
+	// leave for a reload, the state and the start of children.
+	reserveShare = 4
 )
 
 // tokenSetting is the state's key of the first token's hash.
@@ -174,9 +178,15 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 		return fail(err)
 	}
 	defer g.follow(ctx, env, l, role.Name)()
-	return listen(ctx, listener, guard.Protect(mux), func(ctx context.Context) error {
+	return listen(ctx, g.lasting(listener), guard.Protect(mux), func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
+}
+
+// lasting is a listener that no shortage ends, and whose connections leave the
+// descriptors that everything else needs.
+func (g *gate) lasting(l net.Listener) net.Listener {
+	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: g.logger})
 }
 
 // muxOf is everything that the server answers: nothing else has a handler.
