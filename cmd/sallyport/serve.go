@@ -178,7 +178,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 		return fail(err)
 	}
 	defer g.follow(ctx, env, l, role.Name)()
-	return listen(ctx, g.lasting(listener), guard.Protect(mux), func(ctx context.Context) error {
+	return listen(ctx, g.lasting(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }
@@ -243,16 +243,17 @@ func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpa
 // listen serves until the context ends, then waits for what runs. The function
 // finish ends the sessions: a stream on which a client listens is a request
 // that does not end by itself.
-func listen(ctx context.Context, l net.Listener, h http.Handler, finish func(context.Context) error) error {
+func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
+		Handler: c.Attend(guard.Protect(admitted(c, h))), ConnContext: c.Context,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		// Requests live as long as the server: the end of the context shuts
 		// it down in order instead of cutting every call.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	go func() { ended <- server.Serve(c.Listener(l)) }()
 	select {
 	case err := <-ended:
 		return misused(err)

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/listening"
+)
+
+// Connections without a good token may take an eighth of the descriptors that
+// the process may open, and at most maxStrangers; those with one a quarter, and
+// at most maxKnown.
+const (
+	strangersShare, maxStrangers = 8, 512
+	knownShare, maxKnown         = 4, 10_000
+)
+
+// connectionBounds is the connections of serve.
+func connectionBounds() *listening.Crowd {
+	return listening.NewCrowd(listening.CrowdOptions{
+		Strangers: maxStrangers, StrangersShare: strangersShare, Known: maxKnown, KnownShare: knownShare,
+	})
+}
+
+// admitted says whose connections those of requests are that the guard let in.
+func admitted(c *listening.Crowd, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p, ok := auth.PrincipalFrom(r.Context()); ok && !c.Admit(r.Context(), p.Name) {
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Connection", "close")
+			httpapi.Refuse(w, http.StatusServiceUnavailable, "too many connections are open, of this principal or of all: close one, or try again")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
