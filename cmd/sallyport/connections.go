@@ -35,3 +35,13 @@ func admitted(c *listening.Crowd, next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// processBound is how many processes of MCP servers may run: of a sixteenth of
+// the descriptors that the process may open, each takes a few.
+func processBound() int {
+	const most, least = 128, 4
+	if part := listening.Share(16); part > 0 {
+		return max(least, min(most, part))
+	}
+	return most
+}

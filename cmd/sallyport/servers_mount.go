@@ -56,7 +56,7 @@ func (g *gate) mountOptions(ctx context.Context, t *turn, b *sallyport.Backends)
 	}
 	return &upstream.Options{
 		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge, Pinned: s.pins.file != nil,
-		Changed: g.listChanged, Tokens: tokens, Principals: g.principals,
+		Changed: g.listChanged, Processes: processBound(), Tokens: tokens, Principals: g.principals,
 		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
 			t.asks(ctx, role, upstream.FarewellName(server), args)
 		},
