@@ -233,6 +233,10 @@ func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpa
 	o := &auth.GuardOptions{
 		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
 		Resource: l.resource(),
+		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
+			kind, _, err := g.switches.Stopped(ctx, p.Name, "", "")
+			return kind == "", err
+		},
 	}
 	if !g.config.Security.RequireAuth {
 		o.Anonymous = g.callers.Local
