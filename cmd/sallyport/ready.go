@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
@@ -11,9 +12,41 @@ import (
 )
 
 const (
+	// readyAge is how long an answer is given again: anybody may ask, and each
+	// look writes to the disk.
+	readyAge = time.Second
+	// readyWait bounds one look.
+	readyWait = 5 * time.Second
 	// readySetting is the state's key of the value that a look writes.
 	readySetting = "ready/probe"
 )
+
+// readiness tries what a call needs: that the state takes a write to the disk,
+// that there is room for more, that the record goes on, and that its key can be
+// read. It is safe for concurrent use.
+type readiness struct {
+	g   *gate
+	now func() time.Time
+
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// check returns the last answer while it is fresh, and looks again otherwise.
+// Whoever asks during a look gets its answer.
+func (r *readiness) check(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.now(); r.at.IsZero() || now.Sub(r.at) >= readyAge {
+		// The answer is for others, too: one client that goes must not spoil it.
+		ctx, cancel := context.WithTimeout(context.Background(), readyWait)
+		defer cancel()
+		r.err = r.g.tryState(ctx)
+		r.at = r.now()
+	}
+	return r.err
+}
 
 // tryState returns what keeps calls from being served, as an [*httpapi.Unready].
 func (g *gate) tryState(ctx context.Context) error {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sallyport/sallyport/audit"
 )
 
 // readyz asks until the status is the wanted one: an answer is given again for
@@ -86,5 +90,39 @@ func stateAt(t *testing.T, dir, where string) {
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "")+"\nstate: "+where+"\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// failing is a state whose syncs are counted and fail.
+type failing struct {
+	state
+	syncs int
+}
+
+func (f *failing) Sync(context.Context) error { f.syncs++; return errors.New("lost") }
+
+func (*failing) Append(context.Context, func(audit.Head) ([]audit.Record, error)) error { return nil }
+
+// memorySettings takes every value.
+type memorySettings struct{ settings }
+
+func (memorySettings) Put(context.Context, string, string) error { return nil }
+
+// TestB10_ReadinessIsBounded: whoever asks often has nothing written often.
+func TestB10_ReadinessIsBounded(t *testing.T) {
+	f := &failing{}
+	now := time.Now()
+	r := &readiness{g: &gate{state: f, settings: memorySettings{}}, now: func() time.Time { return now }}
+	for range 100 {
+		if err := r.check(t.Context()); err == nil {
+			t.Fatal("ready although the record is lost")
+		}
+	}
+	if f.syncs != 1 {
+		t.Errorf("looked %d times, want once", f.syncs)
+	}
+	now = now.Add(readyAge)
+	if _ = r.check(t.Context()); f.syncs != 2 {
+		t.Errorf("looked %d times after a second, want twice", f.syncs)
 	}
 }
