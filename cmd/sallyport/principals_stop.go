@@ -12,28 +12,37 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
 )
 
 // target is what stop and start are about: a principal, one of its sessions,
-// or a tool for everybody.
+// a tool or an MCP server for everybody, or everything.
 type target struct {
-	session, tool string
+	session, tool, server string
+	everything            bool
 }
 
 func (t *target) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.session, "session", "", "only this session `ID` of the principal")
 	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for everybody, instead of a principal")
+	cmd.Flags().StringVar(&t.server, "server", "", "the MCP `SERVER`, for everybody, instead of a principal")
+	cmd.Flags().BoolVar(&t.everything, "everything", false, "every call of everybody")
+	cmd.MarkFlagsMutuallyExclusive("session", "tool", "server", "everything")
 }
 
 // target returns the kind and name of the switch.
 func (t *target) of(args []string) (kind auth.SwitchKind, name string, err error) {
 	switch {
-	case t.tool != "" && (len(args) > 0 || t.session != ""):
-		return "", "", errors.New("--tool is for everybody: it goes with no principal and no --session")
+	case (t.tool != "" || t.server != "" || t.everything) && (len(args) > 0 || t.session != ""):
+		return "", "", errors.New("--tool, --server and --everything are for everybody: they go with no principal and no --session")
+	case t.everything:
+		return auth.SwitchEverything, auth.Everything, nil
+	case t.server != "":
+		return auth.SwitchServer, t.server, nil
 	case t.tool != "":
 		return auth.SwitchTool, t.tool, nil
 	case len(args) == 0:
-		return "", "", errors.New("expected the NAME of a principal, or --tool TOOL")
+		return "", "", errors.New("expected the NAME of a principal, --tool TOOL, --server SERVER or --everything")
 	case t.session != "":
 		return auth.SwitchSession, sallyport.SessionKey(args[0], t.session), nil
 	default:
@@ -46,14 +55,16 @@ func principalsStop(env *environment, f *flags) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "stop [NAME]",
-		Short: "Refuse every further call of a principal, a session or a tool",
-		Long: `Refuse every further call of a principal, of one of its sessions, or of a tool
-for everybody, until start. It counts at once, also in a server that runs. What
-runs already is not touched. The local user and names of an issuer (oidc:...)
-can be stopped too.`,
+		Short: "Stop a principal, a session, a tool, an MCP server or everything",
+		Long: `Refuse every further call of a principal, of one of its sessions, of a tool or
+an MCP server for everybody, or every call, until start. It counts at once, in
+every process that uses the state, and what runs ends within a second: calls,
+background processes, MCP servers, streams. Each end is in the record. The local
+user and names of an issuer (oidc:...) can be stopped too.`,
 		Example: `  sallyport principals stop ci-agent --reason "token in a public log"
   sallyport principals stop ci-agent --session 8f2c
-  sallyport principals stop --tool terminal`,
+  sallyport principals stop --tool terminal
+  sallyport principals stop --everything`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := t.of(args)
@@ -62,7 +73,10 @@ can be stopped too.`,
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				// A switch for a name that nobody has would stop nobody.
-				if kind != auth.SwitchTool {
+				if kind == auth.SwitchServer && !slices.ContainsFunc(g.config.Servers, func(p config.Part) bool { return p.ID == name }) {
+					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
+				}
+				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
 					if err := g.knownPrincipal(cmd.Context(), args[0]); err != nil {
 						return misused(err)
 					}
@@ -155,6 +169,10 @@ func (g *gate) release(ctx context.Context, kind auth.SwitchKind, name string) e
 func printSwitch(p *printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
 	if p.json {
 		return p.value(map[string]any{"kind": kind, "name": name, "stopped": stopped})
+	}
+	if kind == auth.SwitchEverything {
+		p.line("everything is %s", word)
+		return nil
 	}
 	p.line("%s %s is %s", kind, name, word)
 	return nil
