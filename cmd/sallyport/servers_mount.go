@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -29,7 +31,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 		return err
 	}
 	s.finder, err = registry.New(b, &registry.Options{
-		Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
+		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
 		NoConversation: true,
 	})
 	if err != nil {
@@ -41,6 +43,17 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 		return t.placed(err)
 	}
 	return nil
+}
+
+// serverSwitches stops what is asked of a server with the server.
+type serverSwitches struct{ *auth.Switches }
+
+// Stopped implements registry.Switches.
+func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
+	if server, ok := strings.CutPrefix(tool, upstream.DiscoveryName("")); ok {
+		tool = registry.ServerRun(server)
+	}
+	return s.Switches.Stopped(ctx, principal, sessionKey, tool)
 }
 
 // mountOptions are those of the servers of a turn. The vault of tokens becomes a
