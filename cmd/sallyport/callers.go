@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -45,13 +46,17 @@ func recordsOf(c *config.Config) []auth.Record {
 }
 
 // standing says whether a principal that was let in may still call.
-type standing struct{ callers *auth.Directory }
+type standing struct {
+	callers *auth.Directory
+	live    *atomic.Pointer[live]
+}
 
 // Stands implements registry.Standing. The issuer says when a caller of its
-// own is gone: its tokens end.
+// own is gone, as its tokens end, as long as the issuer is believed.
 func (s standing) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
 	if strings.HasPrefix(principal, auth.OIDCPrefix) {
-		return true, nil
+		l := s.live.Load()
+		return l == nil || l.issuer() != nil, nil
 	}
 	return s.callers.Stands(ctx, principal, since)
 }
