@@ -48,7 +48,7 @@ personalities:
 	id := awaitHeld(t, dir)
 	runSallyport(t, dir, "principals", change, "leaver")
 	runSallyport(t, dir, "approvals", "approve", id)
-	if a := <-answered; a.status != 403 || !strings.Contains(a.body, "may not call any more") {
+	if a := <-answered; a.status != 403 || !strings.Contains(a.body, "any more") {
 		t.Errorf("the held call after %s: %d %s, want 403", change, a.status, a.body)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "out.txt")); !os.IsNotExist(err) {

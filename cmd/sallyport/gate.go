@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store/memory"
 	"github.com/sallyport/sallyport/store/sqlite"
@@ -70,6 +71,7 @@ type gate struct {
 	counters  sallyport.Limiter
 	switches  *auth.Switches
 	callers   *auth.Directory
+	runs      *registry.Runs // what runs, under this configuration or an earlier one
 	key       audit.Key
 	log       *audit.Log
 	uploads   *uploads
@@ -172,6 +174,10 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 	if err := g.openHands(env); err != nil {
 		return g, err
 	}
+	g.runs = registry.NewRuns(&registry.RunsOptions{
+		Switches: g.switches, Standing: standing{g.callers, &g.live}, Recorder: g.log, Logger: g.logger,
+	})
+	g.closers = append(g.closers, func() error { g.runs.Close(); return nil })
 	t, err := g.turnOf(ctx, env, c)
 	if err != nil {
 		return g, err

@@ -32,7 +32,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	}
 	s.finder, err = registry.New(b, &registry.Options{
 		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
-		NoConversation: true,
+		NoConversation: true, Runs: g.runs,
 	})
 	if err != nil {
 		return errors.Join(err, s.mounts.Close())

@@ -1,19 +1,56 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // beats is the folder into which children write that they run.
 type beats struct{ dir string }
+
+func (b beats) path(name string) string { return filepath.Join(b.dir, "out", name) }
+
+// await waits until a child has written something else than before.
+func (b beats) await(t *testing.T, name string) {
+	t.Helper()
+	first, _ := os.ReadFile(b.path(name))
+	for range 3000 {
+		if now, err := os.ReadFile(b.path(name)); err == nil && len(now) > 0 && !bytes.Equal(now, first) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s does not run", name)
+}
+
+// still wants that a child does not write any more.
+func (b beats) still(t *testing.T, name string) {
+	t.Helper()
+	for range 5 {
+		first, _ := os.ReadFile(b.path(name))
+		time.Sleep(200 * time.Millisecond)
+		if now, _ := os.ReadFile(b.path(name)); bytes.Equal(now, first) {
+			return
+		}
+	}
+	t.Errorf("%s goes on", name)
+}
+
+func beat(name string) string {
+	return `{"command":"while :; do date +%s%N > out/` + name + `; sleep 0.05; done"}`
+}
 
 // stoppedFolder is a folder with a role that runs commands and an MCP server, and
 // two principals of it.
@@ -39,6 +76,35 @@ personalities:
 `
 	place(t, dir, configName, text)
 	return dir, text, beats{dir}
+}
+
+// TestA6_ACommandsChildEndsWithItsPrincipal revokes a principal while a call at
+// the command line runs in its name.
+func TestA6_ACommandsChildEndsWithItsPrincipal(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "bash")
+	dir, _, b := stoppedFolder(t, "example.com")
+	for _, change := range [][]string{{"stop", "kept"}, {"rotate", "kept"}, {"revoke", "kept"}} {
+		if change[0] == "stop" {
+			runSallyport(t, dir, "principals", "add", "kept", "--personality", "ops")
+		}
+		cmd := sallyportCommand(dir, "call", "--principal", "kept", "--personality", "ops", "terminal", beat("kept"))
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		b.await(t, "kept")
+		runSallyport(t, dir, append([]string{"principals"}, change...)...)
+		err := cmd.Wait()
+		if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || !strings.Contains(out.String(), "was ended") {
+			t.Errorf("after %v: %v\n%s", change, err, out.Bytes())
+		}
+		b.still(t, "kept")
+		if change[0] == "stop" {
+			runSallyport(t, dir, "principals", "start", "kept")
+		}
+	}
 }
 
 // TestB5_AListenStreamEndsWithItsToken has clients listen by POST while the token

@@ -61,7 +61,7 @@ func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (
 		return nil, err
 	}
 	t.registry, err = registry.New(backends, &registry.Options{
-		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standing{g.callers, &g.live},
+		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standing{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
 		Variables: variables(env, c),
