@@ -78,6 +78,101 @@ personalities:
 	return dir, text, beats{dir}
 }
 
+// endsIn are the records of what was ended, as "principal tool: target".
+func endsIn(t *testing.T, dir, action string) (list []string) {
+	t.Helper()
+	for _, r := range records(t, dir) {
+		if r.Kind == "change" && r.Change.Action == action {
+			list = append(list, r.Principal+" "+r.Tool+": "+r.Change.Target)
+		}
+	}
+	return list
+}
+
+// TestA6_WhatAPrincipalRunsEndsWithIt stops and revokes principals from another
+// process while their background processes, calls and MCP servers run. Those of
+// another principal go on.
+func TestA6_WhatAPrincipalRunsEndsWithIt(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "bash")
+	dir, _, b := stoppedFolder(t, "example.com")
+	s := serveWatched(t, dir)
+	start := func(principal string) (id string) {
+		return s.wants(t, tokenOf(principal), "process_start", beat(principal), 200).CallID
+	}
+	call := func(principal string) (ended chan actionAnswer) {
+		ended = make(chan actionAnswer, 1)
+		go func() { ended <- s.actionWith(t, tokenOf(principal), "terminal", beat(principal+".call")) }()
+		b.await(t, principal+".call")
+		return ended
+	}
+	for _, name := range []string{"reader", "other"} {
+		s.wants(t, tokenOf(name), "mcp__notes__count", `{}`, 200)
+	}
+	id := start("reader")
+	start("other")
+	ended, others := call("reader"), call("other")
+	from := s.told.len()
+	runSallyport(t, dir, "principals", "stop", "reader", "--reason", "leaked")
+	a := <-ended
+	if a.Success || !strings.Contains(a.Error, "was ended") {
+		t.Errorf("the call of a principal that was stopped = %+v", a)
+	}
+	s.told.await(t, from, `what="process bash"`)
+	said := s.told.await(t, from, `what="process python3"`)
+	if !strings.Contains(said, "leaked") || strings.Contains(said, "principal=other") {
+		t.Errorf("the operator is told\n%s\nwant why, and nothing of others", said)
+	}
+	b.still(t, "reader")
+	b.still(t, "reader.call")
+	b.await(t, "other")
+	b.await(t, "other.call")
+	got := strings.Join(endsIn(t, dir, "run.end"), "\n")
+	if !strings.Contains(got, "reader process_start: process bash of call "+id) || !strings.Contains(got, "reader mcp__notes__*: process python3 of call ") || strings.Contains(got, "other") {
+		t.Errorf("recorded ends =\n%s", got)
+	}
+	for _, r := range records(t, dir) {
+		if r.CallID == a.CallID && r.Kind == "outcome" && r.OK {
+			t.Errorf("the outcome of the call that was ended is %+v", r)
+		}
+	}
+	if text := runSallyport(t, dir, "explain", "--call", a.CallID); !strings.Contains(text, "principal reader is stopped since") || !strings.Contains(text, "leaked") {
+		t.Errorf("explain --call says\n%s\nwant who is stopped and why", text)
+	}
+	// Let go on, it works as before.
+	runSallyport(t, dir, "principals", "start", "reader")
+	s.wants(t, tokenOf("reader"), "mcp__notes__count", `{}`, 200)
+	start("reader")
+	b.await(t, "reader")
+	// A tool is stopped for everybody, and what it has left running ends.
+	runSallyport(t, dir, "principals", "stop", "--tool", "process_start")
+	b.still(t, "reader")
+	b.still(t, "other")
+	b.await(t, "other.call")
+	runSallyport(t, dir, "principals", "stop", "--tool", "terminal")
+	if a := <-others; a.Success {
+		t.Errorf("a call of a tool that was stopped = %+v", a)
+	}
+	s.wants(t, tokenOf("other"), "mcp__notes__count", `{}`, 200)
+	// So is a server, with its processes, and everything.
+	from = s.told.len()
+	runSallyport(t, dir, "principals", "stop", "--server", "notes")
+	s.told.await(t, from, `what="process python3"`)
+	s.wants(t, tokenOf("other"), "mcp__notes__count", `{}`, 404)
+	runSallyport(t, dir, "principals", "start", "--server", "notes")
+	s.wants(t, tokenOf("other"), "mcp__notes__count", `{}`, 200)
+	runSallyport(t, dir, "principals", "start", "--tool", "terminal")
+	others = call("other")
+	runSallyport(t, dir, "principals", "stop", "--everything")
+	if a := <-others; a.Success {
+		t.Errorf("a call while everything is stopped = %+v", a)
+	}
+	s.wants(t, tokenOf("reader"), "mcp__notes__count", `{}`, 403)
+	runSallyport(t, dir, "principals", "start", "--everything")
+	s.wants(t, tokenOf("reader"), "mcp__notes__count", `{}`, 200)
+	s.stop(t)
+}
+
 // TestA6_ACommandsChildEndsWithItsPrincipal revokes a principal while a call at
 // the command line runs in its name.
 func TestA6_ACommandsChildEndsWithItsPrincipal(t *testing.T) {
