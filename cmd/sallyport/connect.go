@@ -146,7 +146,7 @@ func (e *environment) addEntry(c *clients.Client, path string, entry map[string]
 	if err != nil || bytes.Equal(text, file.Text) {
 		return err // the copy is of the file before the entry
 	}
-	_, err = changeFile(file.Path, file.Text, text, time.Now())
+	_, err = e.changeFile(file.Path, file.Text, text, time.Now())
 	return err
 }
 

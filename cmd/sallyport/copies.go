@@ -14,7 +14,7 @@ import (
 
 // changeFile replaces the text of a file that is still what was read, and keeps
 // a copy of it beside it, whose path it returns; none of a file that is new.
-func changeFile(path string, old, text []byte, now time.Time) (copied string, err error) {
+func (e *environment) changeFile(path string, old, text []byte, now time.Time) (copied string, err error) {
 	found, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && old == nil:
@@ -27,7 +27,7 @@ func changeFile(path string, old, text []byte, now time.Time) (copied string, er
 	case !bytes.Equal(found, old):
 		return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", path)
 	}
-	if copied, err = copyFile(path, old, now); err != nil {
+	if copied, err = e.copyFile(path, old, now); err != nil {
 		return "", err
 	}
 	if err := replaceFile(path, text); err != nil {
@@ -44,7 +44,7 @@ const (
 )
 
 // copyFile keeps a text beside its file, with the mode of the file.
-func copyFile(path string, text []byte, now time.Time) (copied string, err error) {
+func (e *environment) copyFile(path string, text []byte, now time.Time) (copied string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
@@ -63,16 +63,16 @@ func copyFile(path string, text []byte, now time.Time) (copied string, err error
 }
 
 // copiesOf lists the copies of a file, the newest first.
-func copiesOf(path string) (list []string) {
+func (e *environment) copiesOf(path string) (list []string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil // who cannot list the folder has no copy to offer
 	}
-	for _, e := range entries {
-		stamp, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+	for _, f := range entries {
+		stamp, ok := strings.CutPrefix(f.Name(), filepath.Base(path)+".")
 		stamp, ends := strings.CutSuffix(stamp, copyEnding)
 		if _, err := time.Parse(copyStamp, stamp); ok && ends && err == nil {
-			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
+			list = append(list, filepath.Join(filepath.Dir(path), f.Name()))
 		}
 	}
 	slices.Sort(list)

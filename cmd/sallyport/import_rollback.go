@@ -40,7 +40,7 @@ func (e *environment) rollback(f *flags, o *importing, name string) error {
 		return e.printer(f).value(map[string][]string{"restored": restored})
 	}
 	if len(restored) == 0 {
-		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy"+lookedFor(files))
+		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy"+e.lookedFor(files))
 		return nil
 	}
 	fmt.Fprintln(e.stderr, "the configuration still declares the servers: nobody starts them but this program")
@@ -48,7 +48,7 @@ func (e *environment) rollback(f *flags, o *importing, name string) error {
 }
 
 // lookedFor names the copies that there might be.
-func lookedFor(files []*clients.File) string {
+func (e *environment) lookedFor(files []*clients.File) string {
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Path+".*"+copyEnding)
@@ -83,7 +83,7 @@ func (e *environment) restore(o *importing, file *clients.File) (done string, er
 		return "", nil
 	}
 	folders := e.folders()
-	for _, path := range copiesOf(file.Path) {
+	for _, path := range e.copiesOf(file.Path) {
 		copied, err := clients.Read(file.Client, path, folders)
 		if err != nil {
 			return "", fmt.Errorf("the copy cannot be read: %w", err)
@@ -125,6 +125,6 @@ func (e *environment) put(file *clients.File, text []byte, copied *clients.File,
 		}
 		return "is as it was; the copy is gone", os.Remove(path)
 	}
-	kept, err := changeFile(file.Path, file.Text, text, time.Now())
+	kept, err := e.changeFile(file.Path, file.Text, text, time.Now())
 	return "has its servers again, and what was changed elsewhere since (copy: " + filepath.Base(kept) + ")", err
 }

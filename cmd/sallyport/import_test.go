@@ -17,7 +17,7 @@ import (
 // TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: whoever
 // is interrupted leaves the old text or the new one.
 func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mcp.json")
+	path, env := filepath.Join(t.TempDir(), "mcp.json"), &environment{home: t.TempDir()}
 	texts := []string{strings.Repeat("a", 200_000), strings.Repeat("b", 300_000)}
 	if err := os.WriteFile(path, []byte(texts[0]), 0o640); err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
 	go func() {
 		for i := range 40 {
 			old, text := texts[i%2], texts[(i+1)%2]
-			if _, err := changeFile(path, []byte(old), []byte(text), time.Unix(int64(i), 0)); err != nil {
+			if _, err := env.changeFile(path, []byte(old), []byte(text), time.Unix(int64(i), 0)); err != nil {
 				done <- err
 				return
 			}
@@ -46,7 +46,7 @@ func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
 			t.Fatalf("the file has %d bytes (%v), want one of the texts", len(got), err)
 		}
 	}
-	copies := copiesOf(path)
+	copies := env.copiesOf(path)
 	if len(copies) != 40 {
 		t.Fatalf("%d copies, want 40", len(copies))
 	}
@@ -59,15 +59,15 @@ func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
 }
 
 func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mcp.json")
+	path, env := filepath.Join(t.TempDir(), "mcp.json"), &environment{home: t.TempDir()}
 	if err := os.WriteFile(path, []byte("new"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := changeFile(path, []byte("old"), []byte("ours"), time.Now()); err == nil || !strings.Contains(err.Error(), "was changed while it was read") {
+	if _, err := env.changeFile(path, []byte("old"), []byte("ours"), time.Now()); err == nil || !strings.Contains(err.Error(), "was changed while it was read") {
 		t.Errorf("changeFile = %v", err)
 	}
-	if got, _ := os.ReadFile(path); string(got) != "new" || len(copiesOf(path)) != 0 {
-		t.Errorf("the file is %q with copies %v, want it left alone", got, copiesOf(path))
+	if got, _ := os.ReadFile(path); string(got) != "new" || len(env.copiesOf(path)) != 0 {
+		t.Errorf("the file is %q with copies %v, want it left alone", got, env.copiesOf(path))
 	}
 }
 

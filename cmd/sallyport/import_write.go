@@ -51,7 +51,7 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 		text, err := f.Rewrite(value, p.taken)
 		if err == nil && !bytes.Equal(text, f.Text) {
 			var copied string
-			if copied, err = changeFile(f.Path, f.Text, text, now); err == nil {
+			if copied, err = i.env.changeFile(f.Path, f.Text, text, now); err == nil {
 				r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
 			}
 		}
@@ -116,7 +116,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	if err := i.holds(ctx, p, path, paths, text); err != nil {
 		return err
 	}
-	copied, err := changeFile(path, old, []byte(text), now)
+	copied, err := i.env.changeFile(path, old, []byte(text), now)
 	if err == nil {
 		r.Wrote, r.Copies = append(r.Wrote, path), append(r.Copies, copied)
 	}

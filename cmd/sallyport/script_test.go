@@ -75,7 +75,7 @@ func copies(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: copies FILE COUNT")
 	}
-	list := copiesOf(ts.MkAbs(args[0]))
+	list := (&environment{home: ts.Getenv("HOME")}).copiesOf(ts.MkAbs(args[0]))
 	if strconv.Itoa(len(list)) != args[1] {
 		ts.Fatalf("%s has the copies %v, want %s", args[0], list, args[1])
 	}
