@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,8 +14,33 @@ import (
 	"time"
 )
 
+// The copies of files are named after the time of the change. They may hold the
+// secrets of a client, so that they lie where neither an agent nor git looks: in
+// the user's folder of state, which is on the deny floor.
+const (
+	copyStamp  = "20060102T150405.000Z"
+	copyEnding = ".bak"
+	// copyBase bounds what a copy's name keeps of its file's.
+	copyBase = 100
+)
+
+// copyDir is the folder of the copies.
+func (e *environment) copyDir() string {
+	return filepath.Join(e.home, ".local", "state", "sallyport", "copies")
+}
+
+// copyPrefix begins the names of the copies of one file.
+func copyPrefix(path string) string {
+	base := filepath.Base(path)
+	if len(base) > copyBase {
+		base = strings.ToValidUTF8(base[:copyBase], "")
+	}
+	sum := sha256.Sum256([]byte(path))
+	return base + "." + hex.EncodeToString(sum[:8]) + "."
+}
+
 // changeFile replaces the text of a file that is still what was read, and keeps
-// a copy of it beside it, whose path it returns; none of a file that is new.
+// a copy of it, whose path it returns; none of a file that is new.
 func (e *environment) changeFile(path string, old, text []byte, now time.Time) (copied string, err error) {
 	found, err := os.ReadFile(path)
 	switch {
@@ -28,7 +55,7 @@ func (e *environment) changeFile(path string, old, text []byte, now time.Time) (
 		return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", path)
 	}
 	if copied, err = e.copyFile(path, old, now); err != nil {
-		return "", err
+		return "", fmt.Errorf("no copy of %s can be kept: %w", path, err)
 	}
 	if err := replaceFile(path, text); err != nil {
 		// It may hold secrets, and is what is still there.
@@ -37,45 +64,64 @@ func (e *environment) changeFile(path string, old, text []byte, now time.Time) (
 	return copied, nil
 }
 
-// The copies of files are named after the time of the change.
-const (
-	copyStamp  = "20060102T150405.000Z"
-	copyEnding = ".bak"
-)
-
-// copyFile keeps a text beside its file, with the mode of the file.
+// copyFile keeps a text for its user alone.
 func (e *environment) copyFile(path string, text []byte, now time.Time) (copied string, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	dir := e.copyDir()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	copied = path + "." + now.UTC().Format(copyStamp) + copyEnding
+	for _, folder := range []string{filepath.Dir(dir), dir} {
+		// A link would put the copy where somebody else chose.
+		if info, err := os.Lstat(folder); err != nil || !info.IsDir() {
+			return "", errors.Join(err, fmt.Errorf("%s: expected a folder", folder))
+		}
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return "", err
+	}
+	copied = filepath.Join(dir, copyPrefix(path)+now.UTC().Format(copyStamp)+copyEnding)
 	file, err := os.OpenFile(copied, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", err
 	}
 	_, writeErr := file.Write(text)
-	if err := errors.Join(writeErr, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close()); err != nil {
+	if err := errors.Join(writeErr, file.Sync(), file.Close()); err != nil {
 		// Half a copy is the way back to nothing.
 		return "", errors.Join(err, os.Remove(copied))
 	}
 	return copied, nil
 }
 
-// copiesOf lists the copies of a file, the newest first.
-func (e *environment) copiesOf(path string) (list []string) {
-	entries, err := os.ReadDir(filepath.Dir(path))
+// copiesOf lists the copies of a file, the newest first: its own, and those that
+// earlier versions left beside it.
+func (e *environment) copiesOf(path string) []string {
+	list := append(stamped(e.copyDir(), copyPrefix(path)), copiesBeside(path)...)
+	stamp := func(name string) string {
+		name = strings.TrimSuffix(name, copyEnding)
+		return name[max(0, len(name)-len(copyStamp)):]
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return strings.Compare(stamp(b), stamp(a)) })
+	return list
+}
+
+// copiesBeside lists the copies that earlier versions left in the folder of a
+// file.
+func copiesBeside(path string) []string {
+	return stamped(filepath.Dir(path), filepath.Base(path)+".")
+}
+
+// stamped lists the copies in a folder whose names begin with a prefix.
+func stamped(dir, prefix string) (list []string) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // who cannot list the folder has no copy to offer
+		return nil // a folder that cannot be listed has no copy to offer
 	}
 	for _, f := range entries {
-		stamp, ok := strings.CutPrefix(f.Name(), filepath.Base(path)+".")
+		stamp, ok := strings.CutPrefix(f.Name(), prefix)
 		stamp, ends := strings.CutSuffix(stamp, copyEnding)
 		if _, err := time.Parse(copyStamp, stamp); ok && ends && err == nil {
-			list = append(list, filepath.Join(filepath.Dir(path), f.Name()))
+			list = append(list, filepath.Join(dir, f.Name()))
 		}
 	}
-	slices.Sort(list)
-	slices.Reverse(list)
 	return list
 }

@@ -30,8 +30,8 @@ nothing.
 
 With --write the servers are added to the configuration, under a personality
 named like the client, and the client's file then starts this program in their
-place. Copies of both files are kept beside them; --rollback brings the client's
-servers back. A value that looks like a secret is never copied: it becomes a
+place. Copies of both files are kept in ~/.local/state/sallyport/copies;
+--rollback brings the client's servers back. A value that looks like a secret is never copied: it becomes a
 reference, and what to put where is printed.
 
 Known clients: ` + strings.Join(clients.Names(), ", ") + `. A FILE is read like that of the client

@@ -51,7 +51,7 @@ func (e *environment) rollback(f *flags, o *importing, name string) error {
 func (e *environment) lookedFor(files []*clients.File) string {
 	var names []string
 	for _, f := range files {
-		names = append(names, f.Path+".*"+copyEnding)
+		names = append(names, filepath.Join(e.copyDir(), copyPrefix(f.Path)+"*"+copyEnding))
 	}
 	if len(names) == 0 {
 		return ""
@@ -100,7 +100,7 @@ func (e *environment) restore(o *importing, file *clients.File) (done string, er
 			text = copied.Text
 		case errors.Is(err, clients.ErrChanged):
 			return "", fmt.Errorf("%s: %w. Nothing was changed. Either take what is new out of it by hand, or put the copy %s back whole with --force, which loses what was changed since",
-				file.Path, err, filepath.Base(path))
+				file.Path, err, path)
 		case err != nil:
 			return "", err
 		}
@@ -126,5 +126,5 @@ func (e *environment) put(file *clients.File, text []byte, copied *clients.File,
 		return "is as it was; the copy is gone", os.Remove(path)
 	}
 	kept, err := e.changeFile(file.Path, file.Text, text, time.Now())
-	return "has its servers again, and what was changed elsewhere since (copy: " + filepath.Base(kept) + ")", err
+	return "has its servers again, and what was changed elsewhere since (copy: " + kept + ")", err
 }

@@ -53,8 +53,8 @@ func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
 	if got, err := os.ReadFile(copies[0]); err != nil || string(got) != texts[1] {
 		t.Errorf("the newest copy is not what was there before the last change: %v", err)
 	}
-	if info, err := os.Stat(copies[0]); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("the copy has mode %v (%v), want that of the file", info.Mode(), err)
+	if info, err := os.Stat(copies[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has mode %v (%v), want one for its user alone", info.Mode(), err)
 	}
 }
 

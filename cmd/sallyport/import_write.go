@@ -278,7 +278,7 @@ func (i *importer) wrote(p *importPlan, r *importedServers) error {
 	}
 	out.line("%s", p.summary())
 	for k, path := range r.Wrote {
-		out.line("wrote %s (copy: %s)", path, filepath.Base(r.Copies[k]))
+		out.line("wrote %s (copy: %s)", path, r.Copies[k])
 	}
 	for _, s := range p.servers {
 		if s.state != importReady {
