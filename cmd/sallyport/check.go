@@ -30,6 +30,7 @@ answer, 2 when the configuration cannot be loaded.`,
 			g.servers.every = true
 			g.discover(cmd.Context(), "", everyServer)
 			g.warn(env)
+			env.warnOfCopies(g.config.Files...)
 			misfits := g.misfits()
 			report := checkReport{
 				OK: len(misfits) == 0 && len(g.servers.failed()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/clients"
 )
 
 // The copies of files are named after the time of the change. They may hold the
@@ -124,4 +126,25 @@ func stamped(dir, prefix string) (list []string) {
 		}
 	}
 	return list
+}
+
+// warnOfCopies says which copies of clients' files, and of further ones, earlier
+// versions left where git finds them.
+func (e *environment) warnOfCopies(further ...string) {
+	folders, seen := e.folders(), map[string]bool{}
+	for _, c := range clients.Known() {
+		further = append(further, c.Files(folders)...)
+	}
+	for _, path := range further {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		for _, copied := range copiesBeside(path) {
+			if !seen[copied] {
+				seen[copied] = true
+				fmt.Fprintf(e.stderr, "sallyport: warning: %s is a copy that an earlier version left; it may hold secrets, and git would take it in: remove it, or move it to %s\n",
+					copied, filepath.Join(e.copyDir(), copyPrefix(path)+strings.TrimPrefix(filepath.Base(copied), filepath.Base(path)+".")))
+			}
+		}
+	}
 }

@@ -83,11 +83,15 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importing, 
 	case o.write || o.observe || len(o.leave)+len(o.hosts)+len(o.versions) > 0:
 		return misused(errors.New("import: name a client: without one, import lists what it finds"))
 	default:
+		e.warnOfCopies()
 		return e.listClients(f)
 	}
 	c, files, err := e.settingsOf(name)
 	if err != nil {
 		return misused(err)
+	}
+	for _, file := range files {
+		e.warnOfCopies(file.Path)
 	}
 	i, err := newImporter(e, f, o, c, name)
 	if err != nil {
