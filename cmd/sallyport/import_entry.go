@@ -82,7 +82,7 @@ func (i *importer) remote(p *planned, address string) {
 	text, ok := i.text(p, "url", address)
 	switch {
 	case !ok:
-	case clients.SecretText(text):
+	case clients.SecretText(text) || clients.Credential([]string{"url", text}, 1) != "":
 		p.block("the url holds what looks like a secret, which is not copied, and no place in an address takes one")
 	default:
 		p.entry.URL = text
@@ -153,21 +153,12 @@ func (i *importer) local(p *planned, command []string) {
 		}
 	}
 	p.entry.Command = []string{binary}
-	option := ""
+	words := []string{binary}
 	for k, arg := range command[1:] {
 		text, ok := i.text(p, "args", arg)
-		name, value, inline := strings.Cut(text, "=")
-		if !inline || !strings.HasPrefix(name, "-") {
-			name, value = option, text
-		}
-		switch {
-		case !ok:
-		case clients.SecretPair(name, value) || clients.SecretText(text):
-			p.block("argument %d looks like a secret, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1)
-		}
-		option = ""
-		if strings.HasPrefix(text, "-") && !inline {
-			option = text
+		words = append(words, text)
+		if why := clients.Credential(words, k+1); ok && why != "" {
+			p.block("argument %d %s, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1, why)
 		}
 		p.entry.Command = append(p.entry.Command, i.argument(p, text))
 	}
