@@ -15,7 +15,7 @@ import (
 type importing struct {
 	write, observe, rollback, force bool
 	role                            string
-	leave, hosts, versions          []string
+	leave, hosts, versions, plain   []string
 }
 
 func importCommand(env *environment, f *flags) *cobra.Command {
@@ -64,6 +64,7 @@ it is named like.`,
 	flags.StringArrayVar(&o.leave, "leave", nil, "leave `SERVER` with the client, beside the gate; may be repeated")
 	flags.StringArrayVar(&o.hosts, "host", nil, "`SERVER=HOST`: grant a server a host, which gets its secrets too; may be repeated")
 	flags.StringArrayVar(&o.versions, "pin", nil, "`SERVER=VERSION`: the exact version of a server's package; may be repeated")
+	flags.StringArrayVar(&o.plain, "plain", nil, "`SERVER=NAME`: copy the value of a variable or header that is no secret; may be repeated")
 	cmd.AddCommand(importOpenAPI(env, f))
 	return cmd
 }
@@ -80,7 +81,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importing, 
 	case o.force:
 		return misused(errors.New("import: --force belongs to --rollback"))
 	case name != "":
-	case o.write || o.observe || len(o.leave)+len(o.hosts)+len(o.versions) > 0:
+	case o.write || o.observe || len(o.leave)+len(o.hosts)+len(o.versions)+len(o.plain) > 0:
 		return misused(errors.New("import: name a client: without one, import lists what it finds"))
 	default:
 		e.warnOfCopies()

@@ -30,6 +30,7 @@ type importer struct {
 	config *config.Config
 	hosts  map[string][]string
 	pins   map[string][]string
+	plains map[string][]string
 	// taken holds which server has a name.
 	taken map[string]*planned
 }
@@ -103,6 +104,9 @@ func newImporter(e *environment, f *flags, o *importing, c clients.Client, arg s
 	if i.hosts, err = valuesOf("host", o.hosts); err != nil {
 		return nil, err
 	}
+	if i.plains, err = valuesOf("plain", o.plain); err != nil {
+		return nil, err
+	}
 	i.pins, err = valuesOf("pin", o.versions)
 	return i, err
 }
@@ -124,7 +128,7 @@ func (i *importer) plan(ctx context.Context, files []*clients.File) (*importPlan
 // unused refuses flags that name no server.
 func (i *importer) unused(p *importPlan) error {
 	named := slices.Clone(i.o.leave)
-	for _, m := range []map[string][]string{i.hosts, i.pins} {
+	for _, m := range []map[string][]string{i.hosts, i.pins, i.plains} {
 		for name := range m {
 			named = append(named, name)
 		}

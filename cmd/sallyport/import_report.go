@@ -90,6 +90,7 @@ func (i *importer) again() string {
 		add("personality", i.o.role)
 	}
 	add("leave", i.o.leave...)
+	add("plain", i.o.plain...)
 	add("host", i.o.hosts...)
 	add("pin", i.o.versions...)
 	if i.o.observe {

@@ -33,12 +33,19 @@ func (i *importer) environment(p *planned) {
 			p.note("a variable is not carried over: %q is not a name of one", v.Name)
 		case scoped.ReservedEnv(v.Name):
 			p.note("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
-		case len(refs) > 0 && !i.settled(p, v.Name, &text, refs) || clients.SecretPair(v.Name, text):
+		case len(refs) > 0 && !i.settled(p, v.Name, &text, refs) || !i.harmless(p, v.Name, text):
 			i.secretVariable(p, v.Name, refs, hosts)
 		default:
 			i.plain(p, v.Name, text)
 		}
 	}
+}
+
+// harmless reports whether a value may be copied: it does not look like a
+// secret, or a person said so.
+func (i *importer) harmless(p *planned, name, value string) bool {
+	return !clients.SecretPair(name, value) ||
+		slices.ContainsFunc(p.of(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
 // settled puts defaults into the place of references; false when one has none.
@@ -79,7 +86,7 @@ func (i *importer) secretVariable(p *planned, name string, refs []clients.Ref, h
 	}
 	if len(hosts) == 0 {
 		p.hostless = p.hostless || p.state == importReady
-		p.block("%s, which is not copied: say which hosts get its value, with --host %s=HOST%s", what, p.name, suggested(name))
+		p.block("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggested(name), p.name, name)
 		return
 	}
 	ref := "mcp/" + p.name + "/" + name
@@ -181,7 +188,7 @@ func (i *importer) header(p *planned, name, value string) {
 			return
 		}
 	}
-	if begin == "" && !whole && !clients.SecretPair(name, rest) && !slices.Contains(p.veiled, name) {
+	if begin == "" && !whole && i.harmless(p, name, rest) && !slices.Contains(p.veiled, name) {
 		p.entry.Headers[name] = rest
 		return
 	}
