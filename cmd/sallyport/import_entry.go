@@ -114,7 +114,7 @@ func (i *importer) bridged(p *planned, command []string) bool {
 					continue
 				}
 				value = strings.ReplaceAll(value, "${"+v.Name+"}", v.Value)
-				if clients.SecretPair(v.Name, v.Value) {
+				if !clients.Harmless(v.Name, v.Value) {
 					p.veiled = append(p.veiled, textproto.CanonicalMIMEHeaderKey(name))
 				}
 			}

@@ -95,7 +95,7 @@ func TestTheImportedServerIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	place(t, dir, "server.py", string(text))
-	session := imported(t, dir, `{"command": "/usr/bin/python3", "args": ["`+dir+`/server.py"], "env": {"GREETING": "hello"}}`)
+	session := imported(t, dir, `{"command": "/usr/bin/python3", "args": ["`+dir+`/server.py"], "env": {"GREETING": "info"}}`)
 	if names := toolsIn(t, session); !slices.Contains(names, "mcp__one__echo") || slices.Contains(names, "read_file") {
 		t.Errorf("tools = %v, want those of the server and no others", names)
 	}

@@ -270,7 +270,7 @@ func (i *importer) withoutSecrets(p *planned, text string) string {
 	values := i.variables(p)
 	for _, v := range p.from.Env {
 		// What a reference leads to is held for one wherever it stands.
-		if value := values[v.Name]; value != "" && (value != v.Value || clients.SecretPair(v.Name, value)) {
+		if value := values[v.Name]; value != "" && (value != v.Value || !clients.Harmless(v.Name, value)) {
 			text = strings.ReplaceAll(text, value, "[redacted]")
 		}
 	}

@@ -34,17 +34,17 @@ func (i *importer) environment(p *planned) {
 		case scoped.ReservedEnv(v.Name):
 			p.note("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
 		case len(refs) > 0 && !i.settled(p, v.Name, &text, refs) || !i.harmless(p, v.Name, text):
-			i.secretVariable(p, v.Name, refs, hosts)
+			i.secretVariable(p, v.Name, text, refs, hosts)
 		default:
 			i.plain(p, v.Name, text)
 		}
 	}
 }
 
-// harmless reports whether a value may be copied: it does not look like a
-// secret, or a person said so.
+// harmless reports whether a value may be copied: it is known to say nothing, or
+// a person said so.
 func (i *importer) harmless(p *planned, name, value string) bool {
-	return !clients.SecretPair(name, value) ||
+	return clients.Harmless(name, value) ||
 		slices.ContainsFunc(p.of(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
@@ -79,8 +79,11 @@ func (i *importer) plain(p *planned, name, text string) {
 
 // secretVariable is a variable that holds a stand-in. Without a host that gets
 // the value it would be of no use.
-func (i *importer) secretVariable(p *planned, name string, refs []clients.Ref, hosts []string) {
+func (i *importer) secretVariable(p *planned, name, text string, refs []clients.Ref, hosts []string) {
 	what := name + " looks like a secret"
+	if !clients.SecretPair(name, text) {
+		what = name + " is not known to be harmless"
+	}
 	if len(refs) > 0 {
 		what = name + " refers to " + refs[0].String()
 	}
