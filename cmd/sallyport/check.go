@@ -22,7 +22,7 @@ answer, 2 when the configuration cannot be loaded.`,
   sallyport check --config prod.yaml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			g, err := openGate(cmd.Context(), env, f)
+			g, err := checkGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}

@@ -61,6 +61,7 @@ type gate struct {
 	*turn
 	builtin  bool // no file: the configuration that init would write
 	passing  bool // the state ends with the command
+	views    bool // the command only looks
 	state    state
 	settings settings
 	// desk is the state's, also where only that is asked of it.
@@ -134,7 +135,19 @@ func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 // state file behind and needs none; when there is one, its principals and kill
 // switches count.
 func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	return wire(ctx, env, f, (*gate).openView)
+	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+		g.views = true
+		return g.openView(ctx)
+	})
+}
+
+// checkGate wires a gate that keeps a record of what it asks, and changes nothing
+// else.
+func checkGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
+	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+		g.views = true
+		return g.openStore(ctx)
+	})
 }
 
 // askGate wires a gate that starts upstream servers to ask what they offer,
@@ -144,6 +157,7 @@ func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 		if len(g.config.Servers) > 0 {
 			return g.openStore(ctx)
 		}
+		g.views = true
 		return g.openView(ctx)
 	})
 }
