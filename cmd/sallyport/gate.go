@@ -41,6 +41,7 @@ type state interface {
 // desk is where a state keeps who may call, what is stopped and what sessions
 // have read.
 type desk interface {
+	sallyport.PlaceLedger
 	Principals() auth.Store
 	Switches() auth.SwitchStore
 	Facts() sallyport.FactStore

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/secrets"
 	"github.com/sallyport/sallyport/tools/database"
@@ -21,6 +22,7 @@ type turn struct {
 	registry *registry.Registry
 	tools    []sallyport.Tool
 	servers  servers
+	places   *places.Map
 	// warnings are what an operator must know and what stops nothing.
 	warnings []string
 	closers  []func() error
@@ -53,6 +55,7 @@ func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (
 		return nil, err
 	}
 	t.checkWorkspace()
+	t.places = g.placesOf(ctx, c)
 	backends, err := g.backends(env, t)
 	if err != nil {
 		return nil, err
@@ -109,6 +112,7 @@ func (g *gate) backends(env *environment, t *turn) (*sallyport.Backends, error) 
 	}
 	b := &sallyport.Backends{
 		Personalities: rolesOf(t.config, t.tools),
+		Places:        t.places,
 		Network:       g.network,
 		Files:         g.files,
 		Process:       g.children,
