@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -206,6 +208,9 @@ func printGrant(p *printer, x *registry.Explanation) {
 	}
 	add("fs_reach.read", g.FS.Read...)
 	add("fs_reach.write", g.FS.Write...)
+	for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
+		rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
+	}
 	add("process", g.Process.Binaries...)
 	add("process.program", g.Process.Programs...)
 	add("attachments", kinds(g.Attachments)...)

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sharedFolder is a folder with a workspace, a folder outside with a secret, and a
+// configuration in which one role writes the workspace and others read a part of
+// it.
+func sharedFolder(t *testing.T, roles string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"ws/data/s": `"fine"`, "outside/s": `"SECRET"`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place(t, dir, configName, `version: 1
+workspace: ws
+state: sqlite:.sallyport/state.db
+principals: {local: {permissions: ["file:read"]}}
+actions:
+  - id: show
+    description: Shows a file of the data folder.
+    parameters: {type: object, properties: {}}
+    capabilities:
+      fs_reach: {read: ["${workspace}/data"], write: ["${workspace}/data"]}
+      process: {allowedBinaries: [cat]}
+    handler: {exec: {command: [cat, `+filepath.Join(dir, "ws/data/s")+`]}}
+personalities:
+`+roles)
+	return dir
+}
+
+const (
+	writerRole = `  writer:
+    toolset: [terminal, read_file, write_file, show]
+    fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
+    safety: {process: {allow: ["*"]}}
+`
+	readerRole = `  reader:
+    toolset: [show, terminal, read_file, write_file]
+    fs_reach: {read: ["${workspace}/data"], write: ["${workspace}/data"]}
+    safety: {process: {allow: ["*"]}}
+`
+)
+
+// say runs a command of the binary and returns all that it prints.
+func say(dir string, args ...string) string {
+	out, _ := sallyportCommand(dir, args...).CombinedOutput()
+	return string(out)
+}
+
+// theft is every way by which the second role asks for the data folder at the
+// command line, with the answer.
+func theft(dir string) map[string]string {
+	secret := filepath.Join(dir, "ws/data/s")
+	return map[string]string{
+		"read":     say(dir, "call", "read_file", `{"path":"data/s"}`, "--personality", "reader"),
+		"write":    say(dir, "call", "write_file", `{"path":"data/planted","content":"x"}`, "--personality", "reader"),
+		"terminal": say(dir, "call", "terminal", `{"command":"cat `+secret+`; echo x >`+filepath.Dir(secret)+`/planted2"}`, "--personality", "reader"),
+		"action":   say(dir, "call", "show", `{}`, "--personality", "reader"),
+	}
+}
+
+func wantNothingStolen(t *testing.T, when, dir string, answers map[string]string) {
+	t.Helper()
+	for how, answer := range answers {
+		if strings.Contains(answer, "SECRET") {
+			t.Errorf("%s: %s reads outside: %s", when, how, answer)
+		}
+	}
+	for _, name := range []string{"planted", "planted2"} {
+		if _, err := os.Lstat(filepath.Join(dir, "outside", name)); err == nil {
+			t.Errorf("%s: something was written outside", when)
+		}
+	}
+}
+
+// TestA1_TheOperatorsOwnLinksAreFollowed has the workspace behind a link, outside
+// of what tools may write.
+func TestA1_TheOperatorsOwnLinksAreFollowed(t *testing.T) {
+	dir := sharedFolder(t, writerRole+readerRole)
+	if err := os.Rename(filepath.Join(dir, "ws"), filepath.Join(dir, "disk")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("disk", filepath.Join(dir, "ws")); err != nil {
+		t.Fatal(err)
+	}
+	for how, out := range theft(dir) {
+		if how != "write" && !strings.Contains(out, "fine") {
+			t.Errorf("%s behind a link of the operator says %q", how, out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "disk/data/planted")); err != nil {
+		t.Errorf("a file was not written behind a link of the operator: %v", err)
+	}
+	if out := say(dir, "explain", "read_file", "--personality", "reader"); !strings.Contains(out, filepath.Join(dir, "ws/data")+" -> "+filepath.Join(dir, "disk/data")) {
+		t.Errorf("explain does not say where the name leads:\n%s", out)
+	}
+}
