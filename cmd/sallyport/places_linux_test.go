@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,41 @@ func wantNothingStolen(t *testing.T, when, dir string, answers map[string]string
 			t.Errorf("%s: something was written outside", when)
 		}
 	}
+}
+
+// TestA2_ALinkOfTheWorkspaceIsNoGrant has a link in the workspace from the start,
+// and points it elsewhere while a server runs.
+func TestA2_ALinkOfTheWorkspaceIsNoGrant(t *testing.T) {
+	dir := sharedFolder(t, writerRole+readerRole)
+	ws := filepath.Join(dir, "ws")
+	if err := os.Rename(filepath.Join(ws, "data"), filepath.Join(ws, "store")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("store", filepath.Join(ws, "data")); err != nil {
+		t.Fatal(err)
+	}
+	s := serveHTTP(t, dir, "--personality", "reader")
+	read := func() string {
+		_, body := s.request(t, http.MethodPost, "/v1/actions/read_file/execute", `{"params":{"path":"data/s"},"personality":"reader"}`, s.headers())
+		return body
+	}
+	if out := read(); !strings.Contains(out, "PATH_NOT_REACHABLE") {
+		t.Errorf("a link in the workspace is granted from the start: %s", out)
+	}
+	if out := say(dir, "explain", "read_file", "--personality", "reader"); !strings.Contains(out, "grant the folder itself in its place") {
+		t.Errorf("explain brings no fix:\n%s", out)
+	}
+	if out := say(dir, "call", "read_file", `{"path":"data/s"}`, "--personality", "writer"); !strings.Contains(out, "fine") {
+		t.Errorf("who may read the whole workspace gets %q through the link", out)
+	}
+	if out := say(dir, "call", "terminal", `{"command":"ln -sfn `+filepath.Join(dir, "outside")+` data"}`, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+		t.Fatalf("the attack did not run: %s", out)
+	}
+	if out := read(); strings.Contains(out, "SECRET") {
+		t.Errorf("a link that was pointed elsewhere is followed: %s", out)
+	}
+	wantNothingStolen(t, "pointed elsewhere", dir, theft(dir))
+	s.stop(t)
 }
 
 // TestA1_TheOperatorsOwnLinksAreFollowed has the workspace behind a link, outside
