@@ -4,10 +4,16 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/sallyport/sallyport/internal/config"
 	places "github.com/sallyport/sallyport/internal/place"
 )
+
+// placesPause is how often a server looks whether paths lead elsewhere: the
+// operator has moved a link, something was mounted, or another process on this
+// state has a configuration that lets tools write elsewhere.
+const placesPause = time.Second
 
 // placesOf decides where the paths of a configuration lead, and has the state keep
 // where its tools may write. A command that only looks keeps nothing.
@@ -32,4 +38,23 @@ func writesOf(c *config.Config) (list []places.Write) {
 		}
 	}
 	return list
+}
+
+// renewPlaces keeps the places of the turn in force up to date until the context
+// ends.
+func (g *gate) renewPlaces(ctx context.Context, l *live) {
+	tick := time.NewTicker(placesPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		t := l.enter()
+		if err := t.places.Renew(ctx); err != nil && ctx.Err() == nil {
+			g.logger.Error("where paths lead could not be looked at anew", "error", err)
+		}
+		l.leave(t)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -130,6 +131,11 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 		return misused(err)
 	}
 	l.tells(server.ListChanged)
+	renewing, stop := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() { g.renewPlaces(renewing, l) })
+	defer renewal.Wait()
+	defer stop()
 	if s.stdio {
 		defer g.follow(ctx, env, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
