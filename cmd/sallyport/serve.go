@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/registry"
 )
 
 // Bounds of the HTTP server. A tool call may take minutes, so that writing
@@ -115,7 +117,8 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
-	if s.strict && len(misfits) > 0 {
+	// What a link withholds must not stop a start: an agent may have made it.
+	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
 		return misused(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
 	}
 	if failed := g.servers.failed(); s.strict && len(failed) > 0 {
