@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // sharedFolder is a folder with a workspace, a folder outside with a secret, and a
@@ -86,6 +88,95 @@ func wantNothingStolen(t *testing.T, when, dir string, answers map[string]string
 	for _, name := range []string{"planted", "planted2"} {
 		if _, err := os.Lstat(filepath.Join(dir, "outside", name)); err == nil {
 			t.Errorf("%s: something was written outside", when)
+		}
+	}
+}
+
+// withheldHere is what every surface says of the data folder.
+const withheldHere = "passes the symbolic link"
+
+// TestA1_AFolderBecomesALinkForTheNextProcess has a child of one role put a link in
+// the place of a folder that is granted by name to others, and asks every later
+// process, and one that runs.
+func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
+	dir := sharedFolder(t, writerRole+readerRole)
+	s := serveHTTP(t, dir, "--personality", "writer")
+	if out := say(dir, "call", "show", "{}", "--personality", "reader"); !strings.Contains(out, "fine") {
+		t.Fatalf("before the attack the action says %q", out)
+	}
+	over := func(role, tool, args string) (code int, body string) {
+		text, err := json.Marshal(map[string]any{"params": json.RawMessage(args), "personality": role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.request(t, http.MethodPost, "/v1/actions/"+tool+"/execute", string(text), s.headers())
+	}
+	attack := `{"command":"mv data data2; ln -s ` + filepath.Join(dir, "outside") + ` data"}`
+	if out := say(dir, "call", "terminal", attack, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+		t.Fatalf("the attack did not run: %s", out)
+	}
+	// The first use of these tools by this role in a server that runs.
+	wantServed := func(when string) {
+		t.Helper()
+		for tool, args := range map[string]string{
+			"read_file": `{"path":"data/s"}`, "write_file": `{"path":"data/planted","content":"x"}`, "show": `{}`,
+			"terminal": `{"command":"cat ` + filepath.Join(dir, "ws/data/s") + `"}`,
+		} {
+			if _, body := over("reader", tool, args); strings.Contains(body, "SECRET") {
+				t.Errorf("%s: %s over HTTP reads outside: %s", when, tool, body)
+			}
+		}
+	}
+	wantServed("first use")
+	wantNothingStolen(t, "next command", dir, theft(dir))
+
+	why := say(dir, "explain", "read_file", "--path", "data/s", "--personality", "reader")
+	checked := say(dir, "check")
+	for where, text := range map[string]string{"explain": why, "check": checked} {
+		if !strings.Contains(text, withheldHere) || !strings.Contains(text, "where personality writer may write") || !strings.Contains(text, "an agent may have made it") {
+			t.Errorf("%s does not say what is withheld and why:\n%s", where, text)
+		}
+	}
+
+	// A reload computes everything anew.
+	text, err := os.ReadFile(filepath.Join(dir, configName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, configName, strings.Replace(string(text), "Shows a file", "Shows one file", 1))
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) && !strings.Contains(say(dir, "audit", "tail"), "reload") {
+		time.Sleep(100 * time.Millisecond)
+	}
+	wantServed("reload")
+	s.stop(t)
+	s = serveHTTP(t, dir, "--personality", "writer", "--strict")
+	wantServed("restart")
+	s.stop(t)
+	wantNothingStolen(t, "restart", dir, theft(dir))
+
+	// As a link in content it goes on working where it leads to what is granted.
+	if err := os.Remove(filepath.Join(dir, "ws/data")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("data2", filepath.Join(dir, "ws/data")); err != nil {
+		t.Fatal(err)
+	}
+	if out := say(dir, "call", "read_file", `{"path":"data/s"}`, "--personality", "writer"); !strings.Contains(out, "fine") {
+		t.Errorf("the link in the workspace of who may read all of it says %q", out)
+	}
+	// A plain folder made anew is used at once.
+	if err := os.Remove(filepath.Join(dir, "ws/data")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "ws/data2"), filepath.Join(dir, "ws/data")); err != nil {
+		t.Fatal(err)
+	}
+	for how, out := range map[string]string{
+		"action": say(dir, "call", "show", "{}", "--personality", "reader"), "read": say(dir, "call", "read_file", `{"path":"data/s"}`, "--personality", "reader"),
+	} {
+		if !strings.Contains(out, "fine") {
+			t.Errorf("with a folder in the place, %s says %q", how, out)
 		}
 	}
 }
