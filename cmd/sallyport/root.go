@@ -172,7 +172,7 @@ intersection, nothing else, and a record.`,
 		initCommand(env, f), serveCommand(env, f), connectCommand(env, f),
 		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
 		checkCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
-		principalsCommand(env, f), importCommand(env, f),
+		principalsCommand(env, f), reachCommand(env, f), importCommand(env, f),
 		approvalsCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(env, f),
 		loginCommand(env, f), logoutCommand(env, f),
 	)
