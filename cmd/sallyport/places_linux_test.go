@@ -181,6 +181,40 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	}
 }
 
+// TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite makes a link while the
+// workspace may be written, takes the writer away, and starts anew.
+func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
+	dir := sharedFolder(t, writerRole+readerRole)
+	text, err := os.ReadFile(filepath.Join(dir, configName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	attack := `{"command":"mv data data2; ln -s ` + filepath.Join(dir, "outside") + ` data"}`
+	if out := say(dir, "call", "terminal", attack, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+		t.Fatalf("the attack did not run: %s", out)
+	}
+	// The workspace is another one now: neither role nor workspace holds the link.
+	narrow := strings.Replace(string(text), writerRole, "", 1)
+	narrow = strings.Replace(narrow, "workspace: ws\n", "workspace: other\n", 1)
+	narrow = strings.ReplaceAll(narrow, "${workspace}/data", filepath.Join(dir, "ws/data"))
+	if err := os.Mkdir(filepath.Join(dir, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, configName, narrow)
+	answers := theft(dir)
+	answers["absolute"] = say(dir, "call", "read_file", `{"path":"`+filepath.Join(dir, "ws/data/s")+`"}`, "--personality", "reader")
+	wantNothingStolen(t, "narrowed", dir, answers)
+	if out := say(dir, "explain", "read_file", "--personality", "reader"); !strings.Contains(out, "could write until") || !strings.Contains(out, "sallyport reach forget "+filepath.Join(dir, "ws")) {
+		t.Errorf("explain does not say until when the place could be written:\n%s", out)
+	}
+	if out := say(dir, "reach", "forget", filepath.Join(dir, "ws")); !strings.Contains(out, "forgotten") {
+		t.Errorf("reach forget says %q", out)
+	}
+	if out := say(dir, "explain", "read_file", "--personality", "reader"); strings.Contains(out, "could write until") {
+		t.Errorf("after reach forget explain says\n%s", out)
+	}
+}
+
 // TestA2_ALinkOfTheWorkspaceIsNoGrant has a link in the workspace from the start,
 // and points it elsewhere while a server runs.
 func TestA2_ALinkOfTheWorkspaceIsNoGrant(t *testing.T) {
