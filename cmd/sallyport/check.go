@@ -96,7 +96,7 @@ func (g *gate) misfits() registry.Faults {
 		all = append(all, slices.DeleteFunc(g.registry.Misfits(name), func(m registry.Fault) bool { return serverOf(m.Tool) != "" })...)
 		all = append(all, g.misfitsOf(name)...)
 	}
-	return all
+	return append(all, g.programFaults()...)
 }
 
 // enforced is one line of what this machine holds tools to.

@@ -23,6 +23,8 @@ type turn struct {
 	tools    []sallyport.Tool
 	servers  servers
 	places   *places.Map
+	// programs are those that lie where tools may write.
+	programs []*written
 	// warnings are what an operator must know and what stops nothing.
 	warnings []string
 	closers  []func() error
@@ -63,6 +65,7 @@ func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (
 	if err := g.mount(ctx, env, t, backends); err != nil {
 		return nil, err
 	}
+	g.guardPrograms(ctx, env, t)
 	t.registry, err = registry.New(backends, &registry.Options{
 		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standing{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),

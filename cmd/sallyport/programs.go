@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/action"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// scriptRunners run the file that their first argument names.
+var scriptRunners = []string{
+	"sh", "bash", "dash", "zsh", "node", "deno", "bun", "python", "python3", "ruby", "perl", "php", "lua", "tclsh",
+}
+
+// written is the files that an action or a server runs of which some lie where
+// tools may write.
+type written struct {
+	kind, name string
+	part       *config.Part
+	// paths are the files as they are spelled, all of them.
+	paths []string
+	// path is the first that tools may write, by for whom.
+	path, by string
+	// absent is true when nothing lies where path leads, which need not name a file.
+	absent bool
+}
+
+// programFile is a file that a command runs, or may run.
+type programFile struct {
+	path string
+	// sure is false for a word that is a file only if there is one.
+	sure bool
+}
+
+// guardPrograms finds what actions and servers run from where tools may write. What
+// the operator lets run from there by execFrom, and what the lock pins, is left alone.
+func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
+	for i := range t.config.Actions {
+		a := &t.config.Actions[i]
+		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: t.config.Workspace, Home: env.home})
+		if err != nil || def.Handler.Exec == nil {
+			continue
+		}
+		argv := def.Handler.Exec.Command
+		if p := def.Handler.Exec.Path; p != "" {
+			argv = []string{p}
+		}
+		if w := t.writtenProgram(env, a, "action", argv, def.Capabilities.Process); w != nil && !w.absent {
+			t.programs = append(t.programs, w)
+		}
+	}
+	for i := range t.config.Servers {
+		s := &t.config.Servers[i]
+		var spelled struct {
+			Command []string `json:"command"`
+			Args    []string `json:"args"`
+		}
+		if json.Unmarshal(s.JSON, &spelled) != nil {
+			continue
+		}
+		var c *sallyport.ProcessCapability
+		for j := range t.servers.declared {
+			if t.servers.declared[j].Name == s.ID {
+				c = t.servers.declared[j].Capabilities.Process
+			}
+		}
+		if _, pinned := t.servers.pins.pinned(s.ID); pinned {
+			continue
+		}
+		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && !w.absent {
+			t.programs = append(t.programs, w)
+		}
+	}
+}
+
+// writtenProgram finds what a command runs of which some lies where tools may
+// write; nil when nothing does.
+func (t *turn) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *written {
+	vars := variables(env, t.config)
+	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
+	w := &written{kind: kind, name: part.ID, part: part, absent: true}
+	for _, f := range t.programFiles(part, argv, vars) {
+		w.paths = append(w.paths, f.path)
+		by := t.writer(f.path)
+		if by == "" || !w.absent || process != nil && runsFrom(process.ExecFrom, vars, f.path) {
+			continue
+		}
+		info, err := os.Stat(f.path)
+		w.path, w.by, w.absent = f.path, by, !f.sure && (err != nil || !info.Mode().IsRegular())
+	}
+	if w.path == "" {
+		return nil
+	}
+	return w
+}
+
+// writer says for whom a file may be written, or whatever its name leads to.
+func (t *turn) writer(path string) string {
+	table := t.places.Table()
+	if by := table.Writer(table.Place(path).Path); by != "" {
+		return by
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return table.Writer(real)
+	}
+	return ""
+}
+
+// programFiles lists the files of a command that run: the program itself when it is
+// a path, and scripts among its arguments. It looks at no disk, so that an agent
+// that removes one does not change what is listed.
+func (t *turn) programFiles(part *config.Part, argv []string, vars map[string]string) (files []programFile) {
+	script := false // an interpreter has had its script
+	for i, text := range argv {
+		if option, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(option, "-") {
+			text = value
+		}
+		option := strings.HasPrefix(text, "-")
+		path := text
+		switch {
+		case text == "" || strings.ContainsRune(text, 0):
+			continue
+		case strings.HasPrefix(text, "${"):
+			abs, err := reach.Expand(text, vars)
+			if err != nil {
+				continue
+			}
+			path = abs
+		case !filepath.IsAbs(text) && i == 0:
+			continue // a name of the search path
+		case strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../"):
+			path = filepath.Join(part.Dir, text)
+		case !filepath.IsAbs(text):
+			path = filepath.Join(t.config.Workspace, text)
+		}
+		f := programFile{filepath.Clean(path), i == 0 || digest.IsScript(path)}
+		runs := f.sure
+		if i > 0 && !option && !script && slices.Contains(scriptRunners, filepath.Base(argv[0])) {
+			// Behind an option, such as -c, it may be something else.
+			script, runs, f.sure = true, true, f.sure || i == 1
+		}
+		if runs {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// runsFrom reports whether an operator lets what may be written be executed.
+func runsFrom(list []string, vars map[string]string, path string) bool {
+	return slices.ContainsFunc(list, func(from string) bool {
+		abs, err := reach.Expand(from, vars)
+		return err == nil && reach.Within(abs, path)
+	})
+}
+
+// programFaults says of each program that lies where tools may write what is wrong,
+// and what to do.
+func (t *turn) programFaults() (faults registry.Faults) {
+	for _, w := range t.programs {
+		name := w.name
+		if w.kind == "server" {
+			name = toolsNamed(name)
+		}
+		f := registry.Fault{
+			Tool: name, Capability: "process", Source: w.part.Source(""),
+			Message: fmt.Sprintf("it runs %s, which lies where %s may write, so that an agent can change what runs", w.path, w.by),
+			Fix:     "move it to where no tool may write, or name its folder in the declaration's capabilities.process.execFrom to let agents choose what runs",
+		}
+		if w.kind == "server" {
+			f.Fix += "; or pin it with sallyport lock"
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
