@@ -65,6 +65,7 @@ type gate struct {
 	views    bool // the command only looks
 	state    state
 	settings settings
+	trusted  settings // of the state that the configuration names; nil for settings
 	// desk is the state's, also where only that is asked of it.
 	desk desk
 	// approvals holds calls for a human, counters count rate limits, switches
@@ -284,7 +285,7 @@ func (g *gate) openView(ctx context.Context) error {
 		g.logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
 		return nil
 	}
-	g.desk = db
+	g.desk, g.trusted = db, db.Settings()
 	g.closers = append(g.closers, db.Close)
 	return nil
 }

@@ -52,6 +52,8 @@ type pins struct {
 	look     look
 	store    *install.Store
 	of       map[string]*launched
+	// written are the servers that run what tools may write.
+	written map[string]*written
 
 	mu sync.Mutex // guards what starts leave in of
 }
@@ -71,7 +73,7 @@ type launched struct {
 
 // pinsOf reads the lock file beside a configuration.
 func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
-	p := &pins{look: l, store: store, of: map[string]*launched{}, launches: map[string]string{}}
+	p := &pins{look: l, store: store, of: map[string]*launched{}, launches: map[string]string{}, written: map[string]*written{}}
 	if len(c.Files) == 0 {
 		return p, nil
 	}
@@ -126,6 +128,9 @@ func (p *pins) start(server, file string) error {
 	l := p.of[server]
 	if l == nil {
 		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
+	}
+	if w := p.written[server]; w != nil && !w.unchanged() {
+		return sallyport.Err("the MCP server "+server+" is not started: "+errChangedProgram.Error()+"; sallyport check says which", "").Err()
 	}
 	now, err := l.launch(p.store, file)
 	if err != nil {

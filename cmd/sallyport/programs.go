@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +19,9 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/registry"
 )
+
+// errChangedProgram keeps from running what an agent may have written.
+var errChangedProgram = errors.New("what it runs was changed where tools may write")
 
 // scriptRunners run the file that their first argument names.
 var scriptRunners = []string{
@@ -31,7 +37,11 @@ type written struct {
 	paths []string
 	// path is the first that tools may write, by for whom.
 	path, by string
-	// absent is true when nothing lies where path leads, which need not name a file.
+	// digest is that of the files when the state first saw them; empty when that is
+	// not known, and nothing runs then.
+	digest string
+	// absent is true when nothing lies where path leads, which need not name a file:
+	// only what the state saw there once is held to it.
 	absent bool
 }
 
@@ -42,8 +52,43 @@ type programFile struct {
 	sure bool
 }
 
-// guardPrograms finds what actions and servers run from where tools may write. What
-// the operator lets run from there by execFrom, and what the lock pins, is left alone.
+// key names what the state keeps of the files. What an operator declares anew is
+// looked at anew.
+func (w *written) key() string {
+	return "program:" + w.kind + ":" + w.name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
+}
+
+func digestText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// now is the digest of the files at this moment, and of where their names lead.
+func (w *written) now() string {
+	var b strings.Builder
+	for _, path := range w.paths {
+		fmt.Fprintf(&b, "%q ", path)
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			b.WriteString("missing\n")
+			continue
+		}
+		sum, err := digest.File(real, maxProgram)
+		if err != nil {
+			b.WriteString("unreadable\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%q %x\n", real, sum)
+	}
+	return digestText(b.String())
+}
+
+// unchanged reports whether the files are what the state first saw.
+func (w *written) unchanged() bool { return w.digest != "" && w.now() == w.digest }
+
+// guardPrograms finds what actions and servers run from where tools may write, and
+// has it run only as the state first saw it. What the operator lets run from there
+// by execFrom, and what the lock pins, is left alone.
 func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
 	for i := range t.config.Actions {
 		a := &t.config.Actions[i]
@@ -55,8 +100,8 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
 		if p := def.Handler.Exec.Path; p != "" {
 			argv = []string{p}
 		}
-		if w := t.writtenProgram(env, a, "action", argv, def.Capabilities.Process); w != nil && !w.absent {
-			t.programs = append(t.programs, w)
+		if w := t.writtenProgram(env, a, "action", argv, def.Capabilities.Process); w != nil && g.trust(ctx, t, w) {
+			t.holdAction(w)
 		}
 	}
 	for i := range t.config.Servers {
@@ -77,8 +122,8 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
 		if _, pinned := t.servers.pins.pinned(s.ID); pinned {
 			continue
 		}
-		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && !w.absent {
-			t.programs = append(t.programs, w)
+		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trust(ctx, t, w) {
+			t.servers.pins.written[s.ID] = w
 		}
 	}
 }
@@ -164,6 +209,47 @@ func runsFrom(list []string, vars map[string]string, path string) bool {
 	})
 }
 
+// trust looks up what the state saw first. The first command that may run anything
+// keeps it: before that, no agent of this state has run. It reports whether the
+// files are held to that.
+func (g *gate) trust(ctx context.Context, t *turn, w *written) bool {
+	s, now := g.trusted, w.now()
+	if s == nil {
+		s = g.settings
+	}
+	known, ok, err := s.Get(ctx, w.key())
+	if err == nil && !ok && w.absent {
+		return false
+	}
+	if err == nil && !ok {
+		known = now
+		if !g.views {
+			var stored bool
+			var have string
+			if have, stored, err = s.PutIfAbsent(ctx, w.key(), now); !stored {
+				known = have
+			}
+		}
+	}
+	if err != nil {
+		g.logger.Error("what a program was is not known, so that it does not run", w.kind, w.name, "error", err)
+		known = ""
+	}
+	w.digest = known
+	t.programs = append(t.programs, w)
+	return true
+}
+
+// holdAction has an action run only while its files are what the state saw.
+func (t *turn) holdAction(w *written) {
+	for i := range t.tools {
+		if tool := &t.tools[i]; tool.Name == w.name && tool.Toolset == action.Toolset {
+			tool.IsAvailable = w.unchanged
+			tool.WhyNot = errChangedProgram.Error
+		}
+	}
+}
+
 // programFaults says of each program that lies where tools may write what is wrong,
 // and what to do.
 func (t *turn) programFaults() (faults registry.Faults) {
@@ -179,6 +265,9 @@ func (t *turn) programFaults() (faults registry.Faults) {
 		}
 		if w.kind == "server" {
 			f.Fix += "; or pin it with sallyport lock"
+		}
+		if !w.unchanged() {
+			f.Message += "; it was changed since the gate first saw it, and does not run"
 		}
 		faults = append(faults, f)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,49 @@ personalities:
     safety: {process: {allow: ["*"]}}
 `)
 	return dir
+}
+
+// TestA14_AChangedHandlerDoesNotRun has an agent change what an action runs, by
+// writing the file and by a link in its place.
+func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
+	for how, attack := range map[string]string{
+		"written":          `cp evil.sh tools/greet.sh`,
+		"replaced by link": `ln -sf ../evil.sh tools/greet.sh`,
+		"folder by a link": `mkdir other; cp evil.sh other/greet.sh; mv tools old; ln -s other tools`,
+	} {
+		for what, handler := range map[string]string{
+			"a path":                    `{path: ws/tools/greet.sh}`,
+			"a script of a command":     `{command: [sh, "DIR/ws/tools/greet.sh"]}`,
+			"a script of the workspace": `{command: [sh, tools/greet.sh]}`,
+		} {
+			t.Run(how+" "+what, func(t *testing.T) {
+				dir := handlerFolder(t, handler, "}")
+				s := serveHTTP(t, dir, "--personality", "caller")
+				if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "good") {
+					t.Fatalf("before the attack the action says %q", out)
+				}
+				if out := say(dir, "check"); !strings.Contains(out, "where personality writer may write, so that an agent can change what runs") {
+					t.Errorf("check does not name the handler:\n%s", out)
+				}
+				if out := say(dir, "serve", "--strict", "--personality", "caller", "--listen", "127.0.0.1:0"); !strings.Contains(out, "--strict") {
+					t.Errorf("serve --strict says %q", out)
+				}
+				if out := say(dir, "call", "terminal", `{"command":"`+attack+`"}`, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+					t.Fatalf("the attack did not run: %s", out)
+				}
+				if _, body := s.request(t, http.MethodPost, "/v1/actions/greet/execute", `{"params":{},"personality":"caller"}`, s.headers()); strings.Contains(body, "EVIL") {
+					t.Errorf("a running server runs what the agent wrote: %s", body)
+				}
+				s.stop(t)
+				for _, role := range []string{"caller", "writer"} {
+					out := say(dir, "call", "greet", "{}", "--personality", role)
+					if strings.Contains(out, "EVIL") || !strings.Contains(out, "is not currently available") {
+						t.Errorf("the next command runs what the agent wrote: %s", out)
+					}
+				}
+			})
+		}
+	}
 }
 
 // TestA14_ExecFromLetsAgentsChooseWhatRuns names the folder of the handler.
