@@ -103,3 +103,35 @@ func TestA14_ExecFromLetsAgentsChooseWhatRuns(t *testing.T) {
 		t.Errorf("the changed handler says %q", out)
 	}
 }
+
+// TestA14_WhatIsMissingIsHeldToo has an agent change one file of a handler and
+// remove another, and remove the only one before a server starts: neither makes the
+// handler one that nobody has seen yet.
+func TestA14_WhatIsMissingIsHeldToo(t *testing.T) {
+	t.Run("one of two", func(t *testing.T) {
+		dir := handlerFolder(t, `{command: [sh, tools/greet.sh, tools/more.sh]}`, "}")
+		place(t, filepath.Join(dir, "ws", "tools"), "more.sh", "")
+		if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "good") {
+			t.Fatalf("before the attack the action says %q", out)
+		}
+		say(dir, "call", "terminal", `{"command":"cp evil.sh tools/greet.sh; rm tools/more.sh"}`, "--personality", "writer")
+		if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "is not currently available") {
+			t.Errorf("the next command runs what the agent wrote: %s", out)
+		}
+	})
+	t.Run("while a server starts", func(t *testing.T) {
+		dir := handlerFolder(t, `{command: [sh, tools/greet.sh]}`, "}")
+		say(dir, "call", "terminal", `{"command":"rm tools/greet.sh"}`, "--personality", "writer")
+		s := serveHTTP(t, dir, "--personality", "caller")
+		say(dir, "call", "terminal", `{"command":"cp evil.sh tools/greet.sh"}`, "--personality", "writer")
+		if _, body := s.request(t, http.MethodPost, "/v1/actions/greet/execute", `{"params":{},"personality":"caller"}`, s.headers()); !strings.Contains(body, "not_available") {
+			t.Errorf("the server runs what the agent wrote: %s", body)
+		}
+	})
+	t.Run("text of a shell", func(t *testing.T) {
+		dir := handlerFolder(t, `{command: [sh, -c, "echo 1"]}`, "}")
+		if out := say(dir, "check"); strings.Contains(out, "can change what runs") {
+			t.Errorf("check takes a text for a file:\n%s", out)
+		}
+	})
+}
