@@ -135,3 +135,25 @@ func TestA14_WhatIsMissingIsHeldToo(t *testing.T) {
 		}
 	})
 }
+
+// TestA14_WhatLiesInAHandlersPlaceStopsNothing has an agent put things in the place
+// of a handler that are no program: the action is gone, and everything else works.
+func TestA14_WhatLiesInAHandlersPlaceStopsNothing(t *testing.T) {
+	for _, attack := range []string{
+		"rm tools/greet.sh", "rm tools/greet.sh; mkfifo tools/greet.sh", "rm tools/greet.sh; mkdir tools/greet.sh",
+		"ln -sf greet.sh tools/greet.sh", "rm -r tools; touch tools",
+	} {
+		for _, handler := range []string{`{path: ws/tools/greet.sh}`, `{command: [sh, "DIR/ws/tools/greet.sh"]}`} {
+			dir := handlerFolder(t, handler, "}")
+			if out := say(dir, "call", "terminal", `{"command":"`+attack+`"}`, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+				t.Fatalf("the attack did not run: %s", out)
+			}
+			if out := say(dir, "call", "terminal", `{"command":"echo on"}`, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+				t.Errorf("%s: %s: the next command says %s", handler, attack, out)
+			}
+			if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "greet is not currently available") {
+				t.Errorf("%s: %s: the action says %s", handler, attack, out)
+			}
+		}
+	}
+}
