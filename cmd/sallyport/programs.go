@@ -268,6 +268,7 @@ func (t *turn) programFaults() (faults registry.Faults) {
 		}
 		if !w.unchanged() {
 			f.Message += "; it was changed since the gate first saw it, and does not run"
+			f.Fix = "look at the file; if it is right: sallyport reach accept " + w.kind + " " + w.name
 		}
 		faults = append(faults, f)
 	}

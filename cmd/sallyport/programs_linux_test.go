@@ -85,6 +85,18 @@ func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 						t.Errorf("the next command runs what the agent wrote: %s", out)
 					}
 				}
+				if out := say(dir, "check"); !strings.Contains(out, "sallyport reach accept action greet") {
+					t.Errorf("check brings no fix:\n%s", out)
+				}
+				if how != "written" {
+					return
+				}
+				if out := say(dir, "reach", "accept", "action", "greet"); !strings.Contains(out, "runs as it is now") {
+					t.Errorf("reach accept says %q", out)
+				}
+				if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "EVIL") {
+					t.Errorf("what a person accepted does not run: %s", out)
+				}
 			})
 		}
 	}

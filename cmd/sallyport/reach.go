@@ -17,11 +17,12 @@ func reachCommand(env *environment, f *flags) *cobra.Command {
 configuration. No granted path may pass a symbolic link in one of them, because
 an agent may have made it.`,
 		Example: `  sallyport reach ls
-  sallyport reach forget /srv/old`,
+  sallyport reach forget /srv/old
+  sallyport reach accept action deploy`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(reachList(env, f), reachForget(env, f))
+	cmd.AddCommand(reachList(env, f), reachForget(env, f), reachAccept(env, f))
 	return cmd
 }
 
