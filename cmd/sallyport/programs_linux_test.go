@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // handlerFolder is a folder in which an action runs a script of the workspace, which
@@ -113,6 +115,57 @@ func TestA14_ExecFromLetsAgentsChooseWhatRuns(t *testing.T) {
 	}
 	if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "EVIL") {
 		t.Errorf("the changed handler says %q", out)
+	}
+}
+
+// TestA14_AChangedServerScriptIsNotStarted has an agent change the script of a server
+// that nothing pins, and then pins it.
+func TestA14_AChangedServerScriptIsNotStarted(t *testing.T) {
+	needs.Programs(t, "python3")
+	script, err := os.ReadFile("../../gateway/upstream/testdata/server.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "ws"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	place(t, filepath.Join(dir, "ws"), "server.py", string(script))
+	place(t, dir, configName, `version: 1
+workspace: ws
+state: sqlite:.sallyport/state.db
+mcp_servers: {notes: {command: [python3, ./ws/server.py]}}
+personalities:
+  ops: {toolset: [], mcp_servers: [notes]}
+  writer: {toolset: [terminal], fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}, safety: {process: {allow: ["*"]}}}
+`)
+	tools := func() string { return say(dir, "tools", "--personality", "ops") }
+	if out := tools(); !strings.Contains(out, "mcp__notes__") {
+		t.Fatalf("before the attack tools says\n%s", out)
+	}
+	if out := say(dir, "check"); !strings.Contains(out, "where personality writer may write") {
+		t.Errorf("check does not name the script:\n%s", out)
+	}
+	if out := say(dir, "call", "terminal", `{"command":"echo '# evil' >>server.py"}`, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
+		t.Fatalf("the attack did not run: %s", out)
+	}
+	if out := tools(); strings.Contains(out, "mcp__notes__") || !strings.Contains(out, "changed where tools may write") {
+		t.Errorf("the next command starts what the agent wrote:\n%s", out)
+	}
+	if out := say(dir, "reach", "accept", "server", "notes"); !strings.Contains(out, "runs as it is now") {
+		t.Errorf("reach accept says %q", out)
+	}
+	if out := tools(); !strings.Contains(out, "mcp__notes__") {
+		t.Errorf("what a person accepted is not started:\n%s", out)
+	}
+	if out := say(dir, "lock"); strings.Contains(out, "sallyport: ") && !strings.Contains(out, "wrote") {
+		t.Fatalf("lock says %s", out)
+	}
+	if out := say(dir, "check"); strings.Contains(out, "can change what runs") {
+		t.Errorf("check names a server that is pinned:\n%s", out)
 	}
 }
 
