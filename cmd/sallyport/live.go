@@ -66,13 +66,15 @@ func (t *turn) settle() {
 	}
 }
 
-// exchange puts another turn in force and returns the one before, whose idle
-// channel closes when the last call in it has ended.
-func (l *live) exchange(next *turn) (before *turn) {
+// exchange puts another turn in force, with its callers, and returns the one
+// before, whose idle channel closes when the last call in it has ended. Who is
+// let in as one of the new callers finds the new turn.
+func (l *live) exchange(next *turn, callers func()) (before *turn) {
 	next.idle = make(chan struct{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, l.now = l.now, next
+	callers()
 	before.retired = true
 	before.settle()
 	return before

@@ -40,7 +40,7 @@ func TestACallEndsInItsTurn(t *testing.T) {
 	one := make(chan sallyport.Result)
 	go func() { one <- call() }()
 	<-began
-	if before := l.exchange(second); before != first {
+	if before := l.exchange(second, func() {}); before != first {
 		t.Fatal("exchange returned another turn than the one before")
 	}
 	select {
@@ -60,6 +60,6 @@ func TestACallEndsInItsTurn(t *testing.T) {
 	if res := <-two; res.Value != "second" {
 		t.Errorf("the call after the exchange answered %+v", res)
 	}
-	l.exchange(first)
+	l.exchange(first, func() {})
 	<-second.idle
 }

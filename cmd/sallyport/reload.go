@@ -122,19 +122,29 @@ func (f *follower) look(ctx context.Context) error {
 	if f.g.servers.pins.file != nil && next.servers.pins.file == nil {
 		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.servers.pins.path), next.Close())
 	}
-	if err := f.g.callers.Replace(ctx, recordsOf(c), c.Security.DefaultPermissions); err != nil {
+	next.discover(ctx, f.role, everyServer)
+	if err := f.exchange(ctx, next); err != nil {
+		return err
+	}
+	f.keep(ctx, "")
+	next.warn(f.env)
+	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
+	return nil
+}
+
+// exchange puts a turn in force that was built beside the one in force: callers,
+// roles, tools and policies change in one step.
+func (f *follower) exchange(ctx context.Context, next *turn) error {
+	put, _, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
+	if err != nil {
 		return errors.Join(err, next.Close())
 	}
-	next.discover(ctx, f.role, everyServer)
-	before := f.live.exchange(next)
+	before := f.live.exchange(next, put)
+	f.g.turn = next
 	f.live.listChanged()
 	// A call that waits for a human is asked for anew under what is in force.
 	before.registry.StopWaiting()
 	f.retire(before)
-	f.g.turn = next
-	f.keep(ctx, "")
-	next.warn(f.env)
-	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
 	return nil
 }
 
