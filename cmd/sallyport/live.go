@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -18,6 +19,8 @@ type live struct {
 	mu      sync.Mutex
 	now     *turn
 	changed func() // tells clients that lists may be others now; nil tells nobody
+	// callers are those of the configuration in force; nil where none change.
+	callers *auth.Directory
 }
 
 func newLive(t *turn) *live {
@@ -80,6 +83,29 @@ func (l *live) exchange(next *turn, callers func()) (before *turn) {
 	return before
 }
 
+// present is a caller as the configuration of a turn knows it. One that was let
+// in under the configuration before, a moment ago, holds what it holds now.
+func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *sallyport.Caller {
+	if l.callers == nil || caller == nil || caller.Principal.Revision == 0 || caller.Principal.Revision == t.revision {
+		return caller
+	}
+	own := *caller
+	own.Principal.Permissions, own.Principal.Personalities = nil, []string{}
+	if strings.HasPrefix(caller.Principal.Name, auth.OIDCPrefix) {
+		// What its token said of it stands; what was given to everybody may not.
+		own.Principal.Permissions = slices.DeleteFunc(slices.Clone(caller.Principal.Permissions), func(permission string) bool {
+			return slices.Contains(t.withdrawn, permission)
+		})
+		own.Principal.Personalities = l.issued()
+		return &own
+	}
+	now, ok, err := l.callers.Named(ctx, caller.Principal.Name)
+	if ok && err == nil {
+		own.Principal = now
+	}
+	return &own
+}
+
 // issuer is what the configuration in force says of the issuer; nil when it
 // names none.
 func (l *live) issuer() *config.OIDC {
@@ -138,21 +164,25 @@ func (b believed) Principal(ctx context.Context, token string) (p sallyport.Prin
 	if b.live.issuer() == nil {
 		return p, false, nil
 	}
-	return b.Tokens.Principal(ctx, token)
+	// Read first: what is read after it may be newer, and is looked at again then.
+	revision := b.live.callers.Revision()
+	p, ok, err = b.Tokens.Principal(ctx, token)
+	p.Revision = revision
+	return p, ok, err
 }
 
 // Definitions returns what a caller sees.
 func (l *live) Definitions(caller *sallyport.Caller) []registry.Definition {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Definitions(caller)
+	return t.registry.Definitions(l.present(context.Background(), t, caller))
 }
 
 // Call decides and makes one call.
 func (l *live) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Call(ctx, caller, q)
+	return t.registry.Call(ctx, l.present(ctx, t, caller), q)
 }
 
 // Reject records a call that did not arrive whole.
@@ -166,12 +196,12 @@ func (l *live) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport
 func (l *live) List(caller *sallyport.Caller) []sallyport.Tool {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.List(caller)
+	return t.registry.List(l.present(context.Background(), t, caller))
 }
 
 // Explain says what is decided about a tool before its arguments count.
 func (l *live) Explain(caller *sallyport.Caller, tool string) (registry.Explanation, error) {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Explain(caller, tool)
+	return t.registry.Explain(l.present(context.Background(), t, caller), tool)
 }

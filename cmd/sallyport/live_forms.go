@@ -13,35 +13,35 @@ import (
 func (l *live) Prompts(caller *sallyport.Caller) []registry.Definition {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Prompts(caller)
+	return t.registry.Prompts(l.present(context.Background(), t, caller))
 }
 
 // Resources returns the resources that a caller sees.
 func (l *live) Resources(caller *sallyport.Caller) []sallyport.Resource {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Resources(caller)
+	return t.registry.Resources(l.present(context.Background(), t, caller))
 }
 
 // Reader returns what to call for what is behind a URI.
 func (l *live) Reader(caller *sallyport.Caller, uri string) (id string, ok bool) {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Reader(caller, uri)
+	return t.registry.Reader(l.present(context.Background(), t, caller), uri)
 }
 
 // Asks reports whether a call is held for a human.
 func (l *live) Asks(caller *sallyport.Caller, id string) bool {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Asks(caller, id)
+	return t.registry.Asks(l.present(context.Background(), t, caller), id)
 }
 
 // Headers returns the arguments that clients repeat in headers of HTTP.
 func (l *live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
 	t := l.enter()
 	defer l.leave(t)
-	return t.registry.Headers(caller, tool)
+	return t.registry.Headers(l.present(context.Background(), t, caller), tool)
 }
 
 // Tasks returns what a tool declares about tasks.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -135,10 +136,15 @@ func (f *follower) look(ctx context.Context) error {
 // exchange puts a turn in force that was built beside the one in force: callers,
 // roles, tools and policies change in one step.
 func (f *follower) exchange(ctx context.Context, next *turn) error {
-	put, _, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
+	was := f.g.config
+	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
 	if err != nil {
 		return errors.Join(err, next.Close())
 	}
+	next.revision = revision
+	next.withdrawn = slices.DeleteFunc(slices.Clone(was.Security.DefaultPermissions), func(permission string) bool {
+		return slices.Contains(next.config.Security.DefaultPermissions, permission)
+	})
 	before := f.live.exchange(next, put)
 	f.g.turn = next
 	f.live.listChanged()

@@ -126,6 +126,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	}
 	g.children.KeepWarm(warmHelpers)
 	l := newLive(g.turn)
+	l.callers, g.revision = g.callers, g.callers.Revision()
 	g.live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
 		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local, Desk: decisions{g},

@@ -28,6 +28,10 @@ type turn struct {
 	// warnings are what an operator must know and what stops nothing.
 	warnings []string
 	closers  []func() error
+	// revision is that of the callers in this configuration, withdrawn what all of
+	// them held in the one before and do not hold any more.
+	revision  uint64
+	withdrawn []string
 
 	// uses counts what runs in it, guarded by live.mu.
 	uses    int
