@@ -19,10 +19,23 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// pollPause is how often a server looks whether its configuration has changed.
-// Reading a few kilobytes costs less than a library that watches folders, and
-// sees editors that replace the file.
-const pollPause = time.Second
+const (
+	// pollPause is how often a server looks whether its configuration has
+	// changed: what it takes away is gone within a second. Reading a few
+	// kilobytes costs less than a library that watches folders, and sees editors
+	// that replace the file.
+	pollPause = 250 * time.Millisecond
+	// settlePause is how long a changed file has to stay the same, at most
+	// maxSettle times: half of a file that is being written may be a whole
+	// configuration with half of the principals.
+	settlePause = 50 * time.Millisecond
+	maxSettle   = 5
+	// attendPause is how often a server looks which upstream servers are due.
+	attendPause = time.Second
+	// maxLost is how many looks in a row may find no file that can be read before
+	// the operator is told: it may be about to be replaced.
+	maxLost = 4
+)
 
 // unreadable stands for the fingerprint of a configuration that cannot be read.
 const unreadable = "unreadable"
@@ -67,6 +80,8 @@ func (f *follower) run(ctx context.Context) {
 	defer signal.Stop(asked)
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
+	attend := time.NewTicker(attendPause)
+	defer attend.Stop()
 	again := time.NewTicker(againPause)
 	defer again.Stop()
 	for {
@@ -74,12 +89,14 @@ func (f *follower) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-asked:
-			f.seen, f.lost = "", 1
+			f.seen, f.lost = "", maxLost-1
 		case <-again.C:
 			f.again(ctx)
 			continue
-		case <-tick.C:
+		case <-attend.C:
 			f.attend(ctx)
+			continue
+		case <-tick.C:
 		}
 		if err := f.look(ctx); err != nil {
 			// What is wrong may quote what nobody should read in a record.
@@ -94,11 +111,11 @@ func (f *follower) run(ctx context.Context) {
 // it is said once.
 func (f *follower) look(ctx context.Context) error {
 	paths := f.g.config.Files
-	now, err := f.fingerprint()
+	now, err := f.settled(ctx)
 	if err != nil {
 		// What cannot be read may be about to be replaced, which the next look
 		// shows. Who asked for this one is told at once.
-		if f.lost++; f.lost != 2 {
+		if f.lost++; f.lost != maxLost {
 			return nil
 		}
 		f.seen = unreadable
@@ -152,6 +169,26 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	before.registry.StopWaiting()
 	f.retire(before)
 	return nil
+}
+
+// settled is the fingerprint of what is not being written at this moment.
+func (f *follower) settled(ctx context.Context) (now string, err error) {
+	now, err = f.fingerprint()
+	for range maxSettle {
+		if err != nil || now == f.seen {
+			return now, err
+		}
+		before := now
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+			return f.seen, nil
+		}
+		if now, err = f.fingerprint(); now == before {
+			break
+		}
+	}
+	return now, err
 }
 
 // fingerprint is that of everything that is followed: the configuration, and
