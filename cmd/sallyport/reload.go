@@ -51,6 +51,9 @@ type follower struct {
 	old  sync.WaitGroup
 	// asking says that upstream servers are being asked again.
 	asking atomic.Bool
+	// probing is the servers that are asked whether they answer, by name, with
+	// what cancels that.
+	probing sync.Map
 	// away says of which servers the tools were not available at the last look at
 	// attended, and why.
 	attended *upstream.Mounts
@@ -162,6 +165,7 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	next.withdrawn = slices.DeleteFunc(slices.Clone(was.Security.DefaultPermissions), func(permission string) bool {
 		return slices.Contains(next.config.Security.DefaultPermissions, permission)
 	})
+	f.stopProbing()
 	before := f.live.exchange(next, put)
 	f.g.turn = next
 	f.live.listChanged()

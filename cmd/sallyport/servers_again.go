@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
 // againPause is how long an upstream server that did not answer, or that has
@@ -127,8 +128,8 @@ func (f *follower) attend(ctx context.Context) {
 	if m == nil {
 		return
 	}
-	if len(m.Due(ctx)) > 0 {
-		f.again(ctx)
+	for _, name := range m.Due(ctx) {
+		f.probe(ctx, m, name)
 	}
 	if m != f.attended {
 		f.attended, f.away = m, nil
@@ -145,6 +146,40 @@ func (f *follower) attend(ctx context.Context) {
 		}
 	}
 	f.away = now
+}
+
+// probe asks a server that is mounted whether it answers, in the background: one
+// that hangs does not hold up what is known of another.
+func (f *follower) probe(ctx context.Context, m *upstream.Mounts, name string) {
+	s := &f.g.servers
+	i := slices.IndexFunc(s.found, func(found *foundServer) bool { return found.Name == name })
+	switch {
+	case i < 0 || s.found[i].role == "" || s.pins.of[name].why != "":
+		return
+	case s.found[i].silent():
+		f.again(ctx)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
+	if _, runs := f.probing.LoadOrStore(name, cancel); runs {
+		cancel()
+		return
+	}
+	asked, t := &foundServer{Server: s.found[i].Server, part: s.found[i].part}, f.live.enter()
+	f.old.Go(func() {
+		defer f.live.leave(t)
+		defer f.probing.Delete(name)
+		defer cancel()
+		m.Probe(ctx, name, func(ctx context.Context) { t.ask(ctx, asked, f.role) })
+	})
+}
+
+// stopProbing ends the questions of [follower.probe].
+func (f *follower) stopProbing() {
+	f.probing.Range(func(_, cancel any) bool {
+		cancel.(context.CancelFunc)()
+		return true
+	})
 }
 
 // again asks the servers of the turn in force again, in the background: who
