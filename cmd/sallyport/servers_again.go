@@ -54,9 +54,14 @@ func (t *turn) again(ctx context.Context, role string) (news []string) {
 		}
 		s.found[i] = f
 		t.registerFound(func(server string) bool { return server == f.Name })
-		news = append(news, fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.tools)))
+		news = append(news, f.answers())
 	}
 	return news
+}
+
+// answers says that a server answers that did not before.
+func (f *foundServer) answers() string {
+	return fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.tools))
 }
 
 // silent reports whether the server has not answered although a role may use it.
