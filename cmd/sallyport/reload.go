@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,11 +48,13 @@ type follower struct {
 	seen string // the fingerprint that was judged last
 	lost int    // how many looks in a row found no file that can be read
 	old  sync.WaitGroup
-	// asking says that upstream servers are being asked again.
-	asking atomic.Bool
+	// stopAsking ends what asks the upstream servers of the turn in force; renew
+	// brings a turn whose servers offer something else than what is mounted.
+	stopAsking func()
 	// probing is the servers that are asked whether they answer, by name, with
 	// what cancels that.
 	probing sync.Map
+	renew   chan *turn
 	// away says of which servers the tools were not available at the last look at
 	// attended, and why.
 	attended *upstream.Mounts
@@ -63,7 +64,10 @@ type follower struct {
 // follow has the configuration followed until the function that it returns is
 // called, which closes what was in force before.
 func (g *gate) follow(ctx context.Context, env *environment, l *live, role string) (stop func()) {
-	f := &follower{g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest}
+	f := &follower{
+		g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
+		stopAsking: func() {}, renew: make(chan *turn),
+	}
 	if g.builtin {
 		return func() {}
 	}
@@ -95,6 +99,9 @@ func (f *follower) run(ctx context.Context) {
 			f.seen, f.lost = "", maxLost-1
 		case <-again.C:
 			f.again(ctx)
+			continue
+		case t := <-f.renew:
+			f.remount(ctx, t)
 			continue
 		case <-attend.C:
 			f.attend(ctx)
@@ -143,18 +150,20 @@ func (f *follower) look(ctx context.Context) error {
 	if f.g.servers.pins.file != nil && next.servers.pins.file == nil {
 		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.servers.pins.path), next.Close())
 	}
-	next.discover(ctx, f.role, everyServer)
+	next.asking.Store(next.servers.mounts != nil)
 	if err := f.exchange(ctx, next); err != nil {
 		return err
 	}
 	f.keep(ctx, "")
 	next.warn(f.env)
 	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
+	f.discover(ctx)
 	return nil
 }
 
 // exchange puts a turn in force that was built beside the one in force: callers,
-// roles, tools and policies change in one step.
+// roles, tools and policies change in one step, and nothing that takes time comes
+// before it. What its servers offer is asked afterwards.
 func (f *follower) exchange(ctx context.Context, next *turn) error {
 	was := f.g.config
 	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
@@ -165,6 +174,7 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	next.withdrawn = slices.DeleteFunc(slices.Clone(was.Security.DefaultPermissions), func(permission string) bool {
 		return slices.Contains(next.config.Security.DefaultPermissions, permission)
 	})
+	f.stopAsking()
 	f.stopProbing()
 	before := f.live.exchange(next, put)
 	f.g.turn = next
@@ -173,6 +183,23 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	before.registry.StopWaiting()
 	f.retire(before)
 	return nil
+}
+
+// remount puts the configuration of a turn in force once more, if it still is,
+// with what its servers offer now.
+func (f *follower) remount(ctx context.Context, t *turn) {
+	if t != f.g.turn {
+		return
+	}
+	next, err := f.g.turnOf(ctx, f.env, t.config)
+	if err == nil {
+		err = f.exchange(ctx, next)
+	}
+	if err != nil {
+		f.g.logger.Error("what MCP servers offer now cannot be mounted", "error", err)
+		return
+	}
+	fmt.Fprintf(f.env.stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
 }
 
 // settled is the fingerprint of what is not being written at this moment.

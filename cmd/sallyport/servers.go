@@ -100,9 +100,9 @@ func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Clea
 func everyServer(string) bool { return true }
 
 // discover asks the servers that are wanted what they offer, all at once, and
-// registers their tools. One that fails harms nobody else: it is a warning. It
-// runs once, before the turn is in force. The role is the one in which a server
-// is asked when it may use it.
+// registers their tools. One that fails harms nobody else: it is a warning. The
+// role is the one in which a server is asked when it may use it. Servers whose
+// tools are there already are asked whether they still answer.
 func (t *turn) discover(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.servers
 	for i := range s.declared {
@@ -115,27 +115,76 @@ func (t *turn) discover(ctx context.Context, role string, wanted func(server str
 	defer cancel()
 	turns := make(chan struct{}, discoverAtOnce)
 	var asking sync.WaitGroup
+	var fresh []string
 	for i := range s.declared {
 		if !wanted(s.declared[i].Name) {
 			continue
 		}
-		l := s.pins.of[s.declared[i].Name]
-		f := &foundServer{Server: l.mounted, part: t.part(s.declared[i].Name)}
-		s.found = append(s.found, f)
-		if roles := t.rolesWith(f.Name); l.why != "" && len(roles) > 0 {
-			f.role, f.why = roles[0], l.why
-			continue
+		f, known := t.foundOf(&s.declared[i])
+		if !known {
+			s.found, fresh = append(s.found, f), append(fresh, f.Name)
+		}
+		if l := s.pins.of[f.Name]; l.why != "" {
+			if roles := t.rolesWith(f.Name); len(roles) > 0 {
+				f.role, f.why = roles[0], l.why
+				continue
+			}
 		}
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
+			if known {
+				s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.ask(ctx, f, role) })
+				return
+			}
 			t.ask(ctx, f, role)
 		})
 	}
 	asking.Wait()
-	if len(s.found) > 0 && s.pins.look == lookHold {
-		t.registerFound(everyServer)
+	if len(fresh) > 0 && s.pins.look == lookHold {
+		t.registerFound(func(server string) bool { return slices.Contains(fresh, server) })
 	}
+}
+
+// foundOf is what is known of a server; known says that its tools are there.
+func (t *turn) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
+	for _, f := range t.servers.found {
+		if f.Name == declared.Name {
+			return f, true
+		}
+	}
+	return &foundServer{Server: t.servers.pins.of[declared.Name].mounted, part: t.part(declared.Name)}, false
+}
+
+// registerAdopted registers the tools of servers that are known from the
+// configuration before, so that a change that does not concern them takes
+// nothing away.
+func (t *turn) registerAdopted() {
+	s := &t.servers
+	if s.mounts == nil || s.pins.look != lookHold {
+		return
+	}
+	adopted := s.mounts.Adopted()
+	for i := range s.declared {
+		if roles := t.rolesWith(s.declared[i].Name); len(roles) > 0 && slices.Contains(adopted, s.declared[i].Name) {
+			f, _ := t.foundOf(&s.declared[i])
+			f.role = roles[0]
+			s.found = append(s.found, f)
+		}
+	}
+	if len(s.found) > 0 {
+		t.registerFound(func(server string) bool { return slices.Contains(adopted, server) })
+	}
+}
+
+// expected says of a tool of a server that is being asked why it is not there
+// yet.
+func (t *turn) expected(tool string) string {
+	server := serverOf(tool)
+	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server }) {
+		return ""
+	}
+	return "the MCP server " + server + " has not said yet what it offers, since the configuration was put in force"
 }
 
 // ask asks one server, in the first of the roles that may use it in which it

@@ -130,7 +130,7 @@ func (g *gate) principals(ctx context.Context) (names []string) {
 // tools have come or gone since it was called last.
 func (f *follower) attend(ctx context.Context) {
 	m := f.g.servers.mounts
-	if m == nil {
+	if m == nil || f.g.asking.Load() {
 		return
 	}
 	for _, name := range m.Due(ctx) {
@@ -190,13 +190,10 @@ func (f *follower) stopProbing() {
 // again asks the servers of the turn in force again, in the background: who
 // waits for a server must not wait for a changed configuration.
 func (f *follower) again(ctx context.Context) {
-	if !f.asking.CompareAndSwap(false, true) {
+	if f.g.servers.mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
 		return
 	}
-	t := f.live.enter()
-	f.old.Go(func() {
-		defer f.asking.Store(false)
-		defer f.live.leave(t)
+	f.inBackground(ctx, func(ctx context.Context, t *turn) {
 		news := t.again(ctx, f.role)
 		for _, n := range news {
 			fmt.Fprintf(f.env.stderr, "sallyport: %s\n", n)
@@ -204,5 +201,49 @@ func (f *follower) again(ctx context.Context) {
 		if len(news) > 0 {
 			f.live.listChanged()
 		}
+	})
+}
+
+// discover asks the servers of a turn that was just put in force what they
+// offer. Where that is something else than what is mounted, the configuration is
+// put in force once more.
+func (f *follower) discover(ctx context.Context) {
+	if !f.g.asking.Load() {
+		return // it has none
+	}
+	f.inBackground(ctx, func(ctx context.Context, t *turn) {
+		known, before := len(t.warnings), len(t.servers.found)
+		t.discover(ctx, f.role, everyServer)
+		if ctx.Err() != nil {
+			return // another one is in force
+		}
+		for _, w := range t.warnings[known:] {
+			fmt.Fprintf(f.env.stderr, "sallyport: warning: %s\n", w)
+		}
+		for _, found := range t.servers.found[before:] {
+			if found.why == "" {
+				fmt.Fprintf(f.env.stderr, "sallyport: %s\n", found.answers())
+			}
+		}
+		f.live.listChanged()
+		if t.servers.mounts.Outdated() {
+			select {
+			case f.renew <- t:
+			case <-ctx.Done():
+			}
+		}
+	})
+}
+
+// inBackground has the servers of the turn in force asked, until another one is.
+// Whoever calls it has noted that they are being asked: one may at a time.
+func (f *follower) inBackground(ctx context.Context, ask func(ctx context.Context, t *turn)) {
+	t := f.live.enter()
+	f.stopAsking()
+	ctx, f.stopAsking = context.WithCancel(ctx)
+	f.old.Go(func() {
+		defer f.live.leave(t)
+		defer t.asking.Store(false)
+		ask(ctx, t)
 	})
 }

@@ -34,7 +34,7 @@ func TestReloadKeepsServers(t *testing.T) {
 	if got := count(); !strings.HasPrefix(got, "1 in") {
 		t.Errorf("with another grant the server counts %q, want a process of its own", got)
 	}
-	s.change(t, dir, strings.Replace(one, "server.py]", "server.py], env: {A: b}", 1)+roles, inForce)
+	s.change(t, dir, strings.Replace(one, "server.py]", "server.py], env: {A: b}", 1)+roles, "the MCP server notes answers now: ")
 	if got := count(); !strings.HasPrefix(got, "1 in") {
 		t.Errorf("with another declaration the server counts %q, want another process", got)
 	}

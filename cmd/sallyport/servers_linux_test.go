@@ -43,7 +43,7 @@ func TestReloadAddsAServer(t *testing.T) {
 	s.wants(t, token, tool, hello, 404)
 
 	one := text + "mcp_servers: {notes: {command: [python3, ./server.py]}}\npersonalities: {ops: {toolset: [], mcp_servers: [notes]}}\n"
-	s.change(t, dir, one, inForce)
+	s.change(t, dir, one, "the MCP server notes answers now: ")
 	if a := s.wants(t, token, tool, hello, 200); !strings.Contains(string(a.Data), "hello") {
 		t.Errorf("echo = %s, want what it was told", a.Data)
 	}
@@ -53,9 +53,7 @@ func TestReloadAddsAServer(t *testing.T) {
   broken: {command: [python3, ./server.py, --no-start]}
 personalities: {ops: {toolset: [], mcp_servers: [notes, broken]}}
 `
-	if said := s.change(t, dir, two, inForce); !strings.Contains(said, "mcp_servers.broken: ") {
-		t.Errorf("the server says %q, want the one that cannot start", said)
-	}
+	s.change(t, dir, two, "mcp_servers.broken: ")
 	s.wants(t, token, tool, hello, 200)
 
 	s.change(t, dir, strings.Replace(two, "python3, ./server.py]", "npx, -c, server]", 1), rejected)

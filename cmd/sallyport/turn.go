@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
@@ -32,6 +33,8 @@ type turn struct {
 	// them held in the one before and do not hold any more.
 	revision  uint64
 	withdrawn []string
+	// asking says that upstream servers are being asked what they offer.
+	asking atomic.Bool
 
 	// uses counts what runs in it, guarded by live.mu.
 	uses    int
@@ -74,7 +77,7 @@ func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (
 		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standing{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
-		Variables: variables(env, c),
+		Variables: variables(env, c), Expected: t.expected,
 	})
 	if err != nil {
 		return nil, err
@@ -83,6 +86,7 @@ func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (
 	if err := t.register(); err != nil {
 		return nil, err
 	}
+	t.registerAdopted()
 	if err := t.checkSecrets(backends.Secrets); err != nil {
 		return nil, err
 	}
