@@ -170,7 +170,8 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionReloadLetsACallEnd changes the configuration while a call runs.
+// TestActionReloadLetsACallEnd changes the configuration while a call runs, first
+// in what does not concern it; then it takes the action away, which ends the call.
 func TestActionReloadLetsACallEnd(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -187,20 +188,32 @@ func TestActionReloadLetsACallEnd(t *testing.T) {
 	dir := configured(t, text)
 	s := serveWatched(t, dir)
 	answered := make(chan actionAnswer, 1)
-	go func() {
+	call := func() {
 		a, err := execute(t.Context(), http.DefaultClient, s.url, tokenOf("reader"), "get-weather", `{"params":{"location":"Paris"}}`)
 		if err != nil {
 			t.Error(err)
 		}
 		answered <- a
-	}()
+	}
+	go call()
 	<-arrived
-	s.change(t, dir, strings.Replace(text, "get-weather", "look-outside", 1), inForce)
-	s.wants(t, tokenOf("reader"), "get-weather", `{"location":"Paris"}`, 404)
-	close(release)
+	s.change(t, dir, text+"# changed\n", inForce)
+	release <- struct{}{}
 	if a := <-answered; a.Status != 200 || !strings.Contains(string(a.Data), `"temperature":1`) {
 		t.Errorf("the call that ran = %d %s %s, want 200", a.Status, a.Error, a.Data)
 	}
+	go call()
+	<-arrived
+	s.change(t, dir, strings.Replace(text, "get-weather", "look-outside", 1), inForce)
+	a := <-answered
+	if a.Status != 502 || !strings.Contains(a.Error, "was ended") {
+		t.Errorf("a call of an action that is gone = %d %s, want it ended", a.Status, a.Error)
+	}
+	s.wants(t, tokenOf("reader"), "get-weather", `{"location":"Paris"}`, 404)
+	if text := runSallyport(t, dir, "explain", "--call", a.CallID); !strings.Contains(text, "the configuration changed: there is no tool get-weather any more") {
+		t.Errorf("explain --call says\n%s\nwant what ended it", text)
+	}
+	close(release)
 	s.stop(t)
 }
 

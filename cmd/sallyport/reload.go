@@ -181,6 +181,7 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	f.live.listChanged()
 	// A call that waits for a human is asked for anew under what is in force.
 	before.registry.StopWaiting()
+	f.g.review(ctx, before, next)
 	f.retire(before)
 	return nil
 }
