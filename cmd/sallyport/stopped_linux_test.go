@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,30 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/needs"
 )
+
+// drip is a server whose answers never end. It tells the paths whose clients
+// are gone.
+type drip struct {
+	*httptest.Server
+	gone chan string
+}
+
+func newDrip(t *testing.T) *drip {
+	d := &drip{gone: make(chan string, 10)}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		for r.Context().Err() == nil {
+			fmt.Fprintln(w, "drip")
+			_ = c.Flush()
+			time.Sleep(20 * time.Millisecond)
+		}
+		d.gone <- r.URL.Path
+	}))
+	t.Cleanup(func() { d.CloseClientConnections(); d.Close() })
+	return d
+}
+
+func (d *drip) host() string { return strings.TrimPrefix(d.URL, "http://") }
 
 // beats is the folder into which children write that they run.
 type beats struct{ dir string }
@@ -248,3 +274,65 @@ func TestB5_AListenStreamEndsWithItsToken(t *testing.T) {
 }
 
 var tokenText = regexp.MustCompile(`sallyport_[A-Za-z0-9_-]+`)
+
+// TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns takes a host, then a folder,
+// then a server from what runs, while something else changes that concerns
+// nothing.
+func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "bash", "curl")
+	one, two := newDrip(t), newDrip(t)
+	dir, text, b := stoppedFolder(t, one.host(), two.host())
+	s := serveWatched(t, dir)
+	reader := tokenOf("reader")
+	s.wants(t, reader, "mcp__notes__count", `{}`, 200)
+	fetch := func(d *drip, name string) string {
+		return `{"command":"curl -sN --noproxy '' ` + d.URL + "/" + name + ` > out/` + name + `"}`
+	}
+	s.wants(t, reader, "process_start", fetch(one, "one"), 200)
+	s.wants(t, reader, "process_start", fetch(two, "two"), 200)
+	s.wants(t, reader, "process_start", beat("beat"), 200)
+	b.await(t, "one")
+	b.await(t, "two")
+	b.await(t, "beat")
+
+	// A change that concerns nothing of it.
+	s.change(t, dir, text+"    description: Another text.\n", inForce)
+	b.await(t, "one")
+	b.await(t, "two")
+	b.await(t, "beat")
+	if got := endsIn(t, dir, "run.end"); len(got) != 0 {
+		t.Errorf("a change of a description ended %q", got)
+	}
+
+	// A host is taken away: what is open to it is cut, the rest goes on.
+	fewer := strings.Replace(text, `"`+one.host()+`", `, "", 1)
+	s.change(t, dir, fewer, inForce)
+	if path := <-one.gone; path != "/one" {
+		t.Errorf("cut %s, want the tunnel to the host that is gone", path)
+	}
+	b.still(t, "one")
+	b.await(t, "two")
+	b.await(t, "beat")
+	if got := endsIn(t, dir, "run.narrow"); len(got) < 2 {
+		t.Errorf("recorded as narrowed: %q, want each process", got)
+	}
+
+	// A folder is taken away: nothing can take it from a process that runs.
+	less := strings.Replace(fewer, `write: ["${workspace}/out"]`, `write: []`, 1)
+	s.change(t, dir, less, inForce)
+	b.still(t, "beat")
+	if path := <-two.gone; path != "/two" {
+		t.Errorf("ended %s, want the process that wrote there", path)
+	}
+	if got := strings.Join(endsIn(t, dir, "run.end"), "\n"); !strings.Contains(got, "reader process_start: process bash of call ") || strings.Contains(got, "mcp__notes__") {
+		t.Errorf("recorded ends =\n%s", got)
+	}
+
+	// A server is taken away.
+	s.wants(t, reader, "mcp__notes__count", `{}`, 200)
+	from := s.told.len()
+	place(t, dir, configName, strings.Replace(less, "mcp_servers: [notes]", "mcp_servers: []", 1))
+	s.told.await(t, from, `what="process python3"`)
+	s.stop(t)
+}
