@@ -275,6 +275,32 @@ func TestB5_AListenStreamEndsWithItsToken(t *testing.T) {
 
 var tokenText = regexp.MustCompile(`sallyport_[A-Za-z0-9_-]+`)
 
+// TestA6_ACommandHeedsAChangedConfiguration takes a folder away while a call at
+// the command line writes there, after a change that does not concern it.
+func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "bash")
+	dir, text, b := stoppedFolder(t, "example.com")
+	cmd, said := sallyportCommand(dir, "call", "--principal", "reader", "terminal", beat("call")), newTold()
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b.await(t, "call")
+	place(t, dir, configName, text+"nonsense: true\n")
+	said.await(t, 0, "is not in force for what runs")
+	b.await(t, "call")
+	place(t, dir, configName, text+"    description: Another text.\n")
+	time.Sleep(2 * pollPause)
+	b.await(t, "call")
+	place(t, dir, configName, strings.Replace(text, `write: ["${workspace}/out"]`, `write: []`, 1))
+	if err := cmd.Wait(); err == nil {
+		t.Error("the call of a folder that was taken away succeeded")
+	}
+	said.await(t, 0, "The call was ended")
+	b.still(t, "call")
+}
+
 // TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns takes a host, then a folder,
 // then a server from what runs, while something else changes that concerns
 // nothing.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// heed has what a changed configuration takes away end or narrow what this
+// command runs, until the function that it returns is called. The command goes on
+// under the configuration with which it began otherwise.
+func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
+	if g.builtin {
+		return func() {}
+	}
+	h := &heeder{follower: follower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.turn}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { h.run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// heeder asks the configuration on the disk about what a command runs.
+type heeder struct {
+	follower
+	judge *turn // the last good configuration
+}
+
+func (h *heeder) run(ctx context.Context) {
+	tick := time.NewTicker(pollPause)
+	defer tick.Stop()
+	defer func() {
+		if h.judge != h.g.turn {
+			h.report(h.judge.Close())
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h.report(h.look(ctx))
+		if h.judge != h.g.turn {
+			// Again each time: a batch begins calls as others end.
+			h.g.review(ctx, h.g.turn, h.judge)
+		}
+	}
+}
+
+// look loads the configuration when it has changed.
+func (h *heeder) look(ctx context.Context) error {
+	now, err := h.settled(ctx)
+	if err != nil || now == h.seen {
+		return nil // what cannot be read may be about to be replaced
+	}
+	h.seen = now
+	c, err := config.Load(h.g.config.Files, configOptions(h.env))
+	if err == nil {
+		err = h.g.fixed(c)
+	}
+	if err != nil {
+		return err
+	}
+	next, err := h.g.turnOf(ctx, h.env, c)
+	if err != nil {
+		return err
+	}
+	put, revision, err := h.g.callers.Prepare(ctx, recordsOf(c), c.Security.DefaultPermissions)
+	if err != nil {
+		return errors.Join(err, next.Close())
+	}
+	put()
+	next.revision = revision
+	before := h.judge
+	if h.judge = next; before != h.g.turn {
+		return before.Close()
+	}
+	return nil
+}
+
+// report says that a changed configuration does not count for what runs.
+func (h *heeder) report(err error) {
+	if err != nil {
+		fmt.Fprintf(h.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
+			strings.TrimRight(err.Error(), "\n"))
+	}
+}
