@@ -13,7 +13,7 @@ run:
 # hundreds of them.
 test: export GORACE = atexit_sleep_ms=20
 test:
-	$(GO) test -race -shuffle=on -timeout 20m ./...
+	$(GO) test -race -shuffle=on -timeout 40m ./...
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/sallyport ./cmd/sallyport
