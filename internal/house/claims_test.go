@@ -114,3 +114,20 @@ func knownPackages(t *testing.T) map[string]bool {
 	}
 	return known
 }
+
+// TestClaimsAreReallyRead holds the check to account.
+func TestClaimsAreReallyRead(t *testing.T) {
+	known, entries := map[string]bool{"egress": true}, []string{"G-NET"}
+	for text, want := range map[string]string{
+		"Trusted code, and package ambient keeps it honest.": "there is no package ambient",
+		"What a package does, see package egress.":           "",
+		"It promises that nothing leaves.":                   "names no entry",
+		"It promises that nothing leaves (G-NET).":           "",
+		"See G-NONE.": "there is no entry G-NONE",
+	} {
+		faults := strings.Join(claimFaults(text, known, entries, true), "; ")
+		if (want == "") != (faults == "") || !strings.Contains(faults, want) {
+			t.Errorf("%q = %q, want %q", text, faults, want)
+		}
+	}
+}
