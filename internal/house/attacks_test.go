@@ -22,6 +22,19 @@ func TestEveryAttackHasItsTest(t *testing.T) {
 	}
 }
 
+// TestEveryAttackOnSallyportHasItsTest reads the other table in the same way.
+func TestEveryAttackOnSallyportHasItsTest(t *testing.T) {
+	_, table, _ := strings.Cut(page(t, attacksPage), "<!-- attacks on sallyport -->")
+	table, _, _ = strings.Cut(table, "<!-- end of attacks on sallyport -->")
+	ids, faults := rowFaults(newSources(t), table, 4)
+	for _, fault := range faults {
+		t.Errorf("%s: %s", attacksPage, fault)
+	}
+	if ids < 55 {
+		t.Errorf("%s has %d ids, want all of them", attacksPage, ids)
+	}
+}
+
 // attackFaults counts the ids of the table and says which have no test.
 func attackFaults(s *sources, text string) (ids int, faults []string) {
 	_, table, _ := strings.Cut(text, "<!-- attacks by id -->")
