@@ -46,9 +46,10 @@ func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observatio
 }
 
 // running waits until the program runs, below an init where it has namespaces,
-// and returns the pidfd that it has there.
+// and returns the pidfd that it has there. The init sends that when the program
+// may run already, so that the end of ctx leaves it a moment to do so.
 func (b *observer) running(ctx context.Context, h *ready, spaces bool) (program *os.File, err error) {
-	defer context.AfterFunc(ctx, func() { _ = h.proc.Kill() })()
+	defer context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Now().Add(stopGrace)) })()
 	for {
 		kind, text, fd, err := h.receive()
 		switch {
