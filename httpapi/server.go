@@ -189,6 +189,3 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]string{"status": "ok"})
 }
-
-// ready asks whether calls can be served. Who asks needs no token, so that the
-// reason stays in the log.
