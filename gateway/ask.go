@@ -19,41 +19,44 @@ import (
 const (
 	// askKey names the one question in a round of a protocol without sessions.
 	askKey = "approval"
-	// askWait is how long a person is asked over a session: the call's request
-	// stays open meanwhile. What nobody answers stays held.
+	// askWait is how long a person has to answer a question over a session. The
+	// request of the call stays open for that time. Without an answer the call
+	// stays held.
 	askWait = 5 * time.Minute
 	// maxQuestions bounds the questions that wait over sessions, and
-	// maxOwnQuestions those of one principal: nobody reads more at once, and
-	// each keeps a request open.
+	// maxOwnQuestions those of one principal. A person cannot read more at
+	// once, and each question keeps a request open.
 	maxQuestions, maxOwnQuestions = 100, 10
-	// reasonChars bounds the reason that a person gives; four bytes each are
-	// what a record takes.
+	// reasonChars bounds the reason that a person gives, in characters. A
+	// record takes that many characters of four bytes each.
 	reasonChars = sallyport.MaxApprovalReason / utf8.UTFMax
-	// clientPrefix stands before the principal in the name of who decides: the
-	// person behind a principal's client is not the principal that asked.
+	// clientPrefix stands before the principal's name in the name of the
+	// decider: the person behind a principal's client is not the principal that
+	// asked.
 	clientPrefix = "client:"
 )
 
-// askSchema is the form: one decision, and a word about it.
+// askSchema is the schema of the form: one decision and a reason for it.
 var askSchema = json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
 	`"approve":{"type":"boolean","title":"Approve","description":"Let this call run once, with exactly these arguments"},`+
 	`"reason":{"type":"string","title":"Reason","description":"A word for the record","maxLength":%d}},"required":["approve"]}`, reasonChars))
 
-// input is what a client brings to a call that was answered with a question.
+// input is what a client sends along when it answers the questions of a call.
 type input struct {
 	responses mcp.InputResponseMap
 	state     string
 }
 
-// question is what a client has to bring to the next round; or where it finds the
-// result later.
+// question is the result of a round that did not end the call: either the
+// client has to answer requests in the next round, or the call became a task.
 type question struct {
 	requests mcp.InputRequestMap
 	state    string
-	task     *task // nil when the client has to bring something
+	task     *task // nil when the client has to answer
 }
 
-// meta is what is said of a call with its question: nothing when the call goes on.
+// meta returns the _meta of a call that was answered with a question. It
+// returns nil when the call has not ended.
 func (q *question) meta(res *sallyport.Result) mcp.Meta {
 	if res.CallID == "" {
 		return nil
@@ -61,29 +64,29 @@ func (q *question) meta(res *sallyport.Result) mcp.Meta {
 	return meta(res)
 }
 
-// elicits reports whether a client puts forms before a person. One that says
-// nothing of forms and of addresses means forms.
+// elicits reports whether a client shows forms to a person. A client that names
+// neither forms nor addresses supports forms.
 func elicits(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// asks reports whether the person behind a client that can ask one decides
-// about a call.
+// asks reports whether a call is put before the person behind the client.
 func (s *Server) asks(caller *sallyport.Caller, id string) bool {
 	return s.o.Desk != nil && s.gate.Asks(caller, id)
 }
 
-// client is who sent a request, as one that can be asked.
+// client is the sender of a request, which may be able to answer questions.
 type client struct {
 	*Server
 	session *mcp.ServerSession
 	able    *mcp.ClientCapabilities
-	rounds  bool // the protocol asks in another round
+	rounds  bool // the protocol asks questions in another round
 	caller  *sallyport.Caller
 	q       sallyport.Request
 }
 
-// clientOf returns nil for a request that says nothing of its client.
+// clientOf returns the client of a request. It returns nil for a request that
+// does not describe its client.
 func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport.Request) *client {
 	r, ok := req.(interface {
 		ClientCapabilities() *mcp.ClientCapabilities
@@ -95,19 +98,19 @@ func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport
 	}
 	able, rounds := r.ClientCapabilities(), r.ProtocolVersion() >= statelessSince
 	if begun := session.InitializeParams(); !rounds && begun != nil {
-		able = begun.Capabilities // in a session no request changes them
+		able = begun.Capabilities // they do not change within a session
 	}
 	return &client{Server: s, session: session, able: able, rounds: rounds, caller: caller, q: q}
 }
 
-// bound is what the state between two rounds must be about: this principal in
-// this role, this tool, these arguments.
+// bound returns the words that the state between two rounds is bound to: the
+// principal, its role, the tool and the arguments.
 func (c *client) bound() []string {
 	return []string{c.caller.Principal.Name, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
 }
 
-// attempt makes a call, or goes on with one. It returns a question when the
-// tool asks one in a protocol that wants another round for it.
+// attempt makes a call or continues one. It returns a question when the tool
+// asks one in a protocol that needs another round for it.
 type attempt func(context.Context) (sallyport.Result, *question, error)
 
 // held is a call that a person may be asked about.
@@ -116,8 +119,8 @@ type held struct {
 	make attempt
 }
 
-// newHeld returns the call as one that a person may be asked about; nil when
-// its client cannot ask, or when nobody is to be asked.
+// newHeld returns the call as one that a person may be asked about. It returns
+// nil when the client cannot ask a person or no person decides about the call.
 func (c *client) newHeld(try attempt) *held {
 	if !elicits(c.able) || !c.asks(c.caller, c.q.Tool) {
 		return nil
@@ -126,9 +129,9 @@ func (c *client) newHeld(try attempt) *held {
 	return &held{c, try}
 }
 
-// call makes the call. One that is held is put before the person: at once, or
-// by the question that it returns. The id is that of the approval that a state
-// names.
+// call makes the call. A call that is held is put before the person, either at
+// once or by the question that it returns. id is the approval named by the
+// request's state, or empty.
 func (h *held) call(ctx context.Context, in input, id string) (sallyport.Result, *question, error) {
 	ask := true
 	if id != "" {
@@ -144,12 +147,12 @@ func (h *held) call(ctx context.Context, in input, id string) (sallyport.Result,
 	return h.ask(ctx, res)
 }
 
-// asking reports whether a result says that a call is held.
+// asking reports whether a result says that the call is held.
 func asking(res *sallyport.Result) bool {
 	return res.Code == sallyport.CodeApprovalRequired && res.ApprovalID != ""
 }
 
-// ask puts a call that turned out to be held before the person.
+// ask puts a call before the person if its result says that it is held.
 func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *question, error) {
 	if !asking(&res) {
 		return res, nil, nil
@@ -169,8 +172,8 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 	return res, &question{requests: mcp.InputRequestMap{askKey: form(&a)}, state: state}, nil
 }
 
-// askNow asks over the session, while the call waits, and makes the call again
-// when there is a decision.
+// askNow asks over the session while the call waits. It makes the call again
+// once there is a decision.
 func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *question, error) {
 	if !h.decided(ctx, a) {
 		return before, nil, nil
@@ -189,7 +192,7 @@ func (h *held) decided(ctx context.Context, a *sallyport.Approval) bool {
 	defer cancel()
 	answer, err := h.session.Elicit(waiting, form(a))
 	if err != nil {
-		// A client that is gone, or whose answer does not fit the form, has
+		// A client that has gone, or whose answer does not fit the form, has
 		// decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
 		return false
@@ -198,8 +201,8 @@ func (h *held) decided(ctx context.Context, a *sallyport.Approval) bool {
 	return err == nil && !v.silent && h.still(ctx) && h.asks(h.caller, h.q.Tool) && h.decide(ctx, a.ID, v) == nil
 }
 
-// still reports whether an answer counts that came while the call waited: the
-// principal may do what it might when it asked.
+// still reports whether an answer that came while the call waited counts: the
+// principal must still have the rights that it had when it asked.
 func (c *client) still(ctx context.Context) bool {
 	p, ok := c.sessions.latest(c.session.ID())
 	if connectionFrom(ctx) != nil {
@@ -208,15 +211,15 @@ func (c *client) still(ctx context.Context) bool {
 	return ok && unchanged(&p, &c.caller.Principal)
 }
 
-// unchanged reports whether two requests came from one principal that may do the
-// same.
+// unchanged reports whether two requests came from the same principal with the
+// same rights.
 func unchanged(p, q *sallyport.Principal) bool {
 	return p.Name == q.Name && p.Person == q.Person && slices.Equal(p.Permissions, q.Permissions) &&
 		(p.Personalities == nil) == (q.Personalities == nil) && slices.Equal(p.Personalities, q.Personalities)
 }
 
-// answered takes the answer to a question of the round before. It reports
-// whether the person may be asked again, because there was none.
+// answered reads the answer to the question of the previous round. It reports
+// whether the person may be asked again because there was no answer.
 func (h *held) answered(ctx context.Context, in input, id string) (again bool, err error) {
 	response, ok := in.responses[askKey]
 	if !ok {
@@ -239,8 +242,9 @@ func (h *held) answered(ctx context.Context, in input, id string) (again bool, e
 	return false, nil
 }
 
-// decide records a decision in the name of the person behind the client. One
-// that somebody else made meanwhile stands: the call says what it is.
+// decide records a decision in the name of the person behind the client. If the
+// approval was decided elsewhere in the meantime, that decision stands and the
+// next attempt of the call reports it.
 func (h *held) decide(ctx context.Context, id string, v verdict) error {
 	a, err := h.o.Desk.Get(ctx, id)
 	switch {
@@ -264,8 +268,8 @@ func (h *held) decide(ctx context.Context, id string, v verdict) error {
 	return nil
 }
 
-// undone is the answer to a decision that could not be taken. Why is for the
-// operator.
+// undone returns the answer to a decision that could not be recorded. The cause
+// is logged for the operator.
 func (h *held) undone(id string, err error) error {
 	h.o.Logger.Error("a decision was not taken", "approval", id, "error", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the decision could not be taken: the call is still held (approval " + id + ")"}
@@ -275,14 +279,14 @@ func refused(text string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
-// verdict is what a person said.
+// verdict is what a person answered.
 type verdict struct {
-	silent  bool // nothing
+	silent  bool // the person did not decide
 	approve bool
 	reason  string
 }
 
-// verdictOf reads an answer. Only a plain true is an approval.
+// verdictOf reads an answer. Only the JSON value true is an approval.
 func verdictOf(answer *mcp.ElicitResult) (verdict, error) {
 	switch answer.Action {
 	case "decline":
@@ -307,7 +311,8 @@ func verdictOf(answer *mcp.ElicitResult) (verdict, error) {
 	return v, nil
 }
 
-// form is the question about a held call: what those see who decide elsewhere.
+// form returns the question about a held call. It shows the same facts as the
+// other places where held calls are decided.
 func form(a *sallyport.Approval) *mcp.ElicitParams {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sallyport holds this call until somebody approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
