@@ -16,11 +16,11 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// inquires reports whether a tool may ask whoever called.
+// inquires reports whether a tool may ask its caller for input.
 func (s *Server) inquires(tool string) bool { return tool != "" && s.gate.Inquires(tool) }
 
-// lasts reports whether a call may be answered with something else than its
-// result: the library carries questions and tasks.
+// lasts reports whether a call may be answered with something other than its
+// result. Such calls go through the library, which carries questions and tasks.
 func (s *Server) lasts(d *direct) bool {
 	switch {
 	case s.inquires(d.tool):
@@ -32,8 +32,8 @@ func (s *Server) lasts(d *direct) bool {
 	return tasks == sallyport.TaskRequired || tasks == sallyport.TaskOptional && d.tasks
 }
 
-// attempt returns how this call is made, and the id that a state names. Only a
-// tool that may ask gets a way to its caller.
+// attempt returns how this call is made, and the id that the request's state
+// names. Only a tool that may ask gets access to its caller.
 func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
 	detaches, err := c.detaches()
@@ -60,7 +60,7 @@ func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attem
 	return try, id, nil
 }
 
-// can reports whether a client says that it can be asked a kind of question.
+// can reports whether the client declares that it answers a kind of question.
 func (c *client) can(kind sallyport.InputKind) bool {
 	switch {
 	case c.able == nil:
@@ -74,7 +74,8 @@ func (c *client) can(kind sallyport.InputKind) bool {
 	}
 }
 
-// unable returns the first kind that the client cannot be asked, "" for none.
+// unable returns the first kind of question that the client cannot answer, or
+// "" when it can answer all of them.
 func (c *client) unable(questions []sallyport.Question) sallyport.InputKind {
 	for i := range questions {
 		if !c.can(questions[i].Kind) {
@@ -84,7 +85,8 @@ func (c *client) unable(questions []sallyport.Question) sallyport.InputKind {
 	return ""
 }
 
-// errUnable is the tool's error for what its client cannot be asked.
+// errUnable returns the tool's error for a kind of question that its client
+// cannot answer.
 func errUnable(kind sallyport.InputKind) error {
 	return unanswered("the tool asks for input of kind " + string(kind) + ", which this client does not offer")
 }
@@ -93,12 +95,14 @@ func unanswered(text string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "ask", Detail: text}
 }
 
-// required is the answer to a request whose client lacks what the tool asks for.
+// required returns the answer to a request whose client lacks the capability
+// that the tool's question needs.
 func required(kind sallyport.InputKind) error {
 	need := map[sallyport.InputKind]string{
 		sallyport.InputPerson: "elicitation", sallyport.InputModel: "sampling", sallyport.InputFolders: "roots",
 	}[kind]
-	// The library's own form names more than is lacking. Texts always marshal.
+	// The library's own form names more capabilities than are missing. Strings
+	// always marshal.
 	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{need: struct{}{}}})
 	return &jsonrpc.Error{
 		Code: mcp.CodeMissingRequiredClientCapabilities, Data: data,
@@ -106,8 +110,8 @@ func required(kind sallyport.InputKind) error {
 	}
 }
 
-// requestOf is a question in the protocol's form. A person is told which tool
-// asks: the text is the tool's.
+// requestOf returns a question in the protocol's form. The message tells the
+// person which tool asks, because the rest of the text is the tool's.
 func (c *client) requestOf(q *sallyport.Question) mcp.InputRequest {
 	switch q.Kind {
 	case sallyport.InputPerson:
@@ -126,7 +130,7 @@ func (c *client) requestOf(q *sallyport.Question) mcp.InputRequest {
 	}
 }
 
-// answerOf reads what a client brings for a question.
+// answerOf reads a client's answer to a question.
 func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.Answer, err error) {
 	a.Action = sallyport.ActionAccept
 	switch r := response.(type) {
@@ -162,8 +166,8 @@ func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.An
 	return a, err
 }
 
-// fitting holds a form that was filled in to what was asked, so that the client
-// hears of it; the gate holds it to that again.
+// fitting checks a filled form against the question, so that the client learns
+// of a mistake. The gate checks it again.
 func fitting(q *sallyport.Question, values map[string]any) error {
 	form, err := schema.CompileForm(q.Schema)
 	if err != nil {
@@ -173,7 +177,7 @@ func fitting(q *sallyport.Question, values map[string]any) error {
 	return err
 }
 
-// text takes over what a model said.
+// text copies the reply of a model into an answer.
 func text(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.Content) error {
 	t, ok := content.(*mcp.TextContent)
 	if q.Kind != sallyport.InputModel || !ok {
@@ -183,7 +187,7 @@ func text(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.
 	return nil
 }
 
-// spoken asks over a session, while the call and its request wait.
+// spoken asks over a session while the call and its request wait.
 type spoken struct {
 	*client
 	request context.Context

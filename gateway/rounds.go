@@ -16,19 +16,19 @@ import (
 	"github.com/sallyport/sallyport/internal/running"
 )
 
-// parkedPrefix tells the id of a call that waits from that of an approval.
+// parkedPrefix distinguishes the id of a waiting call from that of an approval.
 const parkedPrefix = "call:"
 
 func isParked(id string) bool { return strings.HasPrefix(id, parkedPrefix) }
 
-// parking is the calls that asked and wait for the next round, each under the
-// id of that round, which is good once.
+// parking holds the calls that have asked questions and wait for the next
+// round. Each call has the id of that round, which is valid once.
 type parking struct {
 	mu      sync.Mutex
 	waiting map[string]*parked
 }
 
-// put has a call wait under a new id; ok is false when it is over.
+// put makes a call wait under a new id. ok is false when the call is over.
 func (r *parking) put(p *parked) (id string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *parking) put(p *parked) (id string, ok bool) {
 	return p.id, true
 }
 
-// keep puts a call back under the id that it had.
+// keep puts a call back under its old id.
 func (r *parking) keep(p *parked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *parking) take(id string) *parked {
 	return p
 }
 
-// end takes a call that is over out, for good.
+// end removes a call that is over and never takes it back.
 func (r *parking) end(p *parked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,10 +68,10 @@ func (r *parking) end(p *parked) {
 	delete(r.waiting, p.id)
 }
 
-// round is what a tool asks at once.
+// round is the set of questions that a tool asks at once.
 type round struct {
 	questions []sallyport.Question
-	answers   chan []sallyport.Answer // holds one: the tool may have given up
+	answers   chan []sallyport.Answer // buffered: the tool may have given up
 	gone      <-chan struct{}         // closed when it has
 }
 
@@ -88,33 +88,33 @@ func (r *round) waits() bool {
 	}
 }
 
-// parked is a call that goes on while no request is there: it was decided once,
-// runs once, and waits for its answers between two rounds. It is the [Input] of
-// its tool.
+// parked is a call that goes on between the requests of its client. It is
+// decided once, runs once, and waits for answers between two rounds. It is the
+// [Input] of its tool.
 type parked struct {
 	*client
-	id      string        // of the round; guarded by the set
+	id      string        // id of the round; guarded by the set
 	over    bool          // guarded by the set
-	turn    chan struct{} // one round at a time
+	turn    chan struct{} // held by the round that is being asked
 	asked   chan *round
 	wants   chan struct{} // the tool has detached
 	done    chan sallyport.Result
 	cancel  func()
 	pending *round // what the client was asked last
 	made    time.Time
-	set     *running.Set // that the call belongs to
+	set     *running.Set // the set that the call belongs to
 	stream  *connection
 
 	mu      sync.Mutex
 	missing sallyport.InputKind // what the client lacks
-	task    *task               // that it became
-	said    sallyport.Progress  // to the user, before it became one
-	relay   *relay              // of the request that is there
+	task    *task               // the task that it became
+	said    sallyport.Progress  // last progress for the user before it became a task
+	relay   *relay              // relay of the current request
 	request context.Context
 }
 
-// kept is the client as a call keeps it that waits: without what its request
-// brought beside the arguments.
+// kept returns the client in the form that a waiting call keeps: with the
+// arguments, without the rest of its request.
 func (c *client) kept() *client {
 	own := *c
 	own.session = nil
@@ -127,7 +127,7 @@ func (c *client) kept() *client {
 	return &own
 }
 
-// begin makes a call whose tool may ask, or detach.
+// begin makes a call whose tool may ask or detach.
 func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyport.Result, *question, error) {
 	p := &parked{
 		client: c.kept(), turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
@@ -152,7 +152,7 @@ func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyp
 	return p.next(ctx)
 }
 
-// attend has the call's progress go to the request that is there.
+// attend sends the call's progress to the current request.
 func (p *parked) attend(ctx context.Context, relay *relay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +174,9 @@ func (p *parked) progress(e sallyport.Progress) {
 	}
 }
 
-// next waits until the call asks, detaches or ends. A request that is cancelled
-// takes its call along. What a tool asks after it has detached, it asks as a task.
+// next waits until the call asks, detaches or ends. A cancelled request cancels
+// its call. Questions that a tool asks after it has detached become questions
+// of the task.
 func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) {
 	for {
 		select {
@@ -189,7 +190,7 @@ func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) 
 			return p.park()
 		case <-p.wants:
 			if len(p.done) > 0 || ctx.Err() != nil {
-				continue // there is no need for a task
+				continue // no task is needed
 			}
 			if as := p.become(nil); as != nil {
 				return sallyport.Result{}, as, nil
@@ -203,8 +204,8 @@ func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) 
 	}
 }
 
-// result is the end of a call. One that failed for want of what its client lacks
-// is answered in the protocol's own words.
+// result returns the end of a call. If the call failed because its client lacks
+// a capability, the result is the protocol's error for that.
 func (p *parked) result(res sallyport.Result) (sallyport.Result, *question, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,8 +235,9 @@ func (p *parked) park() (sallyport.Result, *question, error) {
 	return sallyport.Result{}, &question{requests: requests, state: state}, nil
 }
 
-// resume brings answers to a call that waits for them. Whatever is missing is
-// asked again; what does not fit is refused and may be mended.
+// resume hands answers to a call that waits for them. If an answer is missing,
+// it asks again. It refuses an answer that does not fit, and the client may
+// correct it.
 func (c *client) resume(ctx context.Context, id string, in input, relay *relay) (sallyport.Result, *question, error) {
 	p := c.Server.parked.take(id)
 	if p == nil {
@@ -266,7 +268,7 @@ func (c *client) resume(ctx context.Context, id string, in input, relay *relay) 
 // Can reports whether the client can be asked.
 func (p *parked) Can(kind sallyport.InputKind) bool { return p.can(kind) }
 
-// Ask hands questions to the request that is there, and waits for the one that
+// Ask hands questions to the current request and waits for the request that
 // brings the answers.
 func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	if kind := p.unable(questions); kind != "" {
@@ -276,7 +278,7 @@ func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 		return nil, errUnable(kind)
 	}
 	if len(p.q.Args) >= smallBytes {
-		// The turn of a long message ends with its request.
+		// The space for a long message is released with its request.
 		return nil, unanswered("the call has arguments that are too long to be kept while it waits")
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
@@ -309,5 +311,5 @@ func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 	}
 }
 
-// errSilent is the tool's error for a question that nobody answered.
+// errSilent is the tool's error for a question without an answer in time.
 var errSilent = unanswered("nobody answered in time")
