@@ -12,11 +12,13 @@ import (
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
-// maxKeptAnswer bounds the buffers that are kept for other answers.
+// maxKeptAnswer bounds the size of a buffer that is reused for later answers,
+// in bytes.
 const maxKeptAnswer = 64 << 10
 
-// answers are buffers for the text of direct answers. A buffer never holds what
-// a tool was given: a tool may outlive its call.
+// answers is a pool of buffers for the text of direct answers. A buffer never
+// holds anything that was passed to a tool, because a tool may outlive its
+// call.
 type answers struct{ pool sync.Pool }
 
 func (a *answers) take() *[]byte {
@@ -35,13 +37,14 @@ func (a *answers) give(b *[]byte) {
 	a.pool.Put(b)
 }
 
-// appendHead begins the answer to a request.
+// appendHead appends the start of an answer to a request.
 func appendHead(out []byte, id json.RawMessage) []byte {
 	out = append(out, `{"jsonrpc":"2.0","id":`...)
 	return append(out, id...)
 }
 
-// appendResult writes what the library would make of [result], in one pass.
+// appendResult appends the encoded result in one pass. The text is the same as
+// the library's encoding of [result].
 func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []byte {
 	begun := len(out)
 	out = append(appendHead(out, d.id), `,"result":{"_meta":{`...)
@@ -68,7 +71,7 @@ func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []by
 		out = append(append(out, `,"structuredContent":`...), structured...)
 	}
 	if err != nil {
-		// The gate hands out plain JSON; a gate that does not is at fault.
+		// The gate returns plain JSON. If it does not, the fault is the gate's.
 		return appendFault(out[:begun], d.id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result cannot be encoded"})
 	}
 	if !res.OK {
@@ -80,7 +83,7 @@ func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []by
 	return append(out, `}}`...)
 }
 
-// appendRare writes what few results have in _meta.
+// appendRare appends the _meta members that few results have.
 func appendRare(out []byte, res *sallyport.Result) ([]byte, error) {
 	if res.CostUSD != 0 {
 		cost, err := json.Marshal(res.CostUSD)
@@ -103,7 +106,7 @@ func appendRare(out []byte, res *sallyport.Result) ([]byte, error) {
 	return out, nil
 }
 
-// appendPage writes a page of a listing around its encoded text.
+// appendPage appends the answer to a listing; page is its encoded text.
 func (s *Server) appendPage(out []byte, d *direct, page []byte) []byte {
 	out = append(appendHead(out, d.id), `,"result":{`...)
 	if d.version != "" {
@@ -113,7 +116,7 @@ func (s *Server) appendPage(out []byte, d *direct, page []byte) []byte {
 	return append(append(out, page[1:]...), '}')
 }
 
-// appendFault writes an error.
+// appendFault appends an error answer.
 func appendFault(out []byte, id json.RawMessage, e *jsonrpc.Error) []byte {
 	out = append(appendHead(out, id), `,"error":{"code":`...)
 	out = append(strconv.AppendInt(out, e.Code, 10), `,"message":`...)

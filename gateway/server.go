@@ -2,11 +2,11 @@
 // calls the registry's tools over stdio and over streamable HTTP.
 //
 // Start with [New], then [Server.Stdio] or [Server.Handler], and end with
-// [Server.Shutdown]. It promises that every listing and every call asks the
-// registry, that a protocol session answers to the principal that opened it
-// and to nobody else, that progress for others than the user stays inside, and
-// that a client's cancellation reaches the tool. Authentication happens before
-// it, in package auth.
+// [Server.Shutdown]. The package promises that every listing and every call
+// asks the registry, that only the principal that opened a protocol session can
+// use it, that only progress meant for the user is sent to the client, and that
+// a client's cancellation reaches the tool. Package auth authenticates requests
+// before they arrive here.
 //
 // The register of promises is docs/guarantees.md: G-DECIDE, G-SESSION.
 package gateway
@@ -29,14 +29,14 @@ import (
 )
 
 const (
-	// maxMessageBytes bounds one message: the arguments' own bound is 8 MiB,
-	// and the envelope is small.
+	// maxMessageBytes bounds one message. The arguments may take 8 MiB, and the
+	// envelope is small.
 	maxMessageBytes = 9 << 20
 	// sessionIdle is how long a protocol session may be idle before it is
 	// closed.
 	sessionIdle = 30 * time.Minute
-	// stopWait bounds how long calls that were cancelled are waited for. The
-	// gate answers for a tool that does not listen after one second.
+	// stopWait bounds how long the server waits for cancelled calls. The gate
+	// answers after one second for a tool that ignores the cancellation.
 	stopWait = 5 * time.Second
 )
 
@@ -50,25 +50,27 @@ type Gate interface {
 	// Definitions returns the tools that the caller sees, sorted by name.
 	Definitions(caller *sallyport.Caller) []registry.Definition
 	// Prompts returns the prompts that the caller sees, sorted by their bare
-	// names. A call is of "prompt:" and the name.
+	// names. The id of a call is "prompt:" followed by the name.
 	Prompts(caller *sallyport.Caller) []registry.Definition
-	// Resources returns what the caller sees, sorted by URI or template.
+	// Resources returns the resources that the caller sees, sorted by URI or
+	// template.
 	Resources(caller *sallyport.Caller) []sallyport.Resource
-	// Reader returns what to call for what is behind a URI; ok is false when
-	// the caller sees nothing that reads it.
+	// Reader returns the id to call to read a URI. ok is false when the caller
+	// sees nothing that reads it.
 	Reader(caller *sallyport.Caller, uri string) (id string, ok bool)
-	// Asks reports whether a call is held for a human, who may be the one
+	// Asks reports whether a call is held for a human, who may be the person
 	// behind the caller's client.
 	Asks(caller *sallyport.Caller, id string) bool
-	// Headers returns the arguments of a tool that clients repeat in headers of
-	// HTTP: none when the caller does not see the tool.
+	// Headers returns the arguments of a tool that clients repeat in HTTP
+	// headers. It returns none when the caller does not see the tool.
 	Headers(caller *sallyport.Caller, tool string) []schema.Header
-	// Inquires reports whether a tool declares that it asks whoever called.
+	// Inquires reports whether a tool declares that it asks its caller for
+	// input.
 	Inquires(id string) bool
 	// Tasks returns what a tool declares about tasks.
 	Tasks(id string) sallyport.TaskSupport
-	// Stands reports whether a caller that made a call of a tool at a moment may
-	// still hear of it.
+	// Stands reports whether a caller that called a tool at the given moment
+	// may still see the result.
 	Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool
 	// Call decides and makes one call.
 	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
@@ -76,18 +78,19 @@ type Gate interface {
 
 // Options configure a server. The zero value is usable.
 type Options struct {
-	// Personality is the role of every caller that may take it; others get
-	// the first of their principal's.
+	// Personality is the role of every caller that may take it. Other callers
+	// get the first role of their principal.
 	Personality string
-	// Principal returns the principal of stdio, where nobody authenticates:
-	// the local user. It is asked at each call, so that what the principal may
-	// do is what it may do now. nil means sallyport.LocalPrincipal, a person
-	// without permissions.
+	// Principal returns the principal of stdio, where requests carry no
+	// authentication: the local user. The server calls it for each call, so
+	// that changed rights apply at once. nil means sallyport.LocalPrincipal, a
+	// person without permissions.
 	Principal func() sallyport.Principal
 	// Version is reported to clients; empty means "dev".
 	Version string
-	// Desk records what the person behind a client says to a call that is held
-	// for a human. nil means that nobody is asked over the protocol.
+	// Desk records the decision of the person behind a client about a call that
+	// is held for a human. nil means that the server asks no one over the
+	// protocol.
 	Desk sallyport.ApprovalDesk
 	// Logger receives the protocol's own events; nil discards them.
 	Logger *slog.Logger
@@ -99,19 +102,19 @@ type Server struct {
 	o             Options
 	conversations conversations
 	overHTTP      *running.Set // calls
-	posts         *running.Set // requests that are read and answered
-	questions     *running.Set // that wait over sessions
+	posts         *running.Set // requests that are being read and answered
+	questions     *running.Set // questions that wait over sessions
 	listens       *running.Set // streams of changes over HTTP without sessions
-	sessions      sessions     // of HTTP
+	sessions      sessions     // sessions of HTTP
 	lists         lists
 	followed      followed
-	early         early // of direct calls over HTTP that are held
-	seal          *seal // of what clients keep between two rounds of a call
+	early         early // held results of direct calls over HTTP
+	seal          *seal // encrypts the state that clients keep between two rounds
 	parked        parking
 	tasks         tasks
 	answers       answers
-	identity      []byte // what the server says about itself in each result
-	viaLibrary    bool   // nothing is answered directly; tests compare the two
+	identity      []byte // the server's identity in each result
+	viaLibrary    bool   // send everything through the library; tests compare the two
 	writeWait     time.Duration
 	mcp           *mcp.Server
 }
@@ -158,8 +161,9 @@ func New(gate Gate, o *Options) (*Server, error) {
 	return s, nil
 }
 
-// library returns the protocol library's server. Lists may be empty: what is
-// offered can change at any time, and a client asks once what there can be.
+// library returns the protocol library's server. It offers every kind of list
+// even when the list is empty now: the offer can change at any time, and a
+// client asks for capabilities only once.
 func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 	l := mcp.NewServer(identity, &mcp.ServerOptions{
 		Logger: s.o.Logger,
@@ -176,7 +180,7 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 		SetCacheable: func(_ context.Context, r mcp.Request, c *mcp.Cacheable) {
 			c.TTLMs, c.CacheScope = listTTL, listScope
 			if _, ok := r.(*mcp.ReadResourceRequest); ok {
-				c.TTLMs = 0 // what is behind a URI may be another thing next time
+				c.TTLMs = 0 // the content behind a URI may differ next time
 			}
 		},
 	})
@@ -185,11 +189,11 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 	return l
 }
 
-// Shutdown ends the sessions of HTTP: it takes back the questions that nobody
-// has answered, cancels the tasks, waits for calls that run until the context ends, cancels the
-// rest, and closes what clients still listen to.
-// Calls that arrive meanwhile are decided and recorded, and cancelled. The
-// error is the context's when calls had to be cancelled.
+// Shutdown ends the sessions of HTTP. It withdraws unanswered questions,
+// cancels the tasks, waits for running calls until ctx ends, cancels the rest,
+// and closes the streams on which clients listen. Calls that arrive during the
+// shutdown are decided and recorded, and cancelled. The error is the context's
+// when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.questions.Stop()
 	s.tasks.stop()
@@ -199,13 +203,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer cancel()
 	err = errors.Join(err, s.overHTTP.Wait(stop))
-	// A call is over before its answer is written; a session that closes
+	// A call is over before its answer is written. Closing the session now
 	// would drop the answer.
 	err = errors.Join(err, s.posts.Wait(stop), s.listens.Wait(stop))
 	var closing sync.WaitGroup
 	for session := range s.mcp.Sessions() {
 		if session.ID() != "" {
-			// The error says that the client is gone already.
+			// The error says that the client has gone already.
 			closing.Go(func() { _ = session.Close() })
 		}
 	}
