@@ -20,21 +20,21 @@ import (
 
 const (
 	// maxSessions bounds the protocol sessions that are open at once, and
-	// maxOwnSessions those of one principal. Each costs about ten kilobytes and
-	// ends after sessionIdle, or when it is idle, its principal has the most and
-	// another one finds no place.
+	// maxOwnSessions those of one principal. A session costs about ten
+	// kilobytes. It ends after sessionIdle, or earlier if it is idle, its
+	// principal has the most sessions, and another principal needs room.
 	maxSessions, maxOwnSessions = 1000, 500
-	// maxPosts bounds the requests that are read and answered at once,
-	// maxOwnPosts those of one principal, and longBytes the bytes of those among
-	// them whose message is longer than smallBytes, from when they are read until
-	// they are answered: what clients can occupy is about 400 MiB, whatever they
-	// send.
+	// maxPosts bounds the requests that are read and answered at once, and
+	// maxOwnPosts those of one principal. longBytes bounds the total size of
+	// those messages that are longer than smallBytes, from when they are read
+	// until they are answered. Together they limit what clients can occupy to
+	// about 400 MiB, whatever they send.
 	maxPosts, maxOwnPosts = 800, 400
 	longBytes             = 192 << 20
 	smallBytes            = 256 << 10
 )
 
-// principalKey is where a verified token carries the principal.
+// principalKey is the key under which a verified token carries the principal.
 const principalKey = "sallyport/principal"
 
 // surface is the handler of streamable HTTP.
@@ -42,7 +42,7 @@ type surface struct {
 	server   *Server
 	newer    http.Handler // the library, without sessions
 	older    http.Handler // the library, with sessions
-	versions []string     // of protocols with sessions
+	versions []string     // versions of the protocol with sessions
 	long     *budget.Budget
 }
 
@@ -52,8 +52,8 @@ type surface struct {
 // without one is answered 401.
 func (s *Server) Handler() http.Handler {
 	server := func(*http.Request) *mcp.Server { return s.mcp }
-	// The guard has checked Host and Origin against the server's own names;
-	// the SDK's check of its own would refuse names that the operator added.
+	// The guard has checked Host and Origin against the server's own names. The
+	// SDK's own check would refuse names that the operator added.
 	common := mcp.StreamableHTTPOptions{
 		Logger: s.o.Logger, MaxRequestBodyBytes: maxMessageBytes, DisableLocalhostProtection: true,
 	}
@@ -69,10 +69,10 @@ func (s *Server) Handler() http.Handler {
 	}
 }
 
-// bind hands the principal that the guard let in to the protocol library in
-// the library's own form. The library then carries it with each message, also
-// with those of a session that began in another request, and refuses a session
-// to everybody but the user who opened it.
+// bind passes the principal that the guard authenticated to the protocol
+// library in the library's own form. The library then carries it with each
+// message, also with those of a session that began in another request. It
+// refuses a session to every user except the one that opened it.
 func bind(next http.Handler) http.Handler {
 	verified := sdkauth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 		p, ok := auth.PrincipalFrom(ctx)
@@ -82,14 +82,14 @@ func bind(next http.Handler) http.Handler {
 		return &sdkauth.TokenInfo{UserID: p.Name, Extra: map[string]any{principalKey: p}}, nil
 	}, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The guard has checked and removed the token. The library asks its
-		// verifier only when there is one, so that this word stands for it.
+		// The guard has checked and removed the token. The library calls its
+		// verifier only when there is a token, so this word stands for it.
 		r.Header.Set("Authorization", "Bearer checked")
 		verified.ServeHTTP(w, r)
 	})
 }
 
-// bound returns the principal that bind gave to a message.
+// bound returns the principal that bind attached to a message.
 func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
 	if extra == nil || extra.TokenInfo == nil {
 		return sallyport.Principal{}, false
@@ -98,8 +98,8 @@ func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
 	return p, ok
 }
 
-// ServeHTTP reads a message strictly and answers it, or hands it to the
-// generation of the protocol that it speaks.
+// ServeHTTP reads a message strictly. It answers the message or hands it to the
+// protocol generation that the message names.
 func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = paced{w, s.server.writeWait}
 	p, ok := auth.PrincipalFrom(r.Context())
@@ -116,8 +116,9 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// post reads a message and answers it. It returns one that only opens a stream:
-// that is no request which waits for an answer.
+// post reads a message and answers it. It returns a message that only opens a
+// stream instead of answering it, because such a request does not count as
+// waiting for an answer.
 func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *exchange) {
 	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
 	if !ok {
@@ -149,8 +150,8 @@ func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Princ
 	return nil
 }
 
-// listen serves a stream of changes, which is open until its client or the
-// server ends.
+// listen serves a stream of changes, which stays open until its client or the
+// server ends it.
 func (s *surface) listen(x *exchange) {
 	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
 	if !ok {
@@ -162,7 +163,7 @@ func (s *surface) listen(x *exchange) {
 	s.library(x)
 }
 
-// answer answers a message. Its session is not idle meanwhile.
+// answer answers a message. Until then its session does not count as idle.
 func (s *surface) answer(x *exchange) {
 	if x.stateless {
 		if err := s.server.headers(x); err != nil {
@@ -178,7 +179,8 @@ func (s *surface) answer(x *exchange) {
 	}
 }
 
-// other serves what is no message: a stream to listen on, the end of a session.
+// other serves requests without a message: those that open a stream or end a
+// session.
 func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 	if stateless(r, &envelope{}) {
 		s.newer.ServeHTTP(w, r)
@@ -207,15 +209,15 @@ func (s *surface) stream(w http.ResponseWriter, r *http.Request) {
 	s.older.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// tooManyStreams is the answer to one stream too many.
+// tooManyStreams is the answer to a client that opens one stream too many.
 var tooManyStreams = fmt.Sprintf("too many streams are open: %d of a principal, %d of all; end one, or try again", maxOwnListens, maxListens)
 
-// read returns the body. What a long one holds is to be released when it is
-// answered. Nobody waits for those of others: the error is then
-// [budget.ErrFull].
+// read returns the body. The caller releases held once a long message is
+// answered. read does not wait for long messages of other requests: if there is
+// no room, the error is [budget.ErrFull].
 func (s *surface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, held *budget.Holding, err error) {
 	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
-	// What a client announces is no reason to set more than a page aside.
+	// The announced length is not trusted with more than one page of memory.
 	begin := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 4<<10)+bytes.MinRead))
 	_, err = begin.ReadFrom(io.LimitReader(all, smallBytes))
 	if body = begin.Bytes(); err != nil || len(body) < smallBytes {
@@ -226,9 +228,9 @@ func (s *surface) read(w http.ResponseWriter, r *http.Request, principal string)
 	return body, held, err
 }
 
-// stateless chooses the generation by the header, and by the body when that
-// names a protocol without sessions: the library then says what the header
-// should have been.
+// stateless chooses the protocol generation by the header. If the body names a
+// protocol without sessions it chooses that one, and the library then says what
+// the header should have been.
 func stateless(r *http.Request, e *envelope) bool {
 	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.stateless()
 }
@@ -258,9 +260,9 @@ func (s *surface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Pri
 	return true
 }
 
-// refuse writes a fault. A method that is not offered is 404 where the
-// protocol has no sessions, and an ordinary answer where it has, because 404
-// there means that the session is gone.
+// refuse writes a fault. An unknown method is answered 404 in a protocol
+// without sessions. With sessions it is an ordinary answer, because 404 there
+// means that the session is gone.
 func refuse(w http.ResponseWriter, f *fault, stateless bool) {
 	status := http.StatusBadRequest
 	if f.code == jsonrpc.CodeMethodNotFound {
@@ -271,11 +273,11 @@ func refuse(w http.ResponseWriter, f *fault, stateless bool) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// A client that is gone cannot be told.
+	// The write fails if the client has gone.
 	_, _ = w.Write(f.reply())
 }
 
-// unread answers a body that did not arrive whole.
+// unread answers a body that did not arrive completely.
 func unread(w http.ResponseWriter, err error) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		http.Error(w, "the message is too long", http.StatusRequestEntityTooLarge)
@@ -288,7 +290,7 @@ func unread(w http.ResponseWriter, err error) {
 	http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
 }
 
-// busy answers a request beyond a bound.
+// busy answers a request that exceeds a bound.
 func busy(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, why, http.StatusServiceUnavailable)

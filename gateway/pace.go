@@ -6,21 +6,22 @@ import (
 )
 
 const (
-	// writeWait bounds how long a write to a client may take, and slowest is
-	// the least that a client has to read in a second beyond it. One that reads
-	// less is gone: the library tells one session after the other of a change,
-	// within ten seconds for all.
+	// writeWait bounds how long a write to a client may take. Long writes get
+	// more time: slowest is the number of bytes a second that a client has to
+	// read. A client that reads more slowly is treated as gone, because the
+	// library notifies one session after the other of a change, within ten
+	// seconds for all.
 	writeWait = 5 * time.Second
 	slowest   = 64 << 10
 )
 
-// paced is an answer to a client that has to read it.
+// paced is a response writer that gives up on clients that read too slowly.
 type paced struct {
 	http.ResponseWriter
-	wait time.Duration // writeWait, and less in tests
+	wait time.Duration // writeWait; less in tests
 }
 
-// Write writes within a time that fits the length.
+// Write sets a deadline that fits the length and writes.
 func (p paced) Write(text []byte) (int, error) {
 	p.within(p.wait + time.Duration(len(text)/slowest)*time.Second)
 	return p.ResponseWriter.Write(text)
@@ -30,7 +31,7 @@ func (p paced) Write(text []byte) (int, error) {
 func (p paced) FlushError() error {
 	p.within(p.wait)
 	err := http.NewResponseController(p.ResponseWriter).Flush()
-	// A stream may be silent for long.
+	// A stream may be silent for a long time.
 	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Time{})
 	return err
 }
@@ -39,6 +40,6 @@ func (p paced) FlushError() error {
 func (p paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 func (p paced) within(d time.Duration) {
-	// Writers that know no deadlines are those of tests.
+	// Only writers of tests do not support deadlines.
 	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(d))
 }
