@@ -14,31 +14,33 @@ import (
 	"github.com/sallyport/sallyport/internal/running"
 )
 
-// direct is a call or a listing that is answered without the protocol library,
-// which spends forty times what the gate does on one. Only what every decoder
-// reads alike goes this way: a request with a member that is not listed in
-// [envelope.direct], with a string that needs decoding, or with a value of
-// another kind than usual is the library's to answer or to refuse. So is a call
-// that asks for progress or messages, whose events the library puts into the
-// stream. One that turns out to be held, and that the person behind the client
-// may be asked about, is the library's from there on.
+// direct is a call or a listing that the server answers without the protocol
+// library, which spends forty times as long on it as the gate. Only messages
+// that every decoder reads in the same way are answered directly. The library
+// answers or refuses a request with a member that is not listed in
+// [envelope.direct], with a string that needs decoding, or with a value of an
+// unusual kind. It also answers calls that ask for progress or log messages,
+// because it puts these events into the stream. If a direct call turns out to
+// be held and the person behind the client may decide about it, the library
+// takes it over from there.
 type direct struct {
 	id      json.RawMessage
-	key     any    // the id, comparable
+	key     any    // the id in comparable form
 	tool    string // empty for a listing
 	args    json.RawMessage
 	cursor  string
-	version string // the protocol without sessions, or empty
-	session string // the conversation that the request names; mostly empty
-	elicits bool   // the client puts questions before a person
+	version string // version of a protocol without sessions, or empty
+	session string // conversation that the request names; mostly empty
+	elicits bool   // the client shows questions to a person
 	tasks   bool   // the client knows tasks
 }
 
-// maxDirectDepth bounds the brackets of a message, and with them its depth, far
-// below where the decoders begin to differ.
+// maxDirectDepth bounds the brackets of a message, and with them its depth. It
+// is far below the depth at which decoders begin to differ.
 const maxDirectDepth = 900
 
-// direct returns the message as one that needs no library.
+// direct returns the message as a direct request. ok is false when the library
+// has to answer it.
 func (e *envelope) direct() (d direct, ok bool) {
 	if e.id == nil || len(e.top) != 4 && (len(e.top) != 3 || e.params != nil) {
 		return d, false
@@ -58,7 +60,7 @@ func (e *envelope) direct() (d direct, ok bool) {
 	return d, ok && d.describe(e) && !deep(e.params) && !huge(d.args)
 }
 
-// call takes the parameters of a call over.
+// call reads the parameters of a call.
 func (d *direct) call(e *envelope) bool {
 	ok := false
 	for _, m := range e.in {
@@ -80,7 +82,7 @@ func (d *direct) call(e *envelope) bool {
 	return ok
 }
 
-// list takes the parameters of a listing over.
+// list reads the parameters of a listing.
 func (d *direct) list(e *envelope) bool {
 	for _, m := range e.in {
 		switch string(m.key) {
@@ -100,8 +102,8 @@ func (d *direct) list(e *envelope) bool {
 	return len(e.params) == 0 || e.params[0] == '{'
 }
 
-// describe takes over what _meta says. A protocol without sessions wants the
-// client's abilities there.
+// describe reads _meta. A protocol without sessions requires the client's
+// capabilities there.
 func (d *direct) describe(e *envelope) bool {
 	if m := of(e.in, "_meta"); m != nil && m[0] != '{' {
 		return false
@@ -133,7 +135,8 @@ func (d *direct) describe(e *envelope) bool {
 	return able || e.version == ""
 }
 
-// capabilities is what the library decodes a client's abilities into.
+// capabilities is the type into which the library decodes a client's
+// capabilities.
 type capabilities struct {
 	mcp.ClientCapabilities
 	Roots *struct {
@@ -141,21 +144,22 @@ type capabilities struct {
 	} `json:"roots"`
 }
 
-// fits reports whether an object decodes into what the library decodes it
-// into. encoding/json takes keys in any case and is the stricter one.
+// fits reports whether an object decodes into the type that the library uses
+// for it. encoding/json ignores the case of keys and is the stricter of the two
+// decoders.
 func fits(object json.RawMessage, into any) bool {
 	return object[0] == '{' && (len(object) == len("{}") || json.Unmarshal(object, into) == nil)
 }
 
-// deep reports whether a text may be nested too deeply to go the direct way.
+// deep reports whether a text may be nested too deeply for the direct path.
 func deep(text []byte) bool {
 	return bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) > maxDirectDepth
 }
 
-// huge reports whether a text may hold a number beyond a double: the library
-// refuses some of them before the gate can.
+// huge reports whether a text may hold a number beyond the range of a double.
+// The library refuses some of those before the gate can.
 func huge(text []byte) bool {
-	const digits = 300 // a double has 309
+	const digits = 300 // a double has at most 309
 	run := 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -174,8 +178,8 @@ func huge(text []byte) bool {
 	return false
 }
 
-// keyOfID returns an id as it compares; ok is false for one that the library
-// would write in another spelling.
+// keyOfID returns an id in comparable form. ok is false for an id that the
+// library would spell differently.
 func keyOfID(id json.RawMessage) (key any, ok bool) {
 	if text, ok := plain(id); ok {
 		return text, true
@@ -184,9 +188,9 @@ func keyOfID(id json.RawMessage) (key any, ok bool) {
 	return n, err == nil && (n != 0 || len(id) == 1)
 }
 
-// direct answers a call or a listing and appends the answer to out. The call
-// belongs to the set. A call that is held for the person behind the client has
-// no answer yet, and held is its result.
+// direct answers a call or a listing and appends the answer to out. The call is
+// counted in calls. If the call is held for the person behind the client, there
+// is no answer yet, and held is its result.
 func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *direct, out []byte) (answer []byte, held *sallyport.Result) {
 	if d.tool == "" {
 		page, err := s.lists.page(s.gate.Definitions(caller), d.cursor)
@@ -206,15 +210,15 @@ func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallypo
 	return s.appendResult(out, d, &res), nil
 }
 
-// of is the caller that a principal is to a tool, outside any session.
+// of returns the caller for a principal that calls a tool outside any session.
 func (s *Server) of(p sallyport.Principal, tool string) *sallyport.Caller {
 	return &sallyport.Caller{
 		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: forms(tool),
 	}
 }
 
-// as is the caller that a principal makes a direct request as. The session is
-// that of a protocol with sessions, or of the stream.
+// as returns the caller for a principal's direct request. session is that of a
+// protocol with sessions, or that of the stream.
 func (s *Server) as(p sallyport.Principal, d *direct, session string) *sallyport.Caller {
 	c := s.of(p, d.tool)
 	switch {

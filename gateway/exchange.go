@@ -17,23 +17,23 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// exchange is one POST whose message is read.
+// exchange is one POST whose message has been read.
 type exchange struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal sallyport.Principal
 	message   *envelope
 	stateless bool
-	session   *session // nil without sessions, and when the principal has none of that name
+	session   *session // nil when there is none of that id
 }
 
 // direct answers a call or a listing without the library and reports whether it
-// did. Whatever the library would refuse is left to it, so that there is one
-// place that says why. The answer is one JSON text: nothing but a result
-// follows, and a client has to accept that form. The order of the calls of a
-// session is the clients', as it is in the library; closing the request cancels
-// a call only where there are no sessions; and a session that is closed while a
-// direct call runs still gets its answer.
+// did. It leaves every request that the library would refuse to the library, so
+// that errors are worded in one place. The answer is one JSON text: only a
+// result follows, and every client has to accept that form. As in the library,
+// the clients choose the order of the calls of a session. Closing the request
+// cancels a call only in protocols without sessions. If the session is closed
+// while a direct call runs, the call still gets its answer.
 func (s *surface) direct(x *exchange) bool {
 	d, ok := x.message.direct()
 	if !ok || !s.regular(x, &d) || s.server.lasts(&d) {
@@ -61,12 +61,12 @@ func (s *surface) direct(x *exchange) bool {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("Content-Length", strconv.Itoa(len(*text)))
-	// A client that is gone cannot be told.
+	// The write fails if the client has gone.
 	_, _ = x.w.Write(*text)
 	return true
 }
 
-// perform makes the call or the listing. Its id is free before the answer is
+// perform makes the call or the listing. It frees the id before the answer is
 // written.
 func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session string, out []byte) (answer []byte, held *sallyport.Result) {
 	if x.session != nil {
@@ -75,7 +75,7 @@ func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session s
 	return s.server.direct(ctx, s.server.overHTTP, s.server.as(x.principal, d, session), d, out)
 }
 
-// ask hands a call that is held to the library, with its result.
+// ask hands a held call with its result to the library.
 func (s *surface) ask(x *exchange, held *sallyport.Result) {
 	word := s.server.early.keep(*held)
 	defer s.server.early.take(word)
@@ -84,8 +84,8 @@ func (s *surface) ask(x *exchange, held *sallyport.Result) {
 	s.library(x)
 }
 
-// regular reports whether the library would let a request through to its
-// method: the headers are complete and say what the body says.
+// regular reports whether the library would pass a request on to its method:
+// the headers are complete and agree with the body.
 func (s *surface) regular(x *exchange, d *direct) bool {
 	h := x.r.Header
 	if len(h.Values("Last-Event-Id")) > 0 || !isJSON(h.Get("Content-Type")) || !acceptsBoth(h.Values("Accept")) {
@@ -107,8 +107,8 @@ func isJSON(value string) bool {
 	return err == nil && kind == "application/json"
 }
 
-// acceptsBoth reports whether a client takes JSON and streams: the protocol
-// wants it to take both.
+// acceptsBoth reports whether a client accepts both JSON and streams, as the
+// protocol requires.
 func acceptsBoth(values []string) bool {
 	text, stream := false, false
 	for _, value := range values {
@@ -127,10 +127,11 @@ func acceptsBoth(values []string) bool {
 	return text && stream
 }
 
-// library hands a request on. A cancellation that the library accepts reaches
-// the direct calls as well, and an id that one of them waits for is taken. What
-// waits in the library is not known here: a client that gives the id of a call
-// with progress to another call at the same time gets both answers.
+// library hands a request to the library. A cancellation that the library
+// accepts also cancels direct calls, and a request with the id of a pending
+// direct call is refused. The server does not know which ids are pending in the
+// library. A client that uses the id of a call with progress for another call
+// at the same time gets both answers.
 func (s *surface) library(x *exchange) {
 	handler := s.older
 	if x.stateless {
@@ -160,8 +161,8 @@ func (s *surface) library(x *exchange) {
 // refuse answers with a fault.
 func (x *exchange) refuse(f *fault) { refuse(x.w, f, x.stateless) }
 
-// anyID decodes an id as the library does: a number is a whole one. It returns
-// nil for what is none.
+// anyID decodes an id as the library does, with numbers as whole numbers. It
+// returns nil for a value that is not an id.
 func anyID(id json.RawMessage) any {
 	var v any
 	if json.Unmarshal(id, &v) != nil {
@@ -177,7 +178,7 @@ func anyID(id json.RawMessage) any {
 	}
 }
 
-// noted is an answer whose status matters.
+// noted is a response writer that remembers the status code.
 type noted struct {
 	http.ResponseWriter
 	status int
