@@ -16,10 +16,10 @@ import (
 
 // envelope is what a message says about itself, read strictly from the bytes
 // before the protocol library decodes them. The library takes the last of two
-// equal keys and stops after the first value; whoever looked at the same bytes
-// before or after the gate may have taken the other one, so both are refused.
-// The arguments of a call are left alone: the gate decodes them itself and
-// answers with a result that is recorded.
+// equal keys and stops after the first value. A proxy or another reader of the
+// same bytes may have taken the other one, so both are refused. The arguments
+// of a call are not checked here: the gate decodes them itself and answers with
+// a result that is recorded.
 type envelope struct {
 	id      json.RawMessage // nil for a notification
 	method  string          // "" for a response
@@ -36,7 +36,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// of returns the value of a key, nil when it is absent.
+// of returns the value of a key, or nil when it is absent.
 func of(object []member, key string) json.RawMessage {
 	for i := range object {
 		if string(object[i].key) == key {
@@ -46,9 +46,9 @@ func of(object []member, key string) json.RawMessage {
 	return nil
 }
 
-// fault is a message that is refused before it is anybody's request.
+// fault is the reason to refuse a message before it becomes a request.
 type fault struct {
-	id   json.RawMessage // nil when it could not be told
+	id   json.RawMessage // nil when it could not be read
 	code int64
 	text string
 	data json.RawMessage // mostly nil
@@ -56,8 +56,8 @@ type fault struct {
 
 func (f *fault) Error() string { return f.text }
 
-// reply is the message that answers a fault. JSON-RPC 2.0 section 5 wants id
-// to be null when it could not be told.
+// reply returns the answer to a message with a fault. JSON-RPC 2.0 section 5
+// requires a null id when the id could not be read.
 func (f *fault) reply() []byte {
 	id := f.id
 	if id == nil {
@@ -76,7 +76,7 @@ type reply struct {
 	Error   jsonrpc.Error   `json:"error"`
 }
 
-// offered reports whether a request's method has an answer here.
+// offered reports whether the server answers a method.
 func offered(method string) bool {
 	switch method {
 	case "initialize", "ping", "tools/list", "tools/call", "server/discover", "subscriptions/listen",
@@ -118,7 +118,7 @@ func open(message []byte) (envelope, error) {
 	}
 	if err := cmp.Or(e.fill(), e.short(len(message))); err != nil {
 		if invalid.text = err.Error(); of(all, "method") == nil && of(all, "result") != nil {
-			invalid.id = nil // of a question of this side: the client has others
+			invalid.id = nil // the id of a question of this server; the client's ids differ
 		}
 		return e, invalid
 	}
@@ -131,14 +131,14 @@ func open(message []byte) (envelope, error) {
 	return e, nil
 }
 
-// ignored reports whether a message is a notification that nobody here
-// expects. It has no answer, not even an error.
+// ignored reports whether a message is a notification that the server does not
+// expect. It has no answer, not even an error.
 func (e *envelope) ignored() bool { return e.id == nil && e.method != "" && !offered(e.method) }
 
 // stateless reports whether the message names a protocol without sessions.
 func (e *envelope) stateless() bool { return e.version >= statelessSince }
 
-// fill takes the members of a message over.
+// fill reads the members of a message into the envelope.
 func (e *envelope) fill() error {
 	if string(of(e.top, "jsonrpc")) != `"2.0"` {
 		return errors.New(`the member jsonrpc must be "2.0"`)
@@ -158,8 +158,8 @@ func (e *envelope) fill() error {
 	return e.parameters()
 }
 
-// request is the message in the library's form; its decoder would read the
-// text twice more and keep a buffer for each time.
+// request returns the message in the library's form. The library's own decoder
+// would read the text twice more and keep a buffer each time.
 func (e *envelope) request() (*jsonrpc.Request, error) {
 	r := &jsonrpc.Request{Method: e.method, Params: e.params}
 	if e.id == nil {
@@ -174,9 +174,8 @@ func (e *envelope) request() (*jsonrpc.Request, error) {
 	return r, err
 }
 
-// parameters reads the version that the parameters of a request name, and
-// refuses parameters that repeat a key or name a tool by something that is no
-// text.
+// parameters reads the protocol version in the parameters of a request. It
+// refuses parameters that repeat a key or whose tool name is not a string.
 func (e *envelope) parameters() error {
 	all, err := members(e.top, e.params)
 	if err != nil {
@@ -199,9 +198,9 @@ func (e *envelope) parameters() error {
 	return nil
 }
 
-// named refuses a call without the text that says of what. The arguments of a
-// prompt are texts by name, which the library decodes into a map: of two equal
-// ones it would take the last.
+// named refuses a call whose name or URI is not a string. It also refuses a
+// prompt whose arguments repeat a key: the library decodes them into a map and
+// would take the last of two equal ones.
 func (e *envelope) named() error {
 	key, what := "name", "name of the tool"
 	switch e.method {
@@ -224,7 +223,7 @@ func (e *envelope) named() error {
 	return nil
 }
 
-// word decodes a string in valid JSON text; ok is false for another value.
+// word decodes a string in valid JSON text. ok is false for any other value.
 func word(value json.RawMessage) (text string, ok bool) {
 	if text, ok = plain(value); ok {
 		return text, true
@@ -235,8 +234,8 @@ func word(value json.RawMessage) (text string, ok bool) {
 	return text, json.Unmarshal(value, &text) == nil
 }
 
-// plain returns the text of a string that every decoder reads alike: printable
-// ASCII without escapes.
+// plain returns the text of a string that every decoder reads in the same way:
+// printable ASCII without escapes.
 func plain(value json.RawMessage) (text string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -250,8 +249,8 @@ func plain(value json.RawMessage) (text string, ok bool) {
 	return string(inside), true
 }
 
-// usableID accepts what survives the way through every decoder unchanged:
-// strings and whole numbers that a double holds exactly (RFC 8259 section 6).
+// usableID accepts ids that every decoder passes on unchanged: strings and
+// whole numbers that a double holds exactly (RFC 8259 section 6).
 func usableID(id json.RawMessage) bool {
 	if id[0] == '"' {
 		return true
@@ -262,16 +261,17 @@ func usableID(id json.RawMessage) bool {
 }
 
 const (
-	// usual is the number of members of a message, its parameters and their
-	// _meta that a message rarely exceeds.
+	// usual is a number of members that a message, its parameters and their
+	// _meta rarely exceed.
 	usual = 20
 	// mostMembers is about ten times what the protocol defines for any object.
 	mostMembers = 100
 )
 
 // members appends the members of an object in valid JSON text, without looking
-// into their values. Two equal keys are an error, however they are spelled.
-// What is absent or null has none; what is no object is an error.
+// into their values. Two equal keys are an error, even if they are escaped
+// differently. An absent or null object has no members. Any other value is an
+// error.
 func members(to []member, object []byte) ([]member, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
@@ -295,13 +295,13 @@ func members(to []member, object []byte) ([]member, error) {
 	return to, nil
 }
 
-// next reads one member of an object, and what stands behind it.
+// next reads one member of an object and returns the text after it.
 func next(rest []byte) (m member, after []byte, err error) {
 	m.key, m.value, after, err = rawjson.Next(rest)
 	return m, after, err
 }
 
-// clip bounds a word of the client in a message to the client.
+// clip shortens a word of the client for an error message to the client.
 func clip(s string) string {
 	const most = 64
 	if len(s) > most {

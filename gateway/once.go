@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxAnswersBytes bounds what a client brings as answers to questions: a
-	// decision and a word take a few kilobytes.
+	// maxAnswersBytes bounds the answers to questions that a client sends: a
+	// decision and a reason take a few kilobytes.
 	maxAnswersBytes = 64 << 10
 	// maxKeptMessage bounds a message that is kept, mostly decoded, for as long
 	// as a session or a stream of changes is open.
 	maxKeptMessage = 64 << 10
 )
 
-// short refuses a message that would be kept and is too long for it.
+// short refuses a message that would be kept and is too long for that.
 func (e *envelope) short(length int) error {
 	if (e.method == "initialize" || e.method == methodListen) && length > maxKeptMessage {
 		return fmt.Errorf("%s is longer than %d bytes", e.method, maxKeptMessage)
@@ -25,13 +25,13 @@ func (e *envelope) short(length int) error {
 	return nil
 }
 
-// each holds answers by name to what [once] wants of one.
+// each checks a set of answers by name: every one must pass [once].
 func each(answers json.RawMessage) error {
 	if len(answers) > maxAnswersBytes {
 		return errors.New("the answers are too long")
 	}
 	if len(answers) == 0 || answers[0] != '{' {
-		return nil // the library says what is wrong
+		return nil // the library reports the error
 	}
 	all, err := members(nil, answers)
 	if err != nil {
@@ -45,16 +45,16 @@ func each(answers json.RawMessage) error {
 	return nil
 }
 
-// once refuses an answer that is too long, or that says two things: it may be a
-// decision, and who looked at the same bytes before may have taken the other
-// one. The library reads the keys of an answer in any case, and takes the first
-// kind of answer that it finds.
+// once refuses an answer that is too long or that can be read in two ways. The
+// answer may be a decision, and another reader of the same bytes may have taken
+// the other meaning. The library ignores the case of the keys of an answer and
+// takes the first kind of answer that fits.
 func once(answer json.RawMessage) error {
 	if len(answer) > maxAnswersBytes {
 		return errors.New("the answer is too long")
 	}
 	if len(answer) == 0 || answer[0] != '{' {
-		return nil // the library says what is wrong
+		return nil // the library reports the error
 	}
 	all, err := members(nil, answer)
 	if err != nil {
@@ -74,7 +74,7 @@ func once(answer json.RawMessage) error {
 	}
 	content := of(all, "content")
 	if of(all, "role") == nil {
-		// The keys of a form are the tool's.
+		// The tool chooses the keys of a form.
 		if len(content) > 0 && content[0] == '{' {
 			_, err = members(nil, content)
 		}
@@ -83,12 +83,13 @@ func once(answer json.RawMessage) error {
 	return eachSpelled(content, "type", "text")
 }
 
-// eachSpelled holds an object, or those in a list, to keys as they are known.
+// eachSpelled checks an object, or each object in a list, for keys that are
+// spelled like known ones in another case.
 func eachSpelled(text json.RawMessage, known ...string) error {
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
 		return nil
 	}
-	var list []json.RawMessage // copies: the message stays as it is
+	var list []json.RawMessage // copies: the message stays unchanged
 	if text[0] == '{' {
 		list = append(list, text)
 	} else if err := json.Unmarshal(text, &list); err != nil {
@@ -109,7 +110,7 @@ func eachSpelled(text json.RawMessage, known ...string) error {
 	return nil
 }
 
-// spelled refuses a key that is a known one in another case.
+// spelled refuses a key that equals a known one except for its case.
 func spelled(all []member, known ...string) error {
 	for i := range all {
 		for _, known := range known {
