@@ -18,23 +18,24 @@ import (
 )
 
 const (
-	// eofWait is how long calls may go on when the input has ended. A client
-	// that wants no answers says so with a signal; one at the left end of a
-	// pipe wants them.
+	// eofWait is how long running calls may go on after the end of the input. A
+	// client that wants no more answers sends a signal; a command at the left
+	// end of a pipe still wants them.
 	eofWait = 10 * time.Second
-	// maxPending bounds the calls of a stream that run at once. Beyond it the
-	// stream is not read until one ends.
+	// maxPending bounds the calls of a stream that run at once. At the bound
+	// the server stops reading the stream until a call ends.
 	maxPending = 256
-	// maxStreamListens bounds the requests of a stream that wait for changes.
-	// One names everything that a client wants to hear of.
+	// maxStreamListens bounds the requests of a stream that wait for changes. A
+	// client can name everything that it wants to hear of in one request.
 	maxStreamListens = 16
 )
 
-// Stdio serves one client over a pair of streams, one message in a line, until
-// the input ends or the context is cancelled. A line that is no message is
-// answered with an error and the next one is read. When the input ends, calls
-// that run are finished; when the context is cancelled, they are cancelled.
-// Nothing else may write to out. Both streams are closed at the end.
+// Stdio serves one client over a pair of streams, one message per line, until
+// the input ends or the context is cancelled. It answers a line that is not a
+// message with an error and goes on with the next one. When the input ends,
+// running calls are finished; when the context is cancelled, they are
+// cancelled. The caller must not write anything else to out. Stdio closes both
+// streams at the end.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	stream := &connection{session: newSession(), calls: running.New(0, 0)}
 	lines := newLines(in, out)
@@ -56,7 +57,7 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	stream.calls.Stop()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer cancel()
-	// A tool that does not listen is the gate's to wait for.
+	// The gate waits for a tool that ignores the cancellation.
 	_ = stream.calls.Wait(stop)
 	s.tasks.leave(stream)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -65,10 +66,10 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return nil
 }
 
-// shut ends a session whose calls are over. A client that does not read can
-// hold a write for ever, so that this does not wait for long either.
+// shut ends a session whose calls are over. It does not wait long, because a
+// client that does not read can block a write for ever.
 func (l *lines) shut(session *mcp.ServerSession, ended <-chan error) {
-	// What the end of the session says does not matter any more.
+	// The result of ending the session no longer matters.
 	go func() { _ = session.Close() }()
 	timer := time.NewTimer(stopWait)
 	defer timer.Stop()
@@ -80,12 +81,12 @@ func (l *lines) shut(session *mcp.ServerSession, ended <-chan error) {
 }
 
 // lines is the stdio transport: newline-delimited JSON. The library's own
-// gives up at the first line that is no message and drops the calls that run
-// when the input ends.
+// transport gives up at the first line that is not a message, and it drops
+// running calls when the input ends.
 type lines struct {
 	server  *Server
 	stream  *connection
-	ctx     context.Context // of direct calls
+	ctx     context.Context // context of direct calls
 	library atomic.Pointer[mcp.ServerSession]
 
 	in       io.ReadCloser
@@ -99,10 +100,10 @@ type lines struct {
 	writing sync.Mutex // guards out
 
 	mu      sync.Mutex                 // guards what follows
-	ids     map[any]context.CancelFunc // of requests without an answer; nil for the library's
-	listens map[any]struct{}           // those of them that wait for changes
+	ids     map[any]context.CancelFunc // requests without an answer; nil for the library's
+	listens map[any]struct{}           // those of ids that wait for changes
 	pending int                        // requests whose answer is not written yet
-	change  chan struct{}              // closed when pending shrinks; nil while nobody waits
+	change  chan struct{}              // closed when pending shrinks; nil while no goroutine waits
 }
 
 func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
@@ -122,8 +123,8 @@ func (l *lines) Connect(context.Context) (mcp.Connection, error) {
 // SessionID is empty: a stream is its own session.
 func (l *lines) SessionID() string { return "" }
 
-// receive reads lines until the input ends. Closing a stream may not end a
-// read that waits (os.Stdin), so that it has a goroutine of its own.
+// receive reads lines until the input ends. It runs in its own goroutine,
+// because closing a stream may not end a blocked read (os.Stdin).
 func (l *lines) receive() {
 	defer close(l.ended)
 	r := bufio.NewReader(l.in)
@@ -143,8 +144,8 @@ func (l *lines) receive() {
 	}
 }
 
-// cause is the error with which reading ended: a stream that was closed here
-// has just ended.
+// cause returns the error with which reading ended. It is io.EOF if this side
+// closed the stream.
 func (l *lines) cause(err error) error {
 	if l.over() {
 		return io.EOF
@@ -152,7 +153,7 @@ func (l *lines) cause(err error) error {
 	return err
 }
 
-// readLine returns the next line. Of one that is too long nothing is kept.
+// readLine returns the next line. It keeps nothing of a line that is too long.
 func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -168,8 +169,8 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// accept hands a line to the library, or answers it when it is no message. It
-// returns false when the connection is closed.
+// accept hands a line to the library, or answers it when it is not a message.
+// It returns false when the connection is closed.
 func (l *lines) accept(line []byte, long bool) bool {
 	if long {
 		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
@@ -217,18 +218,18 @@ func (l *lines) give(msg jsonrpc.Message) bool {
 	}
 }
 
-// answered hands the answer to a question over. The library drops those to
-// questions that it never asked.
+// answered hands the client's answer to a question to the library, which drops
+// answers to questions that it never asked.
 func (l *lines) answered(line []byte) bool {
 	msg, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		return true // it is no request that would want an answer
+		return true // it is not a request, so it has no answer
 	}
 	return l.give(msg)
 }
 
-// over reports whether the connection is closed: a line that a read still
-// brings then is nobody's.
+// over reports whether the connection is closed. A line that a read still
+// returns after that is dropped.
 func (l *lines) over() bool {
 	select {
 	case <-l.closed:
@@ -240,7 +241,7 @@ func (l *lines) over() bool {
 
 // refuse answers a line that never becomes a request.
 func (l *lines) refuse(f *fault) {
-	// A client that is gone cannot be told; reading will end as well.
+	// The write fails if the client has gone; reading then ends as well.
 	_ = l.print(f.reply())
 }
 
@@ -254,9 +255,9 @@ func (l *lines) write(line []byte) error {
 	return err
 }
 
-// enter notes a request that wants an answer, with what cancels it when it is a
-// direct one. It waits while too many do. One whose id is in use is refused,
-// and enter returns false.
+// enter records a request that wants an answer; cancel cancels it when it is a
+// direct one. enter waits while too many requests are pending. If the id is in
+// use, it refuses the request and returns false.
 func (l *lines) enter(key any, cancel context.CancelFunc) bool {
 	if l.note(key, cancel) {
 		return true
@@ -265,8 +266,8 @@ func (l *lines) enter(key any, cancel context.CancelFunc) bool {
 	return false
 }
 
-// listen notes a request that has an answer only when its client cancels it:
-// neither the next call nor the end of the input waits for that.
+// listen records a request that is answered only when its client cancels it.
+// Neither the next call nor the end of the input waits for that answer.
 func (l *lines) listen(key any, _ context.CancelFunc) bool {
 	l.mu.Lock()
 	_, taken := l.ids[key]
@@ -297,8 +298,9 @@ func (l *lines) note(key any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// forget frees an id: who reads an answer may use its id again at once. It
-// reports whether somebody waits for that answer to be written.
+// forget frees an id before its answer is written, because the client may use
+// the id again as soon as it reads the answer. It reports whether the id counts
+// as pending until that write.
 func (l *lines) forget(key any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -308,7 +310,7 @@ func (l *lines) forget(key any) bool {
 	return !listens
 }
 
-// leave notes that an answer is written.
+// leave records that an answer is written.
 func (l *lines) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -319,7 +321,7 @@ func (l *lines) leave() {
 	}
 }
 
-// await waits, with the lock released, for a call to be answered. It returns
+// await waits, with the lock released, until a call is answered. It returns
 // false when the connection is closed or the timer fires.
 func (l *lines) await(timer <-chan time.Time) bool {
 	if l.change == nil {
@@ -361,7 +363,7 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write sends one message in a line.
+// Write sends one message as a line.
 func (l *lines) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -380,8 +382,8 @@ func (l *lines) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return l.print(text)
 }
 
-// withCode gives an error of the library that has no code of JSON-RPC one:
-// they are about requests that do not fit the state of the session.
+// withCode gives a JSON-RPC code to an error of the library that has none: such
+// errors are about requests that do not fit the state of the session.
 func withCode(err error) error {
 	if coded := (*jsonrpc.Error)(nil); err == nil || errors.As(err, &coded) {
 		return err

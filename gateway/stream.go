@@ -6,10 +6,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// direct answers a call or a listing without the library, once that knows which
-// protocol the stream speaks, and cancels one. A message of the other generation
-// is the library's. It returns false for what is the
-// library's.
+// direct answers a call or a listing without the library, or cancels one. It
+// does so only after the library knows which protocol the stream speaks. It
+// returns false for a message that the library has to answer, such as one of
+// the other protocol generation.
 func (l *lines) direct(e *envelope) bool {
 	session := l.library.Load()
 	if session == nil || l.server.viaLibrary || l.over() {
@@ -34,7 +34,7 @@ func (l *lines) direct(e *envelope) bool {
 	}
 	var whole *envelope
 	if d.elicits {
-		own := *e // most calls need it no more, and leave it on the stack
+		own := *e // a copy, so that e itself stays on the stack
 		whole = &own
 	}
 	go func() {
@@ -58,21 +58,21 @@ func (l *lines) perform(ctx context.Context, e *envelope, d *direct) {
 	l.forget(d.key)
 	defer l.leave()
 	if l.write(*text) != nil {
-		// The client reads no more, and asks in vain: the stream ends, as it
-		// does when the library cannot write.
+		// The client no longer reads. The stream ends, as it does when the
+		// library cannot write.
 		_ = l.Close()
 	}
 }
 
-// ask hands a call that is held to the library, with its result. Its id is the
-// library's from then on.
+// ask hands a held call with its result to the library. From then on its id is
+// the library's.
 func (l *lines) ask(e *envelope, d *direct, held *sallyport.Result) {
 	l.mu.Lock()
 	l.ids[d.key] = nil
 	l.mu.Unlock()
 	msg, err := e.request()
 	if err != nil {
-		return // an id that goes the direct way can be read
+		return // an id of a direct request always decodes
 	}
 	msg.Params = e.parametersWith(l.stream.early.keep(*held))
 	l.give(msg)
