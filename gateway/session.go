@@ -18,20 +18,20 @@ import (
 	"github.com/sallyport/sallyport/internal/running"
 )
 
-// sessionMeta is the _meta key by which a client of a protocol without
-// sessions names its conversation.
+// sessionMeta is the _meta key by which a client of a protocol without sessions
+// names its conversation.
 const sessionMeta = "sallyport/session"
 
 // maxSessionBytes bounds a session id that a client chooses.
 const maxSessionBytes = 256
 
-// connection is what a stream's calls share. A handler finds it in its
-// context; over HTTP there is none.
+// connection is the state that all calls of one stdio stream share. A handler
+// finds it in its context; over HTTP there is none.
 type connection struct {
 	session  string
 	calls    *running.Set
-	messages atomic.Bool // the client set a level for messages
-	early    early       // of direct calls that are held
+	messages atomic.Bool // the client set a log level
+	early    early       // results of direct calls that are held
 }
 
 type connectionKey struct{}
@@ -41,8 +41,9 @@ func connectionFrom(ctx context.Context) *connection {
 	return c
 }
 
-// conversations gives a session to callers of a protocol without sessions that
-// name none: one per principal and personality, replaced after an idle time.
+// conversations assigns sessions to callers of a protocol without sessions that
+// name none. Each principal and personality has one session, which is replaced
+// after an idle time.
 type conversations struct {
 	mu   sync.Mutex
 	idle map[string]*conversation
@@ -53,8 +54,8 @@ type conversation struct {
 	last time.Time
 }
 
-// current returns the conversation of a key, a new one when the last call is
-// too long ago.
+// current returns the conversation of a key. It starts a new one when the last
+// call is too long ago.
 func (c *conversations) current(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +70,8 @@ func (c *conversations) current(key string) string {
 	return v.id
 }
 
-// prune forgets conversations that are over, so that the map holds no more
-// than the principals of the last half hour.
+// prune forgets conversations that are over, so that the map holds only the
+// principals of the last half hour.
 func (c *conversations) prune(now time.Time) {
 	for key, v := range c.idle {
 		if now.Sub(v.last) > sessionIdle {
@@ -81,9 +82,10 @@ func (c *conversations) prune(now time.Time) {
 
 func newSession() string { return "mcp-" + rand.Text() }
 
-// caller says who is calling: the authenticated principal over HTTP, the local
-// one on a stream. The personality is the server's, or the principal's first when
-// it may not take that one; never the client's choice.
+// caller returns the caller of a request: the authenticated principal over
+// HTTP, the local one on a stream. The personality is the server's, or the
+// principal's first one when the principal may not take the server's. The
+// client never chooses it.
 func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller, error) {
 	c := &sallyport.Caller{Platform: sallyport.PlatformMCP}
 	stream := connectionFrom(ctx)
@@ -113,8 +115,9 @@ func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller
 	return c, nil
 }
 
-// namedSession returns the conversation that a request names, "" for none. A
-// name that cannot be one is refused: another would join two conversations.
+// namedSession returns the conversation that a request names, or "" for none.
+// It refuses an invalid name, because replacing the name could join two
+// conversations.
 func namedSession(meta map[string]any) (string, error) {
 	v, ok := meta[sessionMeta]
 	if !ok {

@@ -11,30 +11,31 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// sessions are the protocol sessions of HTTP. The library has them too, but
-// tells nobody which it has, and direct requests pass it by: their idle time
-// and the ids that wait for an answer are kept here.
+// sessions holds the protocol sessions of HTTP. The library has them too, but
+// does not show its table, and direct requests bypass it. So their idle times
+// and the ids of pending direct requests are kept here.
 type sessions struct {
 	mu   sync.Mutex
 	open map[string]*session
 }
 
-// session is one of them. What changes in it is guarded by the set's lock.
+// session is one protocol session. The lock of the set guards its mutable
+// fields.
 type session struct {
 	all       *sessions
 	library   *mcp.ServerSession
 	id        string
-	principal sallyport.Principal // as its last request brought it
-	older     bool                // what the client asked for is a protocol with sessions
-	elicits   bool                // the client puts questions before a person
-	messages  atomic.Bool         // the client set a level for messages
+	principal sallyport.Principal // as of its last request
+	older     bool                // the client asked for a protocol with sessions
+	elicits   bool                // the client shows questions to a person
+	messages  atomic.Bool         // the client set a log level
 	posts     int                 // requests that are being answered
 	last      time.Time
 	timer     *time.Timer
-	waiting   map[any]context.CancelFunc // direct requests, by id
+	waiting   map[any]context.CancelFunc // pending direct requests, by id
 }
 
-// add notes a session that its first request has just opened.
+// add records a session that its first request has just opened.
 func (a *sessions) add(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
 	s := &session{
 		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
@@ -47,8 +48,9 @@ func (a *sessions) add(library *mcp.ServerSession, principal sallyport.Principal
 	a.open[s.id] = s
 }
 
-// use returns the session of a principal, nil when there is none: the library
-// then says what is wrong. It is not idle until release.
+// use returns the session with this id if it belongs to the principal, else
+// nil; the library then explains the error. The session does not count as idle
+// until release.
 func (a *sessions) use(id string, principal sallyport.Principal) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +65,7 @@ func (a *sessions) use(id string, principal sallyport.Principal) *session {
 	return s
 }
 
-// latest returns the principal of a session as its last request brought it.
+// latest returns the principal of a session as of its last request.
 func (a *sessions) latest(id string) (p sallyport.Principal, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,9 +87,10 @@ func (a *sessions) of(principal string) (n int) {
 	return n
 }
 
-// makeRoom closes the session that was idle for longest of the principal that
-// has the most, when that has more than the one who comes will have. It reports
-// whether there was one.
+// makeRoom closes one session so that the principal named comes can open one.
+// It chooses the principal with the most sessions, if that has more than comes
+// will have, and closes its session that was idle for longest. It reports
+// whether it closed one.
 func (a *sessions) makeRoom(comes string) bool {
 	a.mu.Lock()
 	counts := map[string]int{}
@@ -112,7 +115,7 @@ func (a *sessions) makeRoom(comes string) bool {
 	if oldest == nil {
 		return false
 	}
-	// The error says that the client is gone already.
+	// The error says that the client has gone already.
 	_ = oldest.library.Close()
 	return true
 }
@@ -130,8 +133,8 @@ func (s *session) release() {
 	}
 }
 
-// expire closes a session that was idle for too long. The timer may have fired
-// while a request took the session.
+// expire closes a session that was idle for too long. It checks again, because
+// the timer may have fired while a request took the session.
 func (s *session) expire() {
 	s.all.mu.Lock()
 	over := s.posts == 0 && s.all.open[s.id] == s && time.Since(s.last) >= sessionIdle
@@ -140,12 +143,12 @@ func (s *session) expire() {
 	}
 	s.all.mu.Unlock()
 	if over {
-		// The error says that the client is gone already.
+		// The error says that the client has gone already.
 		_ = s.library.Close()
 	}
 }
 
-// heed notes that the client of a session wants messages.
+// heed records that the client of a session wants log messages.
 func (a *sessions) heed(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +157,7 @@ func (a *sessions) heed(id string) {
 	}
 }
 
-// told reports whether the client of a session wants messages.
+// told reports whether the client of a session wants log messages.
 func (a *sessions) told(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +165,7 @@ func (a *sessions) told(id string) bool {
 	return s != nil && s.messages.Load()
 }
 
-// forget takes a session out that the library has closed.
+// forget removes a session that the library has closed.
 func (a *sessions) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,8 +185,8 @@ func (a *sessions) close() {
 	}
 }
 
-// enter notes a direct request, with what cancels it. It returns false when
-// another one of that id has no answer yet.
+// enter records a direct request and the function that cancels it. It returns
+// false when another request with that id is still pending.
 func (s *session) enter(key any, cancel context.CancelFunc) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -194,7 +197,7 @@ func (s *session) enter(key any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// busy reports whether a direct request of that id has no answer yet.
+// busy reports whether a direct request with that id is still pending.
 func (s *session) busy(key any) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -202,7 +205,8 @@ func (s *session) busy(key any) bool {
 	return taken
 }
 
-// leave frees an id: who reads an answer may use its id again at once.
+// leave frees an id. It runs before the answer is written, because the client
+// may use the id again as soon as it reads the answer.
 func (s *session) leave(key any) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
