@@ -23,35 +23,35 @@ const (
 	taskCancelled = "cancelled"
 )
 
-// task is a call whose request was answered with a handle. It was decided, is
-// confined and will be recorded like any other; the task is only another way to
-// wait for its result.
+// task is a call whose request was answered with a handle. The call is decided,
+// confined and recorded like any other. A task is only another way to wait for
+// its result.
 type task struct {
 	id      string
-	caller  *sallyport.Caller // who made the call
+	caller  *sallyport.Caller // made the call
 	tool    string
 	stream  *connection // nil over HTTP
-	made    time.Time   // the call, and with it the decision
+	made    time.Time   // when the call was made and decided
 	created time.Time
 	expire  *time.Timer // set at the end; guarded by the table
-	bytes   int         // that it keeps; guarded by the table
+	bytes   int         // bytes that it keeps; guarded by the table
 
 	mu        sync.Mutex
-	call      *parked // nil at the end
+	call      *parked // nil after the end
 	changed   time.Time
 	message   string // what the tool last told the user
-	asks      *round // the last one
+	asks      *round // the latest round of questions
 	answers   []*sallyport.Answer
 	rounds    int
 	cancelled bool
 
-	state         string          // of the end; empty before
-	result, fault json.RawMessage // one of them at the end, unless it was cancelled
+	state         string          // the final state; empty before the end
+	result, fault json.RawMessage // one is set at the end, unless cancelled
 }
 
 func newTask(p *parked, id string, stream *connection) *task {
 	now := time.Now()
-	caller := &sallyport.Caller{ // the call's own leads to what is over at its end
+	caller := &sallyport.Caller{ // a copy: the call's own state ends with it
 		Principal: p.caller.Principal, Session: p.caller.Session, Personality: p.caller.Personality, Platform: p.caller.Platform,
 	}
 	return &task{
@@ -60,7 +60,7 @@ func newTask(p *parked, id string, stream *connection) *task {
 	}
 }
 
-// follow takes what the call asks and how it ends.
+// follow records the questions of the call and its end.
 func (t *task) follow(p *parked) {
 	for {
 		select {
@@ -73,7 +73,7 @@ func (t *task) follow(p *parked) {
 	}
 }
 
-// ask leaves questions for the client to find.
+// ask stores questions for the client to fetch.
 func (t *task) ask(asks *round) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *task) ask(asks *round) {
 	t.changed = time.Now()
 }
 
-// say notes what the tool tells the user.
+// say stores what the tool tells the user.
 func (t *task) say(e sallyport.Progress) {
 	if e.VisibleTo() != sallyport.AudienceUser || e.Message == "" {
 		return
@@ -95,8 +95,8 @@ func (t *task) say(e sallyport.Progress) {
 // waiting reports whether the tool waits for answers.
 func (t *task) waiting() bool { return t.call != nil && !t.cancelled && t.asks.waits() }
 
-// key names a question among all that the task ever asks. A name of a question
-// holds no point.
+// key names a question uniquely among all questions of the task. The name of a
+// question contains no dot.
 func (t *task) key(i int) string {
 	name := t.asks.questions[i].Name
 	if t.rounds == 1 {
@@ -105,9 +105,9 @@ func (t *task) key(i int) string {
 	return fmt.Sprintf("%s.%d", name, t.rounds)
 }
 
-// update takes answers. Those to what is not asked are ignored; when one does
-// not fit, none is taken, and all may be brought again. The run goes on when
-// every question has one.
+// update accepts answers. It ignores answers to questions that are not open. If
+// one answer does not fit, it accepts none, and the client may send all of them
+// again. The run goes on when every question has an answer.
 func (t *task) update(responses map[string]json.RawMessage) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,17 +141,17 @@ func (t *task) update(responses map[string]json.RawMessage) error {
 	return nil
 }
 
-// readAnswer reads what a client brings for a question.
+// readAnswer reads a client's answer to a question.
 func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, error) {
 	var all mcp.InputResponseMap
-	// One message with a quoted name of letters is a valid text.
+	// An object with one key and a valid value is valid JSON.
 	if err := json.Unmarshal([]byte(`{"answer":`+string(text)+`}`), &all); err != nil || all["answer"] == nil {
 		return sallyport.Answer{}, errors.New("expected the answer to a question")
 	}
 	return answerOf(q, all["answer"])
 }
 
-// cancel ends the run. One that has ended stays what it is.
+// cancel ends the run. A run that has ended already keeps its state.
 func (t *task) cancel() {
 	t.mu.Lock()
 	p := t.call
@@ -164,8 +164,8 @@ func (t *task) cancel() {
 	}
 }
 
-// end keeps how the call ended, as far as there is room. A run that did its work
-// before it noticed that it was cancelled has completed.
+// end stores how the call ended, if there is room for the result. A run that
+// finished its work before it noticed the cancellation has completed.
 func (t *task) end(p *parked, res sallyport.Result) {
 	t.mu.Lock()
 	cancelled := t.cancelled
@@ -184,8 +184,8 @@ func (t *task) end(p *parked, res sallyport.Result) {
 	}
 }
 
-// outcome is the state in which a call leaves its task, and the text of its
-// result or of its error.
+// outcome returns the final state of a task, and the text of its result or
+// error.
 func outcome(p *parked, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
 	res, _, err := p.result(res)
 	switch {
@@ -209,7 +209,7 @@ func outcome(p *parked, res sallyport.Result, cancelled bool) (state string, tex
 	return taskFailed, text
 }
 
-// unkept is what stands for a result for which there is no room.
+// unkept returns the result that replaces one for which there is no room.
 func unkept(res *sallyport.Result, length int) sallyport.Result {
 	if !res.OK && len(res.Parts) == 0 && res.Structured == nil {
 		return *res
@@ -220,7 +220,7 @@ func unkept(res *sallyport.Result, length int) sallyport.Result {
 }
 
 // taskResult is a task as a client sees it: the answer to the call that became
-// one, and to a question about it.
+// a task, and to a request about it.
 type taskResult struct {
 	mcp.ResultBase
 	ResultType string              `json:"resultType"`
@@ -236,7 +236,7 @@ type taskResult struct {
 	Error      json.RawMessage     `json:"error,omitempty"`
 }
 
-// view is the task as it stands.
+// view returns the current state of the task.
 func (t *task) view() *taskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,7 +245,7 @@ func (t *task) view() *taskResult {
 		Created: stamp(t.created), Changed: stamp(t.changed), Poll: taskPoll.Milliseconds(),
 		Result: t.result, Error: t.fault,
 	}
-	// It is kept for so long after the end, which may still be to come.
+	// The task is kept for taskKeep after its end, which may still be to come.
 	until := time.Now()
 	if t.state != "" {
 		until = t.changed
@@ -262,7 +262,8 @@ func (t *task) view() *taskResult {
 	return v
 }
 
-// handle is the answer to the call that became a task: its seed.
+// handle returns the answer to the call that became a task: the task in its
+// initial state.
 func (t *task) handle() *taskResult {
 	v := t.view()
 	v.ResultType, v.Status, v.Asks, v.Result, v.Error = "task", taskWorking, nil, nil, nil

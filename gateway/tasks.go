@@ -7,23 +7,25 @@ import (
 )
 
 const (
-	// taskKeep is how long a task is kept after its end: long enough for a
-	// client that lost its connection to come back.
+	// taskKeep is how long a task is kept after its end. It gives a client that
+	// lost its connection time to come back.
 	taskKeep = 15 * time.Minute
-	// taskPoll is how often a client is to ask for a task.
+	// taskPoll is the interval at which clients are told to poll a task.
 	taskPoll = time.Second
 	// maxTasks bounds the tasks that run or are kept, and maxOwnTasks those of
-	// one principal. A call beyond them is waited for like any other.
+	// one principal. Beyond that a call does not become a task: its request
+	// waits for the result.
 	maxTasks, maxOwnTasks = 1000, 100
 	// maxTaskBytes bounds the arguments and results that tasks keep, and
-	// maxOwnTaskBytes those of one principal. Half of the latter is for the
-	// results of tasks that run already.
+	// maxOwnTaskBytes those of one principal. Half of the latter is reserved
+	// for the results of running tasks.
 	maxTaskBytes, maxOwnTaskBytes = 64 << 20, 16 << 20
 )
 
-// tasks is the tasks that run or are kept, each under an id of 130 random bits.
+// tasks is the table of tasks that run or are kept. Each has an id of 130
+// random bits.
 type tasks struct {
-	most, each           int // bounds of their number: of all, and of a principal's
+	most, each           int // bounds on their number: in all, and of one principal
 	mostBytes, eachBytes int
 	mu                   sync.Mutex
 	byID                 map[string]*task
@@ -39,11 +41,12 @@ func newTasks() tasks {
 	}
 }
 
-// share is what the tasks of a principal take.
+// share is what the tasks of one principal occupy.
 type share struct{ tasks, bytes int }
 
-// put adds a call as a task; nil when there is no room, or when its arguments are
-// long: their turn ends with the request.
+// put adds a call as a task. It returns nil when there is no room or the
+// arguments are long: the space for a long message is released with its
+// request.
 func (ts *tasks) put(p *parked, stream *connection) *task {
 	t := newTask(p, rand.Text(), stream)
 	ts.mu.Lock()
@@ -69,18 +72,18 @@ func (ts *tasks) get(id string) *task {
 	return ts.byID[id]
 }
 
-// settle has a task that ends keep a result instead of its arguments, for a
-// while. It reports whether there is room for that much.
+// settle replaces the arguments of a task that ends with its result and starts
+// the task's expiry. It reports whether there is room for the result.
 func (ts *tasks) settle(t *task, bytes int) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.byID[t.id] != t {
-		return true // nobody comes for it any more
+		return true // the task was dropped: its client will not ask for it
 	}
 	own := ts.own[t.caller.Principal.Name]
 	ok := ts.bytes-t.bytes+bytes <= ts.mostBytes && own.bytes-t.bytes+bytes <= ts.eachBytes
 	if !ok {
-		bytes = 0 // a short text stands for it
+		bytes = 0 // a short text replaces the result
 	}
 	ts.bytes += bytes - t.bytes
 	own.bytes += bytes - t.bytes
@@ -93,7 +96,7 @@ func (ts *tasks) settle(t *task, bytes int) bool {
 	return ok
 }
 
-// drop forgets a task.
+// drop removes a task from the table.
 func (ts *tasks) drop(t *task) {
 	if ts.byID[t.id] != t {
 		return
@@ -112,7 +115,7 @@ func (ts *tasks) drop(t *task) {
 	}
 }
 
-// stop forgets every task, cancels those that run, and takes no more.
+// stop removes every task, cancels those that run, and accepts no more.
 func (ts *tasks) stop() {
 	ts.mu.Lock()
 	ts.stopped = true
@@ -120,7 +123,8 @@ func (ts *tasks) stop() {
 	ts.forget(func(*task) bool { return true })
 }
 
-// leave forgets the tasks of a stream that is over, and cancels those that run.
+// leave removes the tasks of a stream that has ended, and cancels those that
+// run.
 func (ts *tasks) leave(stream *connection) {
 	ts.forget(func(t *task) bool { return t.stream == stream })
 }
