@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// tasksExtension is the name of the extension of the protocol that has tasks.
-// Protocols with sessions do not have it.
+// tasksExtension names the protocol extension that defines tasks. Protocols
+// with sessions do not have it.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // The requests about tasks.
@@ -34,7 +34,7 @@ func aboutTask(method string) bool {
 	}
 }
 
-// taskParams is the parameters of a request about a task.
+// taskParams are the parameters of a request about a task.
 type taskParams struct {
 	mcp.ParamsBase
 	ID        string                     `json:"taskId"`
@@ -43,14 +43,14 @@ type taskParams struct {
 
 type taskRequest = mcp.ServerRequest[*taskParams]
 
-// taskDone is the answer to a request about a task that has nothing to tell.
+// taskDone is the answer to a request about a task that returns no data.
 type taskDone struct {
 	mcp.ResultBase
 	ResultType string `json:"resultType"`
 }
 
-// registerTasks makes the requests about tasks known to the library. [Server.receive]
-// answers them.
+// registerTasks registers the requests about tasks with the library.
+// [Server.receive] answers them.
 func registerTasks(l *mcp.Server) error {
 	for _, method := range []string{methodTaskGet, methodTaskUpdate, methodTaskCancel} {
 		if err := mcp.AddReceivingCustomMethod(l, method, func(context.Context, *mcp.ServerSession, *taskParams) (*taskDone, error) {
@@ -62,11 +62,11 @@ func registerTasks(l *mcp.Server) error {
 	return nil
 }
 
-// errUnknownTask is the answer to everybody who asks for what is no task of
-// theirs: it does not tell whether it is one of somebody else.
+// errUnknownTask is the answer to a caller that asks for a task that is not its
+// own. It does not reveal whether another caller has such a task.
 var errUnknownTask = refused("there is no such task, or it is kept no longer")
 
-// knowsTasks reports whether a client says that it knows tasks.
+// knowsTasks reports whether a client declares the tasks extension.
 func knowsTasks(able *mcp.ClientCapabilities) bool {
 	if able == nil {
 		return false
@@ -75,7 +75,7 @@ func knowsTasks(able *mcp.ClientCapabilities) bool {
 	return ok
 }
 
-// errNoTasks is the answer to a request that needs a client that knows tasks.
+// errNoTasks returns the answer to a request that needs a client with tasks.
 func errNoTasks(what string) *jsonrpc.Error {
 	return &jsonrpc.Error{
 		Code:    mcp.CodeMissingRequiredClientCapabilities,
@@ -84,16 +84,16 @@ func errNoTasks(what string) *jsonrpc.Error {
 	}
 }
 
-// listensInVain is the answer to a client that wants to hear of tasks and does not
-// know them; nil for everybody else. Who knows them is told by the acknowledgement
-// that nothing is said about tasks.
+// listensInVain returns the error for a client that subscribes to tasks without
+// declaring the tasks extension, else nil. A client that does declare it learns
+// from the acknowledgement that there are no notifications about tasks.
 func (e *envelope) listensInVain() *jsonrpc.Error {
 	if e.method != methodListen || !e.stateless() {
 		return nil
 	}
 	wants, err := members(nil, of(e.in, "notifications"))
 	if err != nil || of(wants, "taskIds") == nil {
-		return nil // the library says what is wrong
+		return nil // the library reports the error
 	}
 	var able capabilities
 	if said := of(e.meta, mcp.MetaKeyClientCapabilities); said != nil && fits(said, &able) && knowsTasks(&able.ClientCapabilities) {
@@ -129,9 +129,10 @@ func (s *Server) task(ctx context.Context, method string, r *taskRequest) (mcp.R
 	return &taskDone{ResultType: "complete"}, err
 }
 
-// taskOf returns the task of an id when it is this caller's: the same principal,
-// in the same role, over the same stream, may do what it might when it made the
-// call, and nobody has revoked or stopped it since.
+// taskOf returns the task with an id if it belongs to this caller: the same
+// principal in the same role over the same stream. It cancels the task and
+// returns nil if the principal's rights have changed since the call, or if the
+// call was revoked or stopped.
 func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskParams) *task {
 	if p == nil {
 		return nil
@@ -148,8 +149,9 @@ func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskPa
 	return t
 }
 
-// detaches reports whether the call of this client may become a task. The error
-// is for a client without tasks that calls a tool which needs them.
+// detaches reports whether the call of this client may become a task. It
+// returns an error when the tool requires tasks and the client does not declare
+// them.
 func (c *client) detaches() (bool, error) {
 	if !c.rounds || c.q.Tool == "" {
 		return false, nil
@@ -165,8 +167,8 @@ func (c *client) detaches() (bool, error) {
 	return knows, nil
 }
 
-// sees reports whether a tool is listed for the caller. One that is not is the
-// gate's to refuse.
+// sees reports whether a tool is listed for the caller. The gate refuses the
+// call of a tool that is not.
 func (c *client) sees(tool string) bool {
 	_, ok := slices.BinarySearchFunc(c.gate.Definitions(c.caller), tool, func(d registry.Definition, name string) int {
 		return strings.Compare(d.Name, name)
@@ -174,12 +176,13 @@ func (c *client) sees(tool string) bool {
 	return ok
 }
 
-// handleKey is where [Server.receive] looks for the handle of the task that a
-// call became: the library's own answer to a call has no place for it.
+// handleKey is the context key under which [Server.receive] finds the handle of
+// the task that a call became. The library's answer to a call has no field for
+// it.
 type handleKey struct{}
 
-// become keeps a call that detached as a task. It returns nothing when there is
-// no room: the request waits on.
+// become turns a detached call into a task. It returns nil when there is no
+// room; the request then keeps waiting.
 func (p *parked) become(asks *round) *question {
 	t := p.tasks.put(p, p.stream)
 	if t == nil {
@@ -200,8 +203,8 @@ func (p *parked) become(asks *round) *question {
 	return &question{task: t}
 }
 
-// detach asks for the request that is there, or the next one, to be answered
-// with a task.
+// detach asks for the current request, or the next one, to be answered with a
+// task.
 func (p *parked) detach() {
 	select {
 	case p.wants <- struct{}{}:
@@ -209,7 +212,7 @@ func (p *parked) detach() {
 	}
 }
 
-// wanted reports whether the tool has detached since it was last asked.
+// wanted reports whether the tool has detached since the last check.
 func (p *parked) wanted() bool {
 	select {
 	case <-p.wants:
@@ -219,8 +222,8 @@ func (p *parked) wanted() bool {
 	}
 }
 
-// withoutTasks takes tasks out of what a server says to the clients of a protocol
-// with sessions.
+// withoutTasks removes the tasks extension from what a server declares to
+// clients of a protocol with sessions.
 func withoutTasks(res mcp.Result) {
 	if r, ok := res.(*mcp.InitializeResult); ok && r != nil && r.Capabilities != nil {
 		own := *r.Capabilities
