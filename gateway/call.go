@@ -12,10 +12,10 @@ import (
 	"github.com/sallyport/sallyport/internal/running"
 )
 
-// dispatch is the one tool and the one prompt that the protocol library knows,
-// dispatchURI its one resource. Calls of every name are sent to them, so that
-// the registry alone says what exists, and an unknown name is decided and
-// recorded like any other call.
+// dispatch is the only tool and the only prompt that the protocol library
+// knows, and dispatchURI its only resource. Calls of every name are redirected
+// to them. So the registry alone decides which names exist, and a call of an
+// unknown name is decided and recorded like any other.
 const (
 	dispatch    = "dispatch"
 	dispatchURI = "sallyport:dispatch"
@@ -23,7 +23,7 @@ const (
 
 type nameKey struct{}
 
-// receive answers listings from the registry and sends calls to dispatch.
+// receive answers listings from the registry and redirects calls to dispatch.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
@@ -53,7 +53,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.follow(ctx, next, method, req)
 		case *mcp.SubscriptionsListenRequest:
 			if r.ProtocolVersion() < statelessSince {
-				// The library would let it wait where nothing ends it.
+				// The library would let the request wait without ever ending
+				// it.
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a session is told of changes without asking"}
 			}
 			return s.follow(ctx, next, method, req)
@@ -73,7 +74,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// list answers a listing; it returns nothing for another request.
+// list answers a listing. It returns nil for any other request.
 func (s *Server) list(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	switch r := req.(type) {
 	case *mcp.ListToolsRequest:
@@ -105,8 +106,8 @@ func (s *Server) list(ctx context.Context, req mcp.Request) (mcp.Result, error) 
 	}
 }
 
-// call makes one call through the gate. A failure of the tool or a refusal is
-// a result with isError, never a protocol error, so that the model reads it.
+// call makes one call through the gate. A refusal or a failure of the tool is a
+// result with isError, never a protocol error, so that the model reads it.
 func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := ctx.Value(nameKey{}).(string)
 	q := sallyport.Request{Tool: name, Args: r.Params.Arguments}
@@ -125,9 +126,9 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 	return result(res), nil
 }
 
-// through makes one call of any form through the gate. When somebody has to be
-// asked before it, and the protocol wants that in another round, the result is
-// the question.
+// through makes one call of any form through the gate. When a person has to be
+// asked first and the protocol asks in another round, it returns the question
+// instead of a result.
 func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Request, in input) (sallyport.Result, *question, error) {
 	caller, err := s.caller(ctx, req)
 	if err != nil {
@@ -174,9 +175,9 @@ func (s *Server) made(ctx context.Context, req mcp.Request) (sallyport.Result, b
 	return s.early.of(req)
 }
 
-// forms returns what is no tool, when a name is that of a prompt or a resource:
-// those are a person's to choose, and a model does not see them. No tool has a
-// colon in its name.
+// forms returns a list with the name of a prompt or a resource, and nil for the
+// name of a tool, which never has a colon. A person chooses prompts and
+// resources, and a model does not see them.
 func forms(name string) []string {
 	if strings.IndexByte(name, ':') < 0 {
 		return nil
@@ -184,8 +185,8 @@ func forms(name string) []string {
 	return []string{name}
 }
 
-// calls returns the set that a call belongs to: its stream's, or the server's
-// over HTTP.
+// calls returns the set that a call belongs to: that of its stream, or the
+// server's over HTTP.
 func (s *Server) calls(ctx context.Context) *running.Set {
 	if c := connectionFrom(ctx); c != nil {
 		return c.calls
@@ -193,7 +194,7 @@ func (s *Server) calls(ctx context.Context) *running.Set {
 	return s.overHTTP
 }
 
-// result turns the gate's result into the protocol's form.
+// result converts the gate's result into the protocol's form.
 func result(res sallyport.Result) *mcp.CallToolResult {
 	text := res.Value
 	if !res.OK {
@@ -206,7 +207,7 @@ func result(res sallyport.Result) *mcp.CallToolResult {
 	return out
 }
 
-// meta is what the protocol has no place for.
+// meta returns the facts about a result for which the protocol has no field.
 func meta(res *sallyport.Result) mcp.Meta {
 	m := mcp.Meta{"sallyport/call": res.CallID}
 	if !res.OK {
@@ -227,8 +228,8 @@ func meta(res *sallyport.Result) mcp.Meta {
 	return m
 }
 
-// failure turns a failure into the error of a method that has no other way to
-// say it. A code of 0 means the one that fits.
+// failure converts a failure into a protocol error, for methods whose results
+// cannot express one. A code of 0 means the code that fits the failure.
 func failure(res *sallyport.Result, code int64) error {
 	if code == 0 {
 		code = jsonrpc.CodeInternalError
@@ -236,14 +237,14 @@ func failure(res *sallyport.Result, code int64) error {
 			code = jsonrpc.CodeInvalidParams
 		}
 	}
-	// What the gate hands out always marshals.
+	// The gate's results always marshal.
 	data, _ := json.Marshal(meta(res))
 	return &jsonrpc.Error{Code: code, Message: coded(*res), Data: data}
 }
 
-// coded is the text of a failure with its code in front. A text that already
-// begins with an accessor's code, and the plain failure of a tool, stay as
-// they are.
+// coded returns the text of a failure with its code in front. It leaves a plain
+// tool failure and a text that already begins with an accessor's code
+// unchanged.
 func coded(res sallyport.Result) string {
 	if res.Code == sallyport.CodeExecutionFailed || strings.HasPrefix(res.Error, string(res.Code)+":") {
 		return res.Error

@@ -11,18 +11,18 @@ import (
 )
 
 // earlyMeta is the _meta key under which the library's handler finds the result
-// of a call that was made directly. Its value is a word that nobody can guess
-// and that is good once.
+// of a call that was made directly. Its value is a random word that cannot be
+// guessed and is valid once.
 const earlyMeta = "sallyport/early"
 
-// early is the results of calls that were made directly and are held: the
-// library puts the question, and the call is not made a second time for it.
+// early holds the results of direct calls that are held. The library asks the
+// question about such a call, and the call is not made a second time for it.
 type early struct {
 	mu   sync.Mutex
 	kept map[string]sallyport.Result
 }
 
-// keep returns the word for a result.
+// keep stores a result and returns the word for it.
 func (e *early) keep(res sallyport.Result) string {
 	word := rand.Text()
 	e.mu.Lock()
@@ -34,7 +34,7 @@ func (e *early) keep(res sallyport.Result) string {
 	return word
 }
 
-// take returns the result of a word, once.
+// take returns the result for a word and deletes it.
 func (e *early) take(word string) (res sallyport.Result, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,7 +43,7 @@ func (e *early) take(word string) (res sallyport.Result, ok bool) {
 	return res, ok
 }
 
-// of returns the result that a request brings.
+// of returns the stored result that a request refers to.
 func (e *early) of(req mcp.Request) (res sallyport.Result, ok bool) {
 	word, ok := req.GetParams().GetMeta()[earlyMeta].(string)
 	if !ok {
@@ -52,7 +52,8 @@ func (e *early) of(req mcp.Request) (res sallyport.Result, ok bool) {
 	return e.take(word)
 }
 
-// parametersWith is the parameters of a call with a word for its result.
+// parametersWith returns the parameters of a call with a word for its result
+// added.
 func (e *envelope) parametersWith(word string) []byte {
 	out := append(make([]byte, 0, len(e.params)+len(word)+64), '{')
 	for i := range e.in {
@@ -71,7 +72,7 @@ func (e *envelope) parametersWith(word string) []byte {
 	return append(rawjson.AppendText(append(out, `":`...), word), `}}`...)
 }
 
-// with is the whole message with a word for its result.
+// with returns the whole message with a word for its result added.
 func (e *envelope) with(word string) []byte {
 	out := append(appendHead(nil, e.id), `,"method":"tools/call","params":`...)
 	return append(append(out, e.parametersWith(word)...), '}')
