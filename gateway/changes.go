@@ -13,24 +13,26 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// methodListen opens a stream of changes where there are no sessions.
+// methodListen opens a stream of changes in protocols without sessions.
 const methodListen = "subscriptions/listen"
 
 const (
-	// maxListens bounds the streams of changes over HTTP that are open at
-	// once, and those of one principal. Each costs about fifty kilobytes.
+	// maxListens bounds the streams of changes over HTTP that are open at once,
+	// and maxOwnListens those of one principal. Each costs about fifty
+	// kilobytes.
 	maxListens, maxOwnListens = 1000, 100
 	// maxFollowed bounds the different resources that a principal may follow
-	// while the server runs, maxFollowedBytes the length of their URIs: the
-	// protocol library keeps each of them for as long.
+	// while the server runs, and maxFollowedBytes the total length of their
+	// URIs. The protocol library keeps each of them for as long.
 	maxFollowed      = 500
 	maxFollowedBytes = 2 << 10
 	// changeWait is how long a change waits for others, so that they make one
-	// notification. The library waits as long with lists.
+	// notification. The library waits as long before it reports changed lists.
 	changeWait = 10 * time.Millisecond
 )
 
-// register gives the library what stands for everything that the gate has.
+// register registers with the library the tool, the prompt and the resource
+// that stand for everything that the gate offers.
 func (s *Server) register(l *mcp.Server) {
 	l.AddTool(&mcp.Tool{Name: dispatch, InputSchema: map[string]any{"type": "object"}}, s.call)
 	l.AddPrompt(&mcp.Prompt{Name: dispatch}, s.getPrompt)
@@ -38,28 +40,28 @@ func (s *Server) register(l *mcp.Server) {
 }
 
 // ListChanged tells every client that its lists of tools, prompts and resources
-// may be others now, and those that follow resources that these may be. Calls
-// in quick succession make one notification of a kind. It is for who puts
-// another registry behind the gate, or other tools into it.
+// may have changed, and tells clients that follow resources that these may have
+// changed. Calls in quick succession make one notification of each kind. Call
+// it after you put another registry behind the gate or other tools into it.
 func (s *Server) ListChanged() {
-	// Registering anew what stands for everything is how the library learns of
-	// a change. It knows who listens, in which generation of the protocol, and
-	// waits a little for further changes.
+	// Registering the stand-ins again tells the library of a change. The
+	// library knows which clients listen in which generation of the protocol,
+	// and it waits briefly for further changes.
 	s.register(s.mcp)
 	s.followed.soon(func(uri string) {
-		// An error would be about a client that is gone.
+		// An error would only say that a client has gone.
 		_ = s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	})
 }
 
-// followed is the resources that clients follow, by principal.
+// followed holds the resources that clients follow, by principal.
 type followed struct {
 	mu    sync.Mutex
 	by    map[string]map[string]struct{}
-	timer *time.Timer // of the next notification
+	timer *time.Timer // for the next notification
 }
 
-// add notes a resource and reports whether there was room for it.
+// add records a resource and reports whether there was room for it.
 func (f *followed) add(principal, uri string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,8 +80,9 @@ func (f *followed) add(principal, uri string) bool {
 	return true
 }
 
-// soon has each of them told of, after further changes and on a goroutine of
-// its own: a client that does not read must not hold up a change.
+// soon reports a change of every followed resource by tell. It waits briefly
+// for further changes and runs tell on its own goroutine, because a client that
+// does not read must not delay a change.
 func (f *followed) soon(tell func(uri string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +99,7 @@ func (f *followed) soon(tell func(uri string)) {
 	}
 }
 
-// all returns every one of them.
+// all returns the followed resources of all principals.
 func (f *followed) all() map[string]struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,11 +110,12 @@ func (f *followed) all() map[string]struct{} {
 	return out
 }
 
-// callerKey is where a subscription finds its caller: the library makes a
-// request of its own for each resource that a stream of notifications names.
+// callerKey is the context key under which a subscription finds its caller. The
+// library makes its own request for each resource that a stream of
+// notifications names.
 type callerKey struct{}
 
-// follow hands a subscription on with its caller.
+// follow passes a subscription on with its caller in the context.
 func (s *Server) follow(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	caller, err := s.caller(ctx, req)
 	if err != nil {
@@ -120,7 +124,8 @@ func (s *Server) follow(ctx context.Context, next mcp.MethodHandler, method stri
 	return next(context.WithValue(ctx, callerKey{}, caller), method, req)
 }
 
-// subscribe notes that a client follows a resource, one that it may see.
+// subscribe records that a client follows a resource. The caller must be
+// allowed to see it.
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	caller, ok := ctx.Value(callerKey{}).(*sallyport.Caller)
 	if !ok {
@@ -139,6 +144,5 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	return nil
 }
 
-// unsubscribe has nothing to forget: the library knows which session follows
-// what.
+// unsubscribe does nothing: the library knows which session follows what.
 func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }

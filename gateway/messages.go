@@ -15,8 +15,8 @@ import (
 // messageLevel is the level of what a tool tells the user.
 const messageLevel mcp.LoggingLevel = "info"
 
-// levels takes the level that a client of a protocol with sessions sets, and
-// offers none to others.
+// levels accepts the log level that a client of a protocol with sessions sets.
+// It does not offer levels to other clients.
 func (s *Server) levels(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if r, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams]); ok {
@@ -32,8 +32,9 @@ func (s *Server) levels(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// heed notes that a client wants messages: the calls of its session are the
-// library's from then on, which puts messages into their streams.
+// heed records that a client wants log messages. From then on the library
+// answers the calls of that session, because it puts messages into their
+// streams.
 func (s *Server) heed(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
 	known := []mcp.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 	if !slices.Contains(known, r.Params.Level) {
@@ -50,7 +51,7 @@ func (s *Server) heed(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingL
 	return nil
 }
 
-// told reports whether the client of a session wants messages.
+// told reports whether the client of a session wants log messages.
 func (s *Server) told(ctx context.Context, session *mcp.ServerSession) bool {
 	if begun := session.InitializeParams(); begun == nil || begun.ProtocolVersion >= statelessSince {
 		return false
@@ -61,14 +62,14 @@ func (s *Server) told(ctx context.Context, session *mcp.ServerSession) bool {
 	return s.sessions.told(session.ID())
 }
 
-// tell sends what a tool tells the user as a message. The library leaves out
-// what is below the client's level.
+// tell sends what a tool tells the user as a log message. The library drops
+// messages below the client's level.
 func tell(ctx context.Context, session *mcp.ServerSession, p sallyport.Progress) {
-	// A client that is gone cannot be told.
+	// The call fails if the client has gone.
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: messageLevel, Logger: p.Tool, Data: p.Message})
 }
 
-// withMessages adds to what is offered that there are messages.
+// withMessages adds log messages to the offered capabilities.
 func withMessages(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	c.Logging = &mcp.LoggingCapabilities{}
 	return c

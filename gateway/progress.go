@@ -10,11 +10,12 @@ import (
 )
 
 // maxProgress bounds the notifications of one call. The protocol asks for a
-// limit; a person reads a handful.
+// limit, and a person reads only a handful.
 const maxProgress = 1000
 
 // relay sends the progress of one call to the client that asked for it: as
-// progress under its token, and as messages when it set a level for those.
+// progress notifications under its token, and as log messages when it set a
+// level.
 type relay struct {
 	session  *mcp.ServerSession
 	token    any  // nil when the client asked for no progress
@@ -26,8 +27,8 @@ type relay struct {
 	sent  float64
 }
 
-// newRelay returns the relay of a call, nil when the client asked for nothing. A
-// token is a string or a number; anything else asks for nothing.
+// newRelay returns the relay of a call, or nil when the client asked for
+// nothing. A token is a string or a number; any other value counts as none.
 func (s *Server) newRelay(ctx context.Context, req mcp.Request) *relay {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -46,7 +47,7 @@ func (s *Server) newRelay(ctx context.Context, req mcp.Request) *relay {
 	return l
 }
 
-// send passes an event that is meant for the user on.
+// send passes on an event that is meant for the user.
 func (l *relay) send(ctx context.Context, p sallyport.Progress) {
 	if p.VisibleTo() != sallyport.AudienceUser {
 		return
@@ -57,8 +58,7 @@ func (l *relay) send(ctx context.Context, p sallyport.Progress) {
 		return
 	}
 	l.count++
-	// A client that is gone cannot be told; its call goes on until it is
-	// cancelled.
+	// If the client has gone, its call goes on until it is cancelled.
 	if l.token != nil {
 		n := &mcp.ProgressNotificationParams{ProgressToken: l.token, Message: p.Message}
 		n.Progress, n.Total = l.step(p.Percent)
@@ -69,9 +69,9 @@ func (l *relay) send(ctx context.Context, p sallyport.Progress) {
 	}
 }
 
-// step returns the next value, which must grow with every notification, and
-// the total, 0 when it is unknown. A percentage that does not grow is sent as
-// a little more than the last one.
+// step returns the next value, which must grow with every notification, and the
+// total, which is 0 when it is unknown. A percentage that does not grow is sent
+// as slightly more than the last one.
 func (l *relay) step(percent *float64) (progress, total float64) {
 	switch {
 	case percent == nil:
@@ -87,7 +87,7 @@ func (l *relay) step(percent *float64) (progress, total float64) {
 	return l.sent, total
 }
 
-// close ends the relay: nothing may follow the result.
+// close ends the relay: no notification may follow the result.
 func (l *relay) close() {
 	l.mu.Lock()
 	l.over = true
