@@ -15,20 +15,22 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// What stands around a header's value in base64. The protocol has it for texts
-// that a header cannot hold; without both it is the text itself.
+// The prefix and the suffix of a header value in base64. The protocol uses
+// base64 for texts that a header cannot hold. A value without both is the text
+// itself.
 const (
 	codedPrefix = "=?base64?"
 	codedSuffix = "?="
 )
 
-// nameHeader is the header that repeats what a request is about.
+// nameHeader is the header that repeats the name of the tool, prompt or
+// resource.
 const nameHeader = "Mcp-Name"
 
-// headers holds the headers of a request without a session to what its body
-// says: whoever looks at headers alone, like a proxy, must see what is called
-// with what. The library compares the method and the name, which it does not
-// decode, and knows no tool.
+// headers checks the headers of a request without a session against its body. A
+// component that reads only headers, such as a proxy, must see which tool is
+// called with which arguments. The library compares only the method and the
+// undecoded name, and it knows no tool.
 func (s *Server) headers(x *exchange) error {
 	if coded := x.r.Header.Get(nameHeader); strings.HasPrefix(coded, codedPrefix) {
 		name, ok := decoded(coded)
@@ -48,7 +50,7 @@ func (s *Server) headers(x *exchange) error {
 	}
 	tool, ok := word(of(x.message.in, "name"))
 	if !ok {
-		return nil // nobody's
+		return nil // it names no tool; the library refuses it
 	}
 	if repeated := s.gate.Headers(s.of(x.principal, tool), tool); len(repeated) > 0 {
 		return repeats(repeated, x.r.Header, of(x.message.in, "arguments"))
@@ -59,11 +61,11 @@ func (s *Server) headers(x *exchange) error {
 // param is an argument that a header repeats.
 type param struct {
 	*schema.Header
-	found int             // how much of its path is there
+	found int             // how many names of its path were found
 	value json.RawMessage // nil when it is absent
 }
 
-// repeats holds the headers of a call to its arguments.
+// repeats checks the headers of a call against its arguments.
 func repeats(repeated []schema.Header, h http.Header, args json.RawMessage) error {
 	all := make([]param, len(repeated))
 	in := make([]*param, len(repeated))
@@ -83,8 +85,8 @@ func repeats(repeated []schema.Header, h http.Header, args json.RawMessage) erro
 	return nil
 }
 
-// collect finds the values of arguments that have the first names of their
-// paths in common. The gate would refuse a name that is there twice, too.
+// collect finds the values of arguments whose paths begin with the same names.
+// It refuses a name that occurs twice, as the gate does.
 func collect(in []*param, object json.RawMessage, depth int) error {
 	if len(object) == 0 || object[0] != '{' {
 		return nil
@@ -118,7 +120,8 @@ func collect(in []*param, object json.RawMessage, depth int) error {
 	return nil
 }
 
-// differs says how the headers of an argument do not fit it; "" when they do.
+// differs says how the headers of an argument contradict it; "" when they do
+// not.
 func (p *param) differs(values []string) string {
 	if p.value == nil || string(p.value) == "null" {
 		if len(values) > 0 {
@@ -160,9 +163,9 @@ func decoded(value string) (text string, ok bool) {
 	return value, true
 }
 
-// equal reports whether a text is that of an argument: whole numbers compare as
-// numbers, everything else to the letter. A list, an object and a number that is
-// not whole have none.
+// equal reports whether a header's text equals an argument. Whole numbers
+// compare as numbers, other values byte by byte. A list, an object and a number
+// that is not whole never equal a text.
 func equal(text string, arg json.RawMessage) bool {
 	switch arg[0] {
 	case '"':
@@ -179,10 +182,10 @@ func equal(text string, arg json.RawMessage) bool {
 	}
 }
 
-// whole returns the whole number that a JSON number is, when a double holds it
-// exactly.
+// whole returns the value of a JSON number that is whole and that a double
+// holds exactly.
 func whole(text string) (n int64, ok bool) {
-	// The longest that anybody writes; its exponent costs nothing.
+	// longest exceeds any number in practice; a long exponent costs no time.
 	const most, longest = 1<<53 - 1, 40
 	if len(text) == 0 || len(text) > longest || text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text)) {
 		return 0, false
