@@ -16,21 +16,22 @@ import (
 
 const (
 	// pageSize is the number of items in one answer. It is so large that a
-	// client that does not ask for a second page misses nothing in practice.
+	// client that never asks for a second page misses nothing in practice.
 	pageSize = 1000
-	// listTTL is how long a client may keep a list, in milliseconds. A tool
-	// that is gone by then is refused by its call.
+	// listTTL is how long a client may cache a list, in milliseconds. The call
+	// of a tool that has gone by then is refused.
 	listTTL = 60_000
-	// listScope keeps a list with the client of the principal that asked:
-	// others see other tools.
+	// listScope limits a cached list to the client of the principal that asked:
+	// other principals see other tools.
 	listScope = "private"
-	// maxKeptPages is how many pages are kept encoded: callers have few
-	// different views. With maxKeptPage it bounds them to 8 MiB.
+	// maxKeptPages bounds the pages that are cached in encoded form: callers
+	// have few different views. Together with maxKeptPage it bounds the cache
+	// to 8 MiB.
 	maxKeptPages = 8
 	maxKeptPage  = 1 << 20
 )
 
-// listCache is what is said of every list.
+// listCache is the cache policy of every list.
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}
 
 // page answers a listing with the tools behind a cursor.
@@ -45,8 +46,8 @@ func page(defs []registry.Definition, cursor string) (*mcp.ListToolsResult, erro
 func nameOf(d *registry.Definition) string { return d.Name }
 
 // behind returns the items of one page and the cursor of the next. Items come
-// sorted by key, and the cursor is the last key of the page before, so that it
-// stays good when they come and go.
+// sorted by key. The cursor is the last key of the previous page, so it stays
+// valid when items are added or removed.
 func behind[T any](all []T, cursor string, key func(*T) string) (rest []T, next string, err *jsonrpc.Error) {
 	last, failed := base64.RawURLEncoding.DecodeString(cursor)
 	if failed != nil {
@@ -66,12 +67,12 @@ func paged(defs []registry.Definition, next string) *mcp.ListToolsResult {
 	}
 }
 
-// lists keeps the text of pages that were asked for lately. A page is found by
-// the definitions that it holds and by nothing else, so that who sees other
-// tools, or another text of one, never gets it.
+// lists caches the text of recently requested pages. It finds a page only by
+// the definitions that the page holds. A caller that sees other tools, or
+// another description of one, never gets it.
 type lists struct {
 	mu   sync.Mutex
-	kept []kept // the latest last
+	kept []kept // most recent last
 }
 
 type kept struct {
@@ -80,7 +81,7 @@ type kept struct {
 	text []byte
 }
 
-// page returns the encoded page behind a cursor. It must not be changed.
+// page returns the encoded page behind a cursor. The caller must not change it.
 func (l *lists) page(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
 	rest, next, refused := behind(defs, cursor, nameOf)
 	if refused != nil {
@@ -123,8 +124,8 @@ func (l *lists) keep(k kept) {
 	l.kept = append(l.kept, k)
 }
 
-// same reports whether two definitions are written alike. The gate hands out
-// the same text again and again, so that this mostly compares addresses.
+// same reports whether two definitions have the same text. The gate returns the
+// same slices again and again, so this mostly compares addresses.
 func same(a, b registry.Definition) bool {
 	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
 		bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.Returns, b.Returns) && (a.Returns == nil) == (b.Returns == nil) &&

@@ -17,17 +17,18 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// maxStateBytes bounds a state in text: one of this server's is shorter.
+// maxStateBytes bounds the length of an encoded state. States of this server
+// are shorter.
 const maxStateBytes = 512
 
-// seal closes what a client keeps between two rounds of a call, so that nobody
-// but this process makes or changes it, and it is worth nothing for another
-// call. The key is random and dies with the process.
+// seal encrypts the state that a client keeps between two rounds of a call.
+// Only this process can make or change such a state, and a state is valid for
+// one call only. The key is random and is lost when the process ends.
 type seal struct{ aead cipher.AEAD }
 
 func newSeal() (*seal, error) {
 	key := make([]byte, 32)
-	// It never fails; the program ends when it would.
+	// rand.Read never returns an error; it ends the program instead.
 	_, _ = rand.Read(key)
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -40,7 +41,7 @@ func newSeal() (*seal, error) {
 	return &seal{aead}, nil
 }
 
-// close returns the state of a held call that is bound to some words.
+// close returns the state of a held call, bound to the given words.
 func (s *seal) close(bound []string, id string, expires time.Time) (string, error) {
 	text := binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli()))
 	state := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(text, id...), digest(bound)))
@@ -51,7 +52,7 @@ func (s *seal) close(bound []string, id string, expires time.Time) (string, erro
 }
 
 // open returns the id in a state that is bound to the same words and has not
-// expired. The error says nothing that would help a forger.
+// expired. The error does not tell a forger what was wrong.
 func (s *seal) open(bound []string, state string, now time.Time) (id string, err error) {
 	if len(state) > maxStateBytes {
 		return "", errors.New("it is not one of this server's for this call")
@@ -70,21 +71,21 @@ func (s *seal) open(bound []string, state string, now time.Time) (id string, err
 	return string(text[8:]), nil
 }
 
-// digest is that of some words, each after its length, so that no two lists run
-// together to one text.
+// digest hashes a list of words. It writes each word after its length, so that
+// two different lists never hash the same bytes.
 func digest(words []string) []byte {
 	h := sha256.New()
 	for _, w := range words {
-		// A hash does not fail.
+		// A hash never fails.
 		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(w))))
 		_, _ = h.Write([]byte(w))
 	}
 	return h.Sum(nil)
 }
 
-// argsOf is the digest of arguments, however they are spelled: a client may
-// write them anew for the second round. Those that the gate would refuse have
-// one as well.
+// argsOf returns the digest of arguments in canonical form, because a client
+// may encode them differently in the second round. Arguments that the gate
+// would refuse have a digest too.
 func argsOf(args json.RawMessage) string {
 	text := []byte(args)
 	if doc, err := schema.Parse(args); err == nil {
@@ -94,12 +95,12 @@ func argsOf(args json.RawMessage) string {
 	return hex.EncodeToString(d[:])
 }
 
-// wordCleaner takes out of a person's words what could deceive a reader of the
-// record, or steer a model.
+// wordCleaner removes from a person's reason whatever could deceive a reader of
+// the record or steer a model.
 var wordCleaner = sync.OnceValue(func() *output.Cleaner {
 	c, err := output.New(nil)
 	if err != nil {
-		panic(err) // there is nothing that it could refuse
+		panic(err) // it has no options that it could refuse
 	}
 	return c
 })
