@@ -10,9 +10,9 @@ import (
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
-// appendContent writes the pieces of a result: the text of its value, or of its
-// failure, and its parts. Parts that come without a value need no empty text
-// before them.
+// appendContent appends the content of a result: the text of its value or
+// failure, followed by its parts. It writes no empty text before parts that
+// come without a value.
 func appendContent(out []byte, text string, parts []sallyport.Part) []byte {
 	out = append(out, '[')
 	if text != "" || len(parts) == 0 {
@@ -27,7 +27,7 @@ func appendContent(out []byte, text string, parts []sallyport.Part) []byte {
 	return append(out, ']')
 }
 
-// appendPart writes one part. The gate hands out no other kinds than these.
+// appendPart appends one part. The gate returns no other kinds of parts.
 func appendPart(out []byte, p *sallyport.Part) []byte {
 	switch p.Kind {
 	case sallyport.PartImage, sallyport.PartAudio:
@@ -38,7 +38,7 @@ func appendPart(out []byte, p *sallyport.Part) []byte {
 	case sallyport.PartLink:
 		name := p.Name
 		if name == "" {
-			name = p.URI // the protocol wants one
+			name = p.URI // the protocol requires one
 		}
 		out = rawjson.AppendText(append(out, `{"type":"resource_link","uri":`...), p.URI)
 		out = appendMember(out, "name", name)
@@ -56,8 +56,8 @@ func appendPart(out []byte, p *sallyport.Part) []byte {
 	return append(out, '}')
 }
 
-// appendContents writes what is behind a URI: bytes when there are some, else
-// text.
+// appendContents appends the contents of a resource: bytes when there are any,
+// else text.
 func appendContents(out []byte, p *sallyport.Part) []byte {
 	out = rawjson.AppendText(append(out, `{"uri":`...), p.URI)
 	out = appendMember(out, "mimeType", p.MediaType)
@@ -69,7 +69,7 @@ func appendContents(out []byte, p *sallyport.Part) []byte {
 	return append(out, '}')
 }
 
-// appendMember writes a member that is left out when it is empty.
+// appendMember appends a member, unless its text is empty.
 func appendMember(out []byte, key, text string) []byte {
 	if text == "" {
 		return out
@@ -82,9 +82,9 @@ func appendData(out, data []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(out, '"'), data), '"')
 }
 
-// written is a piece of content in its final form, so that one writer serves
-// answers that are direct and those of the protocol library. The library's own
-// type lends it what makes a content.
+// written is content that is already encoded. It lets one writer serve both
+// direct answers and those of the protocol library. The embedded library type
+// makes it a content of the library.
 type written struct {
 	*mcp.TextContent
 	text []byte
@@ -93,7 +93,8 @@ type written struct {
 // MarshalJSON returns the text.
 func (w written) MarshalJSON() ([]byte, error) { return w.text, nil }
 
-// contents is what [appendContent] writes, for the library.
+// contents returns the content of a result in the library's form. The text is
+// the same as that of [appendContent].
 func contents(text string, parts []sallyport.Part) []mcp.Content {
 	out := make([]mcp.Content, 0, len(parts)+1)
 	if text != "" || len(parts) == 0 {

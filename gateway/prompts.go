@@ -14,10 +14,10 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// promptPrefix stands before the name of a prompt in what the gate is asked.
+// promptPrefix stands before the name of a prompt in the id of its call.
 const promptPrefix = string(sallyport.FormPrompt) + ":"
 
-// maxCompletions bounds the values of a completion; the protocol wants so.
+// maxCompletions bounds the values of a completion, as the protocol requires.
 const maxCompletions = 100
 
 // listPrompts answers a listing with the prompts behind a cursor.
@@ -42,23 +42,23 @@ func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*m
 	return out, nil
 }
 
-// argument is one argument of a prompt, and the values that it may have when
-// they are listed.
+// argument is one argument of a prompt, with its possible values if the schema
+// lists them.
 type argument struct {
 	mcp.PromptArgument
 	values []string
 }
 
-// promptArguments reads the arguments of a prompt from its schema, in the order
-// in which they are written there: a form shows them like that.
+// promptArguments reads the arguments of a prompt from its schema. It keeps the
+// order of the schema, because a form shows them in that order.
 func promptArguments(schema json.RawMessage) []argument {
 	top, err := members(nil, rawjson.Blank(schema))
 	if err != nil {
-		return nil // the gate holds no such schema
+		return nil // the gate accepts no such schema
 	}
 	var required []string
 	if r := of(top, "required"); r != nil {
-		// What is no list of names requires none.
+		// A value that is not a list of names requires none.
 		_ = json.Unmarshal(r, &required)
 	}
 	properties, err := members(nil, of(top, "properties"))
@@ -72,7 +72,7 @@ func promptArguments(schema json.RawMessage) []argument {
 			Description string   `json:"description"`
 			Enum        []string `json:"enum"`
 		}
-		// A property without any of it has a name at least.
+		// A property without these members still has a name.
 		_ = json.Unmarshal(p.value, &about)
 		name := string(p.key)
 		out = append(out, argument{mcp.PromptArgument{
@@ -107,8 +107,8 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	return &mcp.GetPromptResult{Meta: meta(&res), Messages: messages(&res)}, nil
 }
 
-// messages turns the parts of a result into those of a prompt: the gate holds
-// each of them to a role.
+// messages converts the parts of a result into the messages of a prompt. The
+// gate ensures that each part has a role.
 func messages(res *sallyport.Result) []*mcp.PromptMessage {
 	out := make([]*mcp.PromptMessage, len(res.Parts))
 	for i := range res.Parts {
@@ -118,8 +118,8 @@ func messages(res *sallyport.Result) []*mcp.PromptMessage {
 	return out
 }
 
-// complete offers the values of an argument that are listed in the schema of
-// its prompt. Nothing is known about others, which is an empty answer.
+// complete offers the values of an argument that the schema of its prompt
+// lists. For other arguments it returns an empty answer.
 func (s *Server) complete(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	caller, err := s.caller(ctx, r)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// resourcePrefix stands before what the gate is asked for a resource that
-	// nobody reads.
+	// resourcePrefix stands before the URI in the id of a call for a resource
+	// that no tool reads.
 	resourcePrefix = string(sallyport.FormResource) + ":"
 	// codeNoResource says in protocols with sessions that there is no such
-	// resource. Later ones say that the parameters are invalid.
+	// resource. Later protocols say that the parameters are invalid.
 	codeNoResource = -32002
-	// maxURIBytes bounds a URI: what is longer is no resource.
+	// maxURIBytes bounds a URI. A longer URI names no resource.
 	maxURIBytes = 8 << 10
 )
 
@@ -38,8 +38,7 @@ func (s *Server) listResources(ctx context.Context, r *mcp.ListResourcesRequest)
 	return out, nil
 }
 
-// listTemplates answers a listing with the families of resources behind a
-// cursor.
+// listTemplates answers a listing with the resource templates behind a cursor.
 func (s *Server) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
 	rest, next, err := s.resources(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.Template })
 	if err != nil {
@@ -57,7 +56,8 @@ func (s *Server) listTemplates(ctx context.Context, r *mcp.ListResourceTemplates
 	return out, nil
 }
 
-// resources returns a page of what has a key, and the cursor of the next.
+// resources returns one page of the resources that have a key, and the cursor
+// of the next.
 func (s *Server) resources(ctx context.Context, r mcp.Request, cursor string, key func(*sallyport.Resource) string) ([]sallyport.Resource, string, error) {
 	caller, err := s.caller(ctx, r)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Server) resources(ctx context.Context, r mcp.Request, cursor string, ke
 	return rest, next, nil
 }
 
-// readResource asks the gate for what is behind a URI. One that nobody reads is
-// the gate's to refuse as well, so that there is a record.
+// readResource asks the gate for the content of a URI. The gate also refuses a
+// URI that no tool reads, so that the attempt is recorded.
 func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri, _ := ctx.Value(nameKey{}).(string)
 	if len(uri) > maxURIBytes || !strings.Contains(uri, ":") {
@@ -89,9 +89,9 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	}
 	id, known := s.gate.Reader(caller, uri)
 	if !known {
-		id = resourcePrefix + uri // no tool has a colon in its name
+		id = resourcePrefix + uri // the name of a tool has no colon
 	}
-	// A text always marshals.
+	// A string always marshals.
 	args, _ := json.Marshal(map[string]string{"uri": uri})
 	res, asked, err := s.through(ctx, r, sallyport.Request{Tool: id, Args: args}, input{r.Params.InputResponses, r.Params.RequestState})
 	switch {
@@ -107,16 +107,16 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	return &mcp.ReadResourceResult{Meta: meta(&res), Contents: read(&res)}, nil
 }
 
-// read turns the parts of a result into what is behind a URI: the gate holds
-// each of them to one.
+// read converts the parts of a result into the contents of a resource. The gate
+// ensures that each part has a URI.
 func read(res *sallyport.Result) []*mcp.ResourceContents {
 	out := make([]*mcp.ResourceContents, len(res.Parts))
 	for i := range res.Parts {
 		p := &res.Parts[i]
 		out[i] = &mcp.ResourceContents{URI: p.URI, MIMEType: p.MediaType, Text: p.Text, Blob: p.Data}
 		if p.Text == "" && p.Data == nil {
-			// The library leaves an empty text out, and one of the two has to
-			// be there.
+			// The library leaves out an empty text, but one of the two must be
+			// present.
 			out[i].Blob = []byte{}
 		}
 	}
@@ -128,7 +128,7 @@ func noResource(version, uri string) error {
 	if version >= statelessSince {
 		code = jsonrpc.CodeInvalidParams
 	}
-	// A text always marshals.
+	// A string always marshals.
 	data, _ := json.Marshal(map[string]string{"uri": uri})
 	return &jsonrpc.Error{Code: code, Message: "Resource not found", Data: data}
 }
