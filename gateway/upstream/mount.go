@@ -1,24 +1,25 @@
-// Package upstream mounts MCP servers that somebody else wrote: each tool,
-// prompt and resource of such a server becomes a tool of the gate, with the
-// server's declared capabilities as its own.
+// Package upstream mounts third-party MCP servers: each tool, prompt and
+// resource of such a server becomes a tool of the gate, with the server's
+// declared capabilities as its own.
 //
 // Start with [New], find out what the servers offer with [Mounts.Discovery]
 // through a gate, and register [Mounts.Tools]. A server on standard input and
 // output runs as a confined child, one process for each server, role and
 // principal, so that no two principals share what a server keeps in memory. A
-// remote one is reached through the network accessor of the very call. What a
-// server says of itself grants nothing: the declaration of the operator decides,
-// and all output is untrusted. That a tool only reads counts for session facts,
-// in a definition that the operator has approved.
+// remote server is reached through the network accessor of the call that needs
+// it. What a server says about itself grants nothing: the declaration of the
+// operator decides, and all output is untrusted. A definition's claim that a
+// tool only reads counts for session facts only after the operator has approved
+// the definition.
 //
-// What is mounted is used while the server offers the very same. A process is
-// asked before its first call, and again when it says that something has
-// changed; what is another definition now is held back, see
-// [Mounts.Quarantined].
+// A mounted definition can be used as long as the server offers exactly the
+// same one. The gate asks a process what it offers before its first call, and
+// again when the process announces a change. A definition that has changed is
+// held back, see [Mounts.Quarantined].
 //
-// A server that is dead, slow or lying harms its own tools only. When it works
-// for nobody they are not available, with the reason, until it does again: see
-// [Mounts.Due].
+// A server that is dead, slow or lying harms only its own tools. If it works
+// for no principal, its tools are not available, with the reason, until it
+// works again: see [Mounts.Due].
 package upstream
 
 import (
@@ -42,11 +43,11 @@ import (
 )
 
 const (
-	// defaultConcurrency bounds the calls that one process of a server works
-	// on at once; others wait for their turn.
+	// defaultConcurrency bounds the calls that one process of a server works on
+	// at once; further calls wait.
 	defaultConcurrency = 8
-	// startWait bounds the start of a server up to its first answer. Servers
-	// of npm take one to three seconds on a small machine.
+	// startWait bounds the start of a server up to its first answer. Servers of
+	// npm take one to three seconds on a small machine.
 	startWait = 20 * time.Second
 	// maxDescription bounds the description of a tool, in code points.
 	maxDescription = 16 << 10
@@ -55,39 +56,40 @@ const (
 // Server is one upstream server, as the operator declares it. Exactly one of
 // Command and URL is set.
 type Server struct {
-	// Name is the middle of the names of its tools, such as [lock.CheckServer]
-	// accepts.
+	// Name is the middle of the names of its tools. It must pass
+	// [lock.CheckServer].
 	Name string
-	// Command is the binary, found on the fixed search path, and its
-	// arguments. The binary is granted by being named.
+	// Command is the binary, found on the fixed search path, and its arguments.
+	// Naming the binary grants it.
 	Command []string
-	// Programs lists absolute paths of files that the command runs, such as
-	// the script of an interpreter, and folders of installed packages.
+	// Programs lists absolute paths of files that the command runs, such as the
+	// script of an interpreter, and folders of installed packages.
 	Programs []string
 	// Package is what Command, a package launcher, would fetch; nil for any
-	// other command. It is not mounted: whoever mounts it puts the command of an
-	// installed copy with Arguments in the place of Command, and takes Package
-	// away.
+	// other command. A server with a Package cannot be mounted: the caller
+	// first replaces Command by the command of an installed copy with
+	// Arguments, and sets Package to nil.
 	Package *install.Package
 	// Arguments are those of Command that the program of Package gets.
 	Arguments []string
 	// Dir is the working directory; empty means the workspace.
 	Dir string
-	// Env is the environment beside the minimal one. It holds no secrets.
+	// Env is the environment in addition to the minimal one. It holds no
+	// secrets.
 	Env map[string]string
 	// Secrets puts stand-ins for secrets into the environment.
 	Secrets []sallyport.ChildSecret
-	// URL is where a remote server listens. Its host is granted by being named.
+	// URL is the address of a remote server. Naming its host grants it.
 	URL string
-	// Transport is how the server at URL is spoken to: [lock.TransportHTTP],
-	// which empty means too, or the older [lock.TransportSSE]. Empty for a
-	// Command.
+	// Transport is the protocol of the server at URL: [lock.TransportHTTP],
+	// which is also the meaning of empty, or the older [lock.TransportSSE]. It
+	// is empty for a Command.
 	Transport lock.Transport
 	// Headers are sent with each request to URL.
 	Headers []Header
-	// OAuth says how tokens for URL come into being; nil sends none.
+	// OAuth says how tokens for URL are obtained; nil sends none.
 	OAuth *oauth.Server
-	// Capabilities is what the server may touch beside what is implied.
+	// Capabilities is what the server may touch in addition to what is implied.
 	Capabilities sallyport.Capabilities
 	// Permissions is what a principal needs for any of its tools.
 	Permissions []string
@@ -99,9 +101,9 @@ type Server struct {
 	// 8.
 	Concurrency int
 	// Shared lets principals in the same role share a process, and with it
-	// whatever the server remembers.
+	// everything that the server remembers.
 	Shared bool
-	// Sources is the place of the declaration and of its keys, as for a
+	// Sources holds the positions of the declaration and of its keys, as for a
 	// [sallyport.Tool].
 	Sources map[string]string
 }
@@ -110,7 +112,7 @@ type Server struct {
 type Header struct {
 	// Name is the canonical name.
 	Name string
-	// Value is the text, in front of the secret when there is one.
+	// Value is the text; if there is a secret, it stands before it.
 	Value string
 	// Secret is a reference whose value follows Value; empty means none.
 	Secret string
