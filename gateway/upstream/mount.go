@@ -125,49 +125,55 @@ type Options struct {
 	// Logger receives what servers write to standard error and why they ended;
 	// nil discards it.
 	Logger *slog.Logger
-	// Start is asked right before a server is started, about the file that runs,
-	// absolute and with links followed; a remote one is greeted, which no file
-	// does. Its error refuses, and is what the caller is told. nil lets every
-	// server start.
+	// Start is called right before a server is started. file is the file that
+	// runs, absolute and with links followed; it is empty for a remote server,
+	// which is only greeted. If Start returns an error, the server is not
+	// started and the caller is told that error. nil lets every server start.
 	Start func(server, file string) error
-	// Cleaner goes over what servers write into definitions; nil means one that
+	// Cleaner cleans the texts of servers in definitions; nil means one that
 	// knows no secrets.
 	Cleaner *output.Cleaner
-	// Judge says whether a definition, as a server sent it, is one that somebody
-	// has accepted, and why not. It is asked about everything that is to be
-	// mounted and whenever a server is listed again, from many goroutines. nil
-	// accepts what servers offer when they are discovered. Whatever it says, what
-	// is mounted is only used while the server still offers the very same.
+	// Judge says whether a definition, as a server sent it, is accepted, and if
+	// not, why. It is called for everything that is to be mounted and whenever
+	// a server is listed again, from many goroutines. nil accepts what servers
+	// offer when they are discovered. Whatever Judge says, a mounted definition
+	// can only be used while the server still offers exactly the same one.
 	Judge func(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string)
-	// Pinned says that Judge holds each definition to one that the operator has
-	// approved. Without it nothing counts that a server says of its tools: whoever
-	// wants to get past a rule would say what suits it.
+	// Pinned says that Judge compares each definition with one that the
+	// operator has approved. Without it, nothing that a server says about its
+	// tools counts: a server that wants to evade a rule would say whatever
+	// suits it.
 	Pinned bool
-	// Changed is told when something that is mounted is held back, or is not any
-	// more, so that clients can be told. It must not wait for a call. nil tells
-	// nobody.
+	// Changed is called when something that is mounted is held back or
+	// available again, so that clients can be notified. It must not wait for a
+	// call. nil notifies no client.
 	Changed func()
-	// Previous is the mounts of the configuration before: the processes of a
-	// server that is declared in the same way, and has the same grant, go on, and
-	// what it offered last counts as discovered: see [Mounts.Adopted]. They are
-	// closed as ever. It needs Grant. nil means that there are none.
+	// Previous is the mounts of the previous configuration. Processes of a
+	// server that is declared in the same way and has the same grant go on, and
+	// what it offered last counts as discovered: see [Mounts.Adopted]. The
+	// caller still closes Previous as usual. It needs Grant. nil means that
+	// there are none.
 	Previous *Mounts
-	// Grant says, for a server in a role, what its grant depends on beside its
-	// declaration: a process is used only where this is what it was when it was
-	// started. It is asked once for each role. nil means that it never changes.
+	// Grant says what the grant of a server in a role depends on beside its
+	// declaration. A process is used only while this value is the same as when
+	// the process was started. Grant is called once for each role. nil means
+	// that the value never changes.
 	Grant func(server, personality string) string
 	// Farewell calls the tool of [Mounts.Farewells] of a server in a role with
-	// these arguments, when a session with it is over: no call of it runs any more.
-	// It returns when the call has ended. nil tells servers nothing.
+	// these arguments. It is called when a session with the server is over and
+	// no call of the session runs any more. It returns when the call has ended.
+	// nil tells servers nothing.
 	Farewell func(ctx context.Context, server, personality string, args json.RawMessage)
-	// Principals names who may be logged in at servers with OAuth beside the local
-	// user: the tools of one are available while somebody is. nil means nobody.
+	// Principals names the principals that may be logged in at servers with
+	// OAuth in addition to the local user. The tools of such a server are
+	// available while one of them is logged in. nil means only the local user.
 	Principals func(ctx context.Context) []string
 	// Processes bounds the processes of all servers that calls have started; 0
 	// means 128. Those of Previous count, and its bound stays.
 	Processes int
 	// Tokens keeps the tokens of servers with OAuth, and is a source of the
-	// secrets of the gate that calls them; it is needed when there is one.
+	// secrets of the gate that calls them. It is required if there is such a
+	// server.
 	Tokens *oauth.Vault
 }
 
@@ -176,11 +182,11 @@ type Options struct {
 type Mounts struct {
 	servers []*server
 	o       Options
-	// memory and processes are shared with the mounts before: they are for all
-	// servers.
+	// memory and processes are shared with the previous mounts, because their
+	// bounds are for all servers.
 	memory    *memory
 	processes *processes
-	// fresh is freshTime, but in tests.
+	// fresh is freshTime, except in tests.
 	fresh time.Duration
 }
 
@@ -188,29 +194,31 @@ type Mounts struct {
 type server struct {
 	Server
 	m *Mounts
-	// same tells its declaration, and what it is started from, from another; empty
-	// when that is not known.
+	// same identifies the declaration and the files that the server is started
+	// from; empty when they are not known.
 	same string
 	pool *pool
 	// authority is nil for a server without OAuth.
 	authority *oauth.Authority
-	// grants holds what Options.Grant says, by role.
+	// grants caches the results of Options.Grant, by role.
 	grants sync.Map
 
-	// probing is held by the one probe that runs.
+	// probing is held by the running probe.
 	probing sync.Mutex
 
 	mu sync.Mutex
-	// accepted is what the server offered when it was discovered first, in which
-	// role; latest is what it offered when it was discovered last.
-	// taken says that Tools has returned it: until then a later one replaces it.
+	// accepted is what the server offered when it was first discovered; the
+	// role of that discovery is kept with it. latest is what it offered when it
+	// was last discovered. taken says that Tools has returned accepted; until
+	// then a later discovery replaces it.
 	accepted *listing
 	role     string
 	latest   *listing
 	taken    bool
-	// mounted is what Tools has returned, held why some of it is not available:
-	// because of what the views of connections show, or what is left of that of
-	// connections that have ended. more is what is offered and not mounted.
+	// mounted is what Tools has returned. held says why some of it is not
+	// available, according to the views of the connections and to left, which
+	// keeps the findings of connections that have ended. more is what is
+	// offered and not mounted.
 	mounted map[thing]*offering
 	views   map[*link]*view
 	left    map[thing]string
@@ -218,11 +226,11 @@ type server struct {
 	more    map[thing]bool
 	// health is that of the server as a whole.
 	health health
-	// leaving is the connections whose server is being told that they end.
+	// leaving holds the connections whose server is being told that they end.
 	leaving map[string]*link
 }
 
-// New returns the mounts of the servers. Nothing is started yet.
+// New returns the mounts of the servers. It does not start any server.
 func New(servers []Server, o *Options) (*Mounts, error) {
 	var opts Options
 	if o != nil {
@@ -267,7 +275,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	m.o.Previous = nil // which would keep all that came before
+	m.o.Previous = nil // it would keep all earlier mounts in memory
 	for _, s := range m.servers {
 		s.succeed(opts.Previous)
 		s.pool.join(s)
@@ -275,9 +283,9 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 	return m, nil
 }
 
-// succeed takes over the connections of a server that is declared in the same
-// way, and what is known of it. A remote one with OAuth is reached with the
-// tokens of its own mounts.
+// succeed takes over the connections and the known offer of an equally declared
+// server. A remote server with OAuth is reached with the tokens of its own
+// mounts.
 func (s *server) succeed(m *Mounts) {
 	if m == nil || s.same == "" {
 		return
@@ -293,9 +301,9 @@ func (s *server) succeed(m *Mounts) {
 	}
 }
 
-// digest is that of the declaration, without where it stands and what
-// concerns single calls, and of the files that it is started from. It is empty
-// when that is not known.
+// digest identifies the declaration and the files that the server is started
+// from. It leaves out the position of the declaration and what concerns single
+// calls. It is empty when the files are not known.
 func (s *Server) digest() string {
 	d := *s
 	d.Sources, d.Permissions, d.RateLimit, d.Timeout = nil, nil, nil, 0
@@ -315,7 +323,7 @@ func (s *Server) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// check refuses what cannot be a server.
+// check refuses an invalid declaration.
 func (s *Server) check() error {
 	if err := lock.CheckServer(s.Name); err != nil {
 		return fmt.Errorf("upstream: %s: %w", quoted(s.Name), err)
