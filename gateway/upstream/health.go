@@ -12,48 +12,50 @@ import (
 )
 
 const (
-	// firstProbe and longestProbe bound how long a server that works for nobody
-	// is left alone before it is asked again: doubled each time after soonTime.
+	// firstProbe and longestProbe bound how long a server that no principal can
+	// use is left alone before the next probe. The pause is firstProbe until
+	// soonTime has passed and then doubles each time.
 	firstProbe, longestProbe = 3 * time.Second, 5 * time.Minute
-	// soonTime is how long after its fall a server is asked again every
-	// firstProbe: one that failed under load is used again within five seconds.
+	// soonTime is how long after its failure a server is probed every
+	// firstProbe, so that one that failed under load is used again within five
+	// seconds.
 	soonTime = 2 * time.Minute
-	// calmTime is how long the answer of a server stands against connections to
-	// it that fail: they are then the trouble of a principal, which must not have
-	// the server started without end.
+	// calmTime is how long a server counts as healthy after an answer, even if
+	// connections to it fail. Such failures are the trouble of one principal,
+	// which must not be able to have the server started again and again.
 	calmTime = time.Minute
 )
 
-// health is what is known of a server as a whole, whatever single connections
-// to it show.
+// health is what is known about a server as a whole, independent of single
+// connections.
 type health struct {
-	// down says why it works for nobody; empty while it may for somebody.
+	// down says why no principal can use it; empty when it may work.
 	down string
-	// login says that somebody has to log in, out the same when nobody is logged
-	// in; mark is of the tokens with which it was asked last.
+	// login says that a user has to log in. out is the same text while no user
+	// is logged in, else empty. mark identifies the tokens of the last probe.
 	login, out, mark string
-	// suspect says that a connection has failed since it was asked last.
+	// suspect says that a connection has failed since the last probe.
 	suspect bool
-	// asked, answered, wants and fault are what came of asking it: ever, and in
-	// the probe that runs.
+	// asked says whether the server was ever asked what it offers; answered,
+	// wants and fault are the outcome of the running probe.
 	asked, answered, wants bool
 	fault                  string
-	// silent counts the probes in a row that it did not answer, from soonTime
-	// after it fell.
+	// silent counts the probes in a row without an answer, starting soonTime
+	// after the failure.
 	silent int
 	fell   time.Time
-	// next is when it may be asked again, calm until when no failed connection
-	// is a reason to, looked when it was last looked whether somebody is logged in.
+	// next is the time of the next probe. Until calm, failed connections cause
+	// no probe. looked is when the logins were last checked.
 	next, calm, looked time.Time
 }
 
-// brief is an error that says nothing of what the server said: it stands where
-// the text of a server would be taken for the gate's own.
+// brief is an error with a text that quotes nothing from the server. It is used
+// where the server's text would be taken for the gate's own.
 type brief struct{ text string }
 
 func (b *brief) Error() string { return b.text }
 
-// briefly is why a server cannot be used, in words of the gate.
+// briefly says in the gate's own words why a server cannot be used.
 func (s *server) briefly(err error) string {
 	if b, ok := errors.AsType[*brief](err); ok {
 		return b.text
@@ -64,8 +66,8 @@ func (s *server) briefly(err error) string {
 	return "the MCP server " + s.Name + " cannot be used"
 }
 
-// why says why the server, which is mounted, is of use to nobody; empty when it
-// is to somebody.
+// why says why no principal can use the mounted server, or is empty when it may
+// be used.
 func (s *server) why() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +77,8 @@ func (s *server) why() string {
 	return cmp.Or(s.health.down, s.health.out)
 }
 
-// absent is the failure of a call to a server that is of use to nobody; nil when
-// it is to somebody.
+// absent is the failure of a call to a server that no principal can use; nil
+// when it may be used.
 func (s *server) absent() error {
 	why := s.why()
 	if why == "" {
@@ -85,8 +87,9 @@ func (s *server) absent() error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: why}
 }
 
-// Unavailable lists the servers that are of use to nobody, and why: their tools
-// say that they are not available until [Mounts.Probe] finds that they answer.
+// Unavailable lists the servers that no principal can use, with the reasons.
+// Their tools are not available until [Mounts.Probe] finds that the servers
+// answer.
 func (m *Mounts) Unavailable() map[string]string {
 	all := map[string]string{}
 	for _, s := range m.servers {
@@ -97,10 +100,11 @@ func (m *Mounts) Unavailable() map[string]string {
 	return all
 }
 
-// Due lists the servers that are to be asked what they offer, with
-// [Mounts.Probe]: they are of use to nobody, or connections to them fail and it
-// is not known whether for everybody, or tokens for them have come or gone. It
-// reads tokens and sends nothing; it is cheap enough for once a second.
+// Due lists the servers that should be asked with [Mounts.Probe] what they
+// offer. Such a server is unusable for every principal, or some connections to
+// it fail and it is not known whether all do, or tokens for it were added or
+// removed. Due reads tokens and sends nothing; it is cheap enough to be called
+// once a second.
 func (m *Mounts) Due(ctx context.Context) (names []string) {
 	for _, s := range m.servers {
 		if s.due(ctx) {
@@ -128,16 +132,17 @@ func (s *server) due(ctx context.Context) bool {
 	case logs && h.login != "" && mark != "" && mark != h.mark, logs && h.login == "" && (mark == "") != (h.mark == ""):
 		return true
 	case s.accepted == nil:
-		return false // who mounts it asks it again
+		return false // the mount asks it again
 	default:
 		return h.down != "" || h.suspect && !now.Before(h.calm)
 	}
 }
 
-// Probe has a server asked by ask, which calls its tool of [Mounts.Discovery] in
-// the roles that may use the server. One that answers in none of them is of use
-// to nobody; one that answers is again. Of probes that did not come to an end
-// nothing follows. One at a time of each server: beside one that runs it does
+// Probe asks a server what it offers. ask calls the server's tool of
+// [Mounts.Discovery] in the roles that may use the server. If the server
+// answers in none of them, it becomes unavailable to every principal; if it
+// answers, it is available again. A probe that does not finish changes nothing.
+// Each server has one probe at a time: during a probe, a second one does
 // nothing.
 func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Context)) {
 	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
@@ -156,7 +161,7 @@ func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Contex
 	s.conclude(ctx)
 }
 
-// conclude draws the conclusion of a probe.
+// conclude applies the outcome of a probe.
 func (s *server) conclude(ctx context.Context) {
 	now := time.Now()
 	s.mu.Lock()
@@ -192,14 +197,15 @@ func (s *server) conclude(ctx context.Context) {
 	s.changed()
 }
 
-// changed has clients told.
+// changed notifies clients.
 func (s *server) changed() {
 	if s.m.o.Changed != nil {
 		s.m.o.Changed()
 	}
 }
 
-// fallen says that the server works for nobody, and has it asked again soon.
+// fallen marks the server as unusable for every principal and schedules a probe
+// soon.
 func (s *server) fallen(why string) {
 	s.mu.Lock()
 	h := &s.health
@@ -214,7 +220,7 @@ func (s *server) fallen(why string) {
 	}
 }
 
-// note takes what came of asking the server, with the tokens of a mark.
+// note records the outcome of asking the server with the tokens of a mark.
 func (s *server) note(mark string, err error) {
 	login, wants := loginNeeded(err)
 	fault := ""
@@ -235,15 +241,15 @@ func (s *server) note(mark string, err error) {
 	}
 }
 
-// doubt is told that a connection has failed, or a process ended by itself.
+// doubt records that a connection has failed or a process ended by itself.
 func (s *server) doubt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.health.suspect = true
 }
 
-// tokenMark tells the tokens of a principal from others; logs is false for a
-// server at which nobody logs in, or when its tokens cannot be read.
+// tokenMark returns a value that identifies the tokens of a principal. logs is
+// false for a server without user logins, or when the tokens cannot be read.
 func (s *server) tokenMark(ctx context.Context, principal string) (mark string, logs bool) {
 	if s.authority == nil || s.authority.Grant != oauth.AuthorizationCode {
 		return "", false
@@ -252,8 +258,8 @@ func (s *server) tokenMark(ctx context.Context, principal string) (mark string, 
 	return mark, err == nil
 }
 
-// attend looks whether the server wants a login and nobody is logged in: then it
-// is of use to nobody.
+// attend checks whether the server needs a login while no user is logged in.
+// The server is then unavailable.
 func (s *server) attend(ctx context.Context) {
 	s.mu.Lock()
 	login, refused := s.health.login, s.health.mark
@@ -273,7 +279,7 @@ func (s *server) attend(ctx context.Context) {
 	}
 }
 
-// somebody reports whether a principal has tokens other than those that were
+// somebody reports whether any principal has tokens other than those that were
 // refused.
 func (s *server) somebody(ctx context.Context, refused string) bool {
 	names := []string{sallyport.LocalPrincipal}
