@@ -19,16 +19,16 @@ const endGrace = 2 * time.Second
 
 // link is one connection to a server.
 type link struct {
-	s   *server // that made it
+	s   *server // the server that made it
 	key key
-	// ready is closed when the link can be used or err says why not; what it
-	// guards does not change afterwards.
+	// ready is closed when the link can be used or err says why not. The fields
+	// that it guards do not change afterwards.
 	ready   chan struct{}
 	err     error
 	session *mcp.ClientSession
 	wire    *wire
-	// spoken is the version of the protocol, meta what each request holds
-	// because of it.
+	// spoken is the protocol version; meta is the _meta that each request
+	// carries in that version.
 	spoken string
 	meta   []byte
 	child  sallyport.Child // nil for a remote server
@@ -36,36 +36,37 @@ type link struct {
 	said   complaints
 	idle   *time.Timer
 	ended  sync.Once
-	// parted tells the gate that the session has ended; nil where it does not
-	// follow it.
+	// parted tells the gate that the session has ended; nil where the gate does
+	// not follow it.
 	parted func()
-	// hangUp ends what the connection waits for.
+	// hangUp cancels everything that the connection waits for.
 	hangUp context.CancelFunc
 	// refused is the last request that the grant did not admit.
 	refused atomic.Pointer[sallyport.Error]
-	// forgotten says that a remote server does not know the session any more.
+	// forgotten says that a remote server no longer knows the session.
 	forgotten atomic.Bool
-	// greeting is what the server answered first.
+	// greeting is the server's first answer.
 	greeting answer
 	// limit is the bound that the server reached last.
 	limit atomic.Pointer[limitError]
-	// idleFlow and workFlow count what the server says that nobody asked for.
+	// idleFlow and workFlow count unsolicited messages of the server.
 	idleFlow, workFlow, idleComplaints, workComplaints meter
 
 	mu      sync.Mutex
 	calls   map[string]*running // by progress token
-	version string              // of the protocol
-	// looked is when the last look at what it offers began; stale says that the
-	// server has announced a change since.
+	version string              // version of the protocol
+	// looked is when the last listing began; stale says that the server has
+	// announced a change since.
 	looked time.Time
 	ear    ear
 	stale  bool
-	// relist is a look that is to come, looking is held by the one that looks.
+	// relist is the timer of a scheduled listing; the listing that runs holds
+	// looking.
 	relist  *time.Timer
 	looking chan struct{}
 	// broke says that its end was counted.
 	broke atomic.Bool
-	// floods says that it is ended because the server sends without end.
+	// floods says that it is being ended because the server sends without end.
 	floods atomic.Bool
 	// rests is when its last call ended.
 	rests time.Time
@@ -77,18 +78,18 @@ type link struct {
 type running struct {
 	call *sallyport.Call
 	ctx  context.Context
-	// request ends with the request that the server works on; nil while there is
-	// none.
+	// request ends with the request that the server works on; nil while there
+	// is none.
 	request context.Context
-	// news is what its caller is still to be told; nil until there is any. told
-	// is closed when all of it is.
+	// news holds the progress that the caller has yet to be told; nil until
+	// there is any. told is closed when all of it has been told.
 	news chan sallyport.Progress
 	told chan struct{}
 }
 
-// maxNews bounds the news of one call that wait for its caller, maxNewsBytes
-// the text of each: the gate cuts it to a line. A caller that reads slower than
-// the server speaks misses what comes then.
+// maxNews bounds the progress events of one call that wait for its caller, and
+// maxNewsBytes the text of each: the gate cuts it to a line. If the caller
+// reads more slowly than the server sends, it misses events.
 const maxNews, maxNewsBytes = 256, 16 << 10
 
 func (s *server) newLink(k key) *link {
@@ -113,7 +114,7 @@ func (l *link) abandoned() bool {
 	return ok
 }
 
-// exceeds notes which bound the server reached before it could be used.
+// exceeds records which bound the server reached before it could be used.
 func (l *link) exceeds(limit *limitError) {
 	select {
 	case <-l.ready:
@@ -122,9 +123,9 @@ func (l *link) exceeds(limit *limitError) {
 	}
 }
 
-// dial starts a server, or greets a remote one, and asks what it offers: no
-// call goes to a process whose definitions nobody has looked at. Of what a server
-// could use to reach back it is offered what its declaration names.
+// dial starts a server, or greets a remote one, and asks what it offers. Calls
+// never go to a process whose definitions were not checked. The server is
+// offered only those client features that its declaration names.
 func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
 	ctx, e := withCall(ctx, c)
 	defer e.end(l.s.m.memory)
@@ -154,8 +155,8 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 	return nil, l.stillborn(ctx, err)
 }
 
-// outlive has the session with a remote server end when its principal may not use
-// it any more. A process is followed by itself.
+// outlive ends the session with a remote server when its principal may no
+// longer use it. The gate follows a process by itself.
 func (l *link) outlive(c *sallyport.Call) {
 	if c.Outlive == nil || l.child != nil || l.key.call != "" {
 		return
@@ -163,7 +164,8 @@ func (l *link) outlive(c *sallyport.Call) {
 	l.parted = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.part(l, nil) })
 }
 
-// transport starts a server here, or says how a remote one is reached.
+// transport starts a server on this machine, or returns the way to a remote
+// one.
 func (l *link) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	if len(l.s.Command) > 0 {
 		return l.spawn(ctx, c)
@@ -174,14 +176,14 @@ func (l *link) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport,
 	return l.remote(), nil
 }
 
-// stillborn ends a connection that came to nothing, and says why it did.
+// stillborn ends a connection that could not be established, and says why.
 func (l *link) stillborn(ctx context.Context, err error) error {
 	refused := l.refused.Load()
 	if refused != nil && errors.Is(refused, oauth.ErrLogin) {
 		l.end()
 		return refused
 	}
-	// What the server itself says is no part of what the gate says in short.
+	// The gate's short text does not quote the server.
 	short := fmt.Sprintf("the MCP server %s did not start", l.s.Name)
 	why := fmt.Sprintf("%s: %v", short, err)
 	switch limit := l.limit.Load(); {
@@ -207,13 +209,14 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 			why += "; it says: " + last
 		}
 	}
-	// It is said again to calls that the secrets of this one are none of.
+	// Later calls get this error too, and they must not learn the secrets of
+	// this call.
 	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.plain(why), Err: &brief{l.s.plain(short)}}
 }
 
-// options are those of a client that can do nothing for a server. Of a server
-// here it asks to be told when a list changes; a remote one would have to be
-// asked outside a call. The notifications are heard on the wire.
+// options are those of a client that offers a server nothing. A server on this
+// machine may announce that a list changes. A remote one would have to be asked
+// outside a call. Notifications are handled by the wire.
 func (l *link) options() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
 		Logger: l.s.m.o.Logger, Capabilities: l.s.reachable(),
@@ -238,11 +241,11 @@ func (l *link) end() {
 			l.relist.Stop()
 		}
 		l.mu.Unlock()
-		// The end of its input is how a server learns that it is over: node, the
-		// first process of its namespace, does not hear a signal.
+		// A server learns from the end of its input that it is over: node, as
+		// the first process of its namespace, ignores signals.
 		if l.session != nil {
 			l.wire.finish()
-			// Its error says that the other side is gone already.
+			// The error says that the other side has gone already.
 			_ = l.session.Close()
 		}
 		if l.child != nil {
@@ -256,7 +259,7 @@ func (l *link) end() {
 	})
 }
 
-// listen has the progress of a call go to its caller, under the id of the call.
+// listen relays the progress of a call to its caller, under the id of the call.
 func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +268,8 @@ func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
 	return r
 }
 
-// works says until when the server works on a request of a call.
+// works sets the context that ends when the server stops working on a request
+// of a call.
 func (l *link) works(id string, request context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,16 +278,15 @@ func (l *link) works(id string, request context.Context) {
 	}
 }
 
-// busy reports whether a call runs, after the last of which the connection is
-// idle.
+// busy reports whether a call runs. The connection is idle after the last one.
 func (l *link) busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) > 0
 }
 
-// unlisten ends that, when the caller has been told of everything: nothing
-// follows the answer.
+// unlisten ends the relay of progress once the caller has been told everything.
+// No progress may follow the answer.
 func (l *link) unlisten(ctx context.Context, r *running) {
 	l.mu.Lock()
 	if l.calls[r.call.ID] == r {
@@ -311,9 +314,9 @@ func (l *link) unlisten(ctx context.Context, r *running) {
 	}
 }
 
-// during is the context of a call that runs, under which something may be sent
-// that none of them asked for: all calls of a link have one grant. Without a
-// call it is what is given.
+// during returns the context of a running call, for sending a message that no
+// call asked for: all calls of a link have the same grant. Without a running
+// call it returns ctx.
 func (l *link) during(ctx context.Context) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -323,7 +326,7 @@ func (l *link) during(ctx context.Context) context.Context {
 	return ctx
 }
 
-// progress relays what a server says of a call that runs.
+// progress relays what a server reports about a running call.
 func (l *link) progress(said *mcp.ProgressNotificationParams) {
 	token, _ := said.ProgressToken.(string)
 	l.mu.Lock()
@@ -334,7 +337,7 @@ func (l *link) progress(said *mcp.ProgressNotificationParams) {
 	}
 	p := sallyport.Progress{Message: said.Message, Audience: sallyport.AudienceUser}
 	if len(p.Message) > maxNewsBytes {
-		p.Message = "" // which nobody reads, and which would wait with the others
+		p.Message = "" // too long to read; it would occupy memory while it waits
 	}
 	if said.Total > 0 {
 		percent := min(max(100*said.Progress/said.Total, 0), 100)
@@ -349,7 +352,7 @@ func (l *link) progress(said *mcp.ProgressNotificationParams) {
 			}
 		}()
 	}
-	// A caller that does not listen holds up nobody else's answers.
+	// A caller that does not listen must not delay the answers of other calls.
 	select {
 	case r.news <- p:
 	default:
