@@ -2,8 +2,8 @@ package upstream
 
 import "maps"
 
-// adopt takes over what is known of a server that is declared in the same way:
-// its tools are there at once, each judged anew, while it is asked again.
+// adopt takes over the known tools of an equally declared server. They are
+// available at once, each judged anew, while the server is listed again.
 func (s *server) adopt(was *server) {
 	was.mu.Lock()
 	defer was.mu.Unlock()
@@ -13,8 +13,8 @@ func (s *server) adopt(was *server) {
 	s.accepted, s.latest, s.role, s.health = was.latest, was.latest, was.role, was.health
 }
 
-// Adopted lists the servers whose tools are known from the mounts before: they
-// can be mounted before they are asked.
+// Adopted lists the servers whose tools are known from the previous mounts.
+// They can be mounted before they are listed again.
 func (m *Mounts) Adopted() (names []string) {
 	for _, s := range m.servers {
 		s.mu.Lock()
@@ -26,8 +26,8 @@ func (m *Mounts) Adopted() (names []string) {
 	return names
 }
 
-// Outdated reports whether a server offers something else now than what is
-// mounted: mounts that come after these would offer it.
+// Outdated reports whether a server now offers something other than what is
+// mounted. New mounts would then offer it.
 func (m *Mounts) Outdated() bool {
 	for _, s := range m.servers {
 		s.mu.Lock()
@@ -40,7 +40,7 @@ func (m *Mounts) Outdated() bool {
 	return false
 }
 
-// equals reports whether the same is offered.
+// equals reports whether both listings offer the same definitions.
 func (n *listing) equals(other *listing) bool {
 	return maps.EqualFunc(n.things, other.things, func(a, b *offering) bool { return a.digest == b.digest && a.fault == b.fault }) &&
 		maps.Equal(n.failed, other.failed)

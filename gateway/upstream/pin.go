@@ -12,30 +12,31 @@ import (
 )
 
 const (
-	// relistPause is how long a server that keeps saying that its lists have
-	// changed waits between two looks that no call asks for.
+	// relistPause is the pause between two listings that no call asks for, when
+	// a server keeps announcing that its lists have changed.
 	relistPause = 5 * time.Second
-	// remoteAge is how long the lists of a remote server are believed. It may
-	// be replaced behind its address, and tells nobody outside a call.
+	// remoteAge is how long the lists of a remote server count as current. The
+	// server can be replaced behind its address, and it announces nothing
+	// outside a call.
 	remoteAge = time.Minute
 )
 
-// view is what the last look at one connection has shown to a server. It does
+// view is what the last listing over one connection means for a server. It does
 // not change.
 type view struct {
-	// bad says which accepted definitions it does not have, and why.
+	// bad says which accepted definitions are missing or different, and why.
 	bad map[thing]string
 	// gone are those of bad that are merely not listed.
 	gone map[thing]bool
 	// more is what was not offered when the server was discovered.
 	more []thing
-	// apart says that it counts for this connection alone: a server that knows
-	// whom it talks to may offer each something else.
+	// apart says that the view counts for its connection alone. A server that
+	// knows the principal can offer each principal something else.
 	apart bool
 }
 
-// accept takes what discovery has found. Until it is mounted it is what counts
-// from now on; a later look is compared with it.
+// accept stores what discovery has found. Until it is mounted, it becomes the
+// accepted listing; a later one is only compared with it.
 func (s *server) accept(n *listing, l *link) {
 	s.mu.Lock()
 	first := s.accepted == nil || !s.taken
@@ -60,8 +61,8 @@ func (s *server) look(l *link, n *listing) {
 			continue
 		}
 		v.bad[t] = why
-		// What another role is not offered, because its grant is smaller, says
-		// nothing about this one.
+		// A role with a smaller grant may be offered less. That says nothing
+		// about this role.
 		v.gone[t] = gone && l.key.personality != role
 	}
 	for _, d := range n.known {
@@ -72,7 +73,7 @@ func (s *server) look(l *link, n *listing) {
 	s.judge(l, v)
 }
 
-// compare says why what is offered now is not what was accepted; gone says that
+// compare says why what is offered now is not what was accepted. gone says that
 // it is not offered at all.
 func (s *server) compare(d *offering, n *listing) (why string, gone bool) {
 	now := n.things[d.thing]
@@ -89,7 +90,8 @@ func (s *server) compare(d *offering, n *listing) (why string, gone bool) {
 	return s.refusal(now), false
 }
 
-// refusal asks whoever judges definitions; empty means that nobody objects.
+// refusal asks Options.Judge about a definition. It returns the reason for a
+// refusal, or "" when the definition is accepted.
 func (s *server) refusal(d *offering) string {
 	if s.m.o.Judge == nil {
 		return ""
@@ -100,9 +102,9 @@ func (s *server) refusal(d *offering) string {
 	return ""
 }
 
-// judge brings what a look has shown into what the server's tools are held for.
-// What a connection has shown stays until a look at another one shows better:
-// the end of a process proves nothing.
+// judge updates what is held back according to a view. The finding of a
+// connection that has ended stays until the view of another connection clears
+// it, because the end of a process proves nothing.
 func (s *server) judge(l *link, v *view) {
 	s.mu.Lock()
 	for t := range s.left {
@@ -122,12 +124,12 @@ func (s *server) judge(l *link, v *view) {
 	}
 }
 
-// leave keeps what a connection had shown. The caller holds the lock.
+// leave keeps the findings of a connection. The caller holds the lock.
 func (s *server) leave(v *view) {
 	maps.Copy(s.left, v.common())
 }
 
-// common is what of a view holds for everybody.
+// common returns the findings of a view that hold for all connections.
 func (v *view) common() map[thing]string {
 	held := map[thing]string{}
 	for t, why := range v.bad {
@@ -138,7 +140,7 @@ func (v *view) common() map[thing]string {
 	return held
 }
 
-// forget keeps what a connection that has ended had shown.
+// forget keeps the findings of a connection that has ended.
 func (s *server) forget(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +153,8 @@ func (s *server) forget(l *link) {
 	s.hold()
 }
 
-// hold computes why things are held. The caller holds the lock. It reports
-// whether what is available has changed.
+// hold computes what is held back and why. The caller holds the lock. It
+// reports whether the available definitions have changed.
 func (s *server) hold() (changed bool) {
 	held, more := maps.Clone(s.left), map[thing]bool{}
 	for _, v := range s.views {
@@ -177,18 +179,18 @@ func (s *server) hold() (changed bool) {
 	return changed
 }
 
-// shown is the name of a thing for the log.
+// shown returns the name of a thing for the log.
 func (s *server) shown(t thing) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
 
-// available reports whether any of the things may be used.
+// available reports whether at least one of the things may be used.
 func (s *server) available(things ...thing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t thing) bool { return s.held[t] == "" })
 }
 
-// Quarantined lists what is mounted and held back, and what is offered since
-// servers were discovered and waits for a reload.
+// Quarantined lists what is mounted and held back, and what servers offer since
+// they were discovered, which waits for a reload.
 func (m *Mounts) Quarantined() (list []Left) {
 	for _, s := range m.servers {
 		s.mu.Lock()
@@ -206,8 +208,9 @@ func (m *Mounts) Quarantined() (list []Left) {
 	return list
 }
 
-// changed is told that the lists of a connection may have changed. The next
-// call waits for a look; without one the server is looked at soon.
+// changed records that the lists of a connection may have changed. The next
+// call waits for a new listing. Without a call, the server is listed again
+// soon.
 func (l *link) changed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +220,7 @@ func (l *link) changed() {
 	}
 }
 
-// relook looks at a server here that nobody calls.
+// relook lists a server on this machine again while no call does.
 func (l *link) relook() {
 	l.mu.Lock()
 	l.relist = nil
@@ -232,9 +235,9 @@ func (l *link) relook() {
 	}
 }
 
-// current looks at a connection again when what was seen of it is not sure to
-// hold any more, or was not seen by the server that asks. One look at a time
-// serves all who wait.
+// current lists a connection again when its view may be outdated or the server
+// that asks has none. Only one listing runs at a time; callers that wait share
+// its result.
 func (l *link) current(ctx context.Context, s *server) error {
 	select {
 	case l.looking <- struct{}{}:
@@ -262,15 +265,15 @@ func (l *link) current(ctx context.Context, s *server) error {
 	return nil
 }
 
-// viewOf is what the last look at a connection has shown; nil without one.
+// viewOf returns the view of a connection; nil without one.
 func (s *server) viewOf(l *link) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.views[l]
 }
 
-// refuses says why a connection may not be asked for something that all of
-// these are needed for, nil when it may.
+// refuses says why a connection may not be asked for something that needs all
+// of these definitions; nil when it may.
 func (s *server) refuses(l *link, name string, needs []thing) error {
 	v := s.viewOf(l)
 	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t thing) bool { return v.bad[t] != "" }) {
@@ -279,7 +282,7 @@ func (s *server) refuses(l *link, name string, needs []thing) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: name, Detail: "Tool " + name + " is not currently available"}
 }
 
-// offers is what the servers that were discovered offer, as it came.
+// offers returns what the discovered servers offer, as received.
 func (s *server) offers() *lock.Offer {
 	s.mu.Lock()
 	n := s.latest
@@ -294,9 +297,9 @@ func (s *server) offers() *lock.Offer {
 	}
 }
 
-// Offers is what each server that was discovered says it is and offers, as it
-// came, by name: what package lock pins. Of the launch, the caller adds what
-// the binary was resolved to.
+// Offers returns what each discovered server says it is and offers, as
+// received, by name. Package lock pins it. The caller adds the resolved binary
+// to each launch.
 func (m *Mounts) Offers() map[string]*lock.Offer {
 	all := map[string]*lock.Offer{}
 	for _, s := range m.servers {
@@ -307,8 +310,8 @@ func (m *Mounts) Offers() map[string]*lock.Offer {
 	return all
 }
 
-// Launch is how the server is started or reached, in the form of package lock,
-// without what its binary was resolved to.
+// Launch describes how the server is started or reached, in the form of package
+// lock, without its resolved binary.
 func (s *Server) Launch() lock.Launch {
 	l := lock.Launch{Transport: lock.TransportStdio, Command: s.Command, URL: s.URL, Capabilities: s.capabilities()}
 	if s.URL != "" {
