@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
-// decode reads one message, which is valid JSON. A result is left as it is, to
-// be decoded once, by whoever waits for it; the library decodes the rest.
+// decode reads one message, which is valid JSON. It leaves a result undecoded,
+// so that the waiting call decodes it once. The library decodes the rest.
 func decode(text []byte) (jsonrpc.Message, error) {
 	text = rawjson.Blank(text)
 	if len(text) == 0 || text[0] != '{' {
@@ -53,12 +53,12 @@ const (
 
 var members = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// envelope is the values of the members of a message, as they came; nil for
-// those that are absent.
+// envelope holds the raw values of the members of a message; nil for absent
+// ones.
 type envelope [len(members)][]byte
 
-// open finds the members of a message, an object in valid JSON text. One that
-// is there twice is refused: another reader may have taken the other one.
+// open finds the members of a message, an object in valid JSON text. It refuses
+// a repeated member, because another reader may use the other value.
 func open(text []byte) (e envelope, err error) {
 	for rest := rawjson.Blank(text[1:]); rest[0] != '}'; {
 		var key, value []byte
@@ -78,8 +78,8 @@ func open(text []byte) (e envelope, err error) {
 	return e, nil
 }
 
-// number reads an id that is a whole number, be it written with a point, as
-// some languages do.
+// number reads an id that is a whole number, even if it is written with a
+// decimal point, as some languages do.
 func number(id []byte) (float64, error) {
 	n, err := strconv.ParseFloat(string(id), 64)
 	if err != nil || n != math.Trunc(n) || math.Abs(n) >= 1<<53 {

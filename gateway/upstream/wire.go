@@ -13,12 +13,12 @@ import (
 	"github.com/sallyport/sallyport/internal/budget"
 )
 
-// maxAsked bounds the requests of a server that wait for their refusal.
+// maxAsked bounds the requests of a server that wait for an answer.
 const maxAsked = 64
 
-// answer is what a server answered to one request, as it came. The protocol
-// library decodes into types that lose fields which it does not know, and
-// fails as a whole at one item that it does not like.
+// answer is a server's undecoded answer to one request. The protocol library
+// decodes into types that lose unknown fields, and it rejects a whole answer
+// because of one item.
 type answer struct {
 	mu     sync.Mutex
 	result json.RawMessage
@@ -28,7 +28,7 @@ type answer struct {
 	over bool
 }
 
-// hold has the answer keep what covers it.
+// hold stores the holding that covers the answer.
 func (a *answer) hold(m *memory, h *budget.Holding) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,7 +41,7 @@ func (a *answer) hold(m *memory, h *budget.Holding) {
 	a.held = h
 }
 
-// release gives back what covers the answer, which was read.
+// release frees the memory share of an answer that was read.
 func (a *answer) release(m *memory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,16 +49,16 @@ func (a *answer) release(m *memory) {
 	m.release(a.held)
 }
 
-// set keeps a result, or that there is an error instead.
+// set stores a result, or that there is an error instead.
 func (a *answer) set(result json.RawMessage, fault bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.result, a.fault = result, fault
 }
 
-// owned reports whether an error of the protocol is the answer of the server.
-// That of a connection here which broke looks the same to the library; over
-// HTTP an answer does not always come this way.
+// owned reports whether an error of the protocol is the server's answer. On
+// this machine a broken connection looks the same to the library. Over HTTP an
+// answer does not always arrive this way.
 func (a *answer) owned(s *server) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,14 +73,14 @@ func (a *answer) raw() json.RawMessage {
 
 type answerKey struct{}
 
-// withAnswer has the result of the one request that is sent under the context
-// kept as it came.
+// withAnswer returns a context under which the result of the one request that
+// is sent is kept undecoded.
 func withAnswer(ctx context.Context) (context.Context, *answer) {
 	a := &answer{}
 	return context.WithValue(ctx, answerKey{}, a), a
 }
 
-// wired has every message of a connection pass through a wire.
+// wired passes every message of a connection through a wire.
 type wired struct {
 	mcp.Transport
 	l *link
@@ -99,9 +99,9 @@ func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // wire sees the messages of a connection before the protocol library does. It
-// keeps results as they came; it relays progress at once, which the library
-// would hand to a queue where the answer overtakes it; and it answers whatever
-// a server asks of its client, so that no queue grows.
+// keeps results undecoded. It relays progress at once, because the library
+// would put it into a queue that the answer overtakes. It answers every request
+// of a server to its client, so that no queue grows.
 type wire struct {
 	mcp.Connection
 	l *link
@@ -109,22 +109,23 @@ type wire struct {
 	mu      sync.Mutex
 	asked   map[jsonrpc.ID]asked
 	refused int
-	// own are the requests of calls that run, by id; count is how many there were.
+	// own holds the requests of running calls, by id; count is how many there
+	// were.
 	own   map[int64]exchanged
 	count int64
 	calls sync.WaitGroup
 	// dead is why no more answers come. closing says that no more calls are
-	// taken, over that no more errands are.
+	// accepted, and over that no more errands are.
 	dead          error
 	closing, over bool
 	errands       sync.WaitGroup
-	// up ends with the connection, be it that it breaks: nothing waits longer for
-	// somebody's answer to its server.
+	// up ends with the connection, including when it breaks. No answer to the
+	// server waits longer.
 	up   context.Context
 	down context.CancelFunc
 }
 
-// whileUp ends a context with the connection.
+// whileUp returns a context that also ends with the connection.
 func (w *wire) whileUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	kept := context.AfterFunc(w.up, cancel)
@@ -160,7 +161,7 @@ func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// take returns what is kept of a request, once.
+// take returns and removes what is kept for a request.
 func (w *wire) take(id jsonrpc.ID) (asked, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +197,8 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			w.fail(err)
 			if limit := limitOf(err); limit != nil && limit.floods {
-				// Not here: the end of the connection waits for this reader.
+				// In a goroutine: the end of the connection waits for this
+				// reader.
 				go w.l.flooded(limit)
 			}
 			return nil, err
@@ -205,7 +207,7 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // measure returns the size of the message that was read last, and what covers
-// it. Those of a remote server are counted where they arrive.
+// it. Messages of a remote server are counted where they arrive.
 func (w *wire) measure() (size int, held *budget.Holding) {
 	if p, ok := w.Connection.(*pipe); ok {
 		return p.size, p.claim()
@@ -213,7 +215,7 @@ func (w *wire) measure() (size int, held *budget.Holding) {
 	return 0, nil
 }
 
-// unasked counts a message that is no answer, and lets go what covers it. The
+// unasked counts a message that is not an answer, and frees what covers it. The
 // error ends a server that sends such messages without end.
 func (w *wire) unasked(size int, held *budget.Holding) error {
 	w.l.s.m.memory.release(held)
@@ -223,8 +225,8 @@ func (w *wire) unasked(size int, held *budget.Holding) error {
 	return w.l.heard(size)
 }
 
-// keep keeps the result of a request, and leaves the library one that it can
-// decode. It reports whether there was such a request.
+// keep keeps the result of a request, and leaves the library a result that it
+// can decode. It reports whether there was such a request.
 func (w *wire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
 	a, ok := w.take(m.ID)
 	if !ok {
@@ -245,9 +247,9 @@ func (w *wire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
 	return true
 }
 
-// decodable is a page of tools without those that the library fails at, and
-// without leave to remember it. Over HTTP the library needs the others: their
-// schemas say which arguments go into headers.
+// decodable returns a page of tools without the items that the library cannot
+// decode, and without permission to cache it. Over HTTP the library needs the
+// other items: their schemas say which arguments are repeated in headers.
 func decodable(page json.RawMessage) json.RawMessage {
 	var p struct {
 		Tools      []json.RawMessage `json:"tools"`
@@ -270,8 +272,9 @@ func decodable(page json.RawMessage) json.RawMessage {
 	return text
 }
 
-// hear takes what a server says unasked, and during which call when that is
-// known. Notifications that no call waits for are dropped.
+// hear handles an unsolicited message of a server. c is the call during which
+// it was sent, if that is known. Notifications that no call waits for are
+// dropped.
 func (w *wire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	if m.IsCall() {
 		return w.respond(ctx, m, c)
@@ -288,8 +291,8 @@ func (w *wire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) 
 	return nil
 }
 
-// respond answers a request of the server: it may ask whether somebody is there,
-// those whom its declaration names, and nothing else.
+// respond answers a request of the server. The server may send a ping and ask
+// for the input that its declaration names, and nothing else.
 func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	r := &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")}
 	inquires := w.l.s.asksFor(m.Method)
@@ -314,8 +317,9 @@ func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 		if inquires {
 			asked, r.Result, r.Error = w.l.inquire(m, c)
 		}
-		// Over HTTP it goes out with a call that runs, its own where there is one;
-		// without one nobody waits.
+		// Over HTTP the answer is sent on behalf of a running call: the call
+		// that it belongs to, if there is one. Without such a call no one waits
+		// for it.
 		switch {
 		case w.l.s.URL != "" && asked != nil:
 			ctx = asked
@@ -332,7 +336,7 @@ func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 	return nil
 }
 
-// Close closes the connection, and with it what is still to be written.
+// Close closes the connection, including anything that is still to be written.
 func (w *wire) Close() error {
 	err := w.Connection.Close()
 	w.mu.Lock()
