@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	// firstPause and longestPause bound how long a server that failed to start
-	// is left alone by those who call it: doubled with each failure.
+	// firstPause and longestPause bound how long calls leave a server alone
+	// after a failed start. The pause doubles with each failure.
 	firstPause, longestPause = time.Second, 4 * time.Second
-	// idleTime is how long a process lives that nobody calls.
+	// idleTime is how long a process without calls lives.
 	idleTime = 15 * time.Minute
-	// freshTime is how long a process stays whatever becomes of the folders that it
-	// was shown: it is started anew for them six times a minute at most.
+	// freshTime is the least time that a process lives even if the folders that
+	// it was shown are replaced. So it is restarted for them at most six times
+	// a minute.
 	freshTime = 10 * time.Second
-	// maxBroken is how many calls in a row may end with their connection or their
-	// time before the server is left alone like one that fails to start.
+	// maxBroken is how many calls in a row may end with a broken connection or
+	// a timeout before the server is left alone like one that fails to start.
 	maxBroken = 3
 )
 
-// key tells apart who may share a connection: a process is confined to the
-// grant of the role that started it, and belongs to one principal. A connection
-// that lives as long as one call belongs to that. The grant is what
-// [Options.Grant] says.
+// key identifies who may share a connection: a process is confined to the grant
+// of the role that started it, and belongs to one principal. A connection that
+// lasts for one call has that call in its key. The grant is the value of
+// [Options.Grant].
 type key struct{ principal, personality, workspace, grant, call string }
 
-// lane is the key without the call.
+// lane returns the key without the call.
 func (k key) lane() key {
 	k.call = ""
 	return k
@@ -45,15 +46,15 @@ type lane struct {
 	users int
 }
 
-// pool is the connections to one server. Mounts of one configuration and of the
-// next share it while the server is declared in the same way.
+// pool holds the connections to one server. Mounts of consecutive
+// configurations share it while the server is declared in the same way.
 type pool struct {
 	mu       sync.Mutex
 	users    map[*server]bool
 	links    map[key]*link
 	lanes    map[key]*lane
 	failures map[key]failure
-	// ailing is how many failures there are.
+	// ailing is the number of failures.
 	ailing atomic.Int64
 }
 
@@ -61,14 +62,15 @@ func newPool() *pool {
 	return &pool{users: map[*server]bool{}, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{}}
 }
 
-// join has a server use the pool.
+// join registers a server as a user of the pool.
 func (p *pool) join(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users[s] = true
 }
 
-// leave ends what no server may use that is left, and waits until it is gone.
+// leave removes a server from the pool. It ends the connections that no
+// remaining server may use, and waits until they are gone.
 func (p *pool) leave(s *server) {
 	p.mu.Lock()
 	delete(p.users, s)
@@ -97,14 +99,14 @@ func (p *pool) used(k key) bool {
 	return false
 }
 
-// everyone is the servers that use the pool.
+// everyone returns the servers that use the pool.
 func (p *pool) everyone() []*server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.users))
 }
 
-// keyOf is the key of the connection that a call may use.
+// keyOf returns the key of the connection that a call may use.
 func (s *server) keyOf(c *sallyport.Call) key {
 	k := key{
 		principal: c.Principal.Name, personality: c.Personality, workspace: c.Workspace, grant: s.grantIn(c.Personality),
@@ -118,7 +120,7 @@ func (s *server) keyOf(c *sallyport.Call) key {
 	return k
 }
 
-// grantIn is what tells the grant of the server in a role from another.
+// grantIn returns the value that identifies the grant of the server in a role.
 func (s *server) grantIn(personality string) string {
 	if s.m.o.Grant == nil {
 		return ""
@@ -131,7 +133,7 @@ func (s *server) grantIn(personality string) string {
 	return grant
 }
 
-// enter waits for a turn.
+// enter waits for a free slot of the lane.
 func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
 	p := s.pool
 	p.mu.Lock()
@@ -182,16 +184,17 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 		if l.err == nil && !mine && s.endOutdated(l) {
 			continue
 		}
-		// Whoever was to make it may have gone away.
+		// The call that was to make it may have been cancelled.
 		if l.err == nil || mine || ctx.Err() != nil || !l.abandoned() {
 			return l, l.err
 		}
 	}
 }
 
-// endOutdated ends a process in whose reach others have made a folder anew, so that
-// the next one is shown what is there. One that works on calls goes on, and so does
-// one that has just begun: a folder may come and go all the time.
+// endOutdated ends a process whose folders were replaced by other processes, so
+// that the next process is shown the current ones. It does not end a process
+// that works on calls, nor one that has just started, because a folder may be
+// replaced again and again.
 func (s *server) endOutdated(l *link) bool {
 	p, ok := l.child.(sallyport.Placed)
 	if !ok || time.Since(l.born) < s.m.fresh || l.busy() {
@@ -234,8 +237,9 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 	return l, true, nil
 }
 
-// settle tells those who wait for a link how it went. A start that its caller
-// gave up says nothing about the server, unless the time of the call was over.
+// settle tells the calls that wait for a link whether it was made. A start that
+// its caller gave up says nothing about the server, unless the time of the call
+// was over.
 func (p *pool) settle(l *link, err, gaveUp error) {
 	defer close(l.ready)
 	lane := l.key.lane()
@@ -254,17 +258,17 @@ func (p *pool) settle(l *link, err, gaveUp error) {
 		}
 		return
 	}
-	if _, ok := loginNeeded(err); !ok { // else it is for a person to say when it may be tried again
+	if _, ok := loginNeeded(err); !ok { // else a login ends the wait
 		p.fail(lane, err)
 	}
 }
 
-// settled has a link that works watched.
+// settled starts to watch a link that works.
 func (p *pool) settled(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, ok := p.failures[l.key.lane()]; ok {
-		// That a process starts does not say that it answers calls.
+		// A successful start does not prove that the process answers calls.
 		if f.err, f.until = nil, (time.Time{}); f.broken == 0 {
 			p.forgive(l.key.lane())
 		} else {
@@ -292,8 +296,8 @@ func (p *pool) look(l *link, n *listing) {
 	}
 }
 
-// part ends a link that nobody uses any more, and has its server told so by one
-// that uses the pool; nil is any.
+// part ends a link that is no longer used. The server by, one of the users of
+// the pool, tells the upstream server; nil means any user.
 func (p *pool) part(l *link, by *server) {
 	p.mu.Lock()
 	if p.links[l.key] == l {
@@ -311,8 +315,8 @@ func (p *pool) part(l *link, by *server) {
 	p.drop(l)
 }
 
-// drop forgets a link and ends it. A process that was in use and has ended by
-// itself is a reason to ask the server.
+// drop forgets a link and ends it. If a process that was in use has ended by
+// itself, the server is probed.
 func (p *pool) drop(l *link) {
 	p.mu.Lock()
 	used := p.links[l.key] == l

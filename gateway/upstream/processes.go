@@ -12,13 +12,14 @@ const (
 	// defaultProcesses bounds the processes of all servers that calls have
 	// started.
 	defaultProcesses = 128
-	// restTime is how long a process that is idle is not ended for another.
+	// restTime is how long an idle process is safe from being ended in favour
+	// of another.
 	restTime = time.Second
 )
 
-// processes is the places for processes of all servers. Principals share them: a
-// principal has no more than are free, or than it makes free by the end of an
-// idle one.
+// processes counts the processes of all servers against their bound. Principals
+// share the slots: a principal gets a free slot, or one that it frees by ending
+// an idle process.
 type processes struct {
 	most int
 
@@ -26,9 +27,10 @@ type processes struct {
 	all map[*link]struct{}
 }
 
-// enter takes a place for the process of a link. When there is none, the process
-// that was idle for longest is ended, of the principal who has most of those
-// that have more than this one, or of this one.
+// enter takes a slot for the process of a link. If the principal has as many
+// processes as there are free slots, one has to end first: the process that was
+// idle for longest, of the principal with the most processes among those that
+// have more than this one, or of this one.
 func (p *processes) enter(l *link) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,14 +71,14 @@ func (p *processes) idleOf(counts map[string]int, comes string) (found *link) {
 	return found
 }
 
-// leave gives the place of a link back, if it has one.
+// leave frees the slot of a link, if it has one.
 func (p *processes) leave(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, l)
 }
 
-// restsSince says since when a connection that can be used has been idle.
+// restsSince returns since when a usable connection has been idle.
 func (l *link) restsSince() (since time.Time, idle bool) {
 	select {
 	case <-l.ready:
