@@ -17,21 +17,23 @@ import (
 )
 
 const (
-	// maxTools, maxPrompts and maxResources bound what one server may offer:
-	// nobody can choose between more, and each costs a schema. Templates count
-	// as resources.
+	// maxTools, maxPrompts and maxResources bound what one server may offer: a
+	// model cannot choose between more, and each costs a schema. Templates
+	// count as resources.
 	maxTools, maxPrompts, maxResources = 500, 500, 1000
-	// maxPages bounds the pages of a list, which may otherwise have no end.
+	// maxPages bounds the pages of a list, which otherwise might never end.
 	maxPages = 100
-	// maxListed bounds the bytes of all lists of a server, maxValues the values in
-	// them: each takes many times its text, for as long as the server is mounted.
+	// maxListed bounds the bytes of all lists of a server, and maxValues the
+	// values in them. Each value takes many times the memory of its text for as
+	// long as the server is mounted.
 	maxListed, maxValues = maxMessage, 500_000
 )
 
-// kinds are what servers list, in the order in which they are asked.
+// kinds are the kinds of definitions that servers list, in the order in which
+// they are requested.
 var kinds = [...]lock.Kind{lock.KindTool, lock.KindPrompt, lock.KindResource, lock.KindTemplate}
 
-// bound is how many of a kind a server may offer.
+// bound returns how many definitions of a kind a server may offer.
 func bound(kind lock.Kind) int {
 	switch kind {
 	case lock.KindTool:
@@ -43,29 +45,29 @@ func bound(kind lock.Kind) int {
 	}
 }
 
-// listing is what a server says it is and offers, at one time.
+// listing is what a server says about itself and offers, at one time.
 type listing struct {
-	// identity and instructions are what it says of itself.
+	// identity and instructions are the server's description of itself.
 	identity     json.RawMessage
 	instructions string
-	// all holds every definition as it came, in the order in which they came.
+	// all holds every definition as received, in the order of arrival.
 	all map[lock.Kind][]json.RawMessage
-	// known holds the definitions that have a key, in order and by key. Of
-	// those with one key there is one, with a fault.
+	// known holds the definitions that have a key, in order and by key. If
+	// several have the same key, it holds one of them, with a fault.
 	known  []*offering
 	things map[thing]*offering
-	// nameless holds what is wrong with the others.
+	// nameless holds the faults of the definitions without a key.
 	nameless []*offering
-	// failed says why nothing is known of a kind.
+	// failed says why nothing is known about a kind.
 	failed map[lock.Kind]string
-	// values is how many there are in all definitions.
+	// values is the number of values in all definitions.
 	values int
 }
 
-// errLost is a question that was not answered, be it with an error.
+// errLost is the error of a request that got no answer, not even an error.
 var errLost = errors.New("no answer")
 
-// list asks for everything that the server says it has.
+// list requests everything that the server declares to have.
 func (l *link) list(ctx context.Context) (*listing, error) {
 	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
@@ -84,7 +86,8 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 		case err != nil && (ctx.Err() != nil || errors.Is(err, errLost)):
 			return nil, err
 		case kind == lock.KindTemplate && unknownMethod(err):
-			// Many servers have resources and no templates, and no list of none.
+			// Many servers have resources but no templates, and do not know the
+			// request for templates.
 		case err != nil:
 			n.failed[kind] = l.s.plain(err.Error())
 		default:
@@ -98,7 +101,7 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 	return n, nil
 }
 
-// has reports whether the server says that it lists a kind.
+// has reports whether the server declares that it lists a kind.
 func (l *link) has(kind lock.Kind) bool {
 	r := l.session.InitializeResult()
 	if r == nil || r.Capabilities == nil {
@@ -114,8 +117,8 @@ func (l *link) has(kind lock.Kind) bool {
 	}
 }
 
-// listKind asks for all pages of one kind. left is what the lists may still
-// hold, in bytes.
+// listKind requests all pages of one kind. left is the number of bytes that the
+// lists may still take.
 func (l *link) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	cursor := ""
@@ -148,7 +151,7 @@ func tooMany(kind lock.Kind) error {
 	return fmt.Errorf("the server offers more than %d %ss", bound(kind), kind)
 }
 
-// page asks for one page.
+// page requests one page.
 func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
@@ -186,14 +189,14 @@ func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items [
 	return items, next, nil
 }
 
-// unknownMethod reports whether a server does not know what it was asked.
+// unknownMethod reports whether a server does not know a method.
 func unknownMethod(err error) bool {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && e.Code == jsonrpc.CodeMethodNotFound
 }
 
-// greeted takes what a server says of itself from its first answer, of either
-// generation of the protocol.
+// greeted reads a server's description of itself from its first answer, in
+// either generation of the protocol.
 func greeted(raw json.RawMessage) (identity json.RawMessage, instructions string) {
 	var hello map[string]json.RawMessage
 	if json.Unmarshal(raw, &hello) != nil {
@@ -222,7 +225,7 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 		}
 		switch before := n.things[d.thing]; {
 		case d.key == "":
-			d.tree = nil // nothing is made of it
+			d.tree = nil // it is not used any more
 			n.nameless = append(n.nameless, d)
 		case before != nil:
 			before.fault = "the server offers two of this name"
@@ -253,7 +256,7 @@ func valuesIn(v any) int {
 	return n
 }
 
-// drop forgets a kind of which there is too much.
+// drop removes a kind that has too much in it.
 func (n *listing) drop(kind lock.Kind, why error) {
 	n.failed[kind] = why.Error()
 	delete(n.all, kind)
@@ -265,11 +268,11 @@ func (n *listing) drop(kind lock.Kind, why error) {
 	}
 }
 
-// rejected is the code of the library for a request that did not get through.
+// rejected is the library's code for a request that was not delivered.
 const rejected = -32005
 
-// answered is the error with which a server answered; nil when the request did
-// not get as far, or was refused here.
+// answered returns the error with which a server answered. It returns nil when
+// the request was not delivered or was refused on this side.
 func answered(err error) *jsonrpc.Error {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if _, refused := errors.AsType[*sallyport.Error](err); !ok || refused || e.Code == rejected && e.Message == "rejected by transport" {
@@ -278,7 +281,7 @@ func answered(err error) *jsonrpc.Error {
 	return e
 }
 
-// failed is a request that came to nothing.
+// failed is the error of a request without a usable answer.
 func failed(method string, err error) error {
 	text := err.Error()
 	if e := answered(err); e != nil {
