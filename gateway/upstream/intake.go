@@ -11,8 +11,9 @@ import (
 	"github.com/sallyport/sallyport/internal/budget"
 )
 
-// intake is the body of an answer of a remote server, decompressed. It ends with
-// a message that is too long, or for which there is no room, whoever reads it.
+// intake is the body of a remote server's answer, decompressed. Reading fails
+// at a message that is too long or for which there is no room, whether the
+// reader is this package or the library.
 type intake struct {
 	rc     io.ReadCloser
 	l      *link
@@ -27,7 +28,7 @@ type intake struct {
 	held    *budget.Holding
 	covered int64
 	size    int64 // of the message that is being read
-	line    int   // of it, bytes of the line that is being read
+	line    int   // bytes of its current line
 	closed  bool
 	err     error // sticky
 }
@@ -106,7 +107,7 @@ func (b *intake) count(p []byte) error {
 	return nil
 }
 
-// cover checks the size of a message and has the budget cover it.
+// cover checks the size of a message and reserves memory for it in the budget.
 func (b *intake) cover() error {
 	switch {
 	case b.size > maxMessage:
@@ -122,7 +123,8 @@ func (b *intake) cover() error {
 	return b.l.s.m.memory.grow(b.held, &b.covered, b.size)
 }
 
-// Close closes the body. What was read belongs to the call until its end.
+// Close closes the body. The memory for what was read stays reserved until the
+// end of the call.
 func (b *intake) Close() error {
 	err := b.rc.Close()
 	b.mu.Lock()
@@ -137,10 +139,11 @@ func (b *intake) Close() error {
 	return err
 }
 
-// pieceBytes is how much of a long body is set aside at once.
+// pieceBytes is how much memory is allocated at once for a long body.
 const pieceBytes = 1 << 20
 
-// readAll reads a body. It holds what has come, and not twice as much.
+// readAll reads a body. It needs memory for the bytes that have arrived, never
+// twice as much.
 func readAll(r io.Reader, expected int64) ([]byte, error) {
 	first := make([]byte, 0, bytes.MinRead+max(0, min(expected, freeBytes)))
 	var pieces [][]byte

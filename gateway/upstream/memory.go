@@ -13,25 +13,27 @@ import (
 )
 
 const (
-	// maxHeld bounds the bytes of messages of all servers that are in memory at
-	// once. A message counts twice: as it came, and as it is put together or
-	// decoded.
+	// maxHeld bounds the memory for messages of all servers, in bytes. A
+	// message counts twice: as received, and as reassembled or decoded.
 	maxHeld = 256 << 20
-	// freeBytes of a message are not counted: with them the small messages that
-	// most are cost no lock. As many calls as can run hold about 30 MiB of them.
+	// freeBytes is the part of each message that is not counted, so that small
+	// messages, which are the majority, take no lock. The maximum number of
+	// running calls holds about 30 MiB of them.
 	freeBytes = 64 << 10
 	// maxGreeting bounds the first answer of a server, which is kept with its
 	// connection.
 	maxGreeting = 1 << 20
-	// largeHeld is from when on memory is given back to the system when nothing
-	// is held any more, after quietTime.
+	// largeHeld is the amount of held memory from which on unused memory is
+	// returned to the system. That happens quietTime after nothing is held any
+	// more.
 	largeHeld, quietTime = 32 << 20, 2 * time.Second
 )
 
-// limitError is a bound that a server has reached. Its text is the gate's own.
+// limitError says which bound a server has reached. Its text is the gate's own.
 type limitError struct {
 	text string
-	// floods says that the server sends without end, idle that nobody called it.
+	// floods says that the server sends without end; idle, that it does so
+	// without a call.
 	floods, idle bool
 }
 
@@ -40,43 +42,46 @@ func (e *limitError) Error() string { return e.text }
 var (
 	// errTooLong is a message beyond maxMessage.
 	errTooLong = &limitError{text: fmt.Sprintf("its answer has more than %d MiB", maxMessage>>20)}
-	// errNoRoom is a message for which there is no room beside the others.
+	// errNoRoom is a message that does not fit beside the others.
 	errNoRoom = &limitError{text: fmt.Sprintf("its answer is too large beside the others: the gate holds at most %d MiB of MCP servers at once; try again", maxHeld>>20)}
-	// errGreeting is a first answer that would be kept for as long as the
+	// errGreeting is a first answer that is too large to be kept with its
 	// connection.
 	errGreeting = &limitError{text: fmt.Sprintf("its first answer has more than %d KiB", maxGreeting>>10)}
-	// errEncoded is a body in an encoding that nobody asked for.
+	// errEncoded is a body in an encoding that was not requested.
 	errEncoded = &limitError{text: "its answer is compressed in a way that was not asked for"}
 )
 
-// limitOf finds the bound that an error is about.
+// limitOf returns the bound that an error is about.
 func limitOf(err error) *limitError {
 	e, _ := errors.AsType[*limitError](err)
 	return e
 }
 
-// memory is the bytes of messages of all servers.
+// memory counts the bytes of messages of all servers.
 type memory struct {
 	*budget.Budget
 	mu    sync.Mutex
-	large bool        // much was held since memory was given back
-	quiet *time.Timer // that gives it back
+	large bool        // much was held since memory was last returned
+	quiet *time.Timer // returns the memory when it fires
 }
 
 func newMemory() *memory { return &memory{Budget: budget.New(maxHeld)} }
 
-// hold returns a holding of a link, which gives way when others need the room.
+// hold returns a holding for a link. giveWay runs when other messages need the
+// room.
 func (l *link) hold(giveWay func()) *budget.Holding {
 	return l.s.m.memory.Hold(l.s.Name, l.key.principal, giveWay)
 }
 
-// grow has a holding cover a message of so many bytes, of which it covers some.
+// grow extends a holding to a message of size bytes. covered is how much it
+// covers already.
 func (m *memory) grow(h *budget.Holding, covered *int64, size int64) error {
 	more := 2*size - *covered
 	if size <= freeBytes || more <= 0 {
 		return nil
 	}
-	// In steps, so that a message that comes in small pieces costs few of them.
+	// It grows in steps, so that a message that arrives in small pieces needs
+	// few of them.
 	more = max(more, min(*covered, 4<<20), 4*freeBytes)
 	if err := h.Grow(more); err != nil {
 		return errNoRoom
@@ -85,8 +90,8 @@ func (m *memory) grow(h *budget.Holding, covered *int64, size int64) error {
 	return nil
 }
 
-// release gives back what a holding covers, and the memory to the system some
-// time after the last large ones.
+// release frees what a holding covers. Some time after the last large holdings
+// it returns memory to the system.
 func (m *memory) release(h *budget.Holding) {
 	if h == nil {
 		return
@@ -102,8 +107,8 @@ func (m *memory) release(h *budget.Holding) {
 	m.quiet = time.AfterFunc(quietTime, m.giveBack)
 }
 
-// giveBack gives unused memory to the system when nothing is held: the runtime
-// would wait for minutes in a process in which little happens.
+// giveBack returns unused memory to the system when nothing is held. In a
+// process with little activity the runtime would wait for minutes.
 func (m *memory) giveBack() {
 	idle := m.Held() == 0
 	m.mu.Lock()
@@ -115,8 +120,8 @@ func (m *memory) giveBack() {
 	}
 }
 
-// errand is what is done for one call: what it holds of messages is given back
-// at its end.
+// errand is the work for one call. At its end it frees the memory that its
+// messages hold.
 type errand struct {
 	call *sallyport.Call
 
@@ -127,8 +132,8 @@ type errand struct {
 
 type errandKey struct{}
 
-// withCall makes a call known to the transport of a remote server, and what it
-// holds to the errand that is returned.
+// withCall puts a call into the context for the transport of a remote server.
+// The returned errand owns the memory of its messages.
 func withCall(ctx context.Context, c *sallyport.Call) (context.Context, *errand) {
 	e := &errand{call: c}
 	return context.WithValue(ctx, errandKey{}, e), e
@@ -139,7 +144,7 @@ func errandOf(ctx context.Context) *errand {
 	return e
 }
 
-// callOf is the call of an errand, nil when there is none.
+// callOf returns the call of an errand, or nil when there is none.
 func callOf(ctx context.Context) *sallyport.Call {
 	if e := errandOf(ctx); e != nil {
 		return e.call
@@ -164,7 +169,7 @@ func (e *errand) take(m *memory, h *budget.Holding) {
 	m.release(h)
 }
 
-// end gives back what the errand holds.
+// end frees what the errand holds.
 func (e *errand) end(m *memory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
