@@ -20,16 +20,15 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
-// maxMessage bounds one message of a server, in bytes: a result of the size
-// that the gate would cut anyway, and images beside it.
+// maxMessage bounds one message of a server, in bytes. It has room for a result
+// of the size that the gate would cut anyway, and for images beside it.
 const maxMessage = 16 << 20
 
-// reconnects bounds how often an answer is taken up again that a remote server
-// broke off, while no more of it comes.
+// reconnects bounds how often an answer that a remote server broke off is
+// resumed without any progress.
 const reconnects = 3
 
-// maxParts bounds in how many parts an answer may come, each of which brings
-// more.
+// maxParts bounds the number of parts of a broken answer that do make progress.
 const maxParts = 100
 
 // spawn starts the process of a server under the grant of the call.
@@ -46,19 +45,19 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 	}
 	l.child, l.born = child, time.Now()
 	go func() {
-		// The end of the process is the end of what it says.
+		// The output of the server ends with its process.
 		<-child.Done()
 		_ = out.Close()
 	}()
 	return newPipe(l, in, answers), nil
 }
 
-// complaints passes the lines that a server writes to standard error on to the
-// log, the first of them, and keeps the last one that names an error, else the last one.
+// complaints passes the first lines that a server writes to standard error to
+// the log. It keeps the last line that names an error, or else the last line.
 type complaints struct {
 	log   *slog.Logger
 	plain func(string) string
-	// count is told how much was written.
+	// count is called with the number of bytes written.
 	count func(bytes int)
 
 	mu   sync.Mutex
@@ -94,7 +93,7 @@ func (w *complaints) end() {
 	if text == "" {
 		return
 	}
-	// What a program that failed says of its surroundings often comes last.
+	// A program that fails often prints details of its environment last.
 	if names := strings.Contains(text, "Error"); names || !w.named {
 		w.last, w.named = text, names
 	}
@@ -103,7 +102,7 @@ func (w *complaints) end() {
 	}
 }
 
-// lastLine is the line that says most about why a server ended.
+// lastLine returns the line that best explains why a server ended.
 func (w *complaints) lastLine() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,9 +110,10 @@ func (w *complaints) lastLine() string {
 	return w.last
 }
 
-// remote is the transport to a server that is reached over HTTP. That of
-// server-sent events hangs on one request for as long as it lives, which is a
-// request of the call that makes it: such a connection ends with its call.
+// remote returns the transport to a server that is reached over HTTP. A
+// connection with server-sent events depends on one request for its whole life,
+// and that request belongs to the call that makes it. So such a connection ends
+// with its call.
 func (l *link) remote() mcp.Transport {
 	client := &http.Client{Transport: roundTripper{l}}
 	if l.s.Transport == lock.TransportSSE {
@@ -124,11 +124,11 @@ func (l *link) remote() mcp.Transport {
 	}
 }
 
-// posts reports whether each message to the server is a request of HTTP, with
-// its answer, and sessions end with one.
+// posts reports whether each message to the server is an HTTP request with its
+// own answer, so that sessions have to be ended by a request.
 func (s *server) posts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
 
-// versionHeader says which version of the protocol was agreed on.
+// versionHeader names the agreed version of the protocol.
 const versionHeader = "Mcp-Protocol-Version"
 
 var (
@@ -138,9 +138,9 @@ var (
 	errForgotten = errors.New("upstream: the session is over")
 )
 
-// roundTripper sends each request through the accessors of the call that
-// causes it, so that it is decided and recorded with that call. Nothing of
-// what the caller of the gate sent goes along.
+// roundTripper sends each request through the accessors of the call that causes
+// it, so that it is decided and recorded with that call. It passes on nothing
+// of what the caller of the gate sent.
 type roundTripper struct{ l *link }
 
 // RoundTrip sends a request.
@@ -150,13 +150,13 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.l.roundTrip(r.Clone(r.Context()))
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
-		// The library keeps the text of some errors alone, or none of it.
+		// The library keeps only the text of some errors and drops others.
 		t.l.refused.Store(e)
 	}
 	return resp, err
 }
 
-// roundTrip sends a request, to which it adds headers.
+// roundTrip adds headers to a request and sends it.
 func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r.Context())
 	if c == nil {
@@ -166,7 +166,7 @@ func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if r.Header.Get(versionHeader) == "" {
-		// The library sets it on connections of its own types only.
+		// The library sets it only on connections of its own types.
 		if v := l.agreed(); v != "" {
 			r.Header.Set(versionHeader, v)
 		}
@@ -201,8 +201,9 @@ func (l *link) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error
 	return oauth.AtHome(c.Network.Client(), l.s.Name, l.s.URL).Do(r)
 }
 
-// home refuses another place than the declared one: a server may name an
-// address for what follows, and secrets are for the one that the operator wrote.
+// home refuses any address other than the declared one. A server may name
+// another address for later requests, but secrets are for the address that the
+// operator wrote.
 func (l *link) home(to *url.URL) error {
 	at, err := url.Parse(l.s.URL)
 	if err != nil || at.Scheme != to.Scheme || at.Host != to.Host {
@@ -227,14 +228,14 @@ func (l *link) agree(greeting json.RawMessage) {
 	l.version = r.Version
 }
 
-// agreed is that version, "" when there is none yet.
+// agreed returns that version, or "" when there is none yet.
 func (l *link) agreed() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.version
 }
 
-// hostOf is the host of a URL, with its port when it names one.
+// hostOf returns the host of a URL, with its port when it names one.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
