@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errMalformed is a stream of events that cannot be read on.
+// errMalformed is a stream of events that cannot be read further.
 var errMalformed = errors.New("malformed event")
 
 // event is one event of a stream.
@@ -54,7 +54,7 @@ func (s *events) next() (e event, err error) {
 	}
 }
 
-// line reads a line with its end.
+// line reads a line including its end.
 func (s *events) line(most int) (line []byte, err error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
@@ -62,7 +62,7 @@ func (s *events) line(most int) (line []byte, err error) {
 			return nil, errTooLong
 		}
 		if line == nil && err == nil {
-			return part, nil // until the next read
+			return part, nil // valid until the next read
 		}
 		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err

@@ -20,20 +20,20 @@ import (
 // sessionHeader says which session a message belongs to.
 const sessionHeader = "Mcp-Session-Id"
 
-// firstDelay and longestDelay bound the wait before a broken answer is taken
-// up again, unless the server says how long to wait.
+// firstDelay and longestDelay bound the wait before a broken answer is resumed,
+// unless the server says how long to wait.
 const firstDelay, longestDelay = time.Second, 30 * time.Second
 
-// errRejected is a request that did not get through: the connection holds.
+// errRejected is the error of a request that was not delivered; the connection
+// stays usable.
 var errRejected = &jsonrpc.Error{Code: rejected, Message: "rejected by transport"}
 
-// drainWait bounds how long the rest of a stream is read behind its answer.
+// drainWait bounds how long the rest of a stream is read after its answer.
 const drainWait = 200 * time.Millisecond
 
-// post sends a request over streamable HTTP and reads what comes until its
-// answer.
+// post sends a request over streamable HTTP and reads until its answer.
 func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, error) {
-	// What is left behind the answer is read when the call is over.
+	// The rest of the body is read after the call is over.
 	far, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	kept := context.AfterFunc(ctx, hangUp)
 	m, body, err := w.postOnce(far, id, r, token)
@@ -48,8 +48,8 @@ func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*j
 	return m, err
 }
 
-// postOnce sends a request to a remote server. A body that is returned has more
-// to read.
+// postOnce sends a request to a remote server. If it returns a body, that has
+// more to read.
 func (w *wire) postOnce(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, io.ReadCloser, error) {
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.l.s.URL, bytes.NewReader(r.message(id, token, w.l.meta)))
 	if err != nil {
@@ -66,8 +66,8 @@ func (w *wire) postOnce(ctx context.Context, id int64, r *request, token string)
 	return w.hearOut(ctx, resp, id, r.method)
 }
 
-// drain reads what is left of a stream, so that its connection can be used
-// again. A server that does not end it now is not waited for.
+// drain reads the rest of a stream, so that its connection can be reused. It
+// does not wait for a server that keeps the stream open.
 func drain(body io.ReadCloser, hangUp context.CancelFunc) {
 	late := time.AfterFunc(drainWait, hangUp)
 	defer late.Stop()
@@ -77,8 +77,8 @@ func drain(body io.ReadCloser, hangUp context.CancelFunc) {
 	hangUp()
 }
 
-// hearOut reads the answer in either of its forms. A body that is returned has
-// more to read.
+// hearOut reads the answer in either of its forms. If it returns a body, that
+// has more to read.
 func (w *wire) hearOut(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
@@ -103,7 +103,7 @@ func (w *wire) mark(h http.Header) {
 	}
 }
 
-// ask sends a request and returns the answer to it when that is a good one.
+// ask sends a request and returns its HTTP response if that is successful.
 func (w *wire) ask(r *http.Request, method string) (*http.Response, error) {
 	resp, err := w.l.roundTrip(r)
 	if err != nil {
@@ -116,8 +116,8 @@ func (w *wire) ask(r *http.Request, method string) (*http.Response, error) {
 	return resp, nil
 }
 
-// check returns why an answer over HTTP is none. Of a server that has no time,
-// or says itself what is wrong, the connection holds.
+// check returns the error of an unsuccessful HTTP response. The connection
+// stays usable if the server is overloaded or itself says what is wrong.
 func (w *wire) check(resp *http.Response, method string) error {
 	text := http.StatusText(resp.StatusCode)
 	switch resp.StatusCode {
@@ -129,7 +129,7 @@ func (w *wire) check(resp *http.Response, method string) error {
 		if resp.StatusCode == http.StatusNotFound && session != "" {
 			w.l.forgotten.Store(true)
 		}
-		// A body that cannot be read says no more than the status.
+		// If the body cannot be read, the status alone has to do.
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, freeBytes))
 		if m, err := decodeAll(body); err == nil && m.Error != nil {
 			return fmt.Errorf("sending %q: %w: %w: %s", method, m.Error, errRejected, text)
@@ -142,7 +142,7 @@ func (w *wire) check(resp *http.Response, method string) error {
 	return nil
 }
 
-// decodeAll reads a text that is to be one answer and nothing else.
+// decodeAll decodes a text that must be exactly one answer.
 func decodeAll(text []byte) (*jsonrpc.Response, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("the answer is not JSON")
@@ -178,7 +178,8 @@ func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
 	return m, nil
 }
 
-// follow reads the events of an answer, and takes it up again where it was broken off.
+// follow reads the events of an answer, and resumes the answer where the stream
+// broke off.
 func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
 	last, still := "", 0
 	for parts := 1; ; parts++ {
@@ -212,20 +213,21 @@ func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method
 	}
 }
 
-// stream is one of the streams in which an answer comes.
+// stream is one of the streams in which an answer arrives.
 type stream struct {
 	w      *wire
 	events *events
 	id     int64
-	// last is the id of the last event, pause what the server says of when to
-	// come again.
+	// last is the id of the last event; pause is how long the server wants the
+	// client to wait before it resumes.
 	last  string
 	pause time.Duration
-	// apart is the stream of what belongs to no request.
+	// apart marks the stream of messages that belong to no request.
 	apart bool
 }
 
-// read reads until the answer, which is nil when the stream ends before.
+// read reads until the answer. The answer is nil when the stream ends before
+// it.
 func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
 	for {
 		e, err := s.events.next()
@@ -263,7 +265,7 @@ func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
 	}
 }
 
-// resume asks for the events behind one.
+// resume requests the events after the one with id last.
 func (w *wire) resume(ctx context.Context, last string, delay time.Duration, method string) (resp *http.Response, err error) {
 	for attempt := 1; attempt <= reconnects; attempt++ {
 		if delay <= 0 {
@@ -294,8 +296,8 @@ func (w *wire) resume(ctx context.Context, last string, delay time.Duration, met
 	return nil, fmt.Errorf("sending %q: the answer could not be taken up again: %v", method, err)
 }
 
-// pauseBefore is the wait before an attempt, which grows; no two clients come
-// at the same time.
+// pauseBefore returns the wait before an attempt. It grows, and it is random so
+// that clients do not all return at the same time.
 func pauseBefore(attempt int) time.Duration {
 	d := min(time.Duration(float64(firstDelay)*math.Pow(1.5, float64(attempt-1))), longestDelay)
 	return d + rand.N(d)
