@@ -11,26 +11,26 @@ const (
 	// attendWait bounds how long a call waits for the stream on which its
 	// server may ask.
 	attendWait = 2 * time.Second
-	// firstRest and longestRest bound the wait between two attempts to open it:
-	// a server has one at most, and that of the call before may not have ended
-	// there.
+	// firstRest and longestRest bound the wait between two attempts to open that
+	// stream: a server allows one at most, and the one of the previous call may
+	// not have ended there yet.
 	firstRest, longestRest = 100 * time.Millisecond, 5 * time.Second
 )
 
-// ear is the stream of a session for what belongs to no request: most servers
-// ask there. It is open while calls run, on behalf of one of them. The link
-// guards it.
+// ear is the state of the session's stream for messages that belong to no
+// request, on which most servers ask. It is open while calls run, on behalf of
+// one of them. The mutex of the link guards it.
 type ear struct {
 	listens bool
 	// none says that the server has no such stream.
 	none bool
-	// open is closed while there is one, or will be none.
+	// open is closed once the stream is open or cannot be opened.
 	open chan struct{}
 	by   *running
 	stop context.CancelFunc
 }
 
-// opened has those who wait for the stream go on.
+// opened releases the calls that wait for the stream.
 func (e *ear) opened() {
 	select {
 	case <-e.open:
@@ -39,7 +39,7 @@ func (e *ear) opened() {
 	}
 }
 
-// closed has those who come wait again.
+// closed makes later calls wait for the stream again.
 func (e *ear) closed() {
 	select {
 	case <-e.open:
@@ -57,7 +57,7 @@ func (e *ear) leave() {
 	}
 }
 
-// attend returns when a server that may ask is listened to.
+// attend waits until the stream of a server that may ask is open.
 func (w *wire) attend(ctx context.Context) {
 	l := w.l
 	if len(l.s.Capabilities.Input) == 0 || !l.s.posts() || l.spoken >= stateless || w.SessionID() == "" {
@@ -82,7 +82,7 @@ func (w *wire) attend(ctx context.Context) {
 	}
 }
 
-// overhear listens while calls run.
+// overhear keeps the stream open while calls run.
 func (w *wire) overhear() {
 	for rest := firstRest; ; rest = min(2*rest, longestRest) {
 		ctx := w.lend()
@@ -100,8 +100,8 @@ func (w *wire) overhear() {
 	}
 }
 
-// lend returns what ends with a call that runs, on whose behalf to listen, or
-// with the connection. It is nil when there is none.
+// lend returns a context for listening on behalf of a running call. It ends
+// with that call or with the connection. It is nil when no call runs.
 func (w *wire) lend() context.Context {
 	l := w.l
 	l.mu.Lock()
@@ -141,7 +141,7 @@ func (w *wire) overhearDuring(ctx context.Context) (again bool) {
 	return again
 }
 
-// openEar asks for the stream. It is an error when that is none.
+// openEar requests the stream. An answer that is not a stream is an error.
 func (w *wire) openEar(ctx context.Context) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
 	if err != nil {

@@ -20,29 +20,29 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// kindOf maps the requests with which servers ask their client to whom they ask.
+// kindOf maps the requests with which servers ask their client to the kinds of
+// input.
 var kindOf = map[string]sallyport.InputKind{
 	"elicitation/create":     sallyport.InputPerson,
 	"sampling/createMessage": sallyport.InputModel,
 	"roots/list":             sallyport.InputFolders,
 }
 
-// aName is what the gate takes for the name of a question.
+// aName matches the names that the gate accepts for a question.
 var aName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// maxState bounds, in bytes, what a server wants back with the answers beside
-// them: its state, and its names of the questions.
+// maxState bounds, in bytes, what a server wants back with the answers: its
+// state and its names of the questions.
 const maxState = 256 << 10
 
-// asksFor reports whether a server may ask with a method: its declaration says
-// whom.
+// asksFor reports whether the server's declaration lets it ask with a method.
 func (s *server) asksFor(method string) bool {
 	kind, ok := kindOf[method]
 	return ok && slices.Contains(s.Capabilities.Input, kind)
 }
 
-// inquiry is the questions of a server, the keys under which it wants the
-// answers, and its state as it came.
+// inquiry holds the questions of a server, the keys under which it wants the
+// answers, and its state as received.
 type inquiry struct {
 	keys      []string
 	questions []sallyport.Question
@@ -79,7 +79,8 @@ func (s *server) inquiryOf(tree map[string]any) (q inquiry, err error) {
 	return q, nil
 }
 
-// name is that of the next question: its key, or one that no other has.
+// name returns a name for the next question: its key if that is a valid name,
+// else a name that no other question has.
 func (q *inquiry) name(key string, requests map[string]any) string {
 	name := key
 	for n := len(q.keys) + 1; !aName.MatchString(name); n++ {
@@ -91,8 +92,8 @@ func (q *inquiry) name(key string, requests map[string]any) string {
 	return name
 }
 
-// questionOf reads one question. What could be asked beyond it is refused, so
-// that nobody answers less than was asked.
+// questionOf reads one question. It refuses features that the gate does not
+// support, so that the user never answers less than the server asked.
 func questionOf(method string, params map[string]any) (q sallyport.Question, err error) {
 	q = sallyport.Question{Name: "q1", Kind: kindOf[method]}
 	switch q.Kind {
@@ -118,7 +119,7 @@ func questionOf(method string, params map[string]any) (q sallyport.Question, err
 	return q, nil
 }
 
-// promptOf reads what a model is to continue: one text.
+// promptOf reads the one text that a model is to continue.
 func promptOf(params map[string]any) (string, error) {
 	for _, beyond := range []string{"tools", "toolChoice"} {
 		if params[beyond] != nil {
@@ -145,7 +146,7 @@ func promptOf(params map[string]any) (string, error) {
 	return text, nil
 }
 
-// answerTo is an answer in the protocol's form.
+// answerTo converts an answer into the protocol's form.
 func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 	switch kind {
 	case sallyport.InputPerson:
@@ -175,8 +176,8 @@ func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 	}
 }
 
-// reachable is what the client says of itself when it greets a server: whom the
-// server's declaration names.
+// reachable returns the capabilities with which the client greets a server: the
+// kinds of input that the server's declaration names.
 func (s *server) reachable() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{}
 	for _, kind := range s.Capabilities.Input {
@@ -192,12 +193,13 @@ func (s *server) reachable() *mcp.ClientCapabilities {
 	return c
 }
 
-// able is the same for one call, where its caller can be asked; nil for nobody.
+// able returns the capabilities for one call, or nil when the caller cannot be
+// asked.
 func (s *server) able(c *sallyport.Call) []byte {
 	if len(s.Capabilities.Input) == 0 {
 		return nil
 	}
-	// The library's type says that there are roots where there are none.
+	// The library's type would declare roots even when there are none.
 	able := map[string]any{}
 	for _, kind := range s.Capabilities.Input {
 		if !c.Input.Can(kind) {
@@ -212,12 +214,12 @@ func (s *server) able(c *sallyport.Call) []byte {
 			able["roots"] = struct{}{}
 		}
 	}
-	text, _ := json.Marshal(able) // which always works
+	text, _ := json.Marshal(able) // never fails
 	return text
 }
 
-// wanting turns the answer of a server that lacks what its caller cannot be asked
-// for into the caller's own refusal.
+// wanting converts a server's error about input that its caller cannot give
+// into a refusal of the call.
 func (s *server) wanting(ctx context.Context, c *sallyport.Call, err error) error {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || e.Code != mcp.CodeMissingRequiredClientCapabilities {
@@ -240,7 +242,7 @@ func (s *server) wanting(ctx context.Context, c *sallyport.Call, err error) erro
 	return nil
 }
 
-// answer puts the questions of an answer before the caller, and the answers into
+// answer puts the questions of an answer before the caller and the replies into
 // the next request.
 func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree map[string]any) error {
 	if len(s.Capabilities.Input) == 0 {
@@ -271,9 +273,9 @@ func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree
 	return nil
 }
 
-// inquire puts a question of a server before the caller of the call during which
-// it is asked, while the server works on that.
-// The answer goes out while it does, too.
+// inquire puts a question of a server before the caller of the call that the
+// server works on. The answer is only sent while the server still works on that
+// call.
 func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
 	ctx, c := l.cause(of)
 	no := func(code int64, text string) (context.Context, json.RawMessage, *jsonrpc.Error) {
@@ -302,8 +304,9 @@ func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context,
 	return ctx, text, nil
 }
 
-// cause returns the call that the server works on, and what ends with that.
-// Where the connection does not say which call it is, there must be one only.
+// cause returns the call that the server works on and a context that ends with
+// that work. If the connection does not say which call it is, there must be
+// exactly one.
 func (l *link) cause(of *sallyport.Call) (context.Context, *sallyport.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
