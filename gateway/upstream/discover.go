@@ -14,18 +14,19 @@ import (
 // DiscoveryName is the name of the tool that asks a server what it offers.
 func DiscoveryName(server string) string { return "discover-" + server }
 
-// Discovery returns a tool for each server, which asks it what it offers. A
-// gate of their own runs them, in a role that may use the server, so that
-// starting it for its list is decided, confined and recorded like a call to
-// it. What they answer is for the operator. The first answer of a server is
-// what it is held to; a later one is compared with it.
+// Discovery returns a tool for each server, which asks it what it offers. Run
+// the tools in a separate gate, in a role that may use the server, so that
+// starting the server for its list is decided, confined and recorded like a
+// call to it. Their answers are for the operator. The first answer of a server
+// becomes the accepted one; later answers are compared with it.
 func (m *Mounts) Discovery() []sallyport.Tool {
 	tools := make([]sallyport.Tool, 0, len(m.servers))
 	for _, s := range m.servers {
 		t := s.tool(DiscoveryName(s.Name))
 		t.AlwaysInclude, t.OutputIsUntrusted = true, false
 		t.Description = "Asks the MCP server " + s.Name + " what it offers."
-		// The server's time ends before that of the call, and is then its own fault.
+		// The server's time ends before that of the call, so that a timeout is
+		// reported as the server's fault.
 		t.Timeout, t.Permissions, t.RateLimit = startWait+endGrace+firstPause, nil, nil
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 			n, err := s.discover(ctx, c)
@@ -39,11 +40,11 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 	return tools
 }
 
-// discover asks the server what it offers and ends the connection: calls have
-// processes of their own.
+// discover asks the server what it offers and ends the connection, because
+// calls have processes of their own.
 func (s *server) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
 	l := s.newLink(key{personality: c.Personality})
-	l.dropped.Store(true) // it is in no pool
+	l.dropped.Store(true) // no pool holds it
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
 	n, err := l.dial(ctx, c)
 	if err == nil || ctx.Err() == nil {
@@ -68,27 +69,27 @@ func (n *listing) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// Left is something that is not mounted, or is mounted and held back.
+// Left is a definition that is not mounted, or is mounted and held back.
 type Left struct {
 	// Server is the name of its server.
 	Server string
-	// Kind is what it is.
+	// Kind is the kind of the definition.
 	Kind lock.Kind
-	// Tool is what the server calls it: a name, a URI or a template; "*" means
+	// Tool is the name, URI or template that the server uses for it; "*" means
 	// all of its kind.
 	Tool string
 	// Why says what is wrong with it.
 	Why string
-	// New says that nothing is: it is offered since the server was discovered,
-	// and mounted with the next configuration.
+	// New says that nothing is wrong: the server offers it since it was
+	// discovered, and the next configuration mounts it.
 	New bool
 }
 
-// Tools returns what the servers that were discovered offer, sorted, and what
-// was left out and why. A prompt is a tool of [sallyport.FormPrompt]; the
-// resources and templates of a server are one of [sallyport.FormResource],
-// "mcp__<server>__resources". Of tools, or prompts, whose names cannot be told
-// apart none is mounted.
+// Tools returns what the discovered servers offer, sorted, and lists what was
+// left out and why. A prompt is a tool of [sallyport.FormPrompt]. The resources
+// and templates of a server are one tool of [sallyport.FormResource],
+// "mcp__<server>__resources". Tools, or prompts, whose names cannot be told
+// apart are all left out.
 func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 	for _, s := range m.servers {
 		s.mu.Lock()
@@ -138,12 +139,12 @@ func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mounted, s.taken = mounted, true
-	// What was looked at before has to be looked at again.
+	// Views of earlier definitions are no longer valid.
 	clear(s.views)
 	return tools, left
 }
 
-// make makes a tool, or a resource, of a definition.
+// make makes a tool or a resource of a definition.
 func (s *server) make(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
 	if d.kind == lock.KindResource || d.kind == lock.KindTemplate {
 		r, err := s.resource(d)
@@ -159,9 +160,10 @@ func (s *server) make(d *offering, tools *[]sallyport.Tool, resources *[]sallypo
 	return err
 }
 
-// conflicts says of tools, and of prompts, of one server why their names cannot
-// stand side by side. The names of servers keep those of several apart, and
-// their forms tools and prompts.
+// conflicts finds tools, or prompts, of one server whose names cannot stand
+// side by side, and says why. Different servers cannot conflict, because the
+// server is part of the name. A tool and a prompt cannot either, because their
+// forms differ.
 func conflicts(server string, known []*offering) map[thing]string {
 	refused := map[thing]string{}
 	for _, kind := range [...]lock.Kind{lock.KindTool, lock.KindPrompt} {

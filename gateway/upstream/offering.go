@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// definitionLimits bounds one definition like package lock does: the largest
-// in use are some 100 KiB.
+// definitionLimits bounds one definition like package lock does: the largest in
+// use are some 100 KiB.
 var definitionLimits = schema.Limits{Depth: 48, Bytes: 1 << 20, Nodes: 20_000}
 
 // thing names a definition: a tool and a prompt by its name, a resource by its
@@ -21,21 +21,21 @@ type thing struct {
 	key  string
 }
 
-// offering is one thing that a server offers.
+// offering is one definition that a server offers.
 type offering struct {
 	thing
-	// raw is what the server sent, tree the same decoded.
+	// raw is what the server sent; tree is its decoded form.
 	raw  json.RawMessage
 	tree map[string]any
-	// digest is that of the canonical text: equal definitions have equal ones,
-	// however they are written.
+	// digest is that of the canonical text: equal definitions have equal
+	// digests, however they are written.
 	digest string
 	// fault says why it cannot be used; empty when it can.
 	fault string
 }
 
-// define reads a definition strictly: a key that is there twice, or anything
-// without bounds, is a fault of this one.
+// define reads a definition strictly. A repeated key, or anything beyond the
+// limits, is a fault of this definition only.
 func define(kind lock.Kind, raw json.RawMessage) *offering {
 	d := &offering{thing: thing{kind: kind}, raw: raw}
 	v, err := schema.Decode(raw, &definitionLimits)
@@ -58,13 +58,14 @@ func define(kind lock.Kind, raw json.RawMessage) *offering {
 	return d
 }
 
-// text is a text of the definition; "" when there is none.
+// text returns a string member of the definition; "" when there is none.
 func (d *offering) text(key string) string {
 	s, _ := d.tree[key].(string)
 	return s
 }
 
-// title is the display title, where either generation of the protocol has it.
+// title returns the display title, from the member of either generation of the
+// protocol.
 func (d *offering) title() string {
 	if t := d.text("title"); t != "" {
 		return t
@@ -81,9 +82,9 @@ func (d *offering) reads() bool {
 	return says
 }
 
-// unfit says why the protocol tells clients to leave a tool out; empty when it
-// does not. Its server need not be one that gets headers: the clients of the
-// gate send them.
+// unfit says why the protocol requires clients to leave a tool out; empty when
+// it does not. It applies even if the server gets no headers, because the
+// clients of the gate send them.
 func (d *offering) unfit() string {
 	if d.kind != lock.KindTool {
 		return ""
@@ -94,7 +95,7 @@ func (d *offering) unfit() string {
 	return ""
 }
 
-// object is an object of the definition; nil when it is absent.
+// object returns an object member of the definition; nil when it is absent.
 func (d *offering) object(key string) (any, error) {
 	v, ok := d.tree[key]
 	if !ok || v == nil {
