@@ -16,24 +16,25 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// maxConcurrency bounds what a declaration may ask for.
+// maxConcurrency bounds the concurrency that a declaration may set.
 const maxConcurrency = 256
 
-// DecodeOptions say where a declaration stands. nil means the zero value.
+// DecodeOptions describe the surroundings of a declaration. nil means the zero
+// value.
 type DecodeOptions struct {
-	// Dir is the absolute folder of the configuration file, at which relative
-	// paths are anchored; empty refuses them.
+	// Dir is the absolute folder of the configuration file. Relative paths are
+	// resolved against it; empty refuses them.
 	Dir string
-	// Workspace and Home are what ${workspace} and ${home} mean; empty refuses
-	// the variable. ${self} is Dir.
+	// Workspace and Home are the values of ${workspace} and ${home}; empty
+	// refuses the variable. ${self} is Dir.
 	Workspace, Home string
 }
 
 // Decode reads the declaration of one server, as JSON. The text is decoded
-// strictly: an unknown key, a key that is there twice and a wrong type are
-// faults. The error is [Faults] and lists everything that is wrong. It looks
-// at the disk: an argument that is the path of a script becomes one of the
-// server's programs.
+// strictly: an unknown key, a repeated key and a wrong type are faults. The
+// error is [Faults] and lists everything that is wrong. Decode reads the file
+// system: an argument that is the path of a script becomes one of the server's
+// programs.
 func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error) {
 	if o == nil {
 		o = &DecodeOptions{}
@@ -63,7 +64,8 @@ func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error)
 type decoder struct {
 	definition.Decoder
 	s Server
-	// packageArgs counts the words of the command that its package gets.
+	// packageArgs is the number of words of the command that are passed to its
+	// package.
 	packageArgs int
 }
 
@@ -108,7 +110,7 @@ func (d *decoder) admits(at string) {
 	}
 }
 
-// local reads what a server has that runs here.
+// local reads the keys of a server that runs on this machine.
 func (d *decoder) local(top *definition.Object, remote bool) {
 	for _, key := range []string{"cwd", "env", "secret_env"} {
 		v, at, ok := top.Take(key, "")
@@ -130,7 +132,7 @@ func (d *decoder) local(top *definition.Object, remote bool) {
 	}
 }
 
-// meaningless refuses declarations that a server has no way to use.
+// meaningless refuses keys that have no effect on this kind of server.
 func (d *decoder) meaningless(remote bool) {
 	c := &d.s.Capabilities
 	for key, declared := range map[string]bool{
@@ -150,8 +152,8 @@ func (d *decoder) meaningless(remote bool) {
 	}
 }
 
-// url reads where a remote server listens. The text is never repeated: it may
-// hold a secret.
+// url reads the address of a remote server. No message repeats the text,
+// because it may hold a secret.
 func (d *decoder) url(at string, v any) {
 	text, ok := v.(string)
 	u, err := url.Parse(text)
@@ -180,14 +182,15 @@ func (d *decoder) url(at string, v any) {
 	d.s.URL = text
 }
 
-// loopback reports whether a host is this machine by its address.
+// loopback reports whether a host is a loopback address or localhost.
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// secretive reports whether a name of the query is one that secrets have. A
-// URL shows in logs and records, and no secret is removed from it by its name.
+// secretive reports whether a query parameter has a name that is usual for
+// secrets. URLs appear in logs and records, and nothing removes a secret from
+// them by its name.
 func secretive(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"key", "token", "secret", "auth", "passw", "sig", "credential"}, func(part string) bool {
@@ -207,7 +210,7 @@ func (d *decoder) entries(at string, v any, visit func(at, name string, v any)) 
 	}
 }
 
-// secret reads a reference, which is granted by being named.
+// secret reads a reference to a secret. Naming the secret grants it.
 func (d *decoder) secret(o *definition.Object, at string) string {
 	ref := o.Text("secret", "", true)
 	if ref == "" {
@@ -219,7 +222,8 @@ func (d *decoder) secret(o *definition.Object, at string) string {
 	return ref
 }
 
-// covered holds the hosts that get a secret to the declared ones.
+// covered requires that the hosts that receive a secret are among the declared
+// ones.
 func (d *decoder) covered(at string, hosts []string) {
 	var declared []string
 	if n := d.s.Capabilities.Network; n != nil {
@@ -227,7 +231,7 @@ func (d *decoder) covered(at string, hosts []string) {
 	}
 	patterns, err := reach.ParseHosts(declared)
 	if err != nil {
-		return // a fault of the declaration
+		return // other code reports this fault
 	}
 	set, any := reach.NewHosts(patterns), slices.ContainsFunc(patterns, reach.HostPattern.Any)
 	for _, text := range hosts {

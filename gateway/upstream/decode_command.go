@@ -16,11 +16,12 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// fetchers are commands that fetch a package and run it, and that [install.Parse]
-// does not read. What they run is not known before, and changes by itself.
+// fetchers are commands that fetch a package and run it, and that
+// [install.Parse] does not read. The code that they run is not known in advance
+// and can change at any time.
 var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun create", "uv tool"}
 
-// errSteers is what is wrong with a variable that no child gets.
+// errSteers is the fault of a variable that no child process may get.
 const errSteers = "the variable steers a child from outside, so that no child gets it: leave it out"
 
 // command reads the binary and its arguments.
@@ -51,7 +52,7 @@ func (d *decoder) command(at string, v any) {
 	}
 }
 
-// binary judges what is started.
+// binary checks the program that is started.
 func (d *decoder) binary(at string, argv []string) {
 	name := argv[0]
 	_, err := reach.ParseBinary(name)
@@ -68,9 +69,9 @@ func (d *decoder) binary(at string, argv []string) {
 	}
 }
 
-// launcher reads the command of a package launcher; false for any other. One
-// that only lacks a version is a server that cannot be started, and no reason
-// not to start the others.
+// launcher reads the command of a package launcher; it returns false for any
+// other command. A launcher that only lacks a version makes this server
+// unusable, but the other servers can still be started.
 func (d *decoder) launcher(at string, argv []string) bool {
 	p, args, err := install.Parse(argv)
 	switch {
@@ -84,9 +85,8 @@ func (d *decoder) launcher(at string, argv []string) bool {
 	return true
 }
 
-// argument expands a variable at the beginning of an argument, or of what
-// follows the = of an option. A path that begins with "." is relative to the
-// configuration.
+// argument expands a variable at the beginning of an argument, or after the =
+// of an option. A path that begins with "." is relative to the configuration.
 func (d *decoder) argument(at, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
@@ -106,8 +106,8 @@ func (d *decoder) argument(at, text string) string {
 	return option + path
 }
 
-// program takes the path of a script for a program, without links: what is
-// started is what was looked at.
+// program resolves the links in the path of a script, so that the file that is
+// checked is the file that runs.
 func (d *decoder) program(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || !digest.IsScript(real) {
@@ -143,7 +143,7 @@ func (d *decoder) env(at string, v any) {
 	})
 }
 
-// scalar is the text of a value that has one.
+// scalar returns the text of a scalar value; ok is false for any other value.
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -157,7 +157,7 @@ func scalar(v any) (string, bool) {
 	}
 }
 
-// secretEnv reads stand-ins for secrets.
+// secretEnv reads the variables that hold stand-ins for secrets.
 func (d *decoder) secretEnv(at string, v any) {
 	d.entries(at, v, func(at, name string, v any) {
 		_, twice := d.s.Env[name]

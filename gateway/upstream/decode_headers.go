@@ -9,14 +9,15 @@ import (
 	"github.com/sallyport/sallyport/internal/definition"
 )
 
-// fixedHeaders are what the transport writes, and what belongs to one hop.
+// fixedHeaders are the headers that the transport writes and those of a single
+// hop.
 var fixedHeaders = [...]string{
 	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Expect", "Forwarded", "Host", "Http2-Settings",
 	"Keep-Alive", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id", "Origin", "Referer", "Te",
 	"Trailer", "Transfer-Encoding", "Upgrade", "Via", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
 }
 
-// remote reads how a remote server is spoken to, and what is sent to it.
+// remote reads how a remote server is reached and what is sent to it.
 func (d *decoder) remote(top *definition.Object, local bool) {
 	if v, at, ok := top.Take("transport", ""); ok {
 		switch text, _ := v.(string); {

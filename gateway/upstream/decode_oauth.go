@@ -8,7 +8,7 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// oauth reads how tokens for a remote server come into being.
+// oauth reads how tokens for a remote server are obtained.
 func (d *decoder) oauth(top *definition.Object, local bool) {
 	v, at, ok := top.Take("oauth", "")
 	switch {
@@ -58,8 +58,8 @@ func (d *decoder) provider(o *definition.Object) *oauth.Provider {
 	return p
 }
 
-// ref reads a reference of a secret, which is granted by being named; empty
-// when there is none.
+// ref reads a reference to a secret, or returns "" when there is none. Naming
+// the secret grants it.
 func (d *decoder) ref(o *definition.Object, at, key string) string {
 	ref := o.Text(key, "", false)
 	if ref == "" {
