@@ -11,10 +11,10 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// resultLimits bound an answer. Its size is that of a message.
+// resultLimits bound an answer. An answer may be as large as a message.
 var resultLimits = schema.Limits{Bytes: maxMessage}
 
-// call has the server work.
+// call calls a tool of the server.
 func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
 	r, err := toolCall(d.key, c.Args, headers)
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, heade
 	return result(tree), nil
 }
 
-// ask sends the server one request for what it must still have, and returns
-// its answer.
+// ask sends the server one request and returns its answer. It refuses unless
+// the server still offers every definition in needs.
 func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...thing) (map[string]any, error) {
 	leave, err := s.enter(ctx, s.keyOf(c).lane())
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *server) exchange(ctx context.Context, l *link, c *sallyport.Call, r *re
 	return tree, nil
 }
 
-// plain is what a server has caused to be said, for people and the log: without
-// the secrets that it may have been sent, its tokens included.
+// plain cleans text that a server caused, for people and the log. It removes
+// the secrets that the server may have been sent, including its tokens.
 func (s *server) plain(text string) string {
 	text = s.m.o.Cleaner.Text(text)
 	if s.authority == nil {
@@ -103,9 +103,9 @@ func (s *server) plain(text string) string {
 	return cleaner.Text(text)
 }
 
-// lost says why a call has no answer. What the server itself answered is the
-// tool's failure; a connection that broke ends the process, and the next call
-// starts another.
+// lost says why a call has no answer. An error that the server itself answered
+// is the tool's failure. A broken connection ends the process, and the next
+// call starts another.
 func (s *server) lost(ctx context.Context, l *link, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
@@ -128,7 +128,7 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 		if answered(err) != nil {
 			s.pool.answered(lane)
 		} else {
-			s.pool.broke(l, false) // a status of HTTP that is no answer
+			s.pool.broke(l, false) // an HTTP status that is not an answer
 		}
 		return failed(method, err)
 	}
@@ -144,8 +144,8 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 	return sallyport.Err("the MCP server "+s.Name+" ended while it worked", "").Err()
 }
 
-// exceeded says which bound a server has reached. An answer over HTTP harms its
-// own call alone; what a process sends cannot be read on.
+// exceeded says which bound a server has reached. Over HTTP this affects only
+// the call of that answer; from a process nothing more can be read.
 func (s *server) exceeded(l *link, limit *limitError) error {
 	switch {
 	case limit.floods:

@@ -13,13 +13,14 @@ import (
 )
 
 // firstID is the id of the first request of a call. The library counts its own
-// from one, and never comes so far; all of them fit into 32 bits.
+// ids from one and never reaches this number. All ids fit into 32 bits.
 const firstID = 1_000_000_000
 
-// cancelWait bounds how long a server is told that a call was given up.
+// cancelWait bounds how long telling a server about a cancelled call may take.
 const cancelWait = 5 * time.Second
 
-// errClosing is a call that came too late for its connection.
+// errClosing is the error of a call that starts after its connection began to
+// close.
 var errClosing = errors.New("the connection is closing")
 
 // exchanged is a request of a call that waits for its answer.
@@ -29,16 +30,17 @@ type exchanged struct {
 	stop   context.CancelFunc
 }
 
-// reply is an answer and what covers it in the budget of all servers.
+// reply is an answer and its share of the memory budget of all servers.
 type reply struct {
 	*jsonrpc.Response
 	held *budget.Holding
 }
 
-// exchange sends the request of a call and returns its result as it came. It
-// goes around the library, which would decode the answer three times and the
-// request twice. An error of the server is a *jsonrpc.Error; one that is none,
-// and does not wrap any, has broken the connection.
+// exchange sends the request of a call and returns its result undecoded. It
+// bypasses the library, which would decode the answer three times and the
+// request twice. If the server answers with an error, the error is a
+// *jsonrpc.Error. An error that neither is nor wraps one means that the
+// connection is broken.
 func (w *wire) exchange(ctx context.Context, r *request, token string) (json.RawMessage, error) {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
@@ -91,7 +93,7 @@ func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan reply, err 
 	return id, answer, nil
 }
 
-// end forgets a request, and an answer that came too late.
+// end forgets a request, and drops an answer that came too late.
 func (w *wire) end(id int64) {
 	w.mu.Lock()
 	answer := w.own[id].answer
@@ -133,8 +135,9 @@ func (w *wire) send(ctx context.Context, id int64, r *request, token string, ans
 	return m.Response, nil
 }
 
-// deliver hands an answer to the call that waits for it, with what covers it.
-// It reports whether one does, and whether it is the answer to a call at all.
+// deliver passes an answer and its share of the budget to the call that waits
+// for it. waited reports whether a call waits for it, whose whether it is the
+// answer to a call at all.
 func (w *wire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose bool) {
 	id, ok := m.ID.Raw().(int64)
 	if !ok || id < firstID {
@@ -147,14 +150,15 @@ func (w *wire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose
 		case q.answer <- reply{m, held}:
 			held.Settle()
 			return true, true
-		default: // the second one
+		default: // a second answer
 		}
 	}
 	return false, true
 }
 
-// fail ends what waits for an answer: none will come. The library's errors look
-// like those of the protocol, and are no answers.
+// fail makes every request that waits for an answer fail, because none will
+// come. The library's errors look like errors of the protocol but are not
+// answers of the server.
 func (w *wire) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,14 +174,14 @@ func (w *wire) fail(err error) {
 	w.down()
 }
 
-// broken is why no answer will come.
+// broken says why no answer will come.
 func (w *wire) broken() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dead
 }
 
-// finish takes no more calls and waits for those that run.
+// finish accepts no more calls and waits for running ones.
 func (w *wire) finish() {
 	w.mu.Lock()
 	w.closing = true
@@ -185,19 +189,19 @@ func (w *wire) finish() {
 	w.calls.Wait()
 }
 
-// giveUp tells the server, at leisure, that nobody waits for a call.
+// giveUp tells the server in the background that a call was cancelled.
 func (w *wire) giveUp(ctx context.Context, id int64) {
 	params := fmt.Appendf(nil, `{"reason":%q,"requestId":%d}`, ctx.Err().Error(), id)
 	w.later(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer cancel()
-		// Who does not hear it works for nobody.
+		// If the server does not receive it, it only works in vain.
 		_ = w.Connection.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
 	})
 }
 
-// later does something that the end of the connection waits for. It reports
-// whether there is still time.
+// later runs a function in the background; the end of the connection waits for
+// it. It reports whether there is still time for that.
 func (w *wire) later(do func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
