@@ -23,10 +23,10 @@ type pipe struct {
 	out   io.ReadCloser
 	frame *frame
 	lines *json.Decoder
-	// queue is what is left of several messages that came as one.
+	// queue holds the rest of several messages that arrived in one list.
 	queue []json.RawMessage
-	// size is that of the message that was read last, held what the budget of
-	// all servers covers it with.
+	// size is the size of the message that was read last, and held its share of
+	// the memory budget of all servers.
 	size   int
 	held   *budget.Holding
 	closed sync.Once
@@ -40,17 +40,17 @@ func newPipe(l *link, in *inlet, out io.ReadCloser) *pipe {
 	return p
 }
 
-// claim hands over what covers the message that was read last.
+// claim hands over the budget share of the message that was read last.
 func (p *pipe) claim() *budget.Holding {
 	h := p.held
 	p.held = nil
 	return h
 }
 
-// Connect returns the pipe, which is connected.
+// Connect returns the pipe, which is already connected.
 func (p *pipe) Connect(context.Context) (mcp.Connection, error) { return p, nil }
 
-// SessionID is that of HTTP.
+// SessionID is empty: only HTTP has session ids.
 func (*pipe) SessionID() string { return "" }
 
 // Close closes both ends.
@@ -66,14 +66,14 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 		text, err := p.next()
 		if err != nil {
 			p.frame.l.s.m.memory.release(p.frame.claim())
-			p.lines = json.NewDecoder(p.frame) // without what it has read
+			p.lines = json.NewDecoder(p.frame) // without the bytes that it has read
 			return nil, err
 		}
 		p.queue = []json.RawMessage{text}
 		if text[0] != '[' {
 			break
 		}
-		// An older generation of the protocol has several in a list.
+		// An older generation of the protocol sends several messages in a list.
 		if err := json.Unmarshal(text, &p.queue); err != nil {
 			return nil, err
 		}
@@ -87,7 +87,8 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 	return decode(text)
 }
 
-// next reads what stands on one line, or on several when it has no end before.
+// next reads one JSON value, which usually stands on one line but may span
+// several.
 func (p *pipe) next() (text json.RawMessage, err error) {
 	if err := p.lines.Decode(&text); err != nil {
 		return nil, err
@@ -102,8 +103,9 @@ func (p *pipe) next() (text json.RawMessage, err error) {
 	return rawjson.Blank(text), nil
 }
 
-// rest begins with the next message, and returns the first byte behind the one
-// before. A decoder that read a long one is let go with its buffer.
+// rest begins the next message and returns the first byte after the previous
+// one. A decoder that has read a long message is dropped together with its
+// buffer.
 func (p *pipe) rest() (first []byte, err error) {
 	buffered := p.lines.Buffered()
 	more, ok := buffered.(interface{ Len() int })
@@ -130,33 +132,33 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	return p.send(ctx, append(text, '\n'))
 }
 
-// send writes a line. A process that does not take what somebody has given up
-// ends the connection.
+// send writes a line. If the call was cancelled and the process does not read
+// the line, the connection ends.
 func (p *pipe) send(ctx context.Context, line []byte) error {
 	return p.in.write(ctx, line, func() { _ = p.Close() })
 }
 
-// frame bounds what is read for one message.
+// frame bounds the bytes that are read for one message.
 type frame struct {
 	r    io.Reader
 	l    *link
 	size int
-	// held and covered are of the budget of all servers; giveWay ends the
-	// connection.
+	// held and covered are the share of the memory budget of all servers;
+	// giveWay ends the connection.
 	held    *budget.Holding
 	covered int64
 	giveWay func()
 	gaveWay atomic.Bool
 }
 
-// claim hands over what covers the message that was read.
+// claim hands over the budget share of the message that was read.
 func (f *frame) claim() *budget.Holding {
 	h := f.held
 	f.held, f.covered = nil, 0
 	return h
 }
 
-// cover has the budget cover what was read, before it grows.
+// cover reserves memory for the bytes that were read before the buffer grows.
 func (f *frame) cover() error {
 	if f.size <= freeBytes {
 		return nil
@@ -183,7 +185,7 @@ func (f *frame) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// over ends with a bound.
+// over fails with the bound that was reached.
 func (f *frame) over(limit *limitError) error {
 	f.l.exceeds(limit)
 	f.l.s.m.memory.release(f.claim())

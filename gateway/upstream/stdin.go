@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// readWait bounds how long a server here may leave a message unread that
-// somebody has given up: one that works on something else reads on by then.
+// readWait bounds how long a server on this machine may leave the message of a
+// cancelled call unread. A server that is busy with other work reads on within
+// that time.
 const readWait = startWait
 
-// inlet is what a process reads, without a buffer in between. A process may
-// stop reading: what is written ends with its context.
+// inlet is the standard input of a process, without a buffer in between. A
+// process may stop reading, so a write ends with its context.
 type inlet struct {
 	// turn is held by the one line that is being written.
 	turn    chan struct{}
 	lines   chan []byte
-	taken   chan struct{} // a line was read to its end
+	taken   chan struct{} // a line was read completely
 	written atomic.Uint64
-	// rest of a line is for the one that reads.
+	// rest is the unread part of a line. Only the reader uses it.
 	rest  []byte
 	over  chan struct{}
 	close sync.Once
@@ -46,14 +47,14 @@ func (s *inlet) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends what is read and what is written.
+// Close ends reads and writes.
 func (s *inlet) Close() error {
 	s.close.Do(func() { close(s.over) })
 	return nil
 }
 
-// write writes a line. One that is given up half-way is still written; stuck
-// is called when the process does not take it.
+// write writes a line. A line that is given up half-way is still written; stuck
+// is called when the process does not read it.
 func (s *inlet) write(ctx context.Context, line []byte, stuck func()) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -66,8 +67,8 @@ func (s *inlet) write(ctx context.Context, line []byte, stuck func()) error {
 	return s.hand(ctx, s.lines, line, stuck)
 }
 
-// hand gives a line to the one that reads, and waits until it is read. lines is
-// nil when it was given already.
+// hand passes a line to the reader and waits until it is read. lines is nil
+// when the reader has the line already.
 func (s *inlet) hand(ctx context.Context, lines chan<- []byte, line []byte, stuck func()) error {
 	for {
 		select {
@@ -88,8 +89,8 @@ func (s *inlet) hand(ctx context.Context, lines chan<- []byte, line []byte, stuc
 	}
 }
 
-// giveUp has the connection end unless the line that is being written is
-// written soon.
+// giveUp ends the connection unless the line that is being written is read
+// soon.
 func (s *inlet) giveUp(stuck func()) {
 	before := s.written.Load()
 	time.AfterFunc(readWait, func() {
