@@ -8,17 +8,16 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// failure is why a server could not be started or used, and when it may be
-// tried again.
+// failure is why a server could not be started or used, and when to try again.
 type failure struct {
-	// count is how often in a row it was, broken how many calls in a row had no
-	// answer.
+	// count is the number of failures in a row, broken the number of calls in a
+	// row without an answer.
 	count, broken int
 	until         time.Time
 	err           error
 }
 
-// again is the failure for those who come before it may be tried again.
+// again returns the failure for calls that arrive before the next attempt.
 func (f *failure) again() error {
 	e := sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: f.err.Error()}
 	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
@@ -32,8 +31,8 @@ func (f *failure) again() error {
 	return &e
 }
 
-// fail has the server left alone by a lane for a while. What fails while it is
-// says nothing more.
+// fail makes a lane leave the server alone for a while. A failure during that
+// time does not extend it.
 func (p *pool) fail(lane key, err error) {
 	p.mu.Lock()
 	f := p.failures[lane]
@@ -48,10 +47,10 @@ func (p *pool) fail(lane key, err error) {
 	p.doubt()
 }
 
-// flooded counts a server that sends without end during a call like one that
-// breaks. One that does so while idle is left alone: by the lane of the
-// connection, and when it serves no other principal by all, until a probe finds
-// that it answers.
+// flooded handles a server that sends without end. If that happens during a
+// call, it counts like a broken connection. If the server is idle, the lane of
+// the connection leaves it alone. When it serves no other principal, every lane
+// does, until a probe finds that it answers.
 func (p *pool) flooded(l *link, limit *limitError) {
 	if !limit.idle {
 		p.broke(l, true)
@@ -87,9 +86,9 @@ func (p *pool) doubt() {
 	}
 }
 
-// broke counts a call that had no answer; the calls that end with their
-// connection count once. Too many in a row are like a start that failed, and the
-// connection is of no use.
+// broke counts a call that had no answer. Calls that end together with their
+// connection count once. Too many in a row count as a failed start and make the
+// connection useless.
 func (p *pool) broke(l *link, gone bool) (useless bool) {
 	s, lane := l.s, l.key.lane()
 	if gone && !l.broke.CompareAndSwap(false, true) {
@@ -109,7 +108,7 @@ func (p *pool) broke(l *link, gone bool) (useless bool) {
 	return true
 }
 
-// answered ends the count of calls without an answer.
+// answered resets the count of calls without an answer.
 func (p *pool) answered(lane key) {
 	if p.ailing.Load() == 0 {
 		return
@@ -125,8 +124,8 @@ func (p *pool) forgive(lane key) {
 	p.ailing.Store(int64(len(p.failures)))
 }
 
-// pardon forgets all failures: the server has not worked for anybody, and does
-// now.
+// pardon forgets all failures: the server was unusable for every principal and
+// works again.
 func (p *pool) pardon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// rate is how much a server may say that nobody asked for.
+// rate bounds the unsolicited messages of a server.
 type rate struct {
-	// messages and bytes are for each second, and how much may come at once.
+	// messages and bytes are per second; messagesAtOnce and bytesAtOnce bound a
+	// burst.
 	messages, messagesAtOnce float64
 	bytes, bytesAtOnce       float64
 }
 
-// What a server may say beside its answers, idle and while a call runs. The
-// figures are far above what servers in use say.
+// The rates for a server that is idle and for one that works on a call. They
+// are far above what real servers send.
 var (
 	whileIdle    = rate{messages: 50, messagesAtOnce: 2_000, bytes: 256 << 10, bytesAtOnce: 2 * maxMessage}
 	whileWorking = rate{messages: 2_000, messagesAtOnce: 20_000, bytes: 8 << 20, bytesAtOnce: 8 * maxMessage}
@@ -33,12 +34,12 @@ var (
 	errComplains     = &limitError{floods: true, text: fmt.Sprintf("it writes to standard error without end: more than %d MiB a second", int(complaintsWorking.bytes)>>20)}
 )
 
-// meter holds a server to a rate. It is safe for concurrent use.
+// meter enforces a rate. It is safe for concurrent use.
 type meter struct {
 	rate rate
 
 	mu              sync.Mutex
-	messages, bytes float64 // that were said and not yet made up for
+	messages, bytes float64 // spent and not yet recovered
 	last            time.Time
 }
 
@@ -55,8 +56,8 @@ func (m *meter) spend(messages, bytes int) bool {
 	return m.messages <= m.rate.messagesAtOnce && m.bytes <= m.rate.bytesAtOnce
 }
 
-// heard counts a message that the server here has sent and nobody asked for.
-// The error ends the connection.
+// heard counts an unsolicited message of a server on this machine. The error
+// ends the connection.
 func (l *link) heard(bytes int) error {
 	flow, limit := &l.idleFlow, errIdleFloods
 	if l.busy() {
@@ -68,8 +69,8 @@ func (l *link) heard(bytes int) error {
 	return limit
 }
 
-// heardComplaint counts what the server here writes to standard error, and ends
-// one that does so without end.
+// heardComplaint counts what a server on this machine writes to standard error,
+// and ends a server that writes without end.
 func (l *link) heardComplaint(bytes int) {
 	flow, limit := &l.idleComplaints, errComplainsIdle
 	if l.busy() {
@@ -78,7 +79,8 @@ func (l *link) heardComplaint(bytes int) {
 	if flow.spend(0, bytes) || l.limit.Swap(limit) == limit {
 		return
 	}
-	// Not here: the end of the process waits for those who write.
+	// In a goroutine: the end of the process waits for its writers, such as
+	// this one.
 	go l.flooded(limit)
 }
 
@@ -88,7 +90,7 @@ func (l *link) flooded(limit *limitError) {
 	select {
 	case <-l.ready:
 	default:
-		l.hangUp() // who starts it says why it did not
+		l.hangUp() // the caller that starts it reports the reason
 		return
 	}
 	if l.err != nil || !l.floods.CompareAndSwap(false, true) {
