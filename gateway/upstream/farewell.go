@@ -10,18 +10,18 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// farewellWait bounds how long a server is told that a session is over: nobody
-// waits for its answer but the end of a program.
+// farewellWait bounds how long it may take to tell a server that a session is
+// over. Only the end of the program waits for its answer.
 const farewellWait = 3 * time.Second
 
-// FarewellName is the name of the tool that tells a remote server that a session
-// is over.
+// FarewellName is the name of the tool that tells a remote server that a
+// session is over.
 func FarewellName(server string) string { return "end-session-" + server }
 
 // Farewells returns a tool for each remote server that may have sessions, which
-// tells it that one is over. The gate of [Mounts.Discovery] runs them, when
-// [Options.Farewell] has it called: the last call of a session has ended then,
-// and nothing may leave without one.
+// tells the server that a session is over. The gate of [Mounts.Discovery] runs
+// them when [Options.Farewell] calls them. By then the last call of the session
+// has ended, and no request may be sent without a call.
 func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 	for _, s := range m.servers {
 		if !s.posts() {
@@ -38,8 +38,8 @@ func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 	return tools
 }
 
-// bidFarewell ends the session of a connection that is leaving, with the tokens
-// of its principal.
+// bidFarewell ends the session of a closing connection with the tokens of its
+// principal.
 func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	var in struct {
 		Connection string `json:"connection"`
@@ -67,11 +67,11 @@ func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.
 		return sallyport.Result{}, err
 	}
 	defer resp.Body.Close()
-	// A server may keep its sessions for itself, and says so with 405.
+	// A server that does not let clients end sessions answers 405.
 	return sallyport.OK("told, and answered " + http.StatusText(resp.StatusCode)), nil
 }
 
-// farewell has the server told that the session of a connection is over.
+// farewell tells the server that the session of a connection is over.
 func (s *server) farewell(l *link) {
 	if s.m.o.Farewell == nil || !s.posts() || l.err != nil || l.session.ID() == "" {
 		return

@@ -12,15 +12,16 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
-// loginWait bounds a login, from the first question to the server to the
-// issuer's token. A person has to find a password meanwhile.
+// loginWait bounds a login, from the first request to the server to the
+// issuer's token. In that time a user has to find a password.
 const loginWait = 6 * time.Minute
 
 // logoutWait bounds the revocation of tokens: three short requests.
 const logoutWait = 20 * time.Second
 
-// authority speaks for a server with OAuth; nil for any other. It puts what the
-// server is called and where it is into a copy of what is said of its OAuth.
+// authority returns the authority of a server with OAuth; nil for any other
+// server. It adds the name and the URL of the server to a copy of its OAuth
+// declaration.
 func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
 	if s.OAuth == nil {
 		return nil, nil
@@ -35,11 +36,11 @@ func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
 	return a, nil
 }
 
-// holder is whose tokens a call uses.
+// holder returns the name under which the tokens of a call are kept.
 func (s *server) holder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
 
-// Holder is under whose name the tokens of a principal are kept: all have the
-// same when the server is shared.
+// Holder returns the name under which the tokens of a principal are kept. All
+// principals have the same one when the server is shared.
 func (s *Server) Holder(principal string) string {
 	if s.Shared {
 		return ""
@@ -47,7 +48,7 @@ func (s *Server) Holder(principal string) string {
 	return principal
 }
 
-// loginNeeded finds the error that says that somebody has to log in.
+// loginNeeded finds the error that says that a user has to log in.
 func loginNeeded(err error) (e *sallyport.Error, ok bool) {
 	for errors.Is(err, oauth.ErrLogin) {
 		if e, ok = errors.AsType[*sallyport.Error](err); !ok || e.Err == oauth.ErrLogin {
@@ -58,12 +59,12 @@ func loginNeeded(err error) (e *sallyport.Error, ok bool) {
 	return nil, false
 }
 
-// LoginName is the name of the tool that logs somebody in at a server.
+// LoginName is the name of the tool that logs a user in at a server.
 func LoginName(server string) string { return "login-" + server }
 
 // Login returns a tool that logs a principal in at a server: its one argument
-// is {"principal": NAME}. A gate of its own runs it, in a role that may use the
-// server, as with [Mounts.Discovery]. done is told what came of it.
+// is {"principal": NAME}. Run it in a separate gate, in a role that may use the
+// server, as with [Mounts.Discovery]. done is called with the outcome.
 func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status)) (sallyport.Tool, error) {
 	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
 	if i < 0 || m.servers[i].authority == nil {
@@ -95,9 +96,9 @@ func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status
 // LogoutName is the name of the tool that revokes tokens at a server's issuer.
 func LogoutName(server string) string { return "logout-" + server }
 
-// Logout returns a tool that has the issuer of a server revoke tokens that were
-// removed. A gate of its own runs it, as with [Mounts.Login]. done is told whether
-// the issuer takes revocations, and has taken this one.
+// Logout returns a tool that asks the issuer of a server to revoke tokens that
+// were removed. Run it in a separate gate, as with [Mounts.Login]. done is told
+// whether the issuer supports revocation and has accepted this one.
 func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (sallyport.Tool, error) {
 	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
 	if i < 0 || m.servers[i].authority == nil {
