@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// mark sets the headers that repeat what a request asks for, in the generation
-// of the protocol that wants them.
+// mark sets the headers that repeat what a request asks for, in protocol
+// versions that require them.
 func (r *request) mark(h http.Header) {
 	if h.Get(versionHeader) < stateless {
 		return
@@ -35,8 +35,8 @@ func (r *request) mark(h http.Header) {
 	}
 }
 
-// headerValue is an argument as a header has it: a text, a truth value or a
-// whole number that every reader reads alike.
+// headerValue returns an argument as the text of a header. The argument is a
+// string, a boolean or a whole number that every reader reads in the same way.
 func headerValue(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -51,8 +51,8 @@ func headerValue(v any) (string, bool) {
 	}
 }
 
-// headerText is a text as a header has it: what no header can hold, and what
-// looks like that, in base64.
+// headerText encodes a text for a header. It uses base64 for texts that no
+// header can hold and for texts that look like base64 values.
 func headerText(s string) string {
 	const before, after = "=?base64?", "?="
 	odd := strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })

@@ -10,11 +10,12 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// maxArguments bounds the arguments of a prompt: more than a form on a screen.
+// maxArguments bounds the arguments of a prompt. It is more than a form on a
+// screen has.
 const maxArguments = 100
 
-// promptSchema makes a schema of the arguments of a prompt, texts in the order
-// in which the server asks for them.
+// promptSchema makes a schema of the arguments of a prompt. They are strings,
+// in the order in which the server lists them.
 func (s *server) promptSchema(d *offering) (json.RawMessage, error) {
 	list, ok := d.tree["arguments"].([]any)
 	if d.tree["arguments"] != nil && !ok {
@@ -63,7 +64,7 @@ func (s *server) promptSchema(d *offering) (json.RawMessage, error) {
 	return fmt.Appendf(nil, `{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}`, properties.Bytes(), must), nil
 }
 
-// prompt has the server fill in a prompt.
+// prompt asks the server to fill in a prompt.
 func (s *server) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
 	args := map[string]string{}
 	if err := json.Unmarshal(c.Args, &args); err != nil {

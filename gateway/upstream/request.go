@@ -16,20 +16,21 @@ import (
 // request is what a call asks of a server.
 type request struct {
 	method string
-	// name is what headers repeat: the name of a tool or a prompt, or a URI.
+	// name is the value that headers repeat: the name of a tool or a prompt, or
+	// a URI.
 	name string
-	// params is the members of the parameters, without _meta; answers is those
-	// that a question adds.
+	// params holds the members of the parameters, without _meta; answers holds
+	// the members that answer the server's questions.
 	params, answers []byte
-	// able is the value of the client's capabilities, in the generation that
-	// says them with each request; nil means none.
+	// able is the value of the client's capabilities, in the protocol
+	// generation that sends them with each request; nil means none.
 	able []byte
-	// args are the arguments, headers those of them that go into headers.
+	// args are the arguments; headers lists those that are repeated in headers.
 	args    json.RawMessage
 	headers []schema.Header
 }
 
-// toolCall asks for a call of a tool.
+// toolCall makes a request for a call of a tool.
 func toolCall(name string, args json.RawMessage, headers []schema.Header) (*request, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -45,7 +46,7 @@ func toolCall(name string, args json.RawMessage, headers []schema.Header) (*requ
 	return &request{method: "tools/call", name: name, params: b.Bytes(), args: args, headers: headers}, nil
 }
 
-// promptGet asks for a prompt.
+// promptGet makes a request for a prompt.
 func promptGet(name string, args map[string]string) (*request, error) {
 	text, err := json.Marshal(struct {
 		Arguments map[string]string `json:"arguments,omitempty"`
@@ -57,7 +58,7 @@ func promptGet(name string, args map[string]string) (*request, error) {
 	return &request{method: "prompts/get", name: name, params: text[1 : len(text)-1]}, nil
 }
 
-// resourceRead asks for what is behind a URI.
+// resourceRead makes a request for the contents of a URI.
 func resourceRead(uri string) *request {
 	return &request{method: "resources/read", name: uri, params: rawjson.AppendText([]byte(`"uri":`), uri)}
 }
@@ -76,7 +77,7 @@ func (r *request) appendParams(b []byte, token string, meta []byte) []byte {
 	return append(b, '}')
 }
 
-// message is the request as it is sent, and the end of its line.
+// message returns the request as it is sent, including the end of its line.
 func (r *request) message(id int64, token string, meta []byte) []byte {
 	b := make([]byte, 0, len(r.params)+len(meta)+len(token)+128)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
@@ -88,9 +89,9 @@ func (r *request) message(id int64, token string, meta []byte) []byte {
 	return append(b, '}', '\n')
 }
 
-// metaOf is what the _meta of each request holds beside the token and the
-// client's capabilities: in the generation without sessions, what the others say
-// once.
+// metaOf returns the _meta members of each request, except the token and the
+// client's capabilities. Only the generation without sessions has such members;
+// the others send this information once.
 func metaOf(version, program string) []byte {
 	if version < stateless {
 		return nil
