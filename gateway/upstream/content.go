@@ -9,8 +9,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// result is the gate's form of the answer of a tool: its texts are the value,
-// all else is parts.
+// result converts the answer of a tool into the gate's form: its texts become
+// the value, everything else becomes parts.
 func result(tree map[string]any) sallyport.Result {
 	var texts []string
 	var parts []sallyport.Part
@@ -26,7 +26,7 @@ func result(tree map[string]any) sallyport.Result {
 	text := strings.Join(texts, "\n")
 	structured, isObject := tree["structuredContent"].(map[string]any)
 	if text == "" && !isObject && tree["structuredContent"] != nil {
-		// The gate's structured results are objects.
+		// The gate requires a structured result to be an object.
 		if plain, err := json.Marshal(tree["structuredContent"]); err == nil {
 			text = string(plain)
 		}
@@ -44,7 +44,7 @@ func result(tree map[string]any) sallyport.Result {
 	return out
 }
 
-// messages is the gate's form of a prompt.
+// messages converts a prompt into the gate's form.
 func messages(tree map[string]any) sallyport.Result {
 	out := sallyport.OK("")
 	list, _ := tree["messages"].([]any)
@@ -68,7 +68,7 @@ func messages(tree map[string]any) sallyport.Result {
 	return out
 }
 
-// contents is the gate's form of what is behind a URI.
+// contents converts the contents of a resource into the gate's form.
 func contents(uri string, tree map[string]any) sallyport.Result {
 	out := sallyport.OK("")
 	list, _ := tree["contents"].([]any)
@@ -82,7 +82,8 @@ func contents(uri string, tree map[string]any) sallyport.Result {
 	return out
 }
 
-// partOf is one piece of content. What cannot be carried is said in a text.
+// partOf converts one piece of content. A text says so when the content cannot
+// be carried.
 func partOf(item any) sallyport.Part {
 	m, ok := item.(map[string]any)
 	if !ok {
@@ -118,7 +119,7 @@ func partOf(item any) sallyport.Part {
 	}
 }
 
-// resourceOf is what is behind a URI.
+// resourceOf converts an embedded resource.
 func resourceOf(item any) sallyport.Part {
 	m, ok := item.(map[string]any)
 	if !ok {
@@ -144,7 +145,7 @@ func textOf(m map[string]any, key string) string {
 	return s
 }
 
-// bytesOf reads base64. An empty text is no data.
+// bytesOf decodes base64. An empty text is no data.
 func bytesOf(v any) ([]byte, bool) {
 	s, ok := v.(string)
 	if !ok {
@@ -154,7 +155,7 @@ func bytesOf(v any) ([]byte, bool) {
 	return data, err == nil
 }
 
-// said is a text in the place of something.
+// said returns a text that replaces content which cannot be carried.
 func said(format string, args ...any) sallyport.Part {
 	return sallyport.Part{Kind: sallyport.PartText, Text: "[" + fmt.Sprintf(format, args...) + "]"}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// resource makes one of a definition. What the server is asked for later is the
-// URI as it stands, so that one that would have to be cleaned is refused.
+// resource makes a resource of a definition. The server is later asked for
+// exactly this URI, so a URI that would have to be cleaned is refused.
 func (s *server) resource(d *offering) (sallyport.Resource, error) {
 	cl := s.m.o.Cleaner
 	if cl.Text(d.key) != d.key {
@@ -40,7 +40,7 @@ func (s *server) resource(d *offering) (sallyport.Resource, error) {
 	return r, registry.CheckResource(&r)
 }
 
-// resources is the tool that reads the resources of the server.
+// resources returns the tool that reads the resources of the server.
 func (s *server) resources(list []sallyport.Resource) sallyport.Tool {
 	t := s.tool("mcp__" + s.Name + "__resources")
 	t.Form, t.Resources, t.SaysReadOnly = sallyport.FormResource, list, s.m.o.Pinned
@@ -64,8 +64,9 @@ func thingOf(r *sallyport.Resource) thing {
 	return thing{lock.KindResource, r.URI}
 }
 
-// read has the server read a resource. One that is not listed is in a family:
-// of which, the gate knows, so that none of them may be held back.
+// read asks the server for a resource. A URI that is not listed belongs to some
+// template. Only the gate knows to which, so none of the templates may be held
+// back.
 func (s *server) read(ctx context.Context, c *sallyport.Call, things, families []thing) (sallyport.Result, error) {
 	var args struct {
 		URI string `json:"uri"`

@@ -17,7 +17,7 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// tool is what all tools of a server have in common.
+// tool returns a tool with the fields that all tools of a server share.
 func (s *server) tool(name string) sallyport.Tool {
 	touch := sallyport.Touch{Capability: "network", Item: s.URL}
 	if len(s.Command) > 0 {
@@ -30,14 +30,14 @@ func (s *server) tool(name string) sallyport.Tool {
 	}
 }
 
-// Implied is what a declaration grants by naming it: the binary and the
-// programs, or the host, and the secrets.
+// Implied returns the capabilities that a declaration grants by naming
+// something: the binary and the programs, or the host, and the secrets.
 func (s *Server) Implied() sallyport.Capabilities {
 	bare := Server{Command: s.Command, Programs: s.Programs, URL: s.URL, Headers: s.Headers, Secrets: s.Secrets, OAuth: s.OAuth}
 	return bare.capabilities()
 }
 
-// capabilities is what is declared and what is implied.
+// capabilities returns what is declared and what is implied.
 func (s *Server) capabilities() sallyport.Capabilities {
 	c := s.Capabilities
 	c.Secrets = slices.Clone(c.Secrets)
@@ -85,7 +85,7 @@ func (s *Server) refs() (refs []string) {
 	return refs
 }
 
-// revision tells one configuration of a server from another.
+// revision identifies the configuration of a server.
 func (s *server) revision() string {
 	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport, s.OAuth})
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *server) revision() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// named makes a tool of what is called by a name: a tool or a prompt.
+// named makes a tool of a definition that has a name: a tool or a prompt.
 func (s *server) named(d *offering) (sallyport.Tool, error) {
 	name, err := lock.MapName(s.Name, d.key)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *server) named(d *offering) (sallyport.Tool, error) {
 	return t, errors.Join(bad[0], bad[1], unfit)
 }
 
-// schema is a schema as text, which models read; nil when there is none.
+// schema returns a schema as text, which models read; nil when there is none.
 func (s *server) schema(d *offering, key string) (json.RawMessage, error) {
 	tree, err := d.object(key)
 	if tree == nil || err != nil {
@@ -131,7 +131,7 @@ func (s *server) schema(d *offering, key string) (json.RawMessage, error) {
 	return json.Marshal(s.m.o.Cleaner.Value(tree))
 }
 
-// quoted is a name that somebody else chose, for a message.
+// quoted quotes a name that a third party chose, for a message.
 func quoted(name string) string {
 	const most = 80
 	if len(name) > most {
