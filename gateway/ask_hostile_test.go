@@ -13,10 +13,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// canAsk is the _meta of a client that puts forms before a person.
+// canAsk is the _meta of a client that shows forms to a person.
 const canAsk = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
 
-// round is what one round of a call was answered with.
+// round is the answer to one round of a call.
 type round struct {
 	Result struct {
 		ResultType    string
@@ -32,7 +32,7 @@ type round struct {
 	}
 }
 
-// code is the gate's code, or "error" for one of the protocol.
+// code returns the gate's code, or "error" for an error of the protocol.
 func (r *round) code() string {
 	if r.Error != nil {
 		return "error"
@@ -41,7 +41,7 @@ func (r *round) code() string {
 	return code
 }
 
-// attacker makes rounds by hand.
+// attacker sends rounds of its own making.
 type attacker struct {
 	*desk
 	t   *testing.T
@@ -53,7 +53,7 @@ func newAttacker(t *testing.T, edit func(*sallyport.Approvals)) *attacker {
 	return &attacker{d, t, d.site(t).URL}
 }
 
-// call makes a round of a call as a principal.
+// call sends a round of a call as a principal.
 func (a *attacker) call(as, tool, more string) round {
 	a.t.Helper()
 	return a.post(as, tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`",`+more+`,`+canAsk+`}}`)
@@ -100,7 +100,7 @@ func (a *attacker) ask(as, tool, args string) string {
 	return r.Result.RequestState
 }
 
-// yes is the second round of a call with arguments.
+// yes returns the second round of a call, which approves it.
 func yes(args, state string) string {
 	return `"arguments":` + args + `,"requestState":"` + state + `","inputResponses":{"approval":{"action":"accept","content":{"approve":true}}}`
 }
@@ -142,7 +142,7 @@ func TestAStateIsWorthNothingElsewhere(t *testing.T) {
 	if got := a.decisions(); got != nil || a.ran.Load() != 0 {
 		t.Fatalf("decisions = %v and %d runs, want none", got, a.ran.Load())
 	}
-	// The arguments count, not their spelling.
+	// The value of the arguments counts, not their spelling.
 	if r := a.call("alice", "held", yes(`{ "a" : 1.0 }`, state)); r.code() != "" || a.ran.Load() != 1 {
 		t.Errorf("the right call was answered %+v after %d runs, want that it ran", r, a.ran.Load())
 	}
@@ -160,14 +160,15 @@ func TestAStateIsUsedOnce(t *testing.T) {
 	if got := a.decisions(); len(got) != 1 {
 		t.Errorf("decisions = %v, want one", got)
 	}
-	// Nor does the old state approve the call that is held anew.
+	// The old state does not approve the newly held call either.
 	a.ask("alice", "held", `{"a":1}`)
 	if r := a.call("alice", "held", yes(`{"a":1}`, state)); r.Error == nil || a.ran.Load() != 1 || a.decisions() != nil {
 		t.Errorf("the state of an earlier call was answered %+v after %d runs, want a refusal and one", r, a.ran.Load())
 	}
 }
 
-// TestManyAnswersAtOnceAreOneRun sends one approval from many sides.
+// TestManyAnswersAtOnceAreOneRun sends one approval from many connections at
+// once.
 func TestManyAnswersAtOnceAreOneRun(t *testing.T) {
 	a := newAttacker(t, nil)
 	state := a.ask("alice", "held", `{"a":1}`)
@@ -225,8 +226,8 @@ func TestAnswersByHand(t *testing.T) {
 	}
 }
 
-// TestAnAnswerCountsOnlyWhereItMay: rules that changed between the rounds, and
-// decisions that others made.
+// TestAnAnswerCountsOnlyWhereItMay: rules may change between the rounds, and
+// the operator may decide first.
 func TestAnAnswerCountsOnlyWhereItMay(t *testing.T) {
 	a := newAttacker(t, nil)
 	state := a.ask("alice", "held", `{"a":1}`)
@@ -258,7 +259,8 @@ func TestAnAnswerCountsOnlyWhereItMay(t *testing.T) {
 	}
 }
 
-// TestAFreeCallNeedsNoState: what no rule holds is not looked at.
+// TestAFreeCallNeedsNoState: the state is ignored for a call that no rule
+// holds.
 func TestAFreeCallNeedsNoState(t *testing.T) {
 	a := newAttacker(t, nil)
 	if r := a.call("alice", "free", yes(`{"a":1}`, "x")); r.code() != "" || a.ran.Load() != 1 || a.decisions() != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/sallyport/sallyport/store/memory"
 )
 
-// desk is a kit whose personality holds the calls of everything that is called
-// held, with what was decided.
+// desk is a kit whose personality holds every call of something named held. It
+// keeps the decisions.
 type desk struct {
 	*kit
 	*memory.Approvals
@@ -27,16 +27,16 @@ type desk struct {
 
 	mu      sync.Mutex
 	decided []decision
-	broken  error // of deciding
+	broken  error // error of every decision
 }
 
-// decision is one that was taken at the desk.
+// decision is one decision made at the desk.
 type decision struct {
 	By, Reason string
 	Approve    bool
 }
 
-// Decide notes a decision on its way to the store.
+// Decide keeps a decision and passes it to the store.
 func (d *desk) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +47,7 @@ func (d *desk) Decide(ctx context.Context, id, by string, approve bool, reason s
 	return d.Approvals.Decide(ctx, id, by, approve, reason)
 }
 
-// decisions is those taken since the last time.
+// decisions returns the decisions since the last call.
 func (d *desk) decisions() []decision {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func (d *desk) heldTools() []sallyport.Tool {
 	}
 }
 
-// known is secrets with their values.
+// known maps secrets to their values.
 type known map[string]string
 
 func (k known) Secret(_ context.Context, ref string) (sallyport.Secret, bool, error) {
@@ -135,8 +135,8 @@ func (k known) Known(context.Context) ([]sallyport.Secret, error) {
 	return out, nil
 }
 
-// eachDesk runs a test with the official client, whose person gives answers
-// that the test chooses, for each surface and generation.
+// eachDesk runs a test with the official client for each surface and
+// generation. The test chooses the answers of the client's person.
 func eachDesk(t *testing.T, test func(t *testing.T, d *desk, connect func(answer func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession)) {
 	for _, version := range versions {
 		for _, surface := range []string{"http/", "stdio/"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// says is a person who always gives the same answer.
+// says returns a person who always gives the same answer.
 func says(action string, content map[string]any) func(*mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return func(*mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: action, Content: content}, nil
@@ -31,8 +31,8 @@ func callHeld(t *testing.T, s *mcp.ClientSession, args map[string]any) *mcp.Call
 
 var askID = regexp.MustCompile(`Approval: ([0-9a-z]{24})`)
 
-// TestAPersonIsToldWhatWasRead: a call that is held because of what came before
-// says so, and which calls that were.
+// TestAPersonIsToldWhatWasRead: if a call is held because of earlier calls, the
+// question says so and names them.
 func TestAPersonIsToldWhatWasRead(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
 		d.role.MCPServers, d.role.Flow.Approve = []string{"a"}, []string{"free"}
@@ -95,7 +95,7 @@ func TestWhatAPersonDoesNotApproveDoesNotRun(t *testing.T) {
 	tests := []struct {
 		name   string
 		answer func(*mcp.ElicitParams) (*mcp.ElicitResult, error)
-		code   sallyport.Code // empty: also an error of the protocol is right
+		code   sallyport.Code // empty: an error of the protocol is right too
 		want   []decision
 	}{
 		{name: "decline", answer: says("decline", nil), code: denied, want: []decision{{By: "client:"}}},
@@ -136,8 +136,8 @@ func TestWhatAPersonDoesNotApproveDoesNotRun(t *testing.T) {
 	})
 }
 
-// TestNobodyIsAskedWhoShallNotBe: a client that cannot ask, and a personality
-// that leaves it to the operator, have calls that wait as they did.
+// TestNobodyIsAskedWhoShallNotBe: a call is held without a question if its
+// client cannot ask, or if its personality leaves the decision to the operator.
 func TestNobodyIsAskedWhoShallNotBe(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
 		if res := callHeld(t, connect(nil), map[string]any{}); res.Meta["sallyport/code"] != string(sallyport.CodeApprovalRequired) {
@@ -157,7 +157,7 @@ func TestNobodyIsAskedWhoShallNotBe(t *testing.T) {
 	})
 }
 
-// TestPromptsAndResourcesAreAskedAboutToo: they are calls.
+// TestPromptsAndResourcesAreAskedAboutToo, because they are calls.
 func TestPromptsAndResourcesAreAskedAboutToo(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
 		approve := true
@@ -178,7 +178,8 @@ func TestPromptsAndResourcesAreAskedAboutToo(t *testing.T) {
 	})
 }
 
-// TestADecisionThatCannotBeKeptIsNone: the record comes first.
+// TestADecisionThatCannotBeKeptIsNone: a decision counts only once it is
+// recorded.
 func TestADecisionThatCannotBeKeptIsNone(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
 		d.broken = errors.New("the disk is full")
