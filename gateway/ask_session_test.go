@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport/gateway"
 )
 
-// asker is a session over HTTP whose client is asked.
+// asker is a session over HTTP whose client can be asked.
 type asker struct {
 	t       *testing.T
 	url     string
@@ -41,8 +41,8 @@ func (a *asker) post(as, body string) *http.Response {
 
 var questionID = regexp.MustCompile(`"id":(\d+),"method":"elicitation/create"`)
 
-// TestOnlyTheSessionsPrincipalAnswers: a question is answered in the session
-// that it was asked in, by whom it belongs to.
+// TestOnlyTheSessionsPrincipalAnswers: only the principal that was asked can
+// answer, and only in the same session.
 func TestOnlyTheSessionsPrincipalAnswers(t *testing.T) {
 	d := newDesk(t, nil)
 	url := d.site(t).URL + "/mcp"
@@ -73,7 +73,7 @@ func TestOnlyTheSessionsPrincipalAnswers(t *testing.T) {
 	if res := alice.post("bob", answer("accept")); res.StatusCode != http.StatusForbidden {
 		t.Errorf("bob in the session of alice: status %d, want 403", res.StatusCode)
 	}
-	// In a session of his own there is no such question.
+	// Bob's own session has no such question.
 	bob.post("bob", answer("accept"))
 	(&asker{t: t, url: url}).post("bob", answer("accept"))
 	if got := d.decisions(); got != nil || d.ran.Load() != 0 {
@@ -88,8 +88,8 @@ func TestOnlyTheSessionsPrincipalAnswers(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTheServerWaitsForNoPerson: a call whose question is open stays
-// held at once.
+// TestTheEndOfTheServerWaitsForNoPerson: at shutdown a call with an open
+// question stays held at once.
 func TestTheEndOfTheServerWaitsForNoPerson(t *testing.T) {
 	d := newDesk(t, nil)
 	a := &asker{t: t, url: d.site(t).URL + "/mcp"}
@@ -110,8 +110,8 @@ func TestTheEndOfTheServerWaitsForNoPerson(t *testing.T) {
 	}
 }
 
-// TestASessionsAbilitiesAreThoseOfItsBeginning: a request of it changes none,
-// whichever way it goes.
+// TestASessionsAbilitiesAreThoseOfItsBeginning: a later request of the session
+// does not change them, on either path.
 func TestASessionsAbilitiesAreThoseOfItsBeginning(t *testing.T) {
 	for _, begin := range []string{hello, asksHello} {
 		server, err := gateway.New(&mayAsk{}, &gateway.Options{Desk: newDesk(t, nil)})

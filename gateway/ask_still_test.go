@@ -24,8 +24,8 @@ func data(t *testing.T, r *bufio.Reader) string {
 	}
 }
 
-// TestAnAnswerIsOfWhoAsked: a principal that may do something else by now has
-// decided nothing over its session.
+// TestAnAnswerIsOfWhoAsked: an answer in a session decides nothing if the
+// rights of its principal have changed since the question.
 func TestAnAnswerIsOfWhoAsked(t *testing.T) {
 	known := tokens{
 		"alice": {Name: "alice", Person: true, Permissions: []string{"p"}}, "less": {Name: "alice", Person: true},
@@ -53,7 +53,7 @@ func TestAnAnswerIsOfWhoAsked(t *testing.T) {
 	}
 }
 
-// TestAnAnswerCountsUnderTheRulesOfTheMoment, also in a session.
+// TestAnAnswerCountsUnderTheRulesOfTheMoment, in a session too.
 func TestAnAnswerCountsUnderTheRulesOfTheMoment(t *testing.T) {
 	for name, change := range map[string]func(*desk, *sallyport.Principal){
 		"nothing":       func(*desk, *sallyport.Principal) {},

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// asksHello opens a session whose client puts forms before a person.
+// asksHello opens a session whose client shows forms to a person.
 var asksHello = strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 
-// both reads two lines, which come in any order: the answer to a call, and that
+// both reads two lines in any order: the answer to a call, and the message that
 // its question is over.
 func both(t *testing.T, r *bufio.Reader, wants ...string) {
 	t.Helper()
@@ -32,7 +32,7 @@ func both(t *testing.T, r *bufio.Reader, wants ...string) {
 }
 
 // TestAPersonWhoDoesNotAnswer: the question ends, answers to questions that
-// nobody asked are nothing, and the call stays held.
+// were never asked are ignored, and the call stays held.
 func TestAPersonWhoDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
@@ -69,7 +69,7 @@ func TestAPersonWhoDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestACallThatIsCancelledAsksNobody any more.
+// TestACallThatIsCancelledAsksNobody: its question ends with it.
 func TestACallThatIsCancelledAsksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
@@ -96,7 +96,8 @@ func TestACallThatIsCancelledAsksNobody(t *testing.T) {
 	})
 }
 
-// TestAPersonIsAskedTenThingsAtOnce at most: the next call stays held.
+// TestAPersonIsAskedTenThingsAtOnce at most; the next call stays held without a
+// question.
 func TestAPersonIsAskedTenThingsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)

@@ -9,8 +9,9 @@ import (
 	"github.com/sallyport/sallyport/store/memory"
 )
 
-// TestADecisionIsAboutTheCallersOwnCall looks behind the seal: whatever a state
-// said, nobody decides about the calls of others, or of other tools.
+// TestADecisionIsAboutTheCallersOwnCall tests behind the seal: even with a
+// forged state, a caller cannot decide about calls of other principals or of
+// other tools.
 func TestADecisionIsAboutTheCallersOwnCall(t *testing.T) {
 	desk := memory.NewApprovals(nil)
 	now := time.Now()
