@@ -18,10 +18,10 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// BenchmarkCall is calls of a trivial tool without a durable record, by clients
-// in this process that keep so many of them on their way: what the protocol and
-// the gate cost on each surface. The clients write text that is ready and read
-// answers with net/http, which is a part of the figure. Beside each figure
+// BenchmarkCall measures calls of a trivial tool without a durable record: the
+// cost of the protocol and the gate on each surface. Clients in this process
+// keep the given number of calls in flight. They write prepared text and read
+// answers with net/http, and the figure includes their work. Beside each figure
 // stands that of the protocol library, through the same gate.
 func BenchmarkCall(b *testing.B) {
 	for _, way := range []string{"direct", "library"} {
@@ -38,7 +38,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkList is listings of six tools over HTTP.
+// BenchmarkList measures listings of six tools over HTTP.
 func BenchmarkList(b *testing.B) {
 	for _, version := range versions[:2] {
 		b.Run(version, func(b *testing.B) {
@@ -60,7 +60,7 @@ func benchCall(version string) string {
 	return benchMessage(version, "tools/call", `"name":"echo","arguments":{"a":1,"b":"two","c":[3]}`)
 }
 
-// benchMessage is a request as the official client sends it.
+// benchMessage returns a request as the official client sends it.
 func benchMessage(version, method, params string) string {
 	if version == "2026-07-28" {
 		if params != "" {
@@ -71,7 +71,7 @@ func benchMessage(version, method, params string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + `}}`
 }
 
-// benchStdio keeps so many calls on their way over one pair of pipes.
+// benchStdio keeps that many calls in flight over one pair of pipes.
 func benchStdio(b *testing.B, k *kit, version string, clients int) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -129,7 +129,7 @@ func benchStdio(b *testing.B, k *kit, version string, clients int) {
 	outR.Close()
 }
 
-// benchHTTP keeps so many connections busy, each with one request at a time.
+// benchHTTP keeps that many connections busy, each with one request at a time.
 func benchHTTP(b *testing.B, k *kit, message, version string, clients int) {
 	site := benchSite(b, k)
 	address := site.Listener.Addr().String()
@@ -166,7 +166,7 @@ func benchHTTP(b *testing.B, k *kit, message, version string, clients int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// benchSite is the server behind a guard with tokens that cost nothing.
+// benchSite is the server behind a guard whose tokens cost nothing to check.
 func benchSite(b *testing.B, k *kit) *httptest.Server {
 	s := httptest.NewUnstartedServer(nil)
 	known := tokens{}
@@ -188,8 +188,9 @@ func benchSite(b *testing.B, k *kit) *httptest.Server {
 	return s
 }
 
-// benchPrincipals are enough to hold all sessions, and a stream of each, although
-// none has more than are free: alice first, whom most benchmarks take.
+// benchPrincipals returns enough principals to hold all sessions, with a stream
+// each, so that none of them has more sessions than are free. The first is
+// alice, whom most benchmarks use.
 func benchPrincipals() []string {
 	names := []string{"alice"}
 	for i := 1; i < idleSessions/sessionsEach; i++ {
@@ -239,8 +240,8 @@ func (w *wire) call(b *testing.B) http.Header {
 	return res.Header
 }
 
-// BenchmarkRefusedRequest is a request without a session, which costs no more
-// than reading it.
+// BenchmarkRefusedRequest measures a request without a session, which should
+// cost no more than reading it.
 func BenchmarkRefusedRequest(b *testing.B) {
 	site := newKit(b).site(b)
 	h := client(b, "alice")

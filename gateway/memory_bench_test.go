@@ -8,16 +8,18 @@ import (
 	"testing"
 )
 
-// idleSessions is how many sessions a measurement holds: the server admits 1,000.
+// idleSessions is how many sessions a measurement holds: the server admits
+// 1,000.
 const idleSessions = 990
 
-// sessionsEach is how many of them a principal has: no more than are free at the end.
+// sessionsEach is how many of them a principal has: no more than are free at
+// the end.
 const sessionsEach = 10
 
-// BenchmarkIdleSession opens sessions over HTTP, makes a call in each, and lets
-// them be. It reports by how much the heap and the stacks have grown for one,
-// without and with a stream on which the client listens. The clients' part of
-// a stream, which is in this process too, is in the figure.
+// BenchmarkIdleSession opens sessions over HTTP, makes one call in each, and
+// then leaves them idle. It reports the growth of the heap and the stacks per
+// session, without and with a stream on which the client listens. The figure
+// includes the clients' part of a stream, which is in this process too.
 func BenchmarkIdleSession(b *testing.B) {
 	for name, listen := range map[string]bool{"quiet": false, "listening": true} {
 		b.Run(name, func(b *testing.B) {
@@ -75,11 +77,11 @@ func hear(b *testing.B, address, head, id string) {
 	if err != nil || res.StatusCode != http.StatusOK {
 		b.Fatal(res, err)
 	}
-	// It ends with the connection.
+	// The body ends with the connection.
 	_ = res.Body
 }
 
-// held is what the heap and the stacks hold.
+// held returns the bytes that the heap and the stacks hold.
 func held() float64 {
 	for range 3 {
 		runtime.GC()
