@@ -15,7 +15,8 @@ import (
 	"github.com/sallyport/sallyport/gateway"
 )
 
-// hearing are the options of a client that sends what it hears of changes.
+// hearing returns the options of a client that reports the changes of which it
+// is notified.
 func hearing(heard chan<- string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { heard <- "tools" },
@@ -27,8 +28,8 @@ func hearing(heard chan<- string) *mcp.ClientOptions {
 	}
 }
 
-// TestChangesAreTold: clients of every generation hear that lists are others,
-// and of a resource that they follow, and go on being answered.
+// TestChangesAreTold: clients of every generation are notified of changed lists
+// and of a resource that they follow, and their later calls still work.
 func TestChangesAreTold(t *testing.T) {
 	eachForm(t, func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
 		heard := make(chan string, 100)
@@ -39,8 +40,8 @@ func TestChangesAreTold(t *testing.T) {
 		for range 2 {
 			all := map[string]bool{}
 			for len(all) < 4 {
-				// A client's stream may open after the change: it is told of the
-				// next one.
+				// A client's stream may open after the change; then the client
+				// is notified of the next one.
 				k.ListChanged()
 				all[<-heard] = true
 				res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{}})
@@ -82,7 +83,7 @@ func TestOnlyWhatIsSeenCanBeFollowed(t *testing.T) {
 	}
 }
 
-// TestChangesInQuickSuccessionAreOne counts what a stream is told.
+// TestChangesInQuickSuccessionAreOne counts the notifications on a stream.
 func TestChangesInQuickSuccessionAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, err := gateway.New(&views{}, nil)
@@ -104,7 +105,7 @@ func TestChangesInQuickSuccessionAreOne(t *testing.T) {
 			server.ListChanged()
 		}
 		synctest.Wait()
-		// Time goes on while everybody waits for the end of the stream.
+		// Time advances while all goroutines wait for the end of the stream.
 		told := map[string]int{}
 		for range 3 {
 			told[<-lines]++
@@ -120,8 +121,8 @@ func TestChangesInQuickSuccessionAreOne(t *testing.T) {
 	})
 }
 
-// TestListenersDoNotHoldTheEnd: streams of changes have no answer, and the end
-// of the input or of the server does not wait for one.
+// TestListenersDoNotHoldTheEnd: a stream of changes has no answer, so neither
+// the end of the input nor that of the server waits for one.
 func TestListenersDoNotHoldTheEnd(t *testing.T) {
 	const listen = `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + stateless + `}}`
 	t.Run("stdio", func(t *testing.T) {

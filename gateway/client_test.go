@@ -15,7 +15,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// versions are the generations of the protocol that every story is told in.
+// versions are the protocol versions with which every test runs.
 var versions = []string{"2026-07-28", "2025-11-25", "2025-06-18"}
 
 // each runs a test with the official client, for each surface and version.
@@ -23,7 +23,7 @@ func each(t *testing.T, test func(t *testing.T, k *kit, connect func(*mcp.Client
 	eachOf(t, func(t *testing.T) *kit { return newKit(t) }, test)
 }
 
-// eachOf is each with a kit of its own.
+// eachOf is each with another kit.
 func eachOf(t *testing.T, newKit func(*testing.T) *kit, test func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession)) {
 	for _, version := range versions {
 		t.Run("http/"+version, func(t *testing.T) {
@@ -52,7 +52,7 @@ func open(t *testing.T, version string, o *mcp.ClientOptions, transport mcp.Tran
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// A server that is gone makes closing fail, and some tests end it.
+		// Closing fails if the server is gone, and some tests end it.
 		_ = session.Close()
 	})
 	if got := session.InitializeResult().ProtocolVersion; got != version {
@@ -61,7 +61,7 @@ func open(t *testing.T, version string, o *mcp.ClientOptions, transport mcp.Tran
 	return session
 }
 
-// text is the text of a result.
+// text returns the text of a result.
 func text(t *testing.T, r *mcp.CallToolResult, err error) string {
 	t.Helper()
 	if err != nil {
@@ -123,7 +123,7 @@ func TestProgressGrowsAndIsTheUsers(t *testing.T) {
 		s := connect(&mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			events <- r.Params
 		}})
-		// The first call asks for no progress: whatever it sent would come
+		// The first call asks for no progress: if it sent any, that would come
 		// before the events of the second.
 		p := &mcp.CallToolParams{Name: "stages", Arguments: map[string]any{}}
 		res, err := s.CallTool(t.Context(), p)
@@ -182,8 +182,8 @@ func TestSessionOfACaller(t *testing.T) {
 	})
 }
 
-// TestClientsNeverSeeEachOther lets many clients with equal request ids call
-// at once: each must get its own nonce back.
+// TestClientsNeverSeeEachOther lets many clients with equal request ids call at
+// once: each must get its own nonce back.
 func TestClientsNeverSeeEachOther(t *testing.T) {
 	const clients, calls = 200, 3
 	for _, version := range versions[:2] {
@@ -281,7 +281,7 @@ func TestShutdownFinishesThenCancels(t *testing.T) {
 	if got := k.record.outcomes("hold"); len(got) != 1 {
 		t.Errorf("recorded %d outcomes, want 1", len(got))
 	}
-	// The stream on which the client listened has ended as well: nothing holds
+	// The stream on which the client listened has ended as well: nothing keeps
 	// the server open.
 	site.Close()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMessagesFollowALevel: what a tool tells the user is a message for a
+// TestMessagesFollowALevel: what a tool tells the user is a log message for a
 // client that set a level, in protocols that have levels.
 func TestMessagesFollowALevel(t *testing.T) {
 	eachForm(t, func(t *testing.T, _ *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
@@ -27,7 +27,7 @@ func TestMessagesFollowALevel(t *testing.T) {
 			res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "stages", Arguments: map[string]any{}})
 			text(t, res, err)
 		}
-		call() // nothing is told before there is a level
+		call() // no messages before a level is set
 		if err := s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "loud"}); refusal(t, err).Code != jsonrpc.CodeInvalidParams {
 			t.Errorf("SetLoggingLevel(loud) = %v, want that there is no such level", err)
 		}

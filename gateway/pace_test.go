@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// pipes is a listener of connections that hold nothing: who does not read
-// blocks who writes.
+// pipes is a listener whose connections have no buffer: a peer that does not
+// read blocks the writer.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -27,8 +27,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// ask sends a request on a connection of its own and reads the head of the
-// answer, which is all that arrives until somebody reads on.
+// ask sends a request on its own connection and reads the head of the answer.
+// No more arrives until the connection is read further.
 func (p pipes) ask(t *testing.T, as, method, session, body string) *http.Response {
 	t.Helper()
 	client, server := net.Pipe()
@@ -45,7 +45,7 @@ func (p pipes) ask(t *testing.T, as, method, session, body string) *http.Respons
 		r.Header.Set("Mcp-Session-Id", session)
 	}
 	go func() { _ = r.Write(client) }()
-	// A buffer of one read takes no more than the head.
+	// With a buffer of one read, only the head is consumed.
 	res, err := http.ReadResponse(bufio.NewReader(client), r)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,8 @@ func (p pipes) ask(t *testing.T, as, method, session, body string) *http.Respons
 	return res
 }
 
-// TestWhoReadsNothingHoldsNobodyUp: the others hear of a change.
+// TestWhoReadsNothingHoldsNobodyUp: other clients are still notified of a
+// change.
 func TestWhoReadsNothingHoldsNobodyUp(t *testing.T) {
 	k := newKit(t)
 	k.Pace(time.Second)
