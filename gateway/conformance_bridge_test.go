@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// waited is the scenarios about tasks: a mounted server is offered none, the gate
-// waits for its answers.
+// waited lists the scenarios about tasks. The gate offers no tasks to a mounted
+// server but waits for its answers.
 var waited = func() map[string]string {
 	aside := map[string]string{}
 	for _, name := range stateless2026 {
@@ -28,8 +28,8 @@ var waited = func() map[string]string {
 	return aside
 }()
 
-// TestConformanceOfTheBridge lets the suite loose on a gate that has all its
-// fixtures from another server, and mounts them as it mounts any.
+// TestConformanceOfTheBridge runs the suite against a gate that gets all its
+// fixtures from another server, mounted in the usual way.
 func TestConformanceOfTheBridge(t *testing.T) {
 	suite.Need(t)
 	at := bridged(t)
@@ -39,28 +39,28 @@ func TestConformanceOfTheBridge(t *testing.T) {
 	suite.Judge(t, suite.Serve(t, next, at, "--requirements", "2026-07-28"), rest, waited)
 }
 
-// TestTheBridgeMountsTheFixtures without the suite, which CI alone fetches.
+// TestTheBridgeMountsTheFixtures without the suite, which only CI downloads.
 func TestTheBridgeMountsTheFixtures(t *testing.T) {
 	if at := bridged(t); !strings.HasSuffix(at, "/mcp") {
 		t.Errorf("the bridge is served at %q", at)
 	}
 }
 
-// reaching is the one role of a gate, which may reach this machine.
+// reaching is the only role of a gate, which may reach this machine.
 type reaching struct{ role *sallyport.Personality }
 
 func (r reaching) Personality(name string) (*sallyport.Personality, bool) {
 	return r.role, name == r.role.Name
 }
 
-// bridged serves the suite's fixtures behind a bridge to a server that has them,
-// under the names that the suite asks for, and as trusted: what the gate puts
-// around untrusted texts is not what the suite is about.
+// bridged serves the suite's fixtures through a bridge to the server that has
+// them. They have the names that the suite asks for. They are trusted, because
+// the suite does not test the wrapping of untrusted texts.
 func bridged(t *testing.T) string {
 	t.Helper()
 	var outer *gateway.Server
 	fixtures := slices.DeleteFunc(suite.Fixtures(func() { outer.ListChanged() }), func(tool sallyport.Tool) bool {
-		return tool.Tasks != sallyport.TaskNever // nobody would wait for some of them
+		return tool.Tasks != sallyport.TaskNever // some of them never end without a task
 	})
 	inner := served(t, mustRegister(t, &sallyport.Backends{}, fixtures...))
 	at, err := url.Parse(inner.url)
@@ -102,13 +102,13 @@ func bridged(t *testing.T) string {
 	return site.url
 }
 
-// site is a server and where it listens.
+// site is a server and its address.
 type site struct {
 	*gateway.Server
 	url string
 }
 
-// served serves a gate to whoever comes from this machine.
+// served serves a gate to every client on this machine.
 func served(t *testing.T, r *registry.Registry) site {
 	t.Helper()
 	server, err := gateway.New(r, &gateway.Options{Personality: "role"})

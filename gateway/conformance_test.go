@@ -12,8 +12,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// conforming is the scenarios of the official suite that a server which speaks
-// a protocol with sessions has to have an answer to.
+// conforming lists the scenarios of the official suite for servers that speak a
+// protocol with sessions.
 var conforming = []string{
 	"server-initialize", "logging-set-level", "ping", "completion-complete", "tools-list", "tools-call-simple-text",
 	"tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content",
@@ -24,8 +24,7 @@ var conforming = []string{
 	"tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums",
 }
 
-// stateless2026 is those of a protocol without sessions, beside those that both
-// have.
+// stateless2026 lists the additional scenarios of a protocol without sessions.
 var stateless2026 = []string{
 	"server-stateless", "completion-complete", "tools-list", "tools-call-simple-text", "tools-call-image",
 	"tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error",
@@ -43,9 +42,9 @@ var stateless2026 = []string{
 	"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition",
 }
 
-// TestConformance lets the official suite loose on its fixtures, once directly
-// and once through the protocol library: the released suite, and the one that
-// knows what each revision of the protocol requires.
+// TestConformance runs the official suite against its fixtures, once directly
+// and once through the protocol library. It runs the released suite and the one
+// that knows what each revision of the protocol requires.
 func TestConformance(t *testing.T) {
 	suite.Need(t)
 	const released, next = "0.1.16", "0.2.0-alpha.12"
@@ -61,7 +60,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// fixtures serves the suite's tools to whoever comes from this machine.
+// fixtures serves the suite's tools to every client on this machine.
 func fixtures(t *testing.T, viaLibrary bool) (url string) {
 	t.Helper()
 	r, err := registry.New(&sallyport.Backends{}, &registry.Options{Workspace: t.TempDir()})

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// corpus is requests of one version of the protocol. The word META stands for a
-// _meta that the version wants, MORE for the members of one.
+// corpus returns requests of one version of the protocol. The word META stands
+// for a _meta that the version requires, MORE for the members of one.
 func corpus(version string) []sent {
 	var out []sent
 	add := func(direct bool, bodies ...string) {
@@ -48,7 +48,7 @@ func corpus(version string) []sent {
 	return out
 }
 
-// paramsDirect is the parameters of calls that are answered directly.
+// paramsDirect are parameters of calls that are answered directly.
 var paramsDirect = []string{
 	`"name":"echo","arguments":{"a":1,"b":"two","c":[3]},META`,
 	`"name":"echo","arguments":{},META`,
@@ -79,8 +79,8 @@ var paramsDirect = []string{
 	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c","icons":[{"src":"x","sizes":["48x48"]}],"other":1}MORE}`,
 }
 
-// paramsOther is those of calls that are the library's to answer or refuse, or
-// that are direct in one generation only.
+// paramsOther are parameters of calls that the library answers or refuses, or
+// that are direct in only one generation.
 var paramsOther = []string{
 	`"name":"echo","arguments":{"n":1e999},META`,
 	`"name":"echo","arguments":{"n":1E5},META`,
@@ -161,7 +161,7 @@ func versioned(value string) string {
 	return `"name":"echo","_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":` + value + `}`
 }
 
-// messagesOther is messages that are never direct.
+// messagesOther are messages that are never direct.
 var messagesOther = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`,
@@ -188,14 +188,15 @@ var messagesOther = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}} {}`,
 	`[{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}]`,
 	`{"jsonrpc":"2.0","id":1,"method":"ping","params":{META}}`,
-	// The library cancels after it has answered: it must not be what comes next.
+	// The library cancels after it has answered, so the cancellation must not
+	// be the next request.
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"gone"}}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`,
 }
 
-// headers is good messages under headers of every kind, over HTTP.
+// headers returns good messages with headers of every kind, over HTTP.
 func headers(version string) []sent {
 	var out []sent
 	body := strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"session","arguments":{},META}}`, "META", metaOf(version))
