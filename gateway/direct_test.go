@@ -64,8 +64,8 @@ func shut(t *testing.T, k *kit) {
 	}
 }
 
-// Requests that the library never sees keep a session alive, and one that
-// nobody uses ends.
+// Requests that the library never sees keep a session alive, and an unused
+// session ends.
 func TestDirectCallsKeepTheirSessionAlive(t *testing.T) {
 	for _, body := range []string{callLine(1, "echo", `{}`), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`} {
 		synctest.Test(t, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestDirectCallsKeepTheirSessionAlive(t *testing.T) {
 	}
 }
 
-// A session is not idle while a call runs, however long that takes, nor is
-// somebody else's request a use of it.
+// A session is not idle while a call runs, however long that takes, and another
+// principal's request does not count as use of it.
 func TestSessionIsInUseWhileACallRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t)
@@ -104,7 +104,7 @@ func TestSessionIsInUseWhileACallRuns(t *testing.T) {
 			h.do(context.Background(), http.MethodPost, callLine(5, "hold", `{}`))
 		}()
 		<-k.started
-		time.Sleep(29 * time.Second) // below the gate's own bound
+		time.Sleep(29 * time.Second) // less than the gate's own bound
 		if status, _ := h.do(t.Context(), http.MethodPost, callLine(6, "echo", `{}`)); status != http.StatusOK {
 			t.Errorf("a call beside one that runs: status %d, want 200", status)
 		}
@@ -141,8 +141,8 @@ func TestClosedSessionTakesNoDirectCall(t *testing.T) {
 	}
 }
 
-// A call ends with its request where there are no sessions, and goes on where
-// there are: there the client cancels by a message.
+// Without sessions a call ends with its request. With sessions it goes on, and
+// the client cancels it by a message.
 func TestWhatCancelsADirectCall(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestWhatCancelsADirectCall(t *testing.T) {
 	}
 }
 
-// views is a gate whose tools depend on who asks.
+// views is a gate whose tools depend on the caller.
 type views struct {
 	noForms
 	mu  sync.Mutex
@@ -214,8 +214,8 @@ func (v *views) Call(context.Context, *sallyport.Caller, sallyport.Request) sall
 	return sallyport.OK("")
 }
 
-// A list that is kept encoded is given to nobody whose tools differ in
-// anything, and to nobody any more once a tool has changed.
+// The cache never gives an encoded list to a caller whose tools differ in
+// anything, and not to any caller once a tool has changed.
 func TestKeptListsAreOfOneView(t *testing.T) {
 	base := registry.Definition{Name: "a", Title: "A", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}
 	vary := []func(*registry.Definition){
@@ -262,7 +262,7 @@ func TestKeptListsAreOfOneView(t *testing.T) {
 	}
 }
 
-// Two callers of one server get their own lists, whoever asked first.
+// Two callers of one server get their own lists, in whichever order they ask.
 func TestKeptListsAreNotShared(t *testing.T) {
 	gate := &views{all: map[string][]registry.Definition{
 		"alice": {{Name: "hers", Schema: json.RawMessage(`{"type":"object"}`)}},
@@ -291,8 +291,8 @@ func TestKeptListsAreNotShared(t *testing.T) {
 	all.Wait()
 }
 
-// Answers of every length come back whole and to who asked for them, though
-// their buffers are used again.
+// Answers of every length arrive whole and at the right client, although their
+// buffers are reused.
 func TestDirectAnswersAreNotMixed(t *testing.T) {
 	k := newKit(t)
 	h := newHouse(t, k)
@@ -311,7 +311,7 @@ func TestDirectAnswersAreNotMixed(t *testing.T) {
 	all.Wait()
 }
 
-// FuzzDirectAnswers holds the direct way to the library's for any message.
+// FuzzDirectAnswers compares the direct path with the library for any message.
 func FuzzDirectAnswers(f *testing.F) {
 	for _, version := range versions[:2] {
 		for _, m := range corpus(version) {

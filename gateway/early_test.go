@@ -14,7 +14,8 @@ import (
 )
 
 // TestAHeldCallIsMadeOnce: the question is about the call that was made, and
-// the decision is for the one after it. Each takes one admission of a limit.
+// the decision is for the next one. Each of the two counts once against a rate
+// limit.
 func TestAHeldCallIsMadeOnce(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk, connect func(func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientSession) {
 		s := connect(func(*mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -65,8 +66,8 @@ func (g *mayAsk) Call(_ context.Context, c *sallyport.Caller, q sallyport.Reques
 	return sallyport.Result{Error: q.Tool + " is held", Code: sallyport.CodeApprovalRequired, ApprovalID: "unknown"}
 }
 
-// TestOnlyWhatIsHeldIsTheLibrarys: a client that can ask costs nothing until
-// there is something to ask.
+// TestOnlyWhatIsHeldIsTheLibrarys: a client that can ask costs nothing until a
+// call is held.
 func TestOnlyWhatIsHeldIsTheLibrarys(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		d := newDesk(t, nil)

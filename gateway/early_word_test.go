@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAMessageWithAWordSaysTheSame compares what a decoder makes of a message
-// before and after it was given the word for its result.
+// TestAMessageWithAWordSaysTheSame compares the decoded message before and
+// after the word for its result was added.
 func TestAMessageWithAWordSaysTheSame(t *testing.T) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`,

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDirectAnswersAreTheLibrarys sends the same requests, good ones and
-// hostile ones, to a server that answers what it can directly and to one that
-// leaves everything to the protocol library: the answers must be equal. What is
-// marked as direct must not have been the library's.
+// TestDirectAnswersAreTheLibrarys sends the same requests, good and hostile
+// ones, to a server that answers directly where it can and to one that leaves
+// everything to the protocol library. The answers must be equal, and the
+// library must not have seen a request that is marked as direct.
 func TestDirectAnswersAreTheLibrarys(t *testing.T) {
 	for _, version := range versions {
 		t.Run("http/"+version, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestDirectAnswersAreTheLibrarys(t *testing.T) {
 // sent is one request.
 type sent struct {
 	body   string
-	header [][2]string // beside the usual ones; an empty value takes one away
+	header [][2]string // beside the usual ones; an empty value removes one
 	as     string      // empty means alice
 	direct bool        // the library must not see it
 }
@@ -132,13 +132,13 @@ func (p *peer) post(t *testing.T, m sent) got {
 	return got{head + canonical(t, text), p.seen.Load() - before}
 }
 
-// name sets the headers that repeat what the body says, as far as it does.
+// name sets the headers that repeat the body, as far as it has such values.
 func name(h http.Header, body string) {
 	var m struct {
 		Method string
 		Params struct{ Name string }
 	}
-	// What cannot be read has no name.
+	// A body that cannot be decoded has no name.
 	_ = json.Unmarshal([]byte(body), &m)
 	h.Set("Mcp-Method", m.Method)
 	if m.Method == "tools/call" && !strings.ContainsFunc(m.Params.Name, func(r rune) bool { return r < ' ' }) {
@@ -146,7 +146,7 @@ func name(h http.Header, body string) {
 	}
 }
 
-// canonical takes a text out of its stream, orders its keys, and replaces what
+// canonical takes a text out of its stream, sorts its keys, and replaces what
 // differs from run to run.
 func canonical(t *testing.T, text []byte) string {
 	var out strings.Builder
@@ -219,7 +219,8 @@ func (p *pipe) send(t *testing.T, m sent) got {
 	return got{out.String(), p.seen.Load() - before}
 }
 
-// wanted reports whether a line has an answer: every one but a notification.
+// wanted reports whether a line has an answer: every line except a notification
+// has one.
 func wanted(line []byte) bool {
 	var m map[string]json.RawMessage
 	return json.Unmarshal(line, &m) != nil || m["id"] != nil || m["method"] == nil
