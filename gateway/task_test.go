@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestACallBecomesATask when its tool detaches: it is decided and recorded once,
-// and its result waits for its client.
+// TestACallBecomesATask when its tool detaches: it is decided and recorded
+// once, and its result waits for its client.
 func TestACallBecomesATask(t *testing.T) {
 	for _, tt := range []struct {
 		end, status, said string
@@ -51,7 +51,7 @@ func TestACallBecomesATask(t *testing.T) {
 }
 
 // TestNoTask where the client, the protocol or the tool has none: Detach does
-// nothing, and the call is waited for.
+// nothing, and the request waits for the result.
 func TestNoTask(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		for name, tt := range map[string]struct{ tool, args, able string }{
@@ -82,8 +82,8 @@ func TestNoTask(t *testing.T) {
 	})
 }
 
-// TestATaskThatIsRequired is refused to a client without tasks before anything
-// runs, and waited for on a surface without.
+// TestATaskThatIsRequired: a client without tasks is refused before anything
+// runs. On a surface without tasks the request waits for the result.
 func TestATaskThatIsRequired(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		r := j.agent("alice", `{}`).call("must", nonce("a"))
@@ -111,7 +111,7 @@ func TestATaskThatIsRequired(t *testing.T) {
 	})
 }
 
-// TestARequiredTaskIsNotGivenAway: who does not see a tool does not hear of it.
+// TestARequiredTaskIsNotGivenAway: a refusal does not reveal a hidden tool.
 func TestARequiredTaskIsNotGivenAway(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		if err := j.registry.Register(sallyport.Tool{
@@ -127,8 +127,8 @@ func TestARequiredTaskIsNotGivenAway(t *testing.T) {
 	})
 }
 
-// TestATaskAsks in its own answers: keys are never used twice, answers may come
-// one by one, and what is not asked is ignored.
+// TestATaskAsks in its own answers: keys are never reused, answers may come one
+// by one, and answers to other questions are ignored.
 func TestATaskAsks(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a := j.agent("alice", knows)
@@ -170,7 +170,7 @@ func TestATaskAsks(t *testing.T) {
 	})
 }
 
-// TestRoundsBeforeATask: what is asked before the tool detaches is asked by the
+// TestRoundsBeforeATask: questions before the tool detaches are asked by the
 // request, and the answer to the last round is the task.
 func TestRoundsBeforeATask(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
@@ -192,12 +192,12 @@ func TestRoundsBeforeATask(t *testing.T) {
 	})
 }
 
-// TestATaskAsksWhatItsClientLacks: it fails in the protocol's words.
+// TestATaskAsksWhatItsClientLacks: it fails with the protocol's error.
 func TestATaskAsksWhatItsClientLacks(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a := j.agent("alice", knows)
 		r := a.call("model", `{}`)
-		if r.Error == nil { // the end of the run may come before the task
+		if r.Error == nil { // the run may end before it becomes a task
 			synctest.Wait()
 			r = a.get(r.Result.TaskID)
 			r.Error = r.Result.Error
@@ -208,8 +208,8 @@ func TestATaskAsksWhatItsClientLacks(t *testing.T) {
 	})
 }
 
-// TestATaskIsCancelled while it works and while it asks, and often: what has
-// ended stays as it is.
+// TestATaskIsCancelled while it works and while it asks, repeatedly: an ended
+// task does not change.
 func TestATaskIsCancelled(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a := j.agent("alice", knows)
@@ -236,8 +236,8 @@ func TestATaskIsCancelled(t *testing.T) {
 	})
 }
 
-// TestA6_ATaskEndsWithItsCaller while it works and while it asks. That of another
-// principal goes on.
+// TestA6_ATaskEndsWithItsCaller while it works and while it asks. The task of
+// another principal goes on.
 func TestA6_ATaskEndsWithItsCaller(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a, b := j.agent("alice", knows), j.agent("bob", knows)
@@ -252,7 +252,7 @@ func TestA6_ATaskEndsWithItsCaller(t *testing.T) {
 			t.Errorf("recorded %d ends, want those of the tasks of alice", len(got))
 		}
 		j.still.mu.Lock()
-		j.still.revoked["alice"] = false // so that what became of them can be asked
+		j.still.revoked["alice"] = false // so that the outcome can be requested
 		j.still.mu.Unlock()
 		for _, id := range []string{works, asks} {
 			if r := a.get(id); r.Result.Status != "completed" || !r.Result.Result.IsError || !strings.Contains(r.said(), "was ended") {
@@ -266,7 +266,7 @@ func TestA6_ATaskEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// TestAQuestionOfATaskEnds when nobody answers it in time.
+// TestAQuestionOfATaskEnds when it is not answered in time.
 func TestAQuestionOfATaskEnds(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a := j.agent("alice", knows)
@@ -306,7 +306,7 @@ func TestATaskIsKept(t *testing.T) {
 	})
 }
 
-// TestARequestThatIsCancelled takes its call along, as long as it is no task.
+// TestARequestThatIsCancelled cancels its call unless that is a task.
 func TestARequestThatIsCancelled(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a := j.agent("alice", knows)
