@@ -13,15 +13,16 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestCVE_2026_25536_TasksOfOthers are no tasks: neither to another principal,
-// nor to one that guesses, nor in another role, nor to one that may do less by
-// now, nor to one that was revoked or stopped. All of them hear the same.
+// TestCVE_2026_25536_TasksOfOthers: a task does not exist for another
+// principal, for one that guesses ids, in another role, for one with fewer
+// rights than before, or for one that was revoked or stopped. All of them get
+// the same answer.
 func TestCVE_2026_25536_TasksOfOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		as     string
 		id     func(string) string
 		before func(*standing)
-		ends   bool // the task, too
+		ends   bool // the task ends, too
 	}{
 		"another principal":  {as: "bob"},
 		"another role":       {as: "elsewhere"},
@@ -69,8 +70,8 @@ func TestCVE_2026_25536_TasksOfOthers(t *testing.T) {
 	}
 }
 
-// TestTasksOfAStream are those of nobody else, not even of the same principal over
-// HTTP or over another stream.
+// TestTasksOfAStream: a task of a stream is visible only there, not even to the
+// same principal over HTTP or over another stream.
 func TestTasksOfAStream(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		j.known["local"] = sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true}
@@ -114,7 +115,7 @@ func TestTasksOfAStream(t *testing.T) {
 	})
 }
 
-// TestAThousandTasks at once, all with the same id of JSON-RPC, each with what
+// TestAThousandTasks at once, all with the same JSON-RPC id: each returns what
 // its client asked for.
 func TestAThousandTasks(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
@@ -163,8 +164,8 @@ func TestAThousandTasks(t *testing.T) {
 	})
 }
 
-// TestTasksAreBounded for each principal and for all: a call beyond is waited
-// for, and when a task is kept no longer there is room again.
+// TestTasksAreBounded for each principal and for all: the request of a call
+// beyond the bound waits, and when a task expires there is room again.
 func TestTasksAreBounded(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		if got := j.TaskBounds(); got != [4]int{1000, 100, 64 << 20, 16 << 20} {
@@ -203,18 +204,19 @@ func TestTasksAreBounded(t *testing.T) {
 				}
 			}
 		}
-		waits("p10") // of all
+		waits("p10") // bound of all
 		a := j.agent("p0", knows)
 		a.cancel(first)
-		waits("p0") // an ended one is kept
+		waits("p0") // an ended task is kept
 		time.Sleep(15 * time.Minute)
 		synctest.Wait()
 		a.begin("job", nonce("all"))
 	})
 }
 
-// TestWhatTasksKeepIsBounded: large arguments make no task, and a result for
-// which there is no room gives way to a text that says so.
+// TestWhatTasksKeepIsBounded: a call with large arguments does not become a
+// task, and a result for which there is no room is replaced by a text that says
+// so.
 func TestWhatTasksKeepIsBounded(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		j.BoundTasks(10, 10, 60_000, 40_000)
@@ -264,8 +266,8 @@ func TestWhatTasksKeepIsBounded(t *testing.T) {
 	})
 }
 
-// TestRequestsAboutTasksAreHeldToTheProtocol: who asks, for what, and in which
-// words.
+// TestRequestsAboutTasksAreHeldToTheProtocol: the client, the method and the
+// parameters must be right.
 func TestRequestsAboutTasksAreHeldToTheProtocol(t *testing.T) {
 	inJobs(t, func(t *testing.T, j *jobs) {
 		a := j.agent("alice", knows)
@@ -308,8 +310,8 @@ func TestRequestsAboutTasksAreHeldToTheProtocol(t *testing.T) {
 	})
 }
 
-// TestAnswersThatRace: of many updates and a cancellation at once each answer
-// counts once, whoever wins.
+// TestAnswersThatRace: of many simultaneous updates and a cancellation, each
+// answer counts once, whichever comes first.
 func TestAnswersThatRace(t *testing.T) {
 	for range 5 {
 		inJobs(t, func(t *testing.T, j *jobs) {

@@ -18,8 +18,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// jobs is a kit whose tools become tasks. It lives in a bubble of synctest: what
-// a task does is over when nothing moves any more.
+// jobs is a kit whose tools become tasks. It runs in a bubble of synctest, so a
+// step of a task is over when no goroutine makes progress any more.
 type jobs struct {
 	*kit
 	t     *testing.T
@@ -30,7 +30,7 @@ type jobs struct {
 	ran   []string // nonces of jobs, as they begin
 }
 
-// standing says who was revoked, and what was stopped.
+// standing says which principals were revoked and what was stopped.
 type standing struct {
 	mu      sync.Mutex
 	revoked map[string]bool
@@ -54,7 +54,7 @@ func (s *standing) Stopped(_ context.Context, principal, session, tool string) (
 	return "", "", nil
 }
 
-// inJobs runs a test in a bubble, and holds every task to its end.
+// inJobs runs a test in a bubble and waits for the end of every task.
 func inJobs(t *testing.T, test func(t *testing.T, j *jobs)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,12 +119,12 @@ func (j *jobs) tasked() []sallyport.Tool {
 	}
 }
 
-// order is what a job is told.
+// order tells a job what to do.
 type order struct {
 	Nonce string
 	End   string // how it ends; "" with its nonce
-	Size  int    // of what it returns
-	Late  bool   // it does not listen when it is cancelled
+	Size  int    // of its result
+	Late  bool   // it ignores the cancellation
 }
 
 func (j *jobs) job(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -172,14 +172,14 @@ func (j *jobs) lock(nonce string) chan struct{} {
 	return j.locks[nonce]
 }
 
-// letGo ends a job, and waits until nothing moves any more.
+// letGo ends a job, and waits until no goroutine makes progress any more.
 func (j *jobs) letGo(nonce string) {
 	close(j.lock(nonce))
 	synctest.Wait()
 }
 
-// inquire asks two questions at once and then one of them again: as a task, or
-// the first ones before it is one.
+// inquire asks two questions at once and then repeats one of them. It detaches
+// before the first questions if first is set, else after them.
 func inquire(first bool) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		form := json.RawMessage(`{"type":"object","properties":{"v":{"type":"string"}},"required":["v"]}`)
@@ -256,7 +256,7 @@ type wireFault struct {
 	Data    json.RawMessage
 }
 
-// code is that of a protocol's error, 0 for none.
+// code returns the code of a protocol error, or 0 for none.
 func (r *reply) code() int64 {
 	if r.Error == nil {
 		return 0
@@ -264,7 +264,7 @@ func (r *reply) code() int64 {
 	return r.Error.Code
 }
 
-// said is the text of the result that a task ended with.
+// said returns the text of the result with which a task ended.
 func (r *reply) said() string {
 	if len(r.Result.Result.Content) == 0 {
 		return ""
