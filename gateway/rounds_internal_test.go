@@ -10,7 +10,7 @@ import (
 )
 
 // TestACallThatIsOverIsNotParked: its question may still be on its way, or an
-// answer that does not fit come back. Its client gets the result.
+// answer that does not fit may arrive. Its client gets the result.
 func TestACallThatIsOverIsNotParked(t *testing.T) {
 	s := &Server{}
 	p := &parked{client: &client{Server: s}, done: make(chan sallyport.Result, 1)}
@@ -29,7 +29,8 @@ func TestACallThatIsOverIsNotParked(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedInVain: once the server takes questions back, none leaves.
+// TestNobodyIsAskedInVain: once the server withdraws questions, it sends no
+// more.
 func TestNobodyIsAskedInVain(t *testing.T) {
 	questions := running.New(maxQuestions, maxOwnQuestions)
 	questions.Stop()

@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/gateway"
 )
 
-// TestARoundIsWorthNothingElsewhere: the state of a call that asked is of this
-// call, of its principal, in its role.
+// TestARoundIsWorthNothingElsewhere: a state is valid only for its call, its
+// principal and its role.
 func TestARoundIsWorthNothingElsewhere(t *testing.T) {
 	q := newInquirer(t)
 	state := q.begin("alice", "asks", `{"a":1}`)
@@ -44,7 +44,7 @@ func TestARoundIsWorthNothingElsewhere(t *testing.T) {
 	}
 }
 
-// TestARoundIsGoodOnce, also when it comes many times at once.
+// TestARoundIsGoodOnce, even when it is sent many times at once.
 func TestARoundIsGoodOnce(t *testing.T) {
 	q := newInquirer(t)
 	state := q.begin("alice", "asks", `{}`)
@@ -70,8 +70,9 @@ func TestARoundIsGoodOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersToAToolByHand: what does not fit is refused and may be mended, what
-// is missing is asked again under a state of its own, the rest is nobody's.
+// TestAnswersToAToolByHand: the server refuses an answer that does not fit,
+// which may then be corrected. It asks again for missing answers under a new
+// state and ignores the rest.
 func TestAnswersToAToolByHand(t *testing.T) {
 	q := newInquirer(t)
 	const spoken, folders = `"poem":{"role":"assistant","model":"m","content":{"type":"text","text":"t"}}`, `"roots":{"roots":[{"uri":"file:///x","name":"x"}]}`
@@ -129,8 +130,8 @@ func TestAnswersToAToolByHand(t *testing.T) {
 	}
 }
 
-// TestAQuestionThatItsToolGaveUp is answered for nothing; the round goes on with
-// what the tool asks now.
+// TestAQuestionThatItsToolGaveUp: its answer is ignored, and the round goes on
+// with what the tool asks now.
 func TestAQuestionThatItsToolGaveUp(t *testing.T) {
 	q := newInquirer(t)
 	state := q.begin("alice", "hasty", `{}`)
@@ -148,8 +149,8 @@ func TestAQuestionThatItsToolGaveUp(t *testing.T) {
 	}
 }
 
-// TestCallsThatWaitAreBounded for each principal; who has too many is told, and
-// others ask on.
+// TestCallsThatWaitAreBounded for each principal: one that has too many is told
+// so, and others can still ask.
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	q := newInquirer(t)
 	states := make([]string, 10)
@@ -169,7 +170,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// TestARoundOfAPrincipalThatMayDoSomethingElse ends its call.
+// TestARoundOfAPrincipalThatMayDoSomethingElse: changed rights end the call.
 func TestARoundOfAPrincipalThatMayDoSomethingElse(t *testing.T) {
 	for _, token := range []string{"less", "elsewhere"} {
 		in := newInquiry(t)
@@ -191,7 +192,7 @@ func TestARoundOfAPrincipalThatMayDoSomethingElse(t *testing.T) {
 	}
 }
 
-// TestRulesThatAreReplaced end what waits under them.
+// TestRulesThatAreReplaced: the calls that wait under old rules end.
 func TestRulesThatAreReplaced(t *testing.T) {
 	q := newInquirer(t)
 	state := q.begin("alice", "asks", `{}`)
@@ -224,7 +225,8 @@ func TestARequestThatIsGivenUpEndsItsCall(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsWhatWaits: it does not wait for people, and leaves nothing.
+// TestShutdownEndsWhatWaits: the shutdown does not wait for people and leaves
+// no call behind.
 func TestShutdownEndsWhatWaits(t *testing.T) {
 	q := newInquirer(t)
 	for i := range 3 {
@@ -246,7 +248,7 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestARoundInAnotherRole: the state is of the role too.
+// TestARoundInAnotherRole: the state is bound to the role too.
 func TestARoundInAnotherRole(t *testing.T) {
 	in := newInquiry(t)
 	var err error
@@ -261,8 +263,8 @@ func TestARoundInAnotherRole(t *testing.T) {
 	}
 }
 
-// TestAHeldCallThatAsksByHand: an approval is no answer to the tool, and the
-// tool's question no approval.
+// TestAHeldCallThatAsksByHand: an approval does not answer the tool, and an
+// answer to the tool does not approve.
 func TestAHeldCallThatAsksByHand(t *testing.T) {
 	q := newInquirer(t)
 	const approve = `"approval":{"action":"accept","content":{"approve":true}}`
@@ -286,7 +288,8 @@ func TestAHeldCallThatAsksByHand(t *testing.T) {
 	}
 }
 
-// TestALongCallDoesNotWait: the turn of its message would be over.
+// TestALongCallDoesNotWait: the space for its message is released with the
+// request.
 func TestALongCallDoesNotWait(t *testing.T) {
 	q := newInquirer(t)
 	q.begin("alice", "asks", `{"a":"`+strings.Repeat("x", 255<<10)+`"}`)

@@ -13,7 +13,7 @@ import (
 	"github.com/sallyport/sallyport/gateway"
 )
 
-// roundLine is a round of a call over stdio.
+// roundLine returns a round of a call over stdio.
 func roundLine(id int, tool, more string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,%s,%s}}`, id, tool, more, able) + "\n"
 }
@@ -43,8 +43,8 @@ func (r reader) state() string {
 	return m.Result.RequestState
 }
 
-// TestARoundThatNobodyBrings: after five minutes the tool hears so, and the
-// state is worth nothing.
+// TestARoundThatNobodyBrings: after five minutes the tool gets an error, and
+// the state is no longer valid.
 func TestARoundThatNobodyBrings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newInquiry(t)
@@ -70,8 +70,8 @@ func TestARoundThatNobodyBrings(t *testing.T) {
 	})
 }
 
-// TestAnAnswerJustInTime: what a person thinks counts neither against the tool's
-// minute nor as a second run.
+// TestAnAnswerJustInTime: the time for which a person thinks does not count
+// against the tool's minute, and the answer starts no second run.
 func TestAnAnswerJustInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newInquiry(t)
@@ -113,8 +113,8 @@ func TestAStreamThatCloses(t *testing.T) {
 	})
 }
 
-// TestASessionThatDoesNotAnswer: the tool hears so after five minutes, or when
-// its call is cancelled, or when the stream closes.
+// TestASessionThatDoesNotAnswer: the tool gets an error after five minutes,
+// when its call is cancelled, or when the stream closes.
 func TestASessionThatDoesNotAnswer(t *testing.T) {
 	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n"
 	for name, tt := range map[string]struct {
@@ -156,7 +156,8 @@ func TestASessionThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestASessionWhosePrincipalMayDoSomethingElse ends the call that asked.
+// TestASessionWhosePrincipalMayDoSomethingElse: changed rights end the call
+// that asked.
 func TestASessionWhosePrincipalMayDoSomethingElse(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		in := newInquiry(t)
@@ -217,7 +218,7 @@ func TestASessionIsAskedTenThingsAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnApprovedCallAsksNobodyWhileItRuns: it leaves the place of its question to
+// TestAnApprovedCallAsksNobodyWhileItRuns: the slot of its question is free for
 // others.
 func TestAnApprovedCallAsksNobodyWhileItRuns(t *testing.T) {
 	in := newInquiry(t)
