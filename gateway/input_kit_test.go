@@ -26,14 +26,16 @@ var (
 // inquiry is a desk with tools that ask.
 type inquiry struct {
 	*desk
-	// told is what a careless tool was told, and whether its call went on.
+	// told receives what a careless tool was told, and whether its call went
+	// on.
 	told chan error
-	// go on: a careful tool waits for it between its questions.
+	// proceed makes a tool go on: a careful tool waits for it between its
+	// questions.
 	proceed chan struct{}
 }
 
-// newInquiry is a desk with tools that ask. Calls of "held" and "heldasks" are
-// held.
+// newInquiry returns a desk with tools that ask. Calls of "held" and "heldasks"
+// are held.
 func newInquiry(t *testing.T) *inquiry {
 	t.Helper()
 	in := &inquiry{
@@ -46,7 +48,8 @@ func newInquiry(t *testing.T) *inquiry {
 	return in
 }
 
-// run is a tool's that asks each list of questions, and answers what it heard.
+// run returns the function of a tool that asks each list of questions and
+// returns the answers.
 func (in *inquiry) run(rounds ...[]sallyport.Question) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		in.ran.Add(1)
@@ -122,7 +125,7 @@ func (in *inquiry) careless(ctx context.Context, c *sallyport.Call) (sallyport.R
 	return sallyport.OK("went on"), ctx.Err()
 }
 
-// hasty asks for as long as it may not proceed, and then something else.
+// hasty asks until it may proceed, and then asks something else.
 func (in *inquiry) hasty(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	in.ran.Add(1)
 	short, cancel := context.WithCancel(ctx)
@@ -145,7 +148,7 @@ func (in *inquiry) slow(ctx context.Context, c *sallyport.Call) (sallyport.Resul
 	return sallyport.Result{}, ctx.Err()
 }
 
-// crowd is whoever a client asks.
+// crowd returns the options of a client that answers every kind of question.
 func crowd(name func(*mcp.ElicitParams) (*mcp.ElicitResult, error)) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) { return name(r.Params) },
@@ -179,7 +182,7 @@ func eachInquiry(t *testing.T, test func(t *testing.T, in *inquiry, connect func
 	}
 }
 
-// inquirer makes rounds by hand.
+// inquirer sends rounds of its own making.
 type inquirer struct {
 	*inquiry
 	at attacker
@@ -190,10 +193,10 @@ func newInquirer(t *testing.T) *inquirer {
 	return &inquirer{in, attacker{in.desk, t, in.site(t).URL}}
 }
 
-// able is the _meta of a client that can ask everyone.
+// able is the _meta of a client that can be asked every kind of question.
 const able = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}`
 
-// round makes a round of a call as a principal.
+// round sends a round of a call as a principal.
 func (q *inquirer) round(as, tool, more string) round {
 	q.at.t.Helper()
 	return q.at.post(as, tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`",`+more+`,`+able+`}}`)
@@ -209,7 +212,7 @@ func (q *inquirer) begin(as, tool, args string) string {
 	return r.Result.RequestState
 }
 
-// bring is a round with answers.
+// bring returns a round with answers.
 func bring(args, state, answers string) string {
 	return `"arguments":` + args + `,"requestState":"` + state + `","inputResponses":{` + answers + `}`
 }
@@ -217,7 +220,7 @@ func bring(args, state, answers string) string {
 // ann answers the question for a name.
 const ann = `"name":{"action":"accept","content":{"name":"Ann"}}`
 
-// text is what a round was answered with.
+// text returns the text with which a round was answered.
 func (r *round) text() string {
 	switch {
 	case r.Error != nil:
@@ -231,7 +234,7 @@ func (r *round) text() string {
 	}
 }
 
-// get is a client's request that its test can give up.
+// get sends a request that the test can cancel.
 func (q *inquirer) get(ctx context.Context, as, tool, more string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.at.url+"/mcp",
 		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`",`+more+`,`+able+`}}`))

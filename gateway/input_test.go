@@ -15,7 +15,8 @@ func named(p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}, nil
 }
 
-// TestAToolAsksWhoeverCalled: one run, one record, and answers for each kind.
+// TestAToolAsksWhoeverCalled: there is one run, one record, and an answer for
+// each kind of question.
 func TestAToolAsksWhoeverCalled(t *testing.T) {
 	eachInquiry(t, func(t *testing.T, in *inquiry, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
 		var messages []string
@@ -56,7 +57,8 @@ func TestAToolAsksWhoeverCalled(t *testing.T) {
 	})
 }
 
-// TestAToolAsksTwice, with progress after each answer, to a client that wants it.
+// TestAToolAsksTwice, with progress after each answer for a client that wants
+// it.
 func TestAToolAsksTwice(t *testing.T) {
 	eachInquiry(t, func(t *testing.T, in *inquiry, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
 		progress := make(chan string, 10)
@@ -111,7 +113,8 @@ func TestPromptsAndResourcesAsk(t *testing.T) {
 	})
 }
 
-// TestAHeldCallAsks: the person decides once, is asked once, and it runs once.
+// TestAHeldCallAsks: the person decides once, is asked once, and the call runs
+// once.
 func TestAHeldCallAsks(t *testing.T) {
 	eachInquiry(t, func(t *testing.T, in *inquiry, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
 		var mu sync.Mutex
@@ -136,8 +139,8 @@ func TestAHeldCallAsks(t *testing.T) {
 	})
 }
 
-// TestAClientThatCannotBeAsked: a session's tool hears of it; without sessions
-// the client does, when the tool fails for it.
+// TestAClientThatCannotBeAsked: with sessions the tool gets the error. Without
+// sessions the client gets it if the tool fails because of it.
 func TestAClientThatCannotBeAsked(t *testing.T) {
 	eachInquiry(t, func(t *testing.T, in *inquiry, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
 		s := connect(&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
