@@ -53,7 +53,7 @@ func readAnswer(t *testing.T, r *bufio.Reader) answer {
 func send(t *testing.T, w io.Writer, text string) {
 	t.Helper()
 	go func() {
-		// A server that ends stops reading; the test then looks at that.
+		// A server that ends stops reading; the test then checks that.
 		_, _ = io.WriteString(w, text)
 	}()
 }
@@ -98,13 +98,13 @@ func TestContextThatEndsCancelsAndAnswers(t *testing.T) {
 	}
 }
 
-// A client that does not read must not hold the end of the server up for ever.
+// A client that does not read must not delay the end of the server for ever.
 func TestClientThatDoesNotReadHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t)
 		s, stop := k.stdio(t)
 		send(t, s.in, hello)
-		synctest.Wait() // the answer is being written, and nobody reads it
+		synctest.Wait() // the answer is being written, but the client does not read
 		stop()
 		if err := <-s.done; err != nil {
 			t.Errorf("Stdio() = %v, want nil", err)
@@ -112,8 +112,8 @@ func TestClientThatDoesNotReadHoldsNothingUp(t *testing.T) {
 	})
 }
 
-// A client that reads no more ends the stream, also when it keeps its own end
-// of the input open; what was decided is recorded.
+// If a client stops reading, the stream ends, even when the client keeps its
+// own end of the input open. The decided call is recorded.
 func TestClientThatIsGoneEndsTheStream(t *testing.T) {
 	k := newKit(t)
 	s, _ := k.stdio(t)
@@ -121,7 +121,7 @@ func TestClientThatIsGoneEndsTheStream(t *testing.T) {
 	readAnswer(t, bufio.NewReader(s.out))
 	s.out.Close()
 	send(t, s.in, callLine(1, "echo", `{}`))
-	// The error may say that the client is gone.
+	// The error may say that the client has gone.
 	<-s.done
 	if got := k.record.outcomes("echo"); len(got) != 1 {
 		t.Errorf("recorded %d outcomes, want 1", len(got))
@@ -136,8 +136,8 @@ type stuck struct {
 
 func (stuck) Close() error { return nil }
 
-// A line that arrives when the stream is over is not decided any more: what
-// would record it may be gone.
+// A line that arrives after the end of the stream is not decided any more,
+// because the recorder may be closed.
 func TestLineAfterTheEndIsNobodys(t *testing.T) {
 	k := newKit(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -157,14 +157,14 @@ func TestLineAfterTheEndIsNobodys(t *testing.T) {
 	if _, err := io.WriteString(inW, callLine(3, "echo", `{}`)); err != nil {
 		t.Fatal(err)
 	}
-	// The line is read; the next one would wait for that.
+	// The line has been read; reading the next one waits for it.
 	inW.Close()
 	if got := len(k.record.outcomes("echo")); got != 2 {
 		t.Errorf("recorded %d calls, want the 2 before the end", got)
 	}
 }
 
-// A tool that runs when the input ends has a while to finish, then none.
+// When the input ends, a running tool has a limited time to finish.
 func TestInputThatEndsDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t)
@@ -224,8 +224,7 @@ func TestIDInUseIsRefused(t *testing.T) {
 	}
 }
 
-// More calls than may run at once are read when others end, and all are
-// answered.
+// Calls beyond the bound are read when others end, and all are answered.
 func TestCallsBeyondTheBoundWait(t *testing.T) {
 	const calls = 300 // the bound is 256
 	k := newKit(t)
@@ -259,7 +258,7 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 	}
 }
 
-// lateGate keeps the way to report progress, for use after the call.
+// lateGate keeps the function that reports progress, for use after the call.
 type lateGate struct {
 	noForms
 	report func(sallyport.Progress)
@@ -290,16 +289,15 @@ func TestNoProgressFollowsTheResult(t *testing.T) {
 		gate.report(sallyport.Progress{Message: "late", Audience: sallyport.AudienceUser})
 	}()
 	send(t, s.in, `{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n")
-	// A late event would be written before the second answer at the latest,
-	// or hold up its goroutine.
+	// A late event would be written before the second answer at the latest, or
+	// block its goroutine.
 	if a := readAnswer(t, r); string(a.ID) != "2" {
 		t.Errorf("a line without the id of the ping follows the result: %+v", a)
 	}
 	<-late
 }
 
-// A permission that the local user lost is gone from a stream that was open
-// before.
+// If the local user loses a permission, an open stream loses it too.
 func TestStdioAsksWhoTheLocalUserIsAtEachCall(t *testing.T) {
 	k := newKit(t)
 	if err := k.registry.Register(sallyport.Tool{

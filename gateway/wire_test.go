@@ -20,12 +20,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the responses of testdata/*.txtar")
 
-// TestWire plays testdata/*.txtar: each "request" is sent and what comes back
-// must be the "response" behind it. A name that begins with stdio says which
-// surface is meant, everything else is HTTP; one with forms, that there are
-// prompts and resources, one with headers, that arguments are repeated there,
-// one with tasks, that calls become some, one with held, that somebody decides
-// about calls, and one with asks, that tools ask.
+// TestWire plays testdata/*.txtar: it sends each "request", and what comes back
+// must be the "response" behind it. The name of an archive says what it needs.
+// One that begins with stdio is about stdio, every other is about HTTP. One
+// with forms needs prompts and resources, one with headers needs arguments that
+// headers repeat, one with tasks needs calls that become tasks, one with held
+// needs calls that wait for a decision, and one with asks needs tools that ask.
 func TestWire(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -57,7 +57,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// kitFor is the kit that an archive of a name wants.
+// kitFor returns the kit that an archive of a name needs.
 func kitFor(t *testing.T, name string) *kit {
 	switch {
 	case strings.Contains(name, "forms"):
@@ -76,9 +76,9 @@ func kitFor(t *testing.T, name string) *kit {
 }
 
 // replay plays the requests of an archive and returns it with what came back.
-// The words STATE and TASK in a request stand for the last state and the last id
-// of a task that a response had. One whose name begins with settled is played
-// until the task does not work any more.
+// The words STATE and TASK in a request stand for the last state and the last
+// id of a task in a response. A request whose name begins with settled is
+// repeated until the task no longer works.
 func replay(t *testing.T, archive *txtar.Archive, play func([]byte) []byte) *txtar.Archive {
 	t.Helper()
 	out := &txtar.Archive{Comment: archive.Comment}
@@ -119,8 +119,8 @@ func stable(text []byte) []byte {
 	return times.ReplaceAll(approval.ReplaceAll(text, []byte("APPROVAL")), []byte("EXPIRES"))
 }
 
-// overStdio sends each line of a request and collects lines until every
-// message that wants an answer has one.
+// overStdio sends each line of a request and collects lines until every message
+// that wants an answer has one.
 func overStdio(t *testing.T, k *kit) func([]byte) []byte {
 	s, _ := k.stdio(t)
 	lines := bufio.NewReader(s.out)
@@ -154,7 +154,7 @@ func overStdio(t *testing.T, k *kit) func([]byte) []byte {
 	}
 }
 
-// answers is the number of answers that a line wants.
+// answers returns the number of answers that a line wants.
 func answers(line []byte) int {
 	var m map[string]json.RawMessage
 	line = bytes.TrimSpace(line)
@@ -168,8 +168,8 @@ func answers(line []byte) int {
 	}
 }
 
-// overHTTP sends a request written as a method line, headers, an empty line
-// and a body. A session that the server opens is called SESSION from then on.
+// overHTTP sends a request written as a method line, headers, an empty line and
+// a body. From then on, a session that the server opens is called SESSION.
 func overHTTP(t *testing.T, k *kit) func([]byte) []byte {
 	site := k.site(t)
 	clients := map[string]*http.Client{"alice": client(t, "alice"), "bob": client(t, "bob"), "nobody": client(t, "nobody")}
@@ -195,7 +195,7 @@ func overHTTP(t *testing.T, k *kit) func([]byte) []byte {
 				r.Header.Del(name)
 				given[name] = true
 			}
-			// As it is spelled, and as often as it is there.
+			// The header keeps its spelling and its repetitions.
 			r.Header[key] = append(r.Header[key], strings.ReplaceAll(value, "SESSION", session))
 		}
 		res, err := clients[who].Do(r)
