@@ -72,7 +72,7 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 	header := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "hold"}
 	for _, who := range []struct {
 		name  string
-		bound int // its own, and what that leaves of all
+		bound int // its own bound, and what that leaves of the common one
 	}{{"alice", 400}, {"bob", 200}} {
 		h := client(t, who.name)
 		for range who.bound {
@@ -93,9 +93,10 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 	wg.Wait()
 }
 
-// TestB8_LongMessagesWaitForNobody: calls that run with long messages hold up no
-// other, be it of the same principal. What they hold in memory is bounded: whoever
-// has its share is refused, with the bound, and another finds room.
+// TestB8_LongMessagesWaitForNobody: running calls with long messages delay no
+// other call, not even of the same principal. Their memory is bounded: a
+// principal that has used up its share is refused with the bound, and another
+// principal finds room.
 func TestB8_LongMessagesWaitForNobody(t *testing.T) {
 	k := newKit(t)
 	site := k.site(t)
@@ -145,8 +146,9 @@ func TestB8_LongMessagesWaitForNobody(t *testing.T) {
 	wg.Wait()
 }
 
-// TestB9_ANewcomerGetsASession when others have all of them: the oldest of the
-// principal that has most is closed, and none of theirs who have as few.
+// TestB9_ANewcomerGetsASession when other principals have all of them: the
+// server closes the oldest session of the principal with the most, and none of
+// a principal with as few as the newcomer.
 func TestB9_ANewcomerGetsASession(t *testing.T) {
 	const bound = 1000
 	k := newKit(t)

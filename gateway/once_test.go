@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAnAnswerInASessionSaysOneThing: what could be read in two ways decides
-// nothing, and is not answered as if it were the client's request.
+// TestAnAnswerInASessionSaysOneThing: an ambiguous answer decides nothing, and
+// the server does not answer it as if it were the client's request.
 func TestAnAnswerInASessionSaysOneThing(t *testing.T) {
 	d := newDesk(t, nil)
 	s, _ := d.stdio(t)
@@ -43,8 +43,8 @@ func TestAnAnswerInASessionSaysOneThing(t *testing.T) {
 	<-s.done
 }
 
-// TestWhatIsKeptIsShort: a session and a stream of changes keep what their
-// first message said.
+// TestWhatIsKeptIsShort: a session and a stream of changes keep their first
+// message.
 func TestWhatIsKeptIsShort(t *testing.T) {
 	k := newKit(t)
 	url := k.site(t).URL + "/mcp"

@@ -72,7 +72,8 @@ func TestProgressSteps(t *testing.T) {
 	}
 }
 
-// Nothing follows the result: a relay without a session would panic if it sent.
+// No progress follows the result: a relay without a session would panic if it
+// sent any.
 func TestProgressEndsWithTheCallAndIsBounded(t *testing.T) {
 	event := sallyport.Progress{Message: "late", Audience: sallyport.AudienceUser}
 	over := &relay{}

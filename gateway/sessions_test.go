@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOnePrincipalLeavesSessionsToOthers: who opens as many as it may keeps
-// nobody else out.
+// TestOnePrincipalLeavesSessionsToOthers: a principal that opens as many as it
+// may does not keep other principals out.
 func TestOnePrincipalLeavesSessionsToOthers(t *testing.T) {
 	url := newKit(t).site(t).URL + "/mcp"
 	begin := func(c *http.Client) (status int, session string) {
