@@ -10,7 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// Every field of a result is written as the library writes it.
+// The server encodes every field of a result as the library does.
 func TestResultsAreWrittenAsTheLibraryDoes(t *testing.T) {
 	s, err := New(nobody{}, nil)
 	if err != nil {
@@ -43,8 +43,8 @@ func TestResultsAreWrittenAsTheLibraryDoes(t *testing.T) {
 	}
 }
 
-// A gate that hands out what is no JSON gets an error across, not half a
-// result.
+// If the gate returns a value that cannot be encoded, the client gets an error
+// and not half a result.
 func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
 	s, err := New(nobody{}, nil)
 	if err != nil {
@@ -56,5 +56,5 @@ func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
-// nobody is a gate without tools; the tests above never ask it.
+// nobody is a gate without tools; the tests above never call it.
 type nobody struct{ Gate }

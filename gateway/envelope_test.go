@@ -79,9 +79,9 @@ func TestUsableID(t *testing.T) {
 	}
 }
 
-// FuzzOpen holds the envelope to encoding/json: what is accepted is one JSON
-// object that reads the same there, and every fault has an answer that is one
-// JSON text in one line.
+// FuzzOpen compares the envelope with encoding/json. An accepted message is one
+// JSON object with the same members there. The answer to a fault is one JSON
+// text on one line.
 func FuzzOpen(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1,"a":2}}}`,

@@ -9,8 +9,8 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// FuzzHeadersOfArguments: whatever passes says in the header what encoding/json
-// finds at the path, and nothing passes where a name is there twice.
+// FuzzHeadersOfArguments: an accepted header equals what encoding/json finds at
+// the path, and a path with a repeated name is never accepted.
 func FuzzHeadersOfArguments(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":{"b":"x"}}`, "x"},

@@ -17,7 +17,7 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// repeating is a tool with arguments of each kind that headers repeat.
+// repeating returns a tool with arguments of each kind that headers repeat.
 func repeating() sallyport.Tool {
 	return sallyport.Tool{
 		Name: "route", Description: "Returns its arguments.", ReadOnly: true,
@@ -33,8 +33,8 @@ func repeating() sallyport.Tool {
 	}
 }
 
-// TestHeadersOfArgumentsViaTheLibrary plays what TestWire plays to a server
-// that answers nothing directly: it says the same.
+// TestHeadersOfArgumentsViaTheLibrary plays the archives of TestWire to a
+// server that answers nothing directly. The answers are the same.
 func TestHeadersOfArgumentsViaTheLibrary(t *testing.T) {
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "http_headers_2026-07-28.txtar"))
 	if err != nil {
@@ -61,8 +61,8 @@ func TestHeadersOfArgumentsViaTheLibrary(t *testing.T) {
 	}
 }
 
-// TestRefusedHeadersAreNoCalls: the gate sees none of them, and those that fit
-// go the direct way.
+// TestRefusedHeadersAreNoCalls: the gate sees no call with wrong headers, and
+// calls with right headers are direct.
 func TestRefusedHeadersAreNoCalls(t *testing.T) {
 	k := kitFor(t, "headers")
 	seen := k.Seen()
@@ -83,7 +83,7 @@ func TestRefusedHeadersAreNoCalls(t *testing.T) {
 	}
 }
 
-// unseen is a gate that says which callers it was asked about.
+// unseen is a gate that reports the callers about which it was asked.
 type unseen struct {
 	noForms
 	asked []sallyport.Caller
@@ -100,8 +100,8 @@ func (u *unseen) Call(context.Context, *sallyport.Caller, sallyport.Request) sal
 	return sallyport.OK("")
 }
 
-// TestHeadersAreThoseThatTheCallerSees: the gate is told who asks, so that a
-// refusal says nothing of a tool that is hidden.
+// TestHeadersAreThoseThatTheCallerSees: the gate knows the caller, so that a
+// refusal reveals nothing about a hidden tool.
 func TestHeadersAreThoseThatTheCallerSees(t *testing.T) {
 	gate := &unseen{}
 	server, err := gateway.New(gate, &gateway.Options{Personality: "role"})
