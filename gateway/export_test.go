@@ -8,11 +8,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ViaLibrary makes the protocol library answer everything, as if there were no
-// direct way. It must be called before the server serves.
+// ViaLibrary makes the protocol library answer everything, without the direct
+// path. It must be called before the server serves.
 func (s *Server) ViaLibrary() { s.viaLibrary = true }
 
-// Pace has clients read at once. It must be called before the server serves.
+// Pace sets how long a client may take to read. It must be called before the
+// server serves.
 func (s *Server) Pace(wait time.Duration) { s.writeWait = wait }
 
 // Seen counts the calls and listings that the library sees from now on. It must
@@ -30,15 +31,15 @@ func (s *Server) Seen() *atomic.Int64 {
 	return &n
 }
 
-// Parked is how many calls wait for another round.
+// Parked returns how many calls wait for another round.
 func (s *Server) Parked() int {
 	s.parked.mu.Lock()
 	defer s.parked.mu.Unlock()
 	return len(s.parked.waiting)
 }
 
-// BoundTasks has fewer tasks, and what they keep be less. It must be called before
-// the server serves.
+// BoundTasks lowers the bounds of tasks and of what they keep. It must be
+// called before the server serves.
 func (s *Server) BoundTasks(most, each, mostBytes, eachBytes int) {
 	s.tasks.most, s.tasks.each, s.tasks.mostBytes, s.tasks.eachBytes = most, each, mostBytes, eachBytes
 }
@@ -48,18 +49,17 @@ func (s *Server) TaskBounds() [4]int {
 	return [4]int{s.tasks.most, s.tasks.each, s.tasks.mostBytes, s.tasks.eachBytes}
 }
 
-// KeptTasks is how many tasks run or are kept.
+// KeptTasks returns how many tasks run or are kept.
 func (s *Server) KeptTasks() int {
 	s.tasks.mu.Lock()
 	defer s.tasks.mu.Unlock()
 	return len(s.tasks.byID)
 }
 
-// SessionsOf is how many sessions of HTTP a principal has, OpenSessions how many
-// there are.
+// SessionsOf returns how many sessions of HTTP a principal has.
 func (s *Server) SessionsOf(principal string) int { return s.sessions.of(principal) }
 
-// OpenSessions is how many sessions of HTTP the library has.
+// OpenSessions returns how many sessions of HTTP the library has.
 func (s *Server) OpenSessions() (n int) {
 	for session := range s.mcp.Sessions() {
 		if session.ID() != "" {

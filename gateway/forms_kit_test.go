@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// noForms is the part of a gate that knows no prompts, no resources and no
-// headers, and where nobody decides.
+// noForms is the part of a gate without prompts, resources, headers and
+// approvals.
 type noForms struct{}
 
 func (noForms) Prompts(*sallyport.Caller) []registry.Definition       { return nil }
@@ -26,8 +26,8 @@ func (noForms) Stands(context.Context, *sallyport.Caller, string, time.Time) boo
 	return true
 }
 
-// forms is a prompt, a reader of resources, and tools whose results are more
-// than a text.
+// forms returns a prompt, a reader of resources, and tools whose results are
+// more than a text.
 func forms() []sallyport.Tool {
 	anything := json.RawMessage(`{"type":"object"}`)
 	return []sallyport.Tool{

@@ -15,12 +15,12 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// eachForm runs a test with the official client over what has every form.
+// eachForm runs a test with the official client over a kit with every form.
 func eachForm(t *testing.T, test func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession)) {
 	eachOf(t, func(t *testing.T) *kit { return newKit(t, forms()...) }, test)
 }
 
-// refusal is the error of the protocol that a request was answered with.
+// refusal returns the protocol error with which a request was answered.
 func refusal(t *testing.T, err error) *jsonrpc.Error {
 	t.Helper()
 	e, ok := errors.AsType[*jsonrpc.Error](err)

@@ -27,7 +27,7 @@ type kit struct {
 	*gateway.Server
 	registry *registry.Registry
 	record   *record
-	started  chan string // the nonce of a hold call that runs
+	started  chan string // nonce of a hold call that runs
 	ended    chan error  // why a hold call ended
 }
 
@@ -48,7 +48,7 @@ func (r *record) Record(_ context.Context, e *audit.Event) error {
 	return nil
 }
 
-// outcomes returns the outcomes of calls of a tool, of every tool when the
+// outcomes returns the outcomes of calls of a tool, or of every tool when the
 // name is empty.
 func (r *record) outcomes(tool string) []audit.Event {
 	r.mu.Lock()
@@ -85,7 +85,7 @@ func newKit(t testing.TB, more ...sallyport.Tool) *kit {
 	return k
 }
 
-// tools is one tool for each thing that the protocol has to carry.
+// tools returns one tool for each feature that the protocol has to carry.
 func (k *kit) tools() []sallyport.Tool {
 	anything := json.RawMessage(`{"type":"object"}`)
 	return []sallyport.Tool{
@@ -155,7 +155,7 @@ func (k *kit) hold(ctx context.Context, c *sallyport.Call) (sallyport.Result, er
 	return sallyport.Result{}, ctx.Err()
 }
 
-// tokens are principals by token.
+// tokens maps tokens to principals.
 type tokens map[string]sallyport.Principal
 
 func (t tokens) Principal(_ context.Context, token string) (sallyport.Principal, bool, error) {
@@ -201,7 +201,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// client is an HTTP client of a site that presents a token.
+// client returns an HTTP client of a site that presents a token.
 func client(t testing.TB, token string) *http.Client {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 400}
@@ -232,7 +232,7 @@ func (k *kit) stdio(t testing.TB) (s *stream, stop context.CancelFunc) {
 	return s, cancel
 }
 
-// cancelled is a context that is over.
+// cancelled returns a context that is already cancelled.
 func cancelled(t testing.TB) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
