@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchServer has twenty tools of a kilobyte.
+// benchServer returns a server with twenty tools of a kilobyte each.
 func benchServer(b *testing.B) *script {
 	s := &script{t: b, peers: map[*peer]bool{}, asked: map[string]int{}, lists: map[string]any{}}
 	s.says = object{"capabilities": object{"tools": object{}}, "serverInfo": object{"name": "scripted", "version": "1"}}
@@ -19,9 +19,10 @@ func benchServer(b *testing.B) *script {
 	return s
 }
 
-// BenchmarkCall measures a call of a process that runs, one that starts its
-// process, and one before which the list has changed: that is looked at before
-// either of the latter. The processes are goroutines, so that nothing else counts.
+// BenchmarkCall measures a call of a running process, one that starts its
+// process, and one after a change of the list. The latter two list the server
+// first. The processes are goroutines, so that the cost of real ones does not
+// count.
 func BenchmarkCall(b *testing.B) {
 	g := scripted(b, benchServer(b), nil)
 	b.Run("running", func(b *testing.B) {

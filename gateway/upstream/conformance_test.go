@@ -19,8 +19,8 @@ import (
 	"github.com/sallyport/sallyport/internal/conformance"
 )
 
-// asClient is the scenarios of both versions of the suite, asNewerClient those
-// that only the newer one has.
+// asClient lists the scenarios of both versions of the suite, asNewerClient
+// those that only the newer one has.
 var (
 	asClient = []string{
 		"initialize", "tools_call", "sse-retry", "elicitation-sep1034-client-defaults", "auth/metadata-default", "auth/metadata-var1", "auth/metadata-var2", "auth/metadata-var3",
@@ -40,9 +40,9 @@ var (
 	}
 )
 
-// TestClientConformance lets the official suite be the server, of both
-// generations of the protocol, and its issuer. The client is this program, see
-// TestClientOfTheSuite.
+// TestClientConformance runs the official suite as the server, of both
+// generations of the protocol, and as its issuer. The client is this program,
+// see TestClientOfTheSuite.
 func TestClientConformance(t *testing.T) {
 	conformance.Need(t)
 	t.Setenv("SALLYPORT_TEST_CLIENT", "1")
@@ -54,11 +54,12 @@ func TestClientConformance(t *testing.T) {
 	}
 }
 
-// undeclared is the host that a refusal names.
+// undeclared finds the host that a refusal names.
 var undeclared = regexp.MustCompile(`HOST_NOT_ALLOWED: (\S+) is not in the declared`)
 
-// TestClientOfTheSuite does nothing but for the suite, which names a scenario and
-// its server: it does what an operator would do to have the tools called.
+// TestClientOfTheSuite is skipped unless the suite starts it, which names a
+// scenario and its server. It takes the steps of an operator until the tools
+// are called.
 func TestClientOfTheSuite(t *testing.T) {
 	if os.Getenv("SALLYPORT_TEST_CLIENT") == "" {
 		t.Skip("this is the program that TestClientConformance has the suite start")
@@ -96,7 +97,8 @@ func TestClientOfTheSuite(t *testing.T) {
 		try := func() sallyport.Result { return o.run(o.tools, "local", call.Name, call.Arguments) }
 		res := o.persist(try)
 		if res.Code == sallyport.CodeInputInvalid {
-			// A null where the schema has none is never sent: leave it out.
+			// Arguments that are null where the schema has no null are left
+			// out.
 			maps.DeleteFunc(call.Arguments, func(_ string, v any) bool { return v == nil })
 			res = o.persist(try)
 		}
@@ -104,7 +106,7 @@ func TestClientOfTheSuite(t *testing.T) {
 	}
 }
 
-// agreeable is a caller who sends every form as it is.
+// agreeable is a caller that sends every form unchanged.
 type agreeable struct{}
 
 func (agreeable) Can(kind sallyport.InputKind) bool { return kind == sallyport.InputPerson }
@@ -117,7 +119,7 @@ func (agreeable) Ask(_ context.Context, questions ...sallyport.Question) ([]sall
 	return answers, nil
 }
 
-// suiteContext is what a scenario tells its client.
+// suiteContext is the information that a scenario gives its client.
 type suiteContext struct {
 	ClientID string      `json:"client_id"`
 	Secret   string      `json:"client_secret"`
@@ -135,7 +137,7 @@ type suiteCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// declare is what an operator would write for a scenario.
+// declare returns what an operator would write for a scenario.
 func (g *suiteContext) declare(scenario string) *oauth.Server {
 	if g.ClientID == "" {
 		return &oauth.Server{Document: "https://conformance-test.local/client-metadata.json", Register: true}
@@ -160,8 +162,9 @@ func (g *suiteContext) declare(scenario string) *oauth.Server {
 	return s
 }
 
-// writtenIssuer is the issuer that an operator reads in the documentation of a
-// server and writes beside a credential; here the metadata stand for that.
+// writtenIssuer returns the issuer that an operator writes beside a credential.
+// An operator reads it in the documentation of a server; the test reads the
+// metadata instead.
 func writtenIssuer(t *testing.T, server string) string {
 	u, err := neturl.Parse(server)
 	if err != nil {
@@ -184,16 +187,16 @@ func writtenIssuer(t *testing.T, server string) string {
 	return ""
 }
 
-// operator does what messages say: declare a host, log in.
+// operator follows the advice in messages: declare a host, log in.
 type operator struct {
 	*client
 	logins int
 }
 
-// maxLogins is how often a person goes along.
+// maxLogins is how often a user logs in before giving up.
 const maxLogins = 3
 
-// persist tries something until there is nothing more to do for it.
+// persist repeats a call until no advice is left to follow.
 func (o *operator) persist(try func() sallyport.Result) sallyport.Result {
 	for {
 		res := try()
@@ -213,7 +216,7 @@ func (o *operator) persist(try func() sallyport.Result) sallyport.Result {
 	}
 }
 
-// allow declares a host that was refused for want of it.
+// allow declares a host that was refused because it was not declared.
 func (o *operator) allow(text string) bool {
 	m := undeclared.FindStringSubmatch(text)
 	if m == nil || slices.Contains(o.policy.Allow, m[1]) {
@@ -225,8 +228,8 @@ func (o *operator) allow(text string) bool {
 	return true
 }
 
-// calls are the calls that a scenario waits for: those that it names, else one of
-// each tool.
+// calls returns the calls that a scenario expects: those that it names, else
+// one of each tool.
 func (o *operator) calls(given suiteContext) []suiteCall {
 	var list []suiteCall
 	for _, call := range given.Calls {
