@@ -10,7 +10,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
-// logout removes the tokens of a principal and has the issuer told.
+// logout removes the tokens of a principal and asks the issuer to revoke them.
 func (c *client) logout(principal string) (told bool, res sallyport.Result) {
 	c.t.Helper()
 	vault, err := oauth.NewVault(c.kept, []byte(strings.Repeat("k", oauth.KeyBytes)))
@@ -34,8 +34,8 @@ func (c *client) logout(principal string) (told bool, res sallyport.Result) {
 	return told, c.run(r, "local", tool.Name, object{})
 }
 
-// TestALogoutRevokesAtTheIssuer that takes revocations, and is over here whatever
-// the issuer answers.
+// TestALogoutRevokesAtTheIssuer if the issuer supports revocation. The local
+// tokens are removed whatever the issuer answers.
 func TestALogoutRevokesAtTheIssuer(t *testing.T) {
 	answers := func(refresh, access int, code string) func(q url.Values, w http.ResponseWriter) {
 		return func(q url.Values, w http.ResponseWriter) {
@@ -100,7 +100,7 @@ func TestALogoutRevokesAtTheIssuer(t *testing.T) {
 	}
 }
 
-// echoAfterStart is what a call fails with after a start.
+// echoAfterStart returns the error of a call after a new start.
 func (c *client) echoAfterStart(principal string) string {
 	c.open()
 	c.login("local")

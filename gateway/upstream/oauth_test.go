@@ -43,8 +43,8 @@ func wants(t *testing.T, what, text, want string) {
 	}
 }
 
-// TestALoginOpensAServer goes the whole way of a person: the refusal that says
-// what to do, the page, the call, and a start afterwards.
+// TestALoginOpensAServer goes the whole way of a user: the refusal that says
+// what to do, the page, the call, and a later start of the program.
 func TestALoginOpensAServer(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -73,16 +73,16 @@ func TestALoginOpensAServer(t *testing.T) {
 	}
 	res = c.echo("local", "hello")
 	wants(t, "echo", inside(res), "hello Bearer [REDACTED:secret]")
-	// Somebody else has no token of theirs to use.
+	// Another principal cannot use these tokens.
 	wants(t, "somebody else", c.echo("ann", "hello").Error, "wants a login of ann")
-	// The tokens outlive the program.
+	// The tokens are kept across starts of the program.
 	c.open()
 	if res := c.discover(); !res.OK {
 		t.Errorf("after a start: %s", res.Error)
 	}
 }
 
-// TestATokenIsRenewed lets the access token end.
+// TestATokenIsRenewed lets the access token expire.
 func TestATokenIsRenewed(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -96,14 +96,14 @@ func TestATokenIsRenewed(t *testing.T) {
 	if len(i.requests) != 2 || last.Get("grant_type") != "refresh_token" || last.Get("resource") != i.resource.URL+"/mcp" {
 		t.Errorf("%d requests for tokens, the last %v, want one more to renew it for the resource", len(i.requests), last)
 	}
-	// The refresh token was replaced: the next renewal uses the next one.
+	// The refresh token was replaced: the next renewal uses the new one.
 	i.do(func() { clear(i.good) })
 	if res := c.echo("local", "hello"); !res.OK {
 		t.Fatalf("after the second token has ended: %s", res.Error)
 	}
 }
 
-// TestARenewalIsDoneOnce has many calls meet an ended token at once.
+// TestARenewalIsDoneOnce: many calls find an expired token at once.
 func TestARenewalIsDoneOnce(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -135,7 +135,8 @@ func TestARenewalIsDoneOnce(t *testing.T) {
 	}
 }
 
-// TestARenewalBeforeTheEnd renews a token that ends soon, before it is refused.
+// TestARenewalBeforeTheEnd renews a token that expires soon, before it is
+// refused.
 func TestARenewalBeforeTheEnd(t *testing.T) {
 	i := newIssuing(t)
 	i.token = map[string]any{"expires_in": 1}
@@ -148,8 +149,8 @@ func TestARenewalBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestARefusedRenewalNeedsAPerson says what to do, and a login repairs it at
-// once: nothing leaves the server alone for a while.
+// TestARefusedRenewalNeedsAPerson: the error says what to do, and a login
+// repairs it at once, without a pause.
 func TestARefusedRenewalNeedsAPerson(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -168,8 +169,8 @@ func TestARefusedRenewalNeedsAPerson(t *testing.T) {
 	}
 }
 
-// TestAnotherProgramWasFaster has two programs on one state renew a token at once:
-// the one that is refused uses what the other one got, and takes nothing away.
+// TestAnotherProgramWasFaster: two programs on one state renew a token at once.
+// The one that is refused uses the token of the other, and removes nothing.
 func TestAnotherProgramWasFaster(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -198,8 +199,8 @@ func TestAnotherProgramWasFaster(t *testing.T) {
 	}
 }
 
-// TestAServerThatWantsMore names the scope, and the next login asks for it. What
-// the operator wrote is the bound.
+// TestAServerThatWantsMore names the scope, and the next login requests it. The
+// login never requests more than the operator wrote.
 func TestAServerThatWantsMore(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -222,7 +223,7 @@ func TestAServerThatWantsMore(t *testing.T) {
 	wants(t, "beyond the operator's scopes", bound.discover().Error, `the scope "files:write", which oauth.scopes does not list`)
 }
 
-// TestASharedServerHasOneLogin serves everybody with one.
+// TestASharedServerHasOneLogin for all principals.
 func TestASharedServerHasOneLogin(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Shared = true })
@@ -251,7 +252,7 @@ func TestTheGatesOwnAccount(t *testing.T) {
 				t.Fatalf("discovery: %s", res.Error)
 			}
 			wants(t, "echo", inside(c.echo("local", "hello")), "hello Bearer [REDACTED:secret]")
-			// A wider token needs nobody.
+			// A wider token needs no login.
 			i.do(func() { i.wants = []string{"tools:use", "files:write"} })
 			if res := c.echo("local", "x"); !res.OK {
 				t.Errorf("a server that wants more: %s", res.Error)
@@ -308,7 +309,7 @@ func TestARegistration(t *testing.T) {
 	}
 }
 
-// TestADocumentNamesTheClient where the issuer takes one.
+// TestADocumentNamesTheClient where the issuer supports such documents.
 func TestADocumentNamesTheClient(t *testing.T) {
 	const document = "https://gate.example.com/client.json"
 	i := newIssuing(t)
@@ -320,8 +321,8 @@ func TestADocumentNamesTheClient(t *testing.T) {
 	}
 }
 
-// TestNoGateNoToken: what a person does with the page is theirs, but every
-// request of ours is the grant's.
+// TestNoGateNoToken: the user opens the page without the gate, but every
+// request of this program needs the grant.
 func TestNoGateNoToken(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Capabilities.Network = nil })
@@ -337,7 +338,8 @@ func TestNoGateNoToken(t *testing.T) {
 	}
 }
 
-// TestALoginOpensAServerOfTheOlderTransport does the same over server-sent events.
+// TestALoginOpensAServerOfTheOlderTransport does the same over server-sent
+// events.
 func TestALoginOpensAServerOfTheOlderTransport(t *testing.T) {
 	i := newIssuing(t)
 	server := mcp.NewServer(&mcp.Implementation{Name: "far"}, nil)
