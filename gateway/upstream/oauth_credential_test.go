@@ -11,15 +11,14 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// credentials are the operator's, each in the grant that uses it.
+// credentials are the operator's credentials, each in the grant that uses it.
 var credentials = map[string]func(*upstream.Server){
 	"client_secret_secret": func(s *upstream.Server) { s.OAuth.Grant, s.OAuth.ClientSecret = oauth.ClientCredentials, "far/secret" },
 	"private_key_secret":   func(s *upstream.Server) { s.OAuth.Grant, s.OAuth.PrivateKey = oauth.ClientCredentials, "far/key" },
 	"assertion_secret":     func(s *upstream.Server) { s.OAuth.Grant, s.OAuth.Assertion = oauth.JWTBearer, "far/secret" },
 }
 
-// thief is a server that is an issuer by its own account, and keeps what it is
-// sent.
+// thief is a server that claims to be an issuer and keeps what it is sent.
 type thief struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -66,9 +65,9 @@ func TestB1_ACredentialNeedsItsIssuer(t *testing.T) {
 	}
 }
 
-// TestB1_AServerSteersNoCredential has the server, and what its issuer's metadata
-// can be made to say, name another place for each kind of credential. The thief's
-// host is granted, for something else.
+// TestB1_AServerSteersNoCredential: the server, or its issuer's manipulated
+// metadata, names another address for each kind of credential. The grant holds
+// the thief's host for another purpose.
 func TestB1_AServerSteersNoCredential(t *testing.T) {
 	type attack struct {
 		steer func(*issuing, *thief)
@@ -152,8 +151,8 @@ func TestB1_AWrittenEndpointIsTaken(t *testing.T) {
 	}
 }
 
-// TestB1_AProviderIsSteeredNoBetter has the identity provider's metadata name
-// another place.
+// TestB1_AProviderIsSteeredNoBetter: the identity provider's metadata names
+// another address.
 func TestB1_AProviderIsSteeredNoBetter(t *testing.T) {
 	i, th := newIssuing(t), newThief(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

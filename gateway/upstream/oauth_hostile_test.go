@@ -26,14 +26,15 @@ func nobodyAsked(t *testing.T) func(context.Context, oauth.Consent) (url.Values,
 type hostile struct {
 	name string
 	lie  func(*issuing)
-	// declare changes the declaration; nil leaves it.
+	// declare changes the declaration; nil leaves it unchanged.
 	declare func(*upstream.Server)
 	// want is part of what the operator is told.
 	want string
 }
 
-// TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies is refused before a person is
-// asked: no page of its is shown, and nothing is fetched where it points.
+// TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies is refused before a person
+// is asked: the gate shows none of its pages and fetches nothing from the
+// addresses in it.
 func TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies(t *testing.T) {
 	endpoint := func(key, address string) func(*issuing) {
 		return func(i *issuing) { i.metadata[key] = address }
@@ -101,7 +102,7 @@ func TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies(t *testing.T) {
 
 const resourceMetadata = "/.well-known/oauth-protected-resource/mcp"
 
-// redirectTo has the server's metadata lead elsewhere.
+// redirectTo makes the server's metadata redirect to another address.
 func redirectTo(address string) func(*issuing) {
 	return func(i *issuing) {
 		i.on[resourceMetadata] = func(w http.ResponseWriter, _ *http.Request) {
@@ -111,7 +112,7 @@ func redirectTo(address string) func(*issuing) {
 	}
 }
 
-// bodyOf has the server's metadata be another text.
+// bodyOf replaces the server's metadata by another text.
 func bodyOf(text string) func(*issuing) {
 	return func(i *issuing) {
 		i.on[resourceMetadata] = func(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +122,8 @@ func bodyOf(text string) func(*issuing) {
 	}
 }
 
-// TestCVE_2026_44430_TheFloorHoldsForMetadata lets the operator allow every host: the addresses
-// of clouds stay refused.
+// TestCVE_2026_44430_TheFloorHoldsForMetadata: even if the operator allows
+// every host, the metadata addresses of clouds stay refused.
 func TestCVE_2026_44430_TheFloorHoldsForMetadata(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Capabilities.Network.AllowedHosts = []string{"*"} })
@@ -172,7 +173,7 @@ func TestMetadataWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone are refused, and no code of theirs is exchanged.
+// TestAnswersThatAreNone are refused, and the codes in them are not exchanged.
 func TestAnswersThatAreNone(t *testing.T) {
 	change := func(change func(url.Values)) func(context.Context, oauth.Consent) (url.Values, error) {
 		return func(_ context.Context, what oauth.Consent) (url.Values, error) {
@@ -214,7 +215,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestACodeIsUsedOnce plays the code of one login into another.
+// TestACodeIsUsedOnce replays the code of one login in another.
 func TestACodeIsUsedOnce(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
@@ -228,7 +229,7 @@ func TestACodeIsUsedOnce(t *testing.T) {
 		return url.Values{"code": {stolen}, "state": {what.State}}, nil
 	})
 	wants(t, "a code that was used", res.Error, "its issuer refuses: invalid_grant")
-	// A code that somebody else's login brought has another verifier.
+	// A code from another person's login has another verifier.
 	res = c.loginAsking("ann", func(_ context.Context, what oauth.Consent) (url.Values, error) {
 		other, err := url.Parse(what.URL)
 		if err != nil {
@@ -273,8 +274,8 @@ func TestTokensThatAreNone(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentElsewhere redirects what holds secrets: the token endpoint, and
-// the server itself.
+// TestNothingIsSentElsewhere: the token endpoint and the server redirect
+// requests that hold secrets.
 func TestNothingIsSentElsewhere(t *testing.T) {
 	var got []*http.Request
 	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -288,7 +289,7 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 		http.Redirect(w, r, thief.URL+"/take", http.StatusTemporaryRedirect)
 	}
 	i := newIssuing(t)
-	// The operator let the thief's host be reached, for something else.
+	// The operator allowed the thief's host for another purpose.
 	c := newClient(t, i, func(s *upstream.Server) {
 		s.OAuth.ClientSecret = "far/secret"
 		s.Capabilities.Network.AllowedHosts = append(s.Capabilities.Network.AllowedHosts, host(thief.URL))
@@ -315,7 +316,7 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 			t.Errorf("the thief was sent %q", h)
 		}
 	}
-	// An endpoint elsewhere is a host like any other.
+	// An endpoint on another host needs that host in the grant.
 	i.do(func() {
 		delete(i.on, "/mcp")
 		i.metadata["token_endpoint"] = "https://tokens.evil.example/token"
@@ -323,7 +324,7 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 	wants(t, "tokens of another host", c.login("ann").Error, "wants the credential at \"https://tokens.evil.example/token\", which is elsewhere")
 }
 
-// TestAServerThatIsNeverContent refuses whatever token it gets.
+// TestAServerThatIsNeverContent refuses every token.
 func TestAServerThatIsNeverContent(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.OAuth.Grant, s.OAuth.ClientSecret = oauth.ClientCredentials, "far/secret" })
@@ -351,7 +352,7 @@ func TestAServerThatIsNeverContent(t *testing.T) {
 	}
 }
 
-// TestALoginKeepsToTheRole: a role without the host logs nobody in.
+// TestALoginKeepsToTheRole: a role without the host cannot log in.
 func TestALoginKeepsToTheRole(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
