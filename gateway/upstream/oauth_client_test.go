@@ -23,7 +23,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// kept is a store of values that a test can look into.
+// kept is a store of values that a test can inspect.
 type kept struct {
 	mu sync.Mutex
 	m  map[string]string
@@ -114,7 +114,7 @@ type client struct {
 	policy  *sallyport.NetworkPolicy
 	secrets secrets
 	tools   *registry.Registry
-	person  sallyport.Input // who is asked; nil for nobody
+	person  sallyport.Input // the person that is asked; nil for none
 
 	mu      sync.Mutex
 	results []sallyport.Result
@@ -132,7 +132,7 @@ func (c *client) dial(ctx context.Context, network string, to netip.AddrPort) (n
 	return (&net.Dialer{}).DialContext(ctx, network, to.String())
 }
 
-// newClient declares the server of i, as declare says.
+// newClient declares the server of i; declare changes the declaration.
 func newClient(t testing.TB, i *issuing, declare func(*upstream.Server)) *client {
 	t.Helper()
 	c := &client{
@@ -147,7 +147,8 @@ func newClient(t testing.TB, i *issuing, declare func(*upstream.Server)) *client
 	if declare != nil {
 		declare(&c.server)
 	}
-	// A credential of the operator goes to an issuer that is written.
+	// A credential of the operator is only sent to an issuer that is written
+	// down.
 	if o := c.server.OAuth; o.Issuer == "" && o.ClientSecret+o.PrivateKey+o.Assertion != "" {
 		o.Issuer = i.issuer.URL
 	}
@@ -156,8 +157,8 @@ func newClient(t testing.TB, i *issuing, declare func(*upstream.Server)) *client
 	return c
 }
 
-// noSecret looks for what must show nowhere in everything that was kept,
-// recorded, logged, answered and asked for.
+// noSecret searches everything that was kept, recorded, logged, answered and
+// requested for secrets that must not appear.
 func (c *client) noSecret() {
 	c.record.mu.Lock()
 	defer c.record.mu.Unlock()
@@ -246,8 +247,8 @@ func (c *client) echo(principal, text string) sallyport.Result {
 
 const redirectURL = "http://127.0.0.1:9/callback"
 
-// login logs a principal in with a person who opens whatever page they are
-// sent to.
+// login logs a principal in, with a person who opens every page to which they
+// are sent.
 func (c *client) login(principal string) sallyport.Result {
 	c.t.Helper()
 	return c.loginAsking(principal, func(_ context.Context, what oauth.Consent) (url.Values, error) { return visitPage(what.URL) })
@@ -266,7 +267,8 @@ func (c *client) loginAsking(principal string, ask func(context.Context, oauth.C
 	return c.run(r, "local", tool.Name, object{"principal": principal})
 }
 
-// visitPage is a browser: the page sends it back to where nobody listens here.
+// visitPage acts as a browser. It returns the redirect of the page instead of
+// following it, because no server listens there.
 func visitPage(page string) (url.Values, error) {
 	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := browser.Get(page)

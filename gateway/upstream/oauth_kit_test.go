@@ -17,36 +17,36 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// issuing is an authorization server and, apart from it, the MCP server that it
-// guards. What a test changes about them is a field.
+// issuing is an authorization server and, separate from it, the MCP server that
+// it protects. Tests change their behaviour by fields.
 type issuing struct {
 	t        testing.TB
 	issuer   *httptest.Server
 	resource *httptest.Server
 
 	mu sync.Mutex
-	// metadata and described are laid over the documents of the two.
+	// metadata and described override members of the documents of the two.
 	metadata, described map[string]any
-	// at answers a path of the issuer instead of it, on one of the server.
+	// at overrides a path of the issuer; on overrides one of the server.
 	at, on map[string]http.HandlerFunc
 	// wants are the scopes that calls need.
 	wants []string
-	// answer is laid over the issuer's answer with a code.
+	// answer overrides parameters of the issuer's answer with a code.
 	answer url.Values
-	// token is laid over the issuer's tokens; refuses is the code with which
-	// it refuses.
+	// token overrides members of the issuer's tokens; refuses is the code with
+	// which it refuses.
 	token   map[string]any
 	refuses string
-	// nonce is what the server wants in proofs.
+	// nonce is what the server requires in proofs.
 	nonce string
 
 	made     int
-	refused  int                 // requests without a good token
-	good     map[string][]string // access tokens and what they are for
-	renews   map[string]bool     // refresh tokens that are good
+	refused  int                 // requests without a valid token
+	good     map[string][]string // access tokens and their scopes
+	renews   map[string]bool     // refresh tokens that are valid
 	codes    map[string]url.Values
-	requests []url.Values // of tokens
-	asked    []url.Values // of consent
+	requests []url.Values // requests for tokens
+	asked    []url.Values // requests for consent
 	headers  []http.Header
 	urls     []string
 }
@@ -73,7 +73,7 @@ func newIssuing(t testing.TB) *issuing {
 	return i
 }
 
-// do changes something.
+// do runs change under the lock.
 func (i *issuing) do(change func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -198,7 +198,7 @@ func (i *issuing) serveResource(w http.ResponseWriter, r *http.Request, mcp http
 	}
 }
 
-// payload is what a token in three parts says.
+// payload returns the decoded payload of a token in three parts.
 func payload(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	middle, _, _ := strings.Cut(rest, ".")
@@ -221,7 +221,7 @@ func over(doc, change map[string]any) map[string]any {
 	return doc
 }
 
-// registrar registers a client.
+// registrar returns a handler that registers a client.
 func registrar(count *int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		*count++
