@@ -14,7 +14,7 @@ const (
 	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 )
 
-// TestAWorkloadBringsItsStatement sends it to the issuer as it is.
+// TestAWorkloadBringsItsStatement sends it to the issuer unchanged.
 func TestAWorkloadBringsItsStatement(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) {
@@ -31,7 +31,7 @@ func TestAWorkloadBringsItsStatement(t *testing.T) {
 	}
 }
 
-// identityProvider makes statements of ID tokens.
+// identityProvider exchanges ID tokens for statements.
 type identityProvider struct {
 	*httptest.Server
 	answer  map[string]any
@@ -61,8 +61,8 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 	return p
 }
 
-// TestAnIdentityProviderVouches has it make a statement for the issuer, and sends
-// the ID token to nobody else.
+// TestAnIdentityProviderVouches: the provider makes a statement for the issuer,
+// and no other host gets the ID token.
 func TestAnIdentityProviderVouches(t *testing.T) {
 	i, p := newIssuing(t), newIdentityProvider(t)
 	declare := func(s *upstream.Server) {
@@ -91,7 +91,7 @@ func TestAnIdentityProviderVouches(t *testing.T) {
 	if q := i.requests[0]; q.Get("grant_type") != grantJWT || q.Get("assertion") != "the-new-secret-statement" || q.Get("client_id") != "sallyport-here" {
 		t.Errorf("the token was asked for with %v", q)
 	}
-	// What is no statement for an issuer goes to none.
+	// A token that is not a statement for an issuer is sent to none.
 	p.answer["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
 	before := len(i.requests)
 	other := newClient(t, i, declare)

@@ -12,7 +12,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// proofClaims are what a proof says.
+// proofClaims are the claims of a proof.
 type proofClaims struct {
 	Method string `json:"htm"`
 	URL    string `json:"htu"`
@@ -22,7 +22,7 @@ type proofClaims struct {
 	Time   int64  `json:"iat"`
 }
 
-// proven checks a proof with the key that it brings, and returns that key.
+// proven checks a proof with the key in it, and returns that key.
 func proven(t *testing.T, proof, token string) (c proofClaims, key string) {
 	t.Helper()
 	signed, err := jose.ParseSigned(proof, []jose.SignatureAlgorithm{jose.ES256})
@@ -51,8 +51,8 @@ func proven(t *testing.T, proof, token string) (c proofClaims, key string) {
 	return c, string(thumb)
 }
 
-// TestABoundTokenIsProven has the issuer bind tokens to a key: each request brings
-// a proof of its own, with the nonce that the server wants.
+// TestABoundTokenIsProven: the issuer binds tokens to a key. Each request
+// carries its own proof, with the nonce that the server requires.
 func TestABoundTokenIsProven(t *testing.T) {
 	i := newIssuing(t)
 	i.metadata["dpop_signing_alg_values_supported"] = []string{"RS256", "ES256"}
@@ -72,7 +72,8 @@ func TestABoundTokenIsProven(t *testing.T) {
 	if res := c.login("local"); !res.OK {
 		t.Fatalf("login: %s", res.Error)
 	}
-	// The key outlives the program, and the token is renewed with it.
+	// The key is kept across starts of the program, and the token is renewed
+	// with it.
 	c.open()
 	c.discover()
 	i.do(func() { clear(i.good) })
@@ -112,7 +113,7 @@ func TestABoundTokenIsProven(t *testing.T) {
 	}
 }
 
-// TestAnIssuerThatBindsNoTokens may still answer with one for whoever has it.
+// TestAnIssuerThatBindsNoTokens may still answer with a bearer token.
 func TestAnIssuerThatBindsNoTokens(t *testing.T) {
 	i := newIssuing(t)
 	i.metadata["dpop_signing_alg_values_supported"] = []string{"ES256"}
@@ -122,7 +123,7 @@ func TestAnIssuerThatBindsNoTokens(t *testing.T) {
 	}
 	c.discover()
 	wants(t, "echo", inside(c.echo("local", "hello")), "hello Bearer [REDACTED:secret]")
-	// A token that is bound to a key is of no use where there is none.
+	// A token that is bound to a key is useless without that key.
 	i = newIssuing(t)
 	i.token = map[string]any{"token_type": "DPoP"}
 	wants(t, "bound to nothing", newClient(t, i, nil).login("local").Error, "another type than Bearer")

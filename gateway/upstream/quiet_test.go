@@ -13,9 +13,9 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// TestWhatAServerEchoesIsNotLogged: neither a remote server that says the secret
-// of its declaration in the place of an answer, nor one here that complains
-// with it, gets it into the log or into a result.
+// TestWhatAServerEchoesIsNotLogged: a remote server answers with the secret of
+// its declaration, and one on this machine writes it to standard error. It
+// appears neither in the log nor in a result.
 func TestWhatAServerEchoesIsNotLogged(t *testing.T) {
 	const secret = "s3cr3t-value"
 	log := &logged{}
@@ -68,8 +68,8 @@ func TestWhatAServerEchoesIsNotLogged(t *testing.T) {
 	}
 }
 
-// TestATokenThatIsEchoedIsNotLogged: the client of these tests looks for tokens
-// in everything that is logged and answered.
+// TestATokenThatIsEchoedIsNotLogged: the client of these tests searches
+// everything that is logged and answered for tokens.
 func TestATokenThatIsEchoedIsNotLogged(t *testing.T) {
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
