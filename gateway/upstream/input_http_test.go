@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// during has a remote server put a question on the stream of its answer, and
+// during lets a remote server ask a question on the stream of its answer, and
 // then do something else.
 func during(t *testing.T, p *peer, method string, params any, then func() string) {
 	w := p.w.(http.ResponseWriter)
@@ -76,13 +76,14 @@ func TestTheStreamOfASession(t *testing.T) {
 			t.Errorf("a request for the stream has the headers %v", h)
 		}
 	}
-	// Without a call nobody listens.
+	// Without a call the client does not listen.
 	for at.isOpen() {
 		<-at.over
 	}
 }
 
-// TestStreamsThatAreNone cost a question, and no call.
+// TestStreamsThatAreNone: without a usable stream the server cannot ask, but
+// calls succeed.
 func TestStreamsThatAreNone(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -120,8 +121,8 @@ func TestStreamsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAStreamThatIsTaken is asked for again: that of the call before may not
-// have ended there.
+// TestAStreamThatIsTaken is requested again, because the stream of the previous
+// call may not have ended there yet.
 func TestAStreamThatIsTaken(t *testing.T) {
 	s := newScript(t, tool("asks"))
 	at := newSite(t, s)
@@ -140,7 +141,8 @@ func TestAStreamThatIsTaken(t *testing.T) {
 	}
 }
 
-// TestNobodyListens for a server that may ask nobody.
+// TestNobodyListens: the client opens no stream for a server that declares no
+// input.
 func TestNobodyListens(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
@@ -155,8 +157,8 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestARemoteServerThatDoesNotWait: a question ends with its request, be it
-// answered or broken, also while the session's stream is open.
+// TestARemoteServerThatDoesNotWait: a question ends with its request, whether
+// that is answered or broken off, even while the session's stream is open.
 func TestARemoteServerThatDoesNotWait(t *testing.T) {
 	ann, thinks, gone := thinker()
 	for name, after := range map[string]func(q *question) string{
@@ -188,8 +190,8 @@ func TestARemoteServerThatDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestALostSession with a stream that is open ends both: nothing waits for the
-// time of the call.
+// TestALostSession with an open stream ends both: nothing waits for the timeout
+// of the call.
 func TestALostSession(t *testing.T) {
 	s := newScript(t, tool("a"))
 	at := newSite(t, s)

@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// inRounds is a script of the generation that asks with results.
+// inRounds returns a script of the protocol generation that asks with results.
 func inRounds(t *testing.T) *script {
 	s := newScript(t, tool("asks"))
 	s.lists["server/discover"] = object{
@@ -22,15 +22,15 @@ func inRounds(t *testing.T) *script {
 	return s
 }
 
-// required is a result with questions.
+// required returns a result with questions.
 func required(requests, state any) object {
 	return object{"resultType": "input_required", "inputRequests": requests, "requestState": state}
 }
 
 func whichN() object { return object{"method": "elicitation/create", "params": forPerson} }
 
-// TestAServerAsksInRounds, under whatever names: they come back to it as they
-// were, with its state.
+// TestAServerAsksInRounds: the server's names of the questions and its state
+// come back to it unchanged.
 func TestAServerAsksInRounds(t *testing.T) {
 	s := inRounds(t)
 	s.answer = func(_ *peer, q *question) any {
@@ -63,7 +63,7 @@ func TestAServerAsksInRounds(t *testing.T) {
 	}
 }
 
-// TestRoundsThatLie end their call, and ask nobody.
+// TestRoundsThatLie end their call, and ask no one.
 func TestRoundsThatLie(t *testing.T) {
 	many := object{}
 	for i := range 1000 {
@@ -110,8 +110,8 @@ func TestRoundsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestACallerThatCannotBeAsked: the server is told, and its refusal becomes that
-// of the caller.
+// TestACallerThatCannotBeAsked: the server learns that, and its refusal becomes
+// a refusal of the call.
 func TestACallerThatCannotBeAsked(t *testing.T) {
 	s := inRounds(t)
 	s.answer = func(_ *peer, q *question) any {
@@ -128,8 +128,9 @@ func TestACallerThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestSharedServersAskNobody: it could be another principal. A declaration is
-// refused when it is read, and again when it is mounted.
+// TestSharedServersAskNobody, because the question could reach another
+// principal. Such a declaration is refused when it is read, and again when it
+// is mounted.
 func TestSharedServersAskNobody(t *testing.T) {
 	_, err := upstream.Decode("test", json.RawMessage(`{"command": ["node"], "shared": true, "capabilities": {"input": ["person"]}}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "/capabilities/input: a shared process") {
