@@ -16,11 +16,11 @@ import (
 
 var everybody = []sallyport.InputKind{sallyport.InputPerson, sallyport.InputModel, sallyport.InputFolders}
 
-// caller is whoever calls, and what it was asked.
+// caller is the caller of a call, with the questions that it was asked.
 type caller struct {
 	name   string
 	cannot bool
-	// answer answers in the place of the usual.
+	// answer replaces the usual answers.
 	answer func(ctx context.Context, q []sallyport.Question) ([]sallyport.Answer, error)
 
 	mu    sync.Mutex
@@ -54,7 +54,7 @@ func (c *caller) Ask(ctx context.Context, q ...sallyport.Question) ([]sallyport.
 	return answers, nil
 }
 
-// questions is what it was asked so far.
+// questions returns the questions so far.
 func (c *caller) questions() []sallyport.Question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *gate) from(ctx context.Context, c *caller, tool string) sallyport.Resul
 	}, sallyport.Request{Tool: idOf(tool), Args: json.RawMessage("{}")})
 }
 
-// inquiring is a gate over a script that may ask everybody.
+// inquiring returns a gate over a script that may ask every kind of question.
 func inquiring(t testing.TB, s *script) *gate {
 	t.Helper()
 	return newGateWith(t, &sallyport.Backends{Process: s}, nil, inquirer())
@@ -93,7 +93,7 @@ func (p *peer) put(method string, params any) *question {
 	return <-p.heard
 }
 
-// code is that of an error, 0 for none.
+// code returns the code of an error, 0 for none.
 func (q *question) code() int {
 	code, _ := q.Error["code"].(float64)
 	return int(code)
@@ -102,13 +102,13 @@ func (q *question) code() int {
 // site is a remote script with a session, which may ask.
 type site struct {
 	*gate
-	// answers is what the client answers to it.
+	// answers receives what the client answers to it.
 	answers chan string
-	// ear is what is written to the stream of the session.
+	// ear holds what is written to the stream of the session.
 	ear chan string
 	// over receives when such a stream has ended.
 	over chan struct{}
-	// gets counts requests for that stream. onGet may answer one in its place.
+	// gets counts requests for that stream. onGet may answer one instead.
 	mu    sync.Mutex
 	gets  []http.Header
 	open  bool
@@ -141,7 +141,7 @@ func newSite(t *testing.T, s *script) *site {
 	return at
 }
 
-// listen is the stream of the session. There is one at most.
+// listen serves the stream of the session. There is one at most.
 func (a *site) listen(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.gets = append(a.gets, r.Header.Clone())
@@ -177,21 +177,21 @@ func (a *site) hold(open bool) {
 	}
 }
 
-// isOpen reports whether somebody listens.
+// isOpen reports whether a client listens.
 func (a *site) isOpen() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.open
 }
 
-// count is how often somebody came to listen.
+// count returns how often a client came to listen.
 func (a *site) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.gets)
 }
 
-// asking is the event of a question.
+// asking returns the event of a question.
 func asking(method string, params any) string {
 	text, err := json.Marshal(object{"jsonrpc": "2.0", "id": "theirs", "method": method, "params": params})
 	if err != nil {
