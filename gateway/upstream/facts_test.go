@@ -7,9 +7,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// TestHintsOfToolsAreKept: what a tool says of itself counts for the facts of
-// its calls, only when it says exactly that, and only in a definition that
-// somebody has approved.
+// TestHintsOfToolsAreKept: the hints of a tool count for the facts of its calls
+// only if they are exact and the operator has approved the definition.
 func TestHintsOfToolsAreKept(t *testing.T) {
 	for _, pinned := range []bool{true, false} {
 		testHints(t, pinned)

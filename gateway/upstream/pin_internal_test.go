@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 )
 
-// TestAServerThatKnowsItsCallers may offer each of them something else: what one
-// is shown holds nothing back from the others.
+// TestAServerThatKnowsItsCallers may offer each of them something else: what
+// one principal is shown holds nothing back from the others.
 func TestAServerThatKnowsItsCallers(t *testing.T) {
 	m, err := New([]Server{{Name: "far", URL: "https://mcp.example/mcp"}}, nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 			t.Errorf("knows %v: the tool is available to others %v", knows, !knows)
 		}
 		if knows {
-			// Nor does what one is shown bring back what another look has held.
+			// Nor does it release what another view has held back.
 			s.left[tool] = "held"
 			s.look(l, offer(accepted))
 			if s.available(tool) {

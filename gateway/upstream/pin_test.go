@@ -16,12 +16,12 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// list has a script list these tools from now on.
+// list makes a script list these tools from now on.
 func (s *script) list(tools ...any) {
 	s.set(func(s *script) { s.lists["tools/list"] = object{"tools": tools} })
 }
 
-// callsOf has a script answer calls, and counts those that reach it by name.
+// callsOf makes a script answer calls, and counts by name those that reach it.
 func callsOf(s *script) func(name string) int {
 	var mu sync.Mutex
 	calls := map[string]int{}
@@ -47,8 +47,9 @@ func (g *gate) held() string {
 	return strings.Join(list, "; ")
 }
 
-// TestRugPull: a process that offers another tool under the name of the accepted
-// one, as a server of WhatsApp messages did, is never called, not even once.
+// TestRugPull: a process that offers another tool under the name of the
+// accepted one, as a server of WhatsApp messages did, is never called, not even
+// once.
 func TestRugPull(t *testing.T) {
 	for name, changed := range map[string]object{
 		"a description": tool("a", object{"description": "Sends your keys."}),
@@ -105,8 +106,9 @@ func (g *gate) names(principal, role string) string {
 	return strings.Join(names, " ")
 }
 
-// TestAnAnnouncedChange is looked at before the next call is forwarded, calls
-// in flight end, and the accepted definition makes the tool whole again.
+// TestAnAnnouncedChange: the server is listed again before the next call is
+// forwarded. Calls in flight end, and the accepted definition makes the tool
+// available again.
 func TestAnAnnouncedChange(t *testing.T) {
 	s := newScript(t, tool("a"), tool("slow"))
 	calls := callsOf(s)
@@ -151,8 +153,9 @@ func TestAnAnnouncedChange(t *testing.T) {
 	}
 }
 
-// TestAChangeThatNobodyCallsFor is looked at in the background, at most once
-// in five seconds, and taken back in the same way.
+// TestAChangeThatNobodyCallsFor: the server is listed again in the background,
+// at most once in five seconds, and the tool becomes available again in the
+// same way.
 func TestAChangeThatNobodyCallsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
@@ -182,14 +185,14 @@ func TestAChangeThatNobodyCallsFor(t *testing.T) {
 		if res := g.call("test__a", nil); !res.OK {
 			t.Errorf("the tool that is whole again = %+v", res)
 		}
-		// What the test started ends inside it.
+		// The bubble of the test must contain the end of all that it started.
 		if err := g.mounts.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// TestAChangeDuringTheStart is looked at when the start is over.
+// TestAChangeDuringTheStart: the server is listed again when the start is over.
 func TestAChangeDuringTheStart(t *testing.T) {
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
@@ -201,7 +204,7 @@ func TestAChangeDuringTheStart(t *testing.T) {
 }
 
 // TestAnotherRoleIsOfferedLess: its process has a smaller grant, which says
-// nothing about the tool of the others.
+// nothing about the tools of other roles.
 func TestAnotherRoleIsOfferedLess(t *testing.T) {
 	s := newScript(t, tool("a"), tool("b"))
 	callsOf(s)
@@ -218,7 +221,7 @@ func TestAnotherRoleIsOfferedLess(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAProcessProvesNothing: what it had shown stays until another look.
+// TestTheEndOfAProcessProvesNothing: its findings stay until another listing.
 func TestTheEndOfAProcessProvesNothing(t *testing.T) {
 	s := newScript(t, tool("a"), tool("die"))
 	callsOf(s)
@@ -254,7 +257,7 @@ func TestAFailedListHoldsItsKind(t *testing.T) {
 	}
 }
 
-// TestResourcesThatChange are held one by one, and families as one.
+// TestResourcesThatChange are held back one by one, and templates all together.
 func TestResourcesThatChange(t *testing.T) {
 	s := withEverything(t)
 	g := scripted(t, s, nil)
@@ -269,8 +272,8 @@ func TestResourcesThatChange(t *testing.T) {
 	}
 }
 
-// TestJudge decides what is mounted and what may be called, about what the
-// server sent.
+// TestJudge decides what is mounted and what may be called, given the
+// definition that the server sent.
 func TestJudge(t *testing.T) {
 	s := withEverything(t)
 	var refused atomic.Value
@@ -296,7 +299,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestOffers are what servers sent, to the letter.
+// TestOffers are what servers sent, byte for byte.
 func TestOffers(t *testing.T) {
 	s := withEverything(t)
 	s.says["instructions"] = "Do \x1b[31mit."
@@ -321,7 +324,7 @@ func TestOffers(t *testing.T) {
 	if ok, why := f.JudgeAs("test", lock.KindTool, o.Tools[0]); !ok {
 		t.Errorf("the pinned definition is refused: %s", why)
 	}
-	// A gate that holds servers to what is pinned.
+	// A gate that compares servers with what is pinned.
 	again := scripted(t, s, &upstream.Options{Judge: f.JudgeAs})
 	if res := again.call("test__resources", nil); !res.OK {
 		t.Errorf("a pinned tool = %+v", res)
@@ -333,7 +336,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestTheFirstCallWaitsForTheList: a server that answers its list late is not
+// TestTheFirstCallWaitsForTheList: a server that returns its list late is not
 // called before.
 func TestTheFirstCallWaitsForTheList(t *testing.T) {
 	s := newScript(t, tool("a"))
