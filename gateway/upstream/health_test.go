@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// probe asks a server as the operator's program does, and says why it is of use
-// to nobody then.
+// probe asks a server as the operator's program does, and returns why it is
+// unavailable then.
 func (g *gate) probe(server string) string {
 	g.mounts.Probe(g.t.Context(), server, func(context.Context) { g.discover(server) })
 	return g.mounts.Unavailable()[server]
@@ -24,7 +24,7 @@ func (g *gate) probe(server string) string {
 // due lists the servers that are to be asked.
 func (g *gate) due() string { return strings.Join(g.mounts.Due(g.t.Context()), " ") }
 
-// lists are the names that a principal sees.
+// lists returns the names that a principal sees.
 func (g *gate) lists(principal string) (names []string) {
 	for _, d := range g.Definitions(&sallyport.Caller{
 		Principal: sallyport.Principal{Name: principal}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
@@ -34,8 +34,8 @@ func (g *gate) lists(principal string) (names []string) {
 	return names
 }
 
-// TestADeadServerIsNotAvailable: its tools leave the list, with the reason, as
-// soon as it is known that it starts for nobody, and come back by themselves.
+// TestADeadServerIsNotAvailable: once it starts for no principal, its tools
+// leave the list, with the reason, and later come back without help.
 func TestADeadServerIsNotAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
@@ -48,7 +48,7 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 		if res := g.call("test__a", nil); inside(res) != "alive" || g.due() != "" {
 			t.Fatalf("the call = %+v, due %q", res, g.due())
 		}
-		// Nobody calls it when it dies.
+		// No call runs when it dies.
 		s.set(func(s *script) { s.dead = true })
 		s.kill()
 		synctest.Wait()
@@ -92,8 +92,8 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 	})
 }
 
-// TestOnePrincipalsCrashes take the tools from nobody else, and do not have the
-// server asked without end.
+// TestOnePrincipalsCrashes: other principals keep the tools, and the server is
+// not probed without end.
 func TestOnePrincipalsCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("dies"))
@@ -145,8 +145,8 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 	})
 }
 
-// TestAProcessThatEndsInACall has the server asked: it may start no more. One that
-// is ended here has not.
+// TestAProcessThatEndsInACall: the server is probed, because it may not start
+// again. A process that the gate ends causes no probe.
 func TestAProcessThatEndsInACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("dies"))
@@ -170,8 +170,8 @@ func TestAProcessThatEndsInACall(t *testing.T) {
 	})
 }
 
-// TestAServerThatHangs is ended after three calls in a row that it does not
-// answer, whoever calls something else in between that it does.
+// TestAServerThatHangs is ended after three unanswered calls in a row. An
+// answered call in between starts the count anew.
 func TestAServerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("hangs"))
@@ -213,8 +213,8 @@ func TestAServerThatHangs(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsTooSlowToStart for the time of its calls is given up like one
-// that does not start.
+// TestAServerThatIsTooSlowToStart within the time of its calls is given up like
+// one that does not start.
 func TestAServerThatIsTooSlowToStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
@@ -238,8 +238,8 @@ func TestAServerThatIsTooSlowToStart(t *testing.T) {
 	})
 }
 
-// TestARemoteServerThatIsGone is not available; one that only fails calls is for
-// who calls it.
+// TestARemoteServerThatIsGone is not available. A server that only fails calls
+// stays available, and its callers get the errors.
 func TestARemoteServerThatIsGone(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
@@ -296,8 +296,8 @@ func TestAProbeThatDoesNotComeToAnEnd(t *testing.T) {
 	}
 }
 
-// TestOneProbeOfAServerAtATime: another one beside it does nothing, and does not
-// wait; that of another server is its own.
+// TestOneProbeOfAServerAtATime: a second probe of the same server does nothing
+// and does not wait; a probe of another server runs.
 func TestOneProbeOfAServerAtATime(t *testing.T) {
 	s := newScript(t, tool("a"))
 	g := besideAnother(t, s)

@@ -9,8 +9,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// TestAProcessThatWorksIsNotIdle: it lives for a quarter of an hour after the end
-// of a call, however long that took, and not for longer.
+// TestAProcessThatWorksIsNotIdle: it lives for a quarter of an hour after the
+// end of a call, however long that took, and no longer.
 func TestAProcessThatWorksIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("works"), tool("echo"))
