@@ -26,7 +26,7 @@ func (b beside) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child,
 	return b.first.Start(ctx, s)
 }
 
-// besideAnother is a gate over a bad server and a good one.
+// besideAnother returns a gate over a bad server and a good one.
 func besideAnother(t *testing.T, bad *script) *gate {
 	t.Helper()
 	good := newScript(t, tool("echo"))
@@ -44,7 +44,7 @@ func (g *gate) fine(when string) {
 }
 
 // TestAFloodHarmsItself: whatever a server sends without end, its own call
-// fails or ends, the next one works, and the others never feel it.
+// fails or ends, the next one works, and other servers do not notice.
 func TestAFloodHarmsItself(t *testing.T) {
 	endless := func(p *peer, line func(i int) string, n int) {
 		for i := range n {
@@ -85,7 +85,7 @@ func TestAFloodHarmsItself(t *testing.T) {
 			}
 		}},
 		{"requests that nobody may answer", false, func(p *peer, _ *question) {
-			// It reads nothing meanwhile.
+			// It reads nothing from now on.
 			p.deaf.Lock()
 			defer p.deaf.Unlock()
 			endless(p, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i) }, 2000)
@@ -115,7 +115,7 @@ func TestAFloodHarmsItself(t *testing.T) {
 }
 
 // TestLies about ids: an answer to another request, two answers to one, an
-// answer before the question, and ids of other types reach nobody.
+// answer before the question, and ids of other types reach no call.
 func TestLies(t *testing.T) {
 	s := newScript(t, tool("lie"), tool("echo"))
 	s.answer = func(p *peer, q *question) any {
@@ -128,7 +128,7 @@ func TestLies(t *testing.T) {
 		}
 		p.write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"first"}]}}`+"\n", id)))
 		p.write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"second"}]}}`+"\n", id)))
-		// What the next requests will have.
+		// The ids of the next requests.
 		for i := range 10 {
 			p.write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s%d,"result":{"content":[{"type":"text","text":"too early"}]}}`+"\n", id, i)))
 		}
@@ -144,8 +144,8 @@ func TestLies(t *testing.T) {
 	g.fine("after lies")
 }
 
-// TestWhatServersAskFor is refused as the protocol wants it: what was never
-// offered is a method that does not exist. A ping is answered.
+// TestWhatServersAskFor is refused as the protocol requires: a method that was
+// never offered does not exist. A ping is answered.
 func TestWhatServersAskFor(t *testing.T) {
 	s := newScript(t, tool("asks"))
 	answers := map[string]*question{}
@@ -167,7 +167,7 @@ func TestWhatServersAskFor(t *testing.T) {
 			t.Errorf("%s is answered %s, error %v; want method not found", method, q.Result, q.Error)
 		}
 	}
-	// Nor does the client say that it could.
+	// The client does not declare these capabilities either.
 	var hello struct {
 		Params struct {
 			Capabilities json.RawMessage `json:"capabilities"`
@@ -211,7 +211,7 @@ func TestASlowServer(t *testing.T) {
 	}
 }
 
-// TestADeadServer is said to be dead, and left alone for a while.
+// TestADeadServer is reported as dead, and left alone for a while.
 func TestADeadServer(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("alive") }
@@ -228,7 +228,8 @@ func TestADeadServer(t *testing.T) {
 	g.fine("while a server is dead")
 }
 
-// TestErrorsOfAServer are its own: they are cleaned, wrapped, and end nothing.
+// TestErrorsOfAServer are its own: they are cleaned and wrapped, and end no
+// connection.
 func TestErrorsOfAServer(t *testing.T) {
 	s := newScript(t, tool("fails"))
 	s.answer = func(*peer, *question) any {
@@ -295,8 +296,8 @@ func TestARemoteServerThatForgets(t *testing.T) {
 	}
 }
 
-// TestARemoteListThatCannotBeHad stops the start of the connection: it says
-// nothing about what is offered.
+// TestARemoteListThatCannotBeHad stops the start of the connection, because it
+// says nothing about the offer.
 func TestARemoteListThatCannotBeHad(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
@@ -314,8 +315,8 @@ func TestARemoteListThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestABusyRemoteServer fails what it has no time for, and nothing else: it is
-// neither given up, nor is a list that it does not give an empty one.
+// TestABusyRemoteServer fails only the requests for which it has no time. It is
+// not given up, and a list that it does not return does not count as empty.
 func TestABusyRemoteServer(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
@@ -341,7 +342,7 @@ func TestABusyRemoteServer(t *testing.T) {
 	}
 }
 
-// TestWhatRemoteServersAskFor is refused within the call that they are asked in.
+// TestWhatRemoteServersAskFor is refused within the call during which they ask.
 func TestWhatRemoteServersAskFor(t *testing.T) {
 	s := newScript(t, tool("asks"))
 	far := s.listen(t, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestACallerThatDoesNotListen to the progress of its call holds up its own
-// answer, and nobody else's on the same connection.
+// TestACallerThatDoesNotListen to the progress of its call delays its own
+// answer, and no other on the same connection.
 func TestACallerThatDoesNotListen(t *testing.T) {
 	s := newScript(t, tool("talks"), tool("echo"))
 	s.answer = func(p *peer, q *question) any {
@@ -50,8 +50,8 @@ func TestACallerThatDoesNotListen(t *testing.T) {
 	}
 }
 
-// TestABrokenMessage ends the connection on which it came, and is no answer: the
-// next call has a process of its own.
+// TestABrokenMessage ends the connection on which it came, and is not an
+// answer: the next call has a process of its own.
 func TestABrokenMessage(t *testing.T) {
 	for _, line := range []string{
 		`no JSON`, `[]`, `{}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":[1],"result":{}}`,
@@ -75,8 +75,8 @@ func TestABrokenMessage(t *testing.T) {
 	}
 }
 
-// TestNewsWithoutEnd of a call come without their text, so that those which wait
-// hold no memory.
+// TestNewsWithoutEnd of a call come without their text, so that waiting events
+// occupy no memory.
 func TestNewsWithoutEnd(t *testing.T) {
 	s := newScript(t, tool("talks"))
 	s.answer = func(p *peer, q *question) any {
