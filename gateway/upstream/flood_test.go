@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// endless writes lines until the other side is gone, and counts them.
+// endless writes lines until the other side is gone, and returns their number.
 func endless(w io.Writer, line string) (n int64) {
 	for n < 1_000_000 {
 		if _, err := io.WriteString(w, line); err != nil {
@@ -22,9 +22,10 @@ func endless(w io.Writer, line string) (n int64) {
 	return n
 }
 
-// TestB4_AnIdleServerThatFloodsIsEnded, and listed as not available with the
-// reason, whatever it sends without end: the gate reads a few thousand messages
-// and no more. It is used again when it starts and answers.
+// TestB4_AnIdleServerThatFloodsIsEnded: whatever the server sends without end,
+// the gate reads a few thousand messages at most and lists the server as not
+// available, with the reason. The server is used again when it starts and
+// answers.
 func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 	const messages = "it sends without end while nobody calls it"
 	long := strings.Repeat("x", 64<<10)
@@ -67,7 +68,7 @@ func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 							}
 							sent.Add(endless(to, tt.line))
 						}()
-						go func() { // it reads what it is answered
+						go func() { // it reads the answers
 							for range p.heard {
 							}
 						}()
@@ -100,7 +101,8 @@ func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 	}
 }
 
-// TestB4_AFloodBesideOthers takes the server from its own principal alone.
+// TestB4_AFloodBesideOthers makes the server unavailable only to its own
+// principal.
 func TestB4_AFloodBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
@@ -113,7 +115,7 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 		}
 		s.set(func(s *script) {
 			for p := range s.peers {
-				if p.number == 2 { // that of ann
+				if p.number == 2 { // the process of ann
 					go endless(p.w, `{"jsonrpc":"2.0","method":"notifications/x"}`+"\n")
 				}
 			}
@@ -135,8 +137,8 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 	})
 }
 
-// TestB4_AFloodDuringACall is bounded too: of messages here, of events and empty
-// streams of a remote server.
+// TestB4_AFloodDuringACall is bounded too: messages of a server on this
+// machine, events and empty streams of a remote one.
 func TestB4_AFloodDuringACall(t *testing.T) {
 	note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`
 	for name, line := range map[string]string{

@@ -23,7 +23,7 @@ import (
 
 const tooLong = "the MCP server test: its answer has more than 16 MiB"
 
-// pour writes so many MiB of a JSON text that goes on.
+// pour writes that many MiB of a JSON text without an end.
 func pour(w io.Writer, mib int) {
 	piece := bytes.Repeat([]byte("x"), 1<<20)
 	for range mib {
@@ -36,9 +36,9 @@ func pour(w io.Writer, mib int) {
 	}
 }
 
-// TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce, with the reason, whatever form
-// it has: the server says nothing more and does not end the answer either. The
-// connection serves the next call.
+// TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce, with the reason, in every
+// form of answer, even if the server stops sending without ending the answer.
+// The connection serves the next call.
 func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 	const start = `{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"type":"text","text":"`
 	for name, answer := range map[string]func(w http.ResponseWriter){
@@ -164,7 +164,7 @@ func TestB3_LongListsAndGreetings(t *testing.T) {
 	}
 }
 
-// crowd is a gate over the remote servers test and other.
+// crowd returns a gate over the remote servers test and other.
 func crowd(t *testing.T, test, other *script) *gate {
 	t.Helper()
 	network := map[string]*sallyport.NetworkBackend{}
@@ -188,8 +188,8 @@ func crowd(t *testing.T, test, other *script) *gate {
 		upstream.Server{Name: "test", URL: "http://test.example/mcp"}, upstream.Server{Name: "other", URL: (&url.URL{Scheme: "http", Host: "other.example", Path: "/mcp"}).String()})
 }
 
-// TestB3_OneServerDoesNotStarveOthers: one that holds all the room there is
-// gives way to another, and memory comes back.
+// TestB3_OneServerDoesNotStarveOthers: a server that holds all the memory gives
+// way to another, and the memory is freed.
 func TestB3_OneServerDoesNotStarveOthers(t *testing.T) {
 	greedy, modest := newScript(t, tool("large")), newScript(t, tool("large"))
 	var pouring atomic.Int64
@@ -229,8 +229,8 @@ func TestB3_OneServerDoesNotStarveOthers(t *testing.T) {
 	}
 }
 
-// TestB3_MemoryComesBack after 32 calls of a server that answers 63 MiB and then
-// nothing more; meanwhile it stays near the bound.
+// TestB3_MemoryComesBack after 32 calls of a server that sends 63 MiB of an
+// answer and then stops. During the calls the memory stays near the bound.
 func TestB3_MemoryComesBack(t *testing.T) {
 	for name, remote := range map[string]bool{"remote": true, "here": false} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestB3_MemoryComesBack(t *testing.T) {
 	}
 }
 
-// heap is what lives.
+// heap returns the bytes of live objects.
 func heap() uint64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
