@@ -12,8 +12,8 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// TestWhatIsNoAnswer is refused: a member that is there twice would be another
-// one to another reader.
+// TestWhatIsNoAnswer is refused: two readers could take different values of a
+// repeated member.
 func TestWhatIsNoAnswer(t *testing.T) {
 	for _, text := range []string{
 		`[]`, `1`, `null`, `{}`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":1.5e400,"result":{}}`,
@@ -27,7 +27,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// FuzzMessage: what is decoded is what the library makes of it.
+// FuzzMessage: a message is decoded as the library decodes it.
 func FuzzMessage(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"type":"text","text":"\"}{"}]}}`,
@@ -55,7 +55,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// spelled is a message as a value.
+// spelled returns a message as a value.
 func spelled(t *testing.T, m jsonrpc.Message) any {
 	text, err := jsonrpc.EncodeMessage(m)
 	var v any

@@ -14,25 +14,25 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// events has a remote server answer with a stream.
+// events makes a remote server answer with a stream.
 func events(t *testing.T, p *peer, texts ...string) {
 	w := p.w.(http.ResponseWriter)
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, text := range texts {
 		if _, err := io.WriteString(w, text); err != nil {
-			t.Log(err) // it may have been given up
+			t.Log(err) // it may have been cancelled
 		}
 		_ = http.NewResponseController(w).Flush()
 	}
 }
 
-// answered is the event of an answer.
+// answered returns the event of an answer.
 func answered(id []byte, text string) string {
 	return fmt.Sprintf("id: 9\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", id, text)
 }
 
-// overHTTP is a gate over a remote script. before may answer in its place, and
-// says whether it did.
+// overHTTP returns a gate over a remote script. before may answer instead, and
+// reports whether it did.
 func overHTTP(t *testing.T, s *script, more http.Header, before func(w http.ResponseWriter, r *http.Request) bool) *gate {
 	far := s.listen(t, more)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +45,8 @@ func overHTTP(t *testing.T, s *script, more http.Header, before func(w http.Resp
 	return newGateWith(t, &sallyport.Backends{Network: network}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
 }
 
-// TestAnswersInAStream come behind the progress of their call, whatever else is
-// in the stream, and leave the connection to the next call.
+// TestAnswersInAStream come after the progress of their call, whatever else is
+// in the stream, and leave the connection usable for the next call.
 func TestAnswersInAStream(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(p *peer, q *question) any {
@@ -76,8 +76,7 @@ func TestAnswersInAStream(t *testing.T) {
 	}
 }
 
-// TestAStreamThatIsBrokenOff is taken up again where it was, and not without
-// end.
+// TestAStreamThatIsBrokenOff is resumed where it ended, but not without end.
 func TestAStreamThatIsBrokenOff(t *testing.T) {
 	s := newScript(t, tool("a"), tool("endless"))
 	asked := make(chan *question, 1)
@@ -115,7 +114,8 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoAnswerOverHTTP ends the connection, and is no answer.
+// TestWhatIsNoAnswerOverHTTP ends the connection, and is not taken as an
+// answer.
 func TestWhatIsNoAnswerOverHTTP(t *testing.T) {
 	for name, answer := range map[string]func(p *peer, q *question){
 		"no JSON":        func(p *peer, _ *question) { p.write([]byte("no JSON")) },
@@ -158,8 +158,8 @@ func TestWhatIsNoAnswerOverHTTP(t *testing.T) {
 	}
 }
 
-// TestASessionThatIsOver is given up also when the server says so in the form
-// of the protocol, and nobody ends it again.
+// TestASessionThatIsOver is also given up if the server says so by a protocol
+// error, and the client does not end it again.
 func TestASessionThatIsOver(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
@@ -191,7 +191,7 @@ func TestASessionThatIsOver(t *testing.T) {
 }
 
 // TestHeadersBesideOtherSchemas: an argument goes into its header whatever the
-// schema says of the others.
+// schemas of the other arguments say.
 func TestHeadersBesideOtherSchemas(t *testing.T) {
 	s := newScript(t, tool("a", object{"inputSchema": object{"type": "object", "properties": object{
 		"region": object{"type": "string", "x-mcp-header": "Region"}, "other": object{"type": []any{"string", "null"}},
@@ -210,7 +210,7 @@ func TestHeadersBesideOtherSchemas(t *testing.T) {
 	}
 }
 
-// TestCallsThatRun are waited for before their connection is closed.
+// TestCallsThatRun: their connection is closed only after they end.
 func TestCallsThatRun(t *testing.T) {
 	for name, remote := range map[string]bool{"here": false, "remote": true} {
 		t.Run(name, func(t *testing.T) {
