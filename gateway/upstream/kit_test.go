@@ -16,7 +16,7 @@ import (
 	"github.com/sallyport/sallyport/sandbox"
 )
 
-// pythonServer is the server of testdata.
+// pythonServer returns the server of testdata.
 func pythonServer(t testing.TB, args ...string) upstream.Server {
 	t.Helper()
 	needs.Programs(t, "python3")
@@ -52,7 +52,7 @@ func newGate(t testing.TB, servers ...upstream.Server) *gate {
 	return newGateOver(t, &sallyport.Backends{Network: &sallyport.NetworkBackend{}}, servers...)
 }
 
-// newGateOver wires files and children beside what is given.
+// newGateOver adds files and child processes to the given backends.
 func newGateOver(t testing.TB, backends *sallyport.Backends, servers ...upstream.Server) *gate {
 	t.Helper()
 	children, err := sandbox.New(&sandbox.Options{Files: &sallyport.FileBackend{}, Network: &sallyport.NetworkBackend{}, Warm: -1})
@@ -106,7 +106,7 @@ func newGateIn(t testing.TB, workspace string, backends *sallyport.Backends, o *
 		"reads":   {Name: "reads", MCPServers: []string{"test"}, FSReach: &sallyport.Reach{Read: []string{workspace}}},
 	}
 	for _, p := range backends.Personalities.(roles) {
-		// What a conversation has read is not what these tests are about.
+		// These tests are not about what a conversation has read.
 		p.Flow.AfterUntrustedPrivate = sallyport.FlowAllow
 	}
 	g.finder = g.open(backends)
@@ -170,7 +170,7 @@ func (g *gate) as(ctx context.Context, principal, role, tool string, args any) s
 	}, sallyport.Request{Tool: idOf(tool), Args: text})
 }
 
-// idOf is the ID of "test__name", of "prompt:test__name" and so on.
+// idOf returns the ID of "test__name", of "prompt:test__name" and so on.
 func idOf(tool string) string {
 	if form, name, ok := strings.Cut(tool, ":"); ok {
 		return form + ":mcp__" + name
@@ -180,7 +180,7 @@ func idOf(tool string) string {
 
 type object map[string]any
 
-// rawJSON is JSON as it stands.
+// rawJSON is JSON that is sent unchanged.
 type rawJSON string
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
@@ -193,7 +193,7 @@ func (g *gate) call(tool string, args object) sallyport.Result {
 	return g.as(g.t.Context(), "ann", "some", tool, args)
 }
 
-// inside is the text within the wrapper of untrusted output.
+// inside returns the text within the wrapper of untrusted output.
 func inside(res sallyport.Result) string {
 	text := res.Value + res.Error
 	_, text, _ = strings.Cut(text, "\n")

@@ -25,19 +25,19 @@ type script struct {
 	starts atomic.Int64
 
 	mu sync.Mutex
-	// says is what it answers to initialize, lists what it lists by method.
+	// says is its answer to initialize; lists holds its lists, by method.
 	says  object
 	lists map[string]any
-	// answer answers what is no handshake and no list.
+	// answer answers every request that is neither a handshake nor a listing.
 	answer func(p *peer, q *question) any
 	peers  map[*peer]bool
 	asked  map[string]int // requests by method
 	first  string         // the last initialize
 	dead   bool           // it ends at once
-	// onStart is told of each initialize, before the answer.
+	// onStart is called at each initialize, before the answer.
 	onStart func(p *peer)
-	log     logged // of its client
-	// onNote is told of each notification.
+	log     logged // the log of its client
+	// onNote is called with each notification.
 	onNote func(q *question)
 }
 
@@ -86,7 +86,7 @@ func newScript(t *testing.T, tools ...any) *script {
 	}
 }
 
-// tool is a definition without arguments.
+// tool returns a definition without arguments.
 func tool(name string, more ...object) object {
 	o := object{"name": name, "description": "Does " + name + ".", "inputSchema": object{"type": "object"}}
 	for _, m := range more {
@@ -95,7 +95,7 @@ func tool(name string, more ...object) object {
 	return o
 }
 
-// text is an answer with texts.
+// text returns an answer with texts.
 func text(texts ...string) object {
 	content := []any{}
 	for _, t := range texts {
@@ -111,7 +111,7 @@ func (s *script) set(change func(s *script)) {
 	change(s)
 }
 
-// count is how many requests of a method there were.
+// count returns how many requests of a method there were.
 func (s *script) count(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *peer) send(m object) {
 func (p *peer) write(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A client that is gone hears nothing.
+	// The write fails if the client has gone.
 	_, _ = p.w.Write(b)
 }
 
@@ -214,14 +214,14 @@ func (p *peer) reply(q *question) {
 	}
 }
 
-// hello is what the last client said first.
+// hello returns the first message of the last client.
 func (s *script) hello() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first
 }
 
-// result is the answer to a request; nil for none.
+// result returns the answer to a request; nil for none.
 func (s *script) result(p *peer, q *question) any {
 	s.mu.Lock()
 	s.asked[q.Method]++
@@ -243,7 +243,7 @@ func (s *script) result(p *peer, q *question) any {
 	}
 }
 
-// Confines says that nothing does.
+// Confines reports that scripts are not confined.
 func (s *script) Confines(*sallyport.Grant) (sallyport.Level, error) { return sallyport.LevelNone, nil }
 
 // Start starts another process of the server.
@@ -281,7 +281,7 @@ func (c *goroutine) Stop(time.Duration) {
 	<-c.done
 }
 
-// scripted is a gate over a server that is a script.
+// scripted returns a gate over a server that is a script.
 func scripted(t testing.TB, s *script, o *upstream.Options, more ...upstream.Server) *gate {
 	t.Helper()
 	servers := append([]upstream.Server{{Name: "test", Command: []string{"scripted"}}}, more...)
@@ -289,7 +289,7 @@ func scripted(t testing.TB, s *script, o *upstream.Options, more ...upstream.Ser
 }
 
 // announce tells every client that a list has changed, and returns when they
-// have heard it.
+// have received it.
 func (s *script) announce() {
 	s.say(object{"method": "notifications/tools/list_changed"})
 	s.mu.Lock()
@@ -313,7 +313,7 @@ func (s *script) alive() int {
 	return len(s.peers)
 }
 
-// logged is a log that many write to.
+// logged is a log that is safe for concurrent writes.
 type logged struct {
 	mu sync.Mutex
 	b  strings.Builder
