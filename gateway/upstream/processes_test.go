@@ -11,9 +11,9 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// TestB9_B12_ProcessesAreBoundedAndShared: the idle process of the principal that
-// has most makes room for another, one that works does not, and who finds no room
-// is told so.
+// TestB9_B12_ProcessesAreBoundedAndShared: the idle process of the principal
+// with the most processes makes room for another, but a working one does not. A
+// principal that finds no room is told so.
 func TestB9_B12_ProcessesAreBoundedAndShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("works"))

@@ -14,12 +14,12 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// grants says what the grant of every server is in a role.
+// grants returns a function that describes the grant of every server in a role.
 func grants(text string) func(server, role string) string {
 	return func(_, role string) string { return role + text }
 }
 
-// processes has a script answer with the number of the process.
+// processes makes a script answer with the number of the process.
 func processes(s *script) {
 	s.answer = func(p *peer, _ *question) any { return text(fmt.Sprint("process ", p.number)) }
 }
@@ -104,7 +104,7 @@ func TestAServerSurvivesAReload(t *testing.T) {
 	}
 }
 
-// TestAReloadIsNoAmnesty: a process that goes on is looked at again before the
+// TestAReloadIsNoAmnesty: a process that goes on is listed again before the
 // next configuration calls it.
 func TestAReloadIsNoAmnesty(t *testing.T) {
 	s := newScript(t, tool("a"))
@@ -124,8 +124,8 @@ func TestAReloadIsNoAmnesty(t *testing.T) {
 	}
 }
 
-// TestAChangeDuringAReload is not lost between the look at what is offered and
-// the mounting of it.
+// TestAChangeDuringAReload is not lost between the listing of the server and
+// the mounting of its tools.
 func TestAChangeDuringAReload(t *testing.T) {
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
@@ -139,7 +139,7 @@ func TestAChangeDuringAReload(t *testing.T) {
 	}
 	var once sync.Once
 	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts, Judge: func(string, lock.Kind, json.RawMessage) (bool, string) {
-		// It is asked while the tools are being mounted.
+		// The server is listed while the tools are being mounted.
 		once.Do(func() {
 			s.list(tool("a", object{"title": "x"}))
 			s.announce()
@@ -152,7 +152,7 @@ func TestAChangeDuringAReload(t *testing.T) {
 	}
 }
 
-// TestAReloadThatIsRejected leaves what was in force as it was.
+// TestAReloadThatIsRejected leaves the current configuration unchanged.
 func TestAReloadThatIsRejected(t *testing.T) {
 	s := newScript(t, tool("a"))
 	processes(s)

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// TestWhatNobodyReadsIsGivenUp with whoever sends it: nobody waits for a
-// process that has stopped reading, and such a connection ends.
+// TestWhatNobodyReadsIsGivenUp with its sender: no sender waits for a process
+// that has stopped reading, and such a connection ends.
 func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		theirs := newInlet()

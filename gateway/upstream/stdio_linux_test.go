@@ -37,7 +37,7 @@ func TestToolsOfAServer(t *testing.T) {
 	if res := g.call("test__structured", nil); res.Structured["n"] == nil {
 		t.Errorf("structured = %+v, want what the server answered", res)
 	}
-	// What the gate itself decides.
+	// The gate's own checks.
 	if res := g.call("test__lies", nil); res.OK || res.Code != sallyport.CodeExecutionFailed {
 		t.Errorf("an answer against its schema = %+v, want a failure", res)
 	}
@@ -55,7 +55,7 @@ func TestToolsOfAServer(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreCleaned: models and terminals read them.
+// TestDefinitionsAreCleaned, because models and terminals show them.
 func TestDefinitionsAreCleaned(t *testing.T) {
 	g := newGate(t, pythonServer(t))
 	for _, tool := range g.Tools() {
@@ -90,8 +90,8 @@ func TestProgressOfAServer(t *testing.T) {
 	}
 }
 
-// TestEachPrincipalHasAProcess: nobody sees what another has the server
-// remember, unless the operator says so.
+// TestEachPrincipalHasAProcess: a principal never sees what the server
+// remembers for another, unless the operator says so.
 func TestEachPrincipalHasAProcess(t *testing.T) {
 	count := func(g *gate, principal, role string) string {
 		return inside(g.as(t.Context(), principal, role, "test__count", object{}))
@@ -107,7 +107,7 @@ func TestEachPrincipalHasAProcess(t *testing.T) {
 		if want := map[bool]string{false: "1 in ", true: "3 in "}[shared]; !strings.HasPrefix(other, want) {
 			t.Errorf("shared %v: another principal counts %q, want %q…", shared, other, want)
 		}
-		// Another role has another grant, whoever shares what.
+		// Another role has another grant, even if the server is shared.
 		if got := count(g, "ann", "reads"); !strings.HasPrefix(got, "1 in ") {
 			t.Errorf("shared %v: another role counts %q, want a process of its own", shared, got)
 		}
@@ -147,8 +147,8 @@ func TestAServerIsHeldToItsGrant(t *testing.T) {
 	}
 }
 
-// TestA1_AServerIsShownTheFolderThatIsThere makes a granted folder anew, as a build
-// does, and then puts a link in its place.
+// TestA1_AServerIsShownTheFolderThatIsThere recreates a granted folder, as a
+// build does, and then replaces it by a link.
 func TestA1_AServerIsShownTheFolderThatIsThere(t *testing.T) {
 	s := pythonServer(t)
 	s.Capabilities.FSReach = &sallyport.FSCapability{Read: sallyport.FromPersonality()}
@@ -194,7 +194,7 @@ func hostname(t *testing.T) string {
 	return name
 }
 
-// TestAServerThatDies harms its call, and the next one finds it well.
+// TestAServerThatDies harms its call, and the next one works.
 func TestAServerThatDies(t *testing.T) {
 	g := newGate(t, pythonServer(t))
 	for _, tool := range []string{"test__die", "test__flood"} {
@@ -248,7 +248,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 	}
 }
 
-// TestAServerThatCannotStart harms nobody else, and says why.
+// TestAServerThatCannotStart harms no other server, and says why.
 func TestAServerThatCannotStart(t *testing.T) {
 	other := pythonServer(t, "--no-start")
 	other.Name = "other"
