@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// partsWith is a gate over a remote server with sessions, which tells it when
-// one is over.
+// partsWith returns a gate over a remote server with sessions, which tells the
+// server when a session is over.
 func partsWith(t *testing.T, s *script, far *farAway, o *upstream.Options) *gate {
 	t.Helper()
 	s.answer = func(*peer, *question) any { return text("fine") }
@@ -33,11 +33,11 @@ func partsWith(t *testing.T, s *script, far *farAway, o *upstream.Options) *gate
 	return g
 }
 
-// ends counts the sessions that a server was told to be over.
+// ends counts the sessions of which the server was told that they are over.
 func (f *farAway) ends() int { return strings.Count(f.sent(), "DELETE ") }
 
-// TestASessionIsOver: a remote server is told so when nobody uses it any more,
-// once for each session, with what every request to it has.
+// TestASessionIsOver: a remote server is told when a session is no longer used,
+// once for each session, with the same headers as every other request to it.
 func TestASessionIsOver(t *testing.T) {
 	s := newScript(t, tool("a"))
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
@@ -75,7 +75,8 @@ func TestAServerWithoutSessions(t *testing.T) {
 	}
 }
 
-// TestAFarewellIsForWhoLeaves: nobody ends somebody else's session with it.
+// TestAFarewellIsForWhoLeaves: a principal cannot use it to end the session of
+// another principal.
 func TestAFarewellIsForWhoLeaves(t *testing.T) {
 	s := newScript(t, tool("a"))
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})

@@ -23,11 +23,12 @@ type farAway struct {
 	mu      sync.Mutex
 	headers []http.Header
 	log     strings.Builder
-	// gone is a session that the server does not know any more.
+	// gone is a session that the server no longer knows.
 	gone atomic.Value
-	// answered is told what the client answers to the server's own requests.
+	// answered is called with what the client answers to the server's own
+	// requests.
 	answered func(body []byte)
-	// busy is a method for which it has no time.
+	// busy is a method that the server answers as overloaded.
 	busy atomic.Value
 }
 
@@ -53,7 +54,7 @@ func newFarAway(t *testing.T, stateless bool) (*farAway, *sallyport.NetworkBacke
 	return f, f.network()
 }
 
-// network finds the server under every name.
+// network resolves every name to the server.
 func (f *farAway) network() *sallyport.NetworkBackend {
 	return &sallyport.NetworkBackend{
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
@@ -81,8 +82,9 @@ func (s secrets) Known(context.Context) ([]sallyport.Secret, error) {
 	return all, nil
 }
 
-// TestARemoteServer is reached through the accessors of each call: its host is
-// the grant's, its secret is spliced into the requests and shows nowhere.
+// TestARemoteServer is reached through the accessors of each call: the grant
+// must hold its host, and its secret is put into the requests and appears
+// nowhere else.
 func TestARemoteServer(t *testing.T) {
 	for name, stateless := range map[string]bool{"stateless": true, "with sessions": false} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +108,7 @@ func TestARemoteServer(t *testing.T) {
 				}
 			}
 			// A role whose network does not hold the host reaches nothing, and
-			// no connection of another role helps it.
+			// a connection of another role does not help it.
 			before := len(far.headers)
 			if res := g.as(t.Context(), "ann", "offline", "test__echo", object{"text": "x"}); res.OK || len(far.headers) != before {
 				t.Errorf("a role without the host = %+v after %d requests, want none", res, len(far.headers)-before)

@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// TestB11_RedirectsStayOnTheServersOrigin: another host, which the grant holds,
-// gets no argument, and does not answer in the server's place.
+// TestB11_RedirectsStayOnTheServersOrigin: another host, even one in the grant,
+// gets no argument and cannot answer instead of the server.
 func TestB11_RedirectsStayOnTheServersOrigin(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, to := range []string{"http://other.example/mcp", "http://test.example:8080/mcp", "//other.example/mcp"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// overSSE is a server of the protocol's library on the older transport.
+// overSSE returns a server of the protocol's library on the older transport.
 func overSSE(t *testing.T, endpoint string) (*farAway, *sallyport.NetworkBackend) {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "older"}, nil)
@@ -49,7 +49,7 @@ func overSSE(t *testing.T, endpoint string) (*farAway, *sallyport.NetworkBackend
 	return f, f.network()
 }
 
-// older is a declaration of a server on the older transport.
+// older returns a declaration of a server on the older transport.
 func older() upstream.Server {
 	return upstream.Server{
 		Name: "test", URL: "http://mcp.example/sse", Transport: lock.TransportSSE,
@@ -90,7 +90,7 @@ func TestTheOlderTransport(t *testing.T) {
 }
 
 // TestAnEndpointElsewhere gets neither a message nor a secret: the server may
-// not say where they go, whatever else its grant holds.
+// not choose where they go, whatever else its grant holds.
 func TestAnEndpointElsewhere(t *testing.T) {
 	far, network := overSSE(t, "event: endpoint\ndata: http://other.example/messages\n\n")
 	g := newGateOver(t, &sallyport.Backends{Network: network, Secrets: secrets{"far/token": "s3cr3t-of-the-far-server"}}, older())
