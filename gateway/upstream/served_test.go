@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/headers.txt")
 
-// tokens are the names of principals.
+// tokens maps each token to the principal of that name.
 type tokens struct{}
 
 func (tokens) Principal(_ context.Context, token string) (sallyport.Principal, bool, error) {
@@ -61,8 +61,8 @@ func (g *gate) serve(t *testing.T) *edge {
 	return &edge{t, guard.Protect(server.Handler()), host}
 }
 
-// call makes a call of the protocol without sessions, always under the same
-// id, and returns the first text of the answer.
+// call makes a call of the protocol without sessions, always under the same id,
+// and returns the first text of the answer.
 func (e *edge) call(principal, tool string, args any, more http.Header) (text string, header http.Header) {
 	e.t.Helper()
 	w := e.post(principal, tool, args, more)
@@ -126,7 +126,7 @@ func (e *edge) post(principal, tool string, args any, more http.Header) *httptes
 }
 
 // TestAThousandClients is CVE-2026-25536 and its kind: with one id and one
-// session for all, each gets its own answer, and no two principals meet in a
+// session for all, each gets its own answer, and no two principals share a
 // process unless the operator says so.
 func TestAThousandClients(t *testing.T) {
 	const clients, principals = 1000, 20
@@ -153,7 +153,7 @@ func TestAThousandClients(t *testing.T) {
 			var mu sync.Mutex
 			owners := map[string][]string{} // principals by process
 			var calling sync.WaitGroup
-			busy := make(chan struct{}, 450) // what the edge takes at once is 500
+			busy := make(chan struct{}, 450) // the edge accepts 500 at once
 			for i := range clients {
 				calling.Go(func() {
 					busy <- struct{}{}
@@ -183,8 +183,8 @@ func TestAThousandClients(t *testing.T) {
 	}
 }
 
-// TestHeadersStayWhereTheyAre: of what the caller of the gate sends nothing
-// goes to a server, and of what that answers nothing comes back.
+// TestHeadersStayWhereTheyAre: no header of the gate's caller reaches a server,
+// and no header of a server's answer comes back.
 func TestHeadersStayWhereTheyAre(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("done") }
@@ -279,7 +279,7 @@ func (f *farAway) note(r *http.Request, q *question) {
 	f.log.WriteString(b.String())
 }
 
-// sent is every request so far.
+// sent returns every request so far.
 func (f *farAway) sent() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// soakCalls is how many calls a soak makes: few, or what SALLYPORT_SOAK says.
+// soakCalls returns how many calls a soak makes: few, or as many as
+// SALLYPORT_SOAK says.
 func soakCalls(t *testing.T) int64 {
 	t.Helper()
 	text := os.Getenv("SALLYPORT_SOAK")
@@ -32,9 +33,9 @@ func soakCalls(t *testing.T) int64 {
 	return n
 }
 
-// soak makes calls of several principals while trouble is made, in rounds. After
-// each the server works for every principal within five seconds, by its own time
-// and by that of those who ask it whether it answers.
+// soak makes calls of several principals while trouble is made, in rounds.
+// After each round the server works for every principal within five seconds,
+// despite the pauses of calls and of probes.
 func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) {
 	t.Helper()
 	const perRound, principals = 300, 4
@@ -73,7 +74,7 @@ func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) 
 					if g.as(t.Context(), fmt.Sprint("p", worker%principals), "some", "test__echo", object{"text": "hello"}).OK {
 						ok.Add(1)
 					} else {
-						time.Sleep(2 * time.Millisecond) // a caller that is refused does not ask at once
+						time.Sleep(2 * time.Millisecond) // a refused caller does not retry at once
 					}
 				}
 			})
@@ -102,7 +103,8 @@ func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) 
 	}
 }
 
-// TestSoakOfAServerThatIsKilled ends its processes with signal 9 while calls run.
+// TestSoakOfAServerThatIsKilled ends its processes with signal 9 while calls
+// run.
 func TestSoakOfAServerThatIsKilled(t *testing.T) {
 	s := pythonServer(t)
 	script := filepath.Join(t.TempDir(), "soaked.py")
@@ -141,8 +143,8 @@ func killOne(script string) bool {
 	return false
 }
 
-// TestSoakOfARemoteServer that resets connections, breaks off answers and has no
-// time.
+// TestSoakOfARemoteServer that resets connections, breaks off answers and is
+// overloaded.
 func TestSoakOfARemoteServer(t *testing.T) {
 	s := newScript(t, tool("echo"))
 	s.answer = func(*peer, *question) any { return text("hello") }

@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// library is a server of the protocol's library, which speaks the generation
-// without sessions, as a process.
+// library is a process that runs a server of the protocol's library, which
+// speaks the generation without sessions.
 type library struct{ server *mcp.Server }
 
 func (library) Confines(*sallyport.Grant) (sallyport.Level, error) { return sallyport.LevelNone, nil }
@@ -29,13 +29,13 @@ func (l library) Start(_ context.Context, s *sallyport.Spawn) (sallyport.Child, 
 	return c, nil
 }
 
-// keepOpen leaves it to the reader to close what is written to.
+// keepOpen leaves it to the reader to close the writer.
 type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-// TestChangesWithoutSessions: the client asks to be told, and looks again when
-// it is.
+// TestChangesWithoutSessions: the client subscribes to changes, and lists again
+// when it is notified.
 func TestChangesWithoutSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "library"}, nil)
