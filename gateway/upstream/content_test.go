@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestContentBecomesParts carries what is no text beside the texts, and says
-// what cannot be carried.
+// TestContentBecomesParts: content other than text becomes parts beside the
+// texts, and a text replaces what cannot be carried.
 func TestContentBecomesParts(t *testing.T) {
 	s := newScript(t, tool("mixed"), tool("broken"), tool("failed"), tool("number"))
 	size := int64(12)
@@ -91,7 +91,8 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAResultIsReadStrictly refuses what two readers would read in two ways.
+// TestAResultIsReadStrictly refuses results that two readers could read
+// differently.
 func TestAResultIsReadStrictly(t *testing.T) {
 	s := newScript(t, tool("twice"), tool("folded"), tool("deep"), tool("list"), tool("asks"))
 	s.answer = func(_ *peer, q *question) any {

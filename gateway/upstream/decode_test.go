@@ -159,7 +159,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds what Decode accepts to what New takes.
+// FuzzDecode: New takes every server that Decode accepts.
 func FuzzDecode(f *testing.F) {
 	f.Add("test", []byte(`{"command": ["python3", "./server.py"], "env": {"A": "b"}}`))
 	f.Add("a_b", []byte(`{"url": "https://mcp.example/mcp", "headers": {"A": {"secret": "a/b"}}}`))

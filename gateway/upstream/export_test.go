@@ -1,10 +1,10 @@
 package upstream
 
-// Held is how many bytes of messages are counted as held now.
+// Held returns how many bytes of messages are counted as held now.
 func (m *Mounts) Held() int64 { return m.memory.Held() }
 
-// LeaveNoTime has a process be started anew for another folder at once.
+// LeaveNoTime makes a process restart at once when its folder is replaced.
 func (m *Mounts) LeaveNoTime() { m.fresh = 0 }
 
-// MaxHeld bounds them.
+// MaxHeld is the bound on the bytes of Held.
 const MaxHeld = maxHeld

@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// withEverything is a script that offers one of each kind.
+// withEverything returns a script that offers one of each kind.
 func withEverything(t *testing.T) *script {
 	s := newScript(t, tool("resources"))
 	s.says["capabilities"] = object{"tools": object{}, "prompts": object{}, "resources": object{}}
@@ -45,8 +45,8 @@ func withEverything(t *testing.T) *script {
 	return s
 }
 
-// TestPrompts are tools of their form, with the arguments in their order, and
-// answer with messages.
+// TestPrompts: prompts are tools of their form, keep the order of their
+// arguments, and answer with messages.
 func TestPrompts(t *testing.T) {
 	g := scripted(t, withEverything(t), nil)
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "ann"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace}
@@ -80,8 +80,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestResources are read by one tool of each server, which a tool of the same
-// name does not get in the way of.
+// TestResources: one tool of each server reads its resources, and a tool of the
+// same name does not conflict with it.
 func TestResources(t *testing.T) {
 	g := scripted(t, withEverything(t), nil)
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "ann"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace}
@@ -111,7 +111,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestKindsThatAreNotOffered are not asked for.
+// TestKindsThatAreNotOffered are not requested.
 func TestKindsThatAreNotOffered(t *testing.T) {
 	s := newScript(t, tool("a"))
 	scripted(t, s, nil)
@@ -154,8 +154,8 @@ func TestTooMuchOfAKind(t *testing.T) {
 	}
 }
 
-// TestDefinitionsOfManyValues are held in memory for long: a kind that has too many
-// of them is not mounted, and the others are.
+// TestDefinitionsOfManyValues: definitions stay in memory, so a kind with too
+// many values is not mounted, while the others are.
 func TestDefinitionsOfManyValues(t *testing.T) {
 	var tools []any
 	for i := range 30 {

@@ -9,8 +9,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// TestHeadersOfArguments go where the schema says, and a tool whose schema asks
-// for what is no header is left out.
+// TestHeadersOfArguments go where the schema says. A tool whose schema asks for
+// an invalid header is left out.
 func TestHeadersOfArguments(t *testing.T) {
 	argument := func(header string) object {
 		return object{"inputSchema": object{"type": "object", "properties": object{"region": object{"type": "string", "x-mcp-header": header}}}}
@@ -50,8 +50,8 @@ func TestHeadersOfArguments(t *testing.T) {
 	}
 }
 
-// TestHeadersOfAProcess: the tools of a process go to the clients of the gate,
-// which leave the same ones out.
+// TestHeadersOfAProcess: clients of the gate see the tools of a process with
+// their headers, and leave out the same tools.
 func TestHeadersOfAProcess(t *testing.T) {
 	marked := func(kind string) object {
 		return object{"inputSchema": object{"type": "object", "properties": object{"region": object{"type": kind, "x-mcp-header": "Region"}}}}
