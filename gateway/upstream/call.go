@@ -20,7 +20,7 @@ func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, heade
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	tree, err := s.ask(ctx, c, r, d.thing)
+	tree, err := s.ask(ctx, c, r, d.definitionKey)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -29,7 +29,7 @@ func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, heade
 
 // ask sends the server one request and returns its answer. It refuses unless
 // the server still offers every definition in needs.
-func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...thing) (map[string]any, error) {
+func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...definitionKey) (map[string]any, error) {
 	leave, err := s.enter(ctx, s.keyOf(c).lane())
 	if err != nil {
 		return nil, err

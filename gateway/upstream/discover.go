@@ -117,11 +117,11 @@ func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 	for _, d := range n.nameless {
 		leave(d.kind, "?", d.fault)
 	}
-	mounted := map[thing]*offering{}
+	mounted := map[definitionKey]*offering{}
 	var resources []sallyport.Resource
 	refused := conflicts(s.Name, n.known)
 	for _, d := range n.known {
-		why := cmp.Or(d.fault, refused[d.thing], s.refusal(d))
+		why := cmp.Or(d.fault, refused[d.definitionKey], s.refusal(d))
 		if why == "" {
 			if err := s.make(d, &tools, &resources); err != nil {
 				why = err.Error()
@@ -131,7 +131,7 @@ func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 			leave(d.kind, d.key, why)
 			continue
 		}
-		mounted[d.thing] = d
+		mounted[d.definitionKey] = d
 	}
 	if len(resources) > 0 {
 		tools = append(tools, s.resources(resources))
@@ -164,8 +164,8 @@ func (s *server) make(d *offering, tools *[]sallyport.Tool, resources *[]sallypo
 // side by side, and says why. Different servers cannot conflict, because the
 // server is part of the name. A tool and a prompt cannot either, because their
 // forms differ.
-func conflicts(server string, known []*offering) map[thing]string {
-	refused := map[thing]string{}
+func conflicts(server string, known []*offering) map[definitionKey]string {
+	refused := map[definitionKey]string{}
 	for _, kind := range [...]lock.Kind{lock.KindTool, lock.KindPrompt} {
 		var refs []lock.Ref
 		for _, d := range known {
@@ -175,7 +175,7 @@ func conflicts(server string, known []*offering) map[thing]string {
 		}
 		for _, c := range lock.Conflicts(slices.Clip(refs)) {
 			for _, r := range c.Tools {
-				refused[thing{kind, r.Tool}] = c.Message
+				refused[definitionKey{kind, r.Tool}] = c.Message
 			}
 		}
 	}

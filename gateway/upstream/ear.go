@@ -17,10 +17,10 @@ const (
 	firstRest, longestRest = 100 * time.Millisecond, 5 * time.Second
 )
 
-// ear is the state of the session's stream for messages that belong to no
+// sessionStream is the state of the session's stream for messages that belong to no
 // request, on which most servers ask. It is open while calls run, on behalf of
 // one of them. The mutex of the link guards it.
-type ear struct {
+type sessionStream struct {
 	listens bool
 	// none says that the server has no such stream.
 	none bool
@@ -31,7 +31,7 @@ type ear struct {
 }
 
 // opened releases the calls that wait for the stream.
-func (e *ear) opened() {
+func (e *sessionStream) opened() {
 	select {
 	case <-e.open:
 	default:
@@ -40,7 +40,7 @@ func (e *ear) opened() {
 }
 
 // closed makes later calls wait for the stream again.
-func (e *ear) closed() {
+func (e *sessionStream) closed() {
 	select {
 	case <-e.open:
 		e.open = make(chan struct{})
@@ -49,7 +49,7 @@ func (e *ear) closed() {
 }
 
 // leave ends the stream of a call that is over.
-func (e *ear) leave() {
+func (e *sessionStream) leave() {
 	if e.by != nil {
 		e.stop()
 		e.by = nil
@@ -65,7 +65,7 @@ func (w *wire) attend(ctx context.Context) {
 	}
 	l.mu.Lock()
 	if !l.ear.listens && !l.ear.none {
-		l.ear = ear{listens: true, open: make(chan struct{})}
+		l.ear = sessionStream{listens: true, open: make(chan struct{})}
 		l.ear.listens = w.later(w.overhear)
 	}
 	open, listens := l.ear.open, l.ear.listens

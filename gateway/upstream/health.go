@@ -49,15 +49,15 @@ type health struct {
 	next, calm, looked time.Time
 }
 
-// brief is an error with a text that quotes nothing from the server. It is used
+// redactedError is an error with a text that quotes nothing from the server. It is used
 // where the server's text would be taken for the gate's own.
-type brief struct{ text string }
+type redactedError struct{ text string }
 
-func (b *brief) Error() string { return b.text }
+func (b *redactedError) Error() string { return b.text }
 
 // briefly says in the gate's own words why a server cannot be used.
 func (s *server) briefly(err error) string {
-	if b, ok := errors.AsType[*brief](err); ok {
+	if b, ok := errors.AsType[*redactedError](err); ok {
 		return b.text
 	}
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {

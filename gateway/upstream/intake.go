@@ -17,7 +17,7 @@ import (
 type intake struct {
 	rc     io.ReadCloser
 	l      *link
-	errand *errand
+	errand *callMessages
 	// events says that messages end with an empty line.
 	events bool
 	flow   meter
@@ -34,7 +34,7 @@ type intake struct {
 }
 
 // bound puts an intake in front of the body of an answer.
-func (l *link) bound(resp *http.Response, e *errand, events bool) error {
+func (l *link) bound(resp *http.Response, e *callMessages, events bool) error {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		resp.Body.Close()
 		return errEncoded

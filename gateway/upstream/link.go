@@ -33,7 +33,7 @@ type link struct {
 	meta   []byte
 	child  sallyport.Child // nil for a remote server
 	born   time.Time
-	said   complaints
+	said   stderrLog
 	idle   *time.Timer
 	ended  sync.Once
 	// parted tells the gate that the session has ended; nil where the gate does
@@ -58,7 +58,7 @@ type link struct {
 	// looked is when the last listing began; stale says that the server has
 	// announced a change since.
 	looked time.Time
-	ear    ear
+	ear    sessionStream
 	stale  bool
 	// relist is the timer of a scheduled listing; the listing that runs holds
 	// looking.
@@ -96,7 +96,7 @@ func (s *server) newLink(k key) *link {
 	l := &link{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
-		said:     complaints{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
+		said:     stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
 		idleFlow: meter{rate: whileIdle}, workFlow: meter{rate: whileWorking},
 		idleComplaints: meter{rate: complaintsIdle}, workComplaints: meter{rate: complaintsWorking},
 	}
@@ -211,7 +211,7 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 	}
 	// Later calls get this error too, and they must not learn the secrets of
 	// this call.
-	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.plain(why), Err: &brief{l.s.plain(short)}}
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.plain(why), Err: &redactedError{l.s.plain(short)}}
 }
 
 // options are those of a client that offers a server nothing. A server on this

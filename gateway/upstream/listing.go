@@ -55,7 +55,7 @@ type listing struct {
 	// known holds the definitions that have a key, in order and by key. If
 	// several have the same key, it holds one of them, with a fault.
 	known  []*offering
-	things map[thing]*offering
+	things map[definitionKey]*offering
 	// nameless holds the faults of the definitions without a key.
 	nameless []*offering
 	// failed says why nothing is known about a kind.
@@ -69,7 +69,7 @@ var errLost = errors.New("no answer")
 
 // list requests everything that the server declares to have.
 func (l *link) list(ctx context.Context) (*listing, error) {
-	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
+	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
 	held, covered := l.hold(nil), int64(0)
@@ -223,7 +223,7 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 			n.drop(kind, fmt.Errorf("its lists have more than %d values", maxValues))
 			return
 		}
-		switch before := n.things[d.thing]; {
+		switch before := n.things[d.definitionKey]; {
 		case d.key == "":
 			d.tree = nil // it is not used any more
 			n.nameless = append(n.nameless, d)
@@ -231,7 +231,7 @@ func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
 			before.fault = "the server offers two of this name"
 		default:
 			d.fault = cmp.Or(d.fault, d.unfit())
-			n.things[d.thing] = d
+			n.things[d.definitionKey] = d
 			n.known = append(n.known, d)
 		}
 	}

@@ -120,9 +120,9 @@ func (m *memory) giveBack() {
 	}
 }
 
-// errand is the work for one call. At its end it frees the memory that its
+// callMessages is the work for one call. At its end it frees the memory that its
 // messages hold.
-type errand struct {
+type callMessages struct {
 	call *sallyport.Call
 
 	mu   sync.Mutex
@@ -134,13 +134,13 @@ type errandKey struct{}
 
 // withCall puts a call into the context for the transport of a remote server.
 // The returned errand owns the memory of its messages.
-func withCall(ctx context.Context, c *sallyport.Call) (context.Context, *errand) {
-	e := &errand{call: c}
+func withCall(ctx context.Context, c *sallyport.Call) (context.Context, *callMessages) {
+	e := &callMessages{call: c}
 	return context.WithValue(ctx, errandKey{}, e), e
 }
 
-func errandOf(ctx context.Context) *errand {
-	e, _ := ctx.Value(errandKey{}).(*errand)
+func errandOf(ctx context.Context) *callMessages {
+	e, _ := ctx.Value(errandKey{}).(*callMessages)
 	return e
 }
 
@@ -153,7 +153,7 @@ func callOf(ctx context.Context) *sallyport.Call {
 }
 
 // take keeps a holding until the end of the errand.
-func (e *errand) take(m *memory, h *budget.Holding) {
+func (e *callMessages) take(m *memory, h *budget.Holding) {
 	if h == nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (e *errand) take(m *memory, h *budget.Holding) {
 }
 
 // end frees what the errand holds.
-func (e *errand) end(m *memory) {
+func (e *callMessages) end(m *memory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true

@@ -219,11 +219,11 @@ type server struct {
 	// available, according to the views of the connections and to left, which
 	// keeps the findings of connections that have ended. more is what is
 	// offered and not mounted.
-	mounted map[thing]*offering
+	mounted map[definitionKey]*offering
 	views   map[*link]*view
-	left    map[thing]string
-	held    map[thing]string
-	more    map[thing]bool
+	left    map[definitionKey]string
+	held    map[definitionKey]string
+	more    map[definitionKey]bool
 	// health is that of the server as a whole.
 	health health
 	// leaving holds the connections whose server is being told that they end.
@@ -266,7 +266,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &server{
 			Server: s, m: m, same: s.digest(), pool: newPool(), authority: authority,
-			mounted: map[thing]*offering{}, views: map[*link]*view{}, left: map[thing]string{}, leaving: map[string]*link{},
+			mounted: map[definitionKey]*offering{}, views: map[*link]*view{}, left: map[definitionKey]string{}, leaving: map[string]*link{},
 		})
 	}
 	if opts.Previous != nil && opts.Grant == nil {

@@ -14,16 +14,16 @@ import (
 // use are some 100 KiB.
 var definitionLimits = schema.Limits{Depth: 48, Bytes: 1 << 20, Nodes: 20_000}
 
-// thing names a definition: a tool and a prompt by its name, a resource by its
+// definitionKey names a definition: a tool and a prompt by its name, a resource by its
 // URI or its template.
-type thing struct {
+type definitionKey struct {
 	kind lock.Kind
 	key  string
 }
 
 // offering is one definition that a server offers.
 type offering struct {
-	thing
+	definitionKey
 	// raw is what the server sent; tree is its decoded form.
 	raw  json.RawMessage
 	tree map[string]any
@@ -37,7 +37,7 @@ type offering struct {
 // define reads a definition strictly. A repeated key, or anything beyond the
 // limits, is a fault of this definition only.
 func define(kind lock.Kind, raw json.RawMessage) *offering {
-	d := &offering{thing: thing{kind: kind}, raw: raw}
+	d := &offering{definitionKey: definitionKey{kind: kind}, raw: raw}
 	v, err := schema.Decode(raw, &definitionLimits)
 	if err != nil {
 		d.fault = "its definition cannot be read: " + err.Error()

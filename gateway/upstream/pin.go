@@ -25,11 +25,11 @@ const (
 // not change.
 type view struct {
 	// bad says which accepted definitions are missing or different, and why.
-	bad map[thing]string
+	bad map[definitionKey]string
 	// gone are those of bad that are merely not listed.
-	gone map[thing]bool
+	gone map[definitionKey]bool
 	// more is what was not offered when the server was discovered.
-	more []thing
+	more []definitionKey
 	// apart says that the view counts for its connection alone. A server that
 	// knows the principal can offer each principal something else.
 	apart bool
@@ -54,7 +54,7 @@ func (s *server) look(l *link, n *listing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
-	v := &view{bad: map[thing]string{}, gone: map[thing]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
+	v := &view{bad: map[definitionKey]string{}, gone: map[definitionKey]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
 	for t, d := range mounted {
 		why, gone := s.compare(d, n)
 		if why == "" {
@@ -66,8 +66,8 @@ func (s *server) look(l *link, n *listing) {
 		v.gone[t] = gone && l.key.personality != role
 	}
 	for _, d := range n.known {
-		if accepted == nil || accepted.things[d.thing] == nil {
-			v.more = append(v.more, d.thing)
+		if accepted == nil || accepted.things[d.definitionKey] == nil {
+			v.more = append(v.more, d.definitionKey)
 		}
 	}
 	s.judge(l, v)
@@ -76,7 +76,7 @@ func (s *server) look(l *link, n *listing) {
 // compare says why what is offered now is not what was accepted. gone says that
 // it is not offered at all.
 func (s *server) compare(d *offering, n *listing) (why string, gone bool) {
-	now := n.things[d.thing]
+	now := n.things[d.definitionKey]
 	switch {
 	case n.failed[d.kind] != "":
 		return n.failed[d.kind], false
@@ -130,8 +130,8 @@ func (s *server) leave(v *view) {
 }
 
 // common returns the findings of a view that hold for all connections.
-func (v *view) common() map[thing]string {
-	held := map[thing]string{}
+func (v *view) common() map[definitionKey]string {
+	held := map[definitionKey]string{}
 	for t, why := range v.bad {
 		if !v.gone[t] && !v.apart {
 			held[t] = why
@@ -156,7 +156,7 @@ func (s *server) forget(l *link) {
 // hold computes what is held back and why. The caller holds the lock. It
 // reports whether the available definitions have changed.
 func (s *server) hold() (changed bool) {
-	held, more := maps.Clone(s.left), map[thing]bool{}
+	held, more := maps.Clone(s.left), map[definitionKey]bool{}
 	for _, v := range s.views {
 		maps.Copy(held, v.common())
 		for _, t := range v.more {
@@ -180,13 +180,13 @@ func (s *server) hold() (changed bool) {
 }
 
 // shown returns the name of a thing for the log.
-func (s *server) shown(t thing) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
+func (s *server) shown(t definitionKey) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
 
 // available reports whether at least one of the things may be used.
-func (s *server) available(things ...thing) bool {
+func (s *server) available(things ...definitionKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t thing) bool { return s.held[t] == "" })
+	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t definitionKey) bool { return s.held[t] == "" })
 }
 
 // Quarantined lists what is mounted and held back, and what servers offer since
@@ -274,9 +274,9 @@ func (s *server) viewOf(l *link) *view {
 
 // refuses says why a connection may not be asked for something that needs all
 // of these definitions; nil when it may.
-func (s *server) refuses(l *link, name string, needs []thing) error {
+func (s *server) refuses(l *link, name string, needs []definitionKey) error {
 	v := s.viewOf(l)
-	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t thing) bool { return v.bad[t] != "" }) {
+	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t definitionKey) bool { return v.bad[t] != "" }) {
 		return nil
 	}
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: name, Detail: "Tool " + name + " is not currently available"}

@@ -17,19 +17,19 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 	}
 	s := m.servers[0]
 	offer := func(text string) *listing {
-		n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[thing]*offering{}, failed: map[lock.Kind]string{}}
+		n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 		n.take(lock.KindTool, []json.RawMessage{json.RawMessage(text)})
 		return n
 	}
 	const accepted, other = `{"name":"a","inputSchema":{}}`, `{"name":"a","description":"yours","inputSchema":{}}`
 	s.accept(offer(accepted), s.newLink(key{personality: "role"}))
 	s.mount(s.accepted)
-	tool := thing{lock.KindTool, "a"}
+	tool := definitionKey{lock.KindTool, "a"}
 	for _, knows := range []bool{true, false} {
 		s.OAuth = map[bool]*oauth.Server{true: {}, false: nil}[knows]
 		l := s.newLink(key{principal: "bob", personality: "role"})
 		s.look(l, offer(other))
-		if err := s.refuses(l, "a", []thing{tool}); err == nil {
+		if err := s.refuses(l, "a", []definitionKey{tool}); err == nil {
 			t.Errorf("knows %v: the connection itself may be asked for another definition", knows)
 		}
 		if s.available(tool) != knows {

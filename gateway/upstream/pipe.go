@@ -19,7 +19,7 @@ import (
 // pipe is the connection to a process: messages on its standard input and
 // output.
 type pipe struct {
-	in    *inlet
+	in    *stdinWriter
 	out   io.ReadCloser
 	frame *frame
 	lines *json.Decoder
@@ -33,7 +33,7 @@ type pipe struct {
 }
 
 // newPipe reads the messages of a process from out and writes them to in.
-func newPipe(l *link, in *inlet, out io.ReadCloser) *pipe {
+func newPipe(l *link, in *stdinWriter, out io.ReadCloser) *pipe {
 	p := &pipe{in: in, out: out}
 	p.frame = &frame{r: out, l: l, giveWay: func() { _ = p.Close() }}
 	p.lines = json.NewDecoder(p.frame)

@@ -40,8 +40,8 @@ func (k key) lane() key {
 	return k
 }
 
-// lane bounds the calls that one process works on at once.
-type lane struct {
+// processSlots bounds the calls that one process works on at once.
+type processSlots struct {
 	turns chan struct{}
 	users int
 }
@@ -52,14 +52,14 @@ type pool struct {
 	mu       sync.Mutex
 	users    map[*server]bool
 	links    map[key]*link
-	lanes    map[key]*lane
+	lanes    map[key]*processSlots
 	failures map[key]failure
 	// ailing is the number of failures.
 	ailing atomic.Int64
 }
 
 func newPool() *pool {
-	return &pool{users: map[*server]bool{}, links: map[key]*link{}, lanes: map[key]*lane{}, failures: map[key]failure{}}
+	return &pool{users: map[*server]bool{}, links: map[key]*link{}, lanes: map[key]*processSlots{}, failures: map[key]failure{}}
 }
 
 // join registers a server as a user of the pool.
@@ -139,7 +139,7 @@ func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
 	p.mu.Lock()
 	w := p.lanes[k]
 	if w == nil {
-		w = &lane{turns: make(chan struct{}, s.Concurrency)}
+		w = &processSlots{turns: make(chan struct{}, s.Concurrency)}
 		p.lanes[k] = w
 	}
 	w.users++

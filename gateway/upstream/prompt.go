@@ -74,7 +74,7 @@ func (s *server) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sa
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	tree, err := s.ask(ctx, c, r, d.thing)
+	tree, err := s.ask(ctx, c, r, d.definitionKey)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

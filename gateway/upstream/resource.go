@@ -45,29 +45,29 @@ func (s *server) resources(list []sallyport.Resource) sallyport.Tool {
 	t := s.tool("mcp__" + s.Name + "__resources")
 	t.Form, t.Resources, t.SaysReadOnly = sallyport.FormResource, list, s.m.o.Pinned
 	t.Description = "Reads the resources of the MCP server " + s.Name + "."
-	var things []thing
+	var things []definitionKey
 	for i := range list {
 		things = append(things, thingOf(&list[i]))
 	}
 	t.IsAvailable = func() bool { return s.available(things...) }
-	templates := slices.DeleteFunc(slices.Clone(things), func(t thing) bool { return t.kind != lock.KindTemplate })
+	templates := slices.DeleteFunc(slices.Clone(things), func(t definitionKey) bool { return t.kind != lock.KindTemplate })
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		return s.read(ctx, c, things, templates)
 	}
 	return t
 }
 
-func thingOf(r *sallyport.Resource) thing {
+func thingOf(r *sallyport.Resource) definitionKey {
 	if r.Template != "" {
-		return thing{lock.KindTemplate, r.Template}
+		return definitionKey{lock.KindTemplate, r.Template}
 	}
-	return thing{lock.KindResource, r.URI}
+	return definitionKey{lock.KindResource, r.URI}
 }
 
 // read asks the server for a resource. A URI that is not listed belongs to some
 // template. Only the gate knows to which, so none of the templates may be held
 // back.
-func (s *server) read(ctx context.Context, c *sallyport.Call, things, families []thing) (sallyport.Result, error) {
+func (s *server) read(ctx context.Context, c *sallyport.Call, things, families []definitionKey) (sallyport.Result, error) {
 	var args struct {
 		URI string `json:"uri"`
 	}
@@ -75,8 +75,8 @@ func (s *server) read(ctx context.Context, c *sallyport.Call, things, families [
 		return sallyport.Result{}, err
 	}
 	needs := families
-	if listed := (thing{lock.KindResource, args.URI}); slices.Contains(things, listed) {
-		needs = []thing{listed}
+	if listed := (definitionKey{lock.KindResource, args.URI}); slices.Contains(things, listed) {
+		needs = []definitionKey{listed}
 	}
 	tree, err := s.ask(ctx, c, resourceRead(args.URI), needs...)
 	if err != nil {

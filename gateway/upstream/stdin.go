@@ -13,9 +13,9 @@ import (
 // that time.
 const readWait = startWait
 
-// inlet is the standard input of a process, without a buffer in between. A
+// stdinWriter is the standard input of a process, without a buffer in between. A
 // process may stop reading, so a write ends with its context.
-type inlet struct {
+type stdinWriter struct {
 	// turn is held by the one line that is being written.
 	turn    chan struct{}
 	lines   chan []byte
@@ -27,12 +27,12 @@ type inlet struct {
 	close sync.Once
 }
 
-func newInlet() *inlet {
-	return &inlet{turn: make(chan struct{}, 1), lines: make(chan []byte), taken: make(chan struct{}, 1), over: make(chan struct{})}
+func newInlet() *stdinWriter {
+	return &stdinWriter{turn: make(chan struct{}, 1), lines: make(chan []byte), taken: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // Read reads for the process.
-func (s *inlet) Read(b []byte) (int, error) {
+func (s *stdinWriter) Read(b []byte) (int, error) {
 	for len(s.rest) == 0 {
 		select {
 		case <-s.over:
@@ -48,14 +48,14 @@ func (s *inlet) Read(b []byte) (int, error) {
 }
 
 // Close ends reads and writes.
-func (s *inlet) Close() error {
+func (s *stdinWriter) Close() error {
 	s.close.Do(func() { close(s.over) })
 	return nil
 }
 
 // write writes a line. A line that is given up half-way is still written; stuck
 // is called when the process does not read it.
-func (s *inlet) write(ctx context.Context, line []byte, stuck func()) error {
+func (s *stdinWriter) write(ctx context.Context, line []byte, stuck func()) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-s.over:
@@ -69,7 +69,7 @@ func (s *inlet) write(ctx context.Context, line []byte, stuck func()) error {
 
 // hand passes a line to the reader and waits until it is read. lines is nil
 // when the reader has the line already.
-func (s *inlet) hand(ctx context.Context, lines chan<- []byte, line []byte, stuck func()) error {
+func (s *stdinWriter) hand(ctx context.Context, lines chan<- []byte, line []byte, stuck func()) error {
 	for {
 		select {
 		case lines <- line:
@@ -91,7 +91,7 @@ func (s *inlet) hand(ctx context.Context, lines chan<- []byte, line []byte, stuc
 
 // giveUp ends the connection unless the line that is being written is read
 // soon.
-func (s *inlet) giveUp(stuck func()) {
+func (s *stdinWriter) giveUp(stuck func()) {
 	before := s.written.Load()
 	time.AfterFunc(readWait, func() {
 		if s.written.Load() == before && len(s.turn) > 0 {

@@ -104,7 +104,7 @@ func (s *server) named(d *offering) (sallyport.Tool, error) {
 	t := s.tool(name)
 	t.Title = s.m.o.Cleaner.Text(d.title())
 	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.text("description")), maxDescription)
-	t.IsAvailable = func() bool { return s.available(d.thing) }
+	t.IsAvailable = func() bool { return s.available(d.definitionKey) }
 	if d.kind == lock.KindPrompt {
 		t.Form = sallyport.FormPrompt
 		t.Schema, err = s.promptSchema(d)

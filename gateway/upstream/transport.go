@@ -52,9 +52,9 @@ func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, err
 	return newPipe(l, in, answers), nil
 }
 
-// complaints passes the first lines that a server writes to standard error to
+// stderrLog passes the first lines that a server writes to standard error to
 // the log. It keeps the last line that names an error, or else the last line.
-type complaints struct {
+type stderrLog struct {
 	log   *slog.Logger
 	plain func(string) string
 	// count is called with the number of bytes written.
@@ -69,7 +69,7 @@ type complaints struct {
 }
 
 // Write never fails.
-func (w *complaints) Write(p []byte) (int, error) {
+func (w *stderrLog) Write(p []byte) (int, error) {
 	const longest = 1 << 10
 	w.count(len(p))
 	w.mu.Lock()
@@ -86,7 +86,7 @@ func (w *complaints) Write(p []byte) (int, error) {
 }
 
 // end ends a line. The caller holds the lock.
-func (w *complaints) end() {
+func (w *stderrLog) end() {
 	const most = 200
 	text := strings.ToValidUTF8(strings.TrimSpace(string(w.line)), "\uFFFD")
 	w.line = w.line[:0]
@@ -103,7 +103,7 @@ func (w *complaints) end() {
 }
 
 // lastLine returns the line that best explains why a server ended.
-func (w *complaints) lastLine() string {
+func (w *stderrLog) lastLine() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.end()
