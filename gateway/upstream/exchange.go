@@ -23,8 +23,8 @@ const cancelWait = 5 * time.Second
 // close.
 var errClosing = errors.New("the connection is closing")
 
-// exchanged is a request of a call that waits for its answer.
-type exchanged struct {
+// pendingRequest is a request of a call that waits for its answer.
+type pendingRequest struct {
 	// answer receives it; nil where it comes with the request.
 	answer chan reply
 	stop   context.CancelFunc
@@ -89,7 +89,7 @@ func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan reply, err 
 	id = firstID + w.count
 	w.count++
 	w.calls.Add(1)
-	w.own[id] = exchanged{answer, stop}
+	w.own[id] = pendingRequest{answer, stop}
 	return id, answer, nil
 }
 

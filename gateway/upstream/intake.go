@@ -11,10 +11,10 @@ import (
 	"github.com/sallyport/sallyport/internal/budget"
 )
 
-// intake is the body of a remote server's answer, decompressed. Reading fails
+// boundedBody is the body of a remote server's answer, decompressed. Reading fails
 // at a message that is too long or for which there is no room, whether the
 // reader is this package or the library.
-type intake struct {
+type boundedBody struct {
 	rc     io.ReadCloser
 	l      *link
 	errand *callMessages
@@ -44,13 +44,13 @@ func (l *link) bound(resp *http.Response, e *callMessages, events bool) error {
 		return errTooLong
 	}
 	if resp.Body != http.NoBody {
-		resp.Body = &intake{rc: resp.Body, l: l, errand: e, events: events, flow: meter{rate: whileWorking}}
+		resp.Body = &boundedBody{rc: resp.Body, l: l, errand: e, events: events, flow: meter{rate: whileWorking}}
 	}
 	return nil
 }
 
 // Read reads what the bounds allow.
-func (b *intake) Read(p []byte) (int, error) {
+func (b *boundedBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	err := b.err
 	b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *intake) Read(p []byte) (int, error) {
 }
 
 // count counts bytes that were read.
-func (b *intake) count(p []byte) error {
+func (b *boundedBody) count(p []byte) error {
 	if !b.events {
 		b.size += int64(len(p))
 		return b.cover()
@@ -108,7 +108,7 @@ func (b *intake) count(p []byte) error {
 }
 
 // cover checks the size of a message and reserves memory for it in the budget.
-func (b *intake) cover() error {
+func (b *boundedBody) cover() error {
 	switch {
 	case b.size > maxMessage:
 		return errTooLong
@@ -125,7 +125,7 @@ func (b *intake) cover() error {
 
 // Close closes the body. The memory for what was read stays reserved until the
 // end of the call.
-func (b *intake) Close() error {
+func (b *boundedBody) Close() error {
 	err := b.rc.Close()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -140,7 +140,7 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.options())
-	if l.session, err = client.Connect(ctx, wired{t, l}, nil); err == nil && len(l.greeting.raw()) > maxGreeting {
+	if l.session, err = client.Connect(ctx, wiredTransport{t, l}, nil); err == nil && len(l.greeting.raw()) > maxGreeting {
 		l.limit.Store(errGreeting)
 		err = errGreeting
 	} else if err == nil {

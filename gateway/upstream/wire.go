@@ -80,19 +80,19 @@ func withAnswer(ctx context.Context) (context.Context, *answer) {
 	return context.WithValue(ctx, answerKey{}, a), a
 }
 
-// wired passes every message of a connection through a wire.
-type wired struct {
+// wiredTransport passes every message of a connection through a wire.
+type wiredTransport struct {
 	mcp.Transport
 	l *link
 }
 
 // Connect connects.
-func (t wired) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t wiredTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}, own: map[int64]exchanged{}}
+	w := &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}, own: map[int64]pendingRequest{}}
 	w.up, w.down = context.WithCancel(context.Background())
 	t.l.wire = w
 	return w, nil
@@ -111,7 +111,7 @@ type wire struct {
 	refused int
 	// own holds the requests of running calls, by id; count is how many there
 	// were.
-	own   map[int64]exchanged
+	own   map[int64]pendingRequest
 	count int64
 	calls sync.WaitGroup
 	// dead is why no more answers come. closing says that no more calls are
