@@ -68,7 +68,7 @@ func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs .
 }
 
 // exchange sends one request and returns its answer.
-func (s *server) exchange(ctx context.Context, l *link, c *sallyport.Call, r *request) (map[string]any, error) {
+func (s *server) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r *request) (map[string]any, error) {
 	raw, err := l.wire.exchange(ctx, r, c.ID)
 	if err != nil {
 		if refused := s.wanting(ctx, c, err); refused != nil {
@@ -106,7 +106,7 @@ func (s *server) plain(text string) string {
 // lost says why a call has no answer. An error that the server itself answered
 // is the tool's failure. A broken connection ends the process, and the next
 // call starts another.
-func (s *server) lost(ctx context.Context, l *link, owned bool, method string, err error) error {
+func (s *server) lost(ctx context.Context, l *connLink, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(l, false) {
@@ -146,7 +146,7 @@ func (s *server) lost(ctx context.Context, l *link, owned bool, method string, e
 
 // exceeded says which bound a server has reached. Over HTTP this affects only
 // the call of that answer; from a process nothing more can be read.
-func (s *server) exceeded(l *link, limit *limitError) error {
+func (s *server) exceeded(l *connLink, limit *limitError) error {
 	switch {
 	case limit.floods:
 		l.flooded(limit)

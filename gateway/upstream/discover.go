@@ -43,7 +43,7 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 // discover asks the server what it offers and ends the connection, because
 // calls have processes of their own.
 func (s *server) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
-	l := s.newLink(key{personality: c.Personality})
+	l := s.newLink(connKey{personality: c.Personality})
 	l.dropped.Store(true) // no pool holds it
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
 	n, err := l.dial(ctx, c)

@@ -110,7 +110,7 @@ func (w *wire) end(id int64) {
 // send sends a request whose answer comes on the connection.
 func (w *wire) send(ctx context.Context, id int64, r *request, token string, answer <-chan reply) (*jsonrpc.Response, error) {
 	var err error
-	if p, ok := w.Connection.(*pipe); ok {
+	if p, ok := w.Connection.(*processPipe); ok {
 		err = p.send(ctx, r.message(id, token, w.l.meta))
 	} else {
 		q := &jsonrpc.Request{Method: r.method, Params: r.appendParams(nil, token, w.l.meta)}

@@ -33,7 +33,7 @@ func (f *failure) again() error {
 
 // fail makes a lane leave the server alone for a while. A failure during that
 // time does not extend it.
-func (p *pool) fail(lane key, err error) {
+func (p *pool) fail(lane connKey, err error) {
 	p.mu.Lock()
 	f := p.failures[lane]
 	if now := time.Now(); !now.Before(f.until) {
@@ -51,7 +51,7 @@ func (p *pool) fail(lane key, err error) {
 // call, it counts like a broken connection. If the server is idle, the lane of
 // the connection leaves it alone. When it serves no other principal, every lane
 // does, until a probe finds that it answers.
-func (p *pool) flooded(l *link, limit *limitError) {
+func (p *pool) flooded(l *connLink, limit *limitError) {
 	if !limit.idle {
 		p.broke(l, true)
 		return
@@ -68,7 +68,7 @@ func (p *pool) flooded(l *link, limit *limitError) {
 
 // servesOthers reports whether a principal other than that of a link has a
 // connection.
-func (p *pool) servesOthers(l *link) bool {
+func (p *pool) servesOthers(l *connLink) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.links {
@@ -89,7 +89,7 @@ func (p *pool) doubt() {
 // broke counts a call that had no answer. Calls that end together with their
 // connection count once. Too many in a row count as a failed start and make the
 // connection useless.
-func (p *pool) broke(l *link, gone bool) (useless bool) {
+func (p *pool) broke(l *connLink, gone bool) (useless bool) {
 	s, lane := l.s, l.key.lane()
 	if gone && !l.broke.CompareAndSwap(false, true) {
 		return false
@@ -109,7 +109,7 @@ func (p *pool) broke(l *link, gone bool) (useless bool) {
 }
 
 // answered resets the count of calls without an answer.
-func (p *pool) answered(lane key) {
+func (p *pool) answered(lane connKey) {
 	if p.ailing.Load() == 0 {
 		return
 	}
@@ -119,7 +119,7 @@ func (p *pool) answered(lane key) {
 }
 
 // forgive forgets the failures of a lane. The caller holds the lock.
-func (p *pool) forgive(lane key) {
+func (p *pool) forgive(lane connKey) {
 	delete(p.failures, lane)
 	p.ailing.Store(int64(len(p.failures)))
 }

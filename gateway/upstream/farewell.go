@@ -72,7 +72,7 @@ func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.
 }
 
 // farewell tells the server that the session of a connection is over.
-func (s *server) farewell(l *link) {
+func (s *server) farewell(l *connLink) {
 	if s.m.o.Farewell == nil || !s.posts() || l.err != nil || l.session.ID() == "" {
 		return
 	}

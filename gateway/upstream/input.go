@@ -41,16 +41,16 @@ func (s *server) asksFor(method string) bool {
 	return ok && slices.Contains(s.Capabilities.Input, kind)
 }
 
-// inquiry holds the questions of a server, the keys under which it wants the
+// inputRequests holds the questions of a server, the keys under which it wants the
 // answers, and its state as received.
-type inquiry struct {
+type inputRequests struct {
 	keys      []string
 	questions []sallyport.Question
 	state     any
 }
 
 // inquiryOf reads the questions of an answer that asks for input.
-func (s *server) inquiryOf(tree map[string]any) (q inquiry, err error) {
+func (s *server) inquiryOf(tree map[string]any) (q inputRequests, err error) {
 	requests, _ := tree["inputRequests"].(map[string]any)
 	if n := len(requests); n == 0 || n > sallyport.MaxQuestions {
 		return q, fmt.Errorf("the server asks for input without 1 to %d questions", sallyport.MaxQuestions)
@@ -81,7 +81,7 @@ func (s *server) inquiryOf(tree map[string]any) (q inquiry, err error) {
 
 // name returns a name for the next question: its key if that is a valid name,
 // else a name that no other question has.
-func (q *inquiry) name(key string, requests map[string]any) string {
+func (q *inputRequests) name(key string, requests map[string]any) string {
 	name := key
 	for n := len(q.keys) + 1; !aName.MatchString(name); n++ {
 		name = "question_" + strconv.Itoa(n)
@@ -276,7 +276,7 @@ func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree
 // inquire puts a question of a server before the caller of the call that the
 // server works on. The answer is only sent while the server still works on that
 // call.
-func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
+func (l *connLink) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
 	ctx, c := l.cause(of)
 	no := func(code int64, text string) (context.Context, json.RawMessage, *jsonrpc.Error) {
 		return ctx, nil, &jsonrpc.Error{Code: code, Message: text}
@@ -307,7 +307,7 @@ func (l *link) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context,
 // cause returns the call that the server works on and a context that ends with
 // that work. If the connection does not say which call it is, there must be
 // exactly one.
-func (l *link) cause(of *sallyport.Call) (context.Context, *sallyport.Call) {
+func (l *connLink) cause(of *sallyport.Call) (context.Context, *sallyport.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if of == nil && len(l.calls) == 1 {

@@ -16,11 +16,11 @@ import (
 // reader is this package or the library.
 type boundedBody struct {
 	rc     io.ReadCloser
-	l      *link
+	l      *connLink
 	errand *callMessages
 	// events says that messages end with an empty line.
 	events bool
-	flow   meter
+	flow   rateMeter
 
 	gaveWay atomic.Bool
 	// mu guards what follows: another goroutine may close the body.
@@ -34,7 +34,7 @@ type boundedBody struct {
 }
 
 // bound puts an intake in front of the body of an answer.
-func (l *link) bound(resp *http.Response, e *callMessages, events bool) error {
+func (l *connLink) bound(resp *http.Response, e *callMessages, events bool) error {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		resp.Body.Close()
 		return errEncoded
@@ -44,7 +44,7 @@ func (l *link) bound(resp *http.Response, e *callMessages, events bool) error {
 		return errTooLong
 	}
 	if resp.Body != http.NoBody {
-		resp.Body = &boundedBody{rc: resp.Body, l: l, errand: e, events: events, flow: meter{rate: whileWorking}}
+		resp.Body = &boundedBody{rc: resp.Body, l: l, errand: e, events: events, flow: rateMeter{rate: whileWorking}}
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ import (
 // endGrace is how long a server may take to end by itself.
 const endGrace = 2 * time.Second
 
-// link is one connection to a server.
-type link struct {
+// connLink is one connection to a server.
+type connLink struct {
 	s   *server // the server that made it
-	key key
+	key connKey
 	// ready is closed when the link can be used or err says why not. The fields
 	// that it guards do not change afterwards.
 	ready   chan struct{}
@@ -50,7 +50,7 @@ type link struct {
 	// limit is the bound that the server reached last.
 	limit atomic.Pointer[limitError]
 	// idleFlow and workFlow count unsolicited messages of the server.
-	idleFlow, workFlow, idleComplaints, workComplaints meter
+	idleFlow, workFlow, idleComplaints, workComplaints rateMeter
 
 	mu      sync.Mutex
 	calls   map[string]*running // by progress token
@@ -92,30 +92,30 @@ type running struct {
 // reads more slowly than the server sends, it misses events.
 const maxNews, maxNewsBytes = 256, 16 << 10
 
-func (s *server) newLink(k key) *link {
-	l := &link{
+func (s *server) newLink(k connKey) *connLink {
+	l := &connLink{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
 		said:     stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
-		idleFlow: meter{rate: whileIdle}, workFlow: meter{rate: whileWorking},
-		idleComplaints: meter{rate: complaintsIdle}, workComplaints: meter{rate: complaintsWorking},
+		idleFlow: rateMeter{rate: whileIdle}, workFlow: rateMeter{rate: whileWorking},
+		idleComplaints: rateMeter{rate: complaintsIdle}, workComplaints: rateMeter{rate: complaintsWorking},
 	}
 	l.said.count = l.heardComplaint
 	return l
 }
 
-// abandoned is the error of a start that its caller gave up.
-type abandoned struct{ error }
+// abandonedError is the error of a start that its caller gave up.
+type abandonedError struct{ error }
 
-func (a *abandoned) Unwrap() error { return a.error }
+func (a *abandonedError) Unwrap() error { return a.error }
 
-func (l *link) abandoned() bool {
-	_, ok := l.err.(*abandoned)
+func (l *connLink) abandoned() bool {
+	_, ok := l.err.(*abandonedError)
 	return ok
 }
 
 // exceeds records which bound the server reached before it could be used.
-func (l *link) exceeds(limit *limitError) {
+func (l *connLink) exceeds(limit *limitError) {
 	select {
 	case <-l.ready:
 	default:
@@ -126,7 +126,7 @@ func (l *link) exceeds(limit *limitError) {
 // dial starts a server, or greets a remote one, and asks what it offers. Calls
 // never go to a process whose definitions were not checked. The server is
 // offered only those client features that its declaration names.
-func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
+func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
 	ctx, e := withCall(ctx, c)
 	defer e.end(l.s.m.memory)
 	defer l.greeting.release(l.s.m.memory)
@@ -157,7 +157,7 @@ func (l *link) dial(ctx context.Context, c *sallyport.Call) (n *listing, err err
 
 // outlive ends the session with a remote server when its principal may no
 // longer use it. The gate follows a process by itself.
-func (l *link) outlive(c *sallyport.Call) {
+func (l *connLink) outlive(c *sallyport.Call) {
 	if c.Outlive == nil || l.child != nil || l.key.call != "" {
 		return
 	}
@@ -166,7 +166,7 @@ func (l *link) outlive(c *sallyport.Call) {
 
 // transport starts a server on this machine, or returns the way to a remote
 // one.
-func (l *link) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
+func (l *connLink) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	if len(l.s.Command) > 0 {
 		return l.spawn(ctx, c)
 	}
@@ -177,7 +177,7 @@ func (l *link) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport,
 }
 
 // stillborn ends a connection that could not be established, and says why.
-func (l *link) stillborn(ctx context.Context, err error) error {
+func (l *connLink) stillborn(ctx context.Context, err error) error {
 	refused := l.refused.Load()
 	if refused != nil && errors.Is(refused, oauth.ErrLogin) {
 		l.end()
@@ -217,7 +217,7 @@ func (l *link) stillborn(ctx context.Context, err error) error {
 // options are those of a client that offers a server nothing. A server on this
 // machine may announce that a list changes. A remote one would have to be asked
 // outside a call. Notifications are handled by the wire.
-func (l *link) options() *mcp.ClientOptions {
+func (l *connLink) options() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
 		Logger: l.s.m.o.Logger, Capabilities: l.s.reachable(),
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
@@ -231,7 +231,7 @@ func (l *link) options() *mcp.ClientOptions {
 }
 
 // end closes the connection and returns when the process is gone.
-func (l *link) end() {
+func (l *connLink) end() {
 	l.ended.Do(func() {
 		if l.idle != nil {
 			l.idle.Stop()
@@ -260,7 +260,7 @@ func (l *link) end() {
 }
 
 // listen relays the progress of a call to its caller, under the id of the call.
-func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
+func (l *connLink) listen(ctx context.Context, c *sallyport.Call) *running {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &running{call: c, ctx: ctx}
@@ -270,7 +270,7 @@ func (l *link) listen(ctx context.Context, c *sallyport.Call) *running {
 
 // works sets the context that ends when the server stops working on a request
 // of a call.
-func (l *link) works(id string, request context.Context) {
+func (l *connLink) works(id string, request context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r := l.calls[id]; r != nil {
@@ -279,7 +279,7 @@ func (l *link) works(id string, request context.Context) {
 }
 
 // busy reports whether a call runs. The connection is idle after the last one.
-func (l *link) busy() bool {
+func (l *connLink) busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) > 0
@@ -287,7 +287,7 @@ func (l *link) busy() bool {
 
 // unlisten ends the relay of progress once the caller has been told everything.
 // No progress may follow the answer.
-func (l *link) unlisten(ctx context.Context, r *running) {
+func (l *connLink) unlisten(ctx context.Context, r *running) {
 	l.mu.Lock()
 	if l.calls[r.call.ID] == r {
 		delete(l.calls, r.call.ID)
@@ -317,7 +317,7 @@ func (l *link) unlisten(ctx context.Context, r *running) {
 // during returns the context of a running call, for sending a message that no
 // call asked for: all calls of a link have the same grant. Without a running
 // call it returns ctx.
-func (l *link) during(ctx context.Context) context.Context {
+func (l *connLink) during(ctx context.Context) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.calls {
@@ -327,7 +327,7 @@ func (l *link) during(ctx context.Context) context.Context {
 }
 
 // progress relays what a server reports about a running call.
-func (l *link) progress(said *mcp.ProgressNotificationParams) {
+func (l *connLink) progress(said *mcp.ProgressNotificationParams) {
 	token, _ := said.ProgressToken.(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -68,7 +68,7 @@ type listing struct {
 var errLost = errors.New("no answer")
 
 // list requests everything that the server declares to have.
-func (l *link) list(ctx context.Context) (*listing, error) {
+func (l *connLink) list(ctx context.Context) (*listing, error) {
 	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
@@ -102,7 +102,7 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 }
 
 // has reports whether the server declares that it lists a kind.
-func (l *link) has(kind lock.Kind) bool {
+func (l *connLink) has(kind lock.Kind) bool {
 	r := l.session.InitializeResult()
 	if r == nil || r.Capabilities == nil {
 		return false
@@ -119,7 +119,7 @@ func (l *link) has(kind lock.Kind) bool {
 
 // listKind requests all pages of one kind. left is the number of bytes that the
 // lists may still take.
-func (l *link) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
+func (l *connLink) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	cursor := ""
 	for range maxPages {
@@ -152,7 +152,7 @@ func tooMany(kind lock.Kind) error {
 }
 
 // page requests one page.
-func (l *link) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
+func (l *connLink) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
 	switch kind {

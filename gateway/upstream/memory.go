@@ -69,7 +69,7 @@ func newMemory() *memory { return &memory{Budget: budget.New(maxHeld)} }
 
 // hold returns a holding for a link. giveWay runs when other messages need the
 // room.
-func (l *link) hold(giveWay func()) *budget.Holding {
+func (l *connLink) hold(giveWay func()) *budget.Holding {
 	return l.s.m.memory.Hold(l.s.Name, l.key.principal, giveWay)
 }
 

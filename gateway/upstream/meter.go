@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// rate bounds the unsolicited messages of a server.
-type rate struct {
+// messageRate bounds the unsolicited messages of a server.
+type messageRate struct {
 	// messages and bytes are per second; messagesAtOnce and bytesAtOnce bound a
 	// burst.
 	messages, messagesAtOnce float64
@@ -17,11 +17,11 @@ type rate struct {
 // The rates for a server that is idle and for one that works on a call. They
 // are far above what real servers send.
 var (
-	whileIdle    = rate{messages: 50, messagesAtOnce: 2_000, bytes: 256 << 10, bytesAtOnce: 2 * maxMessage}
-	whileWorking = rate{messages: 2_000, messagesAtOnce: 20_000, bytes: 8 << 20, bytesAtOnce: 8 * maxMessage}
+	whileIdle    = messageRate{messages: 50, messagesAtOnce: 2_000, bytes: 256 << 10, bytesAtOnce: 2 * maxMessage}
+	whileWorking = messageRate{messages: 2_000, messagesAtOnce: 20_000, bytes: 8 << 20, bytesAtOnce: 8 * maxMessage}
 	// complaintsIdle and complaintsWorking are of standard error, in bytes.
-	complaintsIdle    = rate{bytes: 64 << 10, bytesAtOnce: 4 << 20}
-	complaintsWorking = rate{bytes: 4 << 20, bytesAtOnce: 64 << 20}
+	complaintsIdle    = messageRate{bytes: 64 << 10, bytesAtOnce: 4 << 20}
+	complaintsWorking = messageRate{bytes: 4 << 20, bytesAtOnce: 64 << 20}
 )
 
 var (
@@ -34,9 +34,9 @@ var (
 	errComplains     = &limitError{floods: true, text: fmt.Sprintf("it writes to standard error without end: more than %d MiB a second", int(complaintsWorking.bytes)>>20)}
 )
 
-// meter enforces a rate. It is safe for concurrent use.
-type meter struct {
-	rate rate
+// rateMeter enforces a rate. It is safe for concurrent use.
+type rateMeter struct {
+	rate messageRate
 
 	mu              sync.Mutex
 	messages, bytes float64 // spent and not yet recovered
@@ -45,7 +45,7 @@ type meter struct {
 
 // spend counts messages and bytes, and reports whether they are within the
 // rate.
-func (m *meter) spend(messages, bytes int) bool {
+func (m *rateMeter) spend(messages, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -58,7 +58,7 @@ func (m *meter) spend(messages, bytes int) bool {
 
 // heard counts an unsolicited message of a server on this machine. The error
 // ends the connection.
-func (l *link) heard(bytes int) error {
+func (l *connLink) heard(bytes int) error {
 	flow, limit := &l.idleFlow, errIdleFloods
 	if l.busy() {
 		flow, limit = &l.workFlow, errWorkFloods
@@ -71,7 +71,7 @@ func (l *link) heard(bytes int) error {
 
 // heardComplaint counts what a server on this machine writes to standard error,
 // and ends a server that writes without end.
-func (l *link) heardComplaint(bytes int) {
+func (l *connLink) heardComplaint(bytes int) {
 	flow, limit := &l.idleComplaints, errComplainsIdle
 	if l.busy() {
 		flow, limit = &l.workComplaints, errComplains
@@ -85,7 +85,7 @@ func (l *link) heardComplaint(bytes int) {
 }
 
 // flooded ends a connection whose server sends without end.
-func (l *link) flooded(limit *limitError) {
+func (l *connLink) flooded(limit *limitError) {
 	l.limit.Store(limit)
 	select {
 	case <-l.ready:

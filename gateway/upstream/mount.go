@@ -220,14 +220,14 @@ type server struct {
 	// keeps the findings of connections that have ended. more is what is
 	// offered and not mounted.
 	mounted map[definitionKey]*offering
-	views   map[*link]*view
+	views   map[*connLink]*offerView
 	left    map[definitionKey]string
 	held    map[definitionKey]string
 	more    map[definitionKey]bool
 	// health is that of the server as a whole.
 	health health
 	// leaving holds the connections whose server is being told that they end.
-	leaving map[string]*link
+	leaving map[string]*connLink
 }
 
 // New returns the mounts of the servers. It does not start any server.
@@ -249,7 +249,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		opts.Cleaner, err = output.New(nil)
 		errs = append(errs, err)
 	}
-	m := &Mounts{fresh: freshTime, o: opts, memory: newMemory(), processes: &processes{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*link]struct{}{}}}
+	m := &Mounts{fresh: freshTime, o: opts, memory: newMemory(), processes: &processes{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*connLink]struct{}{}}}
 	if opts.Previous != nil {
 		m.memory, m.processes = opts.Previous.memory, opts.Previous.processes
 	}
@@ -266,7 +266,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &server{
 			Server: s, m: m, same: s.digest(), pool: newPool(), authority: authority,
-			mounted: map[definitionKey]*offering{}, views: map[*link]*view{}, left: map[definitionKey]string{}, leaving: map[string]*link{},
+			mounted: map[definitionKey]*offering{}, views: map[*connLink]*offerView{}, left: map[definitionKey]string{}, leaving: map[string]*connLink{},
 		})
 	}
 	if opts.Previous != nil && opts.Grant == nil {

@@ -21,9 +21,9 @@ const (
 	remoteAge = time.Minute
 )
 
-// view is what the last listing over one connection means for a server. It does
+// offerView is what the last listing over one connection means for a server. It does
 // not change.
-type view struct {
+type offerView struct {
 	// bad says which accepted definitions are missing or different, and why.
 	bad map[definitionKey]string
 	// gone are those of bad that are merely not listed.
@@ -37,7 +37,7 @@ type view struct {
 
 // accept stores what discovery has found. Until it is mounted, it becomes the
 // accepted listing; a later one is only compared with it.
-func (s *server) accept(n *listing, l *link) {
+func (s *server) accept(n *listing, l *connLink) {
 	s.mu.Lock()
 	first := s.accepted == nil || !s.taken
 	if s.latest = n; first {
@@ -50,11 +50,11 @@ func (s *server) accept(n *listing, l *link) {
 }
 
 // look compares what a connection offers now with what is mounted.
-func (s *server) look(l *link, n *listing) {
+func (s *server) look(l *connLink, n *listing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
-	v := &view{bad: map[definitionKey]string{}, gone: map[definitionKey]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
+	v := &offerView{bad: map[definitionKey]string{}, gone: map[definitionKey]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
 	for t, d := range mounted {
 		why, gone := s.compare(d, n)
 		if why == "" {
@@ -105,7 +105,7 @@ func (s *server) refusal(d *offering) string {
 // judge updates what is held back according to a view. The finding of a
 // connection that has ended stays until the view of another connection clears
 // it, because the end of a process proves nothing.
-func (s *server) judge(l *link, v *view) {
+func (s *server) judge(l *connLink, v *offerView) {
 	s.mu.Lock()
 	for t := range s.left {
 		if v.bad[t] == "" && !v.apart {
@@ -125,12 +125,12 @@ func (s *server) judge(l *link, v *view) {
 }
 
 // leave keeps the findings of a connection. The caller holds the lock.
-func (s *server) leave(v *view) {
+func (s *server) leave(v *offerView) {
 	maps.Copy(s.left, v.common())
 }
 
 // common returns the findings of a view that hold for all connections.
-func (v *view) common() map[definitionKey]string {
+func (v *offerView) common() map[definitionKey]string {
 	held := map[definitionKey]string{}
 	for t, why := range v.bad {
 		if !v.gone[t] && !v.apart {
@@ -141,7 +141,7 @@ func (v *view) common() map[definitionKey]string {
 }
 
 // forget keeps the findings of a connection that has ended.
-func (s *server) forget(l *link) {
+func (s *server) forget(l *connLink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[l]
@@ -211,7 +211,7 @@ func (m *Mounts) Quarantined() (list []Left) {
 // changed records that the lists of a connection may have changed. The next
 // call waits for a new listing. Without a call, the server is listed again
 // soon.
-func (l *link) changed() {
+func (l *connLink) changed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stale = true; len(l.s.Command) > 0 && l.relist == nil && !l.dropped.Load() {
@@ -221,7 +221,7 @@ func (l *link) changed() {
 }
 
 // relook lists a server on this machine again while no call does.
-func (l *link) relook() {
+func (l *connLink) relook() {
 	l.mu.Lock()
 	l.relist = nil
 	l.mu.Unlock()
@@ -238,7 +238,7 @@ func (l *link) relook() {
 // current lists a connection again when its view may be outdated or the server
 // that asks has none. Only one listing runs at a time; callers that wait share
 // its result.
-func (l *link) current(ctx context.Context, s *server) error {
+func (l *connLink) current(ctx context.Context, s *server) error {
 	select {
 	case l.looking <- struct{}{}:
 		defer func() { <-l.looking }()
@@ -266,7 +266,7 @@ func (l *link) current(ctx context.Context, s *server) error {
 }
 
 // viewOf returns the view of a connection; nil without one.
-func (s *server) viewOf(l *link) *view {
+func (s *server) viewOf(l *connLink) *offerView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.views[l]
@@ -274,7 +274,7 @@ func (s *server) viewOf(l *link) *view {
 
 // refuses says why a connection may not be asked for something that needs all
 // of these definitions; nil when it may.
-func (s *server) refuses(l *link, name string, needs []definitionKey) error {
+func (s *server) refuses(l *connLink, name string, needs []definitionKey) error {
 	v := s.viewOf(l)
 	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t definitionKey) bool { return v.bad[t] != "" }) {
 		return nil

@@ -22,12 +22,12 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 		return n
 	}
 	const accepted, other = `{"name":"a","inputSchema":{}}`, `{"name":"a","description":"yours","inputSchema":{}}`
-	s.accept(offer(accepted), s.newLink(key{personality: "role"}))
+	s.accept(offer(accepted), s.newLink(connKey{personality: "role"}))
 	s.mount(s.accepted)
 	tool := definitionKey{lock.KindTool, "a"}
 	for _, knows := range []bool{true, false} {
 		s.OAuth = map[bool]*oauth.Server{true: {}, false: nil}[knows]
-		l := s.newLink(key{principal: "bob", personality: "role"})
+		l := s.newLink(connKey{principal: "bob", personality: "role"})
 		s.look(l, offer(other))
 		if err := s.refuses(l, "a", []definitionKey{tool}); err == nil {
 			t.Errorf("knows %v: the connection itself may be asked for another definition", knows)

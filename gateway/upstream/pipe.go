@@ -16,12 +16,12 @@ import (
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
-// pipe is the connection to a process: messages on its standard input and
+// processPipe is the connection to a process: messages on its standard input and
 // output.
-type pipe struct {
+type processPipe struct {
 	in    *stdinWriter
 	out   io.ReadCloser
-	frame *frame
+	frame *messageFrame
 	lines *json.Decoder
 	// queue holds the rest of several messages that arrived in one list.
 	queue []json.RawMessage
@@ -33,35 +33,35 @@ type pipe struct {
 }
 
 // newPipe reads the messages of a process from out and writes them to in.
-func newPipe(l *link, in *stdinWriter, out io.ReadCloser) *pipe {
-	p := &pipe{in: in, out: out}
-	p.frame = &frame{r: out, l: l, giveWay: func() { _ = p.Close() }}
+func newPipe(l *connLink, in *stdinWriter, out io.ReadCloser) *processPipe {
+	p := &processPipe{in: in, out: out}
+	p.frame = &messageFrame{r: out, l: l, giveWay: func() { _ = p.Close() }}
 	p.lines = json.NewDecoder(p.frame)
 	return p
 }
 
 // claim hands over the budget share of the message that was read last.
-func (p *pipe) claim() *budget.Holding {
+func (p *processPipe) claim() *budget.Holding {
 	h := p.held
 	p.held = nil
 	return h
 }
 
 // Connect returns the pipe, which is already connected.
-func (p *pipe) Connect(context.Context) (mcp.Connection, error) { return p, nil }
+func (p *processPipe) Connect(context.Context) (mcp.Connection, error) { return p, nil }
 
 // SessionID is empty: only HTTP has session ids.
-func (*pipe) SessionID() string { return "" }
+func (*processPipe) SessionID() string { return "" }
 
 // Close closes both ends.
-func (p *pipe) Close() error {
+func (p *processPipe) Close() error {
 	var err error
 	p.closed.Do(func() { err = errors.Join(p.out.Close(), p.in.Close()) })
 	return err
 }
 
 // Read returns the next message.
-func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
+func (p *processPipe) Read(context.Context) (jsonrpc.Message, error) {
 	for len(p.queue) == 0 {
 		text, err := p.next()
 		if err != nil {
@@ -89,7 +89,7 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 
 // next reads one JSON value, which usually stands on one line but may span
 // several.
-func (p *pipe) next() (text json.RawMessage, err error) {
+func (p *processPipe) next() (text json.RawMessage, err error) {
 	if err := p.lines.Decode(&text); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (p *pipe) next() (text json.RawMessage, err error) {
 // rest begins the next message and returns the first byte after the previous
 // one. A decoder that has read a long message is dropped together with its
 // buffer.
-func (p *pipe) rest() (first []byte, err error) {
+func (p *processPipe) rest() (first []byte, err error) {
 	buffered := p.lines.Buffered()
 	more, ok := buffered.(interface{ Len() int })
 	if !ok {
@@ -124,7 +124,7 @@ func (p *pipe) rest() (first []byte, err error) {
 }
 
 // Write writes a message of the library.
-func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
+func (p *processPipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	text, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -134,14 +134,14 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 
 // send writes a line. If the call was cancelled and the process does not read
 // the line, the connection ends.
-func (p *pipe) send(ctx context.Context, line []byte) error {
+func (p *processPipe) send(ctx context.Context, line []byte) error {
 	return p.in.write(ctx, line, func() { _ = p.Close() })
 }
 
-// frame bounds the bytes that are read for one message.
-type frame struct {
+// messageFrame bounds the bytes that are read for one message.
+type messageFrame struct {
 	r    io.Reader
-	l    *link
+	l    *connLink
 	size int
 	// held and covered are the share of the memory budget of all servers;
 	// giveWay ends the connection.
@@ -152,14 +152,14 @@ type frame struct {
 }
 
 // claim hands over the budget share of the message that was read.
-func (f *frame) claim() *budget.Holding {
+func (f *messageFrame) claim() *budget.Holding {
 	h := f.held
 	f.held, f.covered = nil, 0
 	return h
 }
 
 // cover reserves memory for the bytes that were read before the buffer grows.
-func (f *frame) cover() error {
+func (f *messageFrame) cover() error {
 	if f.size <= freeBytes {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (f *frame) cover() error {
 }
 
 // Read reads.
-func (f *frame) Read(b []byte) (int, error) {
+func (f *messageFrame) Read(b []byte) (int, error) {
 	if f.size >= maxMessage {
 		return 0, f.over(errTooLong)
 	}
@@ -186,7 +186,7 @@ func (f *frame) Read(b []byte) (int, error) {
 }
 
 // over fails with the bound that was reached.
-func (f *frame) over(limit *limitError) error {
+func (f *messageFrame) over(limit *limitError) error {
 	f.l.exceeds(limit)
 	f.l.s.m.memory.release(f.claim())
 	return limit

@@ -28,14 +28,14 @@ const (
 	maxBroken = 3
 )
 
-// key identifies who may share a connection: a process is confined to the grant
+// connKey identifies who may share a connection: a process is confined to the grant
 // of the role that started it, and belongs to one principal. A connection that
 // lasts for one call has that call in its key. The grant is the value of
 // [Options.Grant].
-type key struct{ principal, personality, workspace, grant, call string }
+type connKey struct{ principal, personality, workspace, grant, call string }
 
 // lane returns the key without the call.
-func (k key) lane() key {
+func (k connKey) lane() connKey {
 	k.call = ""
 	return k
 }
@@ -51,15 +51,15 @@ type processSlots struct {
 type pool struct {
 	mu       sync.Mutex
 	users    map[*server]bool
-	links    map[key]*link
-	lanes    map[key]*processSlots
-	failures map[key]failure
+	links    map[connKey]*connLink
+	lanes    map[connKey]*processSlots
+	failures map[connKey]failure
 	// ailing is the number of failures.
 	ailing atomic.Int64
 }
 
 func newPool() *pool {
-	return &pool{users: map[*server]bool{}, links: map[key]*link{}, lanes: map[key]*processSlots{}, failures: map[key]failure{}}
+	return &pool{users: map[*server]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]failure{}}
 }
 
 // join registers a server as a user of the pool.
@@ -90,7 +90,7 @@ func (p *pool) leave(s *server) {
 
 // used reports whether some server may use a link of a key. The caller holds
 // the lock.
-func (p *pool) used(k key) bool {
+func (p *pool) used(k connKey) bool {
 	for s := range p.users {
 		if s.grantIn(k.personality) == k.grant {
 			return true
@@ -107,8 +107,8 @@ func (p *pool) everyone() []*server {
 }
 
 // keyOf returns the key of the connection that a call may use.
-func (s *server) keyOf(c *sallyport.Call) key {
-	k := key{
+func (s *server) keyOf(c *sallyport.Call) connKey {
+	k := connKey{
 		principal: c.Principal.Name, personality: c.Personality, workspace: c.Workspace, grant: s.grantIn(c.Personality),
 	}
 	if s.Shared {
@@ -134,7 +134,7 @@ func (s *server) grantIn(personality string) string {
 }
 
 // enter waits for a free slot of the lane.
-func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
+func (s *server) enter(ctx context.Context, k connKey) (leave func(), err error) {
 	p := s.pool
 	p.mu.Lock()
 	w := p.lanes[k]
@@ -162,7 +162,7 @@ func (s *server) enter(ctx context.Context, k key) (leave func(), err error) {
 
 // link returns the connection that a call may use, and makes it when there is
 // none.
-func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
+func (s *server) link(ctx context.Context, c *sallyport.Call) (*connLink, error) {
 	k := s.keyOf(c)
 	for {
 		l, mine, err := s.reserve(k)
@@ -195,7 +195,7 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*link, error) {
 // that the next process is shown the current ones. It does not end a process
 // that works on calls, nor one that has just started, because a folder may be
 // replaced again and again.
-func (s *server) endOutdated(l *link) bool {
+func (s *server) endOutdated(l *connLink) bool {
 	p, ok := l.child.(sallyport.Placed)
 	if !ok || time.Since(l.born) < s.m.fresh || l.busy() {
 		return false
@@ -210,7 +210,7 @@ func (s *server) endOutdated(l *link) bool {
 }
 
 // reserve returns the link of a key; mine says that the caller has to make it.
-func (s *server) reserve(k key) (l *link, mine bool, err error) {
+func (s *server) reserve(k connKey) (l *connLink, mine bool, err error) {
 	absent := s.absent()
 	p := s.pool
 	p.mu.Lock()
@@ -240,7 +240,7 @@ func (s *server) reserve(k key) (l *link, mine bool, err error) {
 // settle tells the calls that wait for a link whether it was made. A start that
 // its caller gave up says nothing about the server, unless the time of the call
 // was over.
-func (p *pool) settle(l *link, err, gaveUp error) {
+func (p *pool) settle(l *connLink, err, gaveUp error) {
 	defer close(l.ready)
 	lane := l.key.lane()
 	if l.err = err; err == nil {
@@ -252,7 +252,7 @@ func (p *pool) settle(l *link, err, gaveUp error) {
 	p.mu.Unlock()
 	l.s.m.processes.leave(l)
 	if gaveUp != nil {
-		l.err = &abandoned{err}
+		l.err = &abandonedError{err}
 		if errors.Is(gaveUp, context.DeadlineExceeded) {
 			p.broke(l, false)
 		}
@@ -264,7 +264,7 @@ func (p *pool) settle(l *link, err, gaveUp error) {
 }
 
 // settled starts to watch a link that works.
-func (p *pool) settled(l *link) {
+func (p *pool) settled(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, ok := p.failures[l.key.lane()]; ok {
@@ -287,7 +287,7 @@ func (p *pool) settled(l *link) {
 }
 
 // look tells every server that uses the pool what a connection offers now.
-func (p *pool) look(l *link, n *listing) {
+func (p *pool) look(l *connLink, n *listing) {
 	l.mu.Lock()
 	l.looked = time.Now()
 	l.mu.Unlock()
@@ -298,7 +298,7 @@ func (p *pool) look(l *link, n *listing) {
 
 // part ends a link that is no longer used. The server by, one of the users of
 // the pool, tells the upstream server; nil means any user.
-func (p *pool) part(l *link, by *server) {
+func (p *pool) part(l *connLink, by *server) {
 	p.mu.Lock()
 	if p.links[l.key] == l {
 		delete(p.links, l.key)
@@ -317,7 +317,7 @@ func (p *pool) part(l *link, by *server) {
 
 // drop forgets a link and ends it. If a process that was in use has ended by
 // itself, the server is probed.
-func (p *pool) drop(l *link) {
+func (p *pool) drop(l *connLink) {
 	p.mu.Lock()
 	used := p.links[l.key] == l
 	if used {
@@ -335,7 +335,7 @@ func (p *pool) drop(l *link) {
 }
 
 // over reports whether the process of a connection has ended.
-func (l *link) over() bool {
+func (l *connLink) over() bool {
 	if l.child == nil {
 		return false
 	}

@@ -24,14 +24,14 @@ type processes struct {
 	most int
 
 	mu  sync.Mutex
-	all map[*link]struct{}
+	all map[*connLink]struct{}
 }
 
 // enter takes a slot for the process of a link. If the principal has as many
 // processes as there are free slots, one has to end first: the process that was
 // idle for longest, of the principal with the most processes among those that
 // have more than this one, or of this one.
-func (p *processes) enter(l *link) error {
+func (p *processes) enter(l *connLink) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	counts := map[string]int{}
@@ -53,7 +53,7 @@ func (p *processes) enter(l *link) error {
 }
 
 // idleOf finds the process to end for a principal. The caller holds the lock.
-func (p *processes) idleOf(counts map[string]int, comes string) (found *link) {
+func (p *processes) idleOf(counts map[string]int, comes string) (found *connLink) {
 	var since time.Time
 	for l := range p.all {
 		who := l.key.principal
@@ -72,14 +72,14 @@ func (p *processes) idleOf(counts map[string]int, comes string) (found *link) {
 }
 
 // leave frees the slot of a link, if it has one.
-func (p *processes) leave(l *link) {
+func (p *processes) leave(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, l)
 }
 
 // restsSince returns since when a usable connection has been idle.
-func (l *link) restsSince() (since time.Time, idle bool) {
+func (l *connLink) restsSince() (since time.Time, idle bool) {
 	select {
 	case <-l.ready:
 	default:

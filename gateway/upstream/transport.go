@@ -32,7 +32,7 @@ const reconnects = 3
 const maxParts = 100
 
 // spawn starts the process of a server under the grant of the call.
-func (l *link) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
+func (l *connLink) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	in := newInlet()
 	answers, out := io.Pipe()
 	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
@@ -114,7 +114,7 @@ func (w *stderrLog) lastLine() string {
 // connection with server-sent events depends on one request for its whole life,
 // and that request belongs to the call that makes it. So such a connection ends
 // with its call.
-func (l *link) remote() mcp.Transport {
+func (l *connLink) remote() mcp.Transport {
 	client := &http.Client{Transport: roundTripper{l}}
 	if l.s.Transport == lock.TransportSSE {
 		return &mcp.SSEClientTransport{Endpoint: l.s.URL, MaxEventSize: maxMessage, HTTPClient: client}
@@ -141,7 +141,7 @@ var (
 // roundTripper sends each request through the accessors of the call that causes
 // it, so that it is decided and recorded with that call. It passes on nothing
 // of what the caller of the gate sent.
-type roundTripper struct{ l *link }
+type roundTripper struct{ l *connLink }
 
 // RoundTrip sends a request.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -157,7 +157,7 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // roundTrip adds headers to a request and sends it.
-func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
+func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 	c := callOf(r.Context())
 	if c == nil {
 		return nil, errNoCall
@@ -194,7 +194,7 @@ func (l *link) roundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // sendTo sends a request, with a token where the server wants one.
-func (l *link) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error) {
+func (l *connLink) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error) {
 	if a := l.s.authority; a != nil {
 		return a.Do(r, c, l.s.holder(c))
 	}
@@ -204,7 +204,7 @@ func (l *link) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error
 // home refuses any address other than the declared one. A server may name
 // another address for later requests, but secrets are for the address that the
 // operator wrote.
-func (l *link) home(to *url.URL) error {
+func (l *connLink) home(to *url.URL) error {
 	at, err := url.Parse(l.s.URL)
 	if err != nil || at.Scheme != to.Scheme || at.Host != to.Host {
 		return &sallyport.Error{
@@ -216,7 +216,7 @@ func (l *link) home(to *url.URL) error {
 }
 
 // agree remembers which version of the protocol a server chose.
-func (l *link) agree(greeting json.RawMessage) {
+func (l *connLink) agree(greeting json.RawMessage) {
 	var r struct {
 		Version string `json:"protocolVersion"`
 	}
@@ -229,7 +229,7 @@ func (l *link) agree(greeting json.RawMessage) {
 }
 
 // agreed returns that version, or "" when there is none yet.
-func (l *link) agreed() string {
+func (l *connLink) agreed() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.version

@@ -83,7 +83,7 @@ func withAnswer(ctx context.Context) (context.Context, *answer) {
 // wiredTransport passes every message of a connection through a wire.
 type wiredTransport struct {
 	mcp.Transport
-	l *link
+	l *connLink
 }
 
 // Connect connects.
@@ -92,7 +92,7 @@ func (t wiredTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]asked{}, own: map[int64]pendingRequest{}}
+	w := &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]awaitedRequest{}, own: map[int64]pendingRequest{}}
 	w.up, w.down = context.WithCancel(context.Background())
 	t.l.wire = w
 	return w, nil
@@ -104,10 +104,10 @@ func (t wiredTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 // of a server to its client, so that no queue grows.
 type wire struct {
 	mcp.Connection
-	l *link
+	l *connLink
 
 	mu      sync.Mutex
-	asked   map[jsonrpc.ID]asked
+	asked   map[jsonrpc.ID]awaitedRequest
 	refused int
 	// own holds the requests of running calls, by id; count is how many there
 	// were.
@@ -132,8 +132,8 @@ func (w *wire) whileUp(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { kept(); cancel() }
 }
 
-// asked is a request whose result is kept.
-type asked struct {
+// awaitedRequest is a request whose result is kept.
+type awaitedRequest struct {
 	method string
 	answer *answer
 }
@@ -151,7 +151,7 @@ func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 	if a != nil {
 		w.mu.Lock()
-		w.asked[q.ID] = asked{q.Method, a}
+		w.asked[q.ID] = awaitedRequest{q.Method, a}
 		w.mu.Unlock()
 	}
 	err := w.Connection.Write(ctx, m)
@@ -162,7 +162,7 @@ func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // take returns and removes what is kept for a request.
-func (w *wire) take(id jsonrpc.ID) (asked, bool) {
+func (w *wire) take(id jsonrpc.ID) (awaitedRequest, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a, ok := w.asked[id]
@@ -209,7 +209,7 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 // measure returns the size of the message that was read last, and what covers
 // it. Messages of a remote server are counted where they arrive.
 func (w *wire) measure() (size int, held *budget.Holding) {
-	if p, ok := w.Connection.(*pipe); ok {
+	if p, ok := w.Connection.(*processPipe); ok {
 		return p.size, p.claim()
 	}
 	return 0, nil
