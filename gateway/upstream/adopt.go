@@ -4,7 +4,7 @@ import "maps"
 
 // adopt takes over the known tools of an equally declared server. They are
 // available at once, each judged anew, while the server is listed again.
-func (s *server) adopt(was *server) {
+func (s *mountedServer) adopt(was *mountedServer) {
 	was.mu.Lock()
 	defer was.mu.Unlock()
 	if was.accepted == nil {

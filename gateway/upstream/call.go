@@ -15,7 +15,7 @@ import (
 var resultLimits = schema.Limits{Bytes: maxMessage}
 
 // call calls a tool of the server.
-func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
+func (s *mountedServer) call(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
 	r, err := toolCall(d.key, c.Args, headers)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -29,7 +29,7 @@ func (s *server) call(ctx context.Context, c *sallyport.Call, d *offering, heade
 
 // ask sends the server one request and returns its answer. It refuses unless
 // the server still offers every definition in needs.
-func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...definitionKey) (map[string]any, error) {
+func (s *mountedServer) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...definitionKey) (map[string]any, error) {
 	leave, err := s.enter(ctx, s.keyOf(c).lane())
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *server) ask(ctx context.Context, c *sallyport.Call, r *request, needs .
 }
 
 // exchange sends one request and returns its answer.
-func (s *server) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r *request) (map[string]any, error) {
+func (s *mountedServer) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r *request) (map[string]any, error) {
 	raw, err := l.wire.exchange(ctx, r, c.ID)
 	if err != nil {
 		if refused := s.wanting(ctx, c, err); refused != nil {
@@ -90,7 +90,7 @@ func (s *server) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r
 
 // plain cleans text that a server caused, for people and the log. It removes
 // the secrets that the server may have been sent, including its tokens.
-func (s *server) plain(text string) string {
+func (s *mountedServer) plain(text string) string {
 	text = s.m.o.Cleaner.Text(text)
 	if s.authority == nil {
 		return text
@@ -106,7 +106,7 @@ func (s *server) plain(text string) string {
 // lost says why a call has no answer. An error that the server itself answered
 // is the tool's failure. A broken connection ends the process, and the next
 // call starts another.
-func (s *server) lost(ctx context.Context, l *connLink, owned bool, method string, err error) error {
+func (s *mountedServer) lost(ctx context.Context, l *connLink, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(l, false) {
@@ -146,7 +146,7 @@ func (s *server) lost(ctx context.Context, l *connLink, owned bool, method strin
 
 // exceeded says which bound a server has reached. Over HTTP this affects only
 // the call of that answer; from a process nothing more can be read.
-func (s *server) exceeded(l *connLink, limit *limitError) error {
+func (s *mountedServer) exceeded(l *connLink, limit *limitError) error {
 	switch {
 	case limit.floods:
 		l.flooded(limit)

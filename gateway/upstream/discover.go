@@ -42,7 +42,7 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 
 // discover asks the server what it offers and ends the connection, because
 // calls have processes of their own.
-func (s *server) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
+func (s *mountedServer) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
 	l := s.newLink(connKey{personality: c.Personality})
 	l.dropped.Store(true) // no pool holds it
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
@@ -105,7 +105,7 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 }
 
 // mount makes tools of what a server offers.
-func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
+func (s *mountedServer) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 	leave := func(kind lock.Kind, name, why string) {
 		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: s.m.o.Cleaner.Text(why)})
 	}
@@ -145,7 +145,7 @@ func (s *server) mount(n *listing) (tools []sallyport.Tool, left []Left) {
 }
 
 // make makes a tool or a resource of a definition.
-func (s *server) make(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
+func (s *mountedServer) make(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
 	if d.kind == lock.KindResource || d.kind == lock.KindTemplate {
 		r, err := s.resource(d)
 		if err == nil {

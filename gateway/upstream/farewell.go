@@ -40,7 +40,7 @@ func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 
 // bidFarewell ends the session of a closing connection with the tokens of its
 // principal.
-func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+func (s *mountedServer) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	var in struct {
 		Connection string `json:"connection"`
 	}
@@ -72,7 +72,7 @@ func (s *server) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.
 }
 
 // farewell tells the server that the session of a connection is over.
-func (s *server) farewell(l *connLink) {
+func (s *mountedServer) farewell(l *connLink) {
 	if s.m.o.Farewell == nil || !s.posts() || l.err != nil || l.session.ID() == "" {
 		return
 	}

@@ -56,7 +56,7 @@ type redactedError struct{ text string }
 func (b *redactedError) Error() string { return b.text }
 
 // briefly says in the gate's own words why a server cannot be used.
-func (s *server) briefly(err error) string {
+func (s *mountedServer) briefly(err error) string {
 	if b, ok := errors.AsType[*redactedError](err); ok {
 		return b.text
 	}
@@ -68,7 +68,7 @@ func (s *server) briefly(err error) string {
 
 // why says why no principal can use the mounted server, or is empty when it may
 // be used.
-func (s *server) why() string {
+func (s *mountedServer) why() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.accepted == nil {
@@ -79,7 +79,7 @@ func (s *server) why() string {
 
 // absent is the failure of a call to a server that no principal can use; nil
 // when it may be used.
-func (s *server) absent() error {
+func (s *mountedServer) absent() error {
 	why := s.why()
 	if why == "" {
 		return nil
@@ -114,7 +114,7 @@ func (m *Mounts) Due(ctx context.Context) (names []string) {
 	return names
 }
 
-func (s *server) due(ctx context.Context) bool {
+func (s *mountedServer) due(ctx context.Context) bool {
 	mark, logs := s.tokenMark(ctx, sallyport.LocalPrincipal)
 	now := time.Now()
 	s.mu.Lock()
@@ -145,7 +145,7 @@ func (s *server) due(ctx context.Context) bool {
 // Each server has one probe at a time: during a probe, a second one does
 // nothing.
 func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Context)) {
-	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
+	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
 	if i < 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Contex
 }
 
 // conclude applies the outcome of a probe.
-func (s *server) conclude(ctx context.Context) {
+func (s *mountedServer) conclude(ctx context.Context) {
 	now := time.Now()
 	s.mu.Lock()
 	h := &s.health
@@ -198,7 +198,7 @@ func (s *server) conclude(ctx context.Context) {
 }
 
 // changed notifies clients.
-func (s *server) changed() {
+func (s *mountedServer) changed() {
 	if s.m.o.Changed != nil {
 		s.m.o.Changed()
 	}
@@ -206,7 +206,7 @@ func (s *server) changed() {
 
 // fallen marks the server as unusable for every principal and schedules a probe
 // soon.
-func (s *server) fallen(why string) {
+func (s *mountedServer) fallen(why string) {
 	s.mu.Lock()
 	h := &s.health
 	falls := s.accepted != nil && h.down == ""
@@ -221,7 +221,7 @@ func (s *server) fallen(why string) {
 }
 
 // note records the outcome of asking the server with the tokens of a mark.
-func (s *server) note(mark string, err error) {
+func (s *mountedServer) note(mark string, err error) {
 	login, wants := loginNeeded(err)
 	fault := ""
 	if err != nil && !wants {
@@ -242,7 +242,7 @@ func (s *server) note(mark string, err error) {
 }
 
 // doubt records that a connection has failed or a process ended by itself.
-func (s *server) doubt() {
+func (s *mountedServer) doubt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.health.suspect = true
@@ -250,7 +250,7 @@ func (s *server) doubt() {
 
 // tokenMark returns a value that identifies the tokens of a principal. logs is
 // false for a server without user logins, or when the tokens cannot be read.
-func (s *server) tokenMark(ctx context.Context, principal string) (mark string, logs bool) {
+func (s *mountedServer) tokenMark(ctx context.Context, principal string) (mark string, logs bool) {
 	if s.authority == nil || s.authority.Grant != oauth.AuthorizationCode {
 		return "", false
 	}
@@ -260,7 +260,7 @@ func (s *server) tokenMark(ctx context.Context, principal string) (mark string, 
 
 // attend checks whether the server needs a login while no user is logged in.
 // The server is then unavailable.
-func (s *server) attend(ctx context.Context) {
+func (s *mountedServer) attend(ctx context.Context) {
 	s.mu.Lock()
 	login, refused := s.health.login, s.health.mark
 	s.mu.Unlock()
@@ -281,7 +281,7 @@ func (s *server) attend(ctx context.Context) {
 
 // somebody reports whether any principal has tokens other than those that were
 // refused.
-func (s *server) somebody(ctx context.Context, refused string) bool {
+func (s *mountedServer) somebody(ctx context.Context, refused string) bool {
 	names := []string{sallyport.LocalPrincipal}
 	if s.m.o.Principals != nil && !s.Shared {
 		names = append(names, s.m.o.Principals(ctx)...)

@@ -36,7 +36,7 @@ var aName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 const maxState = 256 << 10
 
 // asksFor reports whether the server's declaration lets it ask with a method.
-func (s *server) asksFor(method string) bool {
+func (s *mountedServer) asksFor(method string) bool {
 	kind, ok := kindOf[method]
 	return ok && slices.Contains(s.Capabilities.Input, kind)
 }
@@ -50,7 +50,7 @@ type inputRequests struct {
 }
 
 // inquiryOf reads the questions of an answer that asks for input.
-func (s *server) inquiryOf(tree map[string]any) (q inputRequests, err error) {
+func (s *mountedServer) inquiryOf(tree map[string]any) (q inputRequests, err error) {
 	requests, _ := tree["inputRequests"].(map[string]any)
 	if n := len(requests); n == 0 || n > sallyport.MaxQuestions {
 		return q, fmt.Errorf("the server asks for input without 1 to %d questions", sallyport.MaxQuestions)
@@ -178,7 +178,7 @@ func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 
 // reachable returns the capabilities with which the client greets a server: the
 // kinds of input that the server's declaration names.
-func (s *server) reachable() *mcp.ClientCapabilities {
+func (s *mountedServer) reachable() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{}
 	for _, kind := range s.Capabilities.Input {
 		switch kind {
@@ -195,7 +195,7 @@ func (s *server) reachable() *mcp.ClientCapabilities {
 
 // able returns the capabilities for one call, or nil when the caller cannot be
 // asked.
-func (s *server) able(c *sallyport.Call) []byte {
+func (s *mountedServer) able(c *sallyport.Call) []byte {
 	if len(s.Capabilities.Input) == 0 {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (s *server) able(c *sallyport.Call) []byte {
 
 // wanting converts a server's error about input that its caller cannot give
 // into a refusal of the call.
-func (s *server) wanting(ctx context.Context, c *sallyport.Call, err error) error {
+func (s *mountedServer) wanting(ctx context.Context, c *sallyport.Call, err error) error {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || e.Code != mcp.CodeMissingRequiredClientCapabilities {
 		return nil
@@ -244,7 +244,7 @@ func (s *server) wanting(ctx context.Context, c *sallyport.Call, err error) erro
 
 // answer puts the questions of an answer before the caller and the replies into
 // the next request.
-func (s *server) answer(ctx context.Context, c *sallyport.Call, r *request, tree map[string]any) error {
+func (s *mountedServer) answer(ctx context.Context, c *sallyport.Call, r *request, tree map[string]any) error {
 	if len(s.Capabilities.Input) == 0 {
 		return failed(r.method, errors.New("the server asks for input, which servers are not offered"))
 	}

@@ -19,7 +19,7 @@ const endGrace = 2 * time.Second
 
 // connLink is one connection to a server.
 type connLink struct {
-	s   *server // the server that made it
+	s   *mountedServer // the server that made it
 	key connKey
 	// ready is closed when the link can be used or err says why not. The fields
 	// that it guards do not change afterwards.
@@ -92,7 +92,7 @@ type running struct {
 // reads more slowly than the server sends, it misses events.
 const maxNews, maxNewsBytes = 256, 16 << 10
 
-func (s *server) newLink(k connKey) *connLink {
+func (s *mountedServer) newLink(k connKey) *connLink {
 	l := &connLink{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},

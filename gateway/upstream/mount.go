@@ -180,7 +180,7 @@ type Options struct {
 // Mounts is the upstream servers of one configuration. It is safe for
 // concurrent use.
 type Mounts struct {
-	servers []*server
+	servers []*mountedServer
 	o       Options
 	// memory and processes are shared with the previous mounts, because their
 	// bounds are for all servers.
@@ -190,8 +190,8 @@ type Mounts struct {
 	fresh time.Duration
 }
 
-// server is one server as it is mounted.
-type server struct {
+// mountedServer is one server as it is mounted.
+type mountedServer struct {
 	Server
 	m *Mounts
 	// same identifies the declaration and the files that the server is started
@@ -264,7 +264,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 			continue
 		}
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
-		m.servers = append(m.servers, &server{
+		m.servers = append(m.servers, &mountedServer{
 			Server: s, m: m, same: s.digest(), pool: newPool(), authority: authority,
 			mounted: map[definitionKey]*offering{}, views: map[*connLink]*offerView{}, left: map[definitionKey]string{}, leaving: map[string]*connLink{},
 		})
@@ -286,7 +286,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 // succeed takes over the connections and the known offer of an equally declared
 // server. A remote server with OAuth is reached with the tokens of its own
 // mounts.
-func (s *server) succeed(m *Mounts) {
+func (s *mountedServer) succeed(m *Mounts) {
 	if m == nil || s.same == "" {
 		return
 	}

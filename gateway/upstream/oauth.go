@@ -37,7 +37,7 @@ func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
 }
 
 // holder returns the name under which the tokens of a call are kept.
-func (s *server) holder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
+func (s *mountedServer) holder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
 
 // Holder returns the name under which the tokens of a principal are kept. All
 // principals have the same one when the server is shared.
@@ -66,7 +66,7 @@ func LoginName(server string) string { return "login-" + server }
 // is {"principal": NAME}. Run it in a separate gate, in a role that may use the
 // server, as with [Mounts.Discovery]. done is called with the outcome.
 func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status)) (sallyport.Tool, error) {
-	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
+	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
 	if i < 0 || m.servers[i].authority == nil {
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoted(name))
 	}
@@ -100,7 +100,7 @@ func LogoutName(server string) string { return "logout-" + server }
 // were removed. Run it in a separate gate, as with [Mounts.Login]. done is told
 // whether the issuer supports revocation and has accepted this one.
 func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (sallyport.Tool, error) {
-	i := slices.IndexFunc(m.servers, func(s *server) bool { return s.Name == name })
+	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
 	if i < 0 || m.servers[i].authority == nil {
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoted(name))
 	}

@@ -37,7 +37,7 @@ type offerView struct {
 
 // accept stores what discovery has found. Until it is mounted, it becomes the
 // accepted listing; a later one is only compared with it.
-func (s *server) accept(n *listing, l *connLink) {
+func (s *mountedServer) accept(n *listing, l *connLink) {
 	s.mu.Lock()
 	first := s.accepted == nil || !s.taken
 	if s.latest = n; first {
@@ -50,7 +50,7 @@ func (s *server) accept(n *listing, l *connLink) {
 }
 
 // look compares what a connection offers now with what is mounted.
-func (s *server) look(l *connLink, n *listing) {
+func (s *mountedServer) look(l *connLink, n *listing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *server) look(l *connLink, n *listing) {
 
 // compare says why what is offered now is not what was accepted. gone says that
 // it is not offered at all.
-func (s *server) compare(d *offering, n *listing) (why string, gone bool) {
+func (s *mountedServer) compare(d *offering, n *listing) (why string, gone bool) {
 	now := n.things[d.definitionKey]
 	switch {
 	case n.failed[d.kind] != "":
@@ -92,7 +92,7 @@ func (s *server) compare(d *offering, n *listing) (why string, gone bool) {
 
 // refusal asks Options.Judge about a definition. It returns the reason for a
 // refusal, or "" when the definition is accepted.
-func (s *server) refusal(d *offering) string {
+func (s *mountedServer) refusal(d *offering) string {
 	if s.m.o.Judge == nil {
 		return ""
 	}
@@ -105,7 +105,7 @@ func (s *server) refusal(d *offering) string {
 // judge updates what is held back according to a view. The finding of a
 // connection that has ended stays until the view of another connection clears
 // it, because the end of a process proves nothing.
-func (s *server) judge(l *connLink, v *offerView) {
+func (s *mountedServer) judge(l *connLink, v *offerView) {
 	s.mu.Lock()
 	for t := range s.left {
 		if v.bad[t] == "" && !v.apart {
@@ -125,7 +125,7 @@ func (s *server) judge(l *connLink, v *offerView) {
 }
 
 // leave keeps the findings of a connection. The caller holds the lock.
-func (s *server) leave(v *offerView) {
+func (s *mountedServer) leave(v *offerView) {
 	maps.Copy(s.left, v.common())
 }
 
@@ -141,7 +141,7 @@ func (v *offerView) common() map[definitionKey]string {
 }
 
 // forget keeps the findings of a connection that has ended.
-func (s *server) forget(l *connLink) {
+func (s *mountedServer) forget(l *connLink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[l]
@@ -155,7 +155,7 @@ func (s *server) forget(l *connLink) {
 
 // hold computes what is held back and why. The caller holds the lock. It
 // reports whether the available definitions have changed.
-func (s *server) hold() (changed bool) {
+func (s *mountedServer) hold() (changed bool) {
 	held, more := maps.Clone(s.left), map[definitionKey]bool{}
 	for _, v := range s.views {
 		maps.Copy(held, v.common())
@@ -180,10 +180,10 @@ func (s *server) hold() (changed bool) {
 }
 
 // shown returns the name of a thing for the log.
-func (s *server) shown(t definitionKey) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
+func (s *mountedServer) shown(t definitionKey) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
 
 // available reports whether at least one of the things may be used.
-func (s *server) available(things ...definitionKey) bool {
+func (s *mountedServer) available(things ...definitionKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t definitionKey) bool { return s.held[t] == "" })
@@ -238,7 +238,7 @@ func (l *connLink) relook() {
 // current lists a connection again when its view may be outdated or the server
 // that asks has none. Only one listing runs at a time; callers that wait share
 // its result.
-func (l *connLink) current(ctx context.Context, s *server) error {
+func (l *connLink) current(ctx context.Context, s *mountedServer) error {
 	select {
 	case l.looking <- struct{}{}:
 		defer func() { <-l.looking }()
@@ -266,7 +266,7 @@ func (l *connLink) current(ctx context.Context, s *server) error {
 }
 
 // viewOf returns the view of a connection; nil without one.
-func (s *server) viewOf(l *connLink) *offerView {
+func (s *mountedServer) viewOf(l *connLink) *offerView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.views[l]
@@ -274,7 +274,7 @@ func (s *server) viewOf(l *connLink) *offerView {
 
 // refuses says why a connection may not be asked for something that needs all
 // of these definitions; nil when it may.
-func (s *server) refuses(l *connLink, name string, needs []definitionKey) error {
+func (s *mountedServer) refuses(l *connLink, name string, needs []definitionKey) error {
 	v := s.viewOf(l)
 	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t definitionKey) bool { return v.bad[t] != "" }) {
 		return nil
@@ -283,7 +283,7 @@ func (s *server) refuses(l *connLink, name string, needs []definitionKey) error 
 }
 
 // offers returns what the discovered servers offer, as received.
-func (s *server) offers() *lock.Offer {
+func (s *mountedServer) offers() *lock.Offer {
 	s.mu.Lock()
 	n := s.latest
 	s.mu.Unlock()

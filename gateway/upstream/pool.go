@@ -50,7 +50,7 @@ type processSlots struct {
 // configurations share it while the server is declared in the same way.
 type pool struct {
 	mu       sync.Mutex
-	users    map[*server]bool
+	users    map[*mountedServer]bool
 	links    map[connKey]*connLink
 	lanes    map[connKey]*processSlots
 	failures map[connKey]failure
@@ -59,11 +59,11 @@ type pool struct {
 }
 
 func newPool() *pool {
-	return &pool{users: map[*server]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]failure{}}
+	return &pool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]failure{}}
 }
 
 // join registers a server as a user of the pool.
-func (p *pool) join(s *server) {
+func (p *pool) join(s *mountedServer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users[s] = true
@@ -71,7 +71,7 @@ func (p *pool) join(s *server) {
 
 // leave removes a server from the pool. It ends the connections that no
 // remaining server may use, and waits until they are gone.
-func (p *pool) leave(s *server) {
+func (p *pool) leave(s *mountedServer) {
 	p.mu.Lock()
 	delete(p.users, s)
 	var ending sync.WaitGroup
@@ -100,14 +100,14 @@ func (p *pool) used(k connKey) bool {
 }
 
 // everyone returns the servers that use the pool.
-func (p *pool) everyone() []*server {
+func (p *pool) everyone() []*mountedServer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.users))
 }
 
 // keyOf returns the key of the connection that a call may use.
-func (s *server) keyOf(c *sallyport.Call) connKey {
+func (s *mountedServer) keyOf(c *sallyport.Call) connKey {
 	k := connKey{
 		principal: c.Principal.Name, personality: c.Personality, workspace: c.Workspace, grant: s.grantIn(c.Personality),
 	}
@@ -121,7 +121,7 @@ func (s *server) keyOf(c *sallyport.Call) connKey {
 }
 
 // grantIn returns the value that identifies the grant of the server in a role.
-func (s *server) grantIn(personality string) string {
+func (s *mountedServer) grantIn(personality string) string {
 	if s.m.o.Grant == nil {
 		return ""
 	}
@@ -134,7 +134,7 @@ func (s *server) grantIn(personality string) string {
 }
 
 // enter waits for a free slot of the lane.
-func (s *server) enter(ctx context.Context, k connKey) (leave func(), err error) {
+func (s *mountedServer) enter(ctx context.Context, k connKey) (leave func(), err error) {
 	p := s.pool
 	p.mu.Lock()
 	w := p.lanes[k]
@@ -162,7 +162,7 @@ func (s *server) enter(ctx context.Context, k connKey) (leave func(), err error)
 
 // link returns the connection that a call may use, and makes it when there is
 // none.
-func (s *server) link(ctx context.Context, c *sallyport.Call) (*connLink, error) {
+func (s *mountedServer) link(ctx context.Context, c *sallyport.Call) (*connLink, error) {
 	k := s.keyOf(c)
 	for {
 		l, mine, err := s.reserve(k)
@@ -195,7 +195,7 @@ func (s *server) link(ctx context.Context, c *sallyport.Call) (*connLink, error)
 // that the next process is shown the current ones. It does not end a process
 // that works on calls, nor one that has just started, because a folder may be
 // replaced again and again.
-func (s *server) endOutdated(l *connLink) bool {
+func (s *mountedServer) endOutdated(l *connLink) bool {
 	p, ok := l.child.(sallyport.Placed)
 	if !ok || time.Since(l.born) < s.m.fresh || l.busy() {
 		return false
@@ -210,7 +210,7 @@ func (s *server) endOutdated(l *connLink) bool {
 }
 
 // reserve returns the link of a key; mine says that the caller has to make it.
-func (s *server) reserve(k connKey) (l *connLink, mine bool, err error) {
+func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
 	absent := s.absent()
 	p := s.pool
 	p.mu.Lock()
@@ -298,7 +298,7 @@ func (p *pool) look(l *connLink, n *listing) {
 
 // part ends a link that is no longer used. The server by, one of the users of
 // the pool, tells the upstream server; nil means any user.
-func (p *pool) part(l *connLink, by *server) {
+func (p *pool) part(l *connLink, by *mountedServer) {
 	p.mu.Lock()
 	if p.links[l.key] == l {
 		delete(p.links, l.key)

@@ -16,7 +16,7 @@ const maxArguments = 100
 
 // promptSchema makes a schema of the arguments of a prompt. They are strings,
 // in the order in which the server lists them.
-func (s *server) promptSchema(d *offering) (json.RawMessage, error) {
+func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 	list, ok := d.tree["arguments"].([]any)
 	if d.tree["arguments"] != nil && !ok {
 		return nil, errors.New("its arguments are not a list")
@@ -65,7 +65,7 @@ func (s *server) promptSchema(d *offering) (json.RawMessage, error) {
 }
 
 // prompt asks the server to fill in a prompt.
-func (s *server) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
+func (s *mountedServer) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
 	args := map[string]string{}
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return sallyport.Result{}, err

@@ -15,7 +15,7 @@ import (
 
 // resource makes a resource of a definition. The server is later asked for
 // exactly this URI, so a URI that would have to be cleaned is refused.
-func (s *server) resource(d *offering) (sallyport.Resource, error) {
+func (s *mountedServer) resource(d *offering) (sallyport.Resource, error) {
 	cl := s.m.o.Cleaner
 	if cl.Text(d.key) != d.key {
 		return sallyport.Resource{}, errors.New("its URI holds characters that are not shown, or a secret")
@@ -41,7 +41,7 @@ func (s *server) resource(d *offering) (sallyport.Resource, error) {
 }
 
 // resources returns the tool that reads the resources of the server.
-func (s *server) resources(list []sallyport.Resource) sallyport.Tool {
+func (s *mountedServer) resources(list []sallyport.Resource) sallyport.Tool {
 	t := s.tool("mcp__" + s.Name + "__resources")
 	t.Form, t.Resources, t.SaysReadOnly = sallyport.FormResource, list, s.m.o.Pinned
 	t.Description = "Reads the resources of the MCP server " + s.Name + "."
@@ -67,7 +67,7 @@ func thingOf(r *sallyport.Resource) definitionKey {
 // read asks the server for a resource. A URI that is not listed belongs to some
 // template. Only the gate knows to which, so none of the templates may be held
 // back.
-func (s *server) read(ctx context.Context, c *sallyport.Call, things, families []definitionKey) (sallyport.Result, error) {
+func (s *mountedServer) read(ctx context.Context, c *sallyport.Call, things, families []definitionKey) (sallyport.Result, error) {
 	var args struct {
 		URI string `json:"uri"`
 	}

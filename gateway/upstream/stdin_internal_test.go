@@ -18,7 +18,7 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 		theirs := newInlet()
 		answers, out := io.Pipe()
 		defer out.Close()
-		s := newPipe(&connLink{s: &server{m: &Mounts{memory: newMemory()}}}, theirs, answers)
+		s := newPipe(&connLink{s: &mountedServer{m: &Mounts{memory: newMemory()}}}, theirs, answers)
 		defer s.Close()
 		message := &jsonrpc.Request{Method: "notifications/a"}
 		for range 3 { // the second and third wait for their turn

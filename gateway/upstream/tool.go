@@ -18,7 +18,7 @@ import (
 )
 
 // tool returns a tool with the fields that all tools of a server share.
-func (s *server) tool(name string) sallyport.Tool {
+func (s *mountedServer) tool(name string) sallyport.Tool {
 	touch := sallyport.Touch{Capability: "network", Item: s.URL}
 	if len(s.Command) > 0 {
 		touch = sallyport.Touch{Capability: "process", Item: s.Command[0]}
@@ -86,7 +86,7 @@ func (s *Server) refs() (refs []string) {
 }
 
 // revision identifies the configuration of a server.
-func (s *server) revision() string {
+func (s *mountedServer) revision() string {
 	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport, s.OAuth})
 	if err != nil {
 		return ""
@@ -96,7 +96,7 @@ func (s *server) revision() string {
 }
 
 // named makes a tool of a definition that has a name: a tool or a prompt.
-func (s *server) named(d *offering) (sallyport.Tool, error) {
+func (s *mountedServer) named(d *offering) (sallyport.Tool, error) {
 	name, err := lock.MapName(s.Name, d.key)
 	if err != nil {
 		return sallyport.Tool{}, err
@@ -123,7 +123,7 @@ func (s *server) named(d *offering) (sallyport.Tool, error) {
 }
 
 // schema returns a schema as text, which models read; nil when there is none.
-func (s *server) schema(d *offering, key string) (json.RawMessage, error) {
+func (s *mountedServer) schema(d *offering, key string) (json.RawMessage, error) {
 	tree, err := d.object(key)
 	if tree == nil || err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func (l *connLink) remote() mcp.Transport {
 
 // posts reports whether each message to the server is an HTTP request with its
 // own answer, so that sessions have to be ended by a request.
-func (s *server) posts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
+func (s *mountedServer) posts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
 
 // versionHeader names the agreed version of the protocol.
 const versionHeader = "Mcp-Protocol-Version"

@@ -59,7 +59,7 @@ func (a *answer) set(result json.RawMessage, fault bool) {
 // owned reports whether an error of the protocol is the server's answer. On
 // this machine a broken connection looks the same to the library. Over HTTP an
 // answer does not always arrive this way.
-func (a *answer) owned(s *server) bool {
+func (a *answer) owned(s *mountedServer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.fault || s.URL != ""
