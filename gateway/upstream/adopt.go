@@ -41,7 +41,7 @@ func (m *Mounts) Outdated() bool {
 }
 
 // equals reports whether both listings offer the same definitions.
-func (n *listing) equals(other *listing) bool {
+func (n *serverListing) equals(other *serverListing) bool {
 	return maps.EqualFunc(n.things, other.things, func(a, b *offering) bool { return a.digest == b.digest && a.fault == b.fault }) &&
 		maps.Equal(n.failed, other.failed)
 }

@@ -42,7 +42,7 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 
 // discover asks the server what it offers and ends the connection, because
 // calls have processes of their own.
-func (s *mountedServer) discover(ctx context.Context, c *sallyport.Call) (*listing, error) {
+func (s *mountedServer) discover(ctx context.Context, c *sallyport.Call) (*serverListing, error) {
 	l := s.newLink(connKey{personality: c.Personality})
 	l.dropped.Store(true) // no pool holds it
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
@@ -59,7 +59,7 @@ func (s *mountedServer) discover(ctx context.Context, c *sallyport.Call) (*listi
 }
 
 // summary counts what a server offers.
-func (n *listing) summary() string {
+func (n *serverListing) summary() string {
 	var parts []string
 	for _, kind := range kinds {
 		if count := len(n.all[kind]); count > 0 || kind == lock.KindTool {
@@ -105,7 +105,7 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 }
 
 // mount makes tools of what a server offers.
-func (s *mountedServer) mount(n *listing) (tools []sallyport.Tool, left []Left) {
+func (s *mountedServer) mount(n *serverListing) (tools []sallyport.Tool, left []Left) {
 	leave := func(kind lock.Kind, name, why string) {
 		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: s.m.o.Cleaner.Text(why)})
 	}

@@ -26,12 +26,12 @@ var errClosing = errors.New("the connection is closing")
 // pendingRequest is a request of a call that waits for its answer.
 type pendingRequest struct {
 	// answer receives it; nil where it comes with the request.
-	answer chan reply
+	answer chan wireReply
 	stop   context.CancelFunc
 }
 
-// reply is an answer and its share of the memory budget of all servers.
-type reply struct {
+// wireReply is an answer and its share of the memory budget of all servers.
+type wireReply struct {
 	*jsonrpc.Response
 	held *budget.Holding
 }
@@ -74,7 +74,7 @@ func (w *wire) exchange(ctx context.Context, r *request, token string) (json.Raw
 }
 
 // begin gives a request its id.
-func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan reply, err error) {
+func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan wireReply, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -84,7 +84,7 @@ func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan reply, err 
 		return 0, nil, errClosing
 	}
 	if !w.l.s.posts() {
-		answer = make(chan reply, 1)
+		answer = make(chan wireReply, 1)
 	}
 	id = firstID + w.count
 	w.count++
@@ -108,7 +108,7 @@ func (w *wire) end(id int64) {
 }
 
 // send sends a request whose answer comes on the connection.
-func (w *wire) send(ctx context.Context, id int64, r *request, token string, answer <-chan reply) (*jsonrpc.Response, error) {
+func (w *wire) send(ctx context.Context, id int64, r *request, token string, answer <-chan wireReply) (*jsonrpc.Response, error) {
 	var err error
 	if p, ok := w.Connection.(*processPipe); ok {
 		err = p.send(ctx, r.message(id, token, w.l.meta))
@@ -121,7 +121,7 @@ func (w *wire) send(ctx context.Context, id int64, r *request, token string, ans
 	if err != nil {
 		return nil, fmt.Errorf("sending %q: %w", r.method, err)
 	}
-	var m reply
+	var m wireReply
 	select {
 	case m = <-answer:
 	case <-ctx.Done():
@@ -147,7 +147,7 @@ func (w *wire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose
 	defer w.mu.Unlock()
 	if q := w.own[id]; q.answer != nil {
 		select {
-		case q.answer <- reply{m, held}:
+		case q.answer <- wireReply{m, held}:
 			held.Settle()
 			return true, true
 		default: // a second answer

@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// failure is why a server could not be started or used, and when to try again.
-type failure struct {
+// startFailure is why a server could not be started or used, and when to try again.
+type startFailure struct {
 	// count is the number of failures in a row, broken the number of calls in a
 	// row without an answer.
 	count, broken int
@@ -18,7 +18,7 @@ type failure struct {
 }
 
 // again returns the failure for calls that arrive before the next attempt.
-func (f *failure) again() error {
+func (f *startFailure) again() error {
 	e := sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: f.err.Error()}
 	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
 		e = *was
@@ -33,7 +33,7 @@ func (f *failure) again() error {
 
 // fail makes a lane leave the server alone for a while. A failure during that
 // time does not extend it.
-func (p *pool) fail(lane connKey, err error) {
+func (p *connPool) fail(lane connKey, err error) {
 	p.mu.Lock()
 	f := p.failures[lane]
 	if now := time.Now(); !now.Before(f.until) {
@@ -51,7 +51,7 @@ func (p *pool) fail(lane connKey, err error) {
 // call, it counts like a broken connection. If the server is idle, the lane of
 // the connection leaves it alone. When it serves no other principal, every lane
 // does, until a probe finds that it answers.
-func (p *pool) flooded(l *connLink, limit *limitError) {
+func (p *connPool) flooded(l *connLink, limit *limitError) {
 	if !limit.idle {
 		p.broke(l, true)
 		return
@@ -68,7 +68,7 @@ func (p *pool) flooded(l *connLink, limit *limitError) {
 
 // servesOthers reports whether a principal other than that of a link has a
 // connection.
-func (p *pool) servesOthers(l *connLink) bool {
+func (p *connPool) servesOthers(l *connLink) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.links {
@@ -80,7 +80,7 @@ func (p *pool) servesOthers(l *connLink) bool {
 }
 
 // doubt tells every server that uses the pool that a connection failed.
-func (p *pool) doubt() {
+func (p *connPool) doubt() {
 	for _, s := range p.everyone() {
 		s.doubt()
 	}
@@ -89,7 +89,7 @@ func (p *pool) doubt() {
 // broke counts a call that had no answer. Calls that end together with their
 // connection count once. Too many in a row count as a failed start and make the
 // connection useless.
-func (p *pool) broke(l *connLink, gone bool) (useless bool) {
+func (p *connPool) broke(l *connLink, gone bool) (useless bool) {
 	s, lane := l.s, l.key.lane()
 	if gone && !l.broke.CompareAndSwap(false, true) {
 		return false
@@ -109,7 +109,7 @@ func (p *pool) broke(l *connLink, gone bool) (useless bool) {
 }
 
 // answered resets the count of calls without an answer.
-func (p *pool) answered(lane connKey) {
+func (p *connPool) answered(lane connKey) {
 	if p.ailing.Load() == 0 {
 		return
 	}
@@ -119,14 +119,14 @@ func (p *pool) answered(lane connKey) {
 }
 
 // forgive forgets the failures of a lane. The caller holds the lock.
-func (p *pool) forgive(lane connKey) {
+func (p *connPool) forgive(lane connKey) {
 	delete(p.failures, lane)
 	p.ailing.Store(int64(len(p.failures)))
 }
 
 // pardon forgets all failures: the server was unusable for every principal and
 // works again.
-func (p *pool) pardon() {
+func (p *connPool) pardon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.failures)

@@ -26,9 +26,9 @@ const (
 	calmTime = time.Minute
 )
 
-// health is what is known about a server as a whole, independent of single
+// serverHealth is what is known about a server as a whole, independent of single
 // connections.
-type health struct {
+type serverHealth struct {
 	// down says why no principal can use it; empty when it may work.
 	down string
 	// login says that a user has to log in. out is the same text while no user

@@ -126,7 +126,7 @@ func (l *connLink) exceeds(limit *limitError) {
 // dial starts a server, or greets a remote one, and asks what it offers. Calls
 // never go to a process whose definitions were not checked. The server is
 // offered only those client features that its declaration names.
-func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *listing, err error) {
+func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *serverListing, err error) {
 	ctx, e := withCall(ctx, c)
 	defer e.end(l.s.m.memory)
 	defer l.greeting.release(l.s.m.memory)

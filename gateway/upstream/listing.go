@@ -45,8 +45,8 @@ func bound(kind lock.Kind) int {
 	}
 }
 
-// listing is what a server says about itself and offers, at one time.
-type listing struct {
+// serverListing is what a server says about itself and offers, at one time.
+type serverListing struct {
 	// identity and instructions are the server's description of itself.
 	identity     json.RawMessage
 	instructions string
@@ -68,8 +68,8 @@ type listing struct {
 var errLost = errors.New("no answer")
 
 // list requests everything that the server declares to have.
-func (l *connLink) list(ctx context.Context) (*listing, error) {
-	n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
+func (l *connLink) list(ctx context.Context) (*serverListing, error) {
+	n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
 	held, covered := l.hold(nil), int64(0)
@@ -213,7 +213,7 @@ func greeted(raw json.RawMessage) (identity json.RawMessage, instructions string
 }
 
 // take adds the definitions of one kind.
-func (n *listing) take(kind lock.Kind, raws []json.RawMessage) {
+func (n *serverListing) take(kind lock.Kind, raws []json.RawMessage) {
 	before := n.values
 	n.all[kind] = raws
 	for _, raw := range raws {
@@ -257,7 +257,7 @@ func valuesIn(v any) int {
 }
 
 // drop removes a kind that has too much in it.
-func (n *listing) drop(kind lock.Kind, why error) {
+func (n *serverListing) drop(kind lock.Kind, why error) {
 	n.failed[kind] = why.Error()
 	delete(n.all, kind)
 	n.known = slices.DeleteFunc(n.known, func(d *offering) bool { return d.kind == kind })

@@ -57,15 +57,15 @@ func limitOf(err error) *limitError {
 	return e
 }
 
-// memory counts the bytes of messages of all servers.
-type memory struct {
+// messageMemory counts the bytes of messages of all servers.
+type messageMemory struct {
 	*budget.Budget
 	mu    sync.Mutex
 	large bool        // much was held since memory was last returned
 	quiet *time.Timer // returns the memory when it fires
 }
 
-func newMemory() *memory { return &memory{Budget: budget.New(maxHeld)} }
+func newMemory() *messageMemory { return &messageMemory{Budget: budget.New(maxHeld)} }
 
 // hold returns a holding for a link. giveWay runs when other messages need the
 // room.
@@ -75,7 +75,7 @@ func (l *connLink) hold(giveWay func()) *budget.Holding {
 
 // grow extends a holding to a message of size bytes. covered is how much it
 // covers already.
-func (m *memory) grow(h *budget.Holding, covered *int64, size int64) error {
+func (m *messageMemory) grow(h *budget.Holding, covered *int64, size int64) error {
 	more := 2*size - *covered
 	if size <= freeBytes || more <= 0 {
 		return nil
@@ -92,7 +92,7 @@ func (m *memory) grow(h *budget.Holding, covered *int64, size int64) error {
 
 // release frees what a holding covers. Some time after the last large holdings
 // it returns memory to the system.
-func (m *memory) release(h *budget.Holding) {
+func (m *messageMemory) release(h *budget.Holding) {
 	if h == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (m *memory) release(h *budget.Holding) {
 
 // giveBack returns unused memory to the system when nothing is held. In a
 // process with little activity the runtime would wait for minutes.
-func (m *memory) giveBack() {
+func (m *messageMemory) giveBack() {
 	idle := m.Held() == 0
 	m.mu.Lock()
 	m.quiet = nil
@@ -153,7 +153,7 @@ func callOf(ctx context.Context) *sallyport.Call {
 }
 
 // take keeps a holding until the end of the errand.
-func (e *callMessages) take(m *memory, h *budget.Holding) {
+func (e *callMessages) take(m *messageMemory, h *budget.Holding) {
 	if h == nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (e *callMessages) take(m *memory, h *budget.Holding) {
 }
 
 // end frees what the errand holds.
-func (e *callMessages) end(m *memory) {
+func (e *callMessages) end(m *messageMemory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true

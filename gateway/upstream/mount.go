@@ -184,8 +184,8 @@ type Mounts struct {
 	o       Options
 	// memory and processes are shared with the previous mounts, because their
 	// bounds are for all servers.
-	memory    *memory
-	processes *processes
+	memory    *messageMemory
+	processes *processLimit
 	// fresh is freshTime, except in tests.
 	fresh time.Duration
 }
@@ -197,7 +197,7 @@ type mountedServer struct {
 	// same identifies the declaration and the files that the server is started
 	// from; empty when they are not known.
 	same string
-	pool *pool
+	pool *connPool
 	// authority is nil for a server without OAuth.
 	authority *oauth.Authority
 	// grants caches the results of Options.Grant, by role.
@@ -211,9 +211,9 @@ type mountedServer struct {
 	// role of that discovery is kept with it. latest is what it offered when it
 	// was last discovered. taken says that Tools has returned accepted; until
 	// then a later discovery replaces it.
-	accepted *listing
+	accepted *serverListing
 	role     string
-	latest   *listing
+	latest   *serverListing
 	taken    bool
 	// mounted is what Tools has returned. held says why some of it is not
 	// available, according to the views of the connections and to left, which
@@ -225,7 +225,7 @@ type mountedServer struct {
 	held    map[definitionKey]string
 	more    map[definitionKey]bool
 	// health is that of the server as a whole.
-	health health
+	health serverHealth
 	// leaving holds the connections whose server is being told that they end.
 	leaving map[string]*connLink
 }
@@ -249,7 +249,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		opts.Cleaner, err = output.New(nil)
 		errs = append(errs, err)
 	}
-	m := &Mounts{fresh: freshTime, o: opts, memory: newMemory(), processes: &processes{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*connLink]struct{}{}}}
+	m := &Mounts{fresh: freshTime, o: opts, memory: newMemory(), processes: &processLimit{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*connLink]struct{}{}}}
 	if opts.Previous != nil {
 		m.memory, m.processes = opts.Previous.memory, opts.Previous.processes
 	}

@@ -37,7 +37,7 @@ type offerView struct {
 
 // accept stores what discovery has found. Until it is mounted, it becomes the
 // accepted listing; a later one is only compared with it.
-func (s *mountedServer) accept(n *listing, l *connLink) {
+func (s *mountedServer) accept(n *serverListing, l *connLink) {
 	s.mu.Lock()
 	first := s.accepted == nil || !s.taken
 	if s.latest = n; first {
@@ -50,7 +50,7 @@ func (s *mountedServer) accept(n *listing, l *connLink) {
 }
 
 // look compares what a connection offers now with what is mounted.
-func (s *mountedServer) look(l *connLink, n *listing) {
+func (s *mountedServer) look(l *connLink, n *serverListing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *mountedServer) look(l *connLink, n *listing) {
 
 // compare says why what is offered now is not what was accepted. gone says that
 // it is not offered at all.
-func (s *mountedServer) compare(d *offering, n *listing) (why string, gone bool) {
+func (s *mountedServer) compare(d *offering, n *serverListing) (why string, gone bool) {
 	now := n.things[d.definitionKey]
 	switch {
 	case n.failed[d.kind] != "":

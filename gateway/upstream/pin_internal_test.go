@@ -16,8 +16,8 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := m.servers[0]
-	offer := func(text string) *listing {
-		n := &listing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
+	offer := func(text string) *serverListing {
+		n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 		n.take(lock.KindTool, []json.RawMessage{json.RawMessage(text)})
 		return n
 	}

@@ -46,24 +46,24 @@ type processSlots struct {
 	users int
 }
 
-// pool holds the connections to one server. Mounts of consecutive
+// connPool holds the connections to one server. Mounts of consecutive
 // configurations share it while the server is declared in the same way.
-type pool struct {
+type connPool struct {
 	mu       sync.Mutex
 	users    map[*mountedServer]bool
 	links    map[connKey]*connLink
 	lanes    map[connKey]*processSlots
-	failures map[connKey]failure
+	failures map[connKey]startFailure
 	// ailing is the number of failures.
 	ailing atomic.Int64
 }
 
-func newPool() *pool {
-	return &pool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]failure{}}
+func newPool() *connPool {
+	return &connPool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]startFailure{}}
 }
 
 // join registers a server as a user of the pool.
-func (p *pool) join(s *mountedServer) {
+func (p *connPool) join(s *mountedServer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users[s] = true
@@ -71,7 +71,7 @@ func (p *pool) join(s *mountedServer) {
 
 // leave removes a server from the pool. It ends the connections that no
 // remaining server may use, and waits until they are gone.
-func (p *pool) leave(s *mountedServer) {
+func (p *connPool) leave(s *mountedServer) {
 	p.mu.Lock()
 	delete(p.users, s)
 	var ending sync.WaitGroup
@@ -90,7 +90,7 @@ func (p *pool) leave(s *mountedServer) {
 
 // used reports whether some server may use a link of a key. The caller holds
 // the lock.
-func (p *pool) used(k connKey) bool {
+func (p *connPool) used(k connKey) bool {
 	for s := range p.users {
 		if s.grantIn(k.personality) == k.grant {
 			return true
@@ -100,7 +100,7 @@ func (p *pool) used(k connKey) bool {
 }
 
 // everyone returns the servers that use the pool.
-func (p *pool) everyone() []*mountedServer {
+func (p *connPool) everyone() []*mountedServer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.users))
@@ -240,7 +240,7 @@ func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
 // settle tells the calls that wait for a link whether it was made. A start that
 // its caller gave up says nothing about the server, unless the time of the call
 // was over.
-func (p *pool) settle(l *connLink, err, gaveUp error) {
+func (p *connPool) settle(l *connLink, err, gaveUp error) {
 	defer close(l.ready)
 	lane := l.key.lane()
 	if l.err = err; err == nil {
@@ -264,7 +264,7 @@ func (p *pool) settle(l *connLink, err, gaveUp error) {
 }
 
 // settled starts to watch a link that works.
-func (p *pool) settled(l *connLink) {
+func (p *connPool) settled(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, ok := p.failures[l.key.lane()]; ok {
@@ -287,7 +287,7 @@ func (p *pool) settled(l *connLink) {
 }
 
 // look tells every server that uses the pool what a connection offers now.
-func (p *pool) look(l *connLink, n *listing) {
+func (p *connPool) look(l *connLink, n *serverListing) {
 	l.mu.Lock()
 	l.looked = time.Now()
 	l.mu.Unlock()
@@ -298,7 +298,7 @@ func (p *pool) look(l *connLink, n *listing) {
 
 // part ends a link that is no longer used. The server by, one of the users of
 // the pool, tells the upstream server; nil means any user.
-func (p *pool) part(l *connLink, by *mountedServer) {
+func (p *connPool) part(l *connLink, by *mountedServer) {
 	p.mu.Lock()
 	if p.links[l.key] == l {
 		delete(p.links, l.key)
@@ -317,7 +317,7 @@ func (p *pool) part(l *connLink, by *mountedServer) {
 
 // drop forgets a link and ends it. If a process that was in use has ended by
 // itself, the server is probed.
-func (p *pool) drop(l *connLink) {
+func (p *connPool) drop(l *connLink) {
 	p.mu.Lock()
 	used := p.links[l.key] == l
 	if used {

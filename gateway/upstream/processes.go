@@ -17,10 +17,10 @@ const (
 	restTime = time.Second
 )
 
-// processes counts the processes of all servers against their bound. Principals
+// processLimit counts the processes of all servers against their bound. Principals
 // share the slots: a principal gets a free slot, or one that it frees by ending
 // an idle process.
-type processes struct {
+type processLimit struct {
 	most int
 
 	mu  sync.Mutex
@@ -31,7 +31,7 @@ type processes struct {
 // processes as there are free slots, one has to end first: the process that was
 // idle for longest, of the principal with the most processes among those that
 // have more than this one, or of this one.
-func (p *processes) enter(l *connLink) error {
+func (p *processLimit) enter(l *connLink) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	counts := map[string]int{}
@@ -53,7 +53,7 @@ func (p *processes) enter(l *connLink) error {
 }
 
 // idleOf finds the process to end for a principal. The caller holds the lock.
-func (p *processes) idleOf(counts map[string]int, comes string) (found *connLink) {
+func (p *processLimit) idleOf(counts map[string]int, comes string) (found *connLink) {
 	var since time.Time
 	for l := range p.all {
 		who := l.key.principal
@@ -72,7 +72,7 @@ func (p *processes) idleOf(counts map[string]int, comes string) (found *connLink
 }
 
 // leave frees the slot of a link, if it has one.
-func (p *processes) leave(l *connLink) {
+func (p *processLimit) leave(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, l)

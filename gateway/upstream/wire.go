@@ -29,7 +29,7 @@ type answer struct {
 }
 
 // hold stores the holding that covers the answer.
-func (a *answer) hold(m *memory, h *budget.Holding) {
+func (a *answer) hold(m *messageMemory, h *budget.Holding) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || h == nil {
@@ -42,7 +42,7 @@ func (a *answer) hold(m *memory, h *budget.Holding) {
 }
 
 // release frees the memory share of an answer that was read.
-func (a *answer) release(m *memory) {
+func (a *answer) release(m *messageMemory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
