@@ -29,7 +29,7 @@ func (s *mountedServer) call(ctx context.Context, c *sallyport.Call, d *offering
 
 // ask sends the server one request and returns its answer. It refuses unless
 // the server still offers every definition in needs.
-func (s *mountedServer) ask(ctx context.Context, c *sallyport.Call, r *request, needs ...definitionKey) (map[string]any, error) {
+func (s *mountedServer) ask(ctx context.Context, c *sallyport.Call, r *serverRequest, needs ...definitionKey) (map[string]any, error) {
 	leave, err := s.enter(ctx, s.keyOf(c).lane())
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *mountedServer) ask(ctx context.Context, c *sallyport.Call, r *request, 
 }
 
 // exchange sends one request and returns its answer.
-func (s *mountedServer) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r *request) (map[string]any, error) {
+func (s *mountedServer) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r *serverRequest) (map[string]any, error) {
 	raw, err := l.wire.exchange(ctx, r, c.ID)
 	if err != nil {
 		if refused := s.wanting(ctx, c, err); refused != nil {

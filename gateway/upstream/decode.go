@@ -39,7 +39,7 @@ func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error)
 	if o == nil {
 		o = &DecodeOptions{}
 	}
-	d := &decoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}, s: Server{Name: name}}
+	d := &serverDecoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}, s: Server{Name: name}}
 	if err := lock.CheckServer(name); err != nil {
 		d.Fault("", "%v", err)
 	}
@@ -60,8 +60,8 @@ func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error)
 	return d.s, nil
 }
 
-// decoder reads a server.
-type decoder struct {
+// serverDecoder reads a server.
+type serverDecoder struct {
 	definition.Decoder
 	s Server
 	// packageArgs is the number of words of the command that are passed to its
@@ -69,7 +69,7 @@ type decoder struct {
 	packageArgs int
 }
 
-func (d *decoder) server(top *definition.Object) {
+func (d *serverDecoder) server(top *definition.Object) {
 	s := &d.s
 	s.Permissions = top.Texts("permissions")
 	s.Concurrency, s.Shared = top.Count("concurrency", ""), top.Flag("shared", "")
@@ -104,14 +104,14 @@ func (d *decoder) server(top *definition.Object) {
 }
 
 // admits refuses a limit that admits nothing.
-func (d *decoder) admits(at string) {
+func (d *serverDecoder) admits(at string) {
 	if l := d.s.RateLimit; l != nil && !d.Broken(at) && (l.Requests < 1 || l.Window <= 0) {
 		d.Fault(at, "expected at least 1 request in a window of more than 0s")
 	}
 }
 
 // local reads the keys of a server that runs on this machine.
-func (d *decoder) local(top *definition.Object, remote bool) {
+func (d *serverDecoder) local(top *definition.Object, remote bool) {
 	for _, key := range []string{"cwd", "env", "secret_env"} {
 		v, at, ok := top.Take(key, "")
 		switch {
@@ -133,7 +133,7 @@ func (d *decoder) local(top *definition.Object, remote bool) {
 }
 
 // meaningless refuses keys that have no effect on this kind of server.
-func (d *decoder) meaningless(remote bool) {
+func (d *serverDecoder) meaningless(remote bool) {
 	c := &d.s.Capabilities
 	for key, declared := range map[string]bool{
 		"storage": c.Storage != nil, "attachments": c.Attachments != nil, "database": c.Database != nil, "mail": c.Mail != nil,
@@ -154,7 +154,7 @@ func (d *decoder) meaningless(remote bool) {
 
 // url reads the address of a remote server. No message repeats the text,
 // because it may hold a secret.
-func (d *decoder) url(at string, v any) {
+func (d *serverDecoder) url(at string, v any) {
 	text, ok := v.(string)
 	u, err := url.Parse(text)
 	if !ok || err != nil || u.Host == "" || u.Opaque != "" {
@@ -199,7 +199,7 @@ func secretive(name string) bool {
 }
 
 // entries reads a mapping and visits its members by name.
-func (d *decoder) entries(at string, v any, visit func(at, name string, v any)) {
+func (d *serverDecoder) entries(at string, v any, visit func(at, name string, v any)) {
 	members, ok := v.(map[string]any)
 	if !ok {
 		d.Fault(at, "expected a mapping")
@@ -211,7 +211,7 @@ func (d *decoder) entries(at string, v any, visit func(at, name string, v any)) 
 }
 
 // secret reads a reference to a secret. Naming the secret grants it.
-func (d *decoder) secret(o *definition.Object, at string) string {
+func (d *serverDecoder) secret(o *definition.Object, at string) string {
 	ref := o.Text("secret", "", true)
 	if ref == "" {
 		return ""
@@ -224,7 +224,7 @@ func (d *decoder) secret(o *definition.Object, at string) string {
 
 // covered requires that the hosts that receive a secret are among the declared
 // ones.
-func (d *decoder) covered(at string, hosts []string) {
+func (d *serverDecoder) covered(at string, hosts []string) {
 	var declared []string
 	if n := d.s.Capabilities.Network; n != nil {
 		declared = n.AllowedHosts
@@ -247,7 +247,7 @@ func (d *decoder) covered(at string, hosts []string) {
 }
 
 // childSecret reads {secret: REF, hosts: [HOST, …], prefixes: [TEXT, …]}.
-func (d *decoder) childSecret(at, name string, v any) (s sallyport.ChildSecret, ok bool) {
+func (d *serverDecoder) childSecret(at, name string, v any) (s sallyport.ChildSecret, ok bool) {
 	o := d.Object(at, v)
 	if o == nil {
 		return s, false

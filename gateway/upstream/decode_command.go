@@ -25,7 +25,7 @@ var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun crea
 const errSteers = "the variable steers a child from outside, so that no child gets it: leave it out"
 
 // command reads the binary and its arguments.
-func (d *decoder) command(at string, v any) {
+func (d *serverDecoder) command(at string, v any) {
 	items, ok := v.([]any)
 	if !ok || len(items) == 0 {
 		d.Fault(at, "expected a list: the name of a binary, then its arguments")
@@ -53,7 +53,7 @@ func (d *decoder) command(at string, v any) {
 }
 
 // binary checks the program that is started.
-func (d *decoder) binary(at string, argv []string) {
+func (d *serverDecoder) binary(at string, argv []string) {
 	name := argv[0]
 	_, err := reach.ParseBinary(name)
 	switch {
@@ -72,7 +72,7 @@ func (d *decoder) binary(at string, argv []string) {
 // launcher reads the command of a package launcher; it returns false for any
 // other command. A launcher that only lacks a version makes this server
 // unusable, but the other servers can still be started.
-func (d *decoder) launcher(at string, argv []string) bool {
+func (d *serverDecoder) launcher(at string, argv []string) bool {
 	p, args, err := install.Parse(argv)
 	switch {
 	case errors.Is(err, install.ErrNotLauncher):
@@ -87,7 +87,7 @@ func (d *decoder) launcher(at string, argv []string) bool {
 
 // argument expands a variable at the beginning of an argument, or after the =
 // of an option. A path that begins with "." is relative to the configuration.
-func (d *decoder) argument(at, text string) string {
+func (d *serverDecoder) argument(at, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
 		option, path = "", text
@@ -108,7 +108,7 @@ func (d *decoder) argument(at, text string) string {
 
 // program resolves the links in the path of a script, so that the file that is
 // checked is the file that runs.
-func (d *decoder) program(path string) string {
+func (d *serverDecoder) program(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || !digest.IsScript(real) {
 		return path
@@ -123,7 +123,7 @@ func (d *decoder) program(path string) string {
 }
 
 // env reads variables as text.
-func (d *decoder) env(at string, v any) {
+func (d *serverDecoder) env(at string, v any) {
 	d.s.Env = map[string]string{}
 	d.entries(at, v, func(at, name string, v any) {
 		text, ok := scalar(v)
@@ -158,7 +158,7 @@ func scalar(v any) (string, bool) {
 }
 
 // secretEnv reads the variables that hold stand-ins for secrets.
-func (d *decoder) secretEnv(at string, v any) {
+func (d *serverDecoder) secretEnv(at string, v any) {
 	d.entries(at, v, func(at, name string, v any) {
 		_, twice := d.s.Env[name]
 		switch {

@@ -18,7 +18,7 @@ var fixedHeaders = [...]string{
 }
 
 // remote reads how a remote server is reached and what is sent to it.
-func (d *decoder) remote(top *definition.Object, local bool) {
+func (d *serverDecoder) remote(top *definition.Object, local bool) {
 	if v, at, ok := top.Take("transport", ""); ok {
 		switch text, _ := v.(string); {
 		case local:

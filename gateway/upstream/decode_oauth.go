@@ -9,7 +9,7 @@ import (
 )
 
 // oauth reads how tokens for a remote server are obtained.
-func (d *decoder) oauth(top *definition.Object, local bool) {
+func (d *serverDecoder) oauth(top *definition.Object, local bool) {
 	v, at, ok := top.Take("oauth", "")
 	switch {
 	case !ok:
@@ -44,7 +44,7 @@ func (d *decoder) oauth(top *definition.Object, local bool) {
 }
 
 // provider reads the identity provider; nil when there is none.
-func (d *decoder) provider(o *definition.Object) *oauth.Provider {
+func (d *serverDecoder) provider(o *definition.Object) *oauth.Provider {
 	v, at, ok := o.Take("identity_provider", "")
 	if !ok {
 		return nil
@@ -60,7 +60,7 @@ func (d *decoder) provider(o *definition.Object) *oauth.Provider {
 
 // ref reads a reference to a secret, or returns "" when there is none. Naming
 // the secret grants it.
-func (d *decoder) ref(o *definition.Object, at, key string) string {
+func (d *serverDecoder) ref(o *definition.Object, at, key string) string {
 	ref := o.Text(key, "", false)
 	if ref == "" {
 		return ""

@@ -26,7 +26,7 @@ type sessionStream struct {
 	none bool
 	// open is closed once the stream is open or cannot be opened.
 	open chan struct{}
-	by   *running
+	by   *runningCall
 	stop context.CancelFunc
 }
 
@@ -58,7 +58,7 @@ func (e *sessionStream) leave() {
 }
 
 // attend waits until the stream of a server that may ask is open.
-func (w *wire) attend(ctx context.Context) {
+func (w *messageWire) attend(ctx context.Context) {
 	l := w.l
 	if len(l.s.Capabilities.Input) == 0 || !l.s.posts() || l.spoken >= stateless || w.SessionID() == "" {
 		return
@@ -83,7 +83,7 @@ func (w *wire) attend(ctx context.Context) {
 }
 
 // overhear keeps the stream open while calls run.
-func (w *wire) overhear() {
+func (w *messageWire) overhear() {
 	for rest := firstRest; ; rest = min(2*rest, longestRest) {
 		ctx := w.lend()
 		if ctx == nil {
@@ -102,7 +102,7 @@ func (w *wire) overhear() {
 
 // lend returns a context for listening on behalf of a running call. It ends
 // with that call or with the connection. It is nil when no call runs.
-func (w *wire) lend() context.Context {
+func (w *messageWire) lend() context.Context {
 	l := w.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,13 +120,13 @@ func (w *wire) lend() context.Context {
 }
 
 // overhearDuring listens during one call and reports whether to try again.
-func (w *wire) overhearDuring(ctx context.Context) (again bool) {
+func (w *messageWire) overhearDuring(ctx context.Context) (again bool) {
 	l := w.l
 	resp, err := w.openEar(ctx)
 	if err == nil {
 		defer resp.Body.Close()
 		if again = resp.StatusCode == http.StatusOK; again {
-			s := stream{w: w, events: newEvents(resp.Body), apart: true}
+			s := answerStream{w: w, events: newEvents(resp.Body), apart: true}
 			_, err = s.read(ctx)
 		}
 		again = err == nil && (again || resp.StatusCode == http.StatusConflict)
@@ -142,7 +142,7 @@ func (w *wire) overhearDuring(ctx context.Context) (again bool) {
 }
 
 // openEar requests the stream. An answer that is not a stream is an error.
-func (w *wire) openEar(ctx context.Context) (*http.Response, error) {
+func (w *messageWire) openEar(ctx context.Context) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
 	if err != nil {
 		return nil, err

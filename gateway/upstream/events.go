@@ -14,21 +14,21 @@ import (
 // errMalformed is a stream of events that cannot be read further.
 var errMalformed = errors.New("malformed event")
 
-// event is one event of a stream.
-type event struct {
+// sseEvent is one event of a stream.
+type sseEvent struct {
 	name, id string
 	retry    time.Duration
 	data     []byte
 }
 
-// events reads server-sent events. An event has at most maxMessage bytes.
-type events struct{ r *bufio.Reader }
+// sseReader reads server-sent events. An event has at most maxMessage bytes.
+type sseReader struct{ r *bufio.Reader }
 
-func newEvents(r io.Reader) *events { return &events{bufio.NewReader(r)} }
+func newEvents(r io.Reader) *sseReader { return &sseReader{bufio.NewReader(r)} }
 
 // next returns the next event. The error matches errMalformed, or is that of
 // the stream.
-func (s *events) next() (e event, err error) {
+func (s *sseReader) next() (e sseEvent, err error) {
 	left, some := maxMessage, false
 	for {
 		line, err := s.line(left)
@@ -55,7 +55,7 @@ func (s *events) next() (e event, err error) {
 }
 
 // line reads a line including its end.
-func (s *events) line(most int) (line []byte, err error) {
+func (s *sseReader) line(most int) (line []byte, err error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
 		if len(line)+len(part) > most {
@@ -71,7 +71,7 @@ func (s *events) line(most int) (line []byte, err error) {
 }
 
 // take adds a line to an event.
-func (e *event) take(line []byte) error {
+func (e *sseEvent) take(line []byte) error {
 	key, value, found := bytes.Cut(line, []byte{':'})
 	if !found {
 		return fmt.Errorf("%w: a line without a colon", errMalformed)

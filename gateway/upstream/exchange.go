@@ -41,7 +41,7 @@ type wireReply struct {
 // request twice. If the server answers with an error, the error is a
 // *jsonrpc.Error. An error that neither is nor wraps one means that the
 // connection is broken.
-func (w *wire) exchange(ctx context.Context, r *request, token string) (json.RawMessage, error) {
+func (w *messageWire) exchange(ctx context.Context, r *serverRequest, token string) (json.RawMessage, error) {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
 	id, answer, err := w.begin(stop)
@@ -74,7 +74,7 @@ func (w *wire) exchange(ctx context.Context, r *request, token string) (json.Raw
 }
 
 // begin gives a request its id.
-func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan wireReply, err error) {
+func (w *messageWire) begin(stop context.CancelFunc) (id int64, answer chan wireReply, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -94,7 +94,7 @@ func (w *wire) begin(stop context.CancelFunc) (id int64, answer chan wireReply, 
 }
 
 // end forgets a request, and drops an answer that came too late.
-func (w *wire) end(id int64) {
+func (w *messageWire) end(id int64) {
 	w.mu.Lock()
 	answer := w.own[id].answer
 	delete(w.own, id)
@@ -108,7 +108,7 @@ func (w *wire) end(id int64) {
 }
 
 // send sends a request whose answer comes on the connection.
-func (w *wire) send(ctx context.Context, id int64, r *request, token string, answer <-chan wireReply) (*jsonrpc.Response, error) {
+func (w *messageWire) send(ctx context.Context, id int64, r *serverRequest, token string, answer <-chan wireReply) (*jsonrpc.Response, error) {
 	var err error
 	if p, ok := w.Connection.(*processPipe); ok {
 		err = p.send(ctx, r.message(id, token, w.l.meta))
@@ -138,7 +138,7 @@ func (w *wire) send(ctx context.Context, id int64, r *request, token string, ans
 // deliver passes an answer and its share of the budget to the call that waits
 // for it. waited reports whether a call waits for it, whose whether it is the
 // answer to a call at all.
-func (w *wire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose bool) {
+func (w *messageWire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose bool) {
 	id, ok := m.ID.Raw().(int64)
 	if !ok || id < firstID {
 		return false, false
@@ -159,7 +159,7 @@ func (w *wire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose
 // fail makes every request that waits for an answer fail, because none will
 // come. The library's errors look like errors of the protocol but are not
 // answers of the server.
-func (w *wire) fail(err error) {
+func (w *messageWire) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if limit := limitOf(err); limit != nil && w.dead == nil {
@@ -175,14 +175,14 @@ func (w *wire) fail(err error) {
 }
 
 // broken says why no answer will come.
-func (w *wire) broken() error {
+func (w *messageWire) broken() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dead
 }
 
 // finish accepts no more calls and waits for running ones.
-func (w *wire) finish() {
+func (w *messageWire) finish() {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
@@ -190,7 +190,7 @@ func (w *wire) finish() {
 }
 
 // giveUp tells the server in the background that a call was cancelled.
-func (w *wire) giveUp(ctx context.Context, id int64) {
+func (w *messageWire) giveUp(ctx context.Context, id int64) {
 	params := fmt.Appendf(nil, `{"reason":%q,"requestId":%d}`, ctx.Err().Error(), id)
 	w.later(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
@@ -202,7 +202,7 @@ func (w *wire) giveUp(ctx context.Context, id int64) {
 
 // later runs a function in the background; the end of the connection waits for
 // it. It reports whether there is still time for that.
-func (w *wire) later(do func()) bool {
+func (w *messageWire) later(do func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {

@@ -11,7 +11,7 @@ import (
 
 // mark sets the headers that repeat what a request asks for, in protocol
 // versions that require them.
-func (r *request) mark(h http.Header) {
+func (r *serverRequest) mark(h http.Header) {
 	if h.Get(versionHeader) < stateless {
 		return
 	}

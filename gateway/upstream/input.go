@@ -244,7 +244,7 @@ func (s *mountedServer) wanting(ctx context.Context, c *sallyport.Call, err erro
 
 // answer puts the questions of an answer before the caller and the replies into
 // the next request.
-func (s *mountedServer) answer(ctx context.Context, c *sallyport.Call, r *request, tree map[string]any) error {
+func (s *mountedServer) answer(ctx context.Context, c *sallyport.Call, r *serverRequest, tree map[string]any) error {
 	if len(s.Capabilities.Input) == 0 {
 		return failed(r.method, errors.New("the server asks for input, which servers are not offered"))
 	}

@@ -15,7 +15,7 @@ import (
 // then do something else.
 func during(t *testing.T, p *peer, method string, params any, then func() string) {
 	w := p.w.(http.ResponseWriter)
-	events(t, p, asking(method, params))
+	sseReader(t, p, asking(method, params))
 	if text := then(); text != "" {
 		_, _ = w.Write([]byte(text))
 	}

@@ -26,7 +26,7 @@ type connLink struct {
 	ready   chan struct{}
 	err     error
 	session *mcp.ClientSession
-	wire    *wire
+	wire    *messageWire
 	// spoken is the protocol version; meta is the _meta that each request
 	// carries in that version.
 	spoken string
@@ -46,15 +46,15 @@ type connLink struct {
 	// forgotten says that a remote server no longer knows the session.
 	forgotten atomic.Bool
 	// greeting is the server's first answer.
-	greeting answer
+	greeting rawAnswer
 	// limit is the bound that the server reached last.
 	limit atomic.Pointer[limitError]
 	// idleFlow and workFlow count unsolicited messages of the server.
 	idleFlow, workFlow, idleComplaints, workComplaints rateMeter
 
 	mu      sync.Mutex
-	calls   map[string]*running // by progress token
-	version string              // version of the protocol
+	calls   map[string]*runningCall // by progress token
+	version string                  // version of the protocol
 	// looked is when the last listing began; stale says that the server has
 	// announced a change since.
 	looked time.Time
@@ -74,8 +74,8 @@ type connLink struct {
 	dropped atomic.Bool
 }
 
-// running is a call that runs, and its context.
-type running struct {
+// runningCall is a call that runs, and its context.
+type runningCall struct {
 	call *sallyport.Call
 	ctx  context.Context
 	// request ends with the request that the server works on; nil while there
@@ -95,7 +95,7 @@ const maxNews, maxNewsBytes = 256, 16 << 10
 func (s *mountedServer) newLink(k connKey) *connLink {
 	l := &connLink{
 		s: s, key: k, ready: make(chan struct{}),
-		calls: map[string]*running{}, looking: make(chan struct{}, 1), hangUp: func() {},
+		calls: map[string]*runningCall{}, looking: make(chan struct{}, 1), hangUp: func() {},
 		said:     stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
 		idleFlow: rateMeter{rate: whileIdle}, workFlow: rateMeter{rate: whileWorking},
 		idleComplaints: rateMeter{rate: complaintsIdle}, workComplaints: rateMeter{rate: complaintsWorking},
@@ -260,10 +260,10 @@ func (l *connLink) end() {
 }
 
 // listen relays the progress of a call to its caller, under the id of the call.
-func (l *connLink) listen(ctx context.Context, c *sallyport.Call) *running {
+func (l *connLink) listen(ctx context.Context, c *sallyport.Call) *runningCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &running{call: c, ctx: ctx}
+	r := &runningCall{call: c, ctx: ctx}
 	l.calls[c.ID] = r
 	return r
 }
@@ -287,7 +287,7 @@ func (l *connLink) busy() bool {
 
 // unlisten ends the relay of progress once the caller has been told everything.
 // No progress may follow the answer.
-func (l *connLink) unlisten(ctx context.Context, r *running) {
+func (l *connLink) unlisten(ctx context.Context, r *runningCall) {
 	l.mu.Lock()
 	if l.calls[r.call.ID] == r {
 		delete(l.calls, r.call.ID)

@@ -53,13 +53,13 @@ const (
 
 var members = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// envelope holds the raw values of the members of a message; nil for absent
+// messageEnvelope holds the raw values of the members of a message; nil for absent
 // ones.
-type envelope [len(members)][]byte
+type messageEnvelope [len(members)][]byte
 
 // open finds the members of a message, an object in valid JSON text. It refuses
 // a repeated member, because another reader may use the other value.
-func open(text []byte) (e envelope, err error) {
+func open(text []byte) (e messageEnvelope, err error) {
 	for rest := rawjson.Blank(text[1:]); rest[0] != '}'; {
 		var key, value []byte
 		if key, value, rest, err = rawjson.Next(rest); err != nil {

@@ -85,7 +85,7 @@ func TestRequestsAreThoseOfTheLibrary(t *testing.T) {
 	}} {
 		more["progressToken"] = "the call"
 		for _, tt := range []struct {
-			r      *request
+			r      *serverRequest
 			params any
 		}{
 			{call, &mcp.CallToolParams{Meta: more, Name: name, Arguments: json.RawMessage(`{"a":"<b>","n":1e3}`)}},

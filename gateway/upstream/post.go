@@ -32,7 +32,7 @@ var errRejected = &jsonrpc.Error{Code: rejected, Message: "rejected by transport
 const drainWait = 200 * time.Millisecond
 
 // post sends a request over streamable HTTP and reads until its answer.
-func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, error) {
+func (w *messageWire) post(ctx context.Context, id int64, r *serverRequest, token string) (*jsonrpc.Response, error) {
 	// The rest of the body is read after the call is over.
 	far, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	kept := context.AfterFunc(ctx, hangUp)
@@ -50,7 +50,7 @@ func (w *wire) post(ctx context.Context, id int64, r *request, token string) (*j
 
 // postOnce sends a request to a remote server. If it returns a body, that has
 // more to read.
-func (w *wire) postOnce(ctx context.Context, id int64, r *request, token string) (*jsonrpc.Response, io.ReadCloser, error) {
+func (w *messageWire) postOnce(ctx context.Context, id int64, r *serverRequest, token string) (*jsonrpc.Response, io.ReadCloser, error) {
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.l.s.URL, bytes.NewReader(r.message(id, token, w.l.meta)))
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +79,7 @@ func drain(body io.ReadCloser, hangUp context.CancelFunc) {
 
 // hearOut reads the answer in either of its forms. If it returns a body, that
 // has more to read.
-func (w *wire) hearOut(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
+func (w *messageWire) hearOut(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "application/json":
@@ -94,7 +94,7 @@ func (w *wire) hearOut(ctx context.Context, resp *http.Response, id int64, metho
 }
 
 // mark sets the headers that all requests have.
-func (w *wire) mark(h http.Header) {
+func (w *messageWire) mark(h http.Header) {
 	if w.l.spoken != "" {
 		h[versionHeader] = []string{w.l.spoken}
 	}
@@ -104,7 +104,7 @@ func (w *wire) mark(h http.Header) {
 }
 
 // ask sends a request and returns its HTTP response if that is successful.
-func (w *wire) ask(r *http.Request, method string) (*http.Response, error) {
+func (w *messageWire) ask(r *http.Request, method string) (*http.Response, error) {
 	resp, err := w.l.roundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("calling %q: sending %q: %w: %w", method, method, errRejected, err)
@@ -118,7 +118,7 @@ func (w *wire) ask(r *http.Request, method string) (*http.Response, error) {
 
 // check returns the error of an unsuccessful HTTP response. The connection
 // stays usable if the server is overloaded or itself says what is wrong.
-func (w *wire) check(resp *http.Response, method string) error {
+func (w *messageWire) check(resp *http.Response, method string) error {
 	text := http.StatusText(resp.StatusCode)
 	switch resp.StatusCode {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
@@ -180,10 +180,10 @@ func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
 
 // follow reads the events of an answer, and resumes the answer where the stream
 // broke off.
-func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
+func (w *messageWire) follow(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
 	last, still := "", 0
 	for parts := 1; ; parts++ {
-		s := stream{w: w, events: newEvents(resp.Body), id: id}
+		s := answerStream{w: w, events: newEvents(resp.Body), id: id}
 		m, err := s.read(ctx)
 		if m != nil && err == nil {
 			return m, resp.Body, nil
@@ -213,10 +213,10 @@ func (w *wire) follow(ctx context.Context, resp *http.Response, id int64, method
 	}
 }
 
-// stream is one of the streams in which an answer arrives.
-type stream struct {
-	w      *wire
-	events *events
+// answerStream is one of the streams in which an answer arrives.
+type answerStream struct {
+	w      *messageWire
+	events *sseReader
 	id     int64
 	// last is the id of the last event; pause is how long the server wants the
 	// client to wait before it resumes.
@@ -228,7 +228,7 @@ type stream struct {
 
 // read reads until the answer. The answer is nil when the stream ends before
 // it.
-func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
+func (s *answerStream) read(ctx context.Context) (*jsonrpc.Response, error) {
 	for {
 		e, err := s.events.next()
 		switch {
@@ -266,7 +266,7 @@ func (s *stream) read(ctx context.Context) (*jsonrpc.Response, error) {
 }
 
 // resume requests the events after the one with id last.
-func (w *wire) resume(ctx context.Context, last string, delay time.Duration, method string) (resp *http.Response, err error) {
+func (w *messageWire) resume(ctx context.Context, last string, delay time.Duration, method string) (resp *http.Response, err error) {
 	for attempt := 1; attempt <= reconnects; attempt++ {
 		if delay <= 0 {
 			delay = pauseBefore(attempt)

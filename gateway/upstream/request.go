@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// request is what a call asks of a server.
-type request struct {
+// serverRequest is what a call asks of a server.
+type serverRequest struct {
 	method string
 	// name is the value that headers repeat: the name of a tool or a prompt, or
 	// a URI.
@@ -31,7 +31,7 @@ type request struct {
 }
 
 // toolCall makes a request for a call of a tool.
-func toolCall(name string, args json.RawMessage, headers []schema.Header) (*request, error) {
+func toolCall(name string, args json.RawMessage, headers []schema.Header) (*serverRequest, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -43,11 +43,11 @@ func toolCall(name string, args json.RawMessage, headers []schema.Header) (*requ
 	if err := json.Compact(b, args); err != nil {
 		return nil, fmt.Errorf("the arguments: %w", err)
 	}
-	return &request{method: "tools/call", name: name, params: b.Bytes(), args: args, headers: headers}, nil
+	return &serverRequest{method: "tools/call", name: name, params: b.Bytes(), args: args, headers: headers}, nil
 }
 
 // promptGet makes a request for a prompt.
-func promptGet(name string, args map[string]string) (*request, error) {
+func promptGet(name string, args map[string]string) (*serverRequest, error) {
 	text, err := json.Marshal(struct {
 		Arguments map[string]string `json:"arguments,omitempty"`
 		Name      string            `json:"name"`
@@ -55,16 +55,16 @@ func promptGet(name string, args map[string]string) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &request{method: "prompts/get", name: name, params: text[1 : len(text)-1]}, nil
+	return &serverRequest{method: "prompts/get", name: name, params: text[1 : len(text)-1]}, nil
 }
 
 // resourceRead makes a request for the contents of a URI.
-func resourceRead(uri string) *request {
-	return &request{method: "resources/read", name: uri, params: rawjson.AppendText([]byte(`"uri":`), uri)}
+func resourceRead(uri string) *serverRequest {
+	return &serverRequest{method: "resources/read", name: uri, params: rawjson.AppendText([]byte(`"uri":`), uri)}
 }
 
 // appendParams appends the parameters with their _meta.
-func (r *request) appendParams(b []byte, token string, meta []byte) []byte {
+func (r *serverRequest) appendParams(b []byte, token string, meta []byte) []byte {
 	b = append(b, `{"_meta":{"progressToken":`...)
 	b = rawjson.AppendText(b, token)
 	if b = append(b, meta...); len(meta) > 0 {
@@ -78,7 +78,7 @@ func (r *request) appendParams(b []byte, token string, meta []byte) []byte {
 }
 
 // message returns the request as it is sent, including the end of its line.
-func (r *request) message(id int64, token string, meta []byte) []byte {
+func (r *serverRequest) message(id int64, token string, meta []byte) []byte {
 	b := make([]byte, 0, len(r.params)+len(meta)+len(token)+128)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = strconv.AppendInt(b, id, 10)

@@ -16,10 +16,10 @@ import (
 // maxAsked bounds the requests of a server that wait for an answer.
 const maxAsked = 64
 
-// answer is a server's undecoded answer to one request. The protocol library
+// rawAnswer is a server's undecoded answer to one request. The protocol library
 // decodes into types that lose unknown fields, and it rejects a whole answer
 // because of one item.
-type answer struct {
+type rawAnswer struct {
 	mu     sync.Mutex
 	result json.RawMessage
 	fault  bool
@@ -29,7 +29,7 @@ type answer struct {
 }
 
 // hold stores the holding that covers the answer.
-func (a *answer) hold(m *messageMemory, h *budget.Holding) {
+func (a *rawAnswer) hold(m *messageMemory, h *budget.Holding) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || h == nil {
@@ -42,7 +42,7 @@ func (a *answer) hold(m *messageMemory, h *budget.Holding) {
 }
 
 // release frees the memory share of an answer that was read.
-func (a *answer) release(m *messageMemory) {
+func (a *rawAnswer) release(m *messageMemory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
@@ -50,7 +50,7 @@ func (a *answer) release(m *messageMemory) {
 }
 
 // set stores a result, or that there is an error instead.
-func (a *answer) set(result json.RawMessage, fault bool) {
+func (a *rawAnswer) set(result json.RawMessage, fault bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.result, a.fault = result, fault
@@ -59,13 +59,13 @@ func (a *answer) set(result json.RawMessage, fault bool) {
 // owned reports whether an error of the protocol is the server's answer. On
 // this machine a broken connection looks the same to the library. Over HTTP an
 // answer does not always arrive this way.
-func (a *answer) owned(s *mountedServer) bool {
+func (a *rawAnswer) owned(s *mountedServer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.fault || s.URL != ""
 }
 
-func (a *answer) raw() json.RawMessage {
+func (a *rawAnswer) raw() json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.result
@@ -75,8 +75,8 @@ type answerKey struct{}
 
 // withAnswer returns a context under which the result of the one request that
 // is sent is kept undecoded.
-func withAnswer(ctx context.Context) (context.Context, *answer) {
-	a := &answer{}
+func withAnswer(ctx context.Context) (context.Context, *rawAnswer) {
+	a := &rawAnswer{}
 	return context.WithValue(ctx, answerKey{}, a), a
 }
 
@@ -92,17 +92,17 @@ func (t wiredTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Connection: c, l: t.l, asked: map[jsonrpc.ID]awaitedRequest{}, own: map[int64]pendingRequest{}}
+	w := &messageWire{Connection: c, l: t.l, asked: map[jsonrpc.ID]awaitedRequest{}, own: map[int64]pendingRequest{}}
 	w.up, w.down = context.WithCancel(context.Background())
 	t.l.wire = w
 	return w, nil
 }
 
-// wire sees the messages of a connection before the protocol library does. It
+// messageWire sees the messages of a connection before the protocol library does. It
 // keeps results undecoded. It relays progress at once, because the library
 // would put it into a queue that the answer overtakes. It answers every request
 // of a server to its client, so that no queue grows.
-type wire struct {
+type messageWire struct {
 	mcp.Connection
 	l *connLink
 
@@ -126,7 +126,7 @@ type wire struct {
 }
 
 // whileUp returns a context that also ends with the connection.
-func (w *wire) whileUp(ctx context.Context) (context.Context, context.CancelFunc) {
+func (w *messageWire) whileUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	kept := context.AfterFunc(w.up, cancel)
 	return ctx, func() { kept(); cancel() }
@@ -135,16 +135,16 @@ func (w *wire) whileUp(ctx context.Context) (context.Context, context.CancelFunc
 // awaitedRequest is a request whose result is kept.
 type awaitedRequest struct {
 	method string
-	answer *answer
+	answer *rawAnswer
 }
 
 // Write sends a message.
-func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
+func (w *messageWire) Write(ctx context.Context, m jsonrpc.Message) error {
 	q, ok := m.(*jsonrpc.Request)
 	if !ok || !q.IsCall() {
 		return w.Connection.Write(ctx, m)
 	}
-	a, _ := ctx.Value(answerKey{}).(*answer)
+	a, _ := ctx.Value(answerKey{}).(*rawAnswer)
 	switch q.Method {
 	case "initialize", "server/discover":
 		a = &w.l.greeting
@@ -162,7 +162,7 @@ func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // take returns and removes what is kept for a request.
-func (w *wire) take(id jsonrpc.ID) (awaitedRequest, bool) {
+func (w *messageWire) take(id jsonrpc.ID) (awaitedRequest, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a, ok := w.asked[id]
@@ -171,7 +171,7 @@ func (w *wire) take(id jsonrpc.ID) (awaitedRequest, bool) {
 }
 
 // Read returns the next answer.
-func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := w.Connection.Read(ctx)
 		size, held := w.measure()
@@ -208,7 +208,7 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // measure returns the size of the message that was read last, and what covers
 // it. Messages of a remote server are counted where they arrive.
-func (w *wire) measure() (size int, held *budget.Holding) {
+func (w *messageWire) measure() (size int, held *budget.Holding) {
 	if p, ok := w.Connection.(*processPipe); ok {
 		return p.size, p.claim()
 	}
@@ -217,7 +217,7 @@ func (w *wire) measure() (size int, held *budget.Holding) {
 
 // unasked counts a message that is not an answer, and frees what covers it. The
 // error ends a server that sends such messages without end.
-func (w *wire) unasked(size int, held *budget.Holding) error {
+func (w *messageWire) unasked(size int, held *budget.Holding) error {
 	w.l.s.m.memory.release(held)
 	if size == 0 {
 		return nil // counted where it arrived
@@ -227,7 +227,7 @@ func (w *wire) unasked(size int, held *budget.Holding) error {
 
 // keep keeps the result of a request, and leaves the library a result that it
 // can decode. It reports whether there was such a request.
-func (w *wire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
+func (w *messageWire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
 	a, ok := w.take(m.ID)
 	if !ok {
 		return false
@@ -275,7 +275,7 @@ func decodable(page json.RawMessage) json.RawMessage {
 // hear handles an unsolicited message of a server. c is the call during which
 // it was sent, if that is known. Notifications that no call waits for are
 // dropped.
-func (w *wire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
+func (w *messageWire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	if m.IsCall() {
 		return w.respond(ctx, m, c)
 	}
@@ -293,7 +293,7 @@ func (w *wire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) 
 
 // respond answers a request of the server. The server may send a ping and ask
 // for the input that its declaration names, and nothing else.
-func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
+func (w *messageWire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	r := &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")}
 	inquires := w.l.s.asksFor(m.Method)
 	if m.Method != "ping" && !inquires {
@@ -337,7 +337,7 @@ func (w *wire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Cal
 }
 
 // Close closes the connection, including anything that is still to be written.
-func (w *wire) Close() error {
+func (w *messageWire) Close() error {
 	err := w.Connection.Close()
 	w.mu.Lock()
 	w.over = true
