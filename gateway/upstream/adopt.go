@@ -2,9 +2,9 @@ package upstream
 
 import "maps"
 
-// adopt takes over the known tools of an equally declared server. They are
+// adoptKnowledge takes over the known tools of an equally declared server. They are
 // available at once, each judged anew, while the server is listed again.
-func (s *mountedServer) adopt(was *mountedServer) {
+func (s *mountedServer) adoptKnowledge(was *mountedServer) {
 	was.mu.Lock()
 	defer was.mu.Unlock()
 	if was.accepted == nil {
@@ -31,7 +31,7 @@ func (m *Mounts) Adopted() (names []string) {
 func (m *Mounts) Outdated() bool {
 	for _, s := range m.servers {
 		s.mu.Lock()
-		other := s.accepted != s.latest && s.accepted != nil && !s.accepted.equals(s.latest)
+		other := s.accepted != s.latest && s.accepted != nil && !s.accepted.offersSame(s.latest)
 		s.mu.Unlock()
 		if other {
 			return true
@@ -40,8 +40,8 @@ func (m *Mounts) Outdated() bool {
 	return false
 }
 
-// equals reports whether both listings offer the same definitions.
-func (n *serverListing) equals(other *serverListing) bool {
+// offersSame reports whether both listings offer the same definitions.
+func (n *serverListing) offersSame(other *serverListing) bool {
 	return maps.EqualFunc(n.things, other.things, func(a, b *offering) bool { return a.digest == b.digest && a.fault == b.fault }) &&
 		maps.Equal(n.failed, other.failed)
 }

@@ -61,7 +61,7 @@ func (p *connPool) flooded(l *connLink, limit *limitError) {
 	if p.servesOthers(l) {
 		return
 	}
-	for _, s := range p.everyone() {
+	for _, s := range p.listServers() {
 		s.fallen(text)
 	}
 }
@@ -81,7 +81,7 @@ func (p *connPool) servesOthers(l *connLink) bool {
 
 // doubt tells every server that uses the pool that a connection failed.
 func (p *connPool) doubt() {
-	for _, s := range p.everyone() {
+	for _, s := range p.listServers() {
 		s.doubt()
 	}
 }

@@ -277,16 +277,16 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 	}
 	m.o.Previous = nil // it would keep all earlier mounts in memory
 	for _, s := range m.servers {
-		s.succeed(opts.Previous)
-		s.pool.join(s)
+		s.takeOverConnections(opts.Previous)
+		s.pool.addServer(s)
 	}
 	return m, nil
 }
 
-// succeed takes over the connections and the known offer of an equally declared
+// takeOverConnections takes over the connections and the known offer of an equally declared
 // server. A remote server with OAuth is reached with the tokens of its own
 // mounts.
-func (s *mountedServer) succeed(m *Mounts) {
+func (s *mountedServer) takeOverConnections(m *Mounts) {
 	if m == nil || s.same == "" {
 		return
 	}
@@ -294,7 +294,7 @@ func (s *mountedServer) succeed(m *Mounts) {
 		if was.Name != s.Name || was.same != s.same {
 			continue
 		}
-		s.adopt(was)
+		s.adoptKnowledge(was)
 		if s.authority == nil {
 			s.pool = was.pool
 		}
@@ -350,7 +350,7 @@ func (s *Server) check() error {
 func (m *Mounts) Close() error {
 	var ending sync.WaitGroup
 	for _, s := range m.servers {
-		ending.Go(func() { s.pool.leave(s) })
+		ending.Go(func() { s.pool.removeServer(s) })
 	}
 	ending.Wait()
 	return nil

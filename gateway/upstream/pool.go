@@ -62,21 +62,21 @@ func newPool() *connPool {
 	return &connPool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]startFailure{}}
 }
 
-// join registers a server as a user of the pool.
-func (p *connPool) join(s *mountedServer) {
+// addServer registers a server as a user of the pool.
+func (p *connPool) addServer(s *mountedServer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users[s] = true
 }
 
-// leave removes a server from the pool. It ends the connections that no
+// removeServer removes a server from the pool. It ends the connections that no
 // remaining server may use, and waits until they are gone.
-func (p *connPool) leave(s *mountedServer) {
+func (p *connPool) removeServer(s *mountedServer) {
 	p.mu.Lock()
 	delete(p.users, s)
 	var ending sync.WaitGroup
 	for k, l := range p.links {
-		if p.used(k) {
+		if p.isKeyUsed(k) {
 			continue
 		}
 		ending.Go(func() {
@@ -88,9 +88,9 @@ func (p *connPool) leave(s *mountedServer) {
 	ending.Wait()
 }
 
-// used reports whether some server may use a link of a key. The caller holds
+// isKeyUsed reports whether some server may use a link of a key. The caller holds
 // the lock.
-func (p *connPool) used(k connKey) bool {
+func (p *connPool) isKeyUsed(k connKey) bool {
 	for s := range p.users {
 		if s.grantIn(k.personality) == k.grant {
 			return true
@@ -99,8 +99,8 @@ func (p *connPool) used(k connKey) bool {
 	return false
 }
 
-// everyone returns the servers that use the pool.
-func (p *connPool) everyone() []*mountedServer {
+// listServers returns the servers that use the pool.
+func (p *connPool) listServers() []*mountedServer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.users))
@@ -291,7 +291,7 @@ func (p *connPool) look(l *connLink, n *serverListing) {
 	l.mu.Lock()
 	l.looked = time.Now()
 	l.mu.Unlock()
-	for _, s := range p.everyone() {
+	for _, s := range p.listServers() {
 		s.look(l, n)
 	}
 }
@@ -329,7 +329,7 @@ func (p *connPool) drop(l *connLink) {
 	}
 	l.end()
 	l.dropped.Store(true)
-	for _, s := range p.everyone() {
+	for _, s := range p.listServers() {
 		s.forget(l)
 	}
 }
