@@ -14,22 +14,22 @@ import (
 // resultLimits bound an answer. An answer may be as large as a message.
 var resultLimits = schema.Limits{Bytes: maxMessage}
 
-// call calls a tool of the server.
-func (s *mountedServer) call(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
+// callTool calls a tool of the server.
+func (s *mountedServer) callTool(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
 	r, err := toolCall(d.key, c.Args, headers)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	tree, err := s.ask(ctx, c, r, d.definitionKey)
+	tree, err := s.sendRequest(ctx, c, r, d.definitionKey)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
 	return result(tree), nil
 }
 
-// ask sends the server one request and returns its answer. It refuses unless
+// sendRequest sends the server one request and returns its answer. It refuses unless
 // the server still offers every definition in needs.
-func (s *mountedServer) ask(ctx context.Context, c *sallyport.Call, r *serverRequest, needs ...definitionKey) (map[string]any, error) {
+func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *serverRequest, needs ...definitionKey) (map[string]any, error) {
 	leave, err := s.enter(ctx, s.keyOf(c).lane())
 	if err != nil {
 		return nil, err
@@ -46,35 +46,35 @@ func (s *mountedServer) ask(ctx context.Context, c *sallyport.Call, r *serverReq
 	defer e.end(s.m.memory)
 	defer l.unlisten(ctx, l.listen(ctx, c))
 	if err := l.current(ctx, s); err != nil {
-		return nil, s.lost(ctx, l, s.URL != "", "list", err)
+		return nil, s.explainLostCall(ctx, l, s.URL != "", "list", err)
 	}
 	if err := s.refuses(l, c.Tool, needs); err != nil {
 		return nil, err
 	}
-	r.able = s.able(c)
+	r.able = s.capabilitiesOfCall(c)
 	l.wire.attend(ctx)
 	for round := 0; ; round++ {
-		tree, err := s.exchange(ctx, l, c, r)
+		tree, err := s.exchangeMessages(ctx, l, c, r)
 		if err != nil || tree["resultType"] != "input_required" {
 			return tree, err
 		}
 		if round == sallyport.MaxAsks {
 			return nil, failed(r.method, errors.New("the server asks without end"))
 		}
-		if err := s.answer(ctx, c, r, tree); err != nil {
+		if err := s.answerInputRequests(ctx, c, r, tree); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// exchange sends one request and returns its answer.
-func (s *mountedServer) exchange(ctx context.Context, l *connLink, c *sallyport.Call, r *serverRequest) (map[string]any, error) {
+// exchangeMessages sends one request and returns its answer.
+func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sallyport.Call, r *serverRequest) (map[string]any, error) {
 	raw, err := l.wire.exchange(ctx, r, c.ID)
 	if err != nil {
-		if refused := s.wanting(ctx, c, err); refused != nil {
+		if refused := s.refuseMissingCapability(ctx, c, err); refused != nil {
 			return nil, refused
 		}
-		return nil, s.lost(ctx, l, true, r.method, err)
+		return nil, s.explainLostCall(ctx, l, true, r.method, err)
 	}
 	s.pool.answered(l.key.lane())
 	v, err := schema.Decode(raw, &resultLimits)
@@ -88,9 +88,9 @@ func (s *mountedServer) exchange(ctx context.Context, l *connLink, c *sallyport.
 	return tree, nil
 }
 
-// plain cleans text that a server caused, for people and the log. It removes
+// redactText cleans text that a server caused, for people and the log. It removes
 // the secrets that the server may have been sent, including its tokens.
-func (s *mountedServer) plain(text string) string {
+func (s *mountedServer) redactText(text string) string {
 	text = s.m.o.Cleaner.Text(text)
 	if s.authority == nil {
 		return text
@@ -103,10 +103,10 @@ func (s *mountedServer) plain(text string) string {
 	return cleaner.Text(text)
 }
 
-// lost says why a call has no answer. An error that the server itself answered
+// explainLostCall says why a call has no answer. An error that the server itself answered
 // is the tool's failure. A broken connection ends the process, and the next
 // call starts another.
-func (s *mountedServer) lost(ctx context.Context, l *connLink, owned bool, method string, err error) error {
+func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(l, false) {
@@ -118,7 +118,7 @@ func (s *mountedServer) lost(ctx context.Context, l *connLink, owned bool, metho
 		return e
 	}
 	if limit := limitOf(err); limit != nil {
-		return s.exceeded(l, limit)
+		return s.endOverLimit(l, limit)
 	}
 	e, refused := errors.AsType[*sallyport.Error](err)
 	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && owned {
@@ -140,13 +140,13 @@ func (s *mountedServer) lost(ctx context.Context, l *connLink, owned bool, metho
 	if refused {
 		return e
 	}
-	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", s.plain(err.Error()))
+	s.m.o.Logger.Warn("MCP server lost", "server", s.Name, "error", s.redactText(err.Error()))
 	return sallyport.Err("the MCP server "+s.Name+" ended while it worked", "").Err()
 }
 
-// exceeded says which bound a server has reached. Over HTTP this affects only
+// endOverLimit says which bound a server has reached. Over HTTP this affects only
 // the call of that answer; from a process nothing more can be read.
-func (s *mountedServer) exceeded(l *connLink, limit *limitError) error {
+func (s *mountedServer) endOverLimit(l *connLink, limit *limitError) error {
 	switch {
 	case limit.floods:
 		l.flooded(limit)

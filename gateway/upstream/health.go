@@ -61,7 +61,7 @@ func (s *mountedServer) briefly(err error) string {
 		return b.text
 	}
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
-		return s.plain(e.Detail)
+		return s.redactText(e.Detail)
 	}
 	return "the MCP server " + s.Name + " cannot be used"
 }

@@ -176,9 +176,9 @@ func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 	}
 }
 
-// reachable returns the capabilities with which the client greets a server: the
+// clientCapabilities returns the capabilities with which the client greets a server: the
 // kinds of input that the server's declaration names.
-func (s *mountedServer) reachable() *mcp.ClientCapabilities {
+func (s *mountedServer) clientCapabilities() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{}
 	for _, kind := range s.Capabilities.Input {
 		switch kind {
@@ -193,9 +193,9 @@ func (s *mountedServer) reachable() *mcp.ClientCapabilities {
 	return c
 }
 
-// able returns the capabilities for one call, or nil when the caller cannot be
+// capabilitiesOfCall returns the capabilities for one call, or nil when the caller cannot be
 // asked.
-func (s *mountedServer) able(c *sallyport.Call) []byte {
+func (s *mountedServer) capabilitiesOfCall(c *sallyport.Call) []byte {
 	if len(s.Capabilities.Input) == 0 {
 		return nil
 	}
@@ -218,9 +218,9 @@ func (s *mountedServer) able(c *sallyport.Call) []byte {
 	return text
 }
 
-// wanting converts a server's error about input that its caller cannot give
+// refuseMissingCapability converts a server's error about input that its caller cannot give
 // into a refusal of the call.
-func (s *mountedServer) wanting(ctx context.Context, c *sallyport.Call, err error) error {
+func (s *mountedServer) refuseMissingCapability(ctx context.Context, c *sallyport.Call, err error) error {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || e.Code != mcp.CodeMissingRequiredClientCapabilities {
 		return nil
@@ -242,9 +242,9 @@ func (s *mountedServer) wanting(ctx context.Context, c *sallyport.Call, err erro
 	return nil
 }
 
-// answer puts the questions of an answer before the caller and the replies into
+// answerInputRequests puts the questions of an answer before the caller and the replies into
 // the next request.
-func (s *mountedServer) answer(ctx context.Context, c *sallyport.Call, r *serverRequest, tree map[string]any) error {
+func (s *mountedServer) answerInputRequests(ctx context.Context, c *sallyport.Call, r *serverRequest, tree map[string]any) error {
 	if len(s.Capabilities.Input) == 0 {
 		return failed(r.method, errors.New("the server asks for input, which servers are not offered"))
 	}

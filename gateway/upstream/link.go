@@ -96,7 +96,7 @@ func (s *mountedServer) newLink(k connKey) *connLink {
 	l := &connLink{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*runningCall{}, looking: make(chan struct{}, 1), hangUp: func() {},
-		said:     stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.plain},
+		said:     stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.redactText},
 		idleFlow: rateMeter{rate: whileIdle}, workFlow: rateMeter{rate: whileWorking},
 		idleComplaints: rateMeter{rate: complaintsIdle}, workComplaints: rateMeter{rate: complaintsWorking},
 	}
@@ -211,7 +211,7 @@ func (l *connLink) stillborn(ctx context.Context, err error) error {
 	}
 	// Later calls get this error too, and they must not learn the secrets of
 	// this call.
-	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.plain(why), Err: &redactedError{l.s.plain(short)}}
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.redactText(why), Err: &redactedError{l.s.redactText(short)}}
 }
 
 // options are those of a client that offers a server nothing. A server on this
@@ -219,7 +219,7 @@ func (l *connLink) stillborn(ctx context.Context, err error) error {
 // outside a call. Notifications are handled by the wire.
 func (l *connLink) options() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
-		Logger: l.s.m.o.Logger, Capabilities: l.s.reachable(),
+		Logger: l.s.m.o.Logger, Capabilities: l.s.clientCapabilities(),
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	}
 	if len(l.s.Command) > 0 {

@@ -89,7 +89,7 @@ func (l *connLink) list(ctx context.Context) (*serverListing, error) {
 			// Many servers have resources but no templates, and do not know the
 			// request for templates.
 		case err != nil:
-			n.failed[kind] = l.s.plain(err.Error())
+			n.failed[kind] = l.s.redactText(err.Error())
 		default:
 			n.take(kind, raws)
 		}

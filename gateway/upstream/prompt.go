@@ -64,8 +64,8 @@ func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 	return fmt.Appendf(nil, `{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}`, properties.Bytes(), must), nil
 }
 
-// prompt asks the server to fill in a prompt.
-func (s *mountedServer) prompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
+// fillPrompt asks the server to fill in a prompt.
+func (s *mountedServer) fillPrompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
 	args := map[string]string{}
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return sallyport.Result{}, err
@@ -74,7 +74,7 @@ func (s *mountedServer) prompt(ctx context.Context, c *sallyport.Call, d *offeri
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	tree, err := s.ask(ctx, c, r, d.definitionKey)
+	tree, err := s.sendRequest(ctx, c, r, d.definitionKey)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

@@ -52,7 +52,7 @@ func (s *mountedServer) resources(list []sallyport.Resource) sallyport.Tool {
 	t.IsAvailable = func() bool { return s.available(things...) }
 	templates := slices.DeleteFunc(slices.Clone(things), func(t definitionKey) bool { return t.kind != lock.KindTemplate })
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-		return s.read(ctx, c, things, templates)
+		return s.readResource(ctx, c, things, templates)
 	}
 	return t
 }
@@ -64,10 +64,10 @@ func thingOf(r *sallyport.Resource) definitionKey {
 	return definitionKey{lock.KindResource, r.URI}
 }
 
-// read asks the server for a resource. A URI that is not listed belongs to some
+// readResource asks the server for a resource. A URI that is not listed belongs to some
 // template. Only the gate knows to which, so none of the templates may be held
 // back.
-func (s *mountedServer) read(ctx context.Context, c *sallyport.Call, things, families []definitionKey) (sallyport.Result, error) {
+func (s *mountedServer) readResource(ctx context.Context, c *sallyport.Call, things, families []definitionKey) (sallyport.Result, error) {
 	var args struct {
 		URI string `json:"uri"`
 	}
@@ -78,7 +78,7 @@ func (s *mountedServer) read(ctx context.Context, c *sallyport.Call, things, fam
 	if listed := (definitionKey{lock.KindResource, args.URI}); slices.Contains(things, listed) {
 		needs = []definitionKey{listed}
 	}
-	tree, err := s.ask(ctx, c, resourceRead(args.URI), needs...)
+	tree, err := s.sendRequest(ctx, c, resourceRead(args.URI), needs...)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

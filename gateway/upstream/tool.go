@@ -108,7 +108,7 @@ func (s *mountedServer) named(d *offering) (sallyport.Tool, error) {
 	if d.kind == lock.KindPrompt {
 		t.Form = sallyport.FormPrompt
 		t.Schema, err = s.promptSchema(d)
-		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.prompt(ctx, c, d) }
+		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.fillPrompt(ctx, c, d) }
 		return t, err
 	}
 	t.SaysReadOnly = s.m.o.Pinned && d.reads()
@@ -117,7 +117,7 @@ func (s *mountedServer) named(d *offering) (sallyport.Tool, error) {
 	t.Returns, bad[1] = s.schema(d, "outputSchema")
 	headers, unfit := schema.Headers(d.tree["inputSchema"])
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-		return s.call(ctx, c, d, headers)
+		return s.callTool(ctx, c, d, headers)
 	}
 	return t, errors.Join(bad[0], bad[1], unfit)
 }
