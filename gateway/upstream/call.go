@@ -24,7 +24,7 @@ func (s *mountedServer) callTool(ctx context.Context, c *sallyport.Call, d *offe
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return result(tree), nil
+	return resultOf(tree), nil
 }
 
 // sendRequest sends the server one request and returns its answer. It refuses unless

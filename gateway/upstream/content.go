@@ -9,9 +9,9 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// result converts the answer of a tool into the gate's form: its texts become
+// resultOf converts the answer of a tool into the gate's form: its texts become
 // the value, everything else becomes parts.
-func result(tree map[string]any) sallyport.Result {
+func resultOf(tree map[string]any) sallyport.Result {
 	var texts []string
 	var parts []sallyport.Part
 	content, _ := tree["content"].([]any)
@@ -44,8 +44,8 @@ func result(tree map[string]any) sallyport.Result {
 	return out
 }
 
-// messages converts a prompt into the gate's form.
-func messages(tree map[string]any) sallyport.Result {
+// promptMessages converts a prompt into the gate's form.
+func promptMessages(tree map[string]any) sallyport.Result {
 	out := sallyport.OK("")
 	list, _ := tree["messages"].([]any)
 	for _, item := range list {
@@ -68,8 +68,8 @@ func messages(tree map[string]any) sallyport.Result {
 	return out
 }
 
-// contents converts the contents of a resource into the gate's form.
-func contents(uri string, tree map[string]any) sallyport.Result {
+// resourceContents converts the contents of a resource into the gate's form.
+func resourceContents(uri string, tree map[string]any) sallyport.Result {
 	out := sallyport.OK("")
 	list, _ := tree["contents"].([]any)
 	for _, item := range list {
@@ -87,20 +87,20 @@ func contents(uri string, tree map[string]any) sallyport.Result {
 func partOf(item any) sallyport.Part {
 	m, ok := item.(map[string]any)
 	if !ok {
-		return said("content that is no object")
+		return textPart("content that is no object")
 	}
 	kind, _ := m["type"].(string)
 	switch kind {
 	case "text":
 		text, ok := m["text"].(string)
 		if !ok {
-			return said("a text without its text")
+			return textPart("a text without its text")
 		}
 		return sallyport.Part{Kind: sallyport.PartText, Text: text}
 	case "image", "audio":
 		data, ok := bytesOf(m["data"])
 		if !ok {
-			return said("%s, %s: its data cannot be read", kind, quoted(textOf(m, "mimeType")))
+			return textPart("%s, %s: its data cannot be read", kind, quoteName(textOf(m, "mimeType")))
 		}
 		return sallyport.Part{Kind: sallyport.PartKind(kind), Data: data, MediaType: textOf(m, "mimeType")}
 	case "resource":
@@ -115,7 +115,7 @@ func partOf(item any) sallyport.Part {
 		}
 		return p
 	default:
-		return said("content of an unknown kind, %s", quoted(kind))
+		return textPart("content of an unknown kind, %s", quoteName(kind))
 	}
 }
 
@@ -123,18 +123,18 @@ func partOf(item any) sallyport.Part {
 func resourceOf(item any) sallyport.Part {
 	m, ok := item.(map[string]any)
 	if !ok {
-		return said("a resource without its contents")
+		return textPart("a resource without its contents")
 	}
 	p := sallyport.Part{Kind: sallyport.PartResource, URI: textOf(m, "uri"), MediaType: textOf(m, "mimeType")}
 	if blob, ok := m["blob"]; ok {
 		if p.Data, ok = bytesOf(blob); !ok {
-			return said("a resource, %s: its data cannot be read", quoted(p.URI))
+			return textPart("a resource, %s: its data cannot be read", quoteName(p.URI))
 		}
 		return p
 	}
 	text, ok := m["text"].(string)
 	if !ok {
-		return said("a resource, %s: neither text nor data", quoted(p.URI))
+		return textPart("a resource, %s: neither text nor data", quoteName(p.URI))
 	}
 	p.Text = text
 	return p
@@ -155,7 +155,7 @@ func bytesOf(v any) ([]byte, bool) {
 	return data, err == nil
 }
 
-// said returns a text that replaces content which cannot be carried.
-func said(format string, args ...any) sallyport.Part {
+// textPart returns a text that replaces content which cannot be carried.
+func textPart(format string, args ...any) sallyport.Part {
 	return sallyport.Part{Kind: sallyport.PartText, Text: "[" + fmt.Sprintf(format, args...) + "]"}
 }

@@ -63,13 +63,13 @@ func (s *mountedServer) inquiryOf(tree map[string]any) (q inputRequests, err err
 		method, _ := r["method"].(string)
 		params, _ := r["params"].(map[string]any)
 		if !s.asksFor(method) {
-			return q, fmt.Errorf("the server asks with %s, which it is not offered: see capabilities.input", quoted(method))
+			return q, fmt.Errorf("the server asks with %s, which it is not offered: see capabilities.input", quoteName(method))
 		}
 		one, err := questionOf(method, params)
 		if err != nil {
 			return q, err
 		}
-		one.Name = q.name(key, requests)
+		one.Name = q.nextName(key, requests)
 		q.keys, q.questions = append(q.keys, key), append(q.questions, one)
 		size += len(key)
 	}
@@ -79,9 +79,9 @@ func (s *mountedServer) inquiryOf(tree map[string]any) (q inputRequests, err err
 	return q, nil
 }
 
-// name returns a name for the next question: its key if that is a valid name,
+// nextName returns a name for the next question: its key if that is a valid name,
 // else a name that no other question has.
-func (q *inputRequests) name(key string, requests map[string]any) string {
+func (q *inputRequests) nextName(key string, requests map[string]any) string {
 	name := key
 	for n := len(q.keys) + 1; !aName.MatchString(name); n++ {
 		name = "question_" + strconv.Itoa(n)
@@ -273,11 +273,11 @@ func (s *mountedServer) answerInputRequests(ctx context.Context, c *sallyport.Ca
 	return nil
 }
 
-// inquire puts a question of a server before the caller of the call that the
+// answerQuestion puts a question of a server before the caller of the call that the
 // server works on. The answer is only sent while the server still works on that
 // call.
-func (l *connLink) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
-	ctx, c := l.cause(of)
+func (l *connLink) answerQuestion(m *jsonrpc.Request, of *sallyport.Call) (context.Context, json.RawMessage, *jsonrpc.Error) {
+	ctx, c := l.findCause(of)
 	no := func(code int64, text string) (context.Context, json.RawMessage, *jsonrpc.Error) {
 		return ctx, nil, &jsonrpc.Error{Code: code, Message: text}
 	}
@@ -304,10 +304,10 @@ func (l *connLink) inquire(m *jsonrpc.Request, of *sallyport.Call) (context.Cont
 	return ctx, text, nil
 }
 
-// cause returns the call that the server works on and a context that ends with
+// findCause returns the call that the server works on and a context that ends with
 // that work. If the connection does not say which call it is, there must be
 // exactly one.
-func (l *connLink) cause(of *sallyport.Call) (context.Context, *sallyport.Call) {
+func (l *connLink) findCause(of *sallyport.Call) (context.Context, *sallyport.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if of == nil && len(l.calls) == 1 {

@@ -326,13 +326,13 @@ func (s *Server) digest() string {
 // check refuses an invalid declaration.
 func (s *Server) check() error {
 	if err := lock.CheckServer(s.Name); err != nil {
-		return fmt.Errorf("upstream: %s: %w", quoted(s.Name), err)
+		return fmt.Errorf("upstream: %s: %w", quoteName(s.Name), err)
 	}
 	switch {
 	case (len(s.Command) == 0) == (s.URL == ""):
 		return fmt.Errorf("upstream: server %s: expected either a command or a URL", s.Name)
 	case s.Transport != "" && (s.URL == "" || s.Transport != lock.TransportHTTP && s.Transport != lock.TransportSSE):
-		return fmt.Errorf("upstream: server %s: transport %s: expected http or sse, for a URL", s.Name, quoted(string(s.Transport)))
+		return fmt.Errorf("upstream: server %s: transport %s: expected http or sse, for a URL", s.Name, quoteName(string(s.Transport)))
 	case s.Package != nil:
 		return fmt.Errorf("upstream: server %s: the package %s is not installed", s.Name, s.Package)
 	case s.OAuth != nil && s.URL == "":

@@ -68,7 +68,7 @@ func LoginName(server string) string { return "login-" + server }
 func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status)) (sallyport.Tool, error) {
 	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
 	if i < 0 || m.servers[i].authority == nil {
-		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoted(name))
+		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
 	s := m.servers[i]
 	t := s.tool(LoginName(name))
@@ -102,7 +102,7 @@ func LogoutName(server string) string { return "logout-" + server }
 func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (sallyport.Tool, error) {
 	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
 	if i < 0 || m.servers[i].authority == nil {
-		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoted(name))
+		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
 	s := m.servers[i]
 	t := s.tool(LogoutName(name))

@@ -180,7 +180,7 @@ func (s *mountedServer) hold() (changed bool) {
 }
 
 // shown returns the name of a thing for the log.
-func (s *mountedServer) shown(t definitionKey) string { return quoted(s.m.o.Cleaner.Text(t.key)) }
+func (s *mountedServer) shown(t definitionKey) string { return quoteName(s.m.o.Cleaner.Text(t.key)) }
 
 // available reports whether at least one of the things may be used.
 func (s *mountedServer) available(things ...definitionKey) bool {

@@ -78,5 +78,5 @@ func (s *mountedServer) fillPrompt(ctx context.Context, c *sallyport.Call, d *of
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return messages(tree), nil
+	return promptMessages(tree), nil
 }

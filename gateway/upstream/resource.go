@@ -82,5 +82,5 @@ func (s *mountedServer) readResource(ctx context.Context, c *sallyport.Call, thi
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return contents(args.URI, tree), nil
+	return resourceContents(args.URI, tree), nil
 }

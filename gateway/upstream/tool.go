@@ -131,8 +131,8 @@ func (s *mountedServer) schema(d *offering, key string) (json.RawMessage, error)
 	return json.Marshal(s.m.o.Cleaner.Value(tree))
 }
 
-// quoted quotes a name that a third party chose, for a message.
-func quoted(name string) string {
+// quoteName quotes a name that a third party chose, for a message.
+func quoteName(name string) string {
 	const most = 80
 	if len(name) > most {
 		name = strings.ToValidUTF8(name[:most], "") + "…"

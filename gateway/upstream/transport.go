@@ -209,7 +209,7 @@ func (l *connLink) home(to *url.URL) error {
 	if err != nil || at.Scheme != to.Scheme || at.Host != to.Host {
 		return &sallyport.Error{
 			Code: sallyport.CodeHostNotAllowed, Resource: to.Host,
-			Detail: quoted(to.Host) + " is not where the MCP server " + l.s.Name + " was declared",
+			Detail: quoteName(to.Host) + " is not where the MCP server " + l.s.Name + " was declared",
 		}
 	}
 	return nil

@@ -297,7 +297,7 @@ func (w *messageWire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyp
 	r := &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")}
 	inquires := w.l.s.asksFor(m.Method)
 	if m.Method != "ping" && !inquires {
-		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoted(m.Method))}
+		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoteName(m.Method))}
 	}
 	floods := errAsksIdle
 	if w.l.busy() {
@@ -315,7 +315,7 @@ func (w *messageWire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyp
 	w.errands.Go(func() {
 		var asked context.Context
 		if inquires {
-			asked, r.Result, r.Error = w.l.inquire(m, c)
+			asked, r.Result, r.Error = w.l.answerQuestion(m, c)
 		}
 		// Over HTTP the answer is sent on behalf of a running call: the call
 		// that it belongs to, if there is one. Without such a call no one waits
