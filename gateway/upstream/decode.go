@@ -51,7 +51,7 @@ func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error)
 	} else if err != nil {
 		d.Fault("", "%v", err)
 	} else if top := d.Object("", tree); top != nil {
-		d.server(top)
+		d.decodeServer(top)
 		top.Done()
 	}
 	if len(d.Faults) > 0 {
@@ -69,7 +69,7 @@ type serverDecoder struct {
 	packageArgs int
 }
 
-func (d *serverDecoder) server(top *definition.Object) {
+func (d *serverDecoder) decodeServer(top *definition.Object) {
 	s := &d.s
 	s.Permissions = top.Texts("permissions")
 	s.Concurrency, s.Shared = top.Count("concurrency", ""), top.Flag("shared", "")
@@ -78,7 +78,7 @@ func (d *serverDecoder) server(top *definition.Object) {
 	}
 	if v, at, ok := top.Take("rateLimit", "rate_limit"); ok {
 		s.RateLimit = d.RateLimit(at, v)
-		d.admits(at)
+		d.checkLimit(at)
 	}
 	if v, at, ok := top.Take("timeout", ""); ok {
 		s.Timeout = d.Timeout(at, v)
@@ -95,23 +95,23 @@ func (d *serverDecoder) server(top *definition.Object) {
 	case local:
 		d.command(at, command)
 	default:
-		d.url(where, address)
+		d.decodeURL(where, address)
 	}
-	d.local(top, remote)
+	d.decodeLocal(top, remote)
 	d.remote(top, local)
 	d.oauth(top, local)
-	d.meaningless(remote)
+	d.refuseMeaningless(remote)
 }
 
-// admits refuses a limit that admits nothing.
-func (d *serverDecoder) admits(at string) {
+// checkLimit refuses a limit that admits nothing.
+func (d *serverDecoder) checkLimit(at string) {
 	if l := d.s.RateLimit; l != nil && !d.Broken(at) && (l.Requests < 1 || l.Window <= 0) {
 		d.Fault(at, "expected at least 1 request in a window of more than 0s")
 	}
 }
 
-// local reads the keys of a server that runs on this machine.
-func (d *serverDecoder) local(top *definition.Object, remote bool) {
+// decodeLocal reads the keys of a server that runs on this machine.
+func (d *serverDecoder) decodeLocal(top *definition.Object, remote bool) {
 	for _, key := range []string{"cwd", "env", "secret_env"} {
 		v, at, ok := top.Take(key, "")
 		switch {
@@ -132,8 +132,8 @@ func (d *serverDecoder) local(top *definition.Object, remote bool) {
 	}
 }
 
-// meaningless refuses keys that have no effect on this kind of server.
-func (d *serverDecoder) meaningless(remote bool) {
+// refuseMeaningless refuses keys that have no effect on this kind of server.
+func (d *serverDecoder) refuseMeaningless(remote bool) {
 	c := &d.s.Capabilities
 	for key, declared := range map[string]bool{
 		"storage": c.Storage != nil, "attachments": c.Attachments != nil, "database": c.Database != nil, "mail": c.Mail != nil,
@@ -152,9 +152,9 @@ func (d *serverDecoder) meaningless(remote bool) {
 	}
 }
 
-// url reads the address of a remote server. No message repeats the text,
+// decodeURL reads the address of a remote server. No message repeats the text,
 // because it may hold a secret.
-func (d *serverDecoder) url(at string, v any) {
+func (d *serverDecoder) decodeURL(at string, v any) {
 	text, ok := v.(string)
 	u, err := url.Parse(text)
 	if !ok || err != nil || u.Host == "" || u.Opaque != "" {
@@ -169,37 +169,37 @@ func (d *serverDecoder) url(at string, v any) {
 		d.Fault(at, "%v", err)
 	case port == 0 && u.Port() != "":
 		d.Fault(at, "port 0 is no port")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(host)):
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(host)):
 		d.Fault(at, "expected https, or http to an address of this machine")
 	case strings.Contains(text, "#"):
 		d.Fault(at, "a fragment is never sent: leave it out")
 	}
 	for name := range u.Query() {
-		if secretive(name) {
+		if isSecretName(name) {
 			d.Fault(at, "%q in the address looks like a secret: put it into headers, as {secret: REF}", name)
 		}
 	}
 	d.s.URL = text
 }
 
-// loopback reports whether a host is a loopback address or localhost.
-func loopback(host string) bool {
+// isLoopback reports whether a host is a loopback address or localhost.
+func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// secretive reports whether a query parameter has a name that is usual for
+// isSecretName reports whether a query parameter has a name that is usual for
 // secrets. URLs appear in logs and records, and nothing removes a secret from
 // them by its name.
-func secretive(name string) bool {
+func isSecretName(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"key", "token", "secret", "auth", "passw", "sig", "credential"}, func(part string) bool {
 		return strings.Contains(name, part)
 	})
 }
 
-// entries reads a mapping and visits its members by name.
-func (d *serverDecoder) entries(at string, v any, visit func(at, name string, v any)) {
+// decodeEntries reads a mapping and visits its members by name.
+func (d *serverDecoder) decodeEntries(at string, v any, visit func(at, name string, v any)) {
 	members, ok := v.(map[string]any)
 	if !ok {
 		d.Fault(at, "expected a mapping")
@@ -210,8 +210,8 @@ func (d *serverDecoder) entries(at string, v any, visit func(at, name string, v 
 	}
 }
 
-// secret reads a reference to a secret. Naming the secret grants it.
-func (d *serverDecoder) secret(o *definition.Object, at string) string {
+// decodeSecret reads a reference to a secret. Naming the secret grants it.
+func (d *serverDecoder) decodeSecret(o *definition.Object, at string) string {
 	ref := o.Text("secret", "", true)
 	if ref == "" {
 		return ""
@@ -222,9 +222,9 @@ func (d *serverDecoder) secret(o *definition.Object, at string) string {
 	return ref
 }
 
-// covered requires that the hosts that receive a secret are among the declared
+// checkSecretHosts requires that the hosts that receive a secret are among the declared
 // ones.
-func (d *serverDecoder) covered(at string, hosts []string) {
+func (d *serverDecoder) checkSecretHosts(at string, hosts []string) {
 	var declared []string
 	if n := d.s.Capabilities.Network; n != nil {
 		declared = n.AllowedHosts
@@ -252,7 +252,7 @@ func (d *serverDecoder) childSecret(at, name string, v any) (s sallyport.ChildSe
 	if o == nil {
 		return s, false
 	}
-	s = sallyport.ChildSecret{Env: name, Ref: d.secret(o, at), Hosts: o.Texts("hosts"), Prefixes: o.Texts("prefixes")}
+	s = sallyport.ChildSecret{Env: name, Ref: d.decodeSecret(o, at), Hosts: o.Texts("hosts"), Prefixes: o.Texts("prefixes")}
 	o.Done()
 	if err := reach.CheckPrefixes(s.Prefixes); err != nil {
 		d.Fault(definition.Below(at, "prefixes"), "%v", err)
@@ -260,6 +260,6 @@ func (d *serverDecoder) childSecret(at, name string, v any) (s sallyport.ChildSe
 	if len(s.Hosts) == 0 {
 		d.Fault(definition.Below(at, "hosts"), "expected the hosts that get the value: the server itself sees a stand-in")
 	}
-	d.covered(definition.Below(at, "hosts"), s.Hosts)
+	d.checkSecretHosts(definition.Below(at, "hosts"), s.Hosts)
 	return s, true
 }

@@ -125,7 +125,7 @@ func (d *serverDecoder) program(path string) string {
 // env reads variables as text.
 func (d *serverDecoder) env(at string, v any) {
 	d.s.Env = map[string]string{}
-	d.entries(at, v, func(at, name string, v any) {
+	d.decodeEntries(at, v, func(at, name string, v any) {
 		text, ok := scalar(v)
 		switch {
 		case !reach.IsEnvName(name):
@@ -159,7 +159,7 @@ func scalar(v any) (string, bool) {
 
 // secretEnv reads the variables that hold stand-ins for secrets.
 func (d *serverDecoder) secretEnv(at string, v any) {
-	d.entries(at, v, func(at, name string, v any) {
+	d.decodeEntries(at, v, func(at, name string, v any) {
 		_, twice := d.s.Env[name]
 		switch {
 		case !reach.IsEnvName(name):

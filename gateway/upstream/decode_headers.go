@@ -38,7 +38,7 @@ func (d *serverDecoder) remote(top *definition.Object, local bool) {
 		return
 	}
 	seen := map[string]bool{}
-	d.entries(at, v, func(at, name string, v any) {
+	d.decodeEntries(at, v, func(at, name string, v any) {
 		h := Header{Name: textproto.CanonicalMIMEHeaderKey(name)}
 		switch {
 		case !isToken(name):
@@ -52,7 +52,7 @@ func (d *serverDecoder) remote(top *definition.Object, local bool) {
 		if text, plain := v.(string); plain {
 			h.Value = text
 		} else if o := d.Object(at, v); o != nil {
-			h.Secret, h.Value = d.secret(o, at), o.Text("prefix", "", false)
+			h.Secret, h.Value = d.decodeSecret(o, at), o.Text("prefix", "", false)
 			o.Done()
 		}
 		if strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
