@@ -93,7 +93,7 @@ func (d *serverDecoder) decodeServer(top *definition.Object) {
 		d.Fault("", "expected exactly one of command and url")
 		local, remote = false, false
 	case local:
-		d.command(at, command)
+		d.decodeCommand(at, command)
 	default:
 		d.decodeURL(where, address)
 	}
@@ -125,7 +125,7 @@ func (d *serverDecoder) decodeLocal(top *definition.Object, remote bool) {
 				d.Fault(at, "expected the path of a folder")
 			}
 		case key == "env":
-			d.env(at, v)
+			d.decodeEnv(at, v)
 		default:
 			d.secretEnv(at, v)
 		}

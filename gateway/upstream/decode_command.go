@@ -24,8 +24,8 @@ var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun crea
 // errSteers is the fault of a variable that no child process may get.
 const errSteers = "the variable steers a child from outside, so that no child gets it: leave it out"
 
-// command reads the binary and its arguments.
-func (d *serverDecoder) command(at string, v any) {
+// decodeCommand reads the binary and its arguments.
+func (d *serverDecoder) decodeCommand(at string, v any) {
 	items, ok := v.([]any)
 	if !ok || len(items) == 0 {
 		d.Fault(at, "expected a list: the name of a binary, then its arguments")
@@ -42,9 +42,9 @@ func (d *serverDecoder) command(at string, v any) {
 	if d.Broken(at) {
 		return
 	}
-	d.binary(definition.Below(at, "0"), argv)
+	d.checkBinary(definition.Below(at, "0"), argv)
 	for i := range argv[1:] {
-		argv[i+1] = d.argument(definition.Below(at, strconv.Itoa(i+1)), argv[i+1])
+		argv[i+1] = d.expandArgument(definition.Below(at, strconv.Itoa(i+1)), argv[i+1])
 	}
 	d.s.Command, d.s.Arguments = argv, nil
 	if d.s.Package != nil {
@@ -52,14 +52,14 @@ func (d *serverDecoder) command(at string, v any) {
 	}
 }
 
-// binary checks the program that is started.
-func (d *serverDecoder) binary(at string, argv []string) {
+// checkBinary checks the program that is started.
+func (d *serverDecoder) checkBinary(at string, argv []string) {
 	name := argv[0]
 	_, err := reach.ParseBinary(name)
 	switch {
 	case strings.ContainsAny(name, `/\$`):
 		d.Fault(at, "expected the name of a binary on the search path, such as node or python3, without a folder; a script is its argument")
-	case d.launcher(at, argv):
+	case d.decodeLauncher(at, argv):
 	case len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
 		d.Fault(at, "%s %s fetches what nobody pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
 	case reach.Launcher(name) != "":
@@ -69,10 +69,10 @@ func (d *serverDecoder) binary(at string, argv []string) {
 	}
 }
 
-// launcher reads the command of a package launcher; it returns false for any
+// decodeLauncher reads the command of a package launcher; it returns false for any
 // other command. A launcher that only lacks a version makes this server
 // unusable, but the other servers can still be started.
-func (d *serverDecoder) launcher(at string, argv []string) bool {
+func (d *serverDecoder) decodeLauncher(at string, argv []string) bool {
 	p, args, err := install.Parse(argv)
 	switch {
 	case errors.Is(err, install.ErrNotLauncher):
@@ -85,9 +85,9 @@ func (d *serverDecoder) launcher(at string, argv []string) bool {
 	return true
 }
 
-// argument expands a variable at the beginning of an argument, or after the =
+// expandArgument expands a variable at the beginning of an argument, or after the =
 // of an option. A path that begins with "." is relative to the configuration.
-func (d *serverDecoder) argument(at, text string) string {
+func (d *serverDecoder) expandArgument(at, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
 		option, path = "", text
@@ -101,14 +101,14 @@ func (d *serverDecoder) argument(at, text string) string {
 		d.Fault(at, "a variable stands at the beginning of an argument, or after the = of an option")
 	}
 	if filepath.IsAbs(path) {
-		path = d.program(path)
+		path = d.resolveProgram(path)
 	}
 	return option + path
 }
 
-// program resolves the links in the path of a script, so that the file that is
+// resolveProgram resolves the links in the path of a script, so that the file that is
 // checked is the file that runs.
-func (d *serverDecoder) program(path string) string {
+func (d *serverDecoder) resolveProgram(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || !digest.IsScript(real) {
 		return path
@@ -122,11 +122,11 @@ func (d *serverDecoder) program(path string) string {
 	return real
 }
 
-// env reads variables as text.
-func (d *serverDecoder) env(at string, v any) {
+// decodeEnv reads variables as text.
+func (d *serverDecoder) decodeEnv(at string, v any) {
 	d.s.Env = map[string]string{}
 	d.decodeEntries(at, v, func(at, name string, v any) {
-		text, ok := scalar(v)
+		text, ok := scalarText(v)
 		switch {
 		case !reach.IsEnvName(name):
 			d.Fault(at, "not the name of a variable")
@@ -143,8 +143,8 @@ func (d *serverDecoder) env(at string, v any) {
 	})
 }
 
-// scalar returns the text of a scalar value; ok is false for any other value.
-func scalar(v any) (string, bool) {
+// scalarText returns the text of a scalar value; ok is false for any other value.
+func scalarText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		return v, true
