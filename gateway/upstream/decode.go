@@ -98,8 +98,8 @@ func (d *serverDecoder) decodeServer(top *definition.Object) {
 		d.decodeURL(where, address)
 	}
 	d.decodeLocal(top, remote)
-	d.remote(top, local)
-	d.oauth(top, local)
+	d.decodeRemote(top, local)
+	d.decodeOAuth(top, local)
 	d.refuseMeaningless(remote)
 }
 

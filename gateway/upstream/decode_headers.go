@@ -17,8 +17,8 @@ var fixedHeaders = [...]string{
 	"Trailer", "Transfer-Encoding", "Upgrade", "Via", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
 }
 
-// remote reads how a remote server is reached and what is sent to it.
-func (d *serverDecoder) remote(top *definition.Object, local bool) {
+// decodeRemote reads how a remote server is reached and what is sent to it.
+func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 	if v, at, ok := top.Take("transport", ""); ok {
 		switch text, _ := v.(string); {
 		case local:

@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// oauth reads how tokens for a remote server are obtained.
-func (d *serverDecoder) oauth(top *definition.Object, local bool) {
+// decodeOAuth reads how tokens for a remote server are obtained.
+func (d *serverDecoder) decodeOAuth(top *definition.Object, local bool) {
 	v, at, ok := top.Take("oauth", "")
 	switch {
 	case !ok:
@@ -30,9 +30,9 @@ func (d *serverDecoder) oauth(top *definition.Object, local bool) {
 	s := &oauth.Server{
 		Name: d.s.Name, URL: d.s.URL, Grant: oauth.Grant(o.Text("grant", "", false)),
 		ClientID: o.Text("client_id", "", false), Document: o.Text("client_metadata_url", "", false),
-		ClientSecret: d.ref(o, at, "client_secret_secret"), PrivateKey: d.ref(o, at, "private_key_secret"),
+		ClientSecret: d.decodeSecretRef(o, at, "client_secret_secret"), PrivateKey: d.decodeSecretRef(o, at, "private_key_secret"),
 		Register: o.Flag("register", ""), Issuer: o.Text("issuer", "", false), Scopes: o.Texts("scopes"),
-		Assertion: d.ref(o, at, "assertion_secret"), Provider: d.provider(o), TokenEndpoint: o.Text("token_endpoint", "", false),
+		Assertion: d.decodeSecretRef(o, at, "assertion_secret"), Provider: d.decodeProvider(o), TokenEndpoint: o.Text("token_endpoint", "", false),
 	}
 	o.Done()
 	if err := s.Check(); err != nil {
@@ -43,8 +43,8 @@ func (d *serverDecoder) oauth(top *definition.Object, local bool) {
 	d.s.OAuth = s
 }
 
-// provider reads the identity provider; nil when there is none.
-func (d *serverDecoder) provider(o *definition.Object) *oauth.Provider {
+// decodeProvider reads the identity provider; nil when there is none.
+func (d *serverDecoder) decodeProvider(o *definition.Object) *oauth.Provider {
 	v, at, ok := o.Take("identity_provider", "")
 	if !ok {
 		return nil
@@ -52,15 +52,15 @@ func (d *serverDecoder) provider(o *definition.Object) *oauth.Provider {
 	p := &oauth.Provider{}
 	if in := d.Object(at, v); in != nil {
 		p.Issuer, p.ClientID = in.Text("issuer", "", true), in.Text("client_id", "", true)
-		p.ClientSecret, p.TokenEndpoint = d.ref(in, at, "client_secret_secret"), in.Text("token_endpoint", "", false)
+		p.ClientSecret, p.TokenEndpoint = d.decodeSecretRef(in, at, "client_secret_secret"), in.Text("token_endpoint", "", false)
 		in.Done()
 	}
 	return p
 }
 
-// ref reads a reference to a secret, or returns "" when there is none. Naming
+// decodeSecretRef reads a reference to a secret, or returns "" when there is none. Naming
 // the secret grants it.
-func (d *serverDecoder) ref(o *definition.Object, at, key string) string {
+func (d *serverDecoder) decodeSecretRef(o *definition.Object, at, key string) string {
 	ref := o.Text(key, "", false)
 	if ref == "" {
 		return ""

@@ -258,7 +258,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 			errs = append(errs, err)
 			continue
 		}
-		authority, err := s.authority(opts.Tokens)
+		authority, err := s.newAuthority(opts.Tokens)
 		if err != nil {
 			errs = append(errs, err)
 			continue

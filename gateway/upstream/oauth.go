@@ -19,10 +19,10 @@ const loginWait = 6 * time.Minute
 // logoutWait bounds the revocation of tokens: three short requests.
 const logoutWait = 20 * time.Second
 
-// authority returns the authority of a server with OAuth; nil for any other
+// newAuthority returns the authority of a server with OAuth; nil for any other
 // server. It adds the name and the URL of the server to a copy of its OAuth
 // declaration.
-func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
+func (s *Server) newAuthority(v *oauth.Vault) (*oauth.Authority, error) {
 	if s.OAuth == nil {
 		return nil, nil
 	}
@@ -36,8 +36,8 @@ func (s *Server) authority(v *oauth.Vault) (*oauth.Authority, error) {
 	return a, nil
 }
 
-// holder returns the name under which the tokens of a call are kept.
-func (s *mountedServer) holder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
+// tokenHolder returns the name under which the tokens of a call are kept.
+func (s *mountedServer) tokenHolder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
 
 // Holder returns the name under which the tokens of a principal are kept. All
 // principals have the same one when the server is shared.

@@ -196,7 +196,7 @@ func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 // sendTo sends a request, with a token where the server wants one.
 func (l *connLink) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error) {
 	if a := l.s.authority; a != nil {
-		return a.Do(r, c, l.s.holder(c))
+		return a.Do(r, c, l.s.tokenHolder(c))
 	}
 	return oauth.AtHome(c.Network.Client(), l.s.Name, l.s.URL).Do(r)
 }
