@@ -22,27 +22,27 @@ func DiscoveryName(server string) string { return "discover-" + server }
 func (m *Mounts) Discovery() []sallyport.Tool {
 	tools := make([]sallyport.Tool, 0, len(m.servers))
 	for _, s := range m.servers {
-		t := s.tool(DiscoveryName(s.Name))
+		t := s.newTool(DiscoveryName(s.Name))
 		t.AlwaysInclude, t.OutputIsUntrusted = true, false
 		t.Description = "Asks the MCP server " + s.Name + " what it offers."
 		// The server's time ends before that of the call, so that a timeout is
 		// reported as the server's fault.
 		t.Timeout, t.Permissions, t.RateLimit = startWait+endGrace+firstPause, nil, nil
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			n, err := s.discover(ctx, c)
+			n, err := s.discoverOffer(ctx, c)
 			if err != nil {
 				return sallyport.Result{}, err
 			}
-			return sallyport.OK(n.summary()), nil
+			return sallyport.OK(n.summarizeOffer()), nil
 		}
 		tools = append(tools, t)
 	}
 	return tools
 }
 
-// discover asks the server what it offers and ends the connection, because
+// discoverOffer asks the server what it offers and ends the connection, because
 // calls have processes of their own.
-func (s *mountedServer) discover(ctx context.Context, c *sallyport.Call) (*serverListing, error) {
+func (s *mountedServer) discoverOffer(ctx context.Context, c *sallyport.Call) (*serverListing, error) {
 	l := s.newLink(connKey{personality: c.Personality})
 	l.dropped.Store(true) // no pool holds it
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
@@ -58,8 +58,8 @@ func (s *mountedServer) discover(ctx context.Context, c *sallyport.Call) (*serve
 	return n, nil
 }
 
-// summary counts what a server offers.
-func (n *serverListing) summary() string {
+// summarizeOffer counts what a server offers.
+func (n *serverListing) summarizeOffer() string {
 	var parts []string
 	for _, kind := range kinds {
 		if count := len(n.all[kind]); count > 0 || kind == lock.KindTool {
@@ -98,14 +98,14 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 		if n == nil {
 			continue
 		}
-		t, l := s.mount(n)
+		t, l := s.mountTools(n)
 		tools, left = append(tools, t...), append(left, l...)
 	}
 	return tools, left
 }
 
-// mount makes tools of what a server offers.
-func (s *mountedServer) mount(n *serverListing) (tools []sallyport.Tool, left []Left) {
+// mountTools makes tools of what a server offers.
+func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, left []Left) {
 	leave := func(kind lock.Kind, name, why string) {
 		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: s.m.o.Cleaner.Text(why)})
 	}
@@ -119,11 +119,11 @@ func (s *mountedServer) mount(n *serverListing) (tools []sallyport.Tool, left []
 	}
 	mounted := map[definitionKey]*offering{}
 	var resources []sallyport.Resource
-	refused := conflicts(s.Name, n.known)
+	refused := findConflicts(s.Name, n.known)
 	for _, d := range n.known {
 		why := cmp.Or(d.fault, refused[d.definitionKey], s.refusal(d))
 		if why == "" {
-			if err := s.make(d, &tools, &resources); err != nil {
+			if err := s.mountDefinition(d, &tools, &resources); err != nil {
 				why = err.Error()
 			}
 		}
@@ -134,7 +134,7 @@ func (s *mountedServer) mount(n *serverListing) (tools []sallyport.Tool, left []
 		mounted[d.definitionKey] = d
 	}
 	if len(resources) > 0 {
-		tools = append(tools, s.resources(resources))
+		tools = append(tools, s.newResourceTool(resources))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,27 +144,27 @@ func (s *mountedServer) mount(n *serverListing) (tools []sallyport.Tool, left []
 	return tools, left
 }
 
-// make makes a tool or a resource of a definition.
-func (s *mountedServer) make(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
+// mountDefinition makes a tool or a resource of a definition.
+func (s *mountedServer) mountDefinition(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
 	if d.kind == lock.KindResource || d.kind == lock.KindTemplate {
-		r, err := s.resource(d)
+		r, err := s.newResource(d)
 		if err == nil {
 			*resources = append(*resources, r)
 		}
 		return err
 	}
-	t, err := s.named(d)
+	t, err := s.newNamedTool(d)
 	if err == nil {
 		*tools = append(*tools, t)
 	}
 	return err
 }
 
-// conflicts finds tools, or prompts, of one server whose names cannot stand
+// findConflicts finds tools, or prompts, of one server whose names cannot stand
 // side by side, and says why. Different servers cannot conflict, because the
 // server is part of the name. A tool and a prompt cannot either, because their
 // forms differ.
-func conflicts(server string, known []*offering) map[definitionKey]string {
+func findConflicts(server string, known []*offering) map[definitionKey]string {
 	refused := map[definitionKey]string{}
 	for _, kind := range [...]lock.Kind{lock.KindTool, lock.KindPrompt} {
 		var refs []lock.Ref

@@ -27,7 +27,7 @@ func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 		if !s.posts() {
 			continue
 		}
-		t := s.tool(FarewellName(s.Name))
+		t := s.newTool(FarewellName(s.Name))
 		t.AlwaysInclude, t.OutputIsUntrusted = true, false
 		t.Description = "Tells the MCP server " + s.Name + " that a session is over."
 		t.Timeout, t.Permissions, t.RateLimit = farewellWait, nil, nil

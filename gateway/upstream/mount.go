@@ -254,7 +254,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		m.memory, m.processes = opts.Previous.memory, opts.Previous.processes
 	}
 	for _, s := range servers {
-		if err := s.check(); err != nil {
+		if err := s.checkDeclaration(); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -265,7 +265,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		}
 		s.Concurrency = cmp.Or(s.Concurrency, defaultConcurrency)
 		m.servers = append(m.servers, &mountedServer{
-			Server: s, m: m, same: s.digest(), pool: newPool(), authority: authority,
+			Server: s, m: m, same: s.declarationDigest(), pool: newPool(), authority: authority,
 			mounted: map[definitionKey]*offering{}, views: map[*connLink]*offerView{}, left: map[definitionKey]string{}, leaving: map[string]*connLink{},
 		})
 	}
@@ -301,10 +301,10 @@ func (s *mountedServer) takeOverConnections(m *Mounts) {
 	}
 }
 
-// digest identifies the declaration and the files that the server is started
+// declarationDigest identifies the declaration and the files that the server is started
 // from. It leaves out the position of the declaration and what concerns single
 // calls. It is empty when the files are not known.
-func (s *Server) digest() string {
+func (s *Server) declarationDigest() string {
 	d := *s
 	d.Sources, d.Permissions, d.RateLimit, d.Timeout = nil, nil, nil, 0
 	files := []any{}
@@ -323,8 +323,8 @@ func (s *Server) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// check refuses an invalid declaration.
-func (s *Server) check() error {
+// checkDeclaration refuses an invalid declaration.
+func (s *Server) checkDeclaration() error {
 	if err := lock.CheckServer(s.Name); err != nil {
 		return fmt.Errorf("upstream: %s: %w", quoteName(s.Name), err)
 	}

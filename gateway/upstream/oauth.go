@@ -71,7 +71,7 @@ func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
 	s := m.servers[i]
-	t := s.tool(LoginName(name))
+	t := s.newTool(LoginName(name))
 	t.AlwaysInclude, t.OutputIsUntrusted = true, false
 	t.Description = "Logs a principal in at the MCP server " + name + "."
 	t.Timeout, t.Permissions, t.RateLimit = loginWait, nil, nil
@@ -105,7 +105,7 @@ func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (s
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
 	s := m.servers[i]
-	t := s.tool(LogoutName(name))
+	t := s.newTool(LogoutName(name))
 	t.AlwaysInclude, t.OutputIsUntrusted = true, false
 	t.Description = "Revokes tokens at the issuer of the MCP server " + name + "."
 	t.Timeout, t.Permissions, t.RateLimit = logoutWait, nil, nil

@@ -313,7 +313,7 @@ func (m *Mounts) Offers() map[string]*lock.Offer {
 // Launch describes how the server is started or reached, in the form of package
 // lock, without its resolved binary.
 func (s *Server) Launch() lock.Launch {
-	l := lock.Launch{Transport: lock.TransportStdio, Command: s.Command, URL: s.URL, Capabilities: s.capabilities()}
+	l := lock.Launch{Transport: lock.TransportStdio, Command: s.Command, URL: s.URL, Capabilities: s.allCapabilities()}
 	if s.URL != "" {
 		l.Transport = cmp.Or(s.Transport, lock.TransportHTTP)
 	}

@@ -23,7 +23,7 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 	}
 	const accepted, other = `{"name":"a","inputSchema":{}}`, `{"name":"a","description":"yours","inputSchema":{}}`
 	s.accept(offer(accepted), s.newLink(connKey{personality: "role"}))
-	s.mount(s.accepted)
+	s.mountTools(s.accepted)
 	tool := definitionKey{lock.KindTool, "a"}
 	for _, knows := range []bool{true, false} {
 		s.OAuth = map[bool]*oauth.Server{true: {}, false: nil}[knows]

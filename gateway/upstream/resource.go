@@ -13,9 +13,9 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// resource makes a resource of a definition. The server is later asked for
+// newResource makes a resource of a definition. The server is later asked for
 // exactly this URI, so a URI that would have to be cleaned is refused.
-func (s *mountedServer) resource(d *offering) (sallyport.Resource, error) {
+func (s *mountedServer) newResource(d *offering) (sallyport.Resource, error) {
 	cl := s.m.o.Cleaner
 	if cl.Text(d.key) != d.key {
 		return sallyport.Resource{}, errors.New("its URI holds characters that are not shown, or a secret")
@@ -40,9 +40,9 @@ func (s *mountedServer) resource(d *offering) (sallyport.Resource, error) {
 	return r, registry.CheckResource(&r)
 }
 
-// resources returns the tool that reads the resources of the server.
-func (s *mountedServer) resources(list []sallyport.Resource) sallyport.Tool {
-	t := s.tool("mcp__" + s.Name + "__resources")
+// newResourceTool returns the tool that reads the resources of the server.
+func (s *mountedServer) newResourceTool(list []sallyport.Resource) sallyport.Tool {
+	t := s.newTool("mcp__" + s.Name + "__resources")
 	t.Form, t.Resources, t.SaysReadOnly = sallyport.FormResource, list, s.m.o.Pinned
 	t.Description = "Reads the resources of the MCP server " + s.Name + "."
 	var things []definitionKey

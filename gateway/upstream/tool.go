@@ -17,16 +17,16 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// tool returns a tool with the fields that all tools of a server share.
-func (s *mountedServer) tool(name string) sallyport.Tool {
+// newTool returns a tool with the fields that all tools of a server share.
+func (s *mountedServer) newTool(name string) sallyport.Tool {
 	touch := sallyport.Touch{Capability: "network", Item: s.URL}
 	if len(s.Command) > 0 {
 		touch = sallyport.Touch{Capability: "process", Item: s.Command[0]}
 	}
 	return sallyport.Tool{
-		Name: name, Touches: []sallyport.Touch{touch}, Toolset: "mcp", Capabilities: s.capabilities(), Permissions: s.Permissions,
+		Name: name, Touches: []sallyport.Touch{touch}, Toolset: "mcp", Capabilities: s.allCapabilities(), Permissions: s.Permissions,
 		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
-		Revision: s.revision(), Sources: s.Sources, WhyNot: s.why,
+		Revision: s.configRevision(), Sources: s.Sources, WhyNot: s.why,
 	}
 }
 
@@ -34,14 +34,14 @@ func (s *mountedServer) tool(name string) sallyport.Tool {
 // something: the binary and the programs, or the host, and the secrets.
 func (s *Server) Implied() sallyport.Capabilities {
 	bare := Server{Command: s.Command, Programs: s.Programs, URL: s.URL, Headers: s.Headers, Secrets: s.Secrets, OAuth: s.OAuth}
-	return bare.capabilities()
+	return bare.allCapabilities()
 }
 
-// capabilities returns what is declared and what is implied.
-func (s *Server) capabilities() sallyport.Capabilities {
+// allCapabilities returns what is declared and what is implied.
+func (s *Server) allCapabilities() sallyport.Capabilities {
 	c := s.Capabilities
 	c.Secrets = slices.Clone(c.Secrets)
-	for _, ref := range s.refs() {
+	for _, ref := range s.secretRefs() {
 		if !reach.MatchRef(c.Secrets, ref) {
 			c.Secrets = append(c.Secrets, ref)
 		}
@@ -69,8 +69,8 @@ func (s *Server) capabilities() sallyport.Capabilities {
 	return c
 }
 
-// refs lists the secrets that a declaration names.
-func (s *Server) refs() (refs []string) {
+// secretRefs lists the secrets that a declaration names.
+func (s *Server) secretRefs() (refs []string) {
 	for _, h := range s.Headers {
 		if h.Secret != "" {
 			refs = append(refs, h.Secret)
@@ -85,8 +85,8 @@ func (s *Server) refs() (refs []string) {
 	return refs
 }
 
-// revision identifies the configuration of a server.
-func (s *mountedServer) revision() string {
+// configRevision identifies the configuration of a server.
+func (s *mountedServer) configRevision() string {
 	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport, s.OAuth})
 	if err != nil {
 		return ""
@@ -95,13 +95,13 @@ func (s *mountedServer) revision() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// named makes a tool of a definition that has a name: a tool or a prompt.
-func (s *mountedServer) named(d *offering) (sallyport.Tool, error) {
+// newNamedTool makes a tool of a definition that has a name: a tool or a prompt.
+func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 	name, err := lock.MapName(s.Name, d.key)
 	if err != nil {
 		return sallyport.Tool{}, err
 	}
-	t := s.tool(name)
+	t := s.newTool(name)
 	t.Title = s.m.o.Cleaner.Text(d.title())
 	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.text("description")), maxDescription)
 	t.IsAvailable = func() bool { return s.available(d.definitionKey) }
@@ -113,8 +113,8 @@ func (s *mountedServer) named(d *offering) (sallyport.Tool, error) {
 	}
 	t.SaysReadOnly = s.m.o.Pinned && d.reads()
 	var bad [2]error
-	t.Schema, bad[0] = s.schema(d, "inputSchema")
-	t.Returns, bad[1] = s.schema(d, "outputSchema")
+	t.Schema, bad[0] = s.schemaText(d, "inputSchema")
+	t.Returns, bad[1] = s.schemaText(d, "outputSchema")
 	headers, unfit := schema.Headers(d.tree["inputSchema"])
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		return s.callTool(ctx, c, d, headers)
@@ -122,8 +122,8 @@ func (s *mountedServer) named(d *offering) (sallyport.Tool, error) {
 	return t, errors.Join(bad[0], bad[1], unfit)
 }
 
-// schema returns a schema as text, which models read; nil when there is none.
-func (s *mountedServer) schema(d *offering, key string) (json.RawMessage, error) {
+// schemaText returns a schema as text, which models read; nil when there is none.
+func (s *mountedServer) schemaText(d *offering, key string) (json.RawMessage, error) {
 	tree, err := d.object(key)
 	if tree == nil || err != nil {
 		return nil, err
