@@ -52,7 +52,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 		return nil, err
 	}
 	r.able = s.capabilitiesOfCall(c)
-	l.wire.attend(ctx)
+	l.wire.awaitListening(ctx)
 	for round := 0; ; round++ {
 		tree, err := s.exchangeMessages(ctx, l, c, r)
 		if err != nil || tree["resultType"] != "input_required" {

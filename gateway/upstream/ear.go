@@ -30,8 +30,8 @@ type sessionStream struct {
 	stop context.CancelFunc
 }
 
-// opened releases the calls that wait for the stream.
-func (e *sessionStream) opened() {
+// markOpen releases the calls that wait for the stream.
+func (e *sessionStream) markOpen() {
 	select {
 	case <-e.open:
 	default:
@@ -39,8 +39,8 @@ func (e *sessionStream) opened() {
 	}
 }
 
-// closed makes later calls wait for the stream again.
-func (e *sessionStream) closed() {
+// markClosed makes later calls wait for the stream again.
+func (e *sessionStream) markClosed() {
 	select {
 	case <-e.open:
 		e.open = make(chan struct{})
@@ -48,17 +48,17 @@ func (e *sessionStream) closed() {
 	}
 }
 
-// leave ends the stream of a call that is over.
-func (e *sessionStream) leave() {
+// endOfCall ends the stream of a call that is over.
+func (e *sessionStream) endOfCall() {
 	if e.by != nil {
 		e.stop()
 		e.by = nil
-		e.closed()
+		e.markClosed()
 	}
 }
 
-// attend waits until the stream of a server that may ask is open.
-func (w *messageWire) attend(ctx context.Context) {
+// awaitListening waits until the stream of a server that may ask is open.
+func (w *messageWire) awaitListening(ctx context.Context) {
 	l := w.l
 	if len(l.s.Capabilities.Input) == 0 || !l.s.posts() || l.spoken >= stateless || w.SessionID() == "" {
 		return
@@ -66,7 +66,7 @@ func (w *messageWire) attend(ctx context.Context) {
 	l.mu.Lock()
 	if !l.ear.listens && !l.ear.none {
 		l.ear = sessionStream{listens: true, open: make(chan struct{})}
-		l.ear.listens = w.later(w.overhear)
+		l.ear.listens = w.later(w.listenDuringCalls)
 	}
 	open, listens := l.ear.open, l.ear.listens
 	l.mu.Unlock()
@@ -82,10 +82,10 @@ func (w *messageWire) attend(ctx context.Context) {
 	}
 }
 
-// overhear keeps the stream open while calls run.
-func (w *messageWire) overhear() {
+// listenDuringCalls keeps the stream open while calls run.
+func (w *messageWire) listenDuringCalls() {
 	for rest := firstRest; ; rest = min(2*rest, longestRest) {
-		ctx := w.lend()
+		ctx := w.borrowCallContext()
 		if ctx == nil {
 			return
 		}
@@ -100,13 +100,13 @@ func (w *messageWire) overhear() {
 	}
 }
 
-// lend returns a context for listening on behalf of a running call. It ends
+// borrowCallContext returns a context for listening on behalf of a running call. It ends
 // with that call or with the connection. It is nil when no call runs.
-func (w *messageWire) lend() context.Context {
+func (w *messageWire) borrowCallContext() context.Context {
 	l := w.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ear.leave()
+	l.ear.endOfCall()
 	if w.up.Err() == nil && !l.ear.none {
 		for _, r := range l.calls {
 			ctx, stop := w.whileUp(r.ctx)
@@ -115,7 +115,7 @@ func (w *messageWire) lend() context.Context {
 		}
 	}
 	l.ear.listens = false
-	l.ear.opened()
+	l.ear.markOpen()
 	return nil
 }
 
@@ -134,9 +134,9 @@ func (w *messageWire) overhearDuring(ctx context.Context) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if again {
-		l.ear.closed()
+		l.ear.markClosed()
 	} else {
-		l.ear.opened()
+		l.ear.markOpen()
 	}
 	return again
 }
@@ -163,7 +163,7 @@ func (w *messageWire) openEar(ctx context.Context) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, errMalformed
 	case resp.StatusCode == http.StatusOK:
-		w.l.ear.opened()
+		w.l.ear.markOpen()
 	}
 	return resp, nil
 }

@@ -293,7 +293,7 @@ func (l *connLink) unlisten(ctx context.Context, r *runningCall) {
 		delete(l.calls, r.call.ID)
 	}
 	if l.ear.by == r {
-		l.ear.leave()
+		l.ear.endOfCall()
 	}
 	if r.news != nil {
 		close(r.news)
