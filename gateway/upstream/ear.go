@@ -127,7 +127,7 @@ func (w *messageWire) overhearDuring(ctx context.Context) (again bool) {
 		defer resp.Body.Close()
 		if again = resp.StatusCode == http.StatusOK; again {
 			s := answerStream{w: w, events: newEvents(resp.Body), apart: true}
-			_, err = s.read(ctx)
+			_, err = s.readAnswer(ctx)
 		}
 		again = err == nil && (again || resp.StatusCode == http.StatusConflict)
 	}

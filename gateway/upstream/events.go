@@ -26,12 +26,12 @@ type sseReader struct{ r *bufio.Reader }
 
 func newEvents(r io.Reader) *sseReader { return &sseReader{bufio.NewReader(r)} }
 
-// next returns the next event. The error matches errMalformed, or is that of
+// nextEvent returns the next event. The error matches errMalformed, or is that of
 // the stream.
-func (s *sseReader) next() (e sseEvent, err error) {
+func (s *sseReader) nextEvent() (e sseEvent, err error) {
 	left, some := maxMessage, false
 	for {
-		line, err := s.line(left)
+		line, err := s.readLine(left)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return e, err
 		}
@@ -39,7 +39,7 @@ func (s *sseReader) next() (e sseEvent, err error) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) > 0 {
 			some = true
-			if err := e.take(line); err != nil {
+			if err := e.addLine(line); err != nil {
 				return e, err
 			}
 		}
@@ -54,8 +54,8 @@ func (s *sseReader) next() (e sseEvent, err error) {
 	}
 }
 
-// line reads a line including its end.
-func (s *sseReader) line(most int) (line []byte, err error) {
+// readLine reads a line including its end.
+func (s *sseReader) readLine(most int) (line []byte, err error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
 		if len(line)+len(part) > most {
@@ -70,8 +70,8 @@ func (s *sseReader) line(most int) (line []byte, err error) {
 	}
 }
 
-// take adds a line to an event.
-func (e *sseEvent) take(line []byte) error {
+// addLine adds a line to an event.
+func (e *sseEvent) addLine(line []byte) error {
 	key, value, found := bytes.Cut(line, []byte{':'})
 	if !found {
 		return fmt.Errorf("%w: a line without a colon", errMalformed)

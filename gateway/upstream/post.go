@@ -86,7 +86,7 @@ func (w *messageWire) hearOut(ctx context.Context, resp *http.Response, id int64
 		m, err := readAnswer(resp, id)
 		return m, nil, err
 	case err == nil && kind == "text/event-stream":
-		return w.follow(ctx, resp, id, method)
+		return w.followEvents(ctx, resp, id, method)
 	default:
 		resp.Body.Close()
 		return nil, nil, fmt.Errorf("sending %q: unsupported content type %q", method, kind)
@@ -178,13 +178,13 @@ func readAnswer(resp *http.Response, id int64) (*jsonrpc.Response, error) {
 	return m, nil
 }
 
-// follow reads the events of an answer, and resumes the answer where the stream
+// followEvents reads the events of an answer, and resumes the answer where the stream
 // broke off.
-func (w *messageWire) follow(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
+func (w *messageWire) followEvents(ctx context.Context, resp *http.Response, id int64, method string) (*jsonrpc.Response, io.ReadCloser, error) {
 	last, still := "", 0
 	for parts := 1; ; parts++ {
 		s := answerStream{w: w, events: newEvents(resp.Body), id: id}
-		m, err := s.read(ctx)
+		m, err := s.readAnswer(ctx)
 		if m != nil && err == nil {
 			return m, resp.Body, nil
 		}
@@ -207,7 +207,7 @@ func (w *messageWire) follow(ctx context.Context, resp *http.Response, id int64,
 		if still > reconnects {
 			return nil, nil, fmt.Errorf("sending %q: exceeded %d retries without progress", method, reconnects)
 		}
-		if resp, err = w.resume(ctx, s.last, s.pause, method); err != nil {
+		if resp, err = w.resumeStream(ctx, s.last, s.pause, method); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -226,11 +226,11 @@ type answerStream struct {
 	apart bool
 }
 
-// read reads until the answer. The answer is nil when the stream ends before
+// readAnswer reads until the answer. The answer is nil when the stream ends before
 // it.
-func (s *answerStream) read(ctx context.Context) (*jsonrpc.Response, error) {
+func (s *answerStream) readAnswer(ctx context.Context) (*jsonrpc.Response, error) {
 	for {
-		e, err := s.events.next()
+		e, err := s.events.nextEvent()
 		switch {
 		case errors.Is(err, errMalformed), limitOf(err) != nil:
 			return nil, err
@@ -265,8 +265,8 @@ func (s *answerStream) read(ctx context.Context) (*jsonrpc.Response, error) {
 	}
 }
 
-// resume requests the events after the one with id last.
-func (w *messageWire) resume(ctx context.Context, last string, delay time.Duration, method string) (resp *http.Response, err error) {
+// resumeStream requests the events after the one with id last.
+func (w *messageWire) resumeStream(ctx context.Context, last string, delay time.Duration, method string) (resp *http.Response, err error) {
 	for attempt := 1; attempt <= reconnects; attempt++ {
 		if delay <= 0 {
 			delay = pauseBefore(attempt)
