@@ -69,7 +69,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 
 // exchangeMessages sends one request and returns its answer.
 func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sallyport.Call, r *serverRequest) (map[string]any, error) {
-	raw, err := l.wire.exchange(ctx, r, c.ID)
+	raw, err := l.wire.exchangeRequest(ctx, r, c.ID)
 	if err != nil {
 		if refused := s.refuseMissingCapability(ctx, c, err); refused != nil {
 			return nil, refused
@@ -134,7 +134,7 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 	}
 	s.pool.broke(l, true)
 	if !refused {
-		l.wire.fail(err)
+		l.wire.failPending(err)
 	}
 	s.pool.drop(l)
 	if refused {

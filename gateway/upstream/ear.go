@@ -66,7 +66,7 @@ func (w *messageWire) awaitListening(ctx context.Context) {
 	l.mu.Lock()
 	if !l.ear.listens && !l.ear.none {
 		l.ear = sessionStream{listens: true, open: make(chan struct{})}
-		l.ear.listens = w.later(w.listenDuringCalls)
+		l.ear.listens = w.runBeforeClose(w.listenDuringCalls)
 	}
 	open, listens := l.ear.open, l.ear.listens
 	l.mu.Unlock()

@@ -36,33 +36,33 @@ type wireReply struct {
 	held *budget.Holding
 }
 
-// exchange sends the request of a call and returns its result undecoded. It
+// exchangeRequest sends the request of a call and returns its result undecoded. It
 // bypasses the library, which would decode the answer three times and the
 // request twice. If the server answers with an error, the error is a
 // *jsonrpc.Error. An error that neither is nor wraps one means that the
 // connection is broken.
-func (w *messageWire) exchange(ctx context.Context, r *serverRequest, token string) (json.RawMessage, error) {
+func (w *messageWire) exchangeRequest(ctx context.Context, r *serverRequest, token string) (json.RawMessage, error) {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
-	id, answer, err := w.begin(stop)
+	id, answer, err := w.registerRequest(stop)
 	if err != nil {
 		return nil, err
 	}
-	defer w.end(id)
+	defer w.forgetRequest(id)
 	w.l.works(token, during)
 	defer w.l.works(token, nil)
 	var m *jsonrpc.Response
 	if w.l.s.posts() {
 		m, err = w.post(during, id, r, token)
 	} else {
-		m, err = w.send(during, id, r, token, answer)
+		m, err = w.sendAndWait(during, id, r, token, answer)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		w.giveUp(ctx, id)
 		return nil, ctx.Err()
 	case err != nil && during.Err() != nil:
-		return nil, w.broken()
+		return nil, w.brokenReason()
 	case err != nil:
 		return nil, err
 	case m.Error != nil:
@@ -73,8 +73,8 @@ func (w *messageWire) exchange(ctx context.Context, r *serverRequest, token stri
 	return m.Result, nil
 }
 
-// begin gives a request its id.
-func (w *messageWire) begin(stop context.CancelFunc) (id int64, answer chan wireReply, err error) {
+// registerRequest gives a request its id.
+func (w *messageWire) registerRequest(stop context.CancelFunc) (id int64, answer chan wireReply, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -93,8 +93,8 @@ func (w *messageWire) begin(stop context.CancelFunc) (id int64, answer chan wire
 	return id, answer, nil
 }
 
-// end forgets a request, and drops an answer that came too late.
-func (w *messageWire) end(id int64) {
+// forgetRequest forgets a request, and drops an answer that came too late.
+func (w *messageWire) forgetRequest(id int64) {
 	w.mu.Lock()
 	answer := w.own[id].answer
 	delete(w.own, id)
@@ -107,8 +107,8 @@ func (w *messageWire) end(id int64) {
 	w.calls.Done()
 }
 
-// send sends a request whose answer comes on the connection.
-func (w *messageWire) send(ctx context.Context, id int64, r *serverRequest, token string, answer <-chan wireReply) (*jsonrpc.Response, error) {
+// sendAndWait sends a request whose answer comes on the connection.
+func (w *messageWire) sendAndWait(ctx context.Context, id int64, r *serverRequest, token string, answer <-chan wireReply) (*jsonrpc.Response, error) {
 	var err error
 	if p, ok := w.Connection.(*processPipe); ok {
 		err = p.send(ctx, r.message(id, token, w.l.meta))
@@ -135,10 +135,10 @@ func (w *messageWire) send(ctx context.Context, id int64, r *serverRequest, toke
 	return m.Response, nil
 }
 
-// deliver passes an answer and its share of the budget to the call that waits
+// deliverAnswer passes an answer and its share of the budget to the call that waits
 // for it. waited reports whether a call waits for it, whose whether it is the
 // answer to a call at all.
-func (w *messageWire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited, whose bool) {
+func (w *messageWire) deliverAnswer(m *jsonrpc.Response, held *budget.Holding) (waited, whose bool) {
 	id, ok := m.ID.Raw().(int64)
 	if !ok || id < firstID {
 		return false, false
@@ -156,10 +156,10 @@ func (w *messageWire) deliver(m *jsonrpc.Response, held *budget.Holding) (waited
 	return false, true
 }
 
-// fail makes every request that waits for an answer fail, because none will
+// failPending makes every request that waits for an answer fail, because none will
 // come. The library's errors look like errors of the protocol but are not
 // answers of the server.
-func (w *messageWire) fail(err error) {
+func (w *messageWire) failPending(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if limit := limitOf(err); limit != nil && w.dead == nil {
@@ -174,15 +174,15 @@ func (w *messageWire) fail(err error) {
 	w.down()
 }
 
-// broken says why no answer will come.
-func (w *messageWire) broken() error {
+// brokenReason says why no answer will come.
+func (w *messageWire) brokenReason() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dead
 }
 
-// finish accepts no more calls and waits for running ones.
-func (w *messageWire) finish() {
+// finishCalls accepts no more calls and waits for running ones.
+func (w *messageWire) finishCalls() {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
@@ -192,7 +192,7 @@ func (w *messageWire) finish() {
 // giveUp tells the server in the background that a call was cancelled.
 func (w *messageWire) giveUp(ctx context.Context, id int64) {
 	params := fmt.Appendf(nil, `{"reason":%q,"requestId":%d}`, ctx.Err().Error(), id)
-	w.later(func() {
+	w.runBeforeClose(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer cancel()
 		// If the server does not receive it, it only works in vain.
@@ -200,9 +200,9 @@ func (w *messageWire) giveUp(ctx context.Context, id int64) {
 	})
 }
 
-// later runs a function in the background; the end of the connection waits for
+// runBeforeClose runs a function in the background; the end of the connection waits for
 // it. It reports whether there is still time for that.
-func (w *messageWire) later(do func()) bool {
+func (w *messageWire) runBeforeClose(do func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {

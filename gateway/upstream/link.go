@@ -244,7 +244,7 @@ func (l *connLink) end() {
 		// A server learns from the end of its input that it is over: node, as
 		// the first process of its namespace, ignores signals.
 		if l.session != nil {
-			l.wire.finish()
+			l.wire.finishCalls()
 			// The error says that the other side has gone already.
 			_ = l.session.Close()
 		}

@@ -96,7 +96,7 @@ func (l *connLink) flooded(limit *limitError) {
 	if l.err != nil || !l.floods.CompareAndSwap(false, true) {
 		return
 	}
-	l.wire.fail(limit)
+	l.wire.failPending(limit)
 	l.s.pool.flooded(l, limit)
 	l.hangUp()
 	l.s.pool.drop(l)

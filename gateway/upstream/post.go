@@ -38,7 +38,7 @@ func (w *messageWire) post(ctx context.Context, id int64, r *serverRequest, toke
 	kept := context.AfterFunc(ctx, hangUp)
 	m, body, err := w.postOnce(far, id, r, token)
 	over := !kept()
-	if body != nil && !over && w.later(func() { drain(body, hangUp) }) {
+	if body != nil && !over && w.runBeforeClose(func() { drain(body, hangUp) }) {
 		return m, err
 	}
 	hangUp()

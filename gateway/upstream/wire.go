@@ -178,7 +178,7 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err == nil {
 			switch m := m.(type) {
 			case *jsonrpc.Response:
-				answers, whose := w.deliver(m, held)
+				answers, whose := w.deliverAnswer(m, held)
 				if !whose {
 					answers = w.keep(m, held)
 				}
@@ -195,7 +195,7 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if err != nil {
-			w.fail(err)
+			w.failPending(err)
 			if limit := limitOf(err); limit != nil && limit.floods {
 				// In a goroutine: the end of the connection waits for this
 				// reader.
