@@ -76,7 +76,7 @@ func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sa
 		}
 		return nil, s.explainLostCall(ctx, l, true, r.method, err)
 	}
-	s.pool.answered(l.key.lane())
+	s.pool.resetBrokenCalls(l.key.lane())
 	v, err := schema.Decode(raw, &resultLimits)
 	if err != nil {
 		return nil, failed(r.method, err)
@@ -109,7 +109,7 @@ func (s *mountedServer) redactText(text string) string {
 func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned bool, method string, err error) error {
 	lane := l.key.lane()
 	if ctx.Err() != nil {
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.broke(l, false) {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.recordBrokenCall(l, false) {
 			s.pool.drop(l)
 		}
 		return err
@@ -126,13 +126,13 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 			s.pool.drop(l)
 		}
 		if answered(err) != nil {
-			s.pool.answered(lane)
+			s.pool.resetBrokenCalls(lane)
 		} else {
-			s.pool.broke(l, false) // an HTTP status that is not an answer
+			s.pool.recordBrokenCall(l, false) // an HTTP status that is not an answer
 		}
 		return failed(method, err)
 	}
-	s.pool.broke(l, true)
+	s.pool.recordBrokenCall(l, true)
 	if !refused {
 		l.wire.failPending(err)
 	}
@@ -151,10 +151,10 @@ func (s *mountedServer) endOverLimit(l *connLink, limit *limitError) error {
 	case limit.floods:
 		l.flooded(limit)
 	case s.posts():
-		s.pool.answered(l.key.lane())
+		s.pool.resetBrokenCalls(l.key.lane())
 	default:
 		if limit != errNoRoom {
-			s.pool.broke(l, true)
+			s.pool.recordBrokenCall(l, true)
 		}
 		s.pool.drop(l)
 	}

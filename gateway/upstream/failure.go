@@ -17,8 +17,8 @@ type startFailure struct {
 	err           error
 }
 
-// again returns the failure for calls that arrive before the next attempt.
-func (f *startFailure) again() error {
+// errorUntilRetry returns the failure for calls that arrive before the next attempt.
+func (f *startFailure) errorUntilRetry() error {
 	e := sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: f.err.Error()}
 	if was, ok := errors.AsType[*sallyport.Error](f.err); ok {
 		e = *was
@@ -31,9 +31,9 @@ func (f *startFailure) again() error {
 	return &e
 }
 
-// fail makes a lane leave the server alone for a while. A failure during that
+// recordFailure makes a lane leave the server alone for a while. A failure during that
 // time does not extend it.
-func (p *connPool) fail(lane connKey, err error) {
+func (p *connPool) recordFailure(lane connKey, err error) {
 	p.mu.Lock()
 	f := p.failures[lane]
 	if now := time.Now(); !now.Before(f.until) {
@@ -44,20 +44,20 @@ func (p *connPool) fail(lane connKey, err error) {
 	p.failures[lane] = f
 	p.ailing.Store(int64(len(p.failures)))
 	p.mu.Unlock()
-	p.doubt()
+	p.doubtServers()
 }
 
-// flooded handles a server that sends without end. If that happens during a
+// recordFlood handles a server that sends without end. If that happens during a
 // call, it counts like a broken connection. If the server is idle, the lane of
 // the connection leaves it alone. When it serves no other principal, every lane
 // does, until a probe finds that it answers.
-func (p *connPool) flooded(l *connLink, limit *limitError) {
+func (p *connPool) recordFlood(l *connLink, limit *limitError) {
 	if !limit.idle {
-		p.broke(l, true)
+		p.recordBrokenCall(l, true)
 		return
 	}
 	text := "the MCP server " + l.s.Name + " was ended: " + limit.text
-	p.fail(l.key.lane(), &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	p.recordFailure(l.key.lane(), &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
 	if p.servesOthers(l) {
 		return
 	}
@@ -79,17 +79,17 @@ func (p *connPool) servesOthers(l *connLink) bool {
 	return false
 }
 
-// doubt tells every server that uses the pool that a connection failed.
-func (p *connPool) doubt() {
+// doubtServers tells every server that uses the pool that a connection failed.
+func (p *connPool) doubtServers() {
 	for _, s := range p.listServers() {
 		s.doubt()
 	}
 }
 
-// broke counts a call that had no answer. Calls that end together with their
+// recordBrokenCall counts a call that had no answer. Calls that end together with their
 // connection count once. Too many in a row count as a failed start and make the
 // connection useless.
-func (p *connPool) broke(l *connLink, gone bool) (useless bool) {
+func (p *connPool) recordBrokenCall(l *connLink, gone bool) (useless bool) {
 	s, lane := l.s, l.key.lane()
 	if gone && !l.broke.CompareAndSwap(false, true) {
 		return false
@@ -104,29 +104,29 @@ func (p *connPool) broke(l *connLink, gone bool) (useless bool) {
 		return false
 	}
 	text := fmt.Sprintf("the MCP server %s did not answer %d calls in a row", s.Name, f.broken)
-	p.fail(lane, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	p.recordFailure(lane, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
 	return true
 }
 
-// answered resets the count of calls without an answer.
-func (p *connPool) answered(lane connKey) {
+// resetBrokenCalls resets the count of calls without an answer.
+func (p *connPool) resetBrokenCalls(lane connKey) {
 	if p.ailing.Load() == 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forgive(lane)
+	p.forgetFailures(lane)
 }
 
-// forgive forgets the failures of a lane. The caller holds the lock.
-func (p *connPool) forgive(lane connKey) {
+// forgetFailures forgets the failures of a lane. The caller holds the lock.
+func (p *connPool) forgetFailures(lane connKey) {
 	delete(p.failures, lane)
 	p.ailing.Store(int64(len(p.failures)))
 }
 
-// pardon forgets all failures: the server was unusable for every principal and
+// forgetAllFailures forgets all failures: the server was unusable for every principal and
 // works again.
-func (p *connPool) pardon() {
+func (p *connPool) forgetAllFailures() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.failures)

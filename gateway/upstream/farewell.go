@@ -71,8 +71,8 @@ func (s *mountedServer) bidFarewell(ctx context.Context, c *sallyport.Call) (sal
 	return sallyport.OK("told, and answered " + http.StatusText(resp.StatusCode)), nil
 }
 
-// farewell tells the server that the session of a connection is over.
-func (s *mountedServer) farewell(l *connLink) {
+// closeSession tells the server that the session of a connection is over.
+func (s *mountedServer) closeSession(l *connLink) {
 	if s.m.o.Farewell == nil || !s.posts() || l.err != nil || l.session.ID() == "" {
 		return
 	}

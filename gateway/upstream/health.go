@@ -189,7 +189,7 @@ func (s *mountedServer) conclude(ctx context.Context) {
 		return
 	}
 	if after == "" {
-		s.pool.pardon()
+		s.pool.forgetAllFailures()
 		s.m.o.Logger.Info("MCP server answers again", "server", s.Name)
 	} else {
 		s.m.o.Logger.Warn("MCP server is not available", "server", s.Name, "why", after)

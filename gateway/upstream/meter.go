@@ -97,7 +97,7 @@ func (l *connLink) flooded(limit *limitError) {
 		return
 	}
 	l.wire.failPending(limit)
-	l.s.pool.flooded(l, limit)
+	l.s.pool.recordFlood(l, limit)
 	l.hangUp()
 	l.s.pool.drop(l)
 }

@@ -225,7 +225,7 @@ func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
 		return nil, false, absent
 	}
 	if f := p.failures[k.lane()]; time.Now().Before(f.until) {
-		return nil, false, f.again()
+		return nil, false, f.errorUntilRetry()
 	}
 	l = s.newLink(k)
 	if len(s.Command) > 0 {
@@ -254,12 +254,12 @@ func (p *connPool) settle(l *connLink, err, gaveUp error) {
 	if gaveUp != nil {
 		l.err = &abandonedError{err}
 		if errors.Is(gaveUp, context.DeadlineExceeded) {
-			p.broke(l, false)
+			p.recordBrokenCall(l, false)
 		}
 		return
 	}
 	if _, ok := loginNeeded(err); !ok { // else a login ends the wait
-		p.fail(lane, err)
+		p.recordFailure(lane, err)
 	}
 }
 
@@ -270,7 +270,7 @@ func (p *connPool) settled(l *connLink) {
 	if f, ok := p.failures[l.key.lane()]; ok {
 		// A successful start does not prove that the process answers calls.
 		if f.err, f.until = nil, (time.Time{}); f.broken == 0 {
-			p.forgive(l.key.lane())
+			p.forgetFailures(l.key.lane())
 		} else {
 			p.failures[l.key.lane()] = f
 		}
@@ -310,7 +310,7 @@ func (p *connPool) part(l *connLink, by *mountedServer) {
 	}
 	p.mu.Unlock()
 	if by != nil {
-		by.farewell(l)
+		by.closeSession(l)
 	}
 	p.drop(l)
 }
@@ -325,7 +325,7 @@ func (p *connPool) drop(l *connLink) {
 	}
 	p.mu.Unlock()
 	if used && l.over() {
-		p.doubt()
+		p.doubtServers()
 	}
 	l.end()
 	l.dropped.Store(true)
