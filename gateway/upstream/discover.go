@@ -48,7 +48,7 @@ func (s *mountedServer) discoverOffer(ctx context.Context, c *sallyport.Call) (*
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
 	n, err := l.dial(ctx, c)
 	if err == nil || ctx.Err() == nil {
-		s.note(mark, err)
+		s.recordProbe(mark, err)
 	}
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (p *connPool) recordFlood(l *connLink, limit *limitError) {
 		return
 	}
 	for _, s := range p.listServers() {
-		s.fallen(text)
+		s.markUnavailable(text)
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *connPool) servesOthers(l *connLink) bool {
 // doubtServers tells every server that uses the pool that a connection failed.
 func (p *connPool) doubtServers() {
 	for _, s := range p.listServers() {
-		s.doubt()
+		s.doubtHealth()
 	}
 }
 

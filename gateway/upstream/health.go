@@ -55,8 +55,8 @@ type redactedError struct{ text string }
 
 func (b *redactedError) Error() string { return b.text }
 
-// briefly says in the gate's own words why a server cannot be used.
-func (s *mountedServer) briefly(err error) string {
+// redactedReason says in the gate's own words why a server cannot be used.
+func (s *mountedServer) redactedReason(err error) string {
 	if b, ok := errors.AsType[*redactedError](err); ok {
 		return b.text
 	}
@@ -66,9 +66,9 @@ func (s *mountedServer) briefly(err error) string {
 	return "the MCP server " + s.Name + " cannot be used"
 }
 
-// why says why no principal can use the mounted server, or is empty when it may
+// unavailableReason says why no principal can use the mounted server, or is empty when it may
 // be used.
-func (s *mountedServer) why() string {
+func (s *mountedServer) unavailableReason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.accepted == nil {
@@ -77,10 +77,10 @@ func (s *mountedServer) why() string {
 	return cmp.Or(s.health.down, s.health.out)
 }
 
-// absent is the failure of a call to a server that no principal can use; nil
+// unavailableError is the failure of a call to a server that no principal can use; nil
 // when it may be used.
-func (s *mountedServer) absent() error {
-	why := s.why()
+func (s *mountedServer) unavailableError() error {
+	why := s.unavailableReason()
 	if why == "" {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *mountedServer) absent() error {
 func (m *Mounts) Unavailable() map[string]string {
 	all := map[string]string{}
 	for _, s := range m.servers {
-		if why := s.why(); why != "" {
+		if why := s.unavailableReason(); why != "" {
 			all[s.Name] = why
 		}
 	}
@@ -107,21 +107,21 @@ func (m *Mounts) Unavailable() map[string]string {
 // once a second.
 func (m *Mounts) Due(ctx context.Context) (names []string) {
 	for _, s := range m.servers {
-		if s.due(ctx) {
+		if s.isProbeDue(ctx) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
 }
 
-func (s *mountedServer) due(ctx context.Context) bool {
+func (s *mountedServer) isProbeDue(ctx context.Context) bool {
 	mark, logs := s.tokenMark(ctx, sallyport.LocalPrincipal)
 	now := time.Now()
 	s.mu.Lock()
 	look := s.health.login != "" && now.Sub(s.health.looked) >= firstProbe
 	s.mu.Unlock()
 	if look {
-		s.attend(ctx)
+		s.checkLogin(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,11 +158,11 @@ func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Contex
 	s.health.answered, s.health.wants, s.health.fault = false, false, ""
 	s.mu.Unlock()
 	ask(ctx)
-	s.conclude(ctx)
+	s.concludeProbe(ctx)
 }
 
-// conclude applies the outcome of a probe.
-func (s *mountedServer) conclude(ctx context.Context) {
+// concludeProbe applies the outcome of a probe.
+func (s *mountedServer) concludeProbe(ctx context.Context) {
 	now := time.Now()
 	s.mu.Lock()
 	h := &s.health
@@ -184,7 +184,7 @@ func (s *mountedServer) conclude(ctx context.Context) {
 	}
 	after := h.down
 	s.mu.Unlock()
-	s.attend(ctx)
+	s.checkLogin(ctx)
 	if (before == "") == (after == "") {
 		return
 	}
@@ -194,19 +194,19 @@ func (s *mountedServer) conclude(ctx context.Context) {
 	} else {
 		s.m.o.Logger.Warn("MCP server is not available", "server", s.Name, "why", after)
 	}
-	s.changed()
+	s.notifyChanged()
 }
 
-// changed notifies clients.
-func (s *mountedServer) changed() {
+// notifyChanged notifies clients.
+func (s *mountedServer) notifyChanged() {
 	if s.m.o.Changed != nil {
 		s.m.o.Changed()
 	}
 }
 
-// fallen marks the server as unusable for every principal and schedules a probe
+// markUnavailable marks the server as unusable for every principal and schedules a probe
 // soon.
-func (s *mountedServer) fallen(why string) {
+func (s *mountedServer) markUnavailable(why string) {
 	s.mu.Lock()
 	h := &s.health
 	falls := s.accepted != nil && h.down == ""
@@ -216,16 +216,16 @@ func (s *mountedServer) fallen(why string) {
 	s.mu.Unlock()
 	if falls {
 		s.m.o.Logger.Warn("MCP server is not available", "server", s.Name, "why", why)
-		s.changed()
+		s.notifyChanged()
 	}
 }
 
-// note records the outcome of asking the server with the tokens of a mark.
-func (s *mountedServer) note(mark string, err error) {
+// recordProbe records the outcome of asking the server with the tokens of a mark.
+func (s *mountedServer) recordProbe(mark string, err error) {
 	login, wants := loginNeeded(err)
 	fault := ""
 	if err != nil && !wants {
-		fault = s.briefly(err)
+		fault = s.redactedReason(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,8 +241,8 @@ func (s *mountedServer) note(mark string, err error) {
 	}
 }
 
-// doubt records that a connection has failed or a process ended by itself.
-func (s *mountedServer) doubt() {
+// doubtHealth records that a connection has failed or a process ended by itself.
+func (s *mountedServer) doubtHealth() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.health.suspect = true
@@ -258,14 +258,14 @@ func (s *mountedServer) tokenMark(ctx context.Context, principal string) (mark s
 	return mark, err == nil
 }
 
-// attend checks whether the server needs a login while no user is logged in.
+// checkLogin checks whether the server needs a login while no user is logged in.
 // The server is then unavailable.
-func (s *mountedServer) attend(ctx context.Context) {
+func (s *mountedServer) checkLogin(ctx context.Context) {
 	s.mu.Lock()
 	login, refused := s.health.login, s.health.mark
 	s.mu.Unlock()
 	out := login
-	if login != "" && s.somebody(ctx, refused) {
+	if login != "" && s.hasOtherTokens(ctx, refused) {
 		out = ""
 	}
 	s.mu.Lock()
@@ -275,13 +275,13 @@ func (s *mountedServer) attend(ctx context.Context) {
 	s.mu.Unlock()
 	if changed && mounted {
 		s.m.o.Logger.Info("logins at an MCP server have changed", "server", s.Name, "available", out == "")
-		s.changed()
+		s.notifyChanged()
 	}
 }
 
-// somebody reports whether any principal has tokens other than those that were
+// hasOtherTokens reports whether any principal has tokens other than those that were
 // refused.
-func (s *mountedServer) somebody(ctx context.Context, refused string) bool {
+func (s *mountedServer) hasOtherTokens(ctx context.Context, refused string) bool {
 	names := []string{sallyport.LocalPrincipal}
 	if s.m.o.Principals != nil && !s.Shared {
 		names = append(names, s.m.o.Principals(ctx)...)

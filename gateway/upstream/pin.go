@@ -120,7 +120,7 @@ func (s *mountedServer) judge(l *connLink, v *offerView) {
 	changed := s.hold()
 	s.mu.Unlock()
 	if changed {
-		s.changed()
+		s.notifyChanged()
 	}
 }
 

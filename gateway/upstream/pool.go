@@ -211,7 +211,7 @@ func (s *mountedServer) endOutdated(l *connLink) bool {
 
 // reserve returns the link of a key; mine says that the caller has to make it.
 func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
-	absent := s.absent()
+	absent := s.unavailableError()
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()

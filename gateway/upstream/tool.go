@@ -26,7 +26,7 @@ func (s *mountedServer) newTool(name string) sallyport.Tool {
 	return sallyport.Tool{
 		Name: name, Touches: []sallyport.Touch{touch}, Toolset: "mcp", Capabilities: s.allCapabilities(), Permissions: s.Permissions,
 		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
-		Revision: s.configRevision(), Sources: s.Sources, WhyNot: s.why,
+		Revision: s.configRevision(), Sources: s.Sources, WhyNot: s.unavailableReason,
 	}
 }
 
