@@ -43,7 +43,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 		defer s.pool.drop(l)
 	}
 	ctx, e := withCall(ctx, c)
-	defer e.end(s.m.memory)
+	defer e.releaseAll(s.m.memory)
 	defer l.unlisten(ctx, l.listen(ctx, c))
 	if err := l.current(ctx, s); err != nil {
 		return nil, s.explainLostCall(ctx, l, s.URL != "", "list", err)

@@ -101,7 +101,7 @@ func (w *messageWire) forgetRequest(id int64) {
 	w.mu.Unlock()
 	select {
 	case late := <-answer:
-		w.l.s.m.memory.release(late.held)
+		w.l.s.m.memory.releaseHolding(late.held)
 	default:
 	}
 	w.calls.Done()
@@ -131,7 +131,7 @@ func (w *messageWire) sendAndWait(ctx context.Context, id int64, r *serverReques
 			return nil, ctx.Err()
 		}
 	}
-	errandOf(ctx).take(w.l.s.m.memory, m.held)
+	errandOf(ctx).addHolding(w.l.s.m.memory, m.held)
 	return m.Response, nil
 }
 

@@ -56,7 +56,7 @@ func (s *mountedServer) bidFarewell(ctx context.Context, c *sallyport.Call) (sal
 	own := *c
 	own.Principal.Name = l.key.principal
 	ctx, e := withCall(ctx, &own)
-	defer e.end(s.m.memory)
+	defer e.releaseAll(s.m.memory)
 	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.URL, nil)
 	if err != nil {
 		return sallyport.Result{}, err

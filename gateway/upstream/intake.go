@@ -33,8 +33,8 @@ type boundedBody struct {
 	err     error // sticky
 }
 
-// bound puts an intake in front of the body of an answer.
-func (l *connLink) bound(resp *http.Response, e *callMessages, events bool) error {
+// boundBody puts an intake in front of the body of an answer.
+func (l *connLink) boundBody(resp *http.Response, e *callMessages, events bool) error {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		resp.Body.Close()
 		return errEncoded
@@ -60,7 +60,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.rc.Read(p)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if limit := b.count(p[:n]); limit != nil {
+	if limit := b.countBytes(p[:n]); limit != nil {
 		n, err = 0, limit
 	}
 	if b.gaveWay.Load() {
@@ -76,11 +76,11 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count counts bytes that were read.
-func (b *boundedBody) count(p []byte) error {
+// countBytes counts bytes that were read.
+func (b *boundedBody) countBytes(p []byte) error {
 	if !b.events {
 		b.size += int64(len(p))
-		return b.cover()
+		return b.coverMessage()
 	}
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
@@ -90,7 +90,7 @@ func (b *boundedBody) count(p []byte) error {
 		}
 		b.size += int64(len(part)) + 1
 		b.line += len(bytes.TrimSuffix(part, []byte{'\r'}))
-		if err := b.cover(); err != nil {
+		if err := b.coverMessage(); err != nil {
 			return err
 		}
 		if end < 0 {
@@ -107,20 +107,20 @@ func (b *boundedBody) count(p []byte) error {
 	return nil
 }
 
-// cover checks the size of a message and reserves memory for it in the budget.
-func (b *boundedBody) cover() error {
+// coverMessage checks the size of a message and reserves memory for it in the budget.
+func (b *boundedBody) coverMessage() error {
 	switch {
 	case b.size > maxMessage:
 		return errTooLong
 	case b.size <= freeBytes || b.closed:
 		return nil
 	case b.held == nil:
-		b.held = b.l.hold(func() {
+		b.held = b.l.holdMemory(func() {
 			b.gaveWay.Store(true)
 			b.rc.Close()
 		})
 	}
-	return b.l.s.m.memory.grow(b.held, &b.covered, b.size)
+	return b.l.s.m.memory.growHolding(b.held, &b.covered, b.size)
 }
 
 // Close closes the body. The memory for what was read stays reserved until the
@@ -131,9 +131,9 @@ func (b *boundedBody) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	if limitOf(b.err) != nil {
-		b.l.s.m.memory.release(b.held)
+		b.l.s.m.memory.releaseHolding(b.held)
 	} else {
-		b.errand.take(b.l.s.m.memory, b.held)
+		b.errand.addHolding(b.l.s.m.memory, b.held)
 	}
 	b.held = nil
 	return err

@@ -128,7 +128,7 @@ func (l *connLink) exceeds(limit *limitError) {
 // offered only those client features that its declaration names.
 func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *serverListing, err error) {
 	ctx, e := withCall(ctx, c)
-	defer e.end(l.s.m.memory)
+	defer e.releaseAll(l.s.m.memory)
 	defer l.greeting.release(l.s.m.memory)
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })

@@ -72,15 +72,15 @@ func (l *connLink) list(ctx context.Context) (*serverListing, error) {
 	n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 	n.identity, n.instructions = greeted(l.greeting.raw())
 	left := maxListed
-	held, covered := l.hold(nil), int64(0)
-	defer l.s.m.memory.release(held)
+	held, covered := l.holdMemory(nil), int64(0)
+	defer l.s.m.memory.releaseHolding(held)
 	for _, kind := range kinds {
 		if !l.has(kind) {
 			continue
 		}
 		raws, err := l.listKind(ctx, kind, &left)
 		if err == nil {
-			err = l.s.m.memory.grow(held, &covered, int64(maxListed-max(left, 0)))
+			err = l.s.m.memory.growHolding(held, &covered, int64(maxListed-max(left, 0)))
 		}
 		switch {
 		case err != nil && (ctx.Err() != nil || errors.Is(err, errLost)):

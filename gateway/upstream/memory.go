@@ -67,15 +67,15 @@ type messageMemory struct {
 
 func newMemory() *messageMemory { return &messageMemory{Budget: budget.New(maxHeld)} }
 
-// hold returns a holding for a link. giveWay runs when other messages need the
+// holdMemory returns a holding for a link. giveWay runs when other messages need the
 // room.
-func (l *connLink) hold(giveWay func()) *budget.Holding {
+func (l *connLink) holdMemory(giveWay func()) *budget.Holding {
 	return l.s.m.memory.Hold(l.s.Name, l.key.principal, giveWay)
 }
 
-// grow extends a holding to a message of size bytes. covered is how much it
+// growHolding extends a holding to a message of size bytes. covered is how much it
 // covers already.
-func (m *messageMemory) grow(h *budget.Holding, covered *int64, size int64) error {
+func (m *messageMemory) growHolding(h *budget.Holding, covered *int64, size int64) error {
 	more := 2*size - *covered
 	if size <= freeBytes || more <= 0 {
 		return nil
@@ -90,9 +90,9 @@ func (m *messageMemory) grow(h *budget.Holding, covered *int64, size int64) erro
 	return nil
 }
 
-// release frees what a holding covers. Some time after the last large holdings
+// releaseHolding frees what a holding covers. Some time after the last large holdings
 // it returns memory to the system.
-func (m *messageMemory) release(h *budget.Holding) {
+func (m *messageMemory) releaseHolding(h *budget.Holding) {
 	if h == nil {
 		return
 	}
@@ -152,8 +152,8 @@ func callOf(ctx context.Context) *sallyport.Call {
 	return nil
 }
 
-// take keeps a holding until the end of the errand.
-func (e *callMessages) take(m *messageMemory, h *budget.Holding) {
+// addHolding keeps a holding until the end of the errand.
+func (e *callMessages) addHolding(m *messageMemory, h *budget.Holding) {
 	if h == nil {
 		return
 	}
@@ -166,16 +166,16 @@ func (e *callMessages) take(m *messageMemory, h *budget.Holding) {
 			return
 		}
 	}
-	m.release(h)
+	m.releaseHolding(h)
 }
 
-// end frees what the errand holds.
-func (e *callMessages) end(m *messageMemory) {
+// releaseAll frees what the errand holds.
+func (e *callMessages) releaseAll(m *messageMemory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true
 	for _, h := range e.held {
-		m.release(h)
+		m.releaseHolding(h)
 	}
 	e.held = nil
 }

@@ -65,7 +65,7 @@ func (p *processPipe) Read(context.Context) (jsonrpc.Message, error) {
 	for len(p.queue) == 0 {
 		text, err := p.next()
 		if err != nil {
-			p.frame.l.s.m.memory.release(p.frame.claim())
+			p.frame.l.s.m.memory.releaseHolding(p.frame.claim())
 			p.lines = json.NewDecoder(p.frame) // without the bytes that it has read
 			return nil, err
 		}
@@ -164,12 +164,12 @@ func (f *messageFrame) cover() error {
 		return nil
 	}
 	if f.held == nil {
-		f.held = f.l.hold(func() {
+		f.held = f.l.holdMemory(func() {
 			f.gaveWay.Store(true)
 			f.giveWay()
 		})
 	}
-	return f.l.s.m.memory.grow(f.held, &f.covered, int64(f.size))
+	return f.l.s.m.memory.growHolding(f.held, &f.covered, int64(f.size))
 }
 
 // Read reads.
@@ -188,6 +188,6 @@ func (f *messageFrame) Read(b []byte) (int, error) {
 // over fails with the bound that was reached.
 func (f *messageFrame) over(limit *limitError) error {
 	f.l.exceeds(limit)
-	f.l.s.m.memory.release(f.claim())
+	f.l.s.m.memory.releaseHolding(f.claim())
 	return limit
 }

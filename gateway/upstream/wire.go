@@ -33,11 +33,11 @@ func (a *rawAnswer) hold(m *messageMemory, h *budget.Holding) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || h == nil {
-		m.release(h)
+		m.releaseHolding(h)
 		return
 	}
 	h.Settle()
-	m.release(a.held)
+	m.releaseHolding(a.held)
 	a.held = h
 }
 
@@ -46,7 +46,7 @@ func (a *rawAnswer) release(m *messageMemory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
-	m.release(a.held)
+	m.releaseHolding(a.held)
 }
 
 // set stores a result, or that there is an error instead.
@@ -218,7 +218,7 @@ func (w *messageWire) measure() (size int, held *budget.Holding) {
 // unasked counts a message that is not an answer, and frees what covers it. The
 // error ends a server that sends such messages without end.
 func (w *messageWire) unasked(size int, held *budget.Holding) error {
-	w.l.s.m.memory.release(held)
+	w.l.s.m.memory.releaseHolding(held)
 	if size == 0 {
 		return nil // counted where it arrived
 	}
