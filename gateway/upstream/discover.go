@@ -46,14 +46,14 @@ func (s *mountedServer) discoverOffer(ctx context.Context, c *sallyport.Call) (*
 	l := s.newLink(connKey{personality: c.Personality})
 	l.dropped.Store(true) // no pool holds it
 	mark, _ := s.tokenMark(ctx, c.Principal.Name)
-	n, err := l.dial(ctx, c)
+	n, err := l.dialServer(ctx, c)
 	if err == nil || ctx.Err() == nil {
 		s.recordProbe(mark, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer l.end()
+	defer l.closeAndWait()
 	s.accept(n, l)
 	return n, nil
 }

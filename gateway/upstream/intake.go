@@ -69,7 +69,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if err != nil {
 		b.err = err
 		if limit := limitOf(err); limit != nil {
-			b.l.exceeds(limit)
+			b.l.recordLimit(limit)
 			b.rc.Close()
 		}
 	}

@@ -109,13 +109,13 @@ type abandonedError struct{ error }
 
 func (a *abandonedError) Unwrap() error { return a.error }
 
-func (l *connLink) abandoned() bool {
+func (l *connLink) isAbandoned() bool {
 	_, ok := l.err.(*abandonedError)
 	return ok
 }
 
-// exceeds records which bound the server reached before it could be used.
-func (l *connLink) exceeds(limit *limitError) {
+// recordLimit records which bound the server reached before it could be used.
+func (l *connLink) recordLimit(limit *limitError) {
 	select {
 	case <-l.ready:
 	default:
@@ -123,10 +123,10 @@ func (l *connLink) exceeds(limit *limitError) {
 	}
 }
 
-// dial starts a server, or greets a remote one, and asks what it offers. Calls
+// dialServer starts a server, or greets a remote one, and asks what it offers. Calls
 // never go to a process whose definitions were not checked. The server is
 // offered only those client features that its declaration names.
-func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *serverListing, err error) {
+func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *serverListing, err error) {
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(l.s.m.memory)
 	defer l.greeting.release(l.s.m.memory)
@@ -134,12 +134,12 @@ func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *serverListin
 	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
 	l.hangUp = func() { cancel(nil) }
-	t, err := l.transport(ctx, c)
+	t, err := l.newTransport(ctx, c)
 	if err != nil {
 		l.hangUp()
 		return nil, err
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.options())
+	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.clientOptions())
 	if l.session, err = client.Connect(ctx, wiredTransport{t, l}, nil); err == nil && len(l.greeting.raw()) > maxGreeting {
 		l.limit.Store(errGreeting)
 		err = errGreeting
@@ -148,25 +148,25 @@ func (l *connLink) dial(ctx context.Context, c *sallyport.Call) (n *serverListin
 			l.spoken, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
 		}
 		if n, err = l.list(ctx); err == nil {
-			l.outlive(c)
+			l.endWithPrincipal(c)
 			return n, nil
 		}
 	}
-	return nil, l.stillborn(ctx, err)
+	return nil, l.endFailedStart(ctx, err)
 }
 
-// outlive ends the session with a remote server when its principal may no
+// endWithPrincipal ends the session with a remote server when its principal may no
 // longer use it. The gate follows a process by itself.
-func (l *connLink) outlive(c *sallyport.Call) {
+func (l *connLink) endWithPrincipal(c *sallyport.Call) {
 	if c.Outlive == nil || l.child != nil || l.key.call != "" {
 		return
 	}
 	l.parted = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.part(l, nil) })
 }
 
-// transport starts a server on this machine, or returns the way to a remote
+// newTransport starts a server on this machine, or returns the way to a remote
 // one.
-func (l *connLink) transport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
+func (l *connLink) newTransport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	if len(l.s.Command) > 0 {
 		return l.spawn(ctx, c)
 	}
@@ -176,11 +176,11 @@ func (l *connLink) transport(ctx context.Context, c *sallyport.Call) (mcp.Transp
 	return l.remote(), nil
 }
 
-// stillborn ends a connection that could not be established, and says why.
-func (l *connLink) stillborn(ctx context.Context, err error) error {
+// endFailedStart ends a connection that could not be established, and says why.
+func (l *connLink) endFailedStart(ctx context.Context, err error) error {
 	refused := l.refused.Load()
 	if refused != nil && errors.Is(refused, oauth.ErrLogin) {
-		l.end()
+		l.closeAndWait()
 		return refused
 	}
 	// The gate's short text does not quote the server.
@@ -203,7 +203,7 @@ func (l *connLink) stillborn(ctx context.Context, err error) error {
 	if l.child != nil {
 		l.child.Stop(0)
 	}
-	l.end()
+	l.closeAndWait()
 	if l.child != nil {
 		if last := l.said.lastLine(); last != "" {
 			why += "; it says: " + last
@@ -214,10 +214,10 @@ func (l *connLink) stillborn(ctx context.Context, err error) error {
 	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.redactText(why), Err: &redactedError{l.s.redactText(short)}}
 }
 
-// options are those of a client that offers a server nothing. A server on this
+// clientOptions are those of a client that offers a server nothing. A server on this
 // machine may announce that a list changes. A remote one would have to be asked
 // outside a call. Notifications are handled by the wire.
-func (l *connLink) options() *mcp.ClientOptions {
+func (l *connLink) clientOptions() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
 		Logger: l.s.m.o.Logger, Capabilities: l.s.clientCapabilities(),
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
@@ -230,8 +230,8 @@ func (l *connLink) options() *mcp.ClientOptions {
 	return o
 }
 
-// end closes the connection and returns when the process is gone.
-func (l *connLink) end() {
+// closeAndWait closes the connection and returns when the process is gone.
+func (l *connLink) closeAndWait() {
 	l.ended.Do(func() {
 		if l.idle != nil {
 			l.idle.Stop()

@@ -187,7 +187,7 @@ func (f *messageFrame) Read(b []byte) (int, error) {
 
 // over fails with the bound that was reached.
 func (f *messageFrame) over(limit *limitError) error {
-	f.l.exceeds(limit)
+	f.l.recordLimit(limit)
 	f.l.s.m.memory.releaseHolding(f.claim())
 	return limit
 }

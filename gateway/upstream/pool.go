@@ -170,7 +170,7 @@ func (s *mountedServer) link(ctx context.Context, c *sallyport.Call) (*connLink,
 			return nil, err
 		}
 		if mine {
-			n, err := l.dial(ctx, c)
+			n, err := l.dialServer(ctx, c)
 			if err == nil {
 				s.pool.look(l, n)
 			}
@@ -185,7 +185,7 @@ func (s *mountedServer) link(ctx context.Context, c *sallyport.Call) (*connLink,
 			continue
 		}
 		// The call that was to make it may have been cancelled.
-		if l.err == nil || mine || ctx.Err() != nil || !l.abandoned() {
+		if l.err == nil || mine || ctx.Err() != nil || !l.isAbandoned() {
 			return l, l.err
 		}
 	}
@@ -324,18 +324,18 @@ func (p *connPool) drop(l *connLink) {
 		delete(p.links, l.key)
 	}
 	p.mu.Unlock()
-	if used && l.over() {
+	if used && l.hasEnded() {
 		p.doubtServers()
 	}
-	l.end()
+	l.closeAndWait()
 	l.dropped.Store(true)
 	for _, s := range p.listServers() {
 		s.forget(l)
 	}
 }
 
-// over reports whether the process of a connection has ended.
-func (l *connLink) over() bool {
+// hasEnded reports whether the process of a connection has ended.
+func (l *connLink) hasEnded() bool {
 	if l.child == nil {
 		return false
 	}
