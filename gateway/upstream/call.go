@@ -44,7 +44,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 	}
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(s.m.memory)
-	defer l.unlisten(ctx, l.listen(ctx, c))
+	defer l.endCall(ctx, l.beginCall(ctx, c))
 	if err := l.current(ctx, s); err != nil {
 		return nil, s.explainLostCall(ctx, l, s.URL != "", "list", err)
 	}

@@ -49,8 +49,8 @@ func (w *messageWire) exchangeRequest(ctx context.Context, r *serverRequest, tok
 		return nil, err
 	}
 	defer w.forgetRequest(id)
-	w.l.works(token, during)
-	defer w.l.works(token, nil)
+	w.l.trackRequest(token, during)
+	defer w.l.trackRequest(token, nil)
 	var m *jsonrpc.Response
 	if w.l.s.posts() {
 		m, err = w.post(during, id, r, token)

@@ -259,8 +259,8 @@ func (l *connLink) closeAndWait() {
 	})
 }
 
-// listen relays the progress of a call to its caller, under the id of the call.
-func (l *connLink) listen(ctx context.Context, c *sallyport.Call) *runningCall {
+// beginCall relays the progress of a call to its caller, under the id of the call.
+func (l *connLink) beginCall(ctx context.Context, c *sallyport.Call) *runningCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &runningCall{call: c, ctx: ctx}
@@ -268,9 +268,9 @@ func (l *connLink) listen(ctx context.Context, c *sallyport.Call) *runningCall {
 	return r
 }
 
-// works sets the context that ends when the server stops working on a request
+// trackRequest sets the context that ends when the server stops working on a request
 // of a call.
-func (l *connLink) works(id string, request context.Context) {
+func (l *connLink) trackRequest(id string, request context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r := l.calls[id]; r != nil {
@@ -278,16 +278,16 @@ func (l *connLink) works(id string, request context.Context) {
 	}
 }
 
-// busy reports whether a call runs. The connection is idle after the last one.
-func (l *connLink) busy() bool {
+// hasCalls reports whether a call runs. The connection is idle after the last one.
+func (l *connLink) hasCalls() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) > 0
 }
 
-// unlisten ends the relay of progress once the caller has been told everything.
+// endCall ends the relay of progress once the caller has been told everything.
 // No progress may follow the answer.
-func (l *connLink) unlisten(ctx context.Context, r *runningCall) {
+func (l *connLink) endCall(ctx context.Context, r *runningCall) {
 	l.mu.Lock()
 	if l.calls[r.call.ID] == r {
 		delete(l.calls, r.call.ID)
@@ -314,10 +314,10 @@ func (l *connLink) unlisten(ctx context.Context, r *runningCall) {
 	}
 }
 
-// during returns the context of a running call, for sending a message that no
+// contextOfCall returns the context of a running call, for sending a message that no
 // call asked for: all calls of a link have the same grant. Without a running
 // call it returns ctx.
-func (l *connLink) during(ctx context.Context) context.Context {
+func (l *connLink) contextOfCall(ctx context.Context) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.calls {
@@ -326,8 +326,8 @@ func (l *connLink) during(ctx context.Context) context.Context {
 	return ctx
 }
 
-// progress relays what a server reports about a running call.
-func (l *connLink) progress(said *mcp.ProgressNotificationParams) {
+// relayProgress relays what a server reports about a running call.
+func (l *connLink) relayProgress(said *mcp.ProgressNotificationParams) {
 	token, _ := said.ProgressToken.(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()

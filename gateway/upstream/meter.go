@@ -60,7 +60,7 @@ func (m *rateMeter) spend(messages, bytes int) bool {
 // ends the connection.
 func (l *connLink) heard(bytes int) error {
 	flow, limit := &l.idleFlow, errIdleFloods
-	if l.busy() {
+	if l.hasCalls() {
 		flow, limit = &l.workFlow, errWorkFloods
 	}
 	if flow.spend(1, bytes) {
@@ -73,7 +73,7 @@ func (l *connLink) heard(bytes int) error {
 // and ends a server that writes without end.
 func (l *connLink) heardComplaint(bytes int) {
 	flow, limit := &l.idleComplaints, errComplainsIdle
-	if l.busy() {
+	if l.hasCalls() {
 		flow, limit = &l.workComplaints, errComplains
 	}
 	if flow.spend(0, bytes) || l.limit.Swap(limit) == limit {

@@ -197,7 +197,7 @@ func (s *mountedServer) link(ctx context.Context, c *sallyport.Call) (*connLink,
 // replaced again and again.
 func (s *mountedServer) endOutdated(l *connLink) bool {
 	p, ok := l.child.(sallyport.Placed)
-	if !ok || time.Since(l.born) < s.m.fresh || l.busy() {
+	if !ok || time.Since(l.born) < s.m.fresh || l.hasCalls() {
 		return false
 	}
 	path := p.Exchanged()
@@ -276,7 +276,7 @@ func (p *connPool) settled(l *connLink) {
 		}
 	}
 	l.idle = time.AfterFunc(idleTime, func() {
-		if !l.busy() {
+		if !l.hasCalls() {
 			p.part(l, nil)
 		}
 	})

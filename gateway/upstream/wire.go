@@ -283,7 +283,7 @@ func (w *messageWire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport
 	case "notifications/progress":
 		var p mcp.ProgressNotificationParams
 		if json.Unmarshal(m.Params, &p) == nil {
-			w.l.progress(&p)
+			w.l.relayProgress(&p)
 		}
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		w.l.changed()
@@ -300,7 +300,7 @@ func (w *messageWire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyp
 		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoteName(m.Method))}
 	}
 	floods := errAsksIdle
-	if w.l.busy() {
+	if w.l.hasCalls() {
 		floods = errAsks
 	}
 	w.mu.Lock()
@@ -324,7 +324,7 @@ func (w *messageWire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyp
 		case w.l.s.URL != "" && asked != nil:
 			ctx = asked
 		case w.l.s.URL != "":
-			ctx = w.l.during(ctx)
+			ctx = w.l.contextOfCall(ctx)
 		}
 		ctx, done := w.whileUp(ctx)
 		defer done()
