@@ -59,7 +59,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 			return tree, err
 		}
 		if round == sallyport.MaxAsks {
-			return nil, failed(r.method, errors.New("the server asks without end"))
+			return nil, requestFailed(r.method, errors.New("the server asks without end"))
 		}
 		if err := s.answerInputRequests(ctx, c, r, tree); err != nil {
 			return nil, err
@@ -79,11 +79,11 @@ func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sa
 	s.pool.resetBrokenCalls(l.key.lane())
 	v, err := schema.Decode(raw, &resultLimits)
 	if err != nil {
-		return nil, failed(r.method, err)
+		return nil, requestFailed(r.method, err)
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {
-		return nil, failed(r.method, errors.New("the answer is not an object"))
+		return nil, requestFailed(r.method, errors.New("the answer is not an object"))
 	}
 	return tree, nil
 }
@@ -125,12 +125,12 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 		if l.forgotten.Load() {
 			s.pool.drop(l)
 		}
-		if answered(err) != nil {
+		if serverError(err) != nil {
 			s.pool.resetBrokenCalls(lane)
 		} else {
 			s.pool.recordBrokenCall(l, false) // an HTTP status that is not an answer
 		}
-		return failed(method, err)
+		return requestFailed(method, err)
 	}
 	s.pool.recordBrokenCall(l, true)
 	if !refused {

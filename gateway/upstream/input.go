@@ -246,11 +246,11 @@ func (s *mountedServer) refuseMissingCapability(ctx context.Context, c *sallypor
 // the next request.
 func (s *mountedServer) answerInputRequests(ctx context.Context, c *sallyport.Call, r *serverRequest, tree map[string]any) error {
 	if len(s.Capabilities.Input) == 0 {
-		return failed(r.method, errors.New("the server asks for input, which servers are not offered"))
+		return requestFailed(r.method, errors.New("the server asks for input, which servers are not offered"))
 	}
 	q, err := s.inquiryOf(tree)
 	if err != nil {
-		return failed(r.method, err)
+		return requestFailed(r.method, err)
 	}
 	answers, err := c.Input.Ask(ctx, q.questions...)
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *mountedServer) answerInputRequests(ctx context.Context, c *sallyport.Ca
 	}
 	text, err := json.Marshal(more)
 	if err != nil {
-		return failed(r.method, err)
+		return requestFailed(r.method, err)
 	}
 	text[0] = ','
 	r.answers = text[:len(text)-1]

@@ -34,7 +34,7 @@ func TestARemoteServerAsks(t *testing.T) {
 		both.Wait()
 		turn <- struct{}{}
 		defer func() { <-turn }()
-		during(t, p, "elicitation/create", forPerson, func() string { return answered(q.ID, <-at.answers) })
+		during(t, p, "elicitation/create", forPerson, func() string { return serverError(q.ID, <-at.answers) })
 		return nil
 	}
 	done := make(chan string)
@@ -162,7 +162,7 @@ func TestNobodyListens(t *testing.T) {
 func TestARemoteServerThatDoesNotWait(t *testing.T) {
 	ann, thinks, gone := thinker()
 	for name, after := range map[string]func(q *question) string{
-		"it answers":        func(q *question) string { return answered(q.ID, "done") },
+		"it answers":        func(q *question) string { return serverError(q.ID, "done") },
 		"it breaks off":     func(*question) string { return "" },
 		"it talks nonsense": func(*question) string { return "data: no JSON\n\n" },
 	} {

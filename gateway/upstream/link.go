@@ -147,7 +147,7 @@ func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *server
 		if hello := l.session.InitializeResult(); hello != nil {
 			l.spoken, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
 		}
-		if n, err = l.list(ctx); err == nil {
+		if n, err = l.listOffers(ctx); err == nil {
 			l.endWithPrincipal(c)
 			return n, nil
 		}

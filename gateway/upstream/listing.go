@@ -33,8 +33,8 @@ const (
 // they are requested.
 var kinds = [...]lock.Kind{lock.KindTool, lock.KindPrompt, lock.KindResource, lock.KindTemplate}
 
-// bound returns how many definitions of a kind a server may offer.
-func bound(kind lock.Kind) int {
+// maxOffers returns how many definitions of a kind a server may offer.
+func maxOffers(kind lock.Kind) int {
 	switch kind {
 	case lock.KindTool:
 		return maxTools
@@ -67,15 +67,15 @@ type serverListing struct {
 // errLost is the error of a request that got no answer, not even an error.
 var errLost = errors.New("no answer")
 
-// list requests everything that the server declares to have.
-func (l *connLink) list(ctx context.Context) (*serverListing, error) {
+// listOffers requests everything that the server declares to have.
+func (l *connLink) listOffers(ctx context.Context) (*serverListing, error) {
 	n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
-	n.identity, n.instructions = greeted(l.greeting.raw())
+	n.identity, n.instructions = decodeGreeting(l.greeting.raw())
 	left := maxListed
 	held, covered := l.holdMemory(nil), int64(0)
 	defer l.s.m.memory.releaseHolding(held)
 	for _, kind := range kinds {
-		if !l.has(kind) {
+		if !l.offersKind(kind) {
 			continue
 		}
 		raws, err := l.listKind(ctx, kind, &left)
@@ -91,18 +91,18 @@ func (l *connLink) list(ctx context.Context) (*serverListing, error) {
 		case err != nil:
 			n.failed[kind] = l.s.redactText(err.Error())
 		default:
-			n.take(kind, raws)
+			n.addDefinitions(kind, raws)
 		}
 	}
 	if over := len(n.all[lock.KindResource]) + len(n.all[lock.KindTemplate]); over > maxResources {
-		n.drop(lock.KindResource, tooMany(lock.KindResource))
-		n.drop(lock.KindTemplate, tooMany(lock.KindTemplate))
+		n.dropKind(lock.KindResource, tooMany(lock.KindResource))
+		n.dropKind(lock.KindTemplate, tooMany(lock.KindTemplate))
 	}
 	return n, nil
 }
 
-// has reports whether the server declares that it lists a kind.
-func (l *connLink) has(kind lock.Kind) bool {
+// offersKind reports whether the server declares that it lists a kind.
+func (l *connLink) offersKind(kind lock.Kind) bool {
 	r := l.session.InitializeResult()
 	if r == nil || r.Capabilities == nil {
 		return false
@@ -123,7 +123,7 @@ func (l *connLink) listKind(ctx context.Context, kind lock.Kind, left *int) ([]j
 	var all []json.RawMessage
 	cursor := ""
 	for range maxPages {
-		items, next, err := l.page(ctx, kind, cursor)
+		items, next, err := l.listPage(ctx, kind, cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (l *connLink) listKind(ctx context.Context, kind lock.Kind, left *int) ([]j
 		}
 		all = append(all, items...)
 		switch {
-		case len(all) > bound(kind):
+		case len(all) > maxOffers(kind):
 			return nil, tooMany(kind)
 		case *left < 0:
 			return nil, fmt.Errorf("its lists have more than %d MiB", maxListed>>20)
@@ -148,11 +148,11 @@ func tooMany(kind lock.Kind) error {
 	if kind == lock.KindTemplate {
 		kind = lock.KindResource
 	}
-	return fmt.Errorf("the server offers more than %d %ss", bound(kind), kind)
+	return fmt.Errorf("the server offers more than %d %ss", maxOffers(kind), kind)
 }
 
-// page requests one page.
-func (l *connLink) page(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
+// listPage requests one page.
+func (l *connLink) listPage(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
 	switch kind {
@@ -171,8 +171,8 @@ func (l *connLink) page(ctx context.Context, kind lock.Kind, cursor string) (ite
 	}
 	defer answer.release(l.s.m.memory)
 	raw := answer.raw()
-	if raw == nil && answered(err) != nil && answer.owned(l.s) {
-		return nil, "", failed(method, err)
+	if raw == nil && serverError(err) != nil && answer.owned(l.s) {
+		return nil, "", requestFailed(method, err)
 	} else if raw == nil {
 		return nil, "", fmt.Errorf("%s: %w: %w", method, errLost, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
@@ -184,7 +184,7 @@ func (l *connLink) page(ctx context.Context, kind lock.Kind, cursor string) (ite
 		err = json.Unmarshal(page["nextCursor"], &next)
 	}
 	if err != nil {
-		return nil, "", failed(method, errors.New("not a list of the protocol"))
+		return nil, "", requestFailed(method, errors.New("not a list of the protocol"))
 	}
 	return items, next, nil
 }
@@ -195,9 +195,9 @@ func unknownMethod(err error) bool {
 	return ok && e.Code == jsonrpc.CodeMethodNotFound
 }
 
-// greeted reads a server's description of itself from its first answer, in
+// decodeGreeting reads a server's description of itself from its first answer, in
 // either generation of the protocol.
-func greeted(raw json.RawMessage) (identity json.RawMessage, instructions string) {
+func decodeGreeting(raw json.RawMessage) (identity json.RawMessage, instructions string) {
 	var hello map[string]json.RawMessage
 	if json.Unmarshal(raw, &hello) != nil {
 		return nil, ""
@@ -212,15 +212,15 @@ func greeted(raw json.RawMessage) (identity json.RawMessage, instructions string
 	return identity, instructions
 }
 
-// take adds the definitions of one kind.
-func (n *serverListing) take(kind lock.Kind, raws []json.RawMessage) {
+// addDefinitions adds the definitions of one kind.
+func (n *serverListing) addDefinitions(kind lock.Kind, raws []json.RawMessage) {
 	before := n.values
 	n.all[kind] = raws
 	for _, raw := range raws {
 		d := define(kind, raw)
 		if n.values += valuesIn(d.tree); n.values > maxValues {
 			n.values = before
-			n.drop(kind, fmt.Errorf("its lists have more than %d values", maxValues))
+			n.dropKind(kind, fmt.Errorf("its lists have more than %d values", maxValues))
 			return
 		}
 		switch before := n.things[d.definitionKey]; {
@@ -256,8 +256,8 @@ func valuesIn(v any) int {
 	return n
 }
 
-// drop removes a kind that has too much in it.
-func (n *serverListing) drop(kind lock.Kind, why error) {
+// dropKind removes a kind that has too much in it.
+func (n *serverListing) dropKind(kind lock.Kind, why error) {
 	n.failed[kind] = why.Error()
 	delete(n.all, kind)
 	n.known = slices.DeleteFunc(n.known, func(d *offering) bool { return d.kind == kind })
@@ -271,9 +271,9 @@ func (n *serverListing) drop(kind lock.Kind, why error) {
 // rejected is the library's code for a request that was not delivered.
 const rejected = -32005
 
-// answered returns the error with which a server answered. It returns nil when
+// serverError returns the error with which a server answered. It returns nil when
 // the request was not delivered or was refused on this side.
-func answered(err error) *jsonrpc.Error {
+func serverError(err error) *jsonrpc.Error {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if _, refused := errors.AsType[*sallyport.Error](err); !ok || refused || e.Code == rejected && e.Message == "rejected by transport" {
 		return nil
@@ -281,10 +281,10 @@ func answered(err error) *jsonrpc.Error {
 	return e
 }
 
-// failed is the error of a request without a usable answer.
-func failed(method string, err error) error {
+// requestFailed is the error of a request without a usable answer.
+func requestFailed(method string, err error) error {
 	text := err.Error()
-	if e := answered(err); e != nil {
+	if e := serverError(err); e != nil {
 		text = e.Message
 	}
 	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: method + ": " + text, Err: err}

@@ -254,7 +254,7 @@ func (l *connLink) current(ctx context.Context, s *mountedServer) error {
 	if !stale {
 		return nil
 	}
-	n, err := l.list(ctx)
+	n, err := l.listOffers(ctx)
 	if err != nil {
 		l.mu.Lock()
 		l.stale = true

@@ -18,7 +18,7 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 	s := m.servers[0]
 	offer := func(text string) *serverListing {
 		n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
-		n.take(lock.KindTool, []json.RawMessage{json.RawMessage(text)})
+		n.addDefinitions(lock.KindTool, []json.RawMessage{json.RawMessage(text)})
 		return n
 	}
 	const accepted, other = `{"name":"a","inputSchema":{}}`, `{"name":"a","description":"yours","inputSchema":{}}`

@@ -26,8 +26,8 @@ func sseReader(t *testing.T, p *peer, texts ...string) {
 	}
 }
 
-// answered returns the event of an answer.
-func answered(id []byte, text string) string {
+// serverError returns the event of an answer.
+func serverError(id []byte, text string) string {
 	return fmt.Sprintf("id: 9\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", id, text)
 }
 
@@ -52,7 +52,7 @@ func TestAnswersInAStream(t *testing.T) {
 	s.answer = func(p *peer, q *question) any {
 		sseReader(t, p, ": a comment\n\nid: 1\ndata:\n\nevent: other\ndata: no JSON\n\n",
 			fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%q,\"progress\":1,\"message\":\"half\"}}\r\n\r\n", q.Params.Meta["progressToken"]),
-			"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a lie\"}]}}\n\n", answered(q.ID, "fine"))
+			"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a lie\"}]}}\n\n", serverError(q.ID, "fine"))
 		return nil
 	}
 	var mu sync.Mutex
@@ -99,7 +99,7 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 		select {
 		case q := <-asked:
 			if q.Params.Name == "a" {
-				text = answered(q.ID, "at last")
+				text = serverError(q.ID, "at last")
 			}
 		default:
 		}
