@@ -13,14 +13,14 @@ import (
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
-// decode reads one message, which is valid JSON. It leaves a result undecoded,
+// decodeMessage reads one message, which is valid JSON. It leaves a result undecoded,
 // so that the waiting call decodes it once. The library decodes the rest.
-func decode(text []byte) (jsonrpc.Message, error) {
+func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	text = rawjson.Blank(text)
 	if len(text) == 0 || text[0] != '{' {
 		return nil, errors.New("the message is not an object")
 	}
-	e, err := open(text)
+	e, err := openEnvelope(text)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func decode(text []byte) (jsonrpc.Message, error) {
 	if string(e[memberVersion]) != `"2.0"` {
 		return nil, fmt.Errorf("the version of the message is %q", e[memberVersion])
 	}
-	n, err := number(e[memberID])
+	n, err := decodeID(e[memberID])
 	switch {
 	case err != nil:
 		return nil, err
@@ -57,9 +57,9 @@ var members = [...]string{"jsonrpc", "id", "method", "params", "result", "error"
 // ones.
 type messageEnvelope [len(members)][]byte
 
-// open finds the members of a message, an object in valid JSON text. It refuses
+// openEnvelope finds the members of a message, an object in valid JSON text. It refuses
 // a repeated member, because another reader may use the other value.
-func open(text []byte) (e messageEnvelope, err error) {
+func openEnvelope(text []byte) (e messageEnvelope, err error) {
 	for rest := rawjson.Blank(text[1:]); rest[0] != '}'; {
 		var key, value []byte
 		if key, value, rest, err = rawjson.Next(rest); err != nil {
@@ -78,9 +78,9 @@ func open(text []byte) (e messageEnvelope, err error) {
 	return e, nil
 }
 
-// number reads an id that is a whole number, even if it is written with a
+// decodeID reads an id that is a whole number, even if it is written with a
 // decimal point, as some languages do.
-func number(id []byte) (float64, error) {
+func decodeID(id []byte) (float64, error) {
 	n, err := strconv.ParseFloat(string(id), 64)
 	if err != nil || n != math.Trunc(n) || math.Abs(n) >= 1<<53 {
 		return 0, fmt.Errorf("the id of the answer is %.100q", id)

@@ -21,7 +21,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"result":{},"res\u0075lt":{}}`, `{"jsonrpc":"2.0","id":1,"error":null,"error":{"code":1,"message":"x"}}`,
 		`{"jsonrpc":"1.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":"text"}`,
 	} {
-		if m, err := decode([]byte(text)); err == nil {
+		if m, err := decodeMessage([]byte(text)); err == nil {
 			t.Errorf("decode(%s) = %+v, want an error", text, m)
 		}
 	}
@@ -41,7 +41,7 @@ func FuzzMessage(f *testing.F) {
 		if !json.Valid(text) {
 			return
 		}
-		got, err := decode(text)
+		got, err := decodeMessage(text)
 		if err != nil {
 			return
 		}

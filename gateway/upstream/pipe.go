@@ -84,7 +84,7 @@ func (p *processPipe) Read(context.Context) (jsonrpc.Message, error) {
 	text := p.queue[0]
 	p.queue = p.queue[1:]
 	p.size = len(text)
-	return decode(text)
+	return decodeMessage(text)
 }
 
 // next reads one JSON value, which usually stands on one line but may span

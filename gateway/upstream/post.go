@@ -147,7 +147,7 @@ func decodeAll(text []byte) (*jsonrpc.Response, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("the answer is not JSON")
 	}
-	m, err := decode(text)
+	m, err := decodeMessage(text)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (s *answerStream) readAnswer(ctx context.Context) (*jsonrpc.Response, error
 		if !json.Valid(e.data) {
 			return nil, fmt.Errorf("%w: it is not JSON", errMalformed)
 		}
-		m, err := decode(e.data)
+		m, err := decodeMessage(e.data)
 		if err != nil {
 			return nil, fmt.Errorf("an event: %v", err)
 		}

@@ -240,17 +240,17 @@ func (w *messageWire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
 	case a.method == "initialize" || a.method == "server/discover":
 		w.l.agree(m.Result)
 	case a.method == "tools/list" && w.l.s.URL != "":
-		m.Result = decodable(m.Result)
+		m.Result = decodablePage(m.Result)
 	default:
 		m.Result = json.RawMessage("{}")
 	}
 	return true
 }
 
-// decodable returns a page of tools without the items that the library cannot
+// decodablePage returns a page of tools without the items that the library cannot
 // decode, and without permission to cache it. Over HTTP the library needs the
 // other items: their schemas say which arguments are repeated in headers.
-func decodable(page json.RawMessage) json.RawMessage {
+func decodablePage(page json.RawMessage) json.RawMessage {
 	var p struct {
 		Tools      []json.RawMessage `json:"tools"`
 		NextCursor string            `json:"nextCursor,omitempty"`
