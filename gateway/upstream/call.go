@@ -149,7 +149,7 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 func (s *mountedServer) endOverLimit(l *connLink, limit *limitError) error {
 	switch {
 	case limit.floods:
-		l.flooded(limit)
+		l.endFlood(limit)
 	case s.posts():
 		s.pool.resetBrokenCalls(l.key.lane())
 	default:

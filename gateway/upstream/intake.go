@@ -97,7 +97,7 @@ func (b *boundedBody) countBytes(p []byte) error {
 			return nil
 		}
 		if b.line == 0 {
-			if !b.flow.spend(1, int(b.size)) {
+			if !b.flow.spendBudget(1, int(b.size)) {
 				return errStreamFloods
 			}
 			b.size = 0

@@ -43,9 +43,9 @@ type rateMeter struct {
 	last            time.Time
 }
 
-// spend counts messages and bytes, and reports whether they are within the
+// spendBudget counts messages and bytes, and reports whether they are within the
 // rate.
-func (m *rateMeter) spend(messages, bytes int) bool {
+func (m *rateMeter) spendBudget(messages, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -56,14 +56,14 @@ func (m *rateMeter) spend(messages, bytes int) bool {
 	return m.messages <= m.rate.messagesAtOnce && m.bytes <= m.rate.bytesAtOnce
 }
 
-// heard counts an unsolicited message of a server on this machine. The error
+// countUnasked counts an unsolicited message of a server on this machine. The error
 // ends the connection.
-func (l *connLink) heard(bytes int) error {
+func (l *connLink) countUnasked(bytes int) error {
 	flow, limit := &l.idleFlow, errIdleFloods
 	if l.hasCalls() {
 		flow, limit = &l.workFlow, errWorkFloods
 	}
-	if flow.spend(1, bytes) {
+	if flow.spendBudget(1, bytes) {
 		return nil
 	}
 	return limit
@@ -76,16 +76,16 @@ func (l *connLink) heardComplaint(bytes int) {
 	if l.hasCalls() {
 		flow, limit = &l.workComplaints, errComplains
 	}
-	if flow.spend(0, bytes) || l.limit.Swap(limit) == limit {
+	if flow.spendBudget(0, bytes) || l.limit.Swap(limit) == limit {
 		return
 	}
 	// In a goroutine: the end of the process waits for its writers, such as
 	// this one.
-	go l.flooded(limit)
+	go l.endFlood(limit)
 }
 
-// flooded ends a connection whose server sends without end.
-func (l *connLink) flooded(limit *limitError) {
+// endFlood ends a connection whose server sends without end.
+func (l *connLink) endFlood(limit *limitError) {
 	l.limit.Store(limit)
 	select {
 	case <-l.ready:

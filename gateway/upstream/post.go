@@ -258,7 +258,7 @@ func (s *answerStream) readAnswer(ctx context.Context) (*jsonrpc.Response, error
 			if s.apart {
 				c = nil
 			}
-			if err := s.w.hear(ctx, m, c); err != nil {
+			if err := s.w.handleNotification(ctx, m, c); err != nil {
 				return nil, err
 			}
 		}

@@ -156,13 +156,13 @@ func (w *messageWire) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 	err := w.Connection.Write(ctx, m)
 	if err != nil {
-		w.take(q.ID)
+		w.popAwaited(q.ID)
 	}
 	return err
 }
 
-// take returns and removes what is kept for a request.
-func (w *messageWire) take(id jsonrpc.ID) (awaitedRequest, bool) {
+// popAwaited returns and removes what is kept for a request.
+func (w *messageWire) popAwaited(id jsonrpc.ID) (awaitedRequest, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a, ok := w.asked[id]
@@ -174,23 +174,23 @@ func (w *messageWire) take(id jsonrpc.ID) (awaitedRequest, bool) {
 func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := w.Connection.Read(ctx)
-		size, held := w.measure()
+		size, held := w.lastMessage()
 		if err == nil {
 			switch m := m.(type) {
 			case *jsonrpc.Response:
 				answers, whose := w.deliverAnswer(m, held)
 				if !whose {
-					answers = w.keep(m, held)
+					answers = w.storeResult(m, held)
 				}
 				if !answers {
-					err = w.unasked(size, held)
+					err = w.countUnasked(size, held)
 				}
 				if err == nil && !whose {
 					return m, nil
 				}
 			case *jsonrpc.Request:
-				if err = w.unasked(size, held); err == nil {
-					err = w.hear(ctx, m, nil)
+				if err = w.countUnasked(size, held); err == nil {
+					err = w.handleNotification(ctx, m, nil)
 				}
 			}
 		}
@@ -199,36 +199,36 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			if limit := limitOf(err); limit != nil && limit.floods {
 				// In a goroutine: the end of the connection waits for this
 				// reader.
-				go w.l.flooded(limit)
+				go w.l.endFlood(limit)
 			}
 			return nil, err
 		}
 	}
 }
 
-// measure returns the size of the message that was read last, and what covers
+// lastMessage returns the size of the message that was read last, and what covers
 // it. Messages of a remote server are counted where they arrive.
-func (w *messageWire) measure() (size int, held *budget.Holding) {
+func (w *messageWire) lastMessage() (size int, held *budget.Holding) {
 	if p, ok := w.Connection.(*processPipe); ok {
 		return p.size, p.claim()
 	}
 	return 0, nil
 }
 
-// unasked counts a message that is not an answer, and frees what covers it. The
+// countUnasked counts a message that is not an answer, and frees what covers it. The
 // error ends a server that sends such messages without end.
-func (w *messageWire) unasked(size int, held *budget.Holding) error {
+func (w *messageWire) countUnasked(size int, held *budget.Holding) error {
 	w.l.s.m.memory.releaseHolding(held)
 	if size == 0 {
 		return nil // counted where it arrived
 	}
-	return w.l.heard(size)
+	return w.l.countUnasked(size)
 }
 
-// keep keeps the result of a request, and leaves the library a result that it
+// storeResult keeps the result of a request, and leaves the library a result that it
 // can decode. It reports whether there was such a request.
-func (w *messageWire) keep(m *jsonrpc.Response, held *budget.Holding) bool {
-	a, ok := w.take(m.ID)
+func (w *messageWire) storeResult(m *jsonrpc.Response, held *budget.Holding) bool {
+	a, ok := w.popAwaited(m.ID)
 	if !ok {
 		return false
 	}
@@ -272,12 +272,12 @@ func decodablePage(page json.RawMessage) json.RawMessage {
 	return text
 }
 
-// hear handles an unsolicited message of a server. c is the call during which
+// handleNotification handles an unsolicited message of a server. c is the call during which
 // it was sent, if that is known. Notifications that no call waits for are
 // dropped.
-func (w *messageWire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
+func (w *messageWire) handleNotification(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	if m.IsCall() {
-		return w.respond(ctx, m, c)
+		return w.respondToServer(ctx, m, c)
 	}
 	switch m.Method {
 	case "notifications/progress":
@@ -291,9 +291,9 @@ func (w *messageWire) hear(ctx context.Context, m *jsonrpc.Request, c *sallyport
 	return nil
 }
 
-// respond answers a request of the server. The server may send a ping and ask
+// respondToServer answers a request of the server. The server may send a ping and ask
 // for the input that its declaration names, and nothing else.
-func (w *messageWire) respond(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
+func (w *messageWire) respondToServer(ctx context.Context, m *jsonrpc.Request, c *sallyport.Call) error {
 	r := &jsonrpc.Response{ID: m.ID, Result: json.RawMessage("{}")}
 	inquires := w.l.s.asksFor(m.Method)
 	if m.Method != "ping" && !inquires {
