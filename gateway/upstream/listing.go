@@ -217,7 +217,7 @@ func (n *serverListing) addDefinitions(kind lock.Kind, raws []json.RawMessage) {
 	before := n.values
 	n.all[kind] = raws
 	for _, raw := range raws {
-		d := define(kind, raw)
+		d := newOffering(kind, raw)
 		if n.values += valuesIn(d.tree); n.values > maxValues {
 			n.values = before
 			n.dropKind(kind, fmt.Errorf("its lists have more than %d values", maxValues))
@@ -230,7 +230,7 @@ func (n *serverListing) addDefinitions(kind lock.Kind, raws []json.RawMessage) {
 		case before != nil:
 			before.fault = "the server offers two of this name"
 		default:
-			d.fault = cmp.Or(d.fault, d.unfit())
+			d.fault = cmp.Or(d.fault, d.unfitReason())
 			n.things[d.definitionKey] = d
 			n.known = append(n.known, d)
 		}

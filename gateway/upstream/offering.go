@@ -34,9 +34,9 @@ type offering struct {
 	fault string
 }
 
-// define reads a definition strictly. A repeated key, or anything beyond the
+// newOffering reads a definition strictly. A repeated key, or anything beyond the
 // limits, is a fault of this definition only.
-func define(kind lock.Kind, raw json.RawMessage) *offering {
+func newOffering(kind lock.Kind, raw json.RawMessage) *offering {
 	d := &offering{definitionKey: definitionKey{kind: kind}, raw: raw}
 	v, err := schema.Decode(raw, &definitionLimits)
 	if err != nil {
@@ -49,7 +49,7 @@ func define(kind lock.Kind, raw json.RawMessage) *offering {
 		return d
 	}
 	d.tree = tree
-	if d.key = d.text(kind.Key()); d.key == "" {
+	if d.key = d.textOf(kind.Key()); d.key == "" {
 		d.fault = "its definition has no " + kind.Key()
 	}
 	doc := schema.Document{JSON: raw, Value: tree}
@@ -58,16 +58,16 @@ func define(kind lock.Kind, raw json.RawMessage) *offering {
 	return d
 }
 
-// text returns a string member of the definition; "" when there is none.
-func (d *offering) text(key string) string {
+// textOf returns a string member of the definition; "" when there is none.
+func (d *offering) textOf(key string) string {
 	s, _ := d.tree[key].(string)
 	return s
 }
 
-// title returns the display title, from the member of either generation of the
+// displayTitle returns the display title, from the member of either generation of the
 // protocol.
-func (d *offering) title() string {
-	if t := d.text("title"); t != "" {
+func (d *offering) displayTitle() string {
+	if t := d.textOf("title"); t != "" {
 		return t
 	}
 	a, _ := d.tree["annotations"].(map[string]any)
@@ -75,17 +75,17 @@ func (d *offering) title() string {
 	return t
 }
 
-// reads reports whether the definition says that a call only reads.
-func (d *offering) reads() bool {
+// isReadOnly reports whether the definition says that a call only reads.
+func (d *offering) isReadOnly() bool {
 	a, _ := d.tree["annotations"].(map[string]any)
 	says, _ := a["readOnlyHint"].(bool)
 	return says
 }
 
-// unfit says why the protocol requires clients to leave a tool out; empty when
+// unfitReason says why the protocol requires clients to leave a tool out; empty when
 // it does not. It applies even if the server gets no headers, because the
 // clients of the gate send them.
-func (d *offering) unfit() string {
+func (d *offering) unfitReason() string {
 	if d.kind != lock.KindTool {
 		return ""
 	}
@@ -95,8 +95,8 @@ func (d *offering) unfit() string {
 	return ""
 }
 
-// object returns an object member of the definition; nil when it is absent.
-func (d *offering) object(key string) (any, error) {
+// objectOf returns an object member of the definition; nil when it is absent.
+func (d *offering) objectOf(key string) (any, error) {
 	v, ok := d.tree[key]
 	if !ok || v == nil {
 		return nil, nil

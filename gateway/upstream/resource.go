@@ -21,9 +21,9 @@ func (s *mountedServer) newResource(d *offering) (sallyport.Resource, error) {
 		return sallyport.Resource{}, errors.New("its URI holds characters that are not shown, or a secret")
 	}
 	r := sallyport.Resource{
-		Name: cl.Text(d.text("name")), Title: cl.Text(d.title()), MediaType: cl.Text(d.text("mimeType")),
+		Name: cl.Text(d.textOf("name")), Title: cl.Text(d.displayTitle()), MediaType: cl.Text(d.textOf("mimeType")),
 	}
-	r.Description, _ = output.Trim(cl.Text(d.text("description")), maxDescription)
+	r.Description, _ = output.Trim(cl.Text(d.textOf("description")), maxDescription)
 	if _, _, err := mime.ParseMediaType(r.MediaType); err != nil {
 		r.MediaType = ""
 	}

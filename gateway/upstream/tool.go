@@ -102,8 +102,8 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 		return sallyport.Tool{}, err
 	}
 	t := s.newTool(name)
-	t.Title = s.m.o.Cleaner.Text(d.title())
-	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.text("description")), maxDescription)
+	t.Title = s.m.o.Cleaner.Text(d.displayTitle())
+	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.textOf("description")), maxDescription)
 	t.IsAvailable = func() bool { return s.available(d.definitionKey) }
 	if d.kind == lock.KindPrompt {
 		t.Form = sallyport.FormPrompt
@@ -111,7 +111,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.fillPrompt(ctx, c, d) }
 		return t, err
 	}
-	t.SaysReadOnly = s.m.o.Pinned && d.reads()
+	t.SaysReadOnly = s.m.o.Pinned && d.isReadOnly()
 	var bad [2]error
 	t.Schema, bad[0] = s.schemaText(d, "inputSchema")
 	t.Returns, bad[1] = s.schemaText(d, "outputSchema")
@@ -124,7 +124,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 
 // schemaText returns a schema as text, which models read; nil when there is none.
 func (s *mountedServer) schemaText(d *offering, key string) (json.RawMessage, error) {
-	tree, err := d.object(key)
+	tree, err := d.objectOf(key)
 	if tree == nil || err != nil {
 		return nil, err
 	}
