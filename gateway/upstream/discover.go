@@ -54,7 +54,7 @@ func (s *mountedServer) discoverOffer(ctx context.Context, c *sallyport.Call) (*
 		return nil, err
 	}
 	defer l.closeAndWait()
-	s.accept(n, l)
+	s.acceptListing(n, l)
 	return n, nil
 }
 
@@ -121,7 +121,7 @@ func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, le
 	var resources []sallyport.Resource
 	refused := findConflicts(s.Name, n.known)
 	for _, d := range n.known {
-		why := cmp.Or(d.fault, refused[d.definitionKey], s.refusal(d))
+		why := cmp.Or(d.fault, refused[d.definitionKey], s.judgeDefinition(d))
 		if why == "" {
 			if err := s.mountDefinition(d, &tools, &resources); err != nil {
 				why = err.Error()

@@ -35,9 +35,9 @@ type offerView struct {
 	apart bool
 }
 
-// accept stores what discovery has found. Until it is mounted, it becomes the
+// acceptListing stores what discovery has found. Until it is mounted, it becomes the
 // accepted listing; a later one is only compared with it.
-func (s *mountedServer) accept(n *serverListing, l *connLink) {
+func (s *mountedServer) acceptListing(n *serverListing, l *connLink) {
 	s.mu.Lock()
 	first := s.accepted == nil || !s.taken
 	if s.latest = n; first {
@@ -45,18 +45,18 @@ func (s *mountedServer) accept(n *serverListing, l *connLink) {
 	}
 	s.mu.Unlock()
 	if !first {
-		s.look(l, n)
+		s.compareOffers(l, n)
 	}
 }
 
-// look compares what a connection offers now with what is mounted.
-func (s *mountedServer) look(l *connLink, n *serverListing) {
+// compareOffers compares what a connection offers now with what is mounted.
+func (s *mountedServer) compareOffers(l *connLink, n *serverListing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
 	v := &offerView{bad: map[definitionKey]string{}, gone: map[definitionKey]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
 	for t, d := range mounted {
-		why, gone := s.compare(d, n)
+		why, gone := s.compareDefinition(d, n)
 		if why == "" {
 			continue
 		}
@@ -70,12 +70,12 @@ func (s *mountedServer) look(l *connLink, n *serverListing) {
 			v.more = append(v.more, d.definitionKey)
 		}
 	}
-	s.judge(l, v)
+	s.applyView(l, v)
 }
 
-// compare says why what is offered now is not what was accepted. gone says that
+// compareDefinition says why what is offered now is not what was accepted. gone says that
 // it is not offered at all.
-func (s *mountedServer) compare(d *offering, n *serverListing) (why string, gone bool) {
+func (s *mountedServer) compareDefinition(d *offering, n *serverListing) (why string, gone bool) {
 	now := n.things[d.definitionKey]
 	switch {
 	case n.failed[d.kind] != "":
@@ -87,12 +87,12 @@ func (s *mountedServer) compare(d *offering, n *serverListing) (why string, gone
 	case now.digest != d.digest:
 		return "its definition is not the one that was accepted", false
 	}
-	return s.refusal(now), false
+	return s.judgeDefinition(now), false
 }
 
-// refusal asks Options.Judge about a definition. It returns the reason for a
+// judgeDefinition asks Options.Judge about a definition. It returns the reason for a
 // refusal, or "" when the definition is accepted.
-func (s *mountedServer) refusal(d *offering) string {
+func (s *mountedServer) judgeDefinition(d *offering) string {
 	if s.m.o.Judge == nil {
 		return ""
 	}
@@ -102,10 +102,10 @@ func (s *mountedServer) refusal(d *offering) string {
 	return ""
 }
 
-// judge updates what is held back according to a view. The finding of a
+// applyView updates what is held back according to a view. The finding of a
 // connection that has ended stays until the view of another connection clears
 // it, because the end of a process proves nothing.
-func (s *mountedServer) judge(l *connLink, v *offerView) {
+func (s *mountedServer) applyView(l *connLink, v *offerView) {
 	s.mu.Lock()
 	for t := range s.left {
 		if v.bad[t] == "" && !v.apart {
@@ -113,24 +113,24 @@ func (s *mountedServer) judge(l *connLink, v *offerView) {
 		}
 	}
 	if l.dropped.Load() {
-		s.leave(v)
+		s.storeLastView(v)
 	} else {
 		s.views[l] = v
 	}
-	changed := s.hold()
+	changed := s.updateHeld()
 	s.mu.Unlock()
 	if changed {
 		s.notifyChanged()
 	}
 }
 
-// leave keeps the findings of a connection. The caller holds the lock.
-func (s *mountedServer) leave(v *offerView) {
-	maps.Copy(s.left, v.common())
+// storeLastView keeps the findings of a connection. The caller holds the lock.
+func (s *mountedServer) storeLastView(v *offerView) {
+	maps.Copy(s.left, v.commonReasons())
 }
 
-// common returns the findings of a view that hold for all connections.
-func (v *offerView) common() map[definitionKey]string {
+// commonReasons returns the findings of a view that hold for all connections.
+func (v *offerView) commonReasons() map[definitionKey]string {
 	held := map[definitionKey]string{}
 	for t, why := range v.bad {
 		if !v.gone[t] && !v.apart {
@@ -140,8 +140,8 @@ func (v *offerView) common() map[definitionKey]string {
 	return held
 }
 
-// forget keeps the findings of a connection that has ended.
-func (s *mountedServer) forget(l *connLink) {
+// forgetConnection keeps the findings of a connection that has ended.
+func (s *mountedServer) forgetConnection(l *connLink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[l]
@@ -149,16 +149,16 @@ func (s *mountedServer) forget(l *connLink) {
 		return
 	}
 	delete(s.views, l)
-	s.leave(v)
-	s.hold()
+	s.storeLastView(v)
+	s.updateHeld()
 }
 
-// hold computes what is held back and why. The caller holds the lock. It
+// updateHeld computes what is held back and why. The caller holds the lock. It
 // reports whether the available definitions have changed.
-func (s *mountedServer) hold() (changed bool) {
+func (s *mountedServer) updateHeld() (changed bool) {
 	held, more := maps.Clone(s.left), map[definitionKey]bool{}
 	for _, v := range s.views {
-		maps.Copy(held, v.common())
+		maps.Copy(held, v.commonReasons())
 		for _, t := range v.more {
 			more[t] = true
 		}
@@ -166,24 +166,24 @@ func (s *mountedServer) hold() (changed bool) {
 	for t, why := range held {
 		if _, known := s.held[t]; !known {
 			changed = true
-			s.m.o.Logger.Warn("what an MCP server offers is held back", "server", s.Name, "kind", t.kind, "name", s.shown(t), "why", why)
+			s.m.o.Logger.Warn("what an MCP server offers is held back", "server", s.Name, "kind", t.kind, "name", s.logName(t), "why", why)
 		}
 	}
 	for t := range s.held {
 		if _, still := held[t]; !still {
 			changed = true
-			s.m.o.Logger.Info("what an MCP server offers is the accepted one again", "server", s.Name, "kind", t.kind, "name", s.shown(t))
+			s.m.o.Logger.Info("what an MCP server offers is the accepted one again", "server", s.Name, "kind", t.kind, "name", s.logName(t))
 		}
 	}
 	s.held, s.more = held, more
 	return changed
 }
 
-// shown returns the name of a thing for the log.
-func (s *mountedServer) shown(t definitionKey) string { return quoteName(s.m.o.Cleaner.Text(t.key)) }
+// logName returns the name of a thing for the log.
+func (s *mountedServer) logName(t definitionKey) string { return quoteName(s.m.o.Cleaner.Text(t.key)) }
 
-// available reports whether at least one of the things may be used.
-func (s *mountedServer) available(things ...definitionKey) bool {
+// isAvailable reports whether at least one of the things may be used.
+func (s *mountedServer) isAvailable(things ...definitionKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t definitionKey) bool { return s.held[t] == "" })
@@ -282,8 +282,8 @@ func (s *mountedServer) refuses(l *connLink, name string, needs []definitionKey)
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: name, Detail: "Tool " + name + " is not currently available"}
 }
 
-// offers returns what the discovered servers offer, as received.
-func (s *mountedServer) offers() *lock.Offer {
+// offeredDefinitions returns what the discovered servers offer, as received.
+func (s *mountedServer) offeredDefinitions() *lock.Offer {
 	s.mu.Lock()
 	n := s.latest
 	s.mu.Unlock()
@@ -303,7 +303,7 @@ func (s *mountedServer) offers() *lock.Offer {
 func (m *Mounts) Offers() map[string]*lock.Offer {
 	all := map[string]*lock.Offer{}
 	for _, s := range m.servers {
-		if o := s.offers(); o != nil {
+		if o := s.offeredDefinitions(); o != nil {
 			all[s.Name] = o
 		}
 	}

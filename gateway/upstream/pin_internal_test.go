@@ -22,28 +22,28 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 		return n
 	}
 	const accepted, other = `{"name":"a","inputSchema":{}}`, `{"name":"a","description":"yours","inputSchema":{}}`
-	s.accept(offer(accepted), s.newLink(connKey{personality: "role"}))
+	s.acceptListing(offer(accepted), s.newLink(connKey{personality: "role"}))
 	s.mountTools(s.accepted)
 	tool := definitionKey{lock.KindTool, "a"}
 	for _, knows := range []bool{true, false} {
 		s.OAuth = map[bool]*oauth.Server{true: {}, false: nil}[knows]
 		l := s.newLink(connKey{principal: "bob", personality: "role"})
-		s.look(l, offer(other))
+		s.compareOffers(l, offer(other))
 		if err := s.refuses(l, "a", []definitionKey{tool}); err == nil {
 			t.Errorf("knows %v: the connection itself may be asked for another definition", knows)
 		}
-		if s.available(tool) != knows {
+		if s.isAvailable(tool) != knows {
 			t.Errorf("knows %v: the tool is available to others %v", knows, !knows)
 		}
 		if knows {
 			// Nor does it release what another view has held back.
 			s.left[tool] = "held"
-			s.look(l, offer(accepted))
-			if s.available(tool) {
+			s.compareOffers(l, offer(accepted))
+			if s.isAvailable(tool) {
 				t.Error("what one caller is shown brings the tool back for all")
 			}
 			delete(s.left, tool)
 		}
-		s.forget(l)
+		s.forgetConnection(l)
 	}
 }

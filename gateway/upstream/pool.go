@@ -292,7 +292,7 @@ func (p *connPool) look(l *connLink, n *serverListing) {
 	l.looked = time.Now()
 	l.mu.Unlock()
 	for _, s := range p.listServers() {
-		s.look(l, n)
+		s.compareOffers(l, n)
 	}
 }
 
@@ -330,7 +330,7 @@ func (p *connPool) drop(l *connLink) {
 	l.closeAndWait()
 	l.dropped.Store(true)
 	for _, s := range p.listServers() {
-		s.forget(l)
+		s.forgetConnection(l)
 	}
 }
 

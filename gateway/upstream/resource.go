@@ -49,7 +49,7 @@ func (s *mountedServer) newResourceTool(list []sallyport.Resource) sallyport.Too
 	for i := range list {
 		things = append(things, thingOf(&list[i]))
 	}
-	t.IsAvailable = func() bool { return s.available(things...) }
+	t.IsAvailable = func() bool { return s.isAvailable(things...) }
 	templates := slices.DeleteFunc(slices.Clone(things), func(t definitionKey) bool { return t.kind != lock.KindTemplate })
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		return s.readResource(ctx, c, things, templates)

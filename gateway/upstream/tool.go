@@ -104,7 +104,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 	t := s.newTool(name)
 	t.Title = s.m.o.Cleaner.Text(d.displayTitle())
 	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.textOf("description")), maxDescription)
-	t.IsAvailable = func() bool { return s.available(d.definitionKey) }
+	t.IsAvailable = func() bool { return s.isAvailable(d.definitionKey) }
 	if d.kind == lock.KindPrompt {
 		t.Form = sallyport.FormPrompt
 		t.Schema, err = s.promptSchema(d)
