@@ -45,10 +45,10 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(s.m.memory)
 	defer l.endCall(ctx, l.beginCall(ctx, c))
-	if err := l.current(ctx, s); err != nil {
+	if err := l.ensureCurrent(ctx, s); err != nil {
 		return nil, s.explainLostCall(ctx, l, s.URL != "", "list", err)
 	}
-	if err := s.refuses(l, c.Tool, needs); err != nil {
+	if err := s.refuseRequest(l, c.Tool, needs); err != nil {
 		return nil, err
 	}
 	r.able = s.capabilitiesOfCall(c)

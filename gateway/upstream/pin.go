@@ -208,20 +208,20 @@ func (m *Mounts) Quarantined() (list []Left) {
 	return list
 }
 
-// changed records that the lists of a connection may have changed. The next
+// noteListChange records that the lists of a connection may have changed. The next
 // call waits for a new listing. Without a call, the server is listed again
 // soon.
-func (l *connLink) changed() {
+func (l *connLink) noteListChange() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stale = true; len(l.s.Command) > 0 && l.relist == nil && !l.dropped.Load() {
 		wait := max(0, relistPause-time.Since(l.looked))
-		l.relist = time.AfterFunc(wait, l.relook)
+		l.relist = time.AfterFunc(wait, l.relistIdle)
 	}
 }
 
-// relook lists a server on this machine again while no call does.
-func (l *connLink) relook() {
+// relistIdle lists a server on this machine again while no call does.
+func (l *connLink) relistIdle() {
 	l.mu.Lock()
 	l.relist = nil
 	l.mu.Unlock()
@@ -230,15 +230,15 @@ func (l *connLink) relook() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
-	if err := l.current(ctx, l.s); err != nil && ctx.Err() == nil {
+	if err := l.ensureCurrent(ctx, l.s); err != nil && ctx.Err() == nil {
 		l.s.pool.drop(l)
 	}
 }
 
-// current lists a connection again when its view may be outdated or the server
+// ensureCurrent lists a connection again when its view may be outdated or the server
 // that asks has none. Only one listing runs at a time; callers that wait share
 // its result.
-func (l *connLink) current(ctx context.Context, s *mountedServer) error {
+func (l *connLink) ensureCurrent(ctx context.Context, s *mountedServer) error {
 	select {
 	case l.looking <- struct{}{}:
 		defer func() { <-l.looking }()
@@ -272,9 +272,9 @@ func (s *mountedServer) viewOf(l *connLink) *offerView {
 	return s.views[l]
 }
 
-// refuses says why a connection may not be asked for something that needs all
+// refuseRequest says why a connection may not be asked for something that needs all
 // of these definitions; nil when it may.
-func (s *mountedServer) refuses(l *connLink, name string, needs []definitionKey) error {
+func (s *mountedServer) refuseRequest(l *connLink, name string, needs []definitionKey) error {
 	v := s.viewOf(l)
 	if v != nil && len(needs) > 0 && !slices.ContainsFunc(needs, func(t definitionKey) bool { return v.bad[t] != "" }) {
 		return nil

@@ -29,7 +29,7 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 		s.OAuth = map[bool]*oauth.Server{true: {}, false: nil}[knows]
 		l := s.newLink(connKey{principal: "bob", personality: "role"})
 		s.compareOffers(l, offer(other))
-		if err := s.refuses(l, "a", []definitionKey{tool}); err == nil {
+		if err := s.refuseRequest(l, "a", []definitionKey{tool}); err == nil {
 			t.Errorf("knows %v: the connection itself may be asked for another definition", knows)
 		}
 		if s.isAvailable(tool) != knows {

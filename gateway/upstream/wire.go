@@ -286,7 +286,7 @@ func (w *messageWire) handleNotification(ctx context.Context, m *jsonrpc.Request
 			w.l.relayProgress(&p)
 		}
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		w.l.changed()
+		w.l.noteListChange()
 	}
 	return nil
 }
