@@ -40,8 +40,8 @@ func newPipe(l *connLink, in *stdinWriter, out io.ReadCloser) *processPipe {
 	return p
 }
 
-// claim hands over the budget share of the message that was read last.
-func (p *processPipe) claim() *budget.Holding {
+// claimHolding hands over the budget share of the message that was read last.
+func (p *processPipe) claimHolding() *budget.Holding {
 	h := p.held
 	p.held = nil
 	return h
@@ -63,9 +63,9 @@ func (p *processPipe) Close() error {
 // Read returns the next message.
 func (p *processPipe) Read(context.Context) (jsonrpc.Message, error) {
 	for len(p.queue) == 0 {
-		text, err := p.next()
+		text, err := p.nextMessage()
 		if err != nil {
-			p.frame.l.s.m.memory.releaseHolding(p.frame.claim())
+			p.frame.l.s.m.memory.releaseHolding(p.frame.claimHolding())
 			p.lines = json.NewDecoder(p.frame) // without the bytes that it has read
 			return nil, err
 		}
@@ -87,13 +87,13 @@ func (p *processPipe) Read(context.Context) (jsonrpc.Message, error) {
 	return decodeMessage(text)
 }
 
-// next reads one JSON value, which usually stands on one line but may span
+// nextMessage reads one JSON value, which usually stands on one line but may span
 // several.
-func (p *processPipe) next() (text json.RawMessage, err error) {
+func (p *processPipe) nextMessage() (text json.RawMessage, err error) {
 	if err := p.lines.Decode(&text); err != nil {
 		return nil, err
 	}
-	behind, err := p.rest()
+	behind, err := p.beginNext()
 	if err != nil {
 		return nil, err
 	}
@@ -103,17 +103,17 @@ func (p *processPipe) next() (text json.RawMessage, err error) {
 	return rawjson.Blank(text), nil
 }
 
-// rest begins the next message and returns the first byte after the previous
+// beginNext begins the next message and returns the first byte after the previous
 // one. A decoder that has read a long message is dropped together with its
 // buffer.
-func (p *processPipe) rest() (first []byte, err error) {
+func (p *processPipe) beginNext() (first []byte, err error) {
 	buffered := p.lines.Buffered()
 	more, ok := buffered.(interface{ Len() int })
 	if !ok {
 		return nil, errors.New("the decoder does not say what it holds")
 	}
 	p.frame.size = more.Len()
-	if p.held = p.frame.claim(); p.held == nil {
+	if p.held = p.frame.claimHolding(); p.held == nil {
 		first = make([]byte, 1)
 		n, _ := buffered.Read(first)
 		return first[:n], nil
@@ -129,12 +129,12 @@ func (p *processPipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return p.send(ctx, append(text, '\n'))
+	return p.sendLine(ctx, append(text, '\n'))
 }
 
-// send writes a line. If the call was cancelled and the process does not read
+// sendLine writes a line. If the call was cancelled and the process does not read
 // the line, the connection ends.
-func (p *processPipe) send(ctx context.Context, line []byte) error {
+func (p *processPipe) sendLine(ctx context.Context, line []byte) error {
 	return p.in.write(ctx, line, func() { _ = p.Close() })
 }
 
@@ -151,15 +151,15 @@ type messageFrame struct {
 	gaveWay atomic.Bool
 }
 
-// claim hands over the budget share of the message that was read.
-func (f *messageFrame) claim() *budget.Holding {
+// claimHolding hands over the budget share of the message that was read.
+func (f *messageFrame) claimHolding() *budget.Holding {
 	h := f.held
 	f.held, f.covered = nil, 0
 	return h
 }
 
-// cover reserves memory for the bytes that were read before the buffer grows.
-func (f *messageFrame) cover() error {
+// coverBytes reserves memory for the bytes that were read before the buffer grows.
+func (f *messageFrame) coverBytes() error {
 	if f.size <= freeBytes {
 		return nil
 	}
@@ -175,19 +175,19 @@ func (f *messageFrame) cover() error {
 // Read reads.
 func (f *messageFrame) Read(b []byte) (int, error) {
 	if f.size >= maxMessage {
-		return 0, f.over(errTooLong)
+		return 0, f.endAtLimit(errTooLong)
 	}
 	n, err := f.r.Read(b[:min(len(b), maxMessage-f.size)])
 	f.size += n
-	if limit := f.cover(); limit != nil || f.gaveWay.Load() {
-		return 0, f.over(errNoRoom)
+	if limit := f.coverBytes(); limit != nil || f.gaveWay.Load() {
+		return 0, f.endAtLimit(errNoRoom)
 	}
 	return n, err
 }
 
-// over fails with the bound that was reached.
-func (f *messageFrame) over(limit *limitError) error {
+// endAtLimit fails with the bound that was reached.
+func (f *messageFrame) endAtLimit(limit *limitError) error {
 	f.l.recordLimit(limit)
-	f.l.s.m.memory.releaseHolding(f.claim())
+	f.l.s.m.memory.releaseHolding(f.claimHolding())
 	return limit
 }

@@ -210,7 +210,7 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 // it. Messages of a remote server are counted where they arrive.
 func (w *messageWire) lastMessage() (size int, held *budget.Holding) {
 	if p, ok := w.Connection.(*processPipe); ok {
-		return p.size, p.claim()
+		return p.size, p.claimHolding()
 	}
 	return 0, nil
 }
