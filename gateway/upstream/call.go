@@ -30,17 +30,17 @@ func (s *mountedServer) callTool(ctx context.Context, c *sallyport.Call, d *offe
 // sendRequest sends the server one request and returns its answer. It refuses unless
 // the server still offers every definition in needs.
 func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *serverRequest, needs ...definitionKey) (map[string]any, error) {
-	leave, err := s.enter(ctx, s.keyOf(c).lane())
+	leave, err := s.acquireSlot(ctx, s.keyOf(c).withoutCall())
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	l, err := s.link(ctx, c)
+	l, err := s.connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if l.key.call != "" {
-		defer s.pool.drop(l)
+		defer s.pool.dropLink(l)
 	}
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(s.m.memory)
@@ -76,7 +76,7 @@ func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sa
 		}
 		return nil, s.explainLostCall(ctx, l, true, r.method, err)
 	}
-	s.pool.resetBrokenCalls(l.key.lane())
+	s.pool.resetBrokenCalls(l.key.withoutCall())
 	v, err := schema.Decode(raw, &resultLimits)
 	if err != nil {
 		return nil, requestFailed(r.method, err)
@@ -107,10 +107,10 @@ func (s *mountedServer) redactText(text string) string {
 // is the tool's failure. A broken connection ends the process, and the next
 // call starts another.
 func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned bool, method string, err error) error {
-	lane := l.key.lane()
+	lane := l.key.withoutCall()
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.recordBrokenCall(l, false) {
-			s.pool.drop(l)
+			s.pool.dropLink(l)
 		}
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 	e, refused := errors.AsType[*sallyport.Error](err)
 	if _, spoken := errors.AsType[*jsonrpc.Error](err); spoken && !refused && owned {
 		if l.forgotten.Load() {
-			s.pool.drop(l)
+			s.pool.dropLink(l)
 		}
 		if serverError(err) != nil {
 			s.pool.resetBrokenCalls(lane)
@@ -136,7 +136,7 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 	if !refused {
 		l.wire.failPending(err)
 	}
-	s.pool.drop(l)
+	s.pool.dropLink(l)
 	if refused {
 		return e
 	}
@@ -151,12 +151,12 @@ func (s *mountedServer) endOverLimit(l *connLink, limit *limitError) error {
 	case limit.floods:
 		l.endFlood(limit)
 	case s.posts():
-		s.pool.resetBrokenCalls(l.key.lane())
+		s.pool.resetBrokenCalls(l.key.withoutCall())
 	default:
 		if limit != errNoRoom {
 			s.pool.recordBrokenCall(l, true)
 		}
-		s.pool.drop(l)
+		s.pool.dropLink(l)
 	}
 	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: "the MCP server " + s.Name + ": " + limit.text, Err: limit}
 }

@@ -57,7 +57,7 @@ func (p *connPool) recordFlood(l *connLink, limit *limitError) {
 		return
 	}
 	text := "the MCP server " + l.s.Name + " was ended: " + limit.text
-	p.recordFailure(l.key.lane(), &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	p.recordFailure(l.key.withoutCall(), &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
 	if p.servesOthers(l) {
 		return
 	}
@@ -90,7 +90,7 @@ func (p *connPool) doubtServers() {
 // connection count once. Too many in a row count as a failed start and make the
 // connection useless.
 func (p *connPool) recordBrokenCall(l *connLink, gone bool) (useless bool) {
-	s, lane := l.s, l.key.lane()
+	s, lane := l.s, l.key.withoutCall()
 	if gone && !l.broke.CompareAndSwap(false, true) {
 		return false
 	}

@@ -161,7 +161,7 @@ func (l *connLink) endWithPrincipal(c *sallyport.Call) {
 	if c.Outlive == nil || l.child != nil || l.key.call != "" {
 		return
 	}
-	l.parted = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.part(l, nil) })
+	l.parted = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.closeUnused(l, nil) })
 }
 
 // newTransport starts a server on this machine, or returns the way to a remote
@@ -252,7 +252,7 @@ func (l *connLink) closeAndWait() {
 			l.child.Stop(endGrace)
 		}
 		l.hangUp()
-		l.s.m.processes.leave(l)
+		l.s.m.processes.releaseProcess(l)
 		if l.parted != nil {
 			l.parted()
 		}

@@ -99,5 +99,5 @@ func (l *connLink) endFlood(limit *limitError) {
 	l.wire.failPending(limit)
 	l.s.pool.recordFlood(l, limit)
 	l.hangUp()
-	l.s.pool.drop(l)
+	l.s.pool.dropLink(l)
 }

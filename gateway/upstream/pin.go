@@ -231,7 +231,7 @@ func (l *connLink) relistIdle() {
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
 	if err := l.ensureCurrent(ctx, l.s); err != nil && ctx.Err() == nil {
-		l.s.pool.drop(l)
+		l.s.pool.dropLink(l)
 	}
 }
 
@@ -261,7 +261,7 @@ func (l *connLink) ensureCurrent(ctx context.Context, s *mountedServer) error {
 		l.mu.Unlock()
 		return err
 	}
-	s.pool.look(l, n)
+	s.pool.compareAll(l, n)
 	return nil
 }
 

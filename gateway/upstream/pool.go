@@ -34,8 +34,8 @@ const (
 // [Options.Grant].
 type connKey struct{ principal, personality, workspace, grant, call string }
 
-// lane returns the key without the call.
-func (k connKey) lane() connKey {
+// withoutCall returns the key without the call.
+func (k connKey) withoutCall() connKey {
 	k.call = ""
 	return k
 }
@@ -81,7 +81,7 @@ func (p *connPool) removeServer(s *mountedServer) {
 		}
 		ending.Go(func() {
 			<-l.ready
-			p.part(l, s)
+			p.closeUnused(l, s)
 		})
 	}
 	p.mu.Unlock()
@@ -133,8 +133,8 @@ func (s *mountedServer) grantIn(personality string) string {
 	return grant
 }
 
-// enter waits for a free slot of the lane.
-func (s *mountedServer) enter(ctx context.Context, k connKey) (leave func(), err error) {
+// acquireSlot waits for a free slot of the lane.
+func (s *mountedServer) acquireSlot(ctx context.Context, k connKey) (leave func(), err error) {
 	p := s.pool
 	p.mu.Lock()
 	w := p.lanes[k]
@@ -160,21 +160,21 @@ func (s *mountedServer) enter(ctx context.Context, k connKey) (leave func(), err
 	}
 }
 
-// link returns the connection that a call may use, and makes it when there is
+// connect returns the connection that a call may use, and makes it when there is
 // none.
-func (s *mountedServer) link(ctx context.Context, c *sallyport.Call) (*connLink, error) {
+func (s *mountedServer) connect(ctx context.Context, c *sallyport.Call) (*connLink, error) {
 	k := s.keyOf(c)
 	for {
-		l, mine, err := s.reserve(k)
+		l, mine, err := s.reserveLink(k)
 		if err != nil {
 			return nil, err
 		}
 		if mine {
 			n, err := l.dialServer(ctx, c)
 			if err == nil {
-				s.pool.look(l, n)
+				s.pool.compareAll(l, n)
 			}
-			s.pool.settle(l, err, context.Cause(ctx))
+			s.pool.finishStart(l, err, context.Cause(ctx))
 		}
 		select {
 		case <-l.ready:
@@ -205,12 +205,12 @@ func (s *mountedServer) endOutdated(l *connLink) bool {
 		return false
 	}
 	s.m.o.Logger.Info("MCP server is started anew: another folder lies in its reach", "server", s.Name, "path", path)
-	s.pool.part(l, s)
+	s.pool.closeUnused(l, s)
 	return true
 }
 
-// reserve returns the link of a key; mine says that the caller has to make it.
-func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
+// reserveLink returns the link of a key; mine says that the caller has to make it.
+func (s *mountedServer) reserveLink(k connKey) (l *connLink, mine bool, err error) {
 	absent := s.unavailableError()
 	p := s.pool
 	p.mu.Lock()
@@ -224,12 +224,12 @@ func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
 	if absent != nil {
 		return nil, false, absent
 	}
-	if f := p.failures[k.lane()]; time.Now().Before(f.until) {
+	if f := p.failures[k.withoutCall()]; time.Now().Before(f.until) {
 		return nil, false, f.errorUntilRetry()
 	}
 	l = s.newLink(k)
 	if len(s.Command) > 0 {
-		if err := s.m.processes.enter(l); err != nil {
+		if err := s.m.processes.acquireProcess(l); err != nil {
 			return nil, false, err
 		}
 	}
@@ -237,20 +237,20 @@ func (s *mountedServer) reserve(k connKey) (l *connLink, mine bool, err error) {
 	return l, true, nil
 }
 
-// settle tells the calls that wait for a link whether it was made. A start that
+// finishStart tells the calls that wait for a link whether it was made. A start that
 // its caller gave up says nothing about the server, unless the time of the call
 // was over.
-func (p *connPool) settle(l *connLink, err, gaveUp error) {
+func (p *connPool) finishStart(l *connLink, err, gaveUp error) {
 	defer close(l.ready)
-	lane := l.key.lane()
+	lane := l.key.withoutCall()
 	if l.err = err; err == nil {
-		p.settled(l)
+		p.watchLink(l)
 		return
 	}
 	p.mu.Lock()
 	delete(p.links, l.key)
 	p.mu.Unlock()
-	l.s.m.processes.leave(l)
+	l.s.m.processes.releaseProcess(l)
 	if gaveUp != nil {
 		l.err = &abandonedError{err}
 		if errors.Is(gaveUp, context.DeadlineExceeded) {
@@ -263,31 +263,31 @@ func (p *connPool) settle(l *connLink, err, gaveUp error) {
 	}
 }
 
-// settled starts to watch a link that works.
-func (p *connPool) settled(l *connLink) {
+// watchLink starts to watch a link that works.
+func (p *connPool) watchLink(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if f, ok := p.failures[l.key.lane()]; ok {
+	if f, ok := p.failures[l.key.withoutCall()]; ok {
 		// A successful start does not prove that the process answers calls.
 		if f.err, f.until = nil, (time.Time{}); f.broken == 0 {
-			p.forgetFailures(l.key.lane())
+			p.forgetFailures(l.key.withoutCall())
 		} else {
-			p.failures[l.key.lane()] = f
+			p.failures[l.key.withoutCall()] = f
 		}
 	}
 	l.idle = time.AfterFunc(idleTime, func() {
 		if !l.hasCalls() {
-			p.part(l, nil)
+			p.closeUnused(l, nil)
 		}
 	})
 	go func() {
 		_ = l.session.Wait()
-		p.drop(l)
+		p.dropLink(l)
 	}()
 }
 
-// look tells every server that uses the pool what a connection offers now.
-func (p *connPool) look(l *connLink, n *serverListing) {
+// compareAll tells every server that uses the pool what a connection offers now.
+func (p *connPool) compareAll(l *connLink, n *serverListing) {
 	l.mu.Lock()
 	l.looked = time.Now()
 	l.mu.Unlock()
@@ -296,9 +296,9 @@ func (p *connPool) look(l *connLink, n *serverListing) {
 	}
 }
 
-// part ends a link that is no longer used. The server by, one of the users of
+// closeUnused ends a link that is no longer used. The server by, one of the users of
 // the pool, tells the upstream server; nil means any user.
-func (p *connPool) part(l *connLink, by *mountedServer) {
+func (p *connPool) closeUnused(l *connLink, by *mountedServer) {
 	p.mu.Lock()
 	if p.links[l.key] == l {
 		delete(p.links, l.key)
@@ -312,12 +312,12 @@ func (p *connPool) part(l *connLink, by *mountedServer) {
 	if by != nil {
 		by.closeSession(l)
 	}
-	p.drop(l)
+	p.dropLink(l)
 }
 
-// drop forgets a link and ends it. If a process that was in use has ended by
+// dropLink forgets a link and ends it. If a process that was in use has ended by
 // itself, the server is probed.
-func (p *connPool) drop(l *connLink) {
+func (p *connPool) dropLink(l *connLink) {
 	p.mu.Lock()
 	used := p.links[l.key] == l
 	if used {

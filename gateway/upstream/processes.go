@@ -27,11 +27,11 @@ type processLimit struct {
 	all map[*connLink]struct{}
 }
 
-// enter takes a slot for the process of a link. If the principal has as many
+// acquireProcess takes a slot for the process of a link. If the principal has as many
 // processes as there are free slots, one has to end first: the process that was
 // idle for longest, of the principal with the most processes among those that
 // have more than this one, or of this one.
-func (p *processLimit) enter(l *connLink) error {
+func (p *processLimit) acquireProcess(l *connLink) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	counts := map[string]int{}
@@ -46,7 +46,7 @@ func (p *processLimit) enter(l *connLink) error {
 				"too many processes of MCP servers run: %d of this principal and %d of all, at most %d; try again when a call has ended", own, len(p.all), p.most)}
 		}
 		delete(p.all, idle)
-		go idle.s.pool.part(idle, nil)
+		go idle.s.pool.closeUnused(idle, nil)
 	}
 	p.all[l] = struct{}{}
 	return nil
@@ -71,8 +71,8 @@ func (p *processLimit) idleOf(counts map[string]int, comes string) (found *connL
 	return found
 }
 
-// leave frees the slot of a link, if it has one.
-func (p *processLimit) leave(l *connLink) {
+// releaseProcess frees the slot of a link, if it has one.
+func (p *processLimit) releaseProcess(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, l)
