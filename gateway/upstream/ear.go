@@ -148,7 +148,7 @@ func (w *messageWire) openEar(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	r.Header.Set("Accept", "text/event-stream")
-	w.mark(r.Header)
+	w.setHeaders(r.Header)
 	resp, err := w.l.roundTrip(r)
 	if err != nil {
 		return nil, err

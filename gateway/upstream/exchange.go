@@ -53,7 +53,7 @@ func (w *messageWire) exchangeRequest(ctx context.Context, r *serverRequest, tok
 	defer w.l.trackRequest(token, nil)
 	var m *jsonrpc.Response
 	if w.l.s.posts() {
-		m, err = w.post(during, id, r, token)
+		m, err = w.postRequest(during, id, r, token)
 	} else {
 		m, err = w.sendAndWait(during, id, r, token, answer)
 	}
@@ -111,7 +111,7 @@ func (w *messageWire) forgetRequest(id int64) {
 func (w *messageWire) sendAndWait(ctx context.Context, id int64, r *serverRequest, token string, answer <-chan wireReply) (*jsonrpc.Response, error) {
 	var err error
 	if p, ok := w.Connection.(*processPipe); ok {
-		err = p.sendLine(ctx, r.message(id, token, w.l.meta))
+		err = p.sendLine(ctx, r.encodeMessage(id, token, w.l.meta))
 	} else {
 		q := &jsonrpc.Request{Method: r.method, Params: r.appendParams(nil, token, w.l.meta)}
 		if q.ID, err = jsonrpc.MakeID(float64(id)); err == nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// mark sets the headers that repeat what a request asks for, in protocol
+// setParamHeaders sets the headers that repeat what a request asks for, in protocol
 // versions that require them.
-func (r *serverRequest) mark(h http.Header) {
+func (r *serverRequest) setParamHeaders(h http.Header) {
 	if h.Get(versionHeader) < stateless {
 		return
 	}

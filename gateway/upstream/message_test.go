@@ -100,7 +100,7 @@ func TestRequestsAreThoseOfTheLibrary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := jsonrpc.DecodeMessage(tt.r.message(7, "the call", metaOf(version, "v1")))
+			got, err := jsonrpc.DecodeMessage(tt.r.encodeMessage(7, "the call", metaOf(version, "v1")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestRequestsAreThoseOfTheLibrary(t *testing.T) {
 			}
 		}
 	}
-	if text := call.message(1, "x", nil); bytes.IndexByte(text, '\n') != len(text)-1 {
+	if text := call.encodeMessage(1, "x", nil); bytes.IndexByte(text, '\n') != len(text)-1 {
 		t.Errorf("the request is %q, want one line", text)
 	}
 }
@@ -143,7 +143,7 @@ func TestHeaderOfAnArgument(t *testing.T) {
 		r.headers = []schema.Header{{Name: "Mcp-Param-X", Path: tt.path}}
 		for version, want := range map[string]string{"2025-11-25": "", "2026-07-28": tt.want} {
 			h := map[string][]string{versionHeader: {version}}
-			r.mark(h)
+			r.setParamHeaders(h)
 			if got := h["Mcp-Param-X"]; want == "" && got != nil || want != "" && (len(got) != 1 || got[0] != want) {
 				t.Errorf("%v in %s = %q, want %q", tt.path, version, got, want)
 			}

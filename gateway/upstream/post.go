@@ -31,14 +31,14 @@ var errRejected = &jsonrpc.Error{Code: rejected, Message: "rejected by transport
 // drainWait bounds how long the rest of a stream is read after its answer.
 const drainWait = 200 * time.Millisecond
 
-// post sends a request over streamable HTTP and reads until its answer.
-func (w *messageWire) post(ctx context.Context, id int64, r *serverRequest, token string) (*jsonrpc.Response, error) {
+// postRequest sends a request over streamable HTTP and reads until its answer.
+func (w *messageWire) postRequest(ctx context.Context, id int64, r *serverRequest, token string) (*jsonrpc.Response, error) {
 	// The rest of the body is read after the call is over.
 	far, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	kept := context.AfterFunc(ctx, hangUp)
 	m, body, err := w.postOnce(far, id, r, token)
 	over := !kept()
-	if body != nil && !over && w.runBeforeClose(func() { drain(body, hangUp) }) {
+	if body != nil && !over && w.runBeforeClose(func() { drainBody(body, hangUp) }) {
 		return m, err
 	}
 	hangUp()
@@ -51,24 +51,24 @@ func (w *messageWire) post(ctx context.Context, id int64, r *serverRequest, toke
 // postOnce sends a request to a remote server. If it returns a body, that has
 // more to read.
 func (w *messageWire) postOnce(ctx context.Context, id int64, r *serverRequest, token string) (*jsonrpc.Response, io.ReadCloser, error) {
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.l.s.URL, bytes.NewReader(r.message(id, token, w.l.meta)))
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.l.s.URL, bytes.NewReader(r.encodeMessage(id, token, w.l.meta)))
 	if err != nil {
 		return nil, nil, err
 	}
 	sent.Header["Content-Type"] = []string{"application/json"}
 	sent.Header["Accept"] = []string{"application/json, text/event-stream"}
-	w.mark(sent.Header)
-	r.mark(sent.Header)
-	resp, err := w.ask(sent, r.method)
+	w.setHeaders(sent.Header)
+	r.setParamHeaders(sent.Header)
+	resp, err := w.doRequest(sent, r.method)
 	if err != nil {
 		return nil, nil, err
 	}
 	return w.hearOut(ctx, resp, id, r.method)
 }
 
-// drain reads the rest of a stream, so that its connection can be reused. It
+// drainBody reads the rest of a stream, so that its connection can be reused. It
 // does not wait for a server that keeps the stream open.
-func drain(body io.ReadCloser, hangUp context.CancelFunc) {
+func drainBody(body io.ReadCloser, hangUp context.CancelFunc) {
 	late := time.AfterFunc(drainWait, hangUp)
 	defer late.Stop()
 	const most = 64 << 10
@@ -93,8 +93,8 @@ func (w *messageWire) hearOut(ctx context.Context, resp *http.Response, id int64
 	}
 }
 
-// mark sets the headers that all requests have.
-func (w *messageWire) mark(h http.Header) {
+// setHeaders sets the headers that all requests have.
+func (w *messageWire) setHeaders(h http.Header) {
 	if w.l.spoken != "" {
 		h[versionHeader] = []string{w.l.spoken}
 	}
@@ -103,22 +103,22 @@ func (w *messageWire) mark(h http.Header) {
 	}
 }
 
-// ask sends a request and returns its HTTP response if that is successful.
-func (w *messageWire) ask(r *http.Request, method string) (*http.Response, error) {
+// doRequest sends a request and returns its HTTP response if that is successful.
+func (w *messageWire) doRequest(r *http.Request, method string) (*http.Response, error) {
 	resp, err := w.l.roundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("calling %q: sending %q: %w: %w", method, method, errRejected, err)
 	}
-	if err := w.check(resp, method); err != nil {
+	if err := w.checkResponse(resp, method); err != nil {
 		resp.Body.Close()
 		return nil, err
 	}
 	return resp, nil
 }
 
-// check returns the error of an unsuccessful HTTP response. The connection
+// checkResponse returns the error of an unsuccessful HTTP response. The connection
 // stays usable if the server is overloaded or itself says what is wrong.
-func (w *messageWire) check(resp *http.Response, method string) error {
+func (w *messageWire) checkResponse(resp *http.Response, method string) error {
 	text := http.StatusText(resp.StatusCode)
 	switch resp.StatusCode {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
@@ -283,11 +283,11 @@ func (w *messageWire) resumeStream(ctx context.Context, last string, delay time.
 		}
 		r.Header.Set("Accept", "text/event-stream")
 		r.Header.Set("Last-Event-ID", last)
-		w.mark(r.Header)
+		w.setHeaders(r.Header)
 		if resp, err = w.l.roundTrip(r); err != nil {
 			continue
 		}
-		if err := w.check(resp, method); err != nil {
+		if err := w.checkResponse(resp, method); err != nil {
 			resp.Body.Close()
 			return nil, fmt.Errorf("taking it up again: %v", err)
 		}

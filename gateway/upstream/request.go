@@ -77,8 +77,8 @@ func (r *serverRequest) appendParams(b []byte, token string, meta []byte) []byte
 	return append(b, '}')
 }
 
-// message returns the request as it is sent, including the end of its line.
-func (r *serverRequest) message(id int64, token string, meta []byte) []byte {
+// encodeMessage returns the request as it is sent, including the end of its line.
+func (r *serverRequest) encodeMessage(id int64, token string, meta []byte) []byte {
 	b := make([]byte, 0, len(r.params)+len(meta)+len(token)+128)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = strconv.AppendInt(b, id, 10)
