@@ -150,7 +150,7 @@ func (s *mountedServer) endOverLimit(l *connLink, limit *limitError) error {
 	switch {
 	case limit.floods:
 		l.endFlood(limit)
-	case s.posts():
+	case s.usesPosts():
 		s.pool.resetBrokenCalls(l.key.withoutCall())
 	default:
 		if limit != errNoRoom {

@@ -52,7 +52,7 @@ func (w *messageWire) exchangeRequest(ctx context.Context, r *serverRequest, tok
 	w.l.trackRequest(token, during)
 	defer w.l.trackRequest(token, nil)
 	var m *jsonrpc.Response
-	if w.l.s.posts() {
+	if w.l.s.usesPosts() {
 		m, err = w.postRequest(during, id, r, token)
 	} else {
 		m, err = w.sendAndWait(during, id, r, token, answer)
@@ -83,7 +83,7 @@ func (w *messageWire) registerRequest(stop context.CancelFunc) (id int64, answer
 	case w.closing:
 		return 0, nil, errClosing
 	}
-	if !w.l.s.posts() {
+	if !w.l.s.usesPosts() {
 		answer = make(chan wireReply, 1)
 	}
 	id = firstID + w.count

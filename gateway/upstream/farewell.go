@@ -24,7 +24,7 @@ func FarewellName(server string) string { return "end-session-" + server }
 // has ended, and no request may be sent without a call.
 func (m *Mounts) Farewells() (tools []sallyport.Tool) {
 	for _, s := range m.servers {
-		if !s.posts() {
+		if !s.usesPosts() {
 			continue
 		}
 		t := s.newTool(FarewellName(s.Name))
@@ -73,7 +73,7 @@ func (s *mountedServer) bidFarewell(ctx context.Context, c *sallyport.Call) (sal
 
 // closeSession tells the server that the session of a connection is over.
 func (s *mountedServer) closeSession(l *connLink) {
-	if s.m.o.Farewell == nil || !s.posts() || l.err != nil || l.session.ID() == "" {
+	if s.m.o.Farewell == nil || !s.usesPosts() || l.err != nil || l.session.ID() == "" {
 		return
 	}
 	name := rand.Text()

@@ -168,12 +168,12 @@ func (l *connLink) endWithPrincipal(c *sallyport.Call) {
 // one.
 func (l *connLink) newTransport(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	if len(l.s.Command) > 0 {
-		return l.spawn(ctx, c)
+		return l.spawnProcess(ctx, c)
 	}
 	if err := l.s.m.o.Start(l.s.Name, ""); err != nil {
 		return nil, err
 	}
-	return l.remote(), nil
+	return l.remoteTransport(), nil
 }
 
 // endFailedStart ends a connection that could not be established, and says why.

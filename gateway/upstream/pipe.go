@@ -135,7 +135,7 @@ func (p *processPipe) Write(ctx context.Context, m jsonrpc.Message) error {
 // sendLine writes a line. If the call was cancelled and the process does not read
 // the line, the connection ends.
 func (p *processPipe) sendLine(ctx context.Context, line []byte) error {
-	return p.in.write(ctx, line, func() { _ = p.Close() })
+	return p.in.writeLine(ctx, line, func() { _ = p.Close() })
 }
 
 // messageFrame bounds the bytes that are read for one message.

@@ -53,9 +53,9 @@ func (s *stdinWriter) Close() error {
 	return nil
 }
 
-// write writes a line. A line that is given up half-way is still written; stuck
+// writeLine writes a line. A line that is given up half-way is still written; stuck
 // is called when the process does not read it.
-func (s *stdinWriter) write(ctx context.Context, line []byte, stuck func()) error {
+func (s *stdinWriter) writeLine(ctx context.Context, line []byte, stuck func()) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-s.over:
@@ -64,12 +64,12 @@ func (s *stdinWriter) write(ctx context.Context, line []byte, stuck func()) erro
 		s.giveUp(stuck)
 		return ctx.Err()
 	}
-	return s.hand(ctx, s.lines, line, stuck)
+	return s.handOver(ctx, s.lines, line, stuck)
 }
 
-// hand passes a line to the reader and waits until it is read. lines is nil
+// handOver passes a line to the reader and waits until it is read. lines is nil
 // when the reader has the line already.
-func (s *stdinWriter) hand(ctx context.Context, lines chan<- []byte, line []byte, stuck func()) error {
+func (s *stdinWriter) handOver(ctx context.Context, lines chan<- []byte, line []byte, stuck func()) error {
 	for {
 		select {
 		case lines <- line:
@@ -82,7 +82,7 @@ func (s *stdinWriter) hand(ctx context.Context, lines chan<- []byte, line []byte
 			<-s.turn
 			return io.ErrClosedPipe
 		case <-ctx.Done():
-			go func() { _ = s.hand(context.WithoutCancel(ctx), lines, line, stuck) }()
+			go func() { _ = s.handOver(context.WithoutCancel(ctx), lines, line, stuck) }()
 			s.giveUp(stuck)
 			return ctx.Err()
 		}

@@ -31,8 +31,8 @@ const reconnects = 3
 // maxParts bounds the number of parts of a broken answer that do make progress.
 const maxParts = 100
 
-// spawn starts the process of a server under the grant of the call.
-func (l *connLink) spawn(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
+// spawnProcess starts the process of a server under the grant of the call.
+func (l *connLink) spawnProcess(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
 	in := newInlet()
 	answers, out := io.Pipe()
 	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
@@ -77,7 +77,7 @@ func (w *stderrLog) Write(p []byte) (int, error) {
 	for _, b := range p {
 		switch {
 		case b == '\n':
-			w.end()
+			w.endLine()
 		case len(w.line) < longest:
 			w.line = append(w.line, b)
 		}
@@ -85,8 +85,8 @@ func (w *stderrLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end ends a line. The caller holds the lock.
-func (w *stderrLog) end() {
+// endLine ends a line. The caller holds the lock.
+func (w *stderrLog) endLine() {
 	const most = 200
 	text := strings.ToValidUTF8(strings.TrimSpace(string(w.line)), "\uFFFD")
 	w.line = w.line[:0]
@@ -106,15 +106,15 @@ func (w *stderrLog) end() {
 func (w *stderrLog) lastLine() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.end()
+	w.endLine()
 	return w.last
 }
 
-// remote returns the transport to a server that is reached over HTTP. A
+// remoteTransport returns the transport to a server that is reached over HTTP. A
 // connection with server-sent events depends on one request for its whole life,
 // and that request belongs to the call that makes it. So such a connection ends
 // with its call.
-func (l *connLink) remote() mcp.Transport {
+func (l *connLink) remoteTransport() mcp.Transport {
 	client := &http.Client{Transport: roundTripper{l}}
 	if l.s.Transport == lock.TransportSSE {
 		return &mcp.SSEClientTransport{Endpoint: l.s.URL, MaxEventSize: maxMessage, HTTPClient: client}
@@ -124,9 +124,9 @@ func (l *connLink) remote() mcp.Transport {
 	}
 }
 
-// posts reports whether each message to the server is an HTTP request with its
+// usesPosts reports whether each message to the server is an HTTP request with its
 // own answer, so that sessions have to be ended by a request.
-func (s *mountedServer) posts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
+func (s *mountedServer) usesPosts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
 
 // versionHeader names the agreed version of the protocol.
 const versionHeader = "Mcp-Protocol-Version"
@@ -162,12 +162,12 @@ func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 	if c == nil {
 		return nil, errNoCall
 	}
-	if err := l.home(r.URL); err != nil {
+	if err := l.checkOrigin(r.URL); err != nil {
 		return nil, err
 	}
 	if r.Header.Get(versionHeader) == "" {
 		// The library sets it only on connections of its own types.
-		if v := l.agreed(); v != "" {
+		if v := l.agreedVersion(); v != "" {
 			r.Header.Set(versionHeader, v)
 		}
 	}
@@ -201,10 +201,10 @@ func (l *connLink) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, e
 	return oauth.AtHome(c.Network.Client(), l.s.Name, l.s.URL).Do(r)
 }
 
-// home refuses any address other than the declared one. A server may name
+// checkOrigin refuses any address other than the declared one. A server may name
 // another address for later requests, but secrets are for the address that the
 // operator wrote.
-func (l *connLink) home(to *url.URL) error {
+func (l *connLink) checkOrigin(to *url.URL) error {
 	at, err := url.Parse(l.s.URL)
 	if err != nil || at.Scheme != to.Scheme || at.Host != to.Host {
 		return &sallyport.Error{
@@ -215,8 +215,8 @@ func (l *connLink) home(to *url.URL) error {
 	return nil
 }
 
-// agree remembers which version of the protocol a server chose.
-func (l *connLink) agree(greeting json.RawMessage) {
+// storeVersion remembers which version of the protocol a server chose.
+func (l *connLink) storeVersion(greeting json.RawMessage) {
 	var r struct {
 		Version string `json:"protocolVersion"`
 	}
@@ -228,8 +228,8 @@ func (l *connLink) agree(greeting json.RawMessage) {
 	l.version = r.Version
 }
 
-// agreed returns that version, or "" when there is none yet.
-func (l *connLink) agreed() string {
+// agreedVersion returns that version, or "" when there is none yet.
+func (l *connLink) agreedVersion() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.version

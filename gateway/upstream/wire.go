@@ -238,7 +238,7 @@ func (w *messageWire) storeResult(m *jsonrpc.Response, held *budget.Holding) boo
 	}
 	switch {
 	case a.method == "initialize" || a.method == "server/discover":
-		w.l.agree(m.Result)
+		w.l.storeVersion(m.Result)
 	case a.method == "tools/list" && w.l.s.URL != "":
 		m.Result = decodablePage(m.Result)
 	default:
