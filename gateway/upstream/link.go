@@ -129,7 +129,7 @@ func (l *connLink) recordLimit(limit *limitError) {
 func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *serverListing, err error) {
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(l.s.m.memory)
-	defer l.greeting.release(l.s.m.memory)
+	defer l.greeting.releaseHolding(l.s.m.memory)
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
@@ -140,7 +140,7 @@ func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *server
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.clientOptions())
-	if l.session, err = client.Connect(ctx, wiredTransport{t, l}, nil); err == nil && len(l.greeting.raw()) > maxGreeting {
+	if l.session, err = client.Connect(ctx, wiredTransport{t, l}, nil); err == nil && len(l.greeting.rawResult()) > maxGreeting {
 		l.limit.Store(errGreeting)
 		err = errGreeting
 	} else if err == nil {

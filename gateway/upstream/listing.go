@@ -70,7 +70,7 @@ var errLost = errors.New("no answer")
 // listOffers requests everything that the server declares to have.
 func (l *connLink) listOffers(ctx context.Context) (*serverListing, error) {
 	n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
-	n.identity, n.instructions = decodeGreeting(l.greeting.raw())
+	n.identity, n.instructions = decodeGreeting(l.greeting.rawResult())
 	left := maxListed
 	held, covered := l.holdMemory(nil), int64(0)
 	defer l.s.m.memory.releaseHolding(held)
@@ -169,9 +169,9 @@ func (l *connLink) listPage(ctx context.Context, kind lock.Kind, cursor string) 
 		key, method = "resourceTemplates", "resources/templates/list"
 		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 	}
-	defer answer.release(l.s.m.memory)
-	raw := answer.raw()
-	if raw == nil && serverError(err) != nil && answer.owned(l.s) {
+	defer answer.releaseHolding(l.s.m.memory)
+	raw := answer.rawResult()
+	if raw == nil && serverError(err) != nil && answer.isServerError(l.s) {
 		return nil, "", requestFailed(method, err)
 	} else if raw == nil {
 		return nil, "", fmt.Errorf("%s: %w: %w", method, errLost, cmp.Or(err, io.ErrUnexpectedEOF))

@@ -28,8 +28,8 @@ type rawAnswer struct {
 	over bool
 }
 
-// hold stores the holding that covers the answer.
-func (a *rawAnswer) hold(m *messageMemory, h *budget.Holding) {
+// keepHolding stores the holding that covers the answer.
+func (a *rawAnswer) keepHolding(m *messageMemory, h *budget.Holding) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || h == nil {
@@ -41,31 +41,31 @@ func (a *rawAnswer) hold(m *messageMemory, h *budget.Holding) {
 	a.held = h
 }
 
-// release frees the memory share of an answer that was read.
-func (a *rawAnswer) release(m *messageMemory) {
+// releaseHolding frees the memory share of an answer that was read.
+func (a *rawAnswer) releaseHolding(m *messageMemory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
 	m.releaseHolding(a.held)
 }
 
-// set stores a result, or that there is an error instead.
-func (a *rawAnswer) set(result json.RawMessage, fault bool) {
+// setResult stores a result, or that there is an error instead.
+func (a *rawAnswer) setResult(result json.RawMessage, fault bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.result, a.fault = result, fault
 }
 
-// owned reports whether an error of the protocol is the server's answer. On
+// isServerError reports whether an error of the protocol is the server's answer. On
 // this machine a broken connection looks the same to the library. Over HTTP an
 // answer does not always arrive this way.
-func (a *rawAnswer) owned(s *mountedServer) bool {
+func (a *rawAnswer) isServerError(s *mountedServer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.fault || s.URL != ""
 }
 
-func (a *rawAnswer) raw() json.RawMessage {
+func (a *rawAnswer) rawResult() json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.result
@@ -232,8 +232,8 @@ func (w *messageWire) storeResult(m *jsonrpc.Response, held *budget.Holding) boo
 	if !ok {
 		return false
 	}
-	a.answer.hold(w.l.s.m.memory, held)
-	if a.answer.set(m.Result, m.Error != nil); m.Error != nil {
+	a.answer.keepHolding(w.l.s.m.memory, held)
+	if a.answer.setResult(m.Result, m.Error != nil); m.Error != nil {
 		return true
 	}
 	switch {
