@@ -64,11 +64,11 @@ func (w *messageWire) awaitListening(ctx context.Context) {
 		return
 	}
 	l.mu.Lock()
-	if !l.ear.listens && !l.ear.none {
-		l.ear = sessionStream{listens: true, open: make(chan struct{})}
-		l.ear.listens = w.runBeforeClose(w.listenDuringCalls)
+	if !l.sessionStream.listens && !l.sessionStream.none {
+		l.sessionStream = sessionStream{listens: true, open: make(chan struct{})}
+		l.sessionStream.listens = w.runBeforeClose(w.listenDuringCalls)
 	}
-	open, listens := l.ear.open, l.ear.listens
+	open, listens := l.sessionStream.open, l.sessionStream.listens
 	l.mu.Unlock()
 	if !listens {
 		return
@@ -106,16 +106,16 @@ func (w *messageWire) borrowCallContext() context.Context {
 	l := w.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ear.endOfCall()
-	if w.up.Err() == nil && !l.ear.none {
+	l.sessionStream.endOfCall()
+	if w.up.Err() == nil && !l.sessionStream.none {
 		for _, r := range l.calls {
 			ctx, stop := w.whileUp(r.ctx)
-			l.ear.by, l.ear.stop = r, stop
+			l.sessionStream.by, l.sessionStream.stop = r, stop
 			return ctx
 		}
 	}
-	l.ear.listens = false
-	l.ear.markOpen()
+	l.sessionStream.listens = false
+	l.sessionStream.markOpen()
 	return nil
 }
 
@@ -134,9 +134,9 @@ func (w *messageWire) overhearDuring(ctx context.Context) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if again {
-		l.ear.markClosed()
+		l.sessionStream.markClosed()
 	} else {
-		l.ear.markOpen()
+		l.sessionStream.markOpen()
 	}
 	return again
 }
@@ -158,12 +158,12 @@ func (w *messageWire) openEar(ctx context.Context) (*http.Response, error) {
 	defer w.l.mu.Unlock()
 	switch {
 	case resp.StatusCode == http.StatusMethodNotAllowed:
-		w.l.ear.none = true
+		w.l.sessionStream.none = true
 	case resp.StatusCode == http.StatusOK && kind != "text/event-stream":
 		resp.Body.Close()
 		return nil, errMalformed
 	case resp.StatusCode == http.StatusOK:
-		w.l.ear.markOpen()
+		w.l.sessionStream.markOpen()
 	}
 	return resp, nil
 }

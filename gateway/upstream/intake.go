@@ -15,9 +15,9 @@ import (
 // at a message that is too long or for which there is no room, whether the
 // reader is this package or the library.
 type boundedBody struct {
-	rc     io.ReadCloser
-	l      *connLink
-	errand *callMessages
+	rc       io.ReadCloser
+	l        *connLink
+	messages *callMessages
 	// events says that messages end with an empty line.
 	events bool
 	flow   rateMeter
@@ -44,7 +44,7 @@ func (l *connLink) boundBody(resp *http.Response, e *callMessages, events bool) 
 		return errTooLong
 	}
 	if resp.Body != http.NoBody {
-		resp.Body = &boundedBody{rc: resp.Body, l: l, errand: e, events: events, flow: rateMeter{rate: whileWorking}}
+		resp.Body = &boundedBody{rc: resp.Body, l: l, messages: e, events: events, flow: rateMeter{rate: whileWorking}}
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (b *boundedBody) Close() error {
 	if limitOf(b.err) != nil {
 		b.l.s.m.memory.releaseHolding(b.held)
 	} else {
-		b.errand.addHolding(b.l.s.m.memory, b.held)
+		b.messages.addHolding(b.l.s.m.memory, b.held)
 	}
 	b.held = nil
 	return err

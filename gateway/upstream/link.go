@@ -57,9 +57,9 @@ type connLink struct {
 	version string                  // version of the protocol
 	// looked is when the last listing began; stale says that the server has
 	// announced a change since.
-	looked time.Time
-	ear    sessionStream
-	stale  bool
+	looked        time.Time
+	sessionStream sessionStream
+	stale         bool
 	// relist is the timer of a scheduled listing; the listing that runs holds
 	// looking.
 	relist  *time.Timer
@@ -292,8 +292,8 @@ func (l *connLink) endCall(ctx context.Context, r *runningCall) {
 	if l.calls[r.call.ID] == r {
 		delete(l.calls, r.call.ID)
 	}
-	if l.ear.by == r {
-		l.ear.endOfCall()
+	if l.sessionStream.by == r {
+		l.sessionStream.endOfCall()
 	}
 	if r.news != nil {
 		close(r.news)
