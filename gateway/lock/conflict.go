@@ -140,7 +140,7 @@ func mappedRef(r Ref) string {
 func grouped(tools []Ref, keys func(Ref) []string) [][]Ref {
 	groups := map[string][]Ref{}
 	for _, r := range tools {
-		for k := range keysOf(keys(r)) {
+		for k := range setOf(keys(r)) {
 			groups[k] = append(groups[k], r)
 		}
 	}

@@ -17,7 +17,7 @@ func (d *differ) launch(was, is *Launch) {
 	differs(RuleTransport, "transport", was.Transport, is.Transport)
 	differs(RuleCommand, "command", was.Command, is.Command)
 	differs(RuleBinary, "binary", was.Binary, is.Binary)
-	differs(RuleProgram, "programs", normalPrograms(was.Programs), normalPrograms(is.Programs))
+	differs(RuleProgram, "programs", normalizePrograms(was.Programs), normalizePrograms(is.Programs))
 	differs(RuleDir, "cwd", was.Dir, is.Dir)
 	differs(RulePackage, "package", was.Package.compared(), is.Package.compared())
 	differs(RuleURL, "url", was.URL, is.URL)
@@ -36,12 +36,12 @@ type reachSet struct {
 
 // sets reports the entries that one side reaches and the other does not.
 func (d *differ) sets(r reachSet) {
-	for _, entry := range set(r.is) {
+	for _, entry := range sortedSet(r.is) {
 		if !r.covers(r.was, entry) {
 			d.add(r.gained, r.field, absent{}, entry)
 		}
 	}
-	for _, entry := range set(r.was) {
+	for _, entry := range sortedSet(r.was) {
 		if !r.covers(r.is, entry) {
 			d.add(r.lost, r.field, entry, absent{})
 		}
@@ -61,7 +61,7 @@ func (d *differ) capabilities(was, is sallyport.Capabilities) {
 	} else if y != nil && (x == nil || *x != *y) {
 		d.add(RuleStorage, storage, x, y)
 	}
-	if len(d.out) == before && digestOf(normalCapabilities(was)) != digestOf(normalCapabilities(is)) {
+	if len(d.out) == before && digestOf(normalizeCapabilities(was)) != digestOf(normalizeCapabilities(is)) {
 		d.add(RuleCapabilityWords, "capabilities", was, is)
 	}
 }

@@ -128,7 +128,7 @@ func (c *checker) server(name string, w server) Server {
 		return Server{}
 	}
 	s := w.Server
-	launch, err := s.Launch.normal(basic())
+	launch, err := s.Launch.normalized(basic())
 	if err != nil {
 		c.fault(at, "%v", err)
 	}

@@ -47,8 +47,8 @@ type Offer struct {
 	Prompts []json.RawMessage
 }
 
-// list returns the definitions of one kind.
-func (o *Offer) list(k Kind) []json.RawMessage {
+// definitionsOf returns the definitions of one kind.
+func (o *Offer) definitionsOf(k Kind) []json.RawMessage {
 	switch k {
 	case KindTool:
 		return o.Tools
@@ -89,17 +89,17 @@ func Take(server string, o *Offer, c *output.Cleaner) (Server, []Refused, error)
 	if err := CheckServer(server); err != nil {
 		return Server{}, nil, err
 	}
-	launch, err := o.Launch.normal(c)
+	launch, err := o.Launch.normalized(c)
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("server %s: %w", server, err)
 	}
 	s := Server{Launch: launch}
 	var refused []Refused
-	if s.Identity, err = identity(o, c); err != nil {
+	if s.Identity, err = pinIdentity(o, c); err != nil {
 		refused = append(refused, Refused{Kind: KindServer, Name: server, Why: err.Error()})
 	}
 	for _, k := range offered {
-		pins, bad := takeAll(server, k, o.list(k), c)
+		pins, bad := pinDefinitions(server, k, o.definitionsOf(k), c)
 		refused = append(refused, bad...)
 		if len(pins) == 0 {
 			continue
@@ -118,8 +118,8 @@ func Take(server string, o *Offer, c *output.Cleaner) (Server, []Refused, error)
 	return s, refused, nil
 }
 
-// identity pins what a server says about itself.
-func identity(o *Offer, c *output.Cleaner) (*Pin, error) {
+// pinIdentity pins what a server says about itself.
+func pinIdentity(o *Offer, c *output.Cleaner) (*Pin, error) {
 	if o.Identity == nil && o.Instructions == "" {
 		return nil, nil
 	}
@@ -144,9 +144,9 @@ func identity(o *Offer, c *output.Cleaner) (*Pin, error) {
 	return &p, nil
 }
 
-// takeAll pins the definitions of one kind. Of two with one name neither is
+// pinDefinitions pins the definitions of one kind. Of two with one name neither is
 // taken: nobody can say which of them a call would mean.
-func takeAll(server string, k Kind, list []json.RawMessage, c *output.Cleaner) (map[string]Pin, []Refused) {
+func pinDefinitions(server string, k Kind, list []json.RawMessage, c *output.Cleaner) (map[string]Pin, []Refused) {
 	pins := make(map[string]Pin, len(list))
 	twice := map[string]bool{}
 	var refused []Refused
@@ -155,7 +155,7 @@ func takeAll(server string, k Kind, list []json.RawMessage, c *output.Cleaner) (
 		list = list[:maxOffers]
 	}
 	for _, raw := range list {
-		name, p, err := take(server, k, raw, c)
+		name, p, err := pinDefinition(server, k, raw, c)
 		if _, dup := pins[name]; dup && err == nil {
 			twice[name] = true
 			err = errors.New("is listed twice")
@@ -172,8 +172,8 @@ func takeAll(server string, k Kind, list []json.RawMessage, c *output.Cleaner) (
 	return pins, refused
 }
 
-// take pins one definition and returns its key.
-func take(server string, k Kind, raw json.RawMessage, c *output.Cleaner) (string, Pin, error) {
+// pinDefinition pins one definition and returns its key.
+func pinDefinition(server string, k Kind, raw json.RawMessage, c *output.Cleaner) (string, Pin, error) {
 	m, err := object(raw)
 	if err != nil {
 		return "", Pin{}, err
@@ -216,10 +216,10 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 	return p, err
 }
 
-// normal checks a launch and brings its sets into order. What an operator
+// normalized checks a launch and brings its sets into order. What an operator
 // wrote must not need cleaning: it would be compared in another form than it
 // is run.
-func (l Launch) normal(c *output.Cleaner) (Launch, error) {
+func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	if !l.Transport.Valid() {
 		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", brief(c.Text(string(l.Transport))))
 	}
@@ -231,15 +231,15 @@ func (l Launch) normal(c *output.Cleaner) (Launch, error) {
 		return Launch{}, fmt.Errorf("env: entry %d is not the name of an environment variable", i+1)
 	}
 	l.Command = slices.Clone(l.Command)
-	l.Env = set(l.Env)
-	l.Capabilities = normalCapabilities(l.Capabilities)
+	l.Env = sortedSet(l.Env)
+	l.Capabilities = normalizeCapabilities(l.Capabilities)
 	if len(l.Command) == 0 {
 		l.Command = nil
 	}
 	if l.Binary != nil {
 		l.Binary = new(*l.Binary)
 	}
-	l.Programs, l.Package = normalPrograms(l.Programs), l.Package.clone()
+	l.Programs, l.Package = normalizePrograms(l.Programs), l.Package.clone()
 	v, err := decoded(&l)
 	if err != nil {
 		return Launch{}, err
@@ -250,56 +250,56 @@ func (l Launch) normal(c *output.Cleaner) (Launch, error) {
 	return l, nil
 }
 
-// normalCapabilities returns a copy whose lists are sorted sets, never nil in
+// normalizeCapabilities returns a copy whose lists are sorted sets, never nil in
 // a declared group.
-func normalCapabilities(c sallyport.Capabilities) sallyport.Capabilities {
-	c.Secrets = set(c.Secrets)
+func normalizeCapabilities(c sallyport.Capabilities) sallyport.Capabilities {
+	c.Secrets = sortedSet(c.Secrets)
 	if c.Network != nil {
-		c.Network = &sallyport.NetworkCapability{AllowedHosts: some(c.Network.AllowedHosts)}
+		c.Network = &sallyport.NetworkCapability{AllowedHosts: nonNilSet(c.Network.AllowedHosts)}
 	}
 	if c.Storage != nil {
 		c.Storage = new(*c.Storage)
 	}
 	if f := c.FSReach; f != nil {
-		c.FSReach = &sallyport.FSCapability{Read: normalPaths(f.Read), Write: normalPaths(f.Write), Mode: f.Mode}
+		c.FSReach = &sallyport.FSCapability{Read: normalizePaths(f.Read), Write: normalizePaths(f.Write), Mode: f.Mode}
 	}
 	if p := c.Process; p != nil {
-		c.Process = &sallyport.ProcessCapability{AllowedBinaries: some(p.AllowedBinaries), ExecFrom: set(p.ExecFrom)}
+		c.Process = &sallyport.ProcessCapability{AllowedBinaries: nonNilSet(p.AllowedBinaries), ExecFrom: sortedSet(p.ExecFrom)}
 	}
 	if a := c.Attachments; a != nil {
-		c.Attachments = &sallyport.AttachmentsCapability{All: a.All, Kinds: set(a.Kinds)}
+		c.Attachments = &sallyport.AttachmentsCapability{All: a.All, Kinds: sortedSet(a.Kinds)}
 	}
 	if d := c.Database; d != nil {
-		c.Database = &sallyport.DatabaseCapability{Connections: some(d.Connections), Mode: d.Mode}
+		c.Database = &sallyport.DatabaseCapability{Connections: nonNilSet(d.Connections), Mode: d.Mode}
 	}
 	if m := c.Mail; m != nil {
-		c.Mail = &sallyport.MailCapability{Relay: m.Relay, To: some(m.To)}
+		c.Mail = &sallyport.MailCapability{Relay: m.Relay, To: nonNilSet(m.To)}
 	}
-	c.Input = set(c.Input)
+	c.Input = sortedSet(c.Input)
 	return c
 }
 
-// normalPrograms returns a sorted copy without repetitions, nil for none.
-func normalPrograms(list []Binary) []Binary {
+// normalizePrograms returns a sorted copy without repetitions, nil for none.
+func normalizePrograms(list []Binary) []Binary {
 	list = slices.SortedFunc(slices.Values(list), func(a, b Binary) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.SHA256, b.SHA256))
 	})
 	return slices.Compact(list)
 }
 
-func normalPaths(l sallyport.PathList) sallyport.PathList {
-	return sallyport.PathList{FromPersonality: l.FromPersonality, Paths: set(l.Paths)}
+func normalizePaths(l sallyport.PathList) sallyport.PathList {
+	return sallyport.PathList{FromPersonality: l.FromPersonality, Paths: sortedSet(l.Paths)}
 }
 
-// set returns the sorted distinct entries, nil for none.
-func set[T ~string](list []T) []T {
-	return slices.Sorted(maps.Keys(keysOf(list)))
+// sortedSet returns the sorted distinct entries, nil for none.
+func sortedSet[T ~string](list []T) []T {
+	return slices.Sorted(maps.Keys(setOf(list)))
 }
 
-// some is set with an empty list for none.
-func some(list []string) []string { return append([]string{}, set(list)...) }
+// nonNilSet is set with an empty list for none.
+func nonNilSet(list []string) []string { return append([]string{}, sortedSet(list)...) }
 
-func keysOf[T ~string](list []T) map[T]bool {
+func setOf[T ~string](list []T) map[T]bool {
 	m := make(map[T]bool, len(list))
 	for _, s := range list {
 		m[s] = true
