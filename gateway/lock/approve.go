@@ -62,14 +62,14 @@ func (f *File) Digest(s Scope) (string, error) {
 		if s.Tool != "" {
 			return "", fmt.Errorf("tool %s without a server %w", shown(s.Tool), ErrAbsent)
 		}
-		return f.digest(), nil
+		return f.fileDigest(), nil
 	}
-	server, ok := f.servers()[s.Server]
+	server, ok := f.serversOrNil()[s.Server]
 	if !ok {
 		return "", fmt.Errorf("server %s %w", shown(s.Server), ErrAbsent)
 	}
 	if s.Tool == "" {
-		return server.digest(s.Server), nil
+		return server.digestAs(s.Server), nil
 	}
 	tool, ok := server.Tools[s.Tool]
 	if !ok {
@@ -78,23 +78,23 @@ func (f *File) Digest(s Scope) (string, error) {
 	return digestOf(map[string]any{"server": s.Server, "tool": s.Tool, "sha256": tool.SHA256}), nil
 }
 
-func (f *File) digest() string {
+func (f *File) fileDigest() string {
 	servers := map[string]string{}
-	for name, s := range f.servers() {
-		servers[name] = s.digest(name)
+	for name, s := range f.serversOrNil() {
+		servers[name] = s.digestAs(name)
 	}
 	return digestOf(map[string]any{"version": Version, "servers": servers})
 }
 
-// digest is that of a server under a name.
-func (s *Server) digest(name string) string {
+// digestAs is that of a server under a name.
+func (s *Server) digestAs(name string) string {
 	m := map[string]any{"server": name, "launch": s.Launch.Digest()}
 	if s.Identity != nil {
 		m["identity"] = s.Identity.SHA256
 	}
 	for _, k := range offered {
 		list := map[string]string{}
-		for name, p := range s.offers(k) {
+		for name, p := range s.pinsOf(k) {
 			list[name] = p.SHA256
 		}
 		m[string(k)] = list
@@ -107,7 +107,7 @@ func (s *Server) digest(name string) string {
 func (l *Launch) Digest() string {
 	n := *l
 	n.Command, n.Env, n.Capabilities = append([]string{}, l.Command...), sortedSet(l.Env), normalizeCapabilities(l.Capabilities)
-	n.Programs, n.Package = normalizePrograms(l.Programs), l.Package.compared()
+	n.Programs, n.Package = normalizePrograms(l.Programs), l.Package.withoutBefore()
 	return digestOf(n)
 }
 
@@ -127,7 +127,7 @@ func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := expected(s, expect, found); err != nil {
+	if err := checkExpectedDigest(s, expect, found); err != nil {
 		return nil, err
 	}
 	out := f.clone()
@@ -150,8 +150,8 @@ func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 	return out, nil
 }
 
-// expected compares what was shown with what is there.
-func expected(s Scope, expect, found string) error {
+// checkExpectedDigest compares what was shown with what is there.
+func checkExpectedDigest(s Scope, expect, found string) error {
 	want := strings.ToLower(expect)
 	if len(want) < minExpect || len(want) > len(found) || strings.Trim(want, "0123456789abcdef") != "" {
 		return fmt.Errorf("%s: expected the digest of what was shown, or at least %d digits of it; found %s", shown(s.String()), minExpect, found)
@@ -165,7 +165,7 @@ func expected(s Scope, expect, found string) error {
 // clone copies everything that can be written to.
 func (f *File) clone() *File {
 	out := &File{Servers: map[string]Server{}}
-	for name, s := range f.servers() {
+	for name, s := range f.serversOrNil() {
 		s.Launch = s.Launch.clone()
 		if s.Identity != nil {
 			s.Identity = new(s.Identity.clone())
@@ -187,8 +187,8 @@ func (l Launch) clone() Launch {
 	return l
 }
 
-// compared is what counts of a package.
-func (p *Package) compared() *Package {
+// withoutBefore is what counts of a package.
+func (p *Package) withoutBefore() *Package {
 	c := p.clone()
 	if c != nil {
 		c.Before = ""

@@ -15,15 +15,15 @@ import (
 // the depth leaves room for what the file puts around it.
 var definitionLimits = schema.Limits{Depth: 48, Bytes: 1 << 20, Nodes: 20_000}
 
-// digest returns the SHA-256 of a text in hexadecimal.
-func digest(text []byte) string {
+// sha256Hex returns the SHA-256 of a text in hexadecimal.
+func sha256Hex(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// canonical returns the canonical JSON of any value: the project's form, see
+// canonicalJSON returns the canonical JSON of any value: the project's form, see
 // [schema.Document.Canonical].
-func canonical(v any) ([]byte, error) {
+func canonicalJSON(v any) ([]byte, error) {
 	const before, after = `{"v":`, `}`
 	text, err := json.Marshal(map[string]any{"v": v})
 	if err != nil {
@@ -42,15 +42,15 @@ func canonical(v any) ([]byte, error) {
 // the digest of its JSON as it is: two such values never share one, though
 // equal ones may differ, which only means another look at them.
 func digestOf(v any) string {
-	text, err := canonical(v)
+	text, err := canonicalJSON(v)
 	if err != nil {
 		text, _ = json.Marshal(v)
 	}
-	return digest(text)
+	return sha256Hex(text)
 }
 
-// basic returns the cleaner that knows no secrets.
-var basic = sync.OnceValue(func() *output.Cleaner {
+// plainCleaner returns the cleaner that knows no secrets.
+var plainCleaner = sync.OnceValue(func() *output.Cleaner {
 	c, err := output.New(nil)
 	if err != nil {
 		panic("lock: a cleaner without secrets: " + err.Error())
@@ -58,8 +58,8 @@ var basic = sync.OnceValue(func() *output.Cleaner {
 	return c
 })
 
-// object decodes a definition.
-func object(raw json.RawMessage) (map[string]any, error) {
+// decodeObject decodes a definition.
+func decodeObject(raw json.RawMessage) (map[string]any, error) {
 	v, err := schema.Decode(raw, &definitionLimits)
 	if err != nil {
 		return nil, err
@@ -71,9 +71,9 @@ func object(raw json.RawMessage) (map[string]any, error) {
 	return m, nil
 }
 
-// decoded returns a Go value as JSON values.
-func decoded(v any) (any, error) {
-	text, err := canonical(v)
+// toJSONValue returns a Go value as JSON values.
+func toJSONValue(v any) (any, error) {
+	text, err := canonicalJSON(v)
 	if err != nil {
 		return nil, err
 	}

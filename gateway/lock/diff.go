@@ -19,7 +19,7 @@ const maxChanges = 40
 // of a server are compared. nil files are empty.
 func Diff(pinned, now *File, own ...string) []Change {
 	var out []Change
-	was, is := pinned.servers(), now.servers()
+	was, is := pinned.serversOrNil(), now.serversOrNil()
 	for _, name := range union(was, is) {
 		d := differ{server: name}
 		a, had := was[name]
@@ -40,8 +40,8 @@ func Diff(pinned, now *File, own ...string) []Change {
 	return out
 }
 
-// servers is safe for a nil file.
-func (f *File) servers() map[string]Server {
+// serversOrNil is safe for a nil file.
+func (f *File) serversOrNil() map[string]Server {
 	if f == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (d *differ) pair(a, b *Server, had bool) {
 	}
 	d.one(KindServer, "", a.Identity, b.Identity)
 	for _, k := range offered {
-		was, is := a.offers(k), b.offers(k)
+		was, is := a.pinsOf(k), b.pinsOf(k)
 		for _, name := range union(was, is) {
 			d.one(k, name, pinOf(was, name), pinOf(is, name))
 		}
@@ -154,7 +154,7 @@ func (p *Pin) fields() map[string]field {
 	v, err := schema.Decode(p.Definition, nil)
 	m, ok := v.(map[string]any)
 	if err != nil || !ok {
-		return map[string]field{"": {value: string(p.Definition), digest: digest(p.Definition)}}
+		return map[string]field{"": {value: string(p.Definition), digest: sha256Hex(p.Definition)}}
 	}
 	out := make(map[string]field, len(m))
 	for name, v := range m {

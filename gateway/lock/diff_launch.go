@@ -19,7 +19,7 @@ func (d *differ) launch(was, is *Launch) {
 	differs(RuleBinary, "binary", was.Binary, is.Binary)
 	differs(RuleProgram, "programs", normalizePrograms(was.Programs), normalizePrograms(is.Programs))
 	differs(RuleDir, "cwd", was.Dir, is.Dir)
-	differs(RulePackage, "package", was.Package.compared(), is.Package.compared())
+	differs(RulePackage, "package", was.Package.withoutBefore(), is.Package.withoutBefore())
 	differs(RuleURL, "url", was.URL, is.URL)
 	d.sets(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, coversEqual})
 	d.capabilities(was.Capabilities, is.Capabilities)

@@ -35,7 +35,7 @@ func (f *File) refs(own []string) []Ref {
 	for _, name := range own {
 		out = append(out, Ref{Tool: name})
 	}
-	for server, s := range f.servers() {
+	for server, s := range f.serversOrNil() {
 		for tool := range s.Tools {
 			out = append(out, Ref{Server: server, Tool: tool})
 		}

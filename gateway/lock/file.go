@@ -103,8 +103,8 @@ type Server struct {
 	Prompts map[string]Pin `json:"prompts,omitempty"`
 }
 
-// offers returns the definitions of one kind.
-func (s *Server) offers(k Kind) map[string]Pin {
+// pinsOf returns the definitions of one kind.
+func (s *Server) pinsOf(k Kind) map[string]Pin {
 	switch k {
 	case KindTool:
 		return s.Tools

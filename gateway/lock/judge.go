@@ -16,16 +16,16 @@ func (f *File) Judge(server string, definition json.RawMessage) (ok bool, why st
 
 // JudgeAs is Judge for a definition of any kind that servers list.
 func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bool, why string) {
-	s, pinned := f.servers()[server]
+	s, pinned := f.serversOrNil()[server]
 	if !pinned {
 		return false, "the server " + shown(server) + " is not pinned"
 	}
-	m, err := object(definition)
+	m, err := decodeObject(definition)
 	if err != nil {
 		return false, "the definition is not valid"
 	}
 	name, _ := m[k.Key()].(string)
-	p, pinned := s.offers(k)[name]
+	p, pinned := s.pinsOf(k)[name]
 	switch {
 	case name == "":
 		return false, "the definition has no " + k.Key()
@@ -40,7 +40,7 @@ func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bo
 // JudgeLaunch reports whether a server is started or reached exactly as it is
 // pinned, and may touch exactly the same. It is asked before the server runs.
 func (f *File) JudgeLaunch(server string, now *Launch) (ok bool, why string) {
-	s, pinned := f.servers()[server]
+	s, pinned := f.serversOrNil()[server]
 	if !pinned {
 		return false, "the server " + shown(server) + " is not pinned"
 	}

@@ -128,7 +128,7 @@ func (c *checker) server(name string, w server) Server {
 		return Server{}
 	}
 	s := w.Server
-	launch, err := s.Launch.normalized(basic())
+	launch, err := s.Launch.normalized(plainCleaner())
 	if err != nil {
 		c.fault(at, "%v", err)
 	}
@@ -140,7 +140,7 @@ func (c *checker) server(name string, w server) Server {
 		*s.Identity = c.pin(append(at, "identity"), *s.Identity)
 	}
 	for _, k := range offered {
-		pins := s.offers(k)
+		pins := s.pinsOf(k)
 		for _, key := range slices.Sorted(maps.Keys(pins)) {
 			pins[key] = c.offer(append(at, string(k)+"s", key), name, k, key, pins[key])
 		}
@@ -175,7 +175,7 @@ func (c *checker) offer(at []string, server string, k Kind, key string, p Pin) P
 // pin checks one definition against its digest. When something is hidden, the
 // digest is of what the file does not hold.
 func (c *checker) pin(at []string, p Pin) Pin {
-	m, err := object(p.Definition)
+	m, err := decodeObject(p.Definition)
 	if err != nil {
 		c.fault(append(at, "definition"), "%v", err)
 		return p
@@ -185,7 +185,7 @@ func (c *checker) pin(at []string, p Pin) Pin {
 			c.fault(append(at, "hidden"), "names a field that the definition does not have")
 		}
 	}
-	fresh, err := newPin(m, basic())
+	fresh, err := newPin(m, plainCleaner())
 	if err != nil {
 		c.fault(append(at, "definition"), "%v", err)
 		return p

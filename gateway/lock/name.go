@@ -47,7 +47,7 @@ func MapName(server, tool string) (string, error) {
 	full := "mcp__" + server + "__" + tool
 	name := mapped(full)
 	if len(name) > maxName {
-		name = name[:maxName-1-nameDigits] + "_" + digest([]byte(full))[:nameDigits]
+		name = name[:maxName-1-nameDigits] + "_" + sha256Hex([]byte(full))[:nameDigits]
 	}
 	return name, nil
 }

@@ -32,7 +32,7 @@ func (f *File) Bytes() ([]byte, error) {
 		doc.Servers[name] = server{s, s.CapabilitiesDigest()}
 	}
 	// By way of a map every key is sorted, not those of definitions only.
-	v, err := decoded(doc)
+	v, err := toJSONValue(doc)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}

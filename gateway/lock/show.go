@@ -74,7 +74,7 @@ func text(v any) string {
 	if err := e.Encode(v); err != nil {
 		return ""
 	}
-	return basic().Text(strings.TrimSuffix(b.String(), "\n"))
+	return plainCleaner().Text(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // brief cuts a name.
@@ -86,4 +86,4 @@ func brief(s string) string {
 }
 
 // shown is a name as a message holds it.
-func shown(s string) string { return brief(basic().Text(s)) }
+func shown(s string) string { return brief(plainCleaner().Text(s)) }

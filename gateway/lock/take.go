@@ -84,7 +84,7 @@ type Refused struct {
 // itself. The error is about the server as a whole: its name or launch.
 func Take(server string, o *Offer, c *output.Cleaner) (Server, []Refused, error) {
 	if c == nil {
-		c = basic()
+		c = plainCleaner()
 	}
 	if err := CheckServer(server); err != nil {
 		return Server{}, nil, err
@@ -126,7 +126,7 @@ func pinIdentity(o *Offer, c *output.Cleaner) (*Pin, error) {
 	m := map[string]any{}
 	if o.Identity != nil {
 		var err error
-		if m, err = object(o.Identity); err != nil {
+		if m, err = decodeObject(o.Identity); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +174,7 @@ func pinDefinitions(server string, k Kind, list []json.RawMessage, c *output.Cle
 
 // pinDefinition pins one definition and returns its key.
 func pinDefinition(server string, k Kind, raw json.RawMessage, c *output.Cleaner) (string, Pin, error) {
-	m, err := object(raw)
+	m, err := decodeObject(raw)
 	if err != nil {
 		return "", Pin{}, err
 	}
@@ -212,7 +212,7 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 		}
 	}
 	var err error
-	p.Definition, err = canonical(clean)
+	p.Definition, err = canonicalJSON(clean)
 	return p, err
 }
 
@@ -240,7 +240,7 @@ func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 		l.Binary = new(*l.Binary)
 	}
 	l.Programs, l.Package = normalizePrograms(l.Programs), l.Package.clone()
-	v, err := decoded(&l)
+	v, err := toJSONValue(&l)
 	if err != nil {
 		return Launch{}, err
 	}
