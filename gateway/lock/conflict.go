@@ -17,8 +17,8 @@ type Ref struct {
 	Tool string `json:"tool"`
 }
 
-// full is the name without any replacement.
-func (r Ref) full() string {
+// unmappedName is the name without any replacement.
+func (r Ref) unmappedName() string {
 	if r.Server == "" {
 		return r.Tool
 	}
@@ -79,29 +79,29 @@ func Conflicts(tools []Ref) []Conflict {
 	var out []Conflict
 	seen := map[string]bool{}
 	report := func(kind ConflictKind, group []Ref) {
-		c := conflict(kind, group)
+		c := newConflict(kind, group)
 		id := fmt.Sprintf("%q%q", c.Tools, c.Own)
 		if len(c.Tools) > 0 && len(group) > 1 && !seen[id] {
 			seen[id] = true
 			out = append(out, c)
 		}
 	}
-	for _, group := range grouped(tools, func(r Ref) []string { return []string{mappedRef(r)} }) {
+	for _, group := range groupsSharingKey(tools, func(r Ref) []string { return []string{mappedNameOf(r)} }) {
 		report(ConflictCollision, group)
 	}
-	for _, group := range grouped(tools, func(r Ref) []string {
-		return []string{Skeleton(r.full()), Skeleton(mappedRef(r))}
+	for _, group := range groupsSharingKey(tools, func(r Ref) []string {
+		return []string{Skeleton(r.unmappedName()), Skeleton(mappedNameOf(r))}
 	}) {
 		report(ConflictConfusable, group)
 	}
-	for _, group := range shadows(tools) {
+	for _, group := range shadowedTools(tools) {
 		report(ConflictShadow, group)
 	}
 	return out
 }
 
-// conflict splits a group into the upstream tools and the others.
-func conflict(kind ConflictKind, group []Ref) Conflict {
+// newConflict splits a group into the upstream tools and the others.
+func newConflict(kind ConflictKind, group []Ref) Conflict {
 	c := Conflict{Kind: kind}
 	for _, r := range group {
 		if r.Server == "" {
@@ -125,19 +125,19 @@ func conflict(kind ConflictKind, group []Ref) Conflict {
 	return c
 }
 
-// mappedRef is the name under which a tool appears.
-func mappedRef(r Ref) string {
+// mappedNameOf is the name under which a tool appears.
+func mappedNameOf(r Ref) string {
 	if r.Server == "" {
 		return r.Tool
 	}
 	if name, err := MapName(r.Server, r.Tool); err == nil {
 		return name
 	}
-	return mapped(r.full())
+	return replaceInvalidRunes(r.unmappedName())
 }
 
-// grouped returns the groups of tools that share a key, in the order of keys.
-func grouped(tools []Ref, keys func(Ref) []string) [][]Ref {
+// groupsSharingKey returns the groups of tools that share a key, in the order of keys.
+func groupsSharingKey(tools []Ref, keys func(Ref) []string) [][]Ref {
 	groups := map[string][]Ref{}
 	for _, r := range tools {
 		for k := range setOf(keys(r)) {
@@ -153,9 +153,9 @@ func grouped(tools []Ref, keys func(Ref) []string) [][]Ref {
 	return out
 }
 
-// shadows returns, for each upstream tool whose bare name is taken for one of
+// shadowedTools returns, for each upstream tool whose bare name is taken for one of
 // this runtime, those and, last, the tool.
-func shadows(tools []Ref) [][]Ref {
+func shadowedTools(tools []Ref) [][]Ref {
 	own := map[string][]Ref{}
 	for _, r := range tools {
 		if r.Server == "" {
@@ -170,7 +170,7 @@ func shadows(tools []Ref) [][]Ref {
 		}
 		group := slices.Clone(own[Skeleton(r.Tool)])
 		if group == nil {
-			group = slices.Clone(own[Skeleton(mapped(r.Tool))])
+			group = slices.Clone(own[Skeleton(replaceInvalidRunes(r.Tool))])
 		}
 		if group != nil {
 			out = append(out, append(group, r))

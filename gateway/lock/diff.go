@@ -35,7 +35,7 @@ func Diff(pinned, now *File, own ...string) []Change {
 		}
 		out = append(out, d.out...)
 	}
-	out = append(out, confusable(pinned, now, own)...)
+	out = append(out, newConflictChanges(pinned, now, own)...)
 	slices.SortFunc(out, compareChanges)
 	return out
 }

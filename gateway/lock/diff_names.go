@@ -1,17 +1,17 @@
 package lock
 
-// confusable reports the tools whose names conflict now and did not before.
-func confusable(pinned, now *File, own []string) []Change {
+// newConflictChanges reports the tools whose names conflict now and did not before.
+func newConflictChanges(pinned, now *File, own []string) []Change {
 	known := map[string]bool{}
-	for _, c := range Conflicts(pinned.refs(own)) {
+	for _, c := range Conflicts(pinned.toolRefs(own)) {
 		for _, r := range c.Tools {
-			known[rival(c, r)] = true
+			known[conflictPartKey(c, r)] = true
 		}
 	}
 	var out []Change
-	for _, c := range Conflicts(now.refs(own)) {
+	for _, c := range Conflicts(now.toolRefs(own)) {
 		for _, r := range c.Tools {
-			if known[rival(c, r)] {
+			if known[conflictPartKey(c, r)] {
 				continue
 			}
 			d := differ{server: r.Server, kind: KindTool, name: r.Tool}
@@ -23,14 +23,14 @@ func confusable(pinned, now *File, own []string) []Change {
 	return out
 }
 
-// rival identifies a tool's part in a conflict.
-func rival(c Conflict, r Ref) string {
+// conflictPartKey identifies a tool's part in a conflict.
+func conflictPartKey(c Conflict, r Ref) string {
 	c.Message = r.String()
 	return digestOf(c)
 }
 
-// refs lists the tools of a file and of this runtime.
-func (f *File) refs(own []string) []Ref {
+// toolRefs lists the tools of a file and of this runtime.
+func (f *File) toolRefs(own []string) []Ref {
 	var out []Ref
 	for _, name := range own {
 		out = append(out, Ref{Tool: name})

@@ -21,7 +21,7 @@ const (
 // With any other name "mcp__<server>__<tool>" says which server is meant.
 func CheckServer(name string) error {
 	switch {
-	case name == "" || len(name) > maxServer || mapped(name) != name:
+	case name == "" || len(name) > maxServer || replaceInvalidRunes(name) != name:
 		return fmt.Errorf("server name: expected 1 to %d letters, digits, _ or -", maxServer)
 	case strings.Contains(name, "__"):
 		return errors.New(`server name: "__" separates the server from the tool`)
@@ -45,15 +45,15 @@ func MapName(server, tool string) (string, error) {
 		return "", errors.New("the tool has no name")
 	}
 	full := "mcp__" + server + "__" + tool
-	name := mapped(full)
+	name := replaceInvalidRunes(full)
 	if len(name) > maxName {
 		name = name[:maxName-1-nameDigits] + "_" + sha256Hex([]byte(full))[:nameDigits]
 	}
 	return name, nil
 }
 
-// mapped replaces what a name cannot hold.
-func mapped(s string) string {
+// replaceInvalidRunes replaces what a name cannot hold.
+func replaceInvalidRunes(s string) string {
 	return strings.Map(func(r rune) rune {
 		if isNameRune(r) {
 			return r
