@@ -20,18 +20,18 @@ const maxChanges = 40
 func Diff(pinned, now *File, own ...string) []Change {
 	var out []Change
 	was, is := pinned.serversOrNil(), now.serversOrNil()
-	for _, name := range union(was, is) {
-		d := differ{server: name}
+	for _, name := range unionKeys(was, is) {
+		d := changeCollector{server: name}
 		a, had := was[name]
 		b, has := is[name]
 		switch {
 		case !has:
-			d.add(RuleServerRemoved, "", absent{}, absent{})
+			d.addChange(RuleServerRemoved, "", absent{}, absent{})
 		case !had:
-			d.add(RuleServerAdded, "", absent{}, &b.Launch)
+			d.addChange(RuleServerAdded, "", absent{}, &b.Launch)
 			fallthrough
 		default:
-			d.pair(&a, &b, had)
+			d.compareServers(&a, &b, had)
 		}
 		out = append(out, d.out...)
 	}
@@ -48,8 +48,8 @@ func (f *File) serversOrNil() map[string]Server {
 	return f.Servers
 }
 
-// union returns the keys of both maps, sorted.
-func union[V any](a, b map[string]V) []string {
+// unionKeys returns the keys of both maps, sorted.
+func unionKeys[V any](a, b map[string]V) []string {
 	all := maps.Clone(a)
 	if all == nil {
 		all = map[string]V{}
@@ -58,16 +58,16 @@ func union[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// differ collects the changes of one server.
-type differ struct {
+// changeCollector collects the changes of one server.
+type changeCollector struct {
 	server string
 	kind   Kind
 	name   string
 	out    []Change
 }
 
-// add appends a change.
-func (d *differ) add(r Rule, field string, was, is any) {
+// addChange appends a change.
+func (d *changeCollector) addChange(r Rule, field string, was, is any) {
 	c := Change{Server: d.server, Kind: d.kind, Name: shown(d.name), Field: shown(field), Rule: r}
 	if c.Kind == "" {
 		c.Kind = KindServer
@@ -78,16 +78,16 @@ func (d *differ) add(r Rule, field string, was, is any) {
 	d.out = append(d.out, c)
 }
 
-// pair compares two servers.
-func (d *differ) pair(a, b *Server, had bool) {
+// compareServers compares two servers.
+func (d *changeCollector) compareServers(a, b *Server, had bool) {
 	if had {
 		d.launch(&a.Launch, &b.Launch)
 	}
-	d.one(KindServer, "", a.Identity, b.Identity)
+	d.comparePins(KindServer, "", a.Identity, b.Identity)
 	for _, k := range offered {
 		was, is := a.pinsOf(k), b.pinsOf(k)
-		for _, name := range union(was, is) {
-			d.one(k, name, pinOf(was, name), pinOf(is, name))
+		for _, name := range unionKeys(was, is) {
+			d.comparePins(k, name, pinOf(was, name), pinOf(is, name))
 		}
 	}
 }
@@ -99,23 +99,23 @@ func pinOf(m map[string]Pin, name string) *Pin {
 	return nil
 }
 
-// one compares two definitions of one name.
-func (d *differ) one(k Kind, name string, was, is *Pin) {
-	x := differ{server: d.server, kind: k, name: name}
+// comparePins compares two definitions of one name.
+func (d *changeCollector) comparePins(k Kind, name string, was, is *Pin) {
+	x := changeCollector{server: d.server, kind: k, name: name}
 	switch {
 	case was == nil && is == nil:
 	case was != nil && is != nil && was.equal(is):
 	case was == nil:
-		x.add(added(k), "", absent{}, is.Definition)
+		x.addChange(ruleForAdded(k), "", absent{}, is.Definition)
 		if is.Hidden != nil {
-			x.add(RuleHidden, "", absent{}, is.Hidden)
+			x.addChange(RuleHidden, "", absent{}, is.Hidden)
 		}
 	case is == nil:
-		x.add(RuleRemoved, "", was.Definition, absent{})
+		x.addChange(RuleRemoved, "", was.Definition, absent{})
 	default:
-		x.definition(was, is)
+		x.compareDefinitions(was, is)
 	}
-	d.out = append(d.out, bounded(x.out)...)
+	d.out = append(d.out, limitChanges(x.out)...)
 }
 
 // equal reports whether nothing at all differs.
@@ -123,15 +123,15 @@ func (p *Pin) equal(q *Pin) bool {
 	return p.Name == q.Name && p.SHA256 == q.SHA256 && maps.Equal(p.Hidden, q.Hidden) && bytes.Equal(p.Definition, q.Definition)
 }
 
-func added(k Kind) Rule {
+func ruleForAdded(k Kind) Rule {
 	if k == KindServer {
 		return RuleIdentity
 	}
 	return RuleAdded
 }
 
-// bounded keeps the worst changes of a definition and counts the others.
-func bounded(list []Change) []Change {
+// limitChanges keeps the worst changes of a definition and counts the others.
+func limitChanges(list []Change) []Change {
 	if len(list) <= maxChanges {
 		return list
 	}
@@ -142,23 +142,23 @@ func bounded(list []Change) []Change {
 	return append(list[:maxChanges:maxChanges], rest)
 }
 
-// field is one field of a definition.
-type field struct {
+// fieldVersion is one field of a definition.
+type fieldVersion struct {
 	value  any    // cleaned; absent{} for none
 	digest string // of the original; empty for none
 	hidden string // the digest when something was hidden
 }
 
-// fields takes a definition apart.
-func (p *Pin) fields() map[string]field {
+// definitionFields takes a definition apart.
+func (p *Pin) definitionFields() map[string]fieldVersion {
 	v, err := schema.Decode(p.Definition, nil)
 	m, ok := v.(map[string]any)
 	if err != nil || !ok {
-		return map[string]field{"": {value: string(p.Definition), digest: sha256Hex(p.Definition)}}
+		return map[string]fieldVersion{"": {value: string(p.Definition), digest: sha256Hex(p.Definition)}}
 	}
-	out := make(map[string]field, len(m))
+	out := make(map[string]fieldVersion, len(m))
 	for name, v := range m {
-		f := field{value: v, digest: p.Hidden[name], hidden: p.Hidden[name]}
+		f := fieldVersion{value: v, digest: p.Hidden[name], hidden: p.Hidden[name]}
 		if f.digest == "" {
 			f.digest = digestOf(v)
 		}
@@ -167,11 +167,11 @@ func (p *Pin) fields() map[string]field {
 	return out
 }
 
-// definition compares two definitions field by field. The digest of the whole
+// compareDefinitions compares two definitions field by field. The digest of the whole
 // has the last word: where it differs, something is reported.
-func (d *differ) definition(was, is *Pin) {
-	a, b := was.fields(), is.fields()
-	for _, name := range union(a, b) {
+func (d *changeCollector) compareDefinitions(was, is *Pin) {
+	a, b := was.definitionFields(), is.definitionFields()
+	for _, name := range unionKeys(a, b) {
 		x, y := a[name], b[name]
 		if x.digest == y.digest {
 			continue
@@ -182,47 +182,47 @@ func (d *differ) definition(was, is *Pin) {
 		if y.digest == "" {
 			y.value = absent{}
 		}
-		d.field(name, x, y)
+		d.compareField(name, x, y)
 	}
 	if was.Name != is.Name {
-		d.add(RuleField, "name", was.Name, is.Name)
+		d.addChange(RuleField, "name", was.Name, is.Name)
 	}
 	if len(d.out) == 0 && was.SHA256 != is.SHA256 {
-		d.add(RuleHidden, "", was.SHA256, is.SHA256)
+		d.addChange(RuleHidden, "", was.SHA256, is.SHA256)
 	}
 }
 
-// field compares two fields that differ, in what is shown or what is not.
-func (d *differ) field(name string, was, is field) {
+// compareField compares two fields that differ, in what is shown or what is not.
+func (d *changeCollector) compareField(name string, was, is fieldVersion) {
 	if was.hidden != is.hidden {
-		d.add(RuleHidden, name, was.value, is.value)
+		d.addChange(RuleHidden, name, was.value, is.value)
 	}
 	if same(was.value, is.value) {
 		return
 	}
 	switch d.kind {
 	case KindTool:
-		d.toolField(name, was.value, is.value)
+		d.compareToolField(name, was.value, is.value)
 	case KindServer:
-		d.add(identityRule(name), name, was.value, is.value)
+		d.addChange(identityRule(name), name, was.value, is.value)
 	default:
-		d.add(fieldRule(name), name, was.value, is.value)
+		d.addChange(fieldRule(name), name, was.value, is.value)
 	}
 }
 
-// toolField compares a field of a tool's definition.
-func (d *differ) toolField(name string, was, is any) {
+// compareToolField compares a field of a tool's definition.
+func (d *changeCollector) compareToolField(name string, was, is any) {
 	switch name {
 	case "annotations":
 		d.annotations(was, is)
 	case "inputSchema":
-		s := schemaDiff{differ: d, other: RuleInput, directed: true}
+		s := schemaDiff{changeCollector: d, other: RuleInput, directed: true}
 		s.compare(name, was, is)
 	case "outputSchema":
-		s := schemaDiff{differ: d, other: RuleOutput}
+		s := schemaDiff{changeCollector: d, other: RuleOutput}
 		s.compare(name, was, is)
 	default:
-		d.add(fieldRule(name), name, was, is)
+		d.addChange(fieldRule(name), name, was, is)
 	}
 }
 

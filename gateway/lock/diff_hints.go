@@ -6,11 +6,11 @@ var hints = map[string]bool{"readOnlyHint": false, "destructiveHint": true, "ide
 // annotations compares what a tool says of itself. A hint that is absent has
 // the protocol's default; destructiveHint counts only for a tool that does
 // more than read.
-func (d *differ) annotations(was, is any) {
+func (d *changeCollector) annotations(was, is any) {
 	const name = "annotations"
 	before := len(d.out)
 	a, b := members(was), members(is)
-	report := func(r Rule, key string) { d.add(r, name+"/"+key, value(a, key), value(b, key)) }
+	report := func(r Rule, key string) { d.addChange(r, name+"/"+key, value(a, key), value(b, key)) }
 	if hint(a, "readOnlyHint") && !hint(b, "readOnlyHint") {
 		report(RuleLostReadOnly, "readOnlyHint")
 	}
@@ -23,7 +23,7 @@ func (d *differ) annotations(was, is any) {
 	if !hint(a, "openWorldHint") && hint(b, "openWorldHint") {
 		report(RuleHintLost, "openWorldHint")
 	}
-	for _, key := range union(a, b) {
+	for _, key := range unionKeys(a, b) {
 		_, known := hints[key]
 		switch {
 		case known || same(value(a, key), value(b, key)):
@@ -34,7 +34,7 @@ func (d *differ) annotations(was, is any) {
 		}
 	}
 	if len(d.out) == before {
-		d.add(RuleHintGained, name, was, is)
+		d.addChange(RuleHintGained, name, was, is)
 	}
 }
 

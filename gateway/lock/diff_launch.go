@@ -8,10 +8,10 @@ import (
 )
 
 // launch compares how a server is started and what it may touch.
-func (d *differ) launch(was, is *Launch) {
+func (d *changeCollector) launch(was, is *Launch) {
 	differs := func(r Rule, field string, a, b any) {
 		if digestOf(a) != digestOf(b) {
-			d.add(r, field, a, b)
+			d.addChange(r, field, a, b)
 		}
 	}
 	differs(RuleTransport, "transport", was.Transport, is.Transport)
@@ -35,21 +35,21 @@ type reachSet struct {
 }
 
 // sets reports the entries that one side reaches and the other does not.
-func (d *differ) sets(r reachSet) {
+func (d *changeCollector) sets(r reachSet) {
 	for _, entry := range sortedSet(r.is) {
 		if !r.covers(r.was, entry) {
-			d.add(r.gained, r.field, absent{}, entry)
+			d.addChange(r.gained, r.field, absent{}, entry)
 		}
 	}
 	for _, entry := range sortedSet(r.was) {
 		if !r.covers(r.is, entry) {
-			d.add(r.lost, r.field, entry, absent{})
+			d.addChange(r.lost, r.field, entry, absent{})
 		}
 	}
 }
 
 // capabilities compares two declarations by what they reach.
-func (d *differ) capabilities(was, is sallyport.Capabilities) {
+func (d *changeCollector) capabilities(was, is sallyport.Capabilities) {
 	before := len(d.out)
 	a, b := reachOf(was), reachOf(is)
 	for _, r := range reaches {
@@ -57,12 +57,12 @@ func (d *differ) capabilities(was, is sallyport.Capabilities) {
 	}
 	const storage = "capabilities/storage"
 	if x, y := was.Storage, is.Storage; y == nil && x != nil {
-		d.add(RuleReachLost, storage, x, absent{})
+		d.addChange(RuleReachLost, storage, x, absent{})
 	} else if y != nil && (x == nil || *x != *y) {
-		d.add(RuleStorage, storage, x, y)
+		d.addChange(RuleStorage, storage, x, y)
 	}
 	if len(d.out) == before && digestOf(normalizeCapabilities(was)) != digestOf(normalizeCapabilities(is)) {
-		d.add(RuleCapabilityWords, "capabilities", was, is)
+		d.addChange(RuleCapabilityWords, "capabilities", was, is)
 	}
 }
 

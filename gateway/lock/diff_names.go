@@ -14,8 +14,8 @@ func newConflictChanges(pinned, now *File, own []string) []Change {
 			if known[conflictPartKey(c, r)] {
 				continue
 			}
-			d := differ{server: r.Server, kind: KindTool, name: r.Tool}
-			d.add(RuleConfusable, "name", absent{}, r.Tool)
+			d := changeCollector{server: r.Server, kind: KindTool, name: r.Tool}
+			d.addChange(RuleConfusable, "name", absent{}, r.Tool)
 			d.out[0].Message = c.Message
 			out = append(out, d.out...)
 		}

@@ -9,7 +9,7 @@ import (
 
 // schemaDiff compares two JSON Schemas keyword by keyword.
 type schemaDiff struct {
-	*differ
+	*changeCollector
 	// other is the rule of what is not known to widen or narrow.
 	other Rule
 	// directed says that a narrower keyword makes the whole narrower. It is
@@ -23,7 +23,7 @@ func (s schemaDiff) put(r Rule, path string, was, is any) {
 	if !s.directed && r != RuleText {
 		r = s.other
 	}
-	s.add(r, path, was, is)
+	s.addChange(r, path, was, is)
 }
 
 // compare compares two schemas.
@@ -34,7 +34,7 @@ func (s schemaDiff) compare(path string, was, is any) {
 	a, b := members(was), members(is)
 	switch {
 	case a != nil && b != nil:
-		for _, key := range union(a, b) {
+		for _, key := range unionKeys(a, b) {
 			if x, y := value(a, key), value(b, key); !same(x, y) {
 				s.keyword(path+"/"+key, key, x, y)
 			}
@@ -44,7 +44,7 @@ func (s schemaDiff) compare(path string, was, is any) {
 	case is == false:
 		s.put(RuleNarrowed, path, was, is)
 	default:
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 	}
 }
 
@@ -89,7 +89,7 @@ func (s schemaDiff) keyword(path, key string, was, is any) {
 	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
 		s.bound(path, was, is, true)
 	default:
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 	}
 }
 
@@ -103,20 +103,20 @@ func (s schemaDiff) undirected() schemaDiff {
 func (s schemaDiff) schemas(path string, was, is any, fresh Rule) {
 	a, b := members(was), members(is)
 	before := len(s.out)
-	for _, name := range union(a, b) {
+	for _, name := range unionKeys(a, b) {
 		x, y := value(a, name), value(b, name)
 		at := path + "/" + name
 		switch {
 		case x == absent{}:
 			s.put(fresh, at, x, y)
 		case y == absent{}:
-			s.add(s.other, at, x, y)
+			s.addChange(s.other, at, x, y)
 		default:
 			s.compare(at, x, y)
 		}
 	}
 	if len(s.out) == before {
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s schemaDiff) list(path string, was, is any) {
 	a, _ := was.([]any)
 	b, _ := is.([]any)
 	if len(a) == 0 || len(a) != len(b) {
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 		return
 	}
 	for i := range a {
@@ -148,7 +148,7 @@ func (s schemaDiff) required(path string, was, is any) {
 		}
 	}
 	if len(s.out) == before {
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 	}
 }
 
@@ -163,7 +163,7 @@ func (s schemaDiff) choice(path string, was, is any) {
 	case was == absent{}, less:
 		s.put(RuleNarrowed, path, was, is)
 	default:
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 	}
 }
 
@@ -201,7 +201,7 @@ func (s schemaDiff) bound(path string, was, is any, upper bool) {
 	case fresh, aok && bok && a != b:
 		s.put(RuleNarrowed, path, was, is)
 	default:
-		s.add(s.other, path, was, is)
+		s.addChange(s.other, path, was, is)
 	}
 }
 

@@ -47,7 +47,7 @@ func (f *File) JudgeLaunch(server string, now *Launch) (ok bool, why string) {
 	if s.Launch.Digest() == now.Digest() {
 		return true, ""
 	}
-	d := differ{server: server}
+	d := changeCollector{server: server}
 	d.launch(&s.Launch, now)
 	if len(d.out) == 0 {
 		return false, "the launch is not the pinned one"
