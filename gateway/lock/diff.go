@@ -26,9 +26,9 @@ func Diff(pinned, now *File, own ...string) []Change {
 		b, has := is[name]
 		switch {
 		case !has:
-			d.addChange(RuleServerRemoved, "", absent{}, absent{})
+			d.addChange(RuleServerRemoved, "", absentValue{}, absentValue{})
 		case !had:
-			d.addChange(RuleServerAdded, "", absent{}, &b.Launch)
+			d.addChange(RuleServerAdded, "", absentValue{}, &b.Launch)
 			fallthrough
 		default:
 			d.compareServers(&a, &b, had)
@@ -81,7 +81,7 @@ func (d *changeCollector) addChange(r Rule, field string, was, is any) {
 // compareServers compares two servers.
 func (d *changeCollector) compareServers(a, b *Server, had bool) {
 	if had {
-		d.launch(&a.Launch, &b.Launch)
+		d.compareLaunch(&a.Launch, &b.Launch)
 	}
 	d.comparePins(KindServer, "", a.Identity, b.Identity)
 	for _, k := range offered {
@@ -106,12 +106,12 @@ func (d *changeCollector) comparePins(k Kind, name string, was, is *Pin) {
 	case was == nil && is == nil:
 	case was != nil && is != nil && was.equal(is):
 	case was == nil:
-		x.addChange(ruleForAdded(k), "", absent{}, is.Definition)
+		x.addChange(ruleForAdded(k), "", absentValue{}, is.Definition)
 		if is.Hidden != nil {
-			x.addChange(RuleHidden, "", absent{}, is.Hidden)
+			x.addChange(RuleHidden, "", absentValue{}, is.Hidden)
 		}
 	case is == nil:
-		x.addChange(RuleRemoved, "", was.Definition, absent{})
+		x.addChange(RuleRemoved, "", was.Definition, absentValue{})
 	default:
 		x.compareDefinitions(was, is)
 	}
@@ -177,10 +177,10 @@ func (d *changeCollector) compareDefinitions(was, is *Pin) {
 			continue
 		}
 		if x.digest == "" {
-			x.value = absent{}
+			x.value = absentValue{}
 		}
 		if y.digest == "" {
-			y.value = absent{}
+			y.value = absentValue{}
 		}
 		d.compareField(name, x, y)
 	}
@@ -197,7 +197,7 @@ func (d *changeCollector) compareField(name string, was, is fieldVersion) {
 	if was.hidden != is.hidden {
 		d.addChange(RuleHidden, name, was.value, is.value)
 	}
-	if same(was.value, is.value) {
+	if equalJSON(was.value, is.value) {
 		return
 	}
 	switch d.kind {
@@ -214,7 +214,7 @@ func (d *changeCollector) compareField(name string, was, is fieldVersion) {
 func (d *changeCollector) compareToolField(name string, was, is any) {
 	switch name {
 	case "annotations":
-		d.annotations(was, is)
+		d.compareAnnotations(was, is)
 	case "inputSchema":
 		s := schemaDiff{changeCollector: d, other: RuleInput, directed: true}
 		s.compare(name, was, is)

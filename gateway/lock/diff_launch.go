@@ -7,8 +7,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// launch compares how a server is started and what it may touch.
-func (d *changeCollector) launch(was, is *Launch) {
+// compareLaunch compares how a server is started and what it may touch.
+func (d *changeCollector) compareLaunch(was, is *Launch) {
 	differs := func(r Rule, field string, a, b any) {
 		if digestOf(a) != digestOf(b) {
 			d.addChange(r, field, a, b)
@@ -21,8 +21,8 @@ func (d *changeCollector) launch(was, is *Launch) {
 	differs(RuleDir, "cwd", was.Dir, is.Dir)
 	differs(RulePackage, "package", was.Package.withoutBefore(), is.Package.withoutBefore())
 	differs(RuleURL, "url", was.URL, is.URL)
-	d.sets(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, coversEqual})
-	d.capabilities(was.Capabilities, is.Capabilities)
+	d.compareReachSet(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, coversEqual})
+	d.compareCapabilities(was.Capabilities, is.Capabilities)
 }
 
 // reachSet is one list of a declaration on both sides.
@@ -34,30 +34,30 @@ type reachSet struct {
 	covers func(list []string, entry string) bool
 }
 
-// sets reports the entries that one side reaches and the other does not.
-func (d *changeCollector) sets(r reachSet) {
+// compareReachSet reports the entries that one side reaches and the other does not.
+func (d *changeCollector) compareReachSet(r reachSet) {
 	for _, entry := range sortedSet(r.is) {
 		if !r.covers(r.was, entry) {
-			d.addChange(r.gained, r.field, absent{}, entry)
+			d.addChange(r.gained, r.field, absentValue{}, entry)
 		}
 	}
 	for _, entry := range sortedSet(r.was) {
 		if !r.covers(r.is, entry) {
-			d.addChange(r.lost, r.field, entry, absent{})
+			d.addChange(r.lost, r.field, entry, absentValue{})
 		}
 	}
 }
 
-// capabilities compares two declarations by what they reach.
-func (d *changeCollector) capabilities(was, is sallyport.Capabilities) {
+// compareCapabilities compares two declarations by what they reach.
+func (d *changeCollector) compareCapabilities(was, is sallyport.Capabilities) {
 	before := len(d.out)
 	a, b := reachOf(was), reachOf(is)
 	for _, r := range reaches {
-		d.sets(reachSet{r.field, r.gained, RuleReachLost, a[r.field], b[r.field], r.covers})
+		d.compareReachSet(reachSet{r.field, r.gained, RuleReachLost, a[r.field], b[r.field], r.covers})
 	}
 	const storage = "capabilities/storage"
 	if x, y := was.Storage, is.Storage; y == nil && x != nil {
-		d.addChange(RuleReachLost, storage, x, absent{})
+		d.addChange(RuleReachLost, storage, x, absentValue{})
 	} else if y != nil && (x == nil || *x != *y) {
 		d.addChange(RuleStorage, storage, x, y)
 	}
@@ -94,7 +94,7 @@ func reachOf(c sallyport.Capabilities) map[string][]string {
 		m["capabilities/network"] = n.AllowedHosts
 	}
 	if f := c.FSReach; f != nil {
-		m["capabilities/fs_reach/read"], m["capabilities/fs_reach/write"] = paths(f.Read), paths(f.Write)
+		m["capabilities/fs_reach/read"], m["capabilities/fs_reach/write"] = pathEntries(f.Read), pathEntries(f.Write)
 		if !f.Write.IsZero() && f.Mode != sallyport.FSOverlay {
 			m["capabilities/fs_reach/mode"] = []string{string(sallyport.FSDirect)}
 		}
@@ -131,7 +131,7 @@ const anything = "*"
 // personality stands for a list that is left to the personality.
 const personality = "from-personality"
 
-func paths(l sallyport.PathList) []string {
+func pathEntries(l sallyport.PathList) []string {
 	if l.FromPersonality {
 		return []string{personality}
 	}

@@ -15,7 +15,7 @@ func newConflictChanges(pinned, now *File, own []string) []Change {
 				continue
 			}
 			d := changeCollector{server: r.Server, kind: KindTool, name: r.Tool}
-			d.addChange(RuleConfusable, "name", absent{}, r.Tool)
+			d.addChange(RuleConfusable, "name", absentValue{}, r.Tool)
 			d.out[0].Message = c.Message
 			out = append(out, d.out...)
 		}

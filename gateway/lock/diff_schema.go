@@ -28,14 +28,14 @@ func (s schemaDiff) put(r Rule, path string, was, is any) {
 
 // compare compares two schemas.
 func (s schemaDiff) compare(path string, was, is any) {
-	if same(was, is) {
+	if equalJSON(was, is) {
 		return
 	}
-	a, b := members(was), members(is)
+	a, b := membersOf(was), membersOf(is)
 	switch {
 	case a != nil && b != nil:
 		for _, key := range unionKeys(a, b) {
-			if x, y := value(a, key), value(b, key); !same(x, y) {
+			if x, y := memberOrAbsent(a, key), memberOrAbsent(b, key); !equalJSON(x, y) {
 				s.keyword(path+"/"+key, key, x, y)
 			}
 		}
@@ -52,7 +52,7 @@ func (s schemaDiff) compare(path string, was, is any) {
 // empty.
 func open(v any) bool {
 	switch v := v.(type) {
-	case absent:
+	case absentValue:
 		return true
 	case bool:
 		return v
@@ -101,15 +101,15 @@ func (s schemaDiff) undirected() schemaDiff {
 // schemas compares maps of schemas. A property that is gone was perhaps the
 // only bound on an argument that is still taken.
 func (s schemaDiff) schemas(path string, was, is any, fresh Rule) {
-	a, b := members(was), members(is)
+	a, b := membersOf(was), membersOf(is)
 	before := len(s.out)
 	for _, name := range unionKeys(a, b) {
-		x, y := value(a, name), value(b, name)
+		x, y := memberOrAbsent(a, name), memberOrAbsent(b, name)
 		at := path + "/" + name
 		switch {
-		case x == absent{}:
+		case x == absentValue{}:
 			s.put(fresh, at, x, y)
-		case y == absent{}:
+		case y == absentValue{}:
 			s.addChange(s.other, at, x, y)
 		default:
 			s.compare(at, x, y)
@@ -139,12 +139,12 @@ func (s schemaDiff) required(path string, was, is any) {
 	before := len(s.out)
 	for _, k := range slices.Sorted(maps.Keys(b)) {
 		if _, ok := a[k]; !ok {
-			s.put(RuleRequired, path, absent{}, b[k])
+			s.put(RuleRequired, path, absentValue{}, b[k])
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(a)) {
 		if _, ok := b[k]; !ok {
-			s.put(RuleWidened, path, a[k], absent{})
+			s.put(RuleWidened, path, a[k], absentValue{})
 		}
 	}
 	if len(s.out) == before {
@@ -158,9 +158,9 @@ func (s schemaDiff) choice(path string, was, is any) {
 	more := slices.ContainsFunc(slices.Collect(maps.Keys(b)), func(k string) bool { return !has(a, k) })
 	less := slices.ContainsFunc(slices.Collect(maps.Keys(a)), func(k string) bool { return !has(b, k) })
 	switch {
-	case is == absent{}, was != absent{} && more:
+	case is == absentValue{}, was != absentValue{} && more:
 		s.put(RuleWidened, path, was, is)
-	case was == absent{}, less:
+	case was == absentValue{}, less:
 		s.put(RuleNarrowed, path, was, is)
 	default:
 		s.addChange(s.other, path, was, is)
@@ -174,7 +174,7 @@ func has(m map[string]any, k string) bool {
 
 // values returns the elements of a list, or a single value, by digest.
 func values(v any) map[string]any {
-	if v == (absent{}) {
+	if v == (absentValue{}) {
 		return nil
 	}
 	list, ok := v.([]any)
@@ -193,8 +193,8 @@ func values(v any) map[string]any {
 func (s schemaDiff) bound(path string, was, is any, upper bool) {
 	a, aok := number(was)
 	b, bok := number(is)
-	_, gone := is.(absent)
-	_, fresh := was.(absent)
+	_, gone := is.(absentValue)
+	_, fresh := was.(absentValue)
 	switch {
 	case gone, aok && bok && (b > a) == upper && a != b:
 		s.put(RuleWidened, path, was, is)

@@ -48,7 +48,7 @@ func (f *File) JudgeLaunch(server string, now *Launch) (ok bool, why string) {
 		return true, ""
 	}
 	d := changeCollector{server: server}
-	d.launch(&s.Launch, now)
+	d.compareLaunch(&s.Launch, now)
 	if len(d.out) == 0 {
 		return false, "the launch is not the pinned one"
 	}

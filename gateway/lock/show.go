@@ -18,8 +18,8 @@ const (
 	maxBrief = 100
 )
 
-// absent stands for no value: JSON null is one.
-type absent struct{}
+// absentValue stands for no value: JSON null is one.
+type absentValue struct{}
 
 // show returns two values as JSON texts, cleaned. Of long ones what both begin
 // and end with is left out: a sentence at the end of a long description is what
@@ -65,7 +65,7 @@ func window(s []rune, head, tail int) (string, bool) {
 
 // text returns a value as JSON on one line, cleaned.
 func text(v any) string {
-	if _, ok := v.(absent); ok {
+	if _, ok := v.(absentValue); ok {
 		return ""
 	}
 	var b bytes.Buffer
