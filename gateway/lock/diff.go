@@ -217,10 +217,10 @@ func (d *changeCollector) compareToolField(name string, was, is any) {
 		d.compareAnnotations(was, is)
 	case "inputSchema":
 		s := schemaDiff{changeCollector: d, other: RuleInput, directed: true}
-		s.compare(name, was, is)
+		s.compareSchemas(name, was, is)
 	case "outputSchema":
 		s := schemaDiff{changeCollector: d, other: RuleOutput}
-		s.compare(name, was, is)
+		s.compareSchemas(name, was, is)
 	default:
 		d.addChange(fieldRule(name), name, was, is)
 	}

@@ -17,17 +17,17 @@ type schemaDiff struct {
 	directed bool
 }
 
-// put reports a difference. Where the direction counts for nothing, the rule
+// addDirected reports a difference. Where the direction counts for nothing, the rule
 // of the other differences is used.
-func (s schemaDiff) put(r Rule, path string, was, is any) {
+func (s schemaDiff) addDirected(r Rule, path string, was, is any) {
 	if !s.directed && r != RuleText {
 		r = s.other
 	}
 	s.addChange(r, path, was, is)
 }
 
-// compare compares two schemas.
-func (s schemaDiff) compare(path string, was, is any) {
+// compareSchemas compares two schemas.
+func (s schemaDiff) compareSchemas(path string, was, is any) {
 	if equalJSON(was, is) {
 		return
 	}
@@ -36,21 +36,21 @@ func (s schemaDiff) compare(path string, was, is any) {
 	case a != nil && b != nil:
 		for _, key := range unionKeys(a, b) {
 			if x, y := memberOrAbsent(a, key), memberOrAbsent(b, key); !equalJSON(x, y) {
-				s.keyword(path+"/"+key, key, x, y)
+				s.compareKeyword(path+"/"+key, key, x, y)
 			}
 		}
-	case open(is):
-		s.put(RuleWidened, path, was, is)
+	case admitsEverything(is):
+		s.addDirected(RuleWidened, path, was, is)
 	case is == false:
-		s.put(RuleNarrowed, path, was, is)
+		s.addDirected(RuleNarrowed, path, was, is)
 	default:
 		s.addChange(s.other, path, was, is)
 	}
 }
 
-// open reports whether a schema admits everything: it is absent, true or
+// admitsEverything reports whether a schema admits everything: it is absent, true or
 // empty.
-func open(v any) bool {
+func admitsEverything(v any) bool {
 	switch v := v.(type) {
 	case absentValue:
 		return true
@@ -63,44 +63,44 @@ func open(v any) bool {
 	}
 }
 
-// keyword compares the values of one keyword, which differ.
-func (s schemaDiff) keyword(path, key string, was, is any) {
+// compareKeyword compares the values of one keyword, which differ.
+func (s schemaDiff) compareKeyword(path, key string, was, is any) {
 	switch key {
 	case "title", "description", "$comment", "examples":
-		s.put(RuleText, path, was, is)
+		s.addDirected(RuleText, path, was, is)
 	case "properties":
-		s.schemas(path, was, is, RuleArgument)
+		s.compareSchemaMaps(path, was, is, RuleArgument)
 	case "patternProperties", "$defs", "definitions", "dependentSchemas":
-		s.undirected().schemas(path, was, is, s.other)
+		s.withoutDirection().compareSchemaMaps(path, was, is, s.other)
 	case "additionalProperties", "unevaluatedProperties", "items":
-		s.compare(path, was, is)
+		s.compareSchemas(path, was, is)
 	case "contains", "propertyNames", "unevaluatedItems", "not", "if", "then", "else", "contentSchema":
-		s.undirected().compare(path, was, is)
+		s.withoutDirection().compareSchemas(path, was, is)
 	case "allOf", "anyOf", "prefixItems":
-		s.list(path, was, is)
+		s.compareSchemaLists(path, was, is)
 	case "oneOf":
-		s.undirected().list(path, was, is)
+		s.withoutDirection().compareSchemaLists(path, was, is)
 	case "required":
-		s.required(path, was, is)
+		s.compareRequired(path, was, is)
 	case "enum", "type":
-		s.choice(path, was, is)
+		s.compareChoices(path, was, is)
 	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties":
-		s.bound(path, was, is, false)
+		s.compareBounds(path, was, is, false)
 	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
-		s.bound(path, was, is, true)
+		s.compareBounds(path, was, is, true)
 	default:
 		s.addChange(s.other, path, was, is)
 	}
 }
 
-func (s schemaDiff) undirected() schemaDiff {
+func (s schemaDiff) withoutDirection() schemaDiff {
 	s.directed = false
 	return s
 }
 
-// schemas compares maps of schemas. A property that is gone was perhaps the
+// compareSchemaMaps compares maps of schemas. A property that is gone was perhaps the
 // only bound on an argument that is still taken.
-func (s schemaDiff) schemas(path string, was, is any, fresh Rule) {
+func (s schemaDiff) compareSchemaMaps(path string, was, is any, fresh Rule) {
 	a, b := membersOf(was), membersOf(is)
 	before := len(s.out)
 	for _, name := range unionKeys(a, b) {
@@ -108,11 +108,11 @@ func (s schemaDiff) schemas(path string, was, is any, fresh Rule) {
 		at := path + "/" + name
 		switch {
 		case x == absentValue{}:
-			s.put(fresh, at, x, y)
+			s.addDirected(fresh, at, x, y)
 		case y == absentValue{}:
 			s.addChange(s.other, at, x, y)
 		default:
-			s.compare(at, x, y)
+			s.compareSchemas(at, x, y)
 		}
 	}
 	if len(s.out) == before {
@@ -120,8 +120,8 @@ func (s schemaDiff) schemas(path string, was, is any, fresh Rule) {
 	}
 }
 
-// list compares lists of schemas place by place.
-func (s schemaDiff) list(path string, was, is any) {
+// compareSchemaLists compares lists of schemas place by place.
+func (s schemaDiff) compareSchemaLists(path string, was, is any) {
 	a, _ := was.([]any)
 	b, _ := is.([]any)
 	if len(a) == 0 || len(a) != len(b) {
@@ -129,22 +129,22 @@ func (s schemaDiff) list(path string, was, is any) {
 		return
 	}
 	for i := range a {
-		s.compare(path+"/"+strconv.Itoa(i), a[i], b[i])
+		s.compareSchemas(path+"/"+strconv.Itoa(i), a[i], b[i])
 	}
 }
 
-// required compares the names of required properties.
-func (s schemaDiff) required(path string, was, is any) {
-	a, b := values(was), values(is)
+// compareRequired compares the names of required properties.
+func (s schemaDiff) compareRequired(path string, was, is any) {
+	a, b := elementsByDigest(was), elementsByDigest(is)
 	before := len(s.out)
 	for _, k := range slices.Sorted(maps.Keys(b)) {
 		if _, ok := a[k]; !ok {
-			s.put(RuleRequired, path, absentValue{}, b[k])
+			s.addDirected(RuleRequired, path, absentValue{}, b[k])
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(a)) {
 		if _, ok := b[k]; !ok {
-			s.put(RuleWidened, path, a[k], absentValue{})
+			s.addDirected(RuleWidened, path, a[k], absentValue{})
 		}
 	}
 	if len(s.out) == before {
@@ -152,28 +152,28 @@ func (s schemaDiff) required(path string, was, is any) {
 	}
 }
 
-// choice compares the values or types that are admitted. No list admits all.
-func (s schemaDiff) choice(path string, was, is any) {
-	a, b := values(was), values(is)
-	more := slices.ContainsFunc(slices.Collect(maps.Keys(b)), func(k string) bool { return !has(a, k) })
-	less := slices.ContainsFunc(slices.Collect(maps.Keys(a)), func(k string) bool { return !has(b, k) })
+// compareChoices compares the values or types that are admitted. No list admits all.
+func (s schemaDiff) compareChoices(path string, was, is any) {
+	a, b := elementsByDigest(was), elementsByDigest(is)
+	more := slices.ContainsFunc(slices.Collect(maps.Keys(b)), func(k string) bool { return !hasKey(a, k) })
+	less := slices.ContainsFunc(slices.Collect(maps.Keys(a)), func(k string) bool { return !hasKey(b, k) })
 	switch {
 	case is == absentValue{}, was != absentValue{} && more:
-		s.put(RuleWidened, path, was, is)
+		s.addDirected(RuleWidened, path, was, is)
 	case was == absentValue{}, less:
-		s.put(RuleNarrowed, path, was, is)
+		s.addDirected(RuleNarrowed, path, was, is)
 	default:
 		s.addChange(s.other, path, was, is)
 	}
 }
 
-func has(m map[string]any, k string) bool {
+func hasKey(m map[string]any, k string) bool {
 	_, ok := m[k]
 	return ok
 }
 
-// values returns the elements of a list, or a single value, by digest.
-func values(v any) map[string]any {
+// elementsByDigest returns the elements of a list, or a single value, by digest.
+func elementsByDigest(v any) map[string]any {
 	if v == (absentValue{}) {
 		return nil
 	}
@@ -188,24 +188,24 @@ func values(v any) map[string]any {
 	return m
 }
 
-// bound compares numbers of which a higher one admits more if upper, else
+// compareBounds compares numbers of which a higher one admits more if upper, else
 // less. What no float64 tells apart has no direction.
-func (s schemaDiff) bound(path string, was, is any, upper bool) {
-	a, aok := number(was)
-	b, bok := number(is)
+func (s schemaDiff) compareBounds(path string, was, is any, upper bool) {
+	a, aok := float64Of(was)
+	b, bok := float64Of(is)
 	_, gone := is.(absentValue)
 	_, fresh := was.(absentValue)
 	switch {
 	case gone, aok && bok && (b > a) == upper && a != b:
-		s.put(RuleWidened, path, was, is)
+		s.addDirected(RuleWidened, path, was, is)
 	case fresh, aok && bok && a != b:
-		s.put(RuleNarrowed, path, was, is)
+		s.addDirected(RuleNarrowed, path, was, is)
 	default:
 		s.addChange(s.other, path, was, is)
 	}
 }
 
-func number(v any) (float64, bool) {
+func float64Of(v any) (float64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, false
