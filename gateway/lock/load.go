@@ -98,14 +98,14 @@ func Parse(name string, data []byte) (*File, error) {
 	if faults := format().Validate(v); len(faults) > 0 {
 		return nil, l.faults(faults)
 	}
-	var doc document
+	var doc fileDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, l.faults(schema.Faults{{Message: err.Error()}})
 	}
 	f := &File{Servers: make(map[string]Server, len(doc.Servers))}
-	var c checker
+	var c fileChecker
 	for _, name := range slices.Sorted(maps.Keys(doc.Servers)) {
-		f.Servers[name] = c.server(name, doc.Servers[name])
+		f.Servers[name] = c.checkServer(name, doc.Servers[name])
 	}
 	if len(c.faults) > 0 {
 		return nil, l.faults(c.faults)
@@ -113,85 +113,85 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// checker holds a decoded file to what a schema cannot say.
-type checker struct{ faults schema.Faults }
+// fileChecker holds a decoded file to what a schema cannot say.
+type fileChecker struct{ faults schema.Faults }
 
-func (c *checker) fault(path []string, format string, args ...any) {
+func (c *fileChecker) addFault(path []string, format string, args ...any) {
 	c.faults = append(c.faults, schema.Fault{Pointer: pointer(path), Message: fmt.Sprintf(format, args...)})
 }
 
-// server checks one server and brings it into the form that [Take] gives.
-func (c *checker) server(name string, w server) Server {
+// checkServer checks one server and brings it into the form that [Take] gives.
+func (c *fileChecker) checkServer(name string, w serverEntry) Server {
 	at := []string{"servers", name}
 	if err := CheckServer(name); err != nil {
-		c.fault(at, "%v", err)
+		c.addFault(at, "%v", err)
 		return Server{}
 	}
 	s := w.Server
 	launch, err := s.Launch.normalized(plainCleaner())
 	if err != nil {
-		c.fault(at, "%v", err)
+		c.addFault(at, "%v", err)
 	}
 	s.Launch = launch
 	if err == nil && w.CapabilitiesSHA256 != s.CapabilitiesDigest() {
-		c.fault(append(at, "capabilities_sha256"), "is not the digest of the capabilities")
+		c.addFault(append(at, "capabilities_sha256"), "is not the digest of the capabilities")
 	}
 	if s.Identity != nil {
-		*s.Identity = c.pin(append(at, "identity"), *s.Identity)
+		*s.Identity = c.checkPin(append(at, "identity"), *s.Identity)
 	}
 	for _, k := range offered {
 		pins := s.pinsOf(k)
 		for _, key := range slices.Sorted(maps.Keys(pins)) {
-			pins[key] = c.offer(append(at, string(k)+"s", key), name, k, key, pins[key])
+			pins[key] = c.checkOffer(append(at, string(k)+"s", key), name, k, key, pins[key])
 		}
 	}
-	s.Tools, s.Resources, s.Templates, s.Prompts = orNil(s.Tools), orNil(s.Resources), orNil(s.Templates), orNil(s.Prompts)
+	s.Tools, s.Resources, s.Templates, s.Prompts = nilIfEmpty(s.Tools), nilIfEmpty(s.Resources), nilIfEmpty(s.Templates), nilIfEmpty(s.Prompts)
 	return s
 }
 
-func orNil(m map[string]Pin) map[string]Pin {
+func nilIfEmpty(m map[string]Pin) map[string]Pin {
 	if len(m) == 0 {
 		return nil
 	}
 	return m
 }
 
-// offer checks one listed definition.
-func (c *checker) offer(at []string, server string, k Kind, key string, p Pin) Pin {
-	p = c.pin(at, p)
+// checkOffer checks one listed definition.
+func (c *fileChecker) checkOffer(at []string, server string, k Kind, key string, p Pin) Pin {
+	p = c.checkPin(at, p)
 	var named map[string]any
 	if err := json.Unmarshal(p.Definition, &named); err != nil || named[k.Key()] != key {
-		c.fault(at, "the definition is that of another %s", k)
+		c.addFault(at, "the definition is that of another %s", k)
 	}
 	if k != KindTool {
 		return p
 	}
 	if name, err := MapName(server, key); err != nil || name != p.Name {
-		c.fault(append(at, "name"), "expected %s", name)
+		c.addFault(append(at, "name"), "expected %s", name)
 	}
 	return p
 }
 
-// pin checks one definition against its digest. When something is hidden, the
+// checkPin checks one definition against its digest. When something is hidden, the
 // digest is of what the file does not hold.
-func (c *checker) pin(at []string, p Pin) Pin {
+func (c *fileChecker) checkPin(at []string, p Pin) Pin {
 	m, err := decodeObject(p.Definition)
 	if err != nil {
-		c.fault(append(at, "definition"), "%v", err)
+		c.addFault(append(at, "definition"), "%v", err)
 		return p
 	}
 	for field := range p.Hidden {
 		if _, ok := m[field]; !ok {
-			c.fault(append(at, "hidden"), "names a field that the definition does not have")
+			c.addFault(append(at, "hidden"), "names a field that the definition does not have")
 		}
 	}
 	fresh, err := newPin(m, plainCleaner())
 	if err != nil {
-		c.fault(append(at, "definition"), "%v", err)
+		c.addFault(append(at, "definition"), "%v", err)
 		return p
 	}
 	if len(p.Hidden) == 0 && fresh.SHA256 != p.SHA256 {
-		c.fault(append(at, "sha256"), "is not the digest of the definition")
+		c.addFault(append(at, "sha256"), "is not the digest of the definition")
 	}
 	fresh.Name, fresh.SHA256 = p.Name, p.SHA256
 	for field, sum := range p.Hidden {

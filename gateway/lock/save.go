@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 )
 
-// server is a Server as the file holds it.
-type server struct {
+// serverEntry is a Server as the file holds it.
+type serverEntry struct {
 	Server
 	// CapabilitiesSHA256 is for readers: what it is of stands beside it.
 	CapabilitiesSHA256 string `json:"capabilities_sha256"`
 }
 
-// document is a File as it is written.
-type document struct {
-	Version int               `json:"version"`
-	Servers map[string]server `json:"servers"`
+// fileDocument is a File as it is written.
+type fileDocument struct {
+	Version int                    `json:"version"`
+	Servers map[string]serverEntry `json:"servers"`
 }
 
 // Bytes returns the text of the file: JSON with sorted keys, two spaces of
@@ -27,9 +27,9 @@ type document struct {
 // lines of what changed. Equal files have equal texts. A file that [Parse]
 // would refuse is an error.
 func (f *File) Bytes() ([]byte, error) {
-	doc := document{Version: Version, Servers: map[string]server{}}
+	doc := fileDocument{Version: Version, Servers: map[string]serverEntry{}}
 	for name, s := range f.clone().Servers {
-		doc.Servers[name] = server{s, s.CapabilitiesDigest()}
+		doc.Servers[name] = serverEntry{s, s.CapabilitiesDigest()}
 	}
 	// By way of a map every key is sorted, not those of definitions only.
 	v, err := toJSONValue(doc)
@@ -65,11 +65,11 @@ func (f *File) Save(path string) (err error) {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm() &^ 0o002
 	}
-	return replace(path, text, mode)
+	return replaceFile(path, text, mode)
 }
 
-// replace writes beside a file and renames.
-func replace(path string, text []byte, mode os.FileMode) (err error) {
+// replaceFile writes beside a file and renames.
+func replaceFile(path string, text []byte, mode os.FileMode) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
