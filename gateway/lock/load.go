@@ -90,17 +90,17 @@ func Load(path string) (*File, error) {
 // What a definition holds that is not shown is noted under Hidden, whoever
 // wrote the file.
 func Parse(name string, data []byte) (*File, error) {
-	l := locator{name: name, data: data}
+	l := faultLocator{name: name, data: data}
 	v, err := schema.Decode(data, nil)
 	if err != nil {
-		return nil, l.faults(err)
+		return nil, l.locateFaults(err)
 	}
 	if faults := format().Validate(v); len(faults) > 0 {
-		return nil, l.faults(faults)
+		return nil, l.locateFaults(faults)
 	}
 	var doc fileDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, l.faults(schema.Faults{{Message: err.Error()}})
+		return nil, l.locateFaults(schema.Faults{{Message: err.Error()}})
 	}
 	f := &File{Servers: make(map[string]Server, len(doc.Servers))}
 	var c fileChecker
@@ -108,7 +108,7 @@ func Parse(name string, data []byte) (*File, error) {
 		f.Servers[name] = c.checkServer(name, doc.Servers[name])
 	}
 	if len(c.faults) > 0 {
-		return nil, l.faults(c.faults)
+		return nil, l.locateFaults(c.faults)
 	}
 	return f, nil
 }
@@ -117,7 +117,7 @@ func Parse(name string, data []byte) (*File, error) {
 type fileChecker struct{ faults schema.Faults }
 
 func (c *fileChecker) addFault(path []string, format string, args ...any) {
-	c.faults = append(c.faults, schema.Fault{Pointer: pointer(path), Message: fmt.Sprintf(format, args...)})
+	c.faults = append(c.faults, schema.Fault{Pointer: toPointer(path), Message: fmt.Sprintf(format, args...)})
 }
 
 // checkServer checks one server and brings it into the form that [Take] gives.

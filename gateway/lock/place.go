@@ -13,22 +13,22 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// locator finds where in a text a fault is.
-type locator struct {
+// faultLocator finds where in a text a fault is.
+type faultLocator struct {
 	name string
 	data []byte
 }
 
-// faults gives every fault of the decoder or the schema its place.
-func (l *locator) faults(err error) Faults {
+// locateFaults gives every fault of the decoder or the schema its place.
+func (l *faultLocator) locateFaults(err error) Faults {
 	list, ok := errors.AsType[schema.Faults](err)
 	if !ok {
 		list = schema.Faults{{Message: err.Error()}}
 	}
 	out := make(Faults, len(list))
 	for i, f := range list {
-		offset, message := l.find(f)
-		line, column := l.place(offset)
+		offset, message := l.findOffset(f)
+		line, column := l.positionOf(offset)
 		out[i] = Fault{File: l.name, Line: line, Column: column, Message: message}
 	}
 	slices.SortStableFunc(out, func(a, b Fault) int {
@@ -40,8 +40,8 @@ func (l *locator) faults(err error) Faults {
 	return out
 }
 
-// find returns the offset of a fault and what to say about it.
-func (l *locator) find(f schema.Fault) (int, string) {
+// findOffset returns the offset of a fault and what to say about it.
+func (l *faultLocator) findOffset(f schema.Fault) (int, string) {
 	if len(l.data) > maxBytes {
 		return 0, f.Message
 	}
@@ -55,12 +55,12 @@ func (l *locator) find(f schema.Fault) (int, string) {
 		}
 	}
 	if f.Pointer != "" {
-		return newWalker(l.data).find(strings.Split(f.Pointer[1:], "/")), f.Pointer + ": " + f.Message
+		return newPointerWalker(l.data).findPointer(strings.Split(f.Pointer[1:], "/")), f.Pointer + ": " + f.Message
 	}
-	if end := newWalker(l.data).end(); end < len(l.data) {
+	if end := newPointerWalker(l.data).endOfValue(); end < len(l.data) {
 		return end, "the file " + f.Message
 	}
-	return newWalker(l.data).find(nil), "the file " + f.Message
+	return newPointerWalker(l.data).findPointer(nil), "the file " + f.Message
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -83,40 +83,40 @@ func invalidByte(data []byte) int {
 	return i
 }
 
-// place returns line and column of an offset.
-func (l *locator) place(offset int) (line, column int) {
+// positionOf returns line and column of an offset.
+func (l *faultLocator) positionOf(offset int) (line, column int) {
 	before := l.data[:min(max(offset, 0), len(l.data))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// walker follows a pointer through a text that is JSON, or is up to the fault.
-type walker struct {
+// pointerWalker follows a pointer through a text that is JSON, or is up to the fault.
+type pointerWalker struct {
 	dec  *json.Decoder
 	data []byte
 }
 
-func newWalker(data []byte) *walker {
-	return &walker{dec: json.NewDecoder(bytes.NewReader(data)), data: data}
+func newPointerWalker(data []byte) *pointerWalker {
+	return &pointerWalker{dec: json.NewDecoder(bytes.NewReader(data)), data: data}
 }
 
-// end returns the offset of what follows the first value.
-func (w *walker) end() int {
+// endOfValue returns the offset of what follows the first value.
+func (w *pointerWalker) endOfValue() int {
 	var skipped json.RawMessage
 	if err := w.dec.Decode(&skipped); err != nil {
 		return len(w.data)
 	}
-	return w.next()
+	return w.nextOffset()
 }
 
-// find returns the offset of the key, or element, that a pointer leads to, or
+// findPointer returns the offset of the key, or element, that a pointer leads to, or
 // of the deepest one on its way. Below an object that repeats a key it is that
 // of the repetition.
-func (w *walker) find(tokens []string) int {
-	at := w.next()
+func (w *pointerWalker) findPointer(tokens []string) int {
+	at := w.nextOffset()
 	for {
 		if len(tokens) == 0 {
-			if again, ok := w.repeated(); ok {
+			if again, ok := w.findRepeatedKey(); ok {
 				return again
 			}
 			return at
@@ -125,7 +125,7 @@ func (w *walker) find(tokens []string) int {
 		if err != nil {
 			return at
 		}
-		found, ok := w.child(t, tokens[0])
+		found, ok := w.enterChild(t, tokens[0])
 		if !ok {
 			return at
 		}
@@ -133,8 +133,8 @@ func (w *walker) find(tokens []string) int {
 	}
 }
 
-// next returns the offset at which the next token begins.
-func (w *walker) next() int {
+// nextOffset returns the offset at which the next token begins.
+func (w *pointerWalker) nextOffset() int {
 	i := int(w.dec.InputOffset())
 	for i < len(w.data) && strings.IndexByte(" \t\r\n,:", w.data[i]) >= 0 {
 		i++
@@ -142,11 +142,11 @@ func (w *walker) next() int {
 	return i
 }
 
-// child moves to the value under a key of the object, or at an index of the
+// enterChild moves to the value under a key of the object, or at an index of the
 // list, that was just opened.
-func (w *walker) child(opened json.Token, token string) (int, bool) {
+func (w *pointerWalker) enterChild(opened json.Token, token string) (int, bool) {
 	for i := 0; w.dec.More(); i++ {
-		at := w.next()
+		at := w.nextOffset()
 		switch opened {
 		case json.Delim('{'):
 			key, err := w.dec.Token()
@@ -168,15 +168,15 @@ func (w *walker) child(opened json.Token, token string) (int, bool) {
 	return 0, false
 }
 
-// repeated returns the offset of the first key that the object which begins
+// findRepeatedKey returns the offset of the first key that the object which begins
 // here has already had.
-func (w *walker) repeated() (int, bool) {
+func (w *pointerWalker) findRepeatedKey() (int, bool) {
 	if t, err := w.dec.Token(); err != nil || t != json.Delim('{') {
 		return 0, false
 	}
 	seen := map[string]bool{}
 	for w.dec.More() {
-		at := w.next()
+		at := w.nextOffset()
 		t, err := w.dec.Token()
 		key, ok := t.(string)
 		if err != nil || !ok {
@@ -197,13 +197,13 @@ func (w *walker) repeated() (int, bool) {
 // isToken reports whether a key is what a token of a pointer stands for, which
 // may have been cut.
 func isToken(key, token string) bool {
-	key = escaped(key)
+	key = escapeToken(key)
 	head, cut := strings.CutSuffix(token, "…")
 	return key == token || cut && strings.HasPrefix(key, head)
 }
 
-// escaped writes a key as a token of a pointer, in the form of [schema.Fault].
-func escaped(key string) string {
+// escapeToken writes a key as a token of a pointer, in the form of [schema.Fault].
+func escapeToken(key string) string {
 	var b strings.Builder
 	for _, r := range key {
 		switch {
@@ -221,11 +221,11 @@ func escaped(key string) string {
 	return b.String()
 }
 
-// pointer writes a JSON pointer.
-func pointer(path []string) string {
+// toPointer writes a JSON pointer.
+func toPointer(path []string) string {
 	var b strings.Builder
 	for _, token := range path {
-		b.WriteString("/" + escaped(shown(token)))
+		b.WriteString("/" + escapeToken(shown(token)))
 	}
 	return b.String()
 }
