@@ -8,7 +8,7 @@ import "sync"
 // https://www.unicode.org/Public/security/) a choice by hand of the rows of
 // scripts in use on keyboards and in fonts everywhere: Greek, Cyrillic,
 // Armenian, Cherokee, Coptic, Lisu and Latin letters of other shapes. Accented
-// letters are other letters. What [latin] computes by range is not listed.
+// letters are other letters. What [asciiLookalike] computes by range is not listed.
 var lookalikes = [...]struct {
 	ascii byte
 	like  string

@@ -50,7 +50,7 @@ type Mismatch struct {
 
 // Error names both digests.
 func (m *Mismatch) Error() string {
-	return fmt.Sprintf("%s: expected %s, found %s: it is not what was shown; look at the changes again", shown(m.Scope.String()), shown(m.Expected), m.Found)
+	return fmt.Sprintf("%s: expected %s, found %s: it is not what was shown; look at the changes again", cleanName(m.Scope.String()), cleanName(m.Expected), m.Found)
 }
 
 // Digest returns the digest of a part of the file, 64 hexadecimal digits:
@@ -60,20 +60,20 @@ func (m *Mismatch) Error() string {
 func (f *File) Digest(s Scope) (string, error) {
 	if s.Server == "" {
 		if s.Tool != "" {
-			return "", fmt.Errorf("tool %s without a server %w", shown(s.Tool), ErrAbsent)
+			return "", fmt.Errorf("tool %s without a server %w", cleanName(s.Tool), ErrAbsent)
 		}
 		return f.fileDigest(), nil
 	}
 	server, ok := f.serversOrNil()[s.Server]
 	if !ok {
-		return "", fmt.Errorf("server %s %w", shown(s.Server), ErrAbsent)
+		return "", fmt.Errorf("server %s %w", cleanName(s.Server), ErrAbsent)
 	}
 	if s.Tool == "" {
 		return server.digestAs(s.Server), nil
 	}
 	tool, ok := server.Tools[s.Tool]
 	if !ok {
-		return "", fmt.Errorf("tool %s %w", shown(s.String()), ErrAbsent)
+		return "", fmt.Errorf("tool %s %w", cleanName(s.String()), ErrAbsent)
 	}
 	return digestOf(map[string]any{"server": s.Server, "tool": s.Tool, "sha256": tool.SHA256}), nil
 }
@@ -140,7 +140,7 @@ func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 	}
 	server, ok := out.Servers[s.Server]
 	if !ok {
-		return nil, fmt.Errorf("server %s %w: approve it first", shown(s.Server), ErrAbsent)
+		return nil, fmt.Errorf("server %s %w: approve it first", cleanName(s.Server), ErrAbsent)
 	}
 	if server.Tools == nil {
 		server.Tools = map[string]Pin{}
@@ -154,7 +154,7 @@ func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 func checkExpectedDigest(s Scope, expect, found string) error {
 	want := strings.ToLower(expect)
 	if len(want) < minExpect || len(want) > len(found) || strings.Trim(want, "0123456789abcdef") != "" {
-		return fmt.Errorf("%s: expected the digest of what was shown, or at least %d digits of it; found %s", shown(s.String()), minExpect, found)
+		return fmt.Errorf("%s: expected the digest of what was shown, or at least %d digits of it; found %s", cleanName(s.String()), minExpect, found)
 	}
 	if !strings.HasPrefix(found, want) {
 		return &Mismatch{Scope: s, Expected: expect, Found: found}

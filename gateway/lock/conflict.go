@@ -112,7 +112,7 @@ func newConflict(kind ConflictKind, group []Ref) Conflict {
 	}
 	names := make([]string, len(group))
 	for i, r := range group {
-		names[i] = shown(r.String())
+		names[i] = cleanName(r.String())
 	}
 	switch list := strings.Join(names, ", "); kind {
 	case ConflictCollision:

@@ -68,13 +68,13 @@ type changeCollector struct {
 
 // addChange appends a change.
 func (d *changeCollector) addChange(r Rule, field string, was, is any) {
-	c := Change{Server: d.server, Kind: d.kind, Name: shown(d.name), Field: shown(field), Rule: r}
+	c := Change{Server: d.server, Kind: d.kind, Name: cleanName(d.name), Field: cleanName(field), Rule: r}
 	if c.Kind == "" {
 		c.Kind = KindServer
 	}
-	row := r.ruling()
+	row := r.tableRow()
 	c.Severity, c.Message = row.severity, row.message
-	c.Was, c.Is, c.Cut = show(was, is)
+	c.Was, c.Is, c.Cut = showDifference(was, is)
 	d.out = append(d.out, c)
 }
 

@@ -13,8 +13,8 @@ func TestThePageListsTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := make([]string, len(rulings))
-	for i, r := range rulings {
+	rows := make([]string, len(ruleTable))
+	for i, r := range ruleTable {
 		rows[i] = fmt.Sprintf("| %s | `%s` | %s |\n", r.severity, r.rule, r.message)
 	}
 	if table := strings.Join(rows, ""); !strings.Contains(string(text), table) {

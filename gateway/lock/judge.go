@@ -18,7 +18,7 @@ func (f *File) Judge(server string, definition json.RawMessage) (ok bool, why st
 func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bool, why string) {
 	s, pinned := f.serversOrNil()[server]
 	if !pinned {
-		return false, "the server " + shown(server) + " is not pinned"
+		return false, "the server " + cleanName(server) + " is not pinned"
 	}
 	m, err := decodeObject(definition)
 	if err != nil {
@@ -42,7 +42,7 @@ func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bo
 func (f *File) JudgeLaunch(server string, now *Launch) (ok bool, why string) {
 	s, pinned := f.serversOrNil()[server]
 	if !pinned {
-		return false, "the server " + shown(server) + " is not pinned"
+		return false, "the server " + cleanName(server) + " is not pinned"
 	}
 	if s.Launch.Digest() == now.Digest() {
 		return true, ""

@@ -225,7 +225,7 @@ func escapeToken(key string) string {
 func toPointer(path []string) string {
 	var b strings.Builder
 	for _, token := range path {
-		b.WriteString("/" + escapeToken(shown(token)))
+		b.WriteString("/" + escapeToken(cleanName(token)))
 	}
 	return b.String()
 }

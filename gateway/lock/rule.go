@@ -21,13 +21,13 @@ const (
 	SeverityLow Severity = "low"
 )
 
-// rank orders severities, the worst first. What is not known is the worst.
-func (s Severity) rank() int {
+// rankWorstFirst orders severities, the worst first. What is not known is the worst.
+func (s Severity) rankWorstFirst() int {
 	return slices.Index([]Severity{SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow}, s)
 }
 
 // AtLeast reports whether s is as bad as least, or worse.
-func (s Severity) AtLeast(least Severity) bool { return s.rank() <= least.rank() }
+func (s Severity) AtLeast(least Severity) bool { return s.rankWorstFirst() <= least.rankWorstFirst() }
 
 // Rule names a kind of change. Names are stable.
 type Rule string
@@ -73,15 +73,15 @@ const (
 	RuleServerRemoved   Rule = "server-removed"
 )
 
-// ruling is a row of the table of rules.
-type ruling struct {
+// ruleRow is a row of the table of rules.
+type ruleRow struct {
 	rule     Rule
 	severity Severity
 	message  string
 }
 
-// rulings is the table that docs/lock.md prints.
-var rulings = [...]ruling{
+// ruleTable is the table that docs/lock.md prints.
+var ruleTable = [...]ruleRow{
 	{RuleServerAdded, SeverityCritical, "a server is new"},
 	{RuleTransport, SeverityCritical, "the server is reached another way"},
 	{RuleCommand, SeverityCritical, "another command is run"},
@@ -121,19 +121,19 @@ var rulings = [...]ruling{
 	{RuleServerRemoved, SeverityLow, "a server is gone"},
 }
 
-// ruling returns the row of a rule. A rule without a row would be a mistake of
+// tableRow returns the row of a rule. A rule without a row would be a mistake of
 // this package, and the worst is assumed.
-func (r Rule) ruling() ruling {
-	for _, row := range rulings {
+func (r Rule) tableRow() ruleRow {
+	for _, row := range ruleTable {
 		if row.rule == r {
 			return row
 		}
 	}
-	return ruling{r, SeverityCritical, "something changed"}
+	return ruleRow{r, SeverityCritical, "something changed"}
 }
 
 // Severity returns how bad a change by this rule is.
-func (r Rule) Severity() Severity { return r.ruling().severity }
+func (r Rule) Severity() Severity { return r.tableRow().severity }
 
 // Change is one difference between what is pinned and what is.
 type Change struct {
@@ -166,7 +166,7 @@ type Change struct {
 // compareChanges puts the worst first.
 func compareChanges(a, b Change) int {
 	return cmp.Or(
-		cmp.Compare(a.Severity.rank(), b.Severity.rank()),
+		cmp.Compare(a.Severity.rankWorstFirst(), b.Severity.rankWorstFirst()),
 		strings.Compare(a.Server, b.Server), strings.Compare(string(a.Kind), string(b.Kind)),
 		strings.Compare(a.Name, b.Name), strings.Compare(a.Field, b.Field),
 		strings.Compare(string(a.Rule), string(b.Rule)), strings.Compare(a.Is, b.Is), strings.Compare(a.Was, b.Was),

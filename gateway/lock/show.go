@@ -21,12 +21,12 @@ const (
 // absentValue stands for no value: JSON null is one.
 type absentValue struct{}
 
-// show returns two values as JSON texts, cleaned. Of long ones what both begin
+// showDifference returns two values as JSON texts, cleaned. Of long ones what both begin
 // and end with is left out: a sentence at the end of a long description is what
 // a reader must not miss. cut reports that what differs is too long to be
 // shown, too.
-func show(was, is any) (before, after string, cut bool) {
-	a, b := []rune(text(was)), []rune(text(is))
+func showDifference(was, is any) (before, after string, cut bool) {
+	a, b := []rune(toShownText(was)), []rune(toShownText(is))
 	head, tail := 0, 0
 	if most := min(len(a), len(b)); max(len(a), len(b)) > maxShown {
 		for head < most && a[head] == b[head] {
@@ -37,14 +37,14 @@ func show(was, is any) (before, after string, cut bool) {
 		}
 		head, tail = max(head-lead, 0), max(tail-lead, 0)
 	}
-	before, cutBefore := window(a, head, tail)
-	after, cutAfter := window(b, head, tail)
+	before, cutBefore := clipMiddle(a, head, tail)
+	after, cutAfter := clipMiddle(b, head, tail)
 	return before, after, cutBefore || cutAfter
 }
 
-// window returns a text without its head and tail, and says what is left out
+// clipMiddle returns a text without its head and tail, and says what is left out
 // beyond those.
-func window(s []rune, head, tail int) (string, bool) {
+func clipMiddle(s []rune, head, tail int) (string, bool) {
 	if len(s) == 0 {
 		return "", false
 	}
@@ -63,8 +63,8 @@ func window(s []rune, head, tail int) (string, bool) {
 	return out, over > 0
 }
 
-// text returns a value as JSON on one line, cleaned.
-func text(v any) string {
+// toShownText returns a value as JSON on one line, cleaned.
+func toShownText(v any) string {
 	if _, ok := v.(absentValue); ok {
 		return ""
 	}
@@ -77,13 +77,13 @@ func text(v any) string {
 	return plainCleaner().Text(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// brief cuts a name.
-func brief(s string) string {
+// truncateName cuts a name.
+func truncateName(s string) string {
 	if utf8.RuneCountInString(s) <= maxBrief {
 		return s
 	}
 	return string([]rune(s)[:maxBrief]) + "…"
 }
 
-// shown is a name as a message holds it.
-func shown(s string) string { return brief(plainCleaner().Text(s)) }
+// cleanName is a name as a message holds it.
+func cleanName(s string) string { return truncateName(plainCleaner().Text(s)) }

@@ -21,7 +21,7 @@ func Skeleton(name string) string {
 		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
 			continue
 		}
-		b.WriteByte(plainest(r))
+		b.WriteByte(skeletonByte(r))
 	}
 	return pairs.Replace(b.String())
 }
@@ -29,10 +29,10 @@ func Skeleton(name string) string {
 // pairs joins letters that look like one.
 var pairs = strings.NewReplacer("rn", "m", "vv", "w")
 
-// plainest returns the small letter or digit that a character looks like, "_"
+// skeletonByte returns the small letter or digit that a character looks like, "_"
 // for any other.
-func plainest(r rune) byte {
-	c := latin(r)
+func skeletonByte(r rune) byte {
+	c := asciiLookalike(r)
 	switch {
 	case 'A' <= c && c <= 'Z':
 		c += 'a' - 'A'
@@ -51,21 +51,21 @@ func plainest(r rune) byte {
 	}
 }
 
-// latin returns the ASCII character that a character looks like, 0 for none.
-func latin(r rune) byte {
+// asciiLookalike returns the ASCII character that a character looks like, 0 for none.
+func asciiLookalike(r rune) byte {
 	switch {
 	case r < 0x80:
 		return byte(r)
 	case r >= 0xFF01 && r <= 0xFF5E: // full-width forms
 		return byte(r - 0xFEE0)
 	case r >= 0x24B6 && r <= 0x24E9: // circled letters
-		return letter(int(r-0x24B6) % 52)
+		return letterAt(int(r-0x24B6) % 52)
 	case r >= 0x249C && r <= 0x24B5: // letters in parentheses
 		return 'a' + byte(r-0x249C)
 	case r >= 0x1F130 && r <= 0x1F149, r >= 0x1F150 && r <= 0x1F169, r >= 0x1F170 && r <= 0x1F189:
 		return 'A' + byte((r-0x1F130)%32) // squared and circled capitals
 	case r >= 0x1D400 && r <= 0x1D6A3: // mathematical alphabets, 13 of 52 letters
-		return letter(int(r-0x1D400) % 52)
+		return letterAt(int(r-0x1D400) % 52)
 	case r >= 0x1D7CE && r <= 0x1D7FF: // mathematical digits, 5 times ten
 		return '0' + byte((r-0x1D7CE)%10)
 	case r >= 0x1FBF0 && r <= 0x1FBF9: // segmented digits
@@ -75,8 +75,8 @@ func latin(r rune) byte {
 	}
 }
 
-// letter returns a letter by its place in A-Z, a-z.
-func letter(i int) byte {
+// letterAt returns a letter by its place in A-Z, a-z.
+func letterAt(i int) byte {
 	if i < 26 {
 		return 'A' + byte(i)
 	}

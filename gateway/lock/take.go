@@ -161,7 +161,7 @@ func pinDefinitions(server string, k Kind, list []json.RawMessage, c *output.Cle
 			err = errors.New("is listed twice")
 		}
 		if err != nil {
-			refused = append(refused, Refused{Kind: k, Name: brief(c.Text(name)), Why: err.Error()})
+			refused = append(refused, Refused{Kind: k, Name: truncateName(c.Text(name)), Why: err.Error()})
 			continue
 		}
 		pins[name] = p
@@ -221,7 +221,7 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 // is run.
 func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	if !l.Transport.Valid() {
-		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", brief(c.Text(string(l.Transport))))
+		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", truncateName(c.Text(string(l.Transport))))
 	}
 	if u, err := url.Parse(l.URL); err != nil || u.User != nil {
 		return Launch{}, errors.New("url: expected a URL without user info")
