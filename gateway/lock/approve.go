@@ -86,7 +86,7 @@ func (f *File) fileDigest() string {
 	return digestOf(map[string]any{"version": Version, "servers": servers})
 }
 
-// digestAs is that of a server under a name.
+// digestAs returns the digest of a server under a name.
 func (s *Server) digestAs(name string) string {
 	m := map[string]any{"server": name, "launch": s.Launch.Digest()}
 	if s.Identity != nil {
@@ -187,7 +187,7 @@ func (l Launch) clone() Launch {
 	return l
 }
 
-// withoutBefore is what counts of a package.
+// withoutBefore returns a copy of a package with all that is compared.
 func (p *Package) withoutBefore() *Package {
 	c := p.clone()
 	if c != nil {

@@ -17,7 +17,7 @@ type Ref struct {
 	Tool string `json:"tool"`
 }
 
-// unmappedName is the name without any replacement.
+// unmappedName returns the name without any replacement.
 func (r Ref) unmappedName() string {
 	if r.Server == "" {
 		return r.Tool
@@ -125,7 +125,7 @@ func newConflict(kind ConflictKind, group []Ref) Conflict {
 	return c
 }
 
-// mappedNameOf is the name under which a tool appears.
+// mappedNameOf returns the name under which a tool appears.
 func mappedNameOf(r Ref) string {
 	if r.Server == "" {
 		return r.Tool

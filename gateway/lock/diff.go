@@ -40,7 +40,7 @@ func Diff(pinned, now *File, own ...string) []Change {
 	return out
 }
 
-// serversOrNil is safe for a nil file.
+// serversOrNil returns the servers, nil for a nil file.
 func (f *File) serversOrNil() map[string]Server {
 	if f == nil {
 		return nil

@@ -19,7 +19,8 @@ type faultLocator struct {
 	data []byte
 }
 
-// locateFaults gives every fault of the decoder or the schema its place.
+// locateFaults gives every fault of the decoder or the schema its line and
+// column.
 func (l *faultLocator) locateFaults(err error) Faults {
 	list, ok := errors.AsType[schema.Faults](err)
 	if !ok {

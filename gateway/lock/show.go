@@ -85,5 +85,5 @@ func truncateName(s string) string {
 	return string([]rune(s)[:maxBrief]) + "…"
 }
 
-// cleanName is a name as a message holds it.
+// cleanName returns a name as a message holds it.
 func cleanName(s string) string { return truncateName(plainCleaner().Text(s)) }

@@ -296,7 +296,7 @@ func sortedSet[T ~string](list []T) []T {
 	return slices.Sorted(maps.Keys(setOf(list)))
 }
 
-// nonNilSet is set with an empty list for none.
+// nonNilSet returns the sorted distinct entries, an empty list for none.
 func nonNilSet(list []string) []string { return append([]string{}, sortedSet(list)...) }
 
 func setOf[T ~string](list []T) map[T]bool {
