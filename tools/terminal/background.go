@@ -33,9 +33,9 @@ const (
 	closeGrace = 2 * time.Second
 )
 
-// process is one background process. What the mutex of the table does not
+// backgroundProcess is one background process. What the mutex of the table does not
 // guard does not change after the child is set.
-type process struct {
+type backgroundProcess struct {
 	id, principal, session, label, command string
 	timeStarted                            time.Time
 	out                                    *ring
@@ -51,41 +51,41 @@ type process struct {
 	cursor int64 // what the session has seen
 }
 
-// table is the background processes of all sessions.
-type table struct {
+// processTable is the background processes of all sessions.
+type processTable struct {
 	closing chan struct{}
 	watch   sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
-	all    []*process // oldest first
+	all    []*backgroundProcess // oldest first
 }
 
-func newTable() *table { return &table{closing: make(chan struct{})} }
+func newProcessTable() *processTable { return &processTable{closing: make(chan struct{})} }
 
-// reserve takes a place before the child is started, so that two calls at
+// reserveSlot takes a place before the child is started, so that two calls at
 // once do not share the last one. The place of a finished process is taken
 // over when there is no other.
-func (t *table) reserve(principal, session, label, command string) (*process, error) {
+func (t *processTable) reserveSlot(principal, session, label, command string) (*backgroundProcess, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return nil, sallyport.Err("no process can be started any more: the runtime is stopping", "").Err()
 	}
-	mine := func(p *process) bool { return p.session == session }
-	if t.count(mine) >= maxPerSession && !t.evict(mine) {
+	mine := func(p *backgroundProcess) bool { return p.session == session }
+	if t.countWhere(mine) >= maxPerSession && !t.evictOldest(mine) {
 		return nil, sallyport.Err(fmt.Sprintf("%d background processes of this session are running, the most there may be; "+
 			"end one with process_stop", maxPerSession), "").Err()
 	}
-	own := func(p *process) bool { return p.principal == principal }
-	if n := t.count(own); n > 0 && n >= maxProcesses-len(t.all) && !t.evict(own) {
+	own := func(p *backgroundProcess) bool { return p.principal == principal }
+	if n := t.countWhere(own); n > 0 && n >= maxProcesses-len(t.all) && !t.evictOldest(own) {
 		return nil, sallyport.Err(fmt.Sprintf("%d background processes of this principal are running, and %d places are left for all; "+
 			"end one with process_stop", n, maxProcesses-len(t.all)), "").Err()
 	}
-	if len(t.all) >= maxProcesses && !t.evict(func(*process) bool { return true }) {
+	if len(t.all) >= maxProcesses && !t.evictOldest(func(*backgroundProcess) bool { return true }) {
 		return nil, sallyport.Err(fmt.Sprintf("%d background processes are running, the most there may be", maxProcesses), "").Err()
 	}
-	p := &process{
+	p := &backgroundProcess{
 		id: newID(), principal: principal, session: session, label: label, command: command, timeStarted: time.Now(),
 		out: newRing(), polled: make(chan struct{}, 1),
 	}
@@ -98,9 +98,9 @@ func (t *table) reserve(principal, session, label, command string) (*process, er
 // crypto/rand.Text. It is no secret, because it is looked up within a session.
 func newID() string { return "p" + strings.ToLower(rand.Text()[:16]) }
 
-// count and evict are called under the lock. evict forgets the finished
+// countWhere and evict are called under the lock. evict forgets the finished
 // process that is oldest.
-func (t *table) count(which func(*process) bool) int {
+func (t *processTable) countWhere(which func(*backgroundProcess) bool) int {
 	n := 0
 	for _, p := range t.all {
 		if which(p) {
@@ -110,44 +110,44 @@ func (t *table) count(which func(*process) bool) int {
 	return n
 }
 
-func (t *table) evict(which func(*process) bool) bool {
-	i := slices.IndexFunc(t.all, func(p *process) bool { return p.done && which(p) })
+func (t *processTable) evictOldest(which func(*backgroundProcess) bool) bool {
+	i := slices.IndexFunc(t.all, func(p *backgroundProcess) bool { return p.done && which(p) })
 	if i < 0 {
 		return false
 	}
-	t.forget(t.all[i])
+	t.forgetProcess(t.all[i])
 	return true
 }
 
-// forget is called under the lock. The watcher of a forgotten process ends
+// forgetProcess is called under the lock. The watcher of a forgotten process ends
 // when it looks the next time.
-func (t *table) forget(p *process) {
+func (t *processTable) forgetProcess(p *backgroundProcess) {
 	if i := slices.Index(t.all, p); i >= 0 {
 		t.all = slices.Delete(t.all, i, i+1)
 		close(p.polled)
 	}
 }
 
-// start starts the child of a reserved place.
-func (t *table) start(p *process, begin func() (sallyport.Child, error)) error {
+// startChild starts the child of a reserved place.
+func (t *processTable) startChild(p *backgroundProcess, begin func() (sallyport.Child, error)) error {
 	child, err := begin()
 	if err == nil {
 		t.mu.Lock()
 		p.child = child
 		t.mu.Unlock()
-		go t.follow(p)
+		go t.watchChild(p)
 		return nil
 	}
 	t.mu.Lock()
-	t.forget(p)
+	t.forgetProcess(p)
 	t.mu.Unlock()
 	t.watch.Done()
 	return err
 }
 
-// follow waits for the end of a child, ends it when nobody asks, and forgets
+// watchChild waits for the end of a child, ends it when nobody asks, and forgets
 // it when nobody asks about its output.
-func (t *table) follow(p *process) {
+func (t *processTable) watchChild(p *backgroundProcess) {
 	defer t.watch.Done()
 	idle := time.NewTimer(idleTime)
 	defer idle.Stop()
@@ -156,7 +156,7 @@ func (t *table) follow(p *process) {
 		select {
 		case <-done:
 			done = nil
-			t.finish(p)
+			t.recordEnd(p)
 			idle.Reset(idleTime)
 		case _, known := <-p.polled:
 			if !known {
@@ -166,68 +166,68 @@ func (t *table) follow(p *process) {
 		case <-idle.C:
 			if done == nil {
 				t.mu.Lock()
-				t.forget(p)
+				t.forgetProcess(p)
 				t.mu.Unlock()
 				return
 			}
-			t.end(p, "nobody asked about it for 30 minutes", stopGrace)
+			t.stopChild(p, "nobody asked about it for 30 minutes", stopGrace)
 		case <-t.closing:
-			t.end(p, "the runtime stopped", closeGrace)
+			t.stopChild(p, "the runtime stopped", closeGrace)
 			return
 		}
 	}
 }
 
-// finish keeps how a child ended.
-func (t *table) finish(p *process) {
+// recordEnd keeps how a child ended.
+func (t *processTable) recordEnd(p *backgroundProcess) {
 	res, err := p.child.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.done, p.result, p.err = true, res, err
 }
 
-// end stops a child and waits until it is gone.
-func (t *table) end(p *process, why string, grace time.Duration) {
+// stopChild stops a child and waits until it is gone.
+func (t *processTable) stopChild(p *backgroundProcess, why string, grace time.Duration) {
 	t.mu.Lock()
 	if !p.done && p.ended == "" {
 		p.ended = why
 	}
 	t.mu.Unlock()
 	p.child.Stop(grace)
-	t.finish(p)
+	t.recordEnd(p)
 }
 
-// find returns a process of a session and counts as asking about it. The id
+// findOwned returns a process of a session and counts as asking about it. The id
 // of another session is as unknown as one that never was.
-func (t *table) find(session, id string) (*process, error) {
+func (t *processTable) findOwned(session, id string) (*backgroundProcess, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.all {
 		if p.session == session && p.id == id && p.child != nil {
-			p.poll()
+			p.signalPoll()
 			return p, nil
 		}
 	}
 	return nil, sallyport.InputInvalid("no background process has the id " + oneLine(id) + "; process_list shows them")
 }
 
-// poll is called under the lock, which keeps it from a channel that forget
+// signalPoll is called under the lock, which keeps it from a channel that forget
 // closes.
-func (p *process) poll() {
+func (p *backgroundProcess) signalPoll() {
 	select {
 	case p.polled <- struct{}{}:
 	default: // The watcher has not seen the last one yet.
 	}
 }
 
-// list returns the processes of a session, oldest first.
-func (t *table) list(session string) []*process {
+// listSession returns the processes of a session, oldest first.
+func (t *processTable) listSession(session string) []*backgroundProcess {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var mine []*process
+	var mine []*backgroundProcess
 	for _, p := range t.all {
 		if p.session == session && p.child != nil {
-			p.poll()
+			p.signalPoll()
 			mine = append(mine, p)
 		}
 	}
@@ -235,7 +235,7 @@ func (t *table) list(session string) []*process {
 }
 
 // close ends every process and waits for all.
-func (t *table) close() {
+func (t *processTable) close() {
 	t.mu.Lock()
 	if !t.closed {
 		t.closed = true
@@ -253,7 +253,7 @@ type state struct {
 	err    error
 }
 
-func (t *table) state(p *process) state {
+func (t *processTable) state(p *backgroundProcess) state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return state{p.done, p.ended, p.result, p.err}
@@ -282,7 +282,7 @@ func (s state) words() string {
 
 // read returns the output of a process from offset on, and waits for some
 // while there is none.
-func (t *table) read(ctx context.Context, p *process, offset int64, wait time.Duration) (text []byte, from int64, err error) {
+func (t *processTable) read(ctx context.Context, p *backgroundProcess, offset int64, wait time.Duration) (text []byte, from int64, err error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {

@@ -80,7 +80,7 @@ func TestBackgroundProcess(t *testing.T) {
 	expect.OK(t, s.use("process_list", map[string]any{}), id+": running: serve")
 	close(lines)
 	expect.OK(t, s.use("process_output", map[string]any{"id": id, "wait_seconds": 30}), "(no new output)")
-	p, err := s.f.table.find(sallyport.SessionKey(sallyport.LocalPrincipal, "a"), id)
+	p, err := s.f.table.findOwned(sallyport.SessionKey(sallyport.LocalPrincipal, "a"), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,16 +153,16 @@ func TestNumberOfProcesses(t *testing.T) {
 // TestA22_OnePrincipalDoesNotTakeEveryPlace has principals with many sessions
 // each start as many processes as they may.
 func TestA22_OnePrincipalDoesNotTakeEveryPlace(t *testing.T) {
-	table := newTable()
+	table := newProcessTable()
 	t.Cleanup(table.close)
 	all := func(principal string) (n int) {
 		for ; n <= maxProcesses; n++ {
-			p, err := table.reserve(principal, fmt.Sprint(principal, n/maxPerSession), "", "serve")
+			p, err := table.reserveSlot(principal, fmt.Sprint(principal, n/maxPerSession), "", "serve")
 			if err != nil {
 				break
 			}
 			child := &fakeChild{done: make(chan struct{})}
-			if err := table.start(p, func() (sallyport.Child, error) { return child, nil }); err != nil {
+			if err := table.startChild(p, func() (sallyport.Child, error) { return child, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,7 +174,7 @@ func TestA22_OnePrincipalDoesNotTakeEveryPlace(t *testing.T) {
 		}
 	}
 	// The place of one that has ended is there for others.
-	table.end(table.list("p00")[0], "test", 0)
+	table.stopChild(table.listSession("p00")[0], "test", 0)
 	if got := all("p8"); got != 1 {
 		t.Errorf("a principal without processes started %d, want the place of one that ended", got)
 	}
@@ -301,14 +301,14 @@ func (c *fakeChild) Wait() (sallyport.ProcessResult, error) {
 func (c *fakeChild) Stop(time.Duration) { c.once.Do(func() { close(c.done) }) }
 
 // begin puts a child into a table.
-func begin(t *testing.T, table *table) (*process, *fakeChild) {
+func begin(t *testing.T, table *processTable) (*backgroundProcess, *fakeChild) {
 	t.Helper()
-	p, err := table.reserve("p", "s", "", "serve")
+	p, err := table.reserveSlot("p", "s", "", "serve")
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := &fakeChild{done: make(chan struct{})}
-	if err := table.start(p, func() (sallyport.Child, error) { return child, nil }); err != nil {
+	if err := table.startChild(p, func() (sallyport.Child, error) { return child, nil }); err != nil {
 		t.Fatal(err)
 	}
 	return p, child
@@ -325,12 +325,12 @@ func ended(c *fakeChild) bool {
 
 func TestIdleProcessEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable()
+		table := newProcessTable()
 		defer table.close()
 		p, child := begin(t, table)
 		for range 5 { // Each look gives it the whole time again.
 			time.Sleep(idleTime - time.Minute)
-			if _, err := table.find("s", p.id); err != nil || ended(child) {
+			if _, err := table.findOwned("s", p.id); err != nil || ended(child) {
 				t.Fatalf("find = %v, ended %v, want a running process", err, ended(child))
 			}
 			synctest.Wait()
@@ -345,7 +345,7 @@ func TestIdleProcessEnds(t *testing.T) {
 		}
 		time.Sleep(2 * idleTime)
 		synctest.Wait()
-		if _, err := table.find("s", p.id); err == nil || len(table.all) != 0 {
+		if _, err := table.findOwned("s", p.id); err == nil || len(table.all) != 0 {
 			t.Errorf("find = %v with %d kept, want it to be forgotten", err, len(table.all))
 		}
 	})
@@ -353,7 +353,7 @@ func TestIdleProcessEnds(t *testing.T) {
 
 func TestReadWaitsForOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable()
+		table := newProcessTable()
 		defer table.close()
 		p, child := begin(t, table)
 		start := time.Now()
@@ -384,17 +384,17 @@ func TestReadWaitsForOutput(t *testing.T) {
 // TestCloseWhileAProcessStarts waits for the start and ends what it brought.
 func TestCloseWhileAProcessStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable()
-		p, err := table.reserve("p", "s", "", "serve")
+		table := newProcessTable()
+		p, err := table.reserveSlot("p", "s", "", "serve")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := table.find("s", p.id); err == nil || len(table.list("s")) != 0 {
+		if _, err := table.findOwned("s", p.id); err == nil || len(table.listSession("s")) != 0 {
 			t.Error("a process that only starts was found")
 		}
 		child := &fakeChild{done: make(chan struct{})}
 		go func() {
-			_ = table.start(p, func() (sallyport.Child, error) {
+			_ = table.startChild(p, func() (sallyport.Child, error) {
 				time.Sleep(time.Second)
 				return child, nil
 			})

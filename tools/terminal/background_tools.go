@@ -51,12 +51,12 @@ func (f *Family) startProcess(ctx context.Context, c *sallyport.Call, in startIn
 	if strings.TrimSpace(in.Command) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")
 	}
-	p, err := f.table.reserve(c.Principal.Name, c.SessionKey, in.Label, in.Command)
+	p, err := f.table.reserveSlot(c.Principal.Name, c.SessionKey, in.Label, in.Command)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
 	o := &sallyport.SpawnOptions{Dir: in.Cwd, Env: environment(), Timeout: maxLife, Output: p.out}
-	err = f.table.start(p, func() (sallyport.Child, error) {
+	err = f.table.startChild(p, func() (sallyport.Child, error) {
 		return firstOf(shells(), func(shell string) (sallyport.Child, error) {
 			return c.Process.Start(ctx, shell, shellArgs(in.Command), o)
 		})
@@ -95,7 +95,7 @@ func (f *Family) outputTool() sallyport.Tool {
 
 // processOutput is process_output.
 func (f *Family) processOutput(ctx context.Context, c *sallyport.Call, in outputInput) (sallyport.Result, error) {
-	p, err := f.table.find(c.SessionKey, in.ID)
+	p, err := f.table.findOwned(c.SessionKey, in.ID)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -114,7 +114,7 @@ func outputChars(c *sallyport.Call) int {
 }
 
 // offset is where a call begins to read.
-func (t *table) offset(p *process, asked *int64) int64 {
+func (t *processTable) offset(p *backgroundProcess, asked *int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -143,7 +143,7 @@ func wholeRunes(p []byte, n int) []byte {
 
 // shown makes the result of process_output and process_stop, and moves the
 // cursor.
-func (t *table) shown(p *process, asked, from int64, text []byte) sallyport.Result {
+func (t *processTable) shown(p *backgroundProcess, asked, from int64, text []byte) sallyport.Result {
 	next, total := from+int64(len(text)), p.out.size()
 	t.mu.Lock()
 	p.cursor = next
@@ -198,11 +198,11 @@ func (f *Family) stopTool() sallyport.Tool {
 
 // stopProcess is process_stop.
 func (f *Family) stopProcess(_ context.Context, c *sallyport.Call, in stopInput) (sallyport.Result, error) {
-	p, err := f.table.find(c.SessionKey, in.ID)
+	p, err := f.table.findOwned(c.SessionKey, in.ID)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	f.table.end(p, "process_stop", stopGrace)
+	f.table.stopChild(p, "process_stop", stopGrace)
 	offset, limit := f.table.offset(p, nil), outputChars(c)
 	// The end says more than the middle.
 	text, from, _ := p.out.since(max(offset, p.out.size()-int64(limit)), maxTail)
@@ -225,7 +225,7 @@ func (f *Family) listTool() sallyport.Tool {
 func (f *Family) listProcesses(_ context.Context, c *sallyport.Call, _ listInput) (sallyport.Result, error) {
 	var lines []string
 	list := []any{}
-	for _, p := range f.table.list(c.SessionKey) {
+	for _, p := range f.table.listSession(c.SessionKey) {
 		s := f.table.state(p)
 		command := cut.Chars(p.command, maxShownCommand)
 		line := p.id + ": " + s.words()

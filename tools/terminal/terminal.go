@@ -59,13 +59,13 @@ type Options struct {
 // started. It is safe for concurrent use.
 type Family struct {
 	o     Options
-	table *table
+	table *processTable
 }
 
 // New returns a family without processes. The error names an option that
 // cannot be used. The caller closes it after the last call.
 func New(o *Options) (*Family, error) {
-	f := &Family{table: newTable()}
+	f := &Family{table: newProcessTable()}
 	if o == nil {
 		return f, nil
 	}
