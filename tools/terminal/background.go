@@ -38,7 +38,7 @@ const (
 type backgroundProcess struct {
 	id, principal, session, label, command string
 	timeStarted                            time.Time
-	out                                    *ring
+	out                                    *outputRing
 	child                                  sallyport.Child // nil while it starts
 	// polled tells the watcher that somebody asked.
 	polled chan struct{}
@@ -87,7 +87,7 @@ func (t *processTable) reserveSlot(principal, session, label, command string) (*
 	}
 	p := &backgroundProcess{
 		id: newID(), principal: principal, session: session, label: label, command: command, timeStarted: time.Now(),
-		out: newRing(), polled: make(chan struct{}, 1),
+		out: newOutputRing(), polled: make(chan struct{}, 1),
 	}
 	t.all = append(t.all, p)
 	t.watch.Add(1)
@@ -245,24 +245,24 @@ func (t *processTable) close() {
 	t.watch.Wait()
 }
 
-// state is what the table knows about a process at one moment.
-type state struct {
+// processState is what the table knows about a process at one moment.
+type processState struct {
 	done   bool
 	ended  string
 	result sallyport.ProcessResult
 	err    error
 }
 
-func (t *processTable) state(p *backgroundProcess) state {
+func (t *processTable) stateOf(p *backgroundProcess) processState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return state{p.done, p.ended, p.result, p.err}
+	return processState{p.done, p.ended, p.result, p.err}
 }
 
-// words says how a process is. That it did not come to its end is no fault
+// describe says how a process is. That it did not come to its end is no fault
 // when we ended it; a coded error says what else happened. The text of another
 // one may name things of the runtime.
-func (s state) words() string {
+func (s processState) describe() string {
 	coded, isCoded := errors.AsType[*sallyport.Error](s.err)
 	switch {
 	case !s.done:
@@ -280,13 +280,13 @@ func (s state) words() string {
 	}
 }
 
-// read returns the output of a process from offset on, and waits for some
+// readOutput returns the output of a process from offset on, and waits for some
 // while there is none.
-func (t *processTable) read(ctx context.Context, p *backgroundProcess, offset int64, wait time.Duration) (text []byte, from int64, err error) {
+func (t *processTable) readOutput(ctx context.Context, p *backgroundProcess, offset int64, wait time.Duration) (text []byte, from int64, err error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		text, from, more := p.out.since(offset, maxTail)
+		text, from, more := p.out.readSince(offset, maxTail)
 		if len(text) > 0 || wait <= 0 {
 			return text, from, nil
 		}
@@ -294,7 +294,7 @@ func (t *processTable) read(ctx context.Context, p *backgroundProcess, offset in
 		case <-more:
 		case <-p.child.Done():
 			// What came last was handed over before.
-			text, from, _ = p.out.since(offset, maxTail)
+			text, from, _ = p.out.readSince(offset, maxTail)
 			return text, from, nil
 		case <-timer.C:
 			return nil, from, nil

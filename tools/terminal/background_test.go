@@ -84,7 +84,7 @@ func TestBackgroundProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !s.f.table.state(p).done { // The watcher sees the end a moment later.
+	for !s.f.table.stateOf(p).done { // The watcher sees the end a moment later.
 		time.Sleep(time.Millisecond)
 	}
 	expect.OK(t, s.use("process_list", map[string]any{}), id+": exited with exit code 4: serve")
@@ -207,13 +207,13 @@ func TestFailedProcess(t *testing.T) {
 		errors.New("open /var/lib/secret: no"):               "ended: it could not be run",
 		sallyport.Err("the memory limit ended it", "").Err(): "ended: the memory limit ended it",
 	} {
-		if got := (state{done: true, err: err}).words(); got != want {
+		if got := (processState{done: true, err: err}).describe(); got != want {
 			t.Errorf("words of %v = %q, want %q", err, got, want)
 		}
 	}
 	// A runner says that a child was ended, also when we asked for it.
-	stopped := state{done: true, ended: "process_stop", err: errors.New("bash was ended"), result: sallyport.ProcessResult{ExitCode: 143}}
-	if got, want := stopped.words(), "ended with exit code 143: process_stop"; got != want {
+	stopped := processState{done: true, ended: "process_stop", err: errors.New("bash was ended"), result: sallyport.ProcessResult{ExitCode: 143}}
+	if got, want := stopped.describe(), "ended with exit code 143: process_stop"; got != want {
 		t.Errorf("words = %q, want %q", got, want)
 	}
 	s := session{t, f, "a", func(context.Context, scopedtest.Spawned) (sallyport.ProcessResult, error) {
@@ -340,7 +340,7 @@ func TestIdleProcessEnds(t *testing.T) {
 		if !ended(child) {
 			t.Fatal("nobody asked, and it still runs")
 		}
-		if got := table.state(p).words(); got != "ended with exit code 143: nobody asked about it for 30 minutes" {
+		if got := table.stateOf(p).describe(); got != "ended with exit code 143: nobody asked about it for 30 minutes" {
 			t.Errorf("words = %q", got)
 		}
 		time.Sleep(2 * idleTime)
@@ -357,7 +357,7 @@ func TestReadWaitsForOutput(t *testing.T) {
 		defer table.close()
 		p, child := begin(t, table)
 		start := time.Now()
-		if text, _, err := table.read(t.Context(), p, 0, 20*time.Second); len(text) != 0 || err != nil || time.Since(start) != 20*time.Second {
+		if text, _, err := table.readOutput(t.Context(), p, 0, 20*time.Second); len(text) != 0 || err != nil || time.Since(start) != 20*time.Second {
 			t.Errorf("read = %q, %v after %v, want nothing after 20 s", text, err, time.Since(start))
 		}
 		go func() {
@@ -365,17 +365,17 @@ func TestReadWaitsForOutput(t *testing.T) {
 			_, _ = p.out.Write([]byte("x"))
 		}()
 		start = time.Now()
-		if text, _, err := table.read(t.Context(), p, 0, 20*time.Second); string(text) != "x" || err != nil || time.Since(start) != time.Second {
+		if text, _, err := table.readOutput(t.Context(), p, 0, 20*time.Second); string(text) != "x" || err != nil || time.Since(start) != time.Second {
 			t.Errorf("read = %q, %v after %v, want x after 1 s", text, err, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := table.read(ctx, p, 1, 20*time.Second); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := table.readOutput(ctx, p, 1, 20*time.Second); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("read with an ended context = %v", err)
 		}
 		time.AfterFunc(time.Second, func() { child.Stop(0) })
 		start = time.Now()
-		if text, _, err := table.read(t.Context(), p, 1, 20*time.Second); len(text) != 0 || err != nil || time.Since(start) != time.Second {
+		if text, _, err := table.readOutput(t.Context(), p, 1, 20*time.Second); len(text) != 0 || err != nil || time.Since(start) != time.Second {
 			t.Errorf("read = %q, %v after %v, want nothing when it ended", text, err, time.Since(start))
 		}
 	})

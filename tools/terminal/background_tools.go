@@ -99,12 +99,12 @@ func (f *Family) processOutput(ctx context.Context, c *sallyport.Call, in output
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	offset := f.table.offset(p, in.Offset)
-	text, from, err := f.table.read(ctx, p, offset, timeoutOf(in.Wait, 0))
+	offset := f.table.startOffset(p, in.Offset)
+	text, from, err := f.table.readOutput(ctx, p, offset, timeoutOf(in.Wait, 0))
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return f.table.shown(p, offset, from, wholeRunes(text, outputChars(c))), nil
+	return f.table.newOutputResult(p, offset, from, wholeRunes(text, outputChars(c))), nil
 }
 
 // outputChars is how many code points of output a result may have. It is
@@ -113,8 +113,8 @@ func outputChars(c *sallyport.Call) int {
 	return max((&report{call: c}).limit()-margin, margin)
 }
 
-// offset is where a call begins to read.
-func (t *processTable) offset(p *backgroundProcess, asked *int64) int64 {
+// startOffset is where a call begins to read.
+func (t *processTable) startOffset(p *backgroundProcess, asked *int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -141,15 +141,15 @@ func wholeRunes(p []byte, n int) []byte {
 	return p[:end]
 }
 
-// shown makes the result of process_output and process_stop, and moves the
+// newOutputResult makes the result of process_output and process_stop, and moves the
 // cursor.
-func (t *processTable) shown(p *backgroundProcess, asked, from int64, text []byte) sallyport.Result {
+func (t *processTable) newOutputResult(p *backgroundProcess, asked, from int64, text []byte) sallyport.Result {
 	next, total := from+int64(len(text)), p.out.size()
 	t.mu.Lock()
 	p.cursor = next
 	t.mu.Unlock()
-	s := t.state(p)
-	lines := []string{p.id + ": " + s.words()}
+	s := t.stateOf(p)
+	lines := []string{p.id + ": " + s.describe()}
 	if from > asked {
 		lines = append(lines, fmt.Sprintf("%d bytes before offset %d are not shown", from-asked, from))
 	}
@@ -203,10 +203,10 @@ func (f *Family) stopProcess(_ context.Context, c *sallyport.Call, in stopInput)
 		return sallyport.Result{}, err
 	}
 	f.table.stopChild(p, "process_stop", stopGrace)
-	offset, limit := f.table.offset(p, nil), outputChars(c)
+	offset, limit := f.table.startOffset(p, nil), outputChars(c)
 	// The end says more than the middle.
-	text, from, _ := p.out.since(max(offset, p.out.size()-int64(limit)), maxTail)
-	return f.table.shown(p, offset, from, wholeRunes(text, limit)), nil
+	text, from, _ := p.out.readSince(max(offset, p.out.size()-int64(limit)), maxTail)
+	return f.table.newOutputResult(p, offset, from, wholeRunes(text, limit)), nil
 }
 
 // listInput is the arguments of process_list.
@@ -226,9 +226,9 @@ func (f *Family) listProcesses(_ context.Context, c *sallyport.Call, _ listInput
 	var lines []string
 	list := []any{}
 	for _, p := range f.table.listSession(c.SessionKey) {
-		s := f.table.state(p)
+		s := f.table.stateOf(p)
 		command := cut.Chars(p.command, maxShownCommand)
-		line := p.id + ": " + s.words()
+		line := p.id + ": " + s.describe()
 		if p.label != "" {
 			line += " [" + oneLine(p.label) + "]"
 		}

@@ -98,8 +98,8 @@ func TestTailOverTheSeam(t *testing.T) {
 }
 
 func TestRing(t *testing.T) {
-	r := newRing()
-	p, from, more := r.since(0, 10)
+	r := newOutputRing()
+	p, from, more := r.readSince(0, 10)
 	if len(p) != 0 || from != 0 {
 		t.Errorf("since of an empty ring = %q, %d", p, from)
 	}
@@ -121,14 +121,14 @@ func TestRing(t *testing.T) {
 		want   string
 		from   int64
 	}{{0, 10, "abc", 0}, {1, 1, "b", 1}, {3, 10, "", 3}, {99, 10, "", 3}, {-5, 10, "abc", 0}} {
-		if p, from, _ := r.since(tt.offset, tt.most); string(p) != tt.want || from != tt.from {
+		if p, from, _ := r.readSince(tt.offset, tt.most); string(p) != tt.want || from != tt.from {
 			t.Errorf("since(%d, %d) = %q, %d, want %q, %d", tt.offset, tt.most, p, from, tt.want, tt.from)
 		}
 	}
 }
 
 func TestRingIsBounded(t *testing.T) {
-	r := newRing()
+	r := newOutputRing()
 	var total int64
 	for i := range 50 {
 		p := bytes.Repeat([]byte{byte('a' + i%26)}, 100_003)
@@ -138,12 +138,12 @@ func TestRingIsBounded(t *testing.T) {
 	if len(r.kept) > 2*ringBytes || cap(r.kept) > 4*ringBytes {
 		t.Errorf("%d bytes are kept in %d", len(r.kept), cap(r.kept))
 	}
-	p, from, _ := r.since(0, 1<<30)
+	p, from, _ := r.readSince(0, 1<<30)
 	if len(p) != ringBytes || from != total-ringBytes || p[len(p)-1] != 'a'+49%26 {
 		t.Errorf("since(0) = %d bytes from %d, want the last %d of %d", len(p), from, ringBytes, total)
 	}
 	_, _ = r.Write(bytes.Repeat([]byte("z"), 3*ringBytes))
-	if p, from, _ := r.since(0, 1<<30); len(p) != ringBytes || from != total+2*ringBytes || p[0] != 'z' {
+	if p, from, _ := r.readSince(0, 1<<30); len(p) != ringBytes || from != total+2*ringBytes || p[0] != 'z' {
 		t.Errorf("after a large write: %d bytes from %d", len(p), from)
 	}
 }

@@ -5,9 +5,9 @@ import "sync"
 // ringBytes bounds what is kept of the output of a background process.
 const ringBytes = 1 << 20
 
-// ring is the last ringBytes of an output. Offsets count from the first byte
+// outputRing is the last ringBytes of an output. Offsets count from the first byte
 // that was ever written. It is safe for concurrent use.
-type ring struct {
+type outputRing struct {
 	mu    sync.Mutex
 	kept  []byte // its end is total
 	total int64
@@ -15,10 +15,10 @@ type ring struct {
 	more chan struct{}
 }
 
-func newRing() *ring { return &ring{more: make(chan struct{})} }
+func newOutputRing() *outputRing { return &outputRing{more: make(chan struct{})} }
 
 // Write takes everything and never fails.
-func (r *ring) Write(p []byte) (int, error) {
+func (r *outputRing) Write(p []byte) (int, error) {
 	n := len(p)
 	if n == 0 {
 		return 0, nil
@@ -41,17 +41,17 @@ func (r *ring) Write(p []byte) (int, error) {
 }
 
 // size returns how many bytes were written.
-func (r *ring) size() int64 {
+func (r *outputRing) size() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.total
 }
 
-// since returns a copy of at most most bytes from offset on, the offset of
+// readSince returns a copy of at most most bytes from offset on, the offset of
 // the first of them, and a channel that is closed at the next write. An offset
 // that is no longer kept is moved to the first that is; one beyond the end to
 // the end.
-func (r *ring) since(offset int64, most int) (p []byte, from int64, more <-chan struct{}) {
+func (r *outputRing) readSince(offset int64, most int) (p []byte, from int64, more <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.kept[max(0, len(r.kept)-ringBytes):]
