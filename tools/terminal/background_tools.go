@@ -159,7 +159,7 @@ func (t *processTable) newOutputResult(p *backgroundProcess, asked, from int64, 
 	lines = append(lines, layerFull(s.result)...)
 	lines = append(lines, changedOnFloor(s.result.Touched)...)
 	lines = append(lines, withheld(s.result.Touched)...)
-	body := clean(text)
+	body := cleanText(text)
 	if body == "" {
 		body = "(no new output)"
 	}

@@ -15,16 +15,16 @@ const (
 	maxTail = resultChars * utf8.UTFMax
 )
 
-// capture is an output: all of it up to maxKept, and the end. The zero value
+// outputCapture is an output: all of it up to maxKept, and the end. The zero value
 // is empty. It is not safe for concurrent use.
-type capture struct {
+type outputCapture struct {
 	kept  []byte
 	tail  []byte // what follows kept, its last bytes only
 	total int64
 }
 
 // Write takes everything and never fails.
-func (o *capture) Write(p []byte) (int, error) {
+func (o *outputCapture) Write(p []byte) (int, error) {
 	n := len(p)
 	o.total += int64(n)
 	if room := maxKept - len(o.kept); room > 0 {
@@ -43,11 +43,11 @@ func (o *capture) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// cut reports whether more was written than is kept whole.
-func (o *capture) cut() bool { return o.total > int64(len(o.kept)) }
+// isCut reports whether more was written than is kept whole.
+func (o *outputCapture) isCut() bool { return o.total > int64(len(o.kept)) }
 
-// last returns the last n bytes, n at most maxTail.
-func (o *capture) last(n int) []byte {
+// lastBytes returns the last n bytes, n at most maxTail.
+func (o *outputCapture) lastBytes(n int) []byte {
 	if len(o.tail) >= n {
 		return o.tail[len(o.tail)-n:]
 	}
@@ -65,20 +65,20 @@ type excerpt struct {
 	left int64
 }
 
-// excerpt returns at most limit code points. The end gets more of them than
+// newExcerpt returns at most limit code points. The end gets more of them than
 // the beginning: what a program says last is why it stopped.
-func (o *capture) excerpt(limit int) excerpt {
+func (o *outputCapture) newExcerpt(limit int) excerpt {
 	limit = min(max(limit, 0), resultChars)
-	if !o.cut() && utf8.RuneCount(o.kept) <= limit {
-		return excerpt{head: clean(o.kept)}
+	if !o.isCut() && utf8.RuneCount(o.kept) <= limit {
+		return excerpt{head: cleanText(o.kept)}
 	}
 	head := firstRunes(o.kept, limit*2/5)
-	tail := lastRunes(o.last(min(maxTail, int(min(o.total, maxTail)))), limit-limit*2/5)
-	return excerpt{clean(head), clean(tail), o.total - int64(len(head)) - int64(len(tail))}
+	tail := lastRunes(o.lastBytes(min(maxTail, int(min(o.total, maxTail)))), limit-limit*2/5)
+	return excerpt{cleanText(head), cleanText(tail), o.total - int64(len(head)) - int64(len(tail))}
 }
 
-// clean makes a text valid UTF-8 without trailing blank lines.
-func clean(p []byte) string {
+// cleanText makes a text valid UTF-8 without trailing blank lines.
+func cleanText(p []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(p), "\uFFFD"), " \t\r\n")
 }
 

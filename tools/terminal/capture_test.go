@@ -27,9 +27,9 @@ func TestExcerpt(t *testing.T) {
 		{"less than no room", "abc", -5, "", "", 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var o capture
+			var o outputCapture
 			_, _ = o.Write([]byte(tt.in))
-			x := o.excerpt(tt.limit)
+			x := o.newExcerpt(tt.limit)
 			if x.head != tt.head || x.tail != tt.tail || x.left != tt.left {
 				t.Errorf("excerpt(%d) = %q, %q, %d, want %q, %q, %d", tt.limit, x.head, x.tail, x.left, tt.head, tt.tail, tt.left)
 			}
@@ -39,7 +39,7 @@ func TestExcerpt(t *testing.T) {
 
 // TestCaptureIsBounded writes more than is kept, in pieces that do not fit.
 func TestCaptureIsBounded(t *testing.T) {
-	var o capture
+	var o outputCapture
 	piece := bytes.Repeat([]byte("0123456789abcde\n"), 4099)
 	total := 0
 	for total < maxKept+5*maxTail {
@@ -51,10 +51,10 @@ func TestCaptureIsBounded(t *testing.T) {
 	}
 	_, _ = o.Write([]byte("the end"))
 	total += len("the end")
-	if len(o.kept) != maxKept || len(o.tail) > 2*maxTail || o.total != int64(total) || !o.cut() {
+	if len(o.kept) != maxKept || len(o.tail) > 2*maxTail || o.total != int64(total) || !o.isCut() {
 		t.Errorf("kept %d, tail %d, total %d of %d", len(o.kept), len(o.tail), o.total, total)
 	}
-	x := o.excerpt(100)
+	x := o.newExcerpt(100)
 	if !strings.HasSuffix(x.tail, "\nthe end") || !strings.HasPrefix(x.head, "0123456789") {
 		t.Errorf("excerpt = %q, %q, want the two ends", x.head, x.tail)
 	}
@@ -63,7 +63,7 @@ func TestCaptureIsBounded(t *testing.T) {
 // TestCaptureAgainstAModel compares with what a plain buffer says.
 func TestCaptureAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var o capture
+		var o outputCapture
 		var all []byte
 		for range rapid.IntRange(0, 5).Draw(t, "writes") {
 			p := []byte(rapid.StringMatching(`[aé\n\x00]{0,50}`).Draw(t, "text"))
@@ -71,14 +71,14 @@ func TestCaptureAgainstAModel(t *testing.T) {
 			all = append(all, p...)
 		}
 		n := rapid.IntRange(0, 100).Draw(t, "n")
-		if want := all[max(0, len(all)-n):]; !bytes.Equal(o.last(n), want) {
-			t.Fatalf("last(%d) = %q, want %q", n, o.last(n), want)
+		if want := all[max(0, len(all)-n):]; !bytes.Equal(o.lastBytes(n), want) {
+			t.Fatalf("last(%d) = %q, want %q", n, o.lastBytes(n), want)
 		}
-		x := o.excerpt(n)
+		x := o.newExcerpt(n)
 		if got := utf8.RuneCountInString(x.head + x.tail); got > n {
 			t.Fatalf("excerpt(%d) has %d code points", n, got)
 		}
-		if x.left == 0 && x.head != clean(all) {
+		if x.left == 0 && x.head != cleanText(all) {
 			t.Fatalf("excerpt(%d) = %q without a mark, want all of %q", n, x.head, all)
 		}
 		if !bytes.HasPrefix(all, []byte(x.head)) {
@@ -88,8 +88,8 @@ func TestCaptureAgainstAModel(t *testing.T) {
 }
 
 func TestTailOverTheSeam(t *testing.T) {
-	o := capture{kept: []byte("abcdef"), tail: []byte("gh"), total: 8}
-	if got := string(o.last(5)); got != "defgh" {
+	o := outputCapture{kept: []byte("abcdef"), tail: []byte("gh"), total: 8}
+	if got := string(o.lastBytes(5)); got != "defgh" {
 		t.Errorf("last(5) = %q, want defgh", got)
 	}
 	if string(o.kept) != "abcdef" {

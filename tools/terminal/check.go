@@ -144,7 +144,7 @@ func (f *Family) check(ctx context.Context, c *sallyport.Call, want purpose, in 
 	env := environment()
 	// Test runners that watch files by default do not when this is set.
 	env["CI"] = "true"
-	var out capture
+	var out outputCapture
 	defer patient(c)()
 	o := &sallyport.SpawnOptions{Dir: p.dir, Env: env, Timeout: timeoutOf(in.Timeout, checkTimeout), Output: &out}
 	r := &report{call: c, cwd: p.dir, timeout: o.Timeout, out: &out, overlay: f.o.Writes == sallyport.FSOverlay}
@@ -188,7 +188,7 @@ func (r *report) tests(kind string, exitCode int) {
 	if strings.TrimSpace(r.body) == "" {
 		r.body = "(nothing but passing tests)"
 	}
-	if r.out.cut() {
+	if r.out.isCut() {
 		return // Counts of a part would be wrong.
 	}
 	if !outside {
@@ -205,7 +205,7 @@ var place = regexp.MustCompile(`(?m)^\s*(?:-->\s*|[a-z]+: )?[^\s:][^:\n]*:\d+(?:
 func (r *report) places() {
 	n := len(place.FindAllIndex(r.out.kept, -1))
 	r.data["places"] = n
-	if n > 0 && !r.out.cut() {
+	if n > 0 && !r.out.isCut() {
 		r.head = append(r.head, fmt.Sprintf("places named: %d", n))
 	}
 }

@@ -65,7 +65,7 @@ func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (
 	if !ok {
 		return sallyport.Result{}, sallyport.InputInvalid("language is not one of python, node, bash")
 	}
-	var out capture
+	var out outputCapture
 	o := &sallyport.SpawnOptions{
 		Dir: in.Cwd, Env: environment(), Stdin: []byte(in.Code), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out,
 	}

@@ -41,7 +41,7 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 	if strings.TrimSpace(in.Command) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")
 	}
-	var out capture
+	var out outputCapture
 	o := &sallyport.SpawnOptions{
 		Dir: in.Cwd, Env: environment(), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out, Discard: in.Preview,
 	}

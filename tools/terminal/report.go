@@ -28,7 +28,7 @@ type report struct {
 	source  string // of untrusted output, cmd:…
 	cwd     string
 	timeout time.Duration
-	out     *capture
+	out     *outputCapture
 	overlay bool     // changes are carried over later, or not at all
 	discard bool     // changes are thrown away
 	head    []string // lines after the exit code
@@ -45,8 +45,8 @@ func (r *report) failed(err error) (sallyport.Result, error) {
 	}
 	res := sallyport.ErrorResult(err)
 	res.Source = r.source
-	x := r.out.excerpt(r.limit() - utf8.RuneCountInString(res.Error))
-	res.Error += "\n\nOutput until then:\n" + x.text("")
+	x := r.out.newExcerpt(r.limit() - utf8.RuneCountInString(res.Error))
+	res.Error += "\n\nOutput until then:\n" + x.joinWithNote("")
 	return res, nil
 }
 
@@ -66,15 +66,15 @@ func (r *report) finished(res sallyport.ProcessResult) sallyport.Result {
 
 	out := r.out
 	if r.body != "" {
-		out = &capture{}
+		out = &outputCapture{}
 		_, _ = out.Write([]byte(r.body)) // It never fails.
 	}
-	x := out.excerpt(r.limit() - utf8.RuneCountInString(header))
+	x := out.newExcerpt(r.limit() - utf8.RuneCountInString(header))
 	note, spilled := "", ""
 	if x.left > 0 {
 		spilled, note = r.spill(r.overlay || len(res.Changes) > 0)
 	}
-	v := sallyport.OK(header + x.text(note))
+	v := sallyport.OK(header + x.joinWithNote(note))
 	v.Source = r.source
 	v.Structured = r.structured(res, spilled)
 	return v
@@ -189,8 +189,8 @@ func oneLine(s string) string {
 	return s
 }
 
-// text is the excerpt with a line in the place of what was left out.
-func (x excerpt) text(note string) string {
+// joinWithNote is the excerpt with a line in the place of what was left out.
+func (x excerpt) joinWithNote(note string) string {
 	if x.left == 0 {
 		if x.head == "" {
 			return "(no output)"

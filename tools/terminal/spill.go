@@ -45,7 +45,7 @@ func (r *report) spill(overlay bool) (path, note string) {
 			return "", "; the output was not kept, because its file could not be written"
 		}
 		path = r.call.FS.Abs(name)
-		if r.out.cut() {
+		if r.out.isCut() {
 			return path, fmt.Sprintf("; the first %d MiB are in %s", maxKept>>20, path)
 		}
 		return path, "; the whole output is in " + path
