@@ -43,8 +43,8 @@ type lintInput struct {
 	Timeout int      `json:"timeout_seconds,omitempty" jsonschema:"Seconds after which the run is ended. Default 300."`
 }
 
-// argv returns the command of Options for a purpose.
-func (f *Family) argv(want purpose) []string {
+// configuredCommand returns the command of Options for a purpose.
+func (f *Family) configuredCommand(want checkPurpose) []string {
 	switch want {
 	case checkTests:
 		return f.o.Tests
@@ -57,7 +57,7 @@ func (f *Family) argv(want purpose) []string {
 
 // checkTool declares run_tests, lint or typecheck. Only tests may reach hosts:
 // they download modules, and linters and compilers work on what is there.
-func (f *Family) checkTool(want purpose) sallyport.Tool {
+func (f *Family) checkTool(want checkPurpose) sallyport.Tool {
 	var title, description string
 	var binaries []string
 	switch want {
@@ -72,7 +72,7 @@ func (f *Family) checkTool(want purpose) sallyport.Tool {
 		title, binaries = "Typecheck", []string{"cargo", "go", "make", "mypy", "npm", "python3"}
 		description = "Check the types of the project (go build, cargo check, npm run typecheck, mypy, make typecheck)."
 	}
-	if argv := f.argv(want); argv != nil {
+	if argv := f.configuredCommand(want); argv != nil {
 		binaries = []string{argv[0]}
 	}
 	t := sallyport.Tool{
@@ -81,7 +81,7 @@ func (f *Family) checkTool(want purpose) sallyport.Tool {
 		OutputIsUntrusted: true,
 	}
 	refine := func(get func(string) args.Property) {
-		get("project").OneOf(kinds()...)
+		get("project").OneOf(projectKinds()...)
 		get("targets").Type("array")
 		get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
 	}
@@ -91,18 +91,18 @@ func (f *Family) checkTool(want purpose) sallyport.Tool {
 			get("filter").Length(0, maxTargetChars)
 		})
 		return schema.MustTool(t, func(ctx context.Context, c *sallyport.Call, in checkInput) (sallyport.Result, error) {
-			return f.check(ctx, c, want, in)
+			return f.runCheck(ctx, c, want, in)
 		})
 	}
 	t.Schema = args.Schema[lintInput](refine)
 	return schema.MustTool(t, func(ctx context.Context, c *sallyport.Call, in lintInput) (sallyport.Result, error) {
-		return f.check(ctx, c, want, checkInput{Path: in.Path, Targets: in.Targets, Project: in.Project, Timeout: in.Timeout})
+		return f.runCheck(ctx, c, want, checkInput{Path: in.Path, Targets: in.Targets, Project: in.Project, Timeout: in.Timeout})
 	})
 }
 
-// positional refuses what a program would not take for a name: an option, or
+// checkPositional refuses what a program would not take for a name: an option, or
 // "@file", which argparse of pytest reads options from.
-func (in *checkInput) positional() error {
+func (in *checkInput) checkPositional() error {
 	if len(in.Targets) > maxTargets {
 		return sallyport.InputInvalid(fmt.Sprintf("more than %d targets", maxTargets))
 	}
@@ -120,24 +120,24 @@ func (in *checkInput) positional() error {
 	return nil
 }
 
-// plan finds the command.
-func (f *Family) plan(c *sallyport.Call, want purpose, in checkInput) (plan, error) {
-	if err := in.positional(); err != nil {
-		return plan{}, err
+// findPlan finds the command.
+func (f *Family) findPlan(c *sallyport.Call, want checkPurpose, in checkInput) (commandPlan, error) {
+	if err := in.checkPositional(); err != nil {
+		return commandPlan{}, err
 	}
-	argv := f.argv(want)
+	argv := f.configuredCommand(want)
 	if argv == nil {
-		return (&project{call: c, in: in, want: want, only: in.Project}).find()
+		return (&projectFinder{call: c, in: in, want: want, only: in.Project}).findPlan()
 	}
 	if in.Filter != "" || in.Project != "" {
-		return plan{}, sallyport.InputInvalid("the operator chose the command, which takes targets only")
+		return commandPlan{}, sallyport.InputInvalid("the operator chose the command, which takes targets only")
 	}
-	return plan{kindOption, in.Path, [][]string{append(slices.Clone(argv), in.Targets...)}}, nil
+	return commandPlan{kindOption, in.Path, [][]string{append(slices.Clone(argv), in.Targets...)}}, nil
 }
 
-// check is run_tests, lint and typecheck.
-func (f *Family) check(ctx context.Context, c *sallyport.Call, want purpose, in checkInput) (sallyport.Result, error) {
-	p, err := f.plan(c, want, in)
+// runCheck is run_tests, lint and typecheck.
+func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurpose, in checkInput) (sallyport.Result, error) {
+	p, err := f.findPlan(c, want, in)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

@@ -98,8 +98,8 @@ func TestNothingIsLookedForAboveTheWorkspace(t *testing.T) {
 	tl := tool(t, newFamily(t, nil), "run_tests")
 	c := newCall(t, tl, scopedtest.Options{Files: map[string]string{"go.mod": "", "sub/x.txt": ""}}, map[string]any{})
 	c.Workspace = filepath.Join(c.Workspace, "sub")
-	p := &project{call: c, in: checkInput{Path: c.Workspace}, want: checkTests}
-	if found, err := p.find(); err == nil {
+	p := &projectFinder{call: c, in: checkInput{Path: c.Workspace}, want: checkTests}
+	if found, err := p.findPlan(); err == nil {
 		t.Errorf("find = %+v, want nothing", found)
 	}
 }

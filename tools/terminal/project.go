@@ -18,13 +18,13 @@ const (
 	maxParents     = 32
 )
 
-// purpose is what a command is wanted for.
-type purpose string
+// checkPurpose is what a command is wanted for.
+type checkPurpose string
 
 const (
-	checkTests purpose = "run_tests"
-	checkLint  purpose = "lint"
-	checkTypes purpose = "typecheck"
+	checkTests checkPurpose = "run_tests"
+	checkLint  checkPurpose = "lint"
+	checkTypes checkPurpose = "typecheck"
 )
 
 // The kinds of projects, in the order in which they are looked for in one
@@ -39,36 +39,36 @@ const (
 	kindOption = "option"
 )
 
-func kinds() []string { return []string{kindGo, kindCargo, kindNPM, kindPython, kindMake} }
+func projectKinds() []string { return []string{kindGo, kindCargo, kindNPM, kindPython, kindMake} }
 
-// plan is a command that was found for a purpose.
-type plan struct {
+// commandPlan is a command that was found for a purpose.
+type commandPlan struct {
 	kind, dir string
 	// argv lists commands of which the first that is not refused runs: a
 	// Python tool is a program of its own or a module.
 	argv [][]string
 }
 
-// project looks for the command of a purpose in folders, through the file
+// projectFinder looks for the command of a purpose in folders, through the file
 // accessor of a call.
-type project struct {
+type projectFinder struct {
 	call *sallyport.Call
 	in   checkInput
-	want purpose
+	want checkPurpose
 	only string // a kind; empty means any
 }
 
-// find looks in the asked folder and, while that is below the workspace, in
+// findPlan looks in the asked folder and, while that is below the workspace, in
 // the folders above it.
-func (p *project) find() (plan, error) {
+func (p *projectFinder) findPlan() (commandPlan, error) {
 	asked := p.call.FS.Abs(p.in.Path)
 	dir, top := asked, p.call.Workspace
 	for range maxParents {
-		for _, kind := range kinds() {
+		for _, kind := range projectKinds() {
 			if p.only != "" && p.only != kind {
 				continue
 			}
-			if found, err := p.try(kind, dir, asked); err != nil || found.kind != "" {
+			if found, err := p.tryKind(kind, dir, asked); err != nil || found.kind != "" {
 				return found, err
 			}
 		}
@@ -79,58 +79,58 @@ func (p *project) find() (plan, error) {
 		}
 		dir = parent
 	}
-	return plan{}, sallyport.InputInvalid(fmt.Sprintf("no command for %s in %s: looked for go.mod, Cargo.toml, a script of "+
+	return commandPlan{}, sallyport.InputInvalid(fmt.Sprintf("no command for %s in %s: looked for go.mod, Cargo.toml, a script of "+
 		"package.json, pyproject.toml and its like, and a target of a Makefile", p.want, asked))
 }
 
-// try looks for one kind in one folder. The zero plan means that it is not
+// tryKind looks for one kind in one folder. The zero plan means that it is not
 // there.
-func (p *project) try(kind, dir, asked string) (plan, error) {
+func (p *projectFinder) tryKind(kind, dir, asked string) (commandPlan, error) {
 	switch kind {
 	case kindGo:
-		return p.marked(kindGo, dir, asked, p.goArgs, "go.mod")
+		return p.planByMarker(kindGo, dir, asked, p.goArgs, "go.mod")
 	case kindCargo:
-		return p.marked(kindCargo, dir, asked, p.cargoArgs, "Cargo.toml")
+		return p.planByMarker(kindCargo, dir, asked, p.cargoArgs, "Cargo.toml")
 	case kindNPM:
 		script := p.npmScript(dir)
 		if script == "" {
-			return plan{}, nil
+			return commandPlan{}, nil
 		}
 		argv, err := p.npmArgs(script)
-		return plan{kindNPM, dir, argv}, err
+		return commandPlan{kindNPM, dir, argv}, err
 	case kindPython:
-		return p.marked(kindPython, dir, asked, p.pythonArgs,
+		return p.planByMarker(kindPython, dir, asked, p.pythonArgs,
 			"pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", "setup.py", "conftest.py", "requirements.txt")
 	case kindMake:
 		target := p.makeTarget(dir)
 		if target == "" {
-			return plan{}, nil
+			return commandPlan{}, nil
 		}
 		if p.in.Filter != "" || len(p.in.Targets) > 0 {
-			return plan{}, sallyport.InputInvalid("make takes no filter and no targets here")
+			return commandPlan{}, sallyport.InputInvalid("make takes no filter and no targets here")
 		}
-		return plan{kindMake, dir, [][]string{{"make", target}}}, nil
+		return commandPlan{kindMake, dir, [][]string{{"make", target}}}, nil
 	default:
-		return plan{}, nil
+		return commandPlan{}, nil
 	}
 }
 
-// marked is a kind that one of several files stands for. It runs in the asked
+// planByMarker is a kind that one of several files stands for. It runs in the asked
 // folder, because its tools find their project themselves.
-func (p *project) marked(kind, dir, asked string, argv func() ([][]string, error), names ...string) (plan, error) {
+func (p *projectFinder) planByMarker(kind, dir, asked string, argv func() ([][]string, error), names ...string) (commandPlan, error) {
 	for _, name := range names {
 		if st, err := p.call.FS.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 			list, err := argv()
-			return plan{kind, asked, list}, err
+			return commandPlan{kind, asked, list}, err
 		}
 	}
-	return plan{}, nil
+	return commandPlan{}, nil
 }
 
-// read returns a project file, empty when there is none. It opens the file
+// readFile returns a project file, empty when there is none. It opens the file
 // instead of calling ReadFile: a look by the tool must not count as a read by
 // the session.
-func (p *project) read(dir, name string) []byte {
+func (p *projectFinder) readFile(dir, name string) []byte {
 	f, err := p.call.FS.Open(filepath.Join(dir, name))
 	if err != nil {
 		return nil
@@ -144,7 +144,7 @@ func (p *project) read(dir, name string) []byte {
 }
 
 // goArgs are the commands of a Go module. The build's result is thrown away.
-func (p *project) goArgs() ([][]string, error) {
+func (p *projectFinder) goArgs() ([][]string, error) {
 	packages := p.in.Targets
 	if len(packages) == 0 {
 		packages = []string{"./..."}
@@ -164,7 +164,7 @@ func (p *project) goArgs() ([][]string, error) {
 }
 
 // cargoArgs are the commands of a Cargo package.
-func (p *project) cargoArgs() ([][]string, error) {
+func (p *projectFinder) cargoArgs() ([][]string, error) {
 	if len(p.in.Targets) > 0 {
 		return nil, sallyport.InputInvalid("cargo takes no targets here; a filter chooses tests")
 	}
@@ -184,7 +184,7 @@ func (p *project) cargoArgs() ([][]string, error) {
 
 // pythonArgs are the commands of a Python project: the program, else the
 // module of the interpreter.
-func (p *project) pythonArgs() ([][]string, error) {
+func (p *projectFinder) pythonArgs() ([][]string, error) {
 	var module string
 	var rest []string
 	switch p.want {
@@ -213,14 +213,14 @@ func (p *project) pythonArgs() ([][]string, error) {
 
 // npmScript returns the name of the script of a purpose, empty when there is
 // none. What "npm init" writes for tests is none.
-func (p *project) npmScript(dir string) string {
+func (p *projectFinder) npmScript(dir string) string {
 	var file struct {
 		Scripts map[string]string `json:"scripts"`
 	}
-	if json.Unmarshal(p.read(dir, "package.json"), &file) != nil {
+	if json.Unmarshal(p.readFile(dir, "package.json"), &file) != nil {
 		return ""
 	}
-	names := map[purpose][]string{
+	names := map[checkPurpose][]string{
 		checkTests: {"test"},
 		checkLint:  {"lint"},
 		checkTypes: {"typecheck", "type-check", "check-types"},
@@ -238,7 +238,7 @@ func (p *project) npmScript(dir string) string {
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_./:@,=+ -]*$`)
 
 // npmArgs are the commands of a package.json.
-func (p *project) npmArgs(script string) ([][]string, error) {
+func (p *projectFinder) npmArgs(script string) ([][]string, error) {
 	argv := []string{"npm", "run", "--silent", script}
 	given := p.in.Targets
 	if p.in.Filter != "" {
@@ -255,7 +255,7 @@ func (p *project) npmArgs(script string) ([][]string, error) {
 	return [][]string{argv}, nil
 }
 
-var makeTargets = map[purpose]*regexp.Regexp{
+var makeTargets = map[checkPurpose]*regexp.Regexp{
 	checkTests: regexp.MustCompile(`(?m)^(test|check)[ \t]*:([^=]|$)`),
 	checkLint:  regexp.MustCompile(`(?m)^(lint)[ \t]*:([^=]|$)`),
 	checkTypes: regexp.MustCompile(`(?m)^(typecheck)[ \t]*:([^=]|$)`),
@@ -263,9 +263,9 @@ var makeTargets = map[purpose]*regexp.Regexp{
 
 // makeTarget returns the target of a purpose, empty when there is none. The
 // names are those that make looks for, in its order (make(1)).
-func (p *project) makeTarget(dir string) string {
+func (p *projectFinder) makeTarget(dir string) string {
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
-		text := p.read(dir, name)
+		text := p.readFile(dir, name)
 		if text == nil {
 			continue
 		}
