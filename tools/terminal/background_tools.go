@@ -110,7 +110,7 @@ func (f *Family) processOutput(ctx context.Context, c *sallyport.Call, in output
 // outputChars is how many code points of output a result may have. It is
 // never 0, so that each call goes on.
 func outputChars(c *sallyport.Call) int {
-	return max((&report{call: c}).limit()-margin, margin)
+	return max((&childReport{call: c}).maxChars()-margin, margin)
 }
 
 // startOffset is where a call begins to read.

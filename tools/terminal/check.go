@@ -147,7 +147,7 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 	var out outputCapture
 	defer patient(c)()
 	o := &sallyport.SpawnOptions{Dir: p.dir, Env: env, Timeout: timeoutOf(in.Timeout, checkTimeout), Output: &out}
-	r := &report{call: c, cwd: p.dir, timeout: o.Timeout, out: &out, overlay: f.o.Writes == sallyport.FSOverlay}
+	r := &childReport{call: c, cwd: p.dir, timeout: o.Timeout, out: &out, overlay: f.o.Writes == sallyport.FSOverlay}
 	var res sallyport.ProcessResult
 	var argv []string
 	for _, argv = range p.argv {
@@ -159,21 +159,21 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 	command := strings.Join(argv, " ")
 	r.source = "cmd:" + command
 	if err != nil {
-		return r.failed(err)
+		return r.newFailedResult(err)
 	}
 	r.head = []string{"ran: " + oneLine(command)}
 	r.data = map[string]any{"command": command}
 	if want == checkTests {
-		r.tests(p.kind, res.ExitCode)
+		r.addTestSummary(p.kind, res.ExitCode)
 	} else {
-		r.places()
+		r.countPlaces()
 	}
-	return r.finished(res), nil
+	return r.newFinishedResult(res), nil
 }
 
-// tests puts counts and failing tests in front of the output, and leaves out
+// addTestSummary puts counts and failing tests in front of the output, and leaves out
 // what passed.
-func (r *report) tests(kind string, exitCode int) {
+func (r *childReport) addTestSummary(kind string, exitCode int) {
 	s, ok := summarize(kind, string(r.out.kept))
 	if !ok {
 		return
@@ -201,8 +201,8 @@ func (r *report) tests(kind string, exitCode int) {
 // without.
 var place = regexp.MustCompile(`(?m)^\s*(?:-->\s*|[a-z]+: )?[^\s:][^:\n]*:\d+(?::\d+)?(?::|$)`)
 
-// places counts the places that a linter or compiler named.
-func (r *report) places() {
+// countPlaces counts the places that a linter or compiler named.
+func (r *childReport) countPlaces() {
 	n := len(place.FindAllIndex(r.out.kept, -1))
 	r.data["places"] = n
 	if n > 0 && !r.out.isCut() {

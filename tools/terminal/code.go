@@ -69,14 +69,14 @@ func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (
 	o := &sallyport.SpawnOptions{
 		Dir: in.Cwd, Env: environment(), Stdin: []byte(in.Code), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out,
 	}
-	r := &report{
+	r := &childReport{
 		call: c, source: "cmd:" + argv[0] + " " + argv[1], cwd: in.Cwd, timeout: o.Timeout, out: &out,
 		overlay: f.o.Writes == sallyport.FSOverlay,
 	}
 	defer patient(c)()
 	res, err := c.Process.Spawn(ctx, argv[0], argv[1:], o)
 	if err != nil {
-		return r.failed(err)
+		return r.newFailedResult(err)
 	}
-	return r.finished(res), nil
+	return r.newFinishedResult(res), nil
 }

@@ -45,7 +45,7 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 	o := &sallyport.SpawnOptions{
 		Dir: in.Cwd, Env: environment(), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out, Discard: in.Preview,
 	}
-	r := &report{
+	r := &childReport{
 		call: c, source: "cmd:" + in.Command, cwd: in.Cwd, timeout: o.Timeout, out: &out, discard: in.Preview,
 		overlay: f.o.Writes == sallyport.FSOverlay,
 	}
@@ -54,9 +54,9 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 		return c.Process.Spawn(ctx, shell, shellArgs(in.Command), o)
 	})
 	if err != nil {
-		return r.failed(err)
+		return r.newFailedResult(err)
 	}
-	return r.finished(res), nil
+	return r.newFinishedResult(res), nil
 }
 
 // shellArgs is how a shell is given a command line. Without the "--" a shell

@@ -21,9 +21,9 @@ const (
 	margin = 400
 )
 
-// report turns a finished child into a result. Its fields are set before the
+// childReport turns a finished child into a result. Its fields are set before the
 // child starts.
-type report struct {
+type childReport struct {
 	call    *sallyport.Call
 	source  string // of untrusted output, cmd:…
 	cwd     string
@@ -37,24 +37,24 @@ type report struct {
 	whole   []byte // kept instead of the output when it is not nil
 }
 
-// failed is a child that could not be started or was not let run to its end.
+// newFailedResult is a child that could not be started or was not let run to its end.
 // What it wrote until then says more than the error.
-func (r *report) failed(err error) (sallyport.Result, error) {
+func (r *childReport) newFailedResult(err error) (sallyport.Result, error) {
 	if r.out.total == 0 {
 		return sallyport.Result{}, err
 	}
 	res := sallyport.ErrorResult(err)
 	res.Source = r.source
-	x := r.out.newExcerpt(r.limit() - utf8.RuneCountInString(res.Error))
+	x := r.out.newExcerpt(r.maxChars() - utf8.RuneCountInString(res.Error))
 	res.Error += "\n\nOutput until then:\n" + x.joinWithNote("")
 	return res, nil
 }
 
-// finished is a child that ended, whatever its exit code. The facts come
+// newFinishedResult is a child that ended, whatever its exit code. The facts come
 // first and the output after the first blank line, so that no output can pass
 // for a fact and a cut at the end costs output only.
-func (r *report) finished(res sallyport.ProcessResult) sallyport.Result {
-	lines := append([]string{r.exit(res)}, r.head...)
+func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.Result {
+	lines := append([]string{r.exitLine(res)}, r.head...)
 	if res.Level == sallyport.LevelNone {
 		lines = append(lines, "not confined: this ran without a sandbox")
 	}
@@ -69,19 +69,19 @@ func (r *report) finished(res sallyport.ProcessResult) sallyport.Result {
 		out = &outputCapture{}
 		_, _ = out.Write([]byte(r.body)) // It never fails.
 	}
-	x := out.newExcerpt(r.limit() - utf8.RuneCountInString(header))
+	x := out.newExcerpt(r.maxChars() - utf8.RuneCountInString(header))
 	note, spilled := "", ""
 	if x.left > 0 {
 		spilled, note = r.spill(r.overlay || len(res.Changes) > 0)
 	}
 	v := sallyport.OK(header + x.joinWithNote(note))
 	v.Source = r.source
-	v.Structured = r.structured(res, spilled)
+	v.Structured = r.structuredData(res, spilled)
 	return v
 }
 
-// exit is the line about how the child ended.
-func (r *report) exit(res sallyport.ProcessResult) string {
+// exitLine is the line about how the child ended.
+func (r *childReport) exitLine(res sallyport.ProcessResult) string {
 	line := "exit code: " + strconv.Itoa(res.ExitCode)
 	if res.TimedOut {
 		line += fmt.Sprintf(" (ended by the timeout of %d s)", int(r.timeout.Seconds()))
@@ -89,8 +89,8 @@ func (r *report) exit(res sallyport.ProcessResult) string {
 	return line
 }
 
-// limit is how many code points the value may have.
-func (r *report) limit() int {
+// maxChars is how many code points the value may have.
+func (r *childReport) maxChars() int {
 	limit := resultChars
 	if r.call.ResultBudget > 0 {
 		limit = min(limit, r.call.ResultBudget)
@@ -98,8 +98,8 @@ func (r *report) limit() int {
 	return limit - margin
 }
 
-// structured is the facts as data.
-func (r *report) structured(res sallyport.ProcessResult, spilled string) map[string]any {
+// structuredData is the facts as data.
+func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string) map[string]any {
 	data := map[string]any{
 		"exitCode": res.ExitCode, "timedOut": res.TimedOut, "outputBytes": r.out.total, "level": string(res.Level),
 	}
@@ -125,7 +125,7 @@ func (r *report) structured(res sallyport.ProcessResult, spilled string) map[str
 }
 
 // changes is the lines about what was written in overlay mode.
-func (r *report) changes(list []sallyport.Change) []string {
+func (r *childReport) changes(list []sallyport.Change) []string {
 	if len(list) == 0 {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (r *report) changes(list []sallyport.Change) []string {
 }
 
 // change is one line such as "added notes/a.txt (12 bytes), committed".
-func (r *report) change(ch sallyport.Change) string {
+func (r *childReport) change(ch sallyport.Change) string {
 	var b strings.Builder
 	b.WriteString(string(ch.Kind) + " " + oneLine(r.local(ch.Path)))
 	if ch.Kind != sallyport.ChangeDeleted {
@@ -168,7 +168,7 @@ func (r *report) change(ch sallyport.Change) string {
 }
 
 // local shortens a path below the workspace.
-func (r *report) local(path string) string {
+func (r *childReport) local(path string) string {
 	if r.call.Workspace == "" {
 		return path
 	}

@@ -21,7 +21,7 @@ var errPlanted = errors.New("a name is taken")
 // returns the file's path, which is empty when there is none, and the note
 // for the line about what was left out. With an overlay nothing is written
 // into the workspace but what was carried over from it.
-func (r *report) spill(overlay bool) (path, note string) {
+func (r *childReport) spill(overlay bool) (path, note string) {
 	switch {
 	case r.discard:
 		return "", "; a preview keeps no output"
@@ -57,7 +57,7 @@ func (r *report) spill(overlay bool) (path, note string) {
 // of theirs would lead the output over another file: the folder must be one,
 // and nothing in it is overwritten. Who is listed beside it is asked for and
 // not the name itself, because a link is seen only there.
-func (r *report) keep(folder, name string) error {
+func (r *childReport) keep(folder, name string) error {
 	whole := r.out.kept
 	if r.whole != nil {
 		whole = r.whole
