@@ -158,7 +158,7 @@ func (t *processTable) newOutputResult(p *backgroundProcess, asked, from int64, 
 	}
 	lines = append(lines, layerFull(s.result)...)
 	lines = append(lines, changedOnFloor(s.result.Touched)...)
-	lines = append(lines, withheld(s.result.Touched)...)
+	lines = append(lines, withheldLines(s.result.Touched)...)
 	body := cleanText(text)
 	if body == "" {
 		body = "(no new output)"
@@ -172,7 +172,7 @@ func (t *processTable) newOutputResult(p *backgroundProcess, asked, from int64, 
 		r.Structured["exitCode"] = s.result.ExitCode
 		r.Structured["timedOut"] = s.result.TimedOut
 		r.Structured["level"] = string(s.result.Level)
-		if list := touched(s.result.Touched); len(list) > 0 {
+		if list := touchedData(s.result.Touched); len(list) > 0 {
 			r.Structured["touched"] = list
 		}
 	}

@@ -60,8 +60,8 @@ func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.R
 	}
 	lines = append(lines, layerFull(res)...)
 	lines = append(lines, changedOnFloor(res.Touched)...)
-	lines = append(lines, withheld(res.Touched)...)
-	lines = append(lines, r.changes(res.Changes)...)
+	lines = append(lines, withheldLines(res.Touched)...)
+	lines = append(lines, r.changeLines(res.Changes)...)
 	header := strings.Join(lines, "\n") + "\n\n"
 
 	out := r.out
@@ -72,7 +72,7 @@ func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.R
 	x := out.newExcerpt(r.maxChars() - utf8.RuneCountInString(header))
 	note, spilled := "", ""
 	if x.left > 0 {
-		spilled, note = r.spill(r.overlay || len(res.Changes) > 0)
+		spilled, note = r.spillOutput(r.overlay || len(res.Changes) > 0)
 	}
 	v := sallyport.OK(header + x.joinWithNote(note))
 	v.Source = r.source
@@ -124,8 +124,8 @@ func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string
 	return data
 }
 
-// changes is the lines about what was written in overlay mode.
-func (r *childReport) changes(list []sallyport.Change) []string {
+// changeLines is the lines about what was written in overlay mode.
+func (r *childReport) changeLines(list []sallyport.Change) []string {
 	if len(list) == 0 {
 		return nil
 	}
@@ -139,15 +139,15 @@ func (r *childReport) changes(list []sallyport.Change) []string {
 			lines = append(lines, fmt.Sprintf("  and %d more", len(list)-i))
 			break
 		}
-		lines = append(lines, "  "+r.change(ch))
+		lines = append(lines, "  "+r.changeLine(ch))
 	}
 	return lines
 }
 
-// change is one line such as "added notes/a.txt (12 bytes), committed".
-func (r *childReport) change(ch sallyport.Change) string {
+// changeLine is one line such as "added notes/a.txt (12 bytes), committed".
+func (r *childReport) changeLine(ch sallyport.Change) string {
 	var b strings.Builder
-	b.WriteString(string(ch.Kind) + " " + oneLine(r.local(ch.Path)))
+	b.WriteString(string(ch.Kind) + " " + oneLine(r.shortenPath(ch.Path)))
 	if ch.Kind != sallyport.ChangeDeleted {
 		unit := "bytes"
 		if ch.Bytes == 1 {
@@ -167,8 +167,8 @@ func (r *childReport) change(ch sallyport.Change) string {
 	return b.String()
 }
 
-// local shortens a path below the workspace.
-func (r *childReport) local(path string) string {
+// shortenPath shortens a path below the workspace.
+func (r *childReport) shortenPath(path string) string {
 	if r.call.Workspace == "" {
 		return path
 	}

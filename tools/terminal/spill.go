@@ -17,11 +17,11 @@ const spillFolder = ".terminal"
 // errPlanted keeps an output from a name that leads somewhere else.
 var errPlanted = errors.New("a name is taken")
 
-// spill writes the output to a file in write reach, the workspace first. It
+// spillOutput writes the output to a file in write reach, the workspace first. It
 // returns the file's path, which is empty when there is none, and the note
 // for the line about what was left out. With an overlay nothing is written
 // into the workspace but what was carried over from it.
-func (r *childReport) spill(overlay bool) (path, note string) {
+func (r *childReport) spillOutput(overlay bool) (path, note string) {
 	switch {
 	case r.discard:
 		return "", "; a preview keeps no output"
@@ -34,12 +34,12 @@ func (r *childReport) spill(overlay bool) (path, note string) {
 	}
 	for _, folder := range folders {
 		name := filepath.Join(folder, fileName(r.call.ID))
-		err := r.keep(folder, name)
+		err := r.writeNewFile(folder, name)
 		switch {
 		case errors.Is(err, sallyport.ErrPathNotReachable):
 			continue
 		case errors.Is(err, errPlanted):
-			return "", "; the output was not kept, because " + oneLine(r.local(r.call.FS.Abs(folder))) +
+			return "", "; the output was not kept, because " + oneLine(r.shortenPath(r.call.FS.Abs(folder))) +
 				" is no folder of its own, or has the file already"
 		case err != nil:
 			return "", "; the output was not kept, because its file could not be written"
@@ -53,17 +53,17 @@ func (r *childReport) spill(overlay bool) (path, note string) {
 	return "", "; the output was not kept, because neither the workspace nor the folder of the command may be written"
 }
 
-// keep writes one output. The folder is where commands write too, and a link
+// writeNewFile writes one output. The folder is where commands write too, and a link
 // of theirs would lead the output over another file: the folder must be one,
 // and nothing in it is overwritten. Who is listed beside it is asked for and
 // not the name itself, because a link is seen only there.
-func (r *childReport) keep(folder, name string) error {
+func (r *childReport) writeNewFile(folder, name string) error {
 	whole := r.out.kept
 	if r.whole != nil {
 		whole = r.whole
 	}
 	files := r.call.FS
-	above, err := kindOf(files, folder)
+	above, err := entryOf(files, folder)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func (r *childReport) keep(folder, name string) error {
 	case !above.IsDir():
 		return errPlanted
 	default:
-		old, err := kindOf(files, name)
+		old, err := entryOf(files, name)
 		if err != nil {
 			return err
 		}
-		mine, err := kindOf(files, ignore)
+		mine, err := entryOf(files, ignore)
 		if err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func (r *childReport) keep(folder, name string) error {
 	return nil
 }
 
-// kindOf returns the entry of a name in its folder, nil when there is none.
-func kindOf(files sallyport.FS, name string) (fs.DirEntry, error) {
+// entryOf returns the entry of a name in its folder, nil when there is none.
+func entryOf(files sallyport.FS, name string) (fs.DirEntry, error) {
 	list, err := files.ReadDir(filepath.Dir(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

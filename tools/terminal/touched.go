@@ -36,8 +36,8 @@ func changedOnFloor(t sallyport.Touched) []string {
 	return []string{line}
 }
 
-// withheld is the line about folders of which a child saw a part only.
-func withheld(t sallyport.Touched) []string {
+// withheldLines is the line about folders of which a child saw a part only.
+func withheldLines(t sallyport.Touched) []string {
 	if len(t.Withheld) == 0 {
 		return nil
 	}
@@ -56,10 +56,10 @@ func layerFull(res sallyport.ProcessResult) []string {
 	return []string{"no space left: the private layer that takes the writes is full (" + res.LayerFull + ")"}
 }
 
-// touched is what a background child did, as data. The call that started it
+// touchedData is what a background child did, as data. The call that started it
 // ended before, so that no other result says it. Hosts that were reached come
 // before those that were refused: names alone must not push them out.
-func touched(t sallyport.Touched) map[string]any {
+func touchedData(t sallyport.Touched) map[string]any {
 	var hosts []any
 	for _, allowed := range []bool{true, false} {
 		for _, h := range t.Hosts {
@@ -79,9 +79,9 @@ func touched(t sallyport.Touched) map[string]any {
 	out := map[string]any{}
 	more := t.More
 	for name, list := range map[string][]any{
-		"hosts": hosts, "binaries": values(t.Binaries), "written": values(t.Written),
-		"changed": values(t.Changed), "changed_on_floor": values(t.ChangedOnFloor),
-		"withheld": values(t.Withheld),
+		"hosts": hosts, "binaries": toAnyList(t.Binaries), "written": toAnyList(t.Written),
+		"changed": toAnyList(t.Changed), "changed_on_floor": toAnyList(t.ChangedOnFloor),
+		"withheld": toAnyList(t.Withheld),
 	} {
 		if len(list) > maxTouched {
 			list, more = list[:maxTouched], true
@@ -96,7 +96,7 @@ func touched(t sallyport.Touched) map[string]any {
 	return out
 }
 
-func values(list []string) []any {
+func toAnyList(list []string) []any {
 	var out []any
 	for _, s := range list {
 		out = append(out, cut.Chars(s, maxTouchedChars))
