@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// noise is a kind of line that says nothing once the command has ended.
-type noise struct {
+// noiseKind is a kind of line that says nothing once the command has ended.
+type noiseKind struct {
 	// label says what the lines are, in the plural.
 	label string
 	line  *regexp.Regexp
@@ -22,7 +22,7 @@ var trouble = regexp.MustCompile(`(?i)error|fail|fatal|panic|warn|denied|refus|c
 	`vulnerab|deprecat|conflict|abort|unable|invalid|missing|killed|timed? ?out|^E:|^W:|!!`)
 
 // testNoise is what test runners say about what passed.
-var testNoise = append([]noise{
+var testNoise = append([]noiseKind{
 	{"lines of passing tests", regexp.MustCompile(`^\s*(?:--- PASS: \S+ \([0-9.]+s\)|=== (?:RUN|PAUSE|CONT|NAME)\s+\S+)$`), true},
 	{"lines of passing tests", regexp.MustCompile(`^test \S+(?: - should panic)? \.\.\. (?:ok|ignored)$`), true},
 	{"lines of passing tests", regexp.MustCompile(`^\S+::\S+ (?:PASSED|XFAIL)\s+\[ *\d+%\]$`), true},
@@ -36,7 +36,7 @@ var testNoise = append([]noise{
 }, installNoise...)
 
 // installNoise is what package managers and builds say on their way.
-var installNoise = []noise{
+var installNoise = []noiseKind{
 	{"lines of download and progress", regexp.MustCompile(`^\s*(?:Compiling|Checking|Downloaded|Downloading|Fresh|Locking|Updating|Building|Blocking) .*$`), false},
 	{"lines of download and progress", regexp.MustCompile(`^go: (?:downloading|extracting|finding) \S+ \S+$`), true},
 	{"lines of download and progress", regexp.MustCompile(`^npm (?:http|timing|sill|verb) .*$`), false},
@@ -50,11 +50,11 @@ var installNoise = []noise{
 
 // dropNoise leaves out lines and says how many, and makes one of several empty
 // lines. It keeps every line that could be trouble. The result may be longer than the text.
-func dropNoise(text string, kinds []noise) string {
+func dropNoise(text string, kinds []noiseKind) string {
 	var kept, labels []string
 	dropped := map[string]int{}
 	for _, l := range strings.Split(text, "\n") {
-		for _, l := range overwritten(l) {
+		for _, l := range collapseOverwritten(l) {
 			label := noiseOf(l, kinds)
 			switch {
 			case label != "":
@@ -84,7 +84,7 @@ func dropNoise(text string, kinds []noise) string {
 }
 
 // noiseOf returns the label of a line that is left out, else "".
-func noiseOf(l string, kinds []noise) string {
+func noiseOf(l string, kinds []noiseKind) string {
 	if l == "" {
 		return ""
 	}
@@ -96,9 +96,9 @@ func noiseOf(l string, kinds []noise) string {
 	return ""
 }
 
-// overwritten returns what a terminal would show of a line that was written
+// collapseOverwritten returns what a terminal would show of a line that was written
 // over and over, as progress is, and what of the rest could be trouble.
-func overwritten(l string) []string {
+func collapseOverwritten(l string) []string {
 	l = strings.TrimRight(l, "\r")
 	if !strings.Contains(l, "\r") {
 		return []string{l}

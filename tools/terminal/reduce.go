@@ -74,14 +74,14 @@ func exitedWell(header string) bool {
 	return header == "exit code: 0" || strings.HasPrefix(header, "exit code: 0\n")
 }
 
-// class is what a command does, as far as its output goes.
-type class string
+// outputClass is what a command does, as far as its output goes.
+type outputClass string
 
 const (
-	classOther   class = ""
-	classStatus  class = "git-status"
-	classTests   class = "test-run"
-	classInstall class = "install-output"
+	classOther   outputClass = ""
+	classStatus  outputClass = "git-status"
+	classTests   outputClass = "test-run"
+	classInstall outputClass = "install-output"
 )
 
 // maxJudged bounds a command that is judged, in bytes: nobody types a longer
@@ -91,7 +91,7 @@ const maxJudged = 2000
 // commandClass judges a command line. It understands a chain of plain
 // commands with "&&", and filters behind a pipe that only choose lines;
 // anything else that a shell would interpret is classOther.
-func commandClass(command string) class {
+func commandClass(command string) outputClass {
 	found := classOther
 	if len(command) > maxJudged {
 		return found
@@ -116,7 +116,7 @@ func commandClass(command string) class {
 
 // plainClass judges one command of a chain; ok is false for one that says
 // what is not understood.
-func plainClass(part string) (c class, ok bool) {
+func plainClass(part string) (c outputClass, ok bool) {
 	part, piped := withoutFilters(part)
 	part = strings.TrimSuffix(strings.TrimSpace(part), "2>&1")
 	if strings.ContainsAny(part, ";|&<>`$(){}\n\\") {
@@ -156,7 +156,7 @@ func withoutFilters(part string) (rest string, piped bool) {
 }
 
 // wordsClass judges the words of one command.
-func wordsClass(w []string) class {
+func wordsClass(w []string) outputClass {
 	name := w[0][strings.LastIndexByte(w[0], '/')+1:]
 	rest := slices.DeleteFunc(slices.Clone(w[1:]), func(a string) bool { return strings.HasPrefix(a, "-") })
 	verb := ""
@@ -170,14 +170,14 @@ func wordsClass(w []string) class {
 			return classStatus
 		}
 	case "go":
-		return oneOf(is("test"), is("get", "install", "mod", "build"))
+		return testOrInstallClass(is("test"), is("get", "install", "mod", "build"))
 	case "cargo":
-		return oneOf(is("test", "nextest"), is("add", "install", "build", "check", "clippy", "fetch", "update"))
+		return testOrInstallClass(is("test", "nextest"), is("add", "install", "build", "check", "clippy", "fetch", "update"))
 	case "npm", "pnpm", "yarn", "bun":
 		runsTest := is("run") && len(rest) > 1 && strings.HasPrefix(rest[1], "test")
-		return oneOf(is("test", "t") || runsTest, is("install", "i", "ci", "add", "update"))
+		return testOrInstallClass(is("test", "t") || runsTest, is("install", "i", "ci", "add", "update"))
 	case "npx":
-		return oneOf(is("jest", "vitest", "mocha"), false)
+		return testOrInstallClass(is("jest", "vitest", "mocha"), false)
 	case "pytest", "py.test", "jest", "vitest", "mocha", "tox":
 		return classTests
 	case "python", "python3":
@@ -185,21 +185,21 @@ func wordsClass(w []string) class {
 			return wordsClass(w[2:])
 		}
 	case "node":
-		return oneOf(slices.Contains(w, "--test"), false)
+		return testOrInstallClass(slices.Contains(w, "--test"), false)
 	case "make":
-		return oneOf(is("test", "check"), false)
+		return testOrInstallClass(is("test", "check"), false)
 	case "pip", "pip3":
-		return oneOf(false, is("install", "uninstall"))
+		return testOrInstallClass(false, is("install", "uninstall"))
 	case "uv", "poetry":
-		return oneOf(false, is("pip", "add", "sync", "install"))
+		return testOrInstallClass(false, is("pip", "add", "sync", "install"))
 	case "apt", "apt-get":
-		return oneOf(false, is("install", "update", "upgrade", "remove"))
+		return testOrInstallClass(false, is("install", "update", "upgrade", "remove"))
 	}
 	return classOther
 }
 
-// oneOf returns the class of the condition that holds.
-func oneOf(tests, install bool) class {
+// testOrInstallClass returns the class of the condition that holds.
+func testOrInstallClass(tests, install bool) outputClass {
 	switch {
 	case tests:
 		return classTests

@@ -26,9 +26,9 @@ func (g statusGroup) name() string {
 	return [groupCount]string{"staged", "changed", "in conflict", "untracked", "ignored"}[g]
 }
 
-// status is what git status says. Files keep the two letters of the short
+// gitStatus is what git status says. Files keep the two letters of the short
 // format.
-type status struct {
+type gitStatus struct {
 	branch string
 	other  []string // what is neither a file nor advice
 	files  [groupCount][]string
@@ -37,16 +37,16 @@ type status struct {
 // reduceStatus turns the long, short or porcelain format into the branch,
 // counts and files. A text that is not understood stays as it is.
 func reduceStatus(text string) string {
-	var s status
+	var s gitStatus
 	warnings, lines := splitWarnings(strings.Split(strings.TrimRight(text, "\n"), "\n"))
-	if ok := s.short(lines); !ok {
-		s = status{}
-		if ok = s.long(lines); !ok {
+	if ok := s.parseShort(lines); !ok {
+		s = gitStatus{}
+		if ok = s.parseLong(lines); !ok {
 			return text
 		}
 	}
 	s.other = append(warnings, s.other...)
-	return s.text()
+	return s.formatReduced()
 }
 
 // splitWarnings takes out what git says on standard error, such as that it may
@@ -62,8 +62,8 @@ func splitWarnings(all []string) (warnings, lines []string) {
 	return warnings, lines
 }
 
-// text writes the reduced form.
-func (s *status) text() string {
+// formatReduced writes the reduced form.
+func (s *gitStatus) formatReduced() string {
 	lines := append([]string{s.branch}, s.other...)
 	if s.branch == "" {
 		lines = s.other
@@ -92,9 +92,9 @@ var (
 	shortBranch = regexp.MustCompile(`^## (.+)$`)
 )
 
-// short reads the short and the porcelain format, version 1. It reports
+// parseShort reads the short and the porcelain format, version 1. It reports
 // whether every line is of it.
-func (s *status) short(lines []string) bool {
+func (s *gitStatus) parseShort(lines []string) bool {
 	for i, l := range lines {
 		if m := shortBranch.FindStringSubmatch(l); m != nil && i == 0 {
 			s.branch = m[1]
@@ -146,9 +146,9 @@ var (
 		`nothing added to commit but untracked files present) \(use .*\)$`)
 )
 
-// long reads the long format. The text must begin with the branch; a line
+// parseLong reads the long format. The text must begin with the branch; a line
 // that is not known is kept.
-func (s *status) long(lines []string) bool {
+func (s *gitStatus) parseLong(lines []string) bool {
 	if !longBranch.MatchString(lines[0]) {
 		return false
 	}
@@ -162,7 +162,7 @@ func (s *status) long(lines []string) bool {
 		m := longFile.FindStringSubmatch(l)
 		switch {
 		case m != nil && group < groupCount:
-			s.files[group] = append(s.files[group], letters(group, longLetters[m[1]])+" "+m[2])
+			s.files[group] = append(s.files[group], shortLetters(group, longLetters[m[1]])+" "+m[2])
 		case l == "", longAdvice.MatchString(l):
 		default:
 			s.other = append(s.other, l)
@@ -171,8 +171,8 @@ func (s *status) long(lines []string) bool {
 	return true
 }
 
-// letters are the two letters of the short format.
-func letters(g statusGroup, letter string) string {
+// shortLetters are the two letters of the short format.
+func shortLetters(g statusGroup, letter string) string {
 	switch {
 	case len(letter) == 2:
 		return letter

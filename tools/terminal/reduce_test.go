@@ -215,7 +215,7 @@ func TestManyFilesInAStatus(t *testing.T) {
 }
 
 func TestCommandClass(t *testing.T) {
-	for command, want := range map[string]class{
+	for command, want := range map[string]outputClass{
 		"git status": classStatus, "git  status -sb": classStatus, "cd a && git status": classStatus, "git --no-pager status": classStatus,
 		"git status; rm x": classOther, "git status | tail -3": classOther, "git status && go test ./...": classOther, "git stash": classOther,
 		"git -C status log": classOther, "git status -z": classOther, "echo git status": classOther, "git status > x": classOther,
