@@ -174,7 +174,7 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 // addTestSummary puts counts and failing tests in front of the output, and leaves out
 // what passed.
 func (r *childReport) addTestSummary(kind string, exitCode int) {
-	s, ok := summarize(kind, string(r.out.kept))
+	s, ok := summarizeTests(kind, string(r.out.kept))
 	if !ok {
 		return
 	}
@@ -192,9 +192,9 @@ func (r *childReport) addTestSummary(kind string, exitCode int) {
 		return // Counts of a part would be wrong.
 	}
 	if !outside {
-		r.head = append(r.head, s.words())
+		r.head = append(r.head, s.formatCounts())
 	}
-	r.data["tests"] = s.data()
+	r.data["tests"] = s.structuredData()
 }
 
 // place is how compilers and linters say where: file:line, with a column or

@@ -66,7 +66,7 @@ func reduceTests(header, body string) string {
 	if !ok || leftOut.MatchString(body) || !exitedWell(header) && s.failed+s.errors == 0 {
 		return short
 	}
-	return s.words() + "\n" + short
+	return s.formatCounts() + "\n" + short
 }
 
 // exitedWell reports whether the header says exit code 0.

@@ -17,24 +17,24 @@ const (
 	maxLineChars    = 300
 )
 
-// summary is what a test run says about itself.
-type summary struct {
+// testSummary is what a test run says about itself.
+type testSummary struct {
 	passed, failed, skipped, errors int
 	// unit is what is counted: tests, or packages where no test is named.
 	unit     string
-	failures []failure
+	failures []testFailure
 	// body is the output without what passed, whole the output as text.
 	body, whole string
 }
 
-// failure is one failing test.
-type failure struct {
+// testFailure is one failing test.
+type testFailure struct {
 	name  string
 	lines []string
 }
 
-// words is the line of counts.
-func (s *summary) words() string {
+// formatCounts is the line of counts.
+func (s *testSummary) formatCounts() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d passed, %d failed", s.unit, s.passed, s.failed)
 	if s.errors > 0 {
@@ -46,8 +46,8 @@ func (s *summary) words() string {
 	return b.String()
 }
 
-// data is the summary for the structured part.
-func (s *summary) data() map[string]any {
+// structuredData is the summary for the structured part.
+func (s *testSummary) structuredData() map[string]any {
 	list := make([]any, 0, len(s.failures))
 	for _, f := range s.failures {
 		list = append(list, map[string]any{"name": f.name, "text": strings.Join(f.lines, "\n")})
@@ -57,8 +57,8 @@ func (s *summary) data() map[string]any {
 	}
 }
 
-// fail adds a failing test, once.
-func (s *summary) fail(name string, lines []string) {
+// addFailure adds a failing test, once.
+func (s *testSummary) addFailure(name string, lines []string) {
 	name = cut.Chars(strings.TrimSpace(name), maxLineChars)
 	for i := range s.failures {
 		if s.failures[i].name != name {
@@ -70,7 +70,7 @@ func (s *summary) fail(name string, lines []string) {
 		return
 	}
 	if len(s.failures) < maxFailures {
-		s.failures = append(s.failures, failure{name, firstLines(lines)})
+		s.failures = append(s.failures, testFailure{name, firstLines(lines)})
 	}
 }
 
@@ -88,14 +88,14 @@ func firstLines(lines []string) []string {
 	return kept
 }
 
-// summarize reads the output of a test run. ok is false when it says nothing
+// summarizeTests reads the output of a test run. ok is false when it says nothing
 // that is understood.
-func summarize(kind, text string) (s summary, ok bool) {
+func summarizeTests(kind, text string) (s testSummary, ok bool) {
 	if kind == kindGo {
 		return summarizeGoJSON(text)
 	}
 	if s, ok = summarizeText(text); !ok {
-		return summary{}, false
+		return testSummary{}, false
 	}
 	s.whole = text
 	s.body = dropNoise(text, testNoise)
@@ -105,12 +105,12 @@ func summarize(kind, text string) (s summary, ok bool) {
 // summarizeText reads the text of a test runner: the first whose last words
 // are found. The summaries are those of go test, pytest, cargo test, jest and
 // vitest, TAP and node --test, mocha.
-func summarizeText(text string) (summary, bool) {
+func summarizeText(text string) (testSummary, bool) {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(l, "\r")
 	}
-	for _, read := range []func([]string) (summary, bool){
+	for _, read := range []func([]string) (testSummary, bool){
 		readPytest, readCargo, readJest, readTAP, readMocha, readGo,
 	} {
 		if s, ok := read(lines); ok {
@@ -120,11 +120,11 @@ func summarizeText(text string) (summary, bool) {
 			return s, true
 		}
 	}
-	return summary{}, false
+	return testSummary{}, false
 }
 
-// number returns a count of an output; one that is no number is 0.
-func number(s string) int {
+// parseCount returns a count of an output; one that is no number is 0.
+func parseCount(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
 		return 0
@@ -140,14 +140,14 @@ var (
 
 // readPytest reads "=== 1 failed, 7 passed in 0.02s ===" and the short test
 // summary above it.
-func readPytest(lines []string) (s summary, ok bool) {
+func readPytest(lines []string) (s testSummary, ok bool) {
 	short := false
 	for _, l := range lines {
 		if strings.HasPrefix(l, "===") {
 			short = strings.Contains(l, "short test summary")
 		}
 		if m := pytestFailed.FindStringSubmatch(l); m != nil && short {
-			s.fail(m[1], m[2:])
+			s.addFailure(m[1], m[2:])
 		}
 		m := pytestLast.FindStringSubmatch(l)
 		if m == nil {
@@ -157,13 +157,13 @@ func readPytest(lines []string) (s summary, ok bool) {
 		for _, c := range pytestCount.FindAllStringSubmatch(m[1], -1) {
 			switch c[2] {
 			case "passed":
-				s.passed += number(c[1])
+				s.passed += parseCount(c[1])
 			case "failed":
-				s.failed += number(c[1])
+				s.failed += parseCount(c[1])
 			case "skipped":
-				s.skipped += number(c[1])
+				s.skipped += parseCount(c[1])
 			case "error", "errors":
-				s.errors += number(c[1])
+				s.errors += parseCount(c[1])
 			}
 		}
 	}
@@ -177,25 +177,25 @@ var (
 )
 
 // readCargo adds up the results of the test binaries.
-func readCargo(lines []string) (s summary, ok bool) {
+func readCargo(lines []string) (s testSummary, ok bool) {
 	for i, l := range lines {
 		if m := cargoLast.FindStringSubmatch(l); m != nil {
 			ok = true
-			s.passed, s.failed, s.skipped = s.passed+number(m[1]), s.failed+number(m[2]), s.skipped+number(m[3])
+			s.passed, s.failed, s.skipped = s.passed+parseCount(m[1]), s.failed+parseCount(m[2]), s.skipped+parseCount(m[3])
 		}
 		if m := cargoFail.FindStringSubmatch(l); m != nil {
-			s.fail(m[1], nil)
+			s.addFailure(m[1], nil)
 		}
 		if m := cargoBlock.FindStringSubmatch(l); m != nil {
-			s.fail(m[1], until(lines[i+1:], "----", "failures:"))
+			s.addFailure(m[1], linesBefore(lines[i+1:], "----", "failures:"))
 		}
 	}
 	return s, ok
 }
 
-// until returns the lines before the next one with one of the prefixes, at
+// linesBefore returns the lines before the next one with one of the prefixes, at
 // most as many as a failure needs.
-func until(lines []string, prefixes ...string) []string {
+func linesBefore(lines []string, prefixes ...string) []string {
 	for i, l := range lines {
 		for _, p := range prefixes {
 			if strings.HasPrefix(l, p) {
@@ -216,23 +216,23 @@ var (
 
 // readJest reads "Tests: 1 failed, 2 passed, 4 total" of jest and "Tests 1
 // failed | 2 passed (3)" of vitest.
-func readJest(lines []string) (s summary, ok bool) {
+func readJest(lines []string) (s testSummary, ok bool) {
 	for i, l := range lines {
 		if m := jestLast.FindStringSubmatch(l); m != nil {
 			ok = true
 			for _, c := range pytestCount.FindAllStringSubmatch(m[1], -1) {
 				switch c[2] {
 				case "passed":
-					s.passed += number(c[1])
+					s.passed += parseCount(c[1])
 				case "failed":
-					s.failed += number(c[1])
+					s.failed += parseCount(c[1])
 				case "skipped", "todo", "pending":
-					s.skipped += number(c[1])
+					s.skipped += parseCount(c[1])
 				}
 			}
 		}
 		if m := jestBlock.FindStringSubmatch(l); m != nil && strings.Contains(l, "●") {
-			s.fail(m[1], until(lines[i+1:], "  ●", "PASS", "FAIL", "Test Suites:"))
+			s.addFailure(m[1], linesBefore(lines[i+1:], "  ●", "PASS", "FAIL", "Test Suites:"))
 		}
 	}
 	return s, ok
@@ -246,19 +246,19 @@ var (
 )
 
 // readTAP reads the counts of node --test, else counts the lines of TAP.
-func readTAP(lines []string) (s summary, ok bool) {
+func readTAP(lines []string) (s testSummary, ok bool) {
 	counted := false
-	var byLine summary
+	var byLine testSummary
 	for i, l := range lines {
 		if m := tapCount.FindStringSubmatch(l); m != nil {
 			counted = true
 			switch m[1] {
 			case "pass":
-				s.passed = number(m[2])
+				s.passed = parseCount(m[2])
 			case "fail", "cancelled":
-				s.failed += number(m[2])
+				s.failed += parseCount(m[2])
 			default:
-				s.skipped += number(m[2])
+				s.skipped += parseCount(m[2])
 			}
 		}
 		if m := tapLine.FindStringSubmatch(l); m != nil {
@@ -269,11 +269,11 @@ func readTAP(lines []string) (s summary, ok bool) {
 				byLine.passed++
 			default:
 				byLine.failed++
-				s.fail(m[2], until(lines[i+1:], "ok ", "not ok ", "# "))
+				s.addFailure(m[2], linesBefore(lines[i+1:], "ok ", "not ok ", "# "))
 			}
 		}
 		if m := specFail.FindStringSubmatch(l); m != nil && m[1] != "failing tests:" {
-			s.fail(m[1], until(lines[i+1:], "✖", "✔", "ℹ"))
+			s.addFailure(m[1], linesBefore(lines[i+1:], "✖", "✔", "ℹ"))
 		}
 	}
 	if !counted {
@@ -288,20 +288,20 @@ var (
 )
 
 // readMocha reads "2 passing" and the failures below it.
-func readMocha(lines []string) (s summary, ok bool) {
+func readMocha(lines []string) (s testSummary, ok bool) {
 	for i, l := range lines {
 		if m := mochaCount.FindStringSubmatch(l); m != nil {
 			ok = true
 			switch m[2] {
 			case "passing":
-				s.passed = number(m[1])
+				s.passed = parseCount(m[1])
 			case "failing":
-				s.failed = number(m[1])
+				s.failed = parseCount(m[1])
 			default:
-				s.skipped = number(m[1])
+				s.skipped = parseCount(m[1])
 			}
 		} else if m := mochaBlock.FindStringSubmatch(l); m != nil && ok {
-			s.fail(m[1], lines[i+1:min(i+1+maxFailureLines, len(lines))])
+			s.addFailure(m[1], lines[i+1:min(i+1+maxFailureLines, len(lines))])
 		}
 	}
 	return s, ok

@@ -44,7 +44,7 @@ type goRun struct {
 }
 
 // summarizeGoJSON reads "go test -json".
-func summarizeGoJSON(text string) (summary, bool) {
+func summarizeGoJSON(text string) (testSummary, bool) {
 	run := goRun{index: map[[2]string]*goTest{}}
 	events := 0
 	for line := range strings.Lines(text) {
@@ -55,18 +55,18 @@ func summarizeGoJSON(text string) (summary, bool) {
 			continue
 		}
 		if events++; len(run.tests) > maxGoTests {
-			return summary{}, false
+			return testSummary{}, false
 		}
-		run.add(&e)
+		run.addEvent(&e)
 	}
 	if events == 0 {
-		return summary{}, false
+		return testSummary{}, false
 	}
-	return run.summary(), true
+	return run.summarizeRun(), true
 }
 
-// add takes one event.
-func (r *goRun) add(e *goEvent) {
+// addEvent takes one event.
+func (r *goRun) addEvent(e *goEvent) {
 	r.whole.WriteString(e.Output)
 	if e.Action == "build-output" {
 		r.builds = append(r.builds, e.Output)
@@ -75,7 +75,7 @@ func (r *goRun) add(e *goEvent) {
 	if e.Package == "" {
 		return // build-fail; the package fails as well.
 	}
-	t := r.test(e.Package, cut.Bytes(e.Test, maxGoName))
+	t := r.findOrAddTest(e.Package, cut.Bytes(e.Test, maxGoName))
 	switch e.Action {
 	case "output":
 		t.output = append(t.output, e.Output)
@@ -84,20 +84,20 @@ func (r *goRun) add(e *goEvent) {
 	}
 }
 
-// test finds or adds a test and marks those around it.
-func (r *goRun) test(pkg, name string) *goTest {
+// findOrAddTest finds or adds a test and marks those around it.
+func (r *goRun) findOrAddTest(pkg, name string) *goTest {
 	if t := r.index[[2]string{pkg, name}]; t != nil {
 		return t
 	}
 	t := &goTest{pkg: pkg, name: name}
 	r.tests = append(r.tests, t)
 	r.index[[2]string{pkg, name}] = t
-	r.around(t, func(p *goTest) { p.parent = true })
+	r.visitParents(t, func(p *goTest) { p.parent = true })
 	return t
 }
 
-// around calls a function for each test that a test is within.
-func (r *goRun) around(t *goTest, do func(*goTest)) {
+// visitParents calls a function for each test that a test is within.
+func (r *goRun) visitParents(t *goTest, do func(*goTest)) {
 	for i := strings.LastIndexByte(t.name, '/'); i > 0; i = strings.LastIndexByte(t.name[:i], '/') {
 		if p := r.index[[2]string{t.pkg, t.name[:i]}]; p != nil {
 			do(p)
@@ -105,55 +105,55 @@ func (r *goRun) around(t *goTest, do func(*goTest)) {
 	}
 }
 
-// failed reports whether a test failed; one that never ended did.
-func (t *goTest) failed() bool { return t.name != "" && (t.action == "fail" || t.action == "") }
+// hasFailed reports whether a test failed; one that never ended did.
+func (t *goTest) hasFailed() bool { return t.name != "" && (t.action == "fail" || t.action == "") }
 
-// summary counts the innermost tests and keeps what the failing ones said.
-func (r *goRun) summary() summary {
-	s := summary{unit: "tests", whole: r.whole.String()}
+// summarizeRun counts the innermost tests and keeps what the failing ones said.
+func (r *goRun) summarizeRun() testSummary {
+	s := testSummary{unit: "tests", whole: r.whole.String()}
 	var body strings.Builder
 	for _, l := range r.builds {
 		body.WriteString(l)
 	}
 	failing := map[string]bool{} // packages with a failing test
 	for _, t := range r.tests {
-		if t.failed() {
+		if t.hasFailed() {
 			failing[t.pkg] = true
-			r.around(t, func(p *goTest) { p.broken = true })
+			r.visitParents(t, func(p *goTest) { p.broken = true })
 		}
 	}
 	for _, t := range r.tests {
 		if t.name != "" {
-			s.count(t, &body)
+			s.countTest(t, &body)
 		}
 	}
 	for _, t := range r.tests {
 		if t.name != "" || t.action != "fail" {
 			continue
 		}
-		said := t.said()
+		said := t.outputLines()
 		body.WriteString(strings.Join(said, ""))
 		if !failing[t.pkg] {
 			s.errors++ // It was not built, or ended outside of a test.
-			s.fail(t.pkg, said)
+			s.addFailure(t.pkg, said)
 		}
 	}
 	s.body = body.String()
 	return s
 }
 
-// count adds one test. One that has tests within counts only when it failed
+// countTest adds one test. One that has tests within counts only when it failed
 // by itself.
-func (s *summary) count(t *goTest, body *strings.Builder) {
-	said := t.said()
-	if t.failed() && (len(said) > 0 || !t.parent) {
+func (s *testSummary) countTest(t *goTest, body *strings.Builder) {
+	said := t.outputLines()
+	if t.hasFailed() && (len(said) > 0 || !t.parent) {
 		body.WriteString("--- FAIL: " + t.name + " (" + t.pkg + ")\n" + strings.Join(said, ""))
 	}
 	switch {
-	case t.parent && (!t.failed() || t.broken):
-	case t.failed():
+	case t.parent && (!t.hasFailed() || t.broken):
+	case t.hasFailed():
 		s.failed++
-		s.fail(t.pkg+"."+t.name, said)
+		s.addFailure(t.pkg+"."+t.name, said)
 	case t.action == "pass":
 		s.passed++
 	default:
@@ -163,8 +163,8 @@ func (s *summary) count(t *goTest, body *strings.Builder) {
 
 var goMarks = regexp.MustCompile(`^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- (?:FAIL|PASS|SKIP): )`)
 
-// said is the output of a test without the marks around it.
-func (t *goTest) said() []string {
+// outputLines is the output of a test without the marks around it.
+func (t *goTest) outputLines() []string {
 	return slices.DeleteFunc(slices.Clone(t.output), goMarks.MatchString)
 }
 
@@ -176,8 +176,8 @@ var (
 // readGo reads the text of "go test". Without -v only failing tests are
 // named, so that packages are counted. Of a test that has tests within, those
 // count.
-func readGo(lines []string) (s summary, ok bool) {
-	packages := summary{unit: "packages"}
+func readGo(lines []string) (s testSummary, ok bool) {
+	packages := testSummary{unit: "packages"}
 	parents := goParents(lines)
 	for i, l := range lines {
 		if m := goPackage.FindStringSubmatch(l); m != nil {
@@ -199,7 +199,7 @@ func readGo(lines []string) (s summary, ok bool) {
 			s.skipped++
 		default:
 			s.failed++
-			s.fail(m[2], until(lines[i+1:], "---", "===", "FAIL", "ok  \t"))
+			s.addFailure(m[2], linesBefore(lines[i+1:], "---", "===", "FAIL", "ok  \t"))
 		}
 	}
 	if s.passed == 0 && s.skipped == 0 {

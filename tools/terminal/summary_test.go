@@ -53,7 +53,7 @@ func TestSummaries(t *testing.T) {
 		{"node-spec.txt", kindNPM, counts{"tests", 1, 1, 1, 0, []string{"fails"}, "  AssertionError [ERR_ASSERTION]: 2 == 3"}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			s, ok := summarize(tt.kind, recorded(t, tt.file))
+			s, ok := summarizeTests(tt.kind, recorded(t, tt.file))
 			if !ok {
 				t.Fatal("not understood")
 			}
@@ -159,7 +159,7 @@ func BenchmarkSummaries(b *testing.B) {
 		b.Run(file, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if _, ok := summarize(kind, text); !ok {
+				if _, ok := summarizeTests(kind, text); !ok {
 					b.Fatal("not understood")
 				}
 			}
@@ -169,7 +169,7 @@ func BenchmarkSummaries(b *testing.B) {
 	b.Run("hostile", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			_, _ = summarize(kindGo, text)
+			_, _ = summarizeTests(kindGo, text)
 		}
 	})
 }
