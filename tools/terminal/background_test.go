@@ -185,7 +185,7 @@ func TestRefusedStartTakesNoPlace(t *testing.T) {
 	tl := tool(t, f, "process_start")
 	for range 2 * maxPerSession {
 		c := newCall(t, tl, scopedtest.Options{}, map[string]any{"command": "serve"})
-		c.Process = refusing{c.Process, shells()}
+		c.Process = refusing{c.Process, shellNames()}
 		if _, err := tl.Run(t.Context(), c); !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
 			t.Fatalf("process_start = %v, want a refusal", err)
 		}

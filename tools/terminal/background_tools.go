@@ -42,7 +42,7 @@ func (f *Family) startTool() sallyport.Tool {
 			get("command").Length(1, maxCommandChars)
 			get("label").Length(0, maxLabelChars)
 		}),
-		Capabilities: f.running(true, shells()...), OutputIsUntrusted: true,
+		Capabilities: f.processCapabilities(true, shellNames()...), OutputIsUntrusted: true,
 	}, f.startProcess)
 }
 
@@ -55,9 +55,9 @@ func (f *Family) startProcess(ctx context.Context, c *sallyport.Call, in startIn
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	o := &sallyport.SpawnOptions{Dir: in.Cwd, Env: environment(), Timeout: maxLife, Output: p.out}
+	o := &sallyport.SpawnOptions{Dir: in.Cwd, Env: childEnvironment(), Timeout: maxLife, Output: p.out}
 	err = f.table.startChild(p, func() (sallyport.Child, error) {
-		return firstOf(shells(), func(shell string) (sallyport.Child, error) {
+		return startFirstOf(shellNames(), func(shell string) (sallyport.Child, error) {
 			return c.Process.Start(ctx, shell, shellArgs(in.Command), o)
 		})
 	})

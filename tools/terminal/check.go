@@ -77,7 +77,7 @@ func (f *Family) checkTool(want checkPurpose) sallyport.Tool {
 	}
 	t := sallyport.Tool{
 		Name: string(want), Title: title, Description: description, Toolset: toolset,
-		Capabilities: f.running(want == checkTests, binaries...), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional,
+		Capabilities: f.processCapabilities(want == checkTests, binaries...), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional,
 		OutputIsUntrusted: true,
 	}
 	refine := func(get func(string) args.Property) {
@@ -141,11 +141,11 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	env := environment()
+	env := childEnvironment()
 	// Test runners that watch files by default do not when this is set.
 	env["CI"] = "true"
 	var out outputCapture
-	defer patient(c)()
+	defer detachWhenLong(c)()
 	o := &sallyport.SpawnOptions{Dir: p.dir, Env: env, Timeout: timeoutOf(in.Timeout, checkTimeout), Output: &out}
 	r := &childReport{call: c, cwd: p.dir, timeout: o.Timeout, out: &out, overlay: f.o.Writes == sallyport.FSOverlay}
 	var res sallyport.ProcessResult

@@ -38,15 +38,15 @@ func (f *Family) codeTool() sallyport.Tool {
 			get("code").Length(1, maxCodeChars)
 			get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
 		}),
-		Capabilities: f.running(true, "bash", "node", "python3"), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional,
+		Capabilities: f.processCapabilities(true, "bash", "node", "python3"), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional,
 		OutputIsUntrusted: true,
 	}, f.runCode)
 }
 
-// interpreter returns the command that reads a program from standard input.
+// interpreterCommand returns the command that reads a program from standard input.
 // The program is no argument: arguments are bounded and seen by every process
 // of the machine.
-func interpreter(language string) (argv []string, ok bool) {
+func interpreterCommand(language string) (argv []string, ok bool) {
 	switch language {
 	case languagePython:
 		return []string{"python3", "-"}, true
@@ -61,19 +61,19 @@ func interpreter(language string) (argv []string, ok bool) {
 
 // runCode is run_code.
 func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (sallyport.Result, error) {
-	argv, ok := interpreter(in.Language)
+	argv, ok := interpreterCommand(in.Language)
 	if !ok {
 		return sallyport.Result{}, sallyport.InputInvalid("language is not one of python, node, bash")
 	}
 	var out outputCapture
 	o := &sallyport.SpawnOptions{
-		Dir: in.Cwd, Env: environment(), Stdin: []byte(in.Code), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out,
+		Dir: in.Cwd, Env: childEnvironment(), Stdin: []byte(in.Code), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out,
 	}
 	r := &childReport{
 		call: c, source: "cmd:" + argv[0] + " " + argv[1], cwd: in.Cwd, timeout: o.Timeout, out: &out,
 		overlay: f.o.Writes == sallyport.FSOverlay,
 	}
-	defer patient(c)()
+	defer detachWhenLong(c)()
 	res, err := c.Process.Spawn(ctx, argv[0], argv[1:], o)
 	if err != nil {
 		return r.newFailedResult(err)

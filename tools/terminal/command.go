@@ -29,12 +29,12 @@ func (f *Family) commandTool() sallyport.Tool {
 			get("command").Length(1, maxCommandChars)
 			get("timeout_seconds").Between(0, int(maxTimeout.Seconds()))
 		}),
-		Capabilities: f.running(true, shells()...), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional, OutputIsUntrusted: true,
+		Capabilities: f.processCapabilities(true, shellNames()...), MaxResultChars: resultChars, Timeout: callTimeout, Tasks: sallyport.TaskOptional, OutputIsUntrusted: true,
 	}, f.runCommand)
 }
 
-// shells lists the shells in the order in which they are tried.
-func shells() []string { return []string{"bash", "sh"} }
+// shellNames lists the shells in the order in which they are tried.
+func shellNames() []string { return []string{"bash", "sh"} }
 
 // runCommand is terminal.
 func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandInput) (sallyport.Result, error) {
@@ -43,14 +43,14 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 	}
 	var out outputCapture
 	o := &sallyport.SpawnOptions{
-		Dir: in.Cwd, Env: environment(), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out, Discard: in.Preview,
+		Dir: in.Cwd, Env: childEnvironment(), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out, Discard: in.Preview,
 	}
 	r := &childReport{
 		call: c, source: "cmd:" + in.Command, cwd: in.Cwd, timeout: o.Timeout, out: &out, discard: in.Preview,
 		overlay: f.o.Writes == sallyport.FSOverlay,
 	}
-	defer patient(c)()
-	res, err := firstOf(shells(), func(shell string) (sallyport.ProcessResult, error) {
+	defer detachWhenLong(c)()
+	res, err := startFirstOf(shellNames(), func(shell string) (sallyport.ProcessResult, error) {
 		return c.Process.Spawn(ctx, shell, shellArgs(in.Command), o)
 	})
 	if err != nil {
@@ -63,9 +63,9 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 // would take a command that begins with a hyphen for its own option.
 func shellArgs(command string) []string { return []string{"-c", "--", command} }
 
-// firstOf tries binaries until one is not refused. A missing binary is
+// startFirstOf tries binaries until one is not refused. A missing binary is
 // refused like one outside the grant: the accessor finds binaries, not us.
-func firstOf[T any](binaries []string, start func(binary string) (T, error)) (T, error) {
+func startFirstOf[T any](binaries []string, start func(binary string) (T, error)) (T, error) {
 	var got T
 	var err error
 	for _, b := range binaries {

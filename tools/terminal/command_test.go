@@ -128,7 +128,7 @@ func TestTerminalRefusalIsAFailure(t *testing.T) {
 	f := newFamily(t, nil)
 	tl := tool(t, f, "terminal")
 	c := newCall(t, tl, scopedtest.Options{}, map[string]any{"command": "ls"})
-	c.Process = refusing{c.Process, shells()}
+	c.Process = refusing{c.Process, shellNames()}
 	if _, err := tl.Run(t.Context(), c); !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
 		t.Errorf("terminal = %v, want a refusal", err)
 	}

@@ -103,10 +103,10 @@ func (f *Family) Close() error {
 	return nil
 }
 
-// running is the declaration of a tool that starts binaries in what the
+// processCapabilities is the declaration of a tool that starts binaries in what the
 // personality lets it reach. "*" is whatever hosts the personality allows, and
 // nothing without a network block.
-func (f *Family) running(network bool, binaries ...string) sallyport.Capabilities {
+func (f *Family) processCapabilities(network bool, binaries ...string) sallyport.Capabilities {
 	caps := sallyport.Capabilities{
 		FSReach: &sallyport.FSCapability{
 			Read: sallyport.FromPersonality(), Write: sallyport.FromPersonality(), Mode: f.o.Writes,
@@ -119,9 +119,9 @@ func (f *Family) running(network bool, binaries ...string) sallyport.Capabilitie
 	return caps
 }
 
-// patient has a call that runs for long become a task, where its caller knows
+// detachWhenLong has a call that runs for long become a task, where its caller knows
 // tasks: what is over soon is worth waiting for. Call over when the run ends.
-func patient(c *sallyport.Call) (over func()) {
+func detachWhenLong(c *sallyport.Call) (over func()) {
 	timer := time.AfterFunc(taskAfter, c.Detach)
 	return func() { timer.Stop() }
 }
@@ -134,9 +134,9 @@ func timeoutOf(seconds int, otherwise time.Duration) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// environment is what every child gets beside the minimal environment: it has
+// childEnvironment is what every child gets beside the minimal environment: it has
 // no terminal, so colours and cursor movements would be noise. NO_COLOR is
 // https://no-color.org.
-func environment() map[string]string {
+func childEnvironment() map[string]string {
 	return map[string]string{"TERM": "dumb", "NO_COLOR": "1"}
 }
