@@ -98,8 +98,9 @@ func (t *processTable) reserveSlot(principal, session, label, command string) (*
 // crypto/rand.Text. It is no secret, because it is looked up within a session.
 func newID() string { return "p" + strings.ToLower(rand.Text()[:16]) }
 
-// countWhere and evict are called under the lock. evict forgets the finished
-// process that is oldest.
+// countWhere counts the processes for which the function holds. It is called
+// under the lock, as is evictOldest, which forgets the finished process that is
+// oldest.
 func (t *processTable) countWhere(which func(*backgroundProcess) bool) int {
 	n := 0
 	for _, p := range t.all {
@@ -211,8 +212,8 @@ func (t *processTable) findOwned(session, id string) (*backgroundProcess, error)
 	return nil, sallyport.InputInvalid("no background process has the id " + oneLine(id) + "; process_list shows them")
 }
 
-// signalPoll is called under the lock, which keeps it from a channel that forget
-// closes.
+// signalPoll tells the watcher that somebody asked. It is called under the
+// lock, which keeps it from a channel that forgetProcess closes.
 func (p *backgroundProcess) signalPoll() {
 	select {
 	case p.polled <- struct{}{}:

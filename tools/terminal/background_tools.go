@@ -113,7 +113,7 @@ func outputChars(c *sallyport.Call) int {
 	return max((&childReport{call: c}).maxChars()-margin, margin)
 }
 
-// startOffset is where a call begins to read.
+// startOffset returns where a call begins to read.
 func (t *processTable) startOffset(p *backgroundProcess, asked *int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -135,7 +135,7 @@ func (f *Family) findPlan(c *sallyport.Call, want checkPurpose, in checkInput) (
 	return commandPlan{kindOption, in.Path, [][]string{append(slices.Clone(argv), in.Targets...)}}, nil
 }
 
-// runCheck is run_tests, lint and typecheck.
+// runCheck runs the call of run_tests, lint or typecheck.
 func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurpose, in checkInput) (sallyport.Result, error) {
 	p, err := f.findPlan(c, want, in)
 	if err != nil {

@@ -115,8 +115,9 @@ func (p *projectFinder) tryKind(kind, dir, asked string) (commandPlan, error) {
 	}
 }
 
-// planByMarker is a kind that one of several files stands for. It runs in the asked
-// folder, because its tools find their project themselves.
+// planByMarker finds the command of a kind that one of several files stands
+// for. It runs in the asked folder, because its tools find their project
+// themselves.
 func (p *projectFinder) planByMarker(kind, dir, asked string, argv func() ([][]string, error), names ...string) (commandPlan, error) {
 	for _, name := range names {
 		if st, err := p.call.FS.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() {

@@ -171,7 +171,7 @@ func (s *gitStatus) parseLong(lines []string) bool {
 	return true
 }
 
-// shortLetters are the two letters of the short format.
+// shortLetters returns the two letters of the short format.
 func shortLetters(g statusGroup, letter string) string {
 	switch {
 	case len(letter) == 2:

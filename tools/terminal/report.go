@@ -37,8 +37,8 @@ type childReport struct {
 	whole   []byte // kept instead of the output when it is not nil
 }
 
-// newFailedResult is a child that could not be started or was not let run to its end.
-// What it wrote until then says more than the error.
+// newFailedResult makes the result of a child that could not be started or was
+// not let run to its end. What it wrote until then says more than the error.
 func (r *childReport) newFailedResult(err error) (sallyport.Result, error) {
 	if r.out.total == 0 {
 		return sallyport.Result{}, err
@@ -50,9 +50,9 @@ func (r *childReport) newFailedResult(err error) (sallyport.Result, error) {
 	return res, nil
 }
 
-// newFinishedResult is a child that ended, whatever its exit code. The facts come
-// first and the output after the first blank line, so that no output can pass
-// for a fact and a cut at the end costs output only.
+// newFinishedResult makes the result of a child that ended, whatever its exit
+// code. The facts come first and the output after the first blank line, so that
+// no output can pass for a fact and a cut at the end costs output only.
 func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.Result {
 	lines := append([]string{r.exitLine(res)}, r.head...)
 	if res.Level == sallyport.LevelNone {
@@ -80,7 +80,7 @@ func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.R
 	return v
 }
 
-// exitLine is the line about how the child ended.
+// exitLine returns the line about how the child ended.
 func (r *childReport) exitLine(res sallyport.ProcessResult) string {
 	line := "exit code: " + strconv.Itoa(res.ExitCode)
 	if res.TimedOut {
@@ -89,7 +89,7 @@ func (r *childReport) exitLine(res sallyport.ProcessResult) string {
 	return line
 }
 
-// maxChars is how many code points the value may have.
+// maxChars returns how many code points the value may have.
 func (r *childReport) maxChars() int {
 	limit := resultChars
 	if r.call.ResultBudget > 0 {
@@ -98,7 +98,7 @@ func (r *childReport) maxChars() int {
 	return limit - margin
 }
 
-// structuredData is the facts as data.
+// structuredData returns the facts as data.
 func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string) map[string]any {
 	data := map[string]any{
 		"exitCode": res.ExitCode, "timedOut": res.TimedOut, "outputBytes": r.out.total, "level": string(res.Level),
@@ -124,7 +124,7 @@ func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string
 	return data
 }
 
-// changeLines is the lines about what was written in overlay mode.
+// changeLines returns the lines about what was written in overlay mode.
 func (r *childReport) changeLines(list []sallyport.Change) []string {
 	if len(list) == 0 {
 		return nil
@@ -144,7 +144,8 @@ func (r *childReport) changeLines(list []sallyport.Change) []string {
 	return lines
 }
 
-// changeLine is one line such as "added notes/a.txt (12 bytes), committed".
+// changeLine returns one line such as "added notes/a.txt (12 bytes),
+// committed".
 func (r *childReport) changeLine(ch sallyport.Change) string {
 	var b strings.Builder
 	b.WriteString(string(ch.Kind) + " " + oneLine(r.shortenPath(ch.Path)))
@@ -189,7 +190,8 @@ func oneLine(s string) string {
 	return s
 }
 
-// joinWithNote is the excerpt with a line in the place of what was left out.
+// joinWithNote returns the excerpt with a line in the place of what was left
+// out.
 func (x excerpt) joinWithNote(note string) string {
 	if x.left == 0 {
 		if x.head == "" {

@@ -33,7 +33,7 @@ type testFailure struct {
 	lines []string
 }
 
-// formatCounts is the line of counts.
+// formatCounts writes the line of counts.
 func (s *testSummary) formatCounts() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d passed, %d failed", s.unit, s.passed, s.failed)
@@ -46,7 +46,7 @@ func (s *testSummary) formatCounts() string {
 	return b.String()
 }
 
-// structuredData is the summary for the structured part.
+// structuredData returns the summary for the structured part.
 func (s *testSummary) structuredData() map[string]any {
 	list := make([]any, 0, len(s.failures))
 	for _, f := range s.failures {

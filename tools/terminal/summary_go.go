@@ -163,7 +163,7 @@ func (s *testSummary) countTest(t *goTest, body *strings.Builder) {
 
 var goMarks = regexp.MustCompile(`^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- (?:FAIL|PASS|SKIP): )`)
 
-// outputLines is the output of a test without the marks around it.
+// outputLines returns the output of a test without the marks around it.
 func (t *goTest) outputLines() []string {
 	return slices.DeleteFunc(slices.Clone(t.output), goMarks.MatchString)
 }

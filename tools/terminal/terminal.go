@@ -103,9 +103,9 @@ func (f *Family) Close() error {
 	return nil
 }
 
-// processCapabilities is the declaration of a tool that starts binaries in what the
-// personality lets it reach. "*" is whatever hosts the personality allows, and
-// nothing without a network block.
+// processCapabilities returns the declaration of a tool that starts binaries in
+// what the personality lets it reach. "*" is whatever hosts the personality
+// allows, and nothing without a network block.
 func (f *Family) processCapabilities(network bool, binaries ...string) sallyport.Capabilities {
 	caps := sallyport.Capabilities{
 		FSReach: &sallyport.FSCapability{
@@ -119,7 +119,7 @@ func (f *Family) processCapabilities(network bool, binaries ...string) sallyport
 	return caps
 }
 
-// detachWhenLong has a call that runs for long become a task, where its caller knows
+// detachWhenLong makes a call that runs for long a task, where its caller knows
 // tasks: what is over soon is worth waiting for. Call over when the run ends.
 func detachWhenLong(c *sallyport.Call) (over func()) {
 	timer := time.AfterFunc(taskAfter, c.Detach)
@@ -134,9 +134,9 @@ func timeoutOf(seconds int, otherwise time.Duration) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// childEnvironment is what every child gets beside the minimal environment: it has
-// no terminal, so colours and cursor movements would be noise. NO_COLOR is
-// https://no-color.org.
+// childEnvironment returns what every child gets beside the minimal
+// environment: it has no terminal, so colours and cursor movements would be
+// noise. NO_COLOR is https://no-color.org.
 func childEnvironment() map[string]string {
 	return map[string]string{"TERM": "dumb", "NO_COLOR": "1"}
 }

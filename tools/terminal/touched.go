@@ -36,7 +36,8 @@ func changedOnFloor(t sallyport.Touched) []string {
 	return []string{line}
 }
 
-// withheldLines is the line about folders of which a child saw a part only.
+// withheldLines returns the line about folders of which a child saw a part
+// only.
 func withheldLines(t sallyport.Touched) []string {
 	if len(t.Withheld) == 0 {
 		return nil
@@ -56,9 +57,10 @@ func layerFull(res sallyport.ProcessResult) []string {
 	return []string{"no space left: the private layer that takes the writes is full (" + res.LayerFull + ")"}
 }
 
-// touchedData is what a background child did, as data. The call that started it
-// ended before, so that no other result says it. Hosts that were reached come
-// before those that were refused: names alone must not push them out.
+// touchedData returns what a background child did, as data. The call that
+// started it ended before, so that no other result says it. Hosts that were
+// reached come before those that were refused: names alone must not push them
+// out.
 func touchedData(t sallyport.Touched) map[string]any {
 	var hosts []any
 	for _, allowed := range []bool{true, false} {
