@@ -63,7 +63,7 @@ func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Ap
 	found := a
 	err := s.db.write(ctx, true, func(c *conn) error {
 		now := s.db.o.Now()
-		last, ok, err := c.approval(`WHERE digest = ?1 ORDER BY seq DESC LIMIT 1`, a.Digest)
+		last, ok, err := c.findApproval(`WHERE digest = ?1 ORDER BY seq DESC LIMIT 1`, a.Digest)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Ap
 		expired, fresh := sallyport.NextApproval(newest, now)
 		if expired {
 			last.State = sallyport.ApprovalExpired
-			if err := c.putApproval(&last); err != nil {
+			if err := c.updateApproval(&last); err != nil {
 				return err
 			}
 		}
@@ -83,13 +83,13 @@ func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Ap
 			return nil
 		}
 		found.State = sallyport.ApprovalPending
-		return c.addApproval(&found, now)
+		return c.insertApproval(&found, now)
 	})
 	return found, err
 }
 
-// addApproval keeps a new request unless too many are pending.
-func (c *conn) addApproval(a *sallyport.Approval, now time.Time) error {
+// insertApproval keeps a new request unless too many are pending.
+func (c *conn) insertApproval(a *sallyport.Approval, now time.Time) error {
 	const count = "SELECT count(*) FROM approvals WHERE state = 'pending' AND expires > ?1"
 	own, total := 0, 0
 	if err := c.countRows(&total, count, now.UnixNano()); err != nil {
@@ -137,12 +137,12 @@ func (s *Approvals) Wait(ctx context.Context, id string) (sallyport.Approval, er
 // Use implements sallyport.ApprovalQueue.
 func (s *Approvals) Use(ctx context.Context, id string) (ok bool, err error) {
 	err = s.db.write(ctx, true, func(c *conn) error {
-		a, found, err := c.approval(`WHERE id = ?1`, id)
+		a, found, err := c.findApproval(`WHERE id = ?1`, id)
 		if err != nil || !found || !a.Use(s.db.o.Now()) {
 			return err
 		}
 		ok = true
-		return c.putApproval(&a)
+		return c.updateApproval(&a)
 	})
 	if err != nil {
 		return false, err
@@ -179,7 +179,7 @@ func (s *Approvals) List(ctx context.Context, all bool) (out []sallyport.Approva
 // Get implements sallyport.ApprovalDesk.
 func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
 	err = s.db.read(ctx, func(c *conn) (err error) {
-		a, err = c.knownApproval(id)
+		a, err = c.requireApproval(id)
 		return err
 	})
 	a.State = a.StateAt(s.db.o.Now())
@@ -189,14 +189,14 @@ func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, e
 // Decide implements sallyport.ApprovalDesk.
 func (s *Approvals) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	err := s.db.write(ctx, true, func(c *conn) error {
-		a, err := c.knownApproval(id)
+		a, err := c.requireApproval(id)
 		if err != nil {
 			return err
 		}
 		if err := a.Decide(s.db.o.Now(), by, approve, reason); err != nil {
 			return err
 		}
-		return c.putApproval(&a)
+		return c.updateApproval(&a)
 	})
 	if err == nil {
 		s.db.decided.Send()
@@ -220,8 +220,8 @@ func scanApproval(row *sqlite3.Stmt) (a sallyport.Approval, err error) {
 	return a, nil
 }
 
-// approval returns the first request that a condition selects.
-func (c *conn) approval(where string, args ...any) (a sallyport.Approval, ok bool, err error) {
+// findApproval returns the first request that a condition selects.
+func (c *conn) findApproval(where string, args ...any) (a sallyport.Approval, ok bool, err error) {
 	err = c.query(approvalColumns+" "+where, args, func(row *sqlite3.Stmt) (_ bool, err error) {
 		a, err = scanApproval(row)
 		ok = err == nil
@@ -230,16 +230,16 @@ func (c *conn) approval(where string, args ...any) (a sallyport.Approval, ok boo
 	return a, ok, err
 }
 
-func (c *conn) knownApproval(id string) (sallyport.Approval, error) {
-	a, ok, err := c.approval(`WHERE id = ?1`, id)
+func (c *conn) requireApproval(id string) (sallyport.Approval, error) {
+	a, ok, err := c.findApproval(`WHERE id = ?1`, id)
 	if err == nil && !ok {
 		err = sallyport.ErrApprovalUnknown
 	}
 	return a, err
 }
 
-// putApproval writes what changes.
-func (c *conn) putApproval(a *sallyport.Approval) error {
+// updateApproval writes what changes.
+func (c *conn) updateApproval(a *sallyport.Approval) error {
 	decided := int64(0)
 	if !a.Decided.IsZero() {
 		decided = a.Decided.UnixNano()
