@@ -33,7 +33,7 @@ var errPruned = errors.New("records were pruned while they were read: try again"
 // Append implements audit.Store.
 func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
 	return db.write(ctx, false, func(c *conn) error {
-		head, err := c.head()
+		head, err := c.readHead()
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (db *DB) Sync(ctx context.Context) error {
 // false where that cannot be told.
 func (db *DB) Full() bool { return diskFull(db.path) }
 
-func (c *conn) head() (h audit.Head, err error) {
+func (c *conn) readHead() (h audit.Head, err error) {
 	err = c.query(sqlHead, nil, func(s *sqlite3.Stmt) (bool, error) {
 		h.Seq = s.ColumnInt64(0)
 		copy(h.Hash[:], s.ColumnRawBlob(1))
@@ -99,7 +99,7 @@ func (c *conn) appendRecord(r *audit.Record) error {
 // are only added at one end and pruned at the other.
 func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
-		r := reader{q: q, last: q.After}
+		r := chainReader{q: q, last: q.After}
 		if q.After == 0 {
 			// All: a number that no record can have is for Verify to find.
 			r.last = math.MinInt64
@@ -107,7 +107,7 @@ func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, e
 		for !r.done {
 			var chunk []audit.Record
 			err := db.snapshot(ctx, func(c *conn) (err error) {
-				chunk, err = r.chunk(c)
+				chunk, err = r.nextChunk(c)
 				return err
 			})
 			for _, rec := range chunk {
@@ -123,16 +123,16 @@ func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, e
 	}
 }
 
-// reader is the state between chunks.
-type reader struct {
+// chainReader is the state between chunks.
+type chainReader struct {
 	q audit.Query
 	// last is the number of the last record read.
 	last        int64
 	began, done bool
 }
 
-func (r *reader) chunk(c *conn) ([]audit.Record, error) {
-	where, args := conditions(&r.q)
+func (r *chainReader) nextChunk(c *conn) ([]audit.Record, error) {
+	where, args := whereClause(&r.q)
 	switch {
 	case r.began:
 		first := 0
@@ -144,7 +144,7 @@ func (r *reader) chunk(c *conn) ([]audit.Record, error) {
 		}
 	case r.q.Last > 0:
 		args[0] = r.last
-		if err := r.skip(c, where, args); err != nil {
+		if err := r.skipToLast(c, where, args); err != nil {
 			return nil, err
 		}
 	}
@@ -164,8 +164,8 @@ func (r *reader) chunk(c *conn) ([]audit.Record, error) {
 	return chunk, err
 }
 
-// skip moves last to just before the newest q.Last records.
-func (r *reader) skip(c *conn, where string, args []any) error {
+// skipToLast moves last to just before the newest q.Last records.
+func (r *chainReader) skipToLast(c *conn, where string, args []any) error {
 	sql := "SELECT ifnull(min(seq), 1) FROM (SELECT seq FROM audit" + where +
 		fmt.Sprintf(" ORDER BY seq DESC LIMIT %d)", r.q.Last)
 	return c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
@@ -174,9 +174,9 @@ func (r *reader) skip(c *conn, where string, args []any) error {
 	})
 }
 
-// conditions returns the WHERE clause of a query and its arguments, of which
+// whereClause returns the WHERE clause of a query and its arguments, of which
 // the first, the number after which to begin, is left to set.
-func conditions(q *audit.Query) (where string, args []any) {
+func whereClause(q *audit.Query) (where string, args []any) {
 	var b strings.Builder
 	b.WriteString(" WHERE seq > ?1")
 	args = append(args, nil)
@@ -250,11 +250,11 @@ func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
 	if err != nil {
 		return err
 	}
-	return db.giveBack(ctx)
+	return db.releaseFreePages(ctx)
 }
 
-// giveBack returns free pages to the disk.
-func (db *DB) giveBack(ctx context.Context) error {
+// releaseFreePages returns free pages to the disk.
+func (db *DB) releaseFreePages(ctx context.Context) error {
 	c, err := db.takeWriter(ctx)
 	if err != nil {
 		return err
