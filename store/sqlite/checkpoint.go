@@ -35,10 +35,10 @@ type checkpointer struct {
 	failing bool
 }
 
-// watch returns what the engine calls with the length of the log after each
+// newCommitHook returns what the engine calls with the length of the log after each
 // commit of a connection. While something keeps the log from being emptied, it
 // is tried again only after the log grew further.
-func (db *DB) watch() func(*sqlite3.Conn, string, int) error {
+func (db *DB) newCommitHook() func(*sqlite3.Conn, string, int) error {
 	due, last := db.o.logPages, 0
 	return func(_ *sqlite3.Conn, _ string, pages int) error {
 		if pages < last {
@@ -56,14 +56,14 @@ func (db *DB) watch() func(*sqlite3.Conn, string, int) error {
 	}
 }
 
-// checkpoint empties the log whenever it has grown, until the store is closed.
-func (db *DB) checkpoint() {
+// runCheckpointer empties the log whenever it has grown, until the store is closed.
+func (db *DB) runCheckpointer() {
 	defer close(db.settled)
 	k := checkpointer{db: db}
 	for {
 		select {
 		case <-db.grown:
-			k.report(k.empty())
+			k.logFirstFailure(k.emptyLog())
 		case <-db.closing:
 			if k.conn != nil {
 				_ = k.conn.close()
@@ -73,28 +73,28 @@ func (db *DB) checkpoint() {
 	}
 }
 
-// report logs the first of several failures: writing goes on.
-func (k *checkpointer) report(err error) {
+// logFirstFailure logs the first of several failures: writing goes on.
+func (k *checkpointer) logFirstFailure(err error) {
 	if err != nil && !k.failing {
 		k.db.o.Logger.Warn("the write-ahead log of the state file cannot be emptied, and grows", "path", k.db.path, "error", wrap(err))
 	}
 	k.failing = err != nil
 }
 
-// empty moves the log into the file so that the next commit begins it anew.
+// emptyLog moves the log into the file so that the next commit begins it anew.
 // Nearly all of it is moved and on the disk before the writers have to wait.
-func (k *checkpointer) empty() error {
+func (k *checkpointer) emptyLog() error {
 	if k.lost != nil {
 		return k.lost
 	}
-	if err := k.open(); err != nil {
+	if err := k.openFiles(); err != nil {
 		return err
 	}
-	rest, err := k.move(sqlite3.CHECKPOINT_PASSIVE)
+	rest, err := k.moveLog(sqlite3.CHECKPOINT_PASSIVE)
 	if err != nil || rest > restPages {
 		return err // or somebody reads an old state for long
 	}
-	if err := k.sync(); err != nil {
+	if err := k.syncFiles(); err != nil {
 		return err
 	}
 	w, err := k.db.takeWriter(context.Background())
@@ -105,13 +105,13 @@ func (k *checkpointer) empty() error {
 		return err
 	}
 	defer k.db.putWriter(w)
-	_, err = k.move(sqlite3.CHECKPOINT_RESTART)
+	_, err = k.moveLog(sqlite3.CHECKPOINT_RESTART)
 	return err
 }
 
-// open opens the connection, and the log for those who bring it to the disk:
+// openFiles opens the connection, and the log for those who bring it to the disk:
 // who opens it after a sync failed here is not told.
-func (k *checkpointer) open() error {
+func (k *checkpointer) openFiles() error {
 	if err := k.db.log.open(); err != nil || k.conn != nil {
 		return err
 	}
@@ -124,9 +124,9 @@ func (k *checkpointer) open() error {
 	return nil
 }
 
-// move moves what nobody needs in the log any more, and returns how many pages
+// moveLog moves what nobody needs in the log any more, and returns how many pages
 // are left. Another process may be doing the same, which is as good.
-func (k *checkpointer) move(mode sqlite3.CheckpointMode) (rest int, err error) {
+func (k *checkpointer) moveLog(mode sqlite3.CheckpointMode) (rest int, err error) {
 	length, moved, err := k.conn.WALCheckpoint("main", mode)
 	switch {
 	case errors.Is(err, sqlite3.BUSY):
@@ -139,8 +139,8 @@ func (k *checkpointer) move(mode sqlite3.CheckpointMode) (rest int, err error) {
 	return length - moved, k.conn.wrap(context.Background(), err)
 }
 
-// sync brings both files to the disk.
-func (k *checkpointer) sync() error {
+// syncFiles brings both files to the disk.
+func (k *checkpointer) syncFiles() error {
 	for _, which := range [...]sqlite3.FcntlOpcode{sqlite3.FCNTL_FILE_POINTER, sqlite3.FCNTL_JOURNAL_POINTER} {
 		handle, err := k.conn.FileControl("main", which)
 		if err != nil {

@@ -42,12 +42,12 @@ func TestAFailedSyncEndsCheckpoints(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	k := checkpointer{db: db}
-	if err := k.empty(); err != nil {
+	if err := k.emptyLog(); err != nil {
 		t.Fatalf("empty = %v", err)
 	}
 	lost := errors.New("a failed sync")
 	k.lost = lost
-	if err := k.empty(); !errors.Is(err, lost) {
+	if err := k.emptyLog(); !errors.Is(err, lost) {
 		t.Errorf("empty after a failed sync = %v, want its error", err)
 	}
 	if err := k.conn.close(); err != nil {

@@ -47,7 +47,7 @@ func (db *DB) connect(ctx context.Context, readOnly bool) (*conn, error) {
 		return nil, c.wrap(ctx, err)
 	}
 	if !readOnly {
-		c.WALHook(db.watch())
+		c.WALHook(db.newCommitHook())
 	}
 	return c, nil
 }

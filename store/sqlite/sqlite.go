@@ -74,7 +74,7 @@ type DB struct {
 	// writer holds the one connection that writes; whoever takes it out owns
 	// it. nil stands for one that has to be opened again.
 	writer chan *conn
-	log    wal
+	log    logSyncer
 	// grown wakes who empties the log, settled is closed when they are gone.
 	grown   chan struct{}
 	settled chan struct{}
@@ -128,13 +128,13 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 	db := &DB{
 		path: path, limits: limits, o: opts,
 		writer: make(chan *conn, 1), readers: make(chan struct{}, maxReaders), idle: make(chan *conn, maxReaders),
-		closing: make(chan struct{}), log: wal{path: path + "-wal"},
+		closing: make(chan struct{}), log: logSyncer{path: path + "-wal"},
 		grown: make(chan struct{}, 1), settled: make(chan struct{}),
 	}
 	if err := db.open(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %s%s", err, path, detail(err))
 	}
-	go db.checkpoint()
+	go db.runCheckpointer()
 	return db, nil
 }
 
@@ -179,7 +179,7 @@ func (db *DB) Close() error {
 		if c := <-db.writer; c != nil {
 			db.closeErr = errors.Join(db.closeErr, c.close())
 		}
-		db.closeErr = errors.Join(db.closeErr, wrap(db.log.forget()))
+		db.closeErr = errors.Join(db.closeErr, wrap(db.log.closeFile()))
 	})
 	return db.closeErr
 }
@@ -222,7 +222,7 @@ func (db *DB) takeWriter(ctx context.Context) (*conn, error) {
 func (db *DB) putWriter(c *conn) {
 	if c.broken {
 		_ = c.close()
-		_ = db.log.forget()
+		_ = db.log.closeFile()
 		c = nil
 	}
 	db.writer <- c

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// wal brings the write-ahead log to the disk, beside the engine: a commit that
+// logSyncer brings the write-ahead log to the disk, beside the engine: a commit that
 // waits for the disk inside the engine keeps every other writer out meanwhile.
 // It is safe for concurrent use.
-type wal struct {
+type logSyncer struct {
 	path string
 
 	mu sync.Mutex
@@ -23,7 +23,7 @@ type wal struct {
 }
 
 // sync brings to the disk what was committed, by whomever.
-func (w *wal) sync() error {
+func (w *logSyncer) sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost != nil {
@@ -38,13 +38,13 @@ func (w *wal) sync() error {
 
 // open opens the file, so that a failure of somebody else's sync from now on is
 // reported to the next of ours.
-func (w *wal) open() error {
+func (w *logSyncer) open() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.openFile()
 }
 
-func (w *wal) openFile() error {
+func (w *logSyncer) openFile() error {
 	if w.file != nil {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (w *wal) openFile() error {
 	return err
 }
 
-// forget closes the file: the engine may have another one from now on.
-func (w *wal) forget() error {
+// closeFile closes the file: the engine may have another one from now on.
+func (w *logSyncer) closeFile() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.file

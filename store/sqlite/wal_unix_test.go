@@ -36,7 +36,7 @@ func TestB13_AFailedSyncStaysFailed(t *testing.T) {
 	good := db.log.path
 	for _, path := range []string{pipe, good} {
 		db.log.path = path
-		if err := db.log.forget(); err != nil {
+		if err := db.log.closeFile(); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Sync(t.Context()); !errors.Is(err, store.ErrFailed) {
