@@ -117,7 +117,7 @@ func (c *conn) insertApproval(a *sallyport.Approval, now time.Time) error {
 // sweepApprovals removes some of what is over: what is old, and the oldest of
 // too many.
 func (c *conn) sweepApprovals(now time.Time) error {
-	_, err := c.exec(limited(`DELETE FROM approvals WHERE seq IN (SELECT seq FROM approvals WHERE expires < ?1 LIMIT %d)`, sweepRows),
+	_, err := c.exec(withLimit(`DELETE FROM approvals WHERE seq IN (SELECT seq FROM approvals WHERE expires < ?1 LIMIT %d)`, sweepRows),
 		now.Add(-approvalAge).UnixNano())
 	if err != nil {
 		return err

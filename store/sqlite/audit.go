@@ -80,7 +80,7 @@ func (c *conn) readHead() (h audit.Head, err error) {
 
 // appendRecord binds by hand: it is the statement that every call waits for.
 func (c *conn) appendRecord(r *audit.Record) error {
-	s, err := c.stmt(sqlAppend)
+	s, err := c.preparedStmt(sqlAppend)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (k *checkpointer) openFiles() error {
 	if err := k.db.log.open(); err != nil || k.conn != nil {
 		return err
 	}
-	c, err := k.db.connect(context.Background(), true)
+	c, err := k.db.openConn(context.Background(), true)
 	if err != nil {
 		return err
 	}

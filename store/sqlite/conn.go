@@ -34,15 +34,15 @@ PRAGMA wal_autocheckpoint=0;
 PRAGMA trusted_schema=OFF;
 PRAGMA cell_size_check=ON;`
 
-// connect opens a connection. The file exists.
-func (db *DB) connect(ctx context.Context, readOnly bool) (*conn, error) {
+// openConn opens a connection. The file exists.
+func (db *DB) openConn(ctx context.Context, readOnly bool) (*conn, error) {
 	// A plain path, not a URI: no part of it is taken for an option.
 	raw, err := sqlite3.OpenFlags(db.path, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, wrap(err)
 	}
 	c := &conn{Conn: raw, path: db.path, busy: db.o.Busy, stmts: make(map[string]*sqlite3.Stmt)}
-	if err := c.setUp(ctx, db.o.MaxBytes, readOnly); err != nil {
+	if err := c.configure(ctx, db.o.MaxBytes, readOnly); err != nil {
 		_ = c.close()
 		return nil, c.wrap(ctx, err)
 	}
@@ -52,8 +52,8 @@ func (db *DB) connect(ctx context.Context, readOnly bool) (*conn, error) {
 	return c, nil
 }
 
-func (c *conn) setUp(ctx context.Context, maxBytes int64, readOnly bool) error {
-	if err := c.BusyHandler(c.wait); err != nil {
+func (c *conn) configure(ctx context.Context, maxBytes int64, readOnly bool) error {
+	if err := c.BusyHandler(c.waitForLock); err != nil {
 		return err
 	}
 	// The log stays when the last process leaves, so that its name is as
@@ -78,10 +78,10 @@ func (c *conn) setUp(ctx context.Context, maxBytes int64, readOnly bool) error {
 	return nil
 }
 
-// wait is called when another process holds a lock. It polls, because locks
+// waitForLock is called when another process holds a lock. It polls, because locks
 // of files have no queue: with long pauses, a process that commits without
 // pause would starve all others.
-func (c *conn) wait(ctx context.Context, count int) (retry bool) {
+func (c *conn) waitForLock(ctx context.Context, count int) (retry bool) {
 	if count == 0 {
 		c.since = time.Now()
 	}
@@ -108,8 +108,8 @@ func (c *conn) close() error {
 	return wrap(c.Conn.Close())
 }
 
-// stmt returns a prepared statement, which is reset.
-func (c *conn) stmt(sql string) (*sqlite3.Stmt, error) {
+// preparedStmt returns a prepared statement, which is reset.
+func (c *conn) preparedStmt(sql string) (*sqlite3.Stmt, error) {
 	if s, ok := c.stmts[sql]; ok {
 		return s, nil
 	}
@@ -121,16 +121,16 @@ func (c *conn) stmt(sql string) (*sqlite3.Stmt, error) {
 	return s, nil
 }
 
-// limited writes the bound of a statement into it: the engine prepares one
+// withLimit writes the bound of a statement into it: the engine prepares one
 // whose LIMIT is an argument anew each time that it is bound.
-func limited(sql string, n int) string { return fmt.Sprintf(sql, n) }
+func withLimit(sql string, n int) string { return fmt.Sprintf(sql, n) }
 
 // blob is an argument that is bound as bytes, even when it is empty.
 type blob string
 
-// bind sets the arguments of a statement: int64, int, bool, string, blob,
+// bindArgs sets the arguments of a statement: int64, int, bool, string, blob,
 // []byte or nil.
-func bind(s *sqlite3.Stmt, args []any) error {
+func bindArgs(s *sqlite3.Stmt, args []any) error {
 	for i, arg := range args {
 		var err error
 		switch v := arg.(type) {
@@ -168,7 +168,7 @@ func (c *conn) exec(sql string, args ...any) (changed int64, err error) {
 // query runs a statement and calls row for each row of the answer until it
 // says stop or fails.
 func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more bool, err error)) (err error) {
-	s, err := c.stmt(sql)
+	s, err := c.preparedStmt(sql)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more boo
 		_ = s.Reset()
 		err = errors.Join(err, s.ClearBindings())
 	}()
-	if err := bind(s, args); err != nil {
+	if err := bindArgs(s, args); err != nil {
 		return err
 	}
 	for s.Step() {
@@ -193,7 +193,7 @@ func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more boo
 // processes from its start.
 func (c *conn) write(ctx context.Context, durable bool, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
-	if err := c.sync(durable); err != nil {
+	if err := c.setDurable(durable); err != nil {
 		return c.wrap(ctx, err)
 	}
 	return c.inTx(ctx, "BEGIN IMMEDIATE", fn)
@@ -219,7 +219,7 @@ func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (
 	defer func() {
 		if !ended {
 			// fn panicked.
-			c.rollBack()
+			c.rollBackIfOpen()
 		}
 	}()
 	err = fn(c)
@@ -228,13 +228,13 @@ func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (
 	}
 	ended = true
 	if err != nil {
-		c.rollBack()
+		c.rollBackIfOpen()
 	}
 	return c.wrap(ctx, err)
 }
 
-// rollBack ends the transaction if the engine has not done so itself.
-func (c *conn) rollBack() {
+// rollBackIfOpen ends the transaction if the engine has not done so itself.
+func (c *conn) rollBackIfOpen() {
 	if c.GetAutocommit() {
 		return
 	}
@@ -244,8 +244,8 @@ func (c *conn) rollBack() {
 	}
 }
 
-// sync says whether commits wait for the disk.
-func (c *conn) sync(durable bool) error {
+// setDurable says whether commits wait for the disk.
+func (c *conn) setDurable(durable bool) error {
 	if durable != c.relaxed {
 		return nil
 	}

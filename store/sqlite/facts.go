@@ -93,7 +93,7 @@ func (c *conn) noteFact(principal, session string, m *sallyport.FactMark) error 
 
 // forgetOldFacts removes some rows that count for nobody any more.
 func (c *conn) forgetOldFacts(now time.Time) error {
-	_, err := c.exec(limited(`DELETE FROM facts WHERE (principal, session, fact) IN
+	_, err := c.exec(withLimit(`DELETE FROM facts WHERE (principal, session, fact) IN
 		(SELECT principal, session, fact FROM facts WHERE time < ?1 ORDER BY time LIMIT %d)`, oldFacts),
 		now.Add(-sallyport.SessionFactAge).UnixNano())
 	return err

@@ -123,12 +123,12 @@ func (db *DB) sweep(c *conn, now time.Time) error {
 	if last != 0 && now.UnixNano()-last < int64(sweepEvery) || !db.swept.CompareAndSwap(last, now.UnixNano()) {
 		return nil
 	}
-	_, err := c.exec(limited(`DELETE FROM kv WHERE (scope, key) IN
+	_, err := c.exec(withLimit(`DELETE FROM kv WHERE (scope, key) IN
 		(SELECT scope, key FROM kv WHERE expires <= ?1 LIMIT %d)`, sweepRows), now.UnixNano())
 	if err != nil {
 		return err
 	}
-	_, err = c.exec(limited(`DELETE FROM reads WHERE id IN (SELECT id FROM reads WHERE time < ?1 LIMIT %d)`, sweepRows),
+	_, err = c.exec(withLimit(`DELETE FROM reads WHERE id IN (SELECT id FROM reads WHERE time < ?1 LIMIT %d)`, sweepRows),
 		now.Add(-db.limits.ReadAge).UnixNano())
 	return err
 }

@@ -164,7 +164,7 @@ func (c *conn) addAdmission(id int64, line window.Line, limit sallyport.RateLimi
 		return err
 	}
 	if oldest, ok := line.Nth(limit); ok {
-		_, err = c.exec(limited(`DELETE FROM admissions WHERE id = ?1 AND number IN
+		_, err = c.exec(withLimit(`DELETE FROM admissions WHERE id = ?1 AND number IN
 			(SELECT number FROM admissions WHERE id = ?1 AND number < ?2 ORDER BY number LIMIT %d)`, surplusRows),
 			id, oldest)
 	}
@@ -205,7 +205,7 @@ func (c *conn) forgetLimit(now int64) (more bool, err error) {
 	if _, err := c.exec(`UPDATE limits SET dropped = last WHERE id = ?1`, id); err != nil {
 		return false, err
 	}
-	n, err := c.exec(limited(`DELETE FROM admissions WHERE id = ?1 AND number IN
+	n, err := c.exec(withLimit(`DELETE FROM admissions WHERE id = ?1 AND number IN
 		(SELECT number FROM admissions WHERE id = ?1 ORDER BY number LIMIT %d)`, expiredRows), id)
 	if err != nil || n == expiredRows {
 		return false, err

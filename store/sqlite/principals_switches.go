@@ -48,7 +48,7 @@ func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) 
 // alphabet.
 func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
 	few, _, err := w.db.switches.get(ctx, w.db, struct{}{}, func(c *conn) ([]auth.Switch, bool, error) {
-		few, err := c.switches(limited(`ORDER BY kind, name LIMIT %d`, fewSwitches+1))
+		few, err := c.switches(withLimit(`ORDER BY kind, name LIMIT %d`, fewSwitches+1))
 		return few, true, err
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (db *DB) boundReads(c *conn, session string) error {
 	if every := db.limits.Reads / share; every > 1 && rand.IntN(every) != 0 {
 		return nil
 	}
-	_, err := c.exec(limited(`DELETE FROM reads WHERE id IN
+	_, err := c.exec(withLimit(`DELETE FROM reads WHERE id IN
 		(SELECT id FROM reads WHERE session = ?1 ORDER BY id DESC LIMIT -1 OFFSET %d)`, db.limits.Reads),
 		blob(session))
 	return err

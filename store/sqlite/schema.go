@@ -90,7 +90,7 @@ func (c *conn) migrate(ctx context.Context) error {
 func (c *conn) enterWAL(ctx context.Context) error {
 	for n := 0; ; n++ {
 		err := c.Exec("PRAGMA journal_mode=WAL")
-		if !errors.Is(err, sqlite3.BUSY) || !c.wait(ctx, n) {
+		if !errors.Is(err, sqlite3.BUSY) || !c.waitForLock(ctx, n) {
 			return err
 		}
 	}

@@ -142,7 +142,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err := prepareFiles(ctx, db.path); err != nil {
 		return wrap(err)
 	}
-	c, err := db.connect(ctx, false)
+	c, err := db.openConn(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (db *DB) takeWriter(ctx context.Context) (*conn, error) {
 		if c != nil {
 			return c, nil
 		}
-		c, err := db.connect(ctx, false)
+		c, err := db.openConn(ctx, false)
 		if err != nil {
 			db.writer <- nil
 		}
@@ -276,7 +276,7 @@ func (db *DB) lend(ctx context.Context, fn func(c *conn) error) error {
 	case <-db.closing:
 		return errClosed
 	}
-	c, err := db.connect(ctx, true)
+	c, err := db.openConn(ctx, true)
 	if err != nil {
 		<-db.readers
 		return err
