@@ -61,7 +61,7 @@ func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Ap
 		return a, err
 	}
 	found := a
-	err := s.db.write(ctx, true, func(c *conn) error {
+	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
 		now := s.db.o.Now()
 		last, ok, err := c.findApproval(`WHERE digest = ?1 ORDER BY seq DESC LIMIT 1`, a.Digest)
 		if err != nil {
@@ -136,7 +136,7 @@ func (s *Approvals) Wait(ctx context.Context, id string) (sallyport.Approval, er
 
 // Use implements sallyport.ApprovalQueue.
 func (s *Approvals) Use(ctx context.Context, id string) (ok bool, err error) {
-	err = s.db.write(ctx, true, func(c *conn) error {
+	err = s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, found, err := c.findApproval(`WHERE id = ?1`, id)
 		if err != nil || !found || !a.Use(s.db.o.Now()) {
 			return err
@@ -161,7 +161,7 @@ func (s *Approvals) List(ctx context.Context, all bool) (out []sallyport.Approva
 		sql = approvalColumns + ` WHERE state IN ('pending', 'approved') AND expires > ?1 ORDER BY seq`
 		args = []any{now.UnixNano()}
 	}
-	err = s.db.read(ctx, func(c *conn) error {
+	err = s.db.runQueries(ctx, func(c *conn) error {
 		out = nil
 		return c.query(sql, args, func(row *sqlite3.Stmt) (bool, error) {
 			a, err := scanApproval(row)
@@ -178,7 +178,7 @@ func (s *Approvals) List(ctx context.Context, all bool) (out []sallyport.Approva
 
 // Get implements sallyport.ApprovalDesk.
 func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
-	err = s.db.read(ctx, func(c *conn) (err error) {
+	err = s.db.runQueries(ctx, func(c *conn) (err error) {
 		a, err = c.requireApproval(id)
 		return err
 	})
@@ -188,7 +188,7 @@ func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, e
 
 // Decide implements sallyport.ApprovalDesk.
 func (s *Approvals) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
-	err := s.db.write(ctx, true, func(c *conn) error {
+	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, err := c.requireApproval(id)
 		if err != nil {
 			return err

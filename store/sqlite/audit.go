@@ -32,7 +32,7 @@ var errPruned = errors.New("records were pruned while they were read: try again"
 
 // Append implements audit.Store.
 func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
-	return db.write(ctx, false, func(c *conn) error {
+	return db.inWriteTx(ctx, false, func(c *conn) error {
 		head, err := c.readHead()
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 // commit while the disk writes what was committed before.
 func (db *DB) Sync(ctx context.Context) error {
 	switch {
-	case db.closed():
+	case db.isClosed():
 		return errClosed
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -106,7 +106,7 @@ func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, e
 		}
 		for !r.done {
 			var chunk []audit.Record
-			err := db.snapshot(ctx, func(c *conn) (err error) {
+			err := db.inSnapshot(ctx, func(c *conn) (err error) {
 				chunk, err = r.nextChunk(c)
 				return err
 			})
@@ -230,7 +230,7 @@ func kindOf(text []byte) audit.Kind {
 
 // Prune implements audit.Pruner. Pages that it frees go back to the disk.
 func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
-	err := db.write(ctx, true, func(c *conn) error {
+	err := db.inWriteTx(ctx, true, func(c *conn) error {
 		found := false
 		err := c.query("SELECT hash FROM audit WHERE seq = ?1", []any{checkpoint.Seq}, func(s *sqlite3.Stmt) (bool, error) {
 			found = bytes.Equal(s.ColumnRawBlob(0), checkpoint.Hash[:])
@@ -255,11 +255,11 @@ func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
 
 // releaseFreePages returns free pages to the disk.
 func (db *DB) releaseFreePages(ctx context.Context) error {
-	c, err := db.takeWriter(ctx)
+	c, err := db.acquireWriter(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.putWriter(c)
+	defer db.releaseWriter(c)
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	// Not prepared: the pragma works row by row until it is stepped through.
 	return c.wrap(ctx, c.Exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)"))

@@ -97,14 +97,14 @@ func (k *checkpointer) emptyLog() error {
 	if err := k.syncFiles(); err != nil {
 		return err
 	}
-	w, err := k.db.takeWriter(context.Background())
+	w, err := k.db.acquireWriter(context.Background())
 	if err != nil {
 		if errors.Is(err, errClosed) {
 			return nil
 		}
 		return err
 	}
-	defer k.db.putWriter(w)
+	defer k.db.releaseWriter(w)
 	_, err = k.moveLog(sqlite3.CHECKPOINT_RESTART)
 	return err
 }

@@ -189,9 +189,9 @@ func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more boo
 	return s.Err()
 }
 
-// write runs fn in a transaction that is the only writing one of all
+// inWriteTx runs fn in a transaction that is the only writing one of all
 // processes from its start.
-func (c *conn) write(ctx context.Context, durable bool, fn func(c *conn) error) error {
+func (c *conn) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	if err := c.setDurable(durable); err != nil {
 		return c.wrap(ctx, err)
@@ -199,14 +199,14 @@ func (c *conn) write(ctx context.Context, durable bool, fn func(c *conn) error) 
 	return c.inTx(ctx, "BEGIN IMMEDIATE", fn)
 }
 
-// read runs fn, whose queries have a snapshot each.
-func (c *conn) read(ctx context.Context, fn func(c *conn) error) error {
+// runQueries runs fn, whose queries have a snapshot each.
+func (c *conn) runQueries(ctx context.Context, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	return c.wrap(ctx, fn(c))
 }
 
-// snapshot runs fn on one snapshot.
-func (c *conn) snapshot(ctx context.Context, fn func(c *conn) error) error {
+// inSnapshot runs fn on one snapshot.
+func (c *conn) inSnapshot(ctx context.Context, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	return c.inTx(ctx, "BEGIN", fn)
 }

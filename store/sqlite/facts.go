@@ -34,7 +34,7 @@ type facts struct{ db *DB }
 
 // Facts implements sallyport.FactStore.
 func (f facts) Facts(ctx context.Context, principal, session string) (marks []sallyport.FactMark, err error) {
-	err = f.db.read(ctx, func(c *conn) (err error) {
+	err = f.db.runQueries(ctx, func(c *conn) (err error) {
 		marks, err = c.facts(principal, session)
 		return err
 	})
@@ -57,7 +57,7 @@ func (c *conn) facts(principal, session string) (marks []sallyport.FactMark, err
 // can come between. It does not wait for the disk: the death of the process
 // loses nothing, a loss of power the last moments.
 func (f facts) Note(ctx context.Context, principal, session string, marks []sallyport.FactMark) (before []sallyport.FactMark, err error) {
-	err = f.db.write(ctx, false, func(c *conn) (err error) {
+	err = f.db.inWriteTx(ctx, false, func(c *conn) (err error) {
 		if before, err = c.facts(principal, session); err != nil || len(marks) == 0 {
 			return err
 		}
@@ -119,7 +119,7 @@ func (c *conn) boundFacts(principal string) error {
 
 // Forget implements sallyport.FactStore.
 func (f facts) Forget(ctx context.Context, principal string) (was bool, err error) {
-	err = f.db.write(ctx, true, func(c *conn) error {
+	err = f.db.inWriteTx(ctx, true, func(c *conn) error {
 		n, err := c.exec(`DELETE FROM facts WHERE principal = ?1`, blob(principal))
 		was = n > 0
 		return err

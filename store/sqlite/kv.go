@@ -38,7 +38,7 @@ func (k *kv) Get(ctx context.Context, key string) (value string, ok bool, err er
 		return "", false, err
 	}
 	now := k.db.o.Now().UnixNano()
-	err = k.db.read(ctx, func(c *conn) error {
+	err = k.db.runQueries(ctx, func(c *conn) error {
 		return c.query(`SELECT value FROM kv WHERE scope = ?1 AND key = ?2 AND (expires IS NULL OR expires > ?3)`,
 			[]any{k.scope, blob(key), now}, func(s *sqlite3.Stmt) (bool, error) {
 				value, ok = string(s.ColumnRawBlob(0)), true
@@ -61,7 +61,7 @@ func (k *kv) Set(ctx context.Context, key, value string, ttl time.Duration) erro
 	if ns, ok := store.Expiry(now, ttl); ok {
 		expires = ns
 	}
-	return k.db.write(ctx, true, func(c *conn) error {
+	return k.db.inWriteTx(ctx, true, func(c *conn) error {
 		if err := k.db.sweep(c, now); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (k *kv) Delete(ctx context.Context, key string) error {
 	if err := k.db.limits.CheckKey(key); err != nil {
 		return err
 	}
-	return k.db.write(ctx, true, func(c *conn) error {
+	return k.db.inWriteTx(ctx, true, func(c *conn) error {
 		_, err := c.exec(`DELETE FROM kv WHERE scope = ?1 AND key = ?2`, k.scope, blob(key))
 		return err
 	})
@@ -91,7 +91,7 @@ func (k *kv) List(ctx context.Context, prefix string) (keys []string, err error)
 		sql += ` AND key < ?4`
 		args = append(args, blob(end))
 	}
-	err = k.db.read(ctx, func(c *conn) error {
+	err = k.db.runQueries(ctx, func(c *conn) error {
 		keys = nil
 		return c.query(sql+` ORDER BY key`, args, func(s *sqlite3.Stmt) (bool, error) {
 			keys = append(keys, string(s.ColumnRawBlob(0)))

@@ -38,10 +38,10 @@ func (l *leases[K, V]) get(ctx context.Context, db *DB, key K, ask func(c *conn)
 	l.mu.Lock()
 	have, ok := l.kept[key]
 	l.mu.Unlock()
-	if ok && now.Sub(have.asked) < lease && ctx.Err() == nil && !db.closed() {
+	if ok && now.Sub(have.asked) < lease && ctx.Err() == nil && !db.isClosed() {
 		return have.value, true, nil
 	}
-	err = db.read(ctx, func(c *conn) (err error) {
+	err = db.runQueries(ctx, func(c *conn) (err error) {
 		value, ok, err = ask(c)
 		return err
 	})
@@ -63,7 +63,7 @@ func (l *leases[K, V]) keep(key K, answer leased[V]) {
 // change is write, durable, for what is leased: it returns when nobody uses any
 // more what was there before.
 func (db *DB) change(ctx context.Context, fn func(c *conn) error) error {
-	err := db.write(ctx, true, fn)
+	err := db.inWriteTx(ctx, true, fn)
 	time.Sleep(lease)
 	return err
 }

@@ -69,7 +69,7 @@ func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) 
 		return 0, err
 	}
 	full := false
-	err = db.write(ctx, false, func(c *conn) (err error) {
+	err = db.inWriteTx(ctx, false, func(c *conn) (err error) {
 		// The clock is read inside the transaction, so that the times of all
 		// processes are in the order of their admissions.
 		now := db.o.Now().UnixNano()

@@ -22,7 +22,7 @@ const placesSchema = `
 
 // WritePlaces implements sallyport.PlaceLedger.
 func (db *DB) WritePlaces(ctx context.Context) (places []sallyport.WritePlace, err error) {
-	err = db.read(ctx, func(c *conn) error {
+	err = db.runQueries(ctx, func(c *conn) error {
 		return c.query(`SELECT path, by, first, last FROM write_places ORDER BY path`, nil, func(s *sqlite3.Stmt) (bool, error) {
 			places = append(places, sallyport.WritePlace{
 				Path: string(s.ColumnRawBlob(0)), By: s.ColumnText(1),
@@ -36,7 +36,7 @@ func (db *DB) WritePlaces(ctx context.Context) (places []sallyport.WritePlace, e
 
 // KeepWritePlaces implements sallyport.PlaceLedger.
 func (db *DB) KeepWritePlaces(ctx context.Context, places []sallyport.WritePlace) error {
-	return db.write(ctx, true, func(c *conn) error {
+	return db.inWriteTx(ctx, true, func(c *conn) error {
 		for i := range places {
 			p := &places[i]
 			if _, err := c.exec(`INSERT INTO write_places(path, by, first, last) VALUES(?1, ?2, ?3, ?4)
@@ -58,7 +58,7 @@ func (db *DB) KeepWritePlaces(ctx context.Context, places []sallyport.WritePlace
 
 // ForgetWritePlace implements sallyport.PlaceLedger.
 func (db *DB) ForgetWritePlace(ctx context.Context, path string) (found bool, err error) {
-	err = db.write(ctx, true, func(c *conn) error {
+	err = db.inWriteTx(ctx, true, func(c *conn) error {
 		changed, err := c.exec(`DELETE FROM write_places WHERE path = ?1`, blob(path))
 		found = changed > 0
 		return err

@@ -25,7 +25,7 @@ func TestStatementsArePreparedOnce(t *testing.T) {
 	for i := range 5 {
 		useAll(t, db, i)
 	}
-	err = db.write(t.Context(), false, func(c *conn) error {
+	err = db.inWriteTx(t.Context(), false, func(c *conn) error {
 		if len(c.stmts) < 10 {
 			t.Errorf("%d statements are kept", len(c.stmts))
 		}

@@ -106,7 +106,7 @@ func (p principals) ByToken(ctx context.Context, hash string) (r auth.Record, ok
 
 // All implements auth.Store.
 func (p principals) All(ctx context.Context) (list []auth.Record, err error) {
-	err = p.db.read(ctx, func(c *conn) (err error) {
+	err = p.db.runQueries(ctx, func(c *conn) (err error) {
 		list, err = c.principals(`ORDER BY name`)
 		return err
 	})

@@ -74,7 +74,7 @@ func (w switches) All(ctx context.Context) ([]auth.Switch, error) {
 }
 
 func (w switches) list(ctx context.Context, where string, args ...any) (list []auth.Switch, err error) {
-	err = w.db.read(ctx, func(c *conn) (err error) {
+	err = w.db.runQueries(ctx, func(c *conn) (err error) {
 		list, err = c.switches(where, args...)
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 // the death of the process loses nothing, a loss of power the last moments.
 func (db *DB) Remember(ctx context.Context, session string, r sallyport.ReadRecord) error {
 	now := db.o.Now()
-	return db.write(ctx, false, func(c *conn) error {
+	return db.inWriteTx(ctx, false, func(c *conn) error {
 		if err := db.sweep(c, now); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (db *DB) boundReads(c *conn, session string) error {
 // Recall implements sallyport.ReadMemory.
 func (db *DB) Recall(ctx context.Context, session, path, identity string) (r sallyport.ReadRecord, ok bool, err error) {
 	oldest := db.o.Now().Add(-db.limits.ReadAge).UnixNano()
-	err = db.read(ctx, func(c *conn) error {
+	err = db.runQueries(ctx, func(c *conn) error {
 		return c.query(`
 			SELECT path, identity, digest, time, id FROM reads WHERE session = ?1 AND path = ?2 AND time >= ?4
 			UNION ALL

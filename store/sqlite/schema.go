@@ -82,7 +82,7 @@ func (c *conn) migrate(ctx context.Context) error {
 	if err := c.enterWAL(ctx); err != nil {
 		return c.wrap(ctx, err)
 	}
-	return c.write(ctx, true, (*conn).applyMigrations)
+	return c.inWriteTx(ctx, true, (*conn).applyMigrations)
 }
 
 // enterWAL switches to the write-ahead log. The engine does not call the

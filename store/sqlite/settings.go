@@ -40,7 +40,7 @@ func (c *conn) putSetting(name, value string) error {
 // PutIfAbsent stores a value unless the name has one, which it returns then.
 // Of several callers at once, one stores.
 func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
-	err = t.db.write(ctx, true, func(c *conn) error {
+	err = t.db.inWriteTx(ctx, true, func(c *conn) error {
 		have, ok, err := c.setting(name)
 		if err != nil || ok {
 			existing = have

@@ -186,7 +186,7 @@ func (db *DB) Close() error {
 
 var errClosed = &store.Error{Reason: store.ErrClosed}
 
-func (db *DB) closed() bool {
+func (db *DB) isClosed() bool {
 	select {
 	case <-db.closing:
 		return true
@@ -195,9 +195,9 @@ func (db *DB) closed() bool {
 	}
 }
 
-// takeWriter waits for the writing connection.
-func (db *DB) takeWriter(ctx context.Context) (*conn, error) {
-	if db.closed() {
+// acquireWriter waits for the writing connection.
+func (db *DB) acquireWriter(ctx context.Context) (*conn, error) {
+	if db.isClosed() {
 		return nil, errClosed
 	}
 	select {
@@ -217,9 +217,9 @@ func (db *DB) takeWriter(ctx context.Context) (*conn, error) {
 	}
 }
 
-// putWriter gives the connection back; one in a doubtful state is closed and
+// releaseWriter gives the connection back; one in a doubtful state is closed and
 // opened again by the next writer.
-func (db *DB) putWriter(c *conn) {
+func (db *DB) releaseWriter(c *conn) {
 	if c.broken {
 		_ = c.close()
 		_ = db.log.closeFile()
@@ -228,40 +228,40 @@ func (db *DB) putWriter(c *conn) {
 	db.writer <- c
 }
 
-// write runs fn in a write transaction. With durable it returns only when
+// inWriteTx runs fn in a write transaction. With durable it returns only when
 // the commit reached the disk. After an error nothing of it is kept.
-func (db *DB) write(ctx context.Context, durable bool, fn func(c *conn) error) error {
-	c, err := db.takeWriter(ctx)
+func (db *DB) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) error) error {
+	c, err := db.acquireWriter(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.putWriter(c)
-	return c.write(ctx, durable, fn)
+	defer db.releaseWriter(c)
+	return c.inWriteTx(ctx, durable, fn)
 }
 
-// read runs fn on a connection. Each query of fn has a snapshot of its own.
-func (db *DB) read(ctx context.Context, fn func(c *conn) error) error {
-	return db.lend(ctx, func(c *conn) error { return c.read(ctx, fn) })
+// runQueries runs fn on a connection. Each query of fn has a snapshot of its own.
+func (db *DB) runQueries(ctx context.Context, fn func(c *conn) error) error {
+	return db.withReader(ctx, func(c *conn) error { return c.runQueries(ctx, fn) })
 }
 
-// snapshot runs fn on a connection on which all its queries see one state.
-func (db *DB) snapshot(ctx context.Context, fn func(c *conn) error) error {
-	return db.lend(ctx, func(c *conn) error { return c.snapshot(ctx, fn) })
+// inSnapshot runs fn on a connection on which all its queries see one state.
+func (db *DB) inSnapshot(ctx context.Context, fn func(c *conn) error) error {
+	return db.withReader(ctx, func(c *conn) error { return c.inSnapshot(ctx, fn) })
 }
 
-// lend runs fn with a connection to read from.
-func (db *DB) lend(ctx context.Context, fn func(c *conn) error) error {
-	if db.closed() {
+// withReader runs fn with a connection to read from.
+func (db *DB) withReader(ctx context.Context, fn func(c *conn) error) error {
+	if db.isClosed() {
 		return errClosed
 	}
 	// An idle writer serves a reader too: a process that makes one call
 	// never opens a second connection.
 	select {
 	case c := <-db.idle:
-		return db.lendIdle(c, fn)
+		return db.withIdleReader(c, fn)
 	case c := <-db.writer:
 		if c != nil {
-			defer db.putWriter(c)
+			defer db.releaseWriter(c)
 			return fn(c)
 		}
 		db.writer <- nil
@@ -269,7 +269,7 @@ func (db *DB) lend(ctx context.Context, fn func(c *conn) error) error {
 	}
 	select {
 	case c := <-db.idle:
-		return db.lendIdle(c, fn)
+		return db.withIdleReader(c, fn)
 	case db.readers <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -281,14 +281,14 @@ func (db *DB) lend(ctx context.Context, fn func(c *conn) error) error {
 		<-db.readers
 		return err
 	}
-	return db.lendIdle(c, fn)
+	return db.withIdleReader(c, fn)
 }
 
-// lendIdle runs fn with a reading connection and keeps the connection for the
+// withIdleReader runs fn with a reading connection and keeps the connection for the
 // next reader. Its token goes back when the connection is closed.
-func (db *DB) lendIdle(c *conn, fn func(c *conn) error) error {
+func (db *DB) withIdleReader(c *conn, fn func(c *conn) error) error {
 	defer func() {
-		if !c.broken && !db.closed() {
+		if !c.broken && !db.isClosed() {
 			db.idle <- c // there is room for as many as there are tokens
 			return
 		}
