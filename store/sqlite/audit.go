@@ -62,7 +62,7 @@ func (db *DB) Sync(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return wrap(db.log.sync())
+	return wrapError(db.log.sync())
 }
 
 // Full reports whether the disk has no room to speak of: less than 1 MiB. It is
@@ -262,5 +262,5 @@ func (db *DB) releaseFreePages(ctx context.Context) error {
 	defer db.releaseWriter(c)
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	// Not prepared: the pragma works row by row until it is stepped through.
-	return c.wrap(ctx, c.Exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)"))
+	return c.wrapError(ctx, c.Exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)"))
 }

@@ -76,7 +76,7 @@ func (db *DB) runCheckpointer() {
 // logFirstFailure logs the first of several failures: writing goes on.
 func (k *checkpointer) logFirstFailure(err error) {
 	if err != nil && !k.failing {
-		k.db.o.Logger.Warn("the write-ahead log of the state file cannot be emptied, and grows", "path", k.db.path, "error", wrap(err))
+		k.db.o.Logger.Warn("the write-ahead log of the state file cannot be emptied, and grows", "path", k.db.path, "error", wrapError(err))
 	}
 	k.failing = err != nil
 }
@@ -136,7 +136,7 @@ func (k *checkpointer) moveLog(mode sqlite3.CheckpointMode) (rest int, err error
 	case err == nil && length < 0:
 		err = errors.New("sqlite: the file has no write-ahead log")
 	}
-	return length - moved, k.conn.wrap(context.Background(), err)
+	return length - moved, k.conn.wrapError(context.Background(), err)
 }
 
 // syncFiles brings both files to the disk.

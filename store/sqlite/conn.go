@@ -39,12 +39,12 @@ func (db *DB) openConn(ctx context.Context, readOnly bool) (*conn, error) {
 	// A plain path, not a URI: no part of it is taken for an option.
 	raw, err := sqlite3.OpenFlags(db.path, sqlite3.OPEN_READWRITE)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, wrapError(err)
 	}
 	c := &conn{Conn: raw, path: db.path, busy: db.o.Busy, stmts: make(map[string]*sqlite3.Stmt)}
 	if err := c.configure(ctx, db.o.MaxBytes, readOnly); err != nil {
 		_ = c.close()
-		return nil, c.wrap(ctx, err)
+		return nil, c.wrapError(ctx, err)
 	}
 	if !readOnly {
 		c.WALHook(db.newCommitHook())
@@ -105,7 +105,7 @@ func (c *conn) close() error {
 		_ = s.Close()
 	}
 	clear(c.stmts)
-	return wrap(c.Conn.Close())
+	return wrapError(c.Conn.Close())
 }
 
 // preparedStmt returns a prepared statement, which is reset.
@@ -194,7 +194,7 @@ func (c *conn) query(sql string, args []any, row func(s *sqlite3.Stmt) (more boo
 func (c *conn) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	if err := c.setDurable(durable); err != nil {
-		return c.wrap(ctx, err)
+		return c.wrapError(ctx, err)
 	}
 	return c.inTx(ctx, "BEGIN IMMEDIATE", fn)
 }
@@ -202,7 +202,7 @@ func (c *conn) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) err
 // runQueries runs fn, whose queries have a snapshot each.
 func (c *conn) runQueries(ctx context.Context, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
-	return c.wrap(ctx, fn(c))
+	return c.wrapError(ctx, fn(c))
 }
 
 // inSnapshot runs fn on one snapshot.
@@ -213,7 +213,7 @@ func (c *conn) inSnapshot(ctx context.Context, fn func(c *conn) error) error {
 
 func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (err error) {
 	if _, err := c.exec(begin); err != nil {
-		return c.wrap(ctx, err)
+		return c.wrapError(ctx, err)
 	}
 	ended := false
 	defer func() {
@@ -230,7 +230,7 @@ func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (
 	if err != nil {
 		c.rollBackIfOpen()
 	}
-	return c.wrap(ctx, err)
+	return c.wrapError(ctx, err)
 }
 
 // rollBackIfOpen ends the transaction if the engine has not done so itself.

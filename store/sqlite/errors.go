@@ -11,9 +11,9 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-// wrap turns an error of the driver or of the system into one whose text is
+// wrapError turns an error of the driver or of the system into one whose text is
 // safe to show. Other errors pass: they are the caller's own.
-func wrap(err error) error {
+func wrapError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -26,8 +26,8 @@ func wrap(err error) error {
 	return err
 }
 
-// wrap is wrap for what failed on a connection under a context.
-func (c *conn) wrap(ctx context.Context, err error) error {
+// wrapError is wrap for what failed on a connection under a context.
+func (c *conn) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (c *conn) wrap(ctx context.Context, err error) error {
 	if errors.Is(err, sqlite3.IOERR) && diskFull(c.path) {
 		return &store.Error{Reason: store.ErrFull, Err: err}
 	}
-	return wrap(err)
+	return wrapError(err)
 }
 
 // reasonOf returns nil for an error that is neither the driver's nor the
@@ -54,7 +54,7 @@ func reasonOf(err error) error {
 		return store.ErrUnwritable
 	}
 	var code sqlite3.ErrorCode
-	if !asCode(err, &code) {
+	if !findErrorCode(err, &code) {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			return store.ErrUnwritable
@@ -80,7 +80,7 @@ func reasonOf(err error) error {
 	}
 }
 
-func asCode(err error, code *sqlite3.ErrorCode) bool {
+func findErrorCode(err error, code *sqlite3.ErrorCode) bool {
 	if e, ok := errors.AsType[*sqlite3.Error](err); ok {
 		*code = e.Code()
 		return true
@@ -102,8 +102,8 @@ func isPathError(err error) bool {
 	return isPath || isCall
 }
 
-// detail is what an operator who opens a file is told beside the reason.
-func detail(err error) string {
+// errorDetail is what an operator who opens a file is told beside the reason.
+func errorDetail(err error) string {
 	e, ok := errors.AsType[*store.Error](err)
 	switch {
 	case !ok || e.Err == nil:

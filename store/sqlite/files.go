@@ -29,12 +29,12 @@ func prepareFiles(ctx context.Context, path string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	state, err := look(path)
+	state, err := probeFile(path)
 	if err != nil {
 		return err
 	}
 	if state == missing {
-		if state, err = create(ctx, path); err != nil {
+		if state, err = createFile(ctx, path); err != nil {
 			return err
 		}
 	}
@@ -63,8 +63,8 @@ func prepareFiles(ctx context.Context, path string) error {
 	return syncDir(dir)
 }
 
-// settle makes companions private that the engine created itself.
-func settle(path string) error {
+// makeCompanionsPrivate makes companions private that the engine created itself.
+func makeCompanionsPrivate(path string) error {
 	for _, suffix := range companions {
 		info, err := os.Stat(path + suffix)
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -77,9 +77,9 @@ func settle(path string) error {
 	return nil
 }
 
-// create builds a new file under another name and links it to path, so that
+// createFile builds a new file under another name and links it to path, so that
 // of several processes nobody ever sees half of one.
-func create(ctx context.Context, path string) (fileState, error) {
+func createFile(ctx context.Context, path string) (fileState, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-new-*")
 	if err != nil {
 		return missing, err
@@ -90,7 +90,7 @@ func create(ctx context.Context, path string) (fileState, error) {
 			_ = os.Remove(f.Name() + suffix)
 		}
 	}()
-	if err := build(ctx, f.Name()); err != nil {
+	if err := writeEmptyState(ctx, f.Name()); err != nil {
 		return missing, err
 	}
 	if err := f.Sync(); err != nil {
@@ -98,7 +98,7 @@ func create(ctx context.Context, path string) (fileState, error) {
 	}
 	err = os.Link(f.Name(), path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		return look(path)
+		return probeFile(path)
 	}
 	// No hard links here: the engine creates the file in place.
 	empty, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -108,15 +108,15 @@ func create(ctx context.Context, path string) (fileState, error) {
 	return blank, empty.Close()
 }
 
-// build writes an empty state into a file that nobody else knows.
-func build(ctx context.Context, path string) error {
+// writeEmptyState writes an empty state into a file that nobody else knows.
+func writeEmptyState(ctx context.Context, path string) error {
 	raw, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE)
 	if err != nil {
-		return wrap(err)
+		return wrapError(err)
 	}
 	c := &conn{Conn: raw, path: path, stmts: make(map[string]*sqlite3.Stmt)}
 	// Once at the end is early enough to wait for the disk.
-	err = c.wrap(ctx, c.Exec("PRAGMA synchronous=OFF"))
+	err = c.wrapError(ctx, c.Exec("PRAGMA synchronous=OFF"))
 	if err == nil {
 		err = c.migrate(ctx)
 	}
@@ -134,9 +134,9 @@ const (
 	written
 )
 
-// look refuses what is no regular file and what does not begin as a SQLite
+// probeFile refuses what is no regular file and what does not begin as a SQLite
 // file does.
-func look(path string) (fileState, error) {
+func probeFile(path string) (fileState, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missing, nil

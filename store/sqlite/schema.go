@@ -70,17 +70,17 @@ func (c *conn) migrate(ctx context.Context) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	version, err := c.version()
 	if err != nil || version == len(migrations) {
-		return c.wrap(ctx, err)
+		return c.wrapError(ctx, err)
 	}
 	if version == 0 {
 		// Before the first table: pages that pruning frees can go back to
 		// the disk.
 		if err := c.Exec("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
-			return c.wrap(ctx, err)
+			return c.wrapError(ctx, err)
 		}
 	}
 	if err := c.enterWAL(ctx); err != nil {
-		return c.wrap(ctx, err)
+		return c.wrapError(ctx, err)
 	}
 	return c.inWriteTx(ctx, true, (*conn).applyMigrations)
 }

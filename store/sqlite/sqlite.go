@@ -132,7 +132,7 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 		grown: make(chan struct{}, 1), settled: make(chan struct{}),
 	}
 	if err := db.open(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %s%s", err, path, detail(err))
+		return nil, fmt.Errorf("%w: %s%s", err, path, errorDetail(err))
 	}
 	go db.runCheckpointer()
 	return db, nil
@@ -140,14 +140,14 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 
 func (db *DB) open(ctx context.Context) error {
 	if err := prepareFiles(ctx, db.path); err != nil {
-		return wrap(err)
+		return wrapError(err)
 	}
 	c, err := db.openConn(ctx, false)
 	if err != nil {
 		return err
 	}
 	if err = c.migrate(ctx); err == nil {
-		err = wrap(settle(db.path))
+		err = wrapError(makeCompanionsPrivate(db.path))
 	}
 	if err != nil {
 		_ = c.close()
@@ -179,7 +179,7 @@ func (db *DB) Close() error {
 		if c := <-db.writer; c != nil {
 			db.closeErr = errors.Join(db.closeErr, c.close())
 		}
-		db.closeErr = errors.Join(db.closeErr, wrap(db.log.closeFile()))
+		db.closeErr = errors.Join(db.closeErr, wrapError(db.log.closeFile()))
 	})
 	return db.closeErr
 }
