@@ -28,20 +28,20 @@ const factsSchema = `
 const oldFacts = 16
 
 // Facts returns what is kept of sessions and principals.
-func (db *DB) Facts() sallyport.FactStore { return facts{db} }
+func (db *DB) Facts() sallyport.FactStore { return factStore{db} }
 
-type facts struct{ db *DB }
+type factStore struct{ db *DB }
 
 // Facts implements sallyport.FactStore.
-func (f facts) Facts(ctx context.Context, principal, session string) (marks []sallyport.FactMark, err error) {
+func (f factStore) Facts(ctx context.Context, principal, session string) (marks []sallyport.FactMark, err error) {
 	err = f.db.runQueries(ctx, func(c *conn) (err error) {
-		marks, err = c.facts(principal, session)
+		marks, err = c.listFacts(principal, session)
 		return err
 	})
 	return marks, err
 }
 
-func (c *conn) facts(principal, session string) (marks []sallyport.FactMark, err error) {
+func (c *conn) listFacts(principal, session string) (marks []sallyport.FactMark, err error) {
 	err = c.query(`SELECT session, fact, time, tool, call FROM facts WHERE principal = ?1 AND session IN (x'', ?2)`,
 		[]any{blob(principal), blob(session)}, func(s *sqlite3.Stmt) (bool, error) {
 			marks = append(marks, sallyport.FactMark{
@@ -56,22 +56,22 @@ func (c *conn) facts(principal, session string) (marks []sallyport.FactMark, err
 // Note implements sallyport.FactStore: one transaction that no other process
 // can come between. It does not wait for the disk: the death of the process
 // loses nothing, a loss of power the last moments.
-func (f facts) Note(ctx context.Context, principal, session string, marks []sallyport.FactMark) (before []sallyport.FactMark, err error) {
+func (f factStore) Note(ctx context.Context, principal, session string, marks []sallyport.FactMark) (before []sallyport.FactMark, err error) {
 	err = f.db.inWriteTx(ctx, false, func(c *conn) (err error) {
-		if before, err = c.facts(principal, session); err != nil || len(marks) == 0 {
+		if before, err = c.listFacts(principal, session); err != nil || len(marks) == 0 {
 			return err
 		}
 		if err := c.forgetOldFacts(marks[0].Time); err != nil {
 			return err
 		}
 		for i := range marks {
-			if err := c.noteFact(principal, "", &marks[i]); err != nil {
+			if err := c.storeFact(principal, "", &marks[i]); err != nil {
 				return err
 			}
 			if session == "" {
 				continue
 			}
-			if err := c.noteFact(principal, session, &marks[i]); err != nil {
+			if err := c.storeFact(principal, session, &marks[i]); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (f facts) Note(ctx context.Context, principal, session string, marks []sall
 	return before, nil
 }
 
-func (c *conn) noteFact(principal, session string, m *sallyport.FactMark) error {
+func (c *conn) storeFact(principal, session string, m *sallyport.FactMark) error {
 	_, err := c.exec(`INSERT INTO facts(principal, session, fact, time, tool, call) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
 		ON CONFLICT(principal, session, fact) DO UPDATE SET time = excluded.time, tool = excluded.tool, call = excluded.call
 		WHERE excluded.time >= time`,
@@ -118,7 +118,7 @@ func (c *conn) boundFacts(principal string) error {
 }
 
 // Forget implements sallyport.FactStore.
-func (f facts) Forget(ctx context.Context, principal string) (was bool, err error) {
+func (f factStore) Forget(ctx context.Context, principal string) (was bool, err error) {
 	err = f.db.inWriteTx(ctx, true, func(c *conn) error {
 		n, err := c.exec(`DELETE FROM facts WHERE principal = ?1`, blob(principal))
 		was = n > 0

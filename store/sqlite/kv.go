@@ -22,18 +22,18 @@ func (db *DB) KV(_ context.Context, scope string) (sallyport.KV, error) {
 	if err := db.limits.CheckScope(scope); err != nil {
 		return nil, err
 	}
-	return &kv{db, blob(scope)}, nil
+	return &kvStore{db, blob(scope)}, nil
 }
 
-// kv is the store of one scope. Scopes, keys and values are bytes in the
+// kvStore is the store of one scope. Scopes, keys and values are bytes in the
 // engine: compared byte by byte, converted never.
-type kv struct {
+type kvStore struct {
 	db    *DB
 	scope blob
 }
 
 // Get implements sallyport.KV.
-func (k *kv) Get(ctx context.Context, key string) (value string, ok bool, err error) {
+func (k *kvStore) Get(ctx context.Context, key string) (value string, ok bool, err error) {
 	if err := k.db.limits.CheckKey(key); err != nil {
 		return "", false, err
 	}
@@ -52,7 +52,7 @@ func (k *kv) Get(ctx context.Context, key string) (value string, ok bool, err er
 }
 
 // Set implements sallyport.KV.
-func (k *kv) Set(ctx context.Context, key, value string, ttl time.Duration) error {
+func (k *kvStore) Set(ctx context.Context, key, value string, ttl time.Duration) error {
 	if err := k.db.limits.CheckSet(key, value, ttl); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (k *kv) Set(ctx context.Context, key, value string, ttl time.Duration) erro
 		expires = ns
 	}
 	return k.db.inWriteTx(ctx, true, func(c *conn) error {
-		if err := k.db.sweep(c, now); err != nil {
+		if err := k.db.sweepExpired(c, now); err != nil {
 			return err
 		}
 		_, err := c.exec(`INSERT INTO kv(scope, key, expires, value) VALUES(?1, ?2, ?3, ?4)
@@ -73,7 +73,7 @@ func (k *kv) Set(ctx context.Context, key, value string, ttl time.Duration) erro
 }
 
 // Delete implements sallyport.KV.
-func (k *kv) Delete(ctx context.Context, key string) error {
+func (k *kvStore) Delete(ctx context.Context, key string) error {
 	if err := k.db.limits.CheckKey(key); err != nil {
 		return err
 	}
@@ -84,10 +84,10 @@ func (k *kv) Delete(ctx context.Context, key string) error {
 }
 
 // List implements sallyport.KV.
-func (k *kv) List(ctx context.Context, prefix string) (keys []string, err error) {
+func (k *kvStore) List(ctx context.Context, prefix string) (keys []string, err error) {
 	sql := `SELECT key FROM kv WHERE scope = ?1 AND key >= ?2 AND (expires IS NULL OR expires > ?3)`
 	args := []any{k.scope, blob(prefix), k.db.o.Now().UnixNano()}
-	if end, ok := after(prefix); ok {
+	if end, ok := prefixEnd(prefix); ok {
 		sql += ` AND key < ?4`
 		args = append(args, blob(end))
 	}
@@ -104,9 +104,9 @@ func (k *kv) List(ctx context.Context, prefix string) (keys []string, err error)
 	return keys, nil
 }
 
-// after returns the least string that is greater than all with the prefix;
+// prefixEnd returns the least string that is greater than all with the prefix;
 // ok is false when there is none.
-func after(prefix string) (end string, ok bool) {
+func prefixEnd(prefix string) (end string, ok bool) {
 	b := []byte(prefix)
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] < 0xff {
@@ -117,8 +117,8 @@ func after(prefix string) (end string, ok bool) {
 	return "", false
 }
 
-// sweep removes some of what expired, now and then.
-func (db *DB) sweep(c *conn, now time.Time) error {
+// sweepExpired removes some of what expired, now and then.
+func (db *DB) sweepExpired(c *conn, now time.Time) error {
 	last := db.swept.Load()
 	if last != 0 && now.UnixNano()-last < int64(sweepEvery) || !db.swept.CompareAndSwap(last, now.UnixNano()) {
 		return nil

@@ -15,7 +15,7 @@ import (
 func (db *DB) Remember(ctx context.Context, session string, r sallyport.ReadRecord) error {
 	now := db.o.Now()
 	return db.inWriteTx(ctx, false, func(c *conn) error {
-		if err := db.sweep(c, now); err != nil {
+		if err := db.sweepExpired(c, now); err != nil {
 			return err
 		}
 		_, err := c.exec(`INSERT OR REPLACE INTO reads(session, path, identity, digest, time) VALUES(?1, ?2, ?3, ?4, ?5)`,
