@@ -18,22 +18,22 @@ const (
 	leasedMost = 1024
 )
 
-// leases keeps answers for the time of a lease. The zero value is empty. It is
+// answerLeases keeps answers for the time of a lease. The zero value is empty. It is
 // safe for concurrent use.
-type leases[K comparable, V any] struct {
+type answerLeases[K comparable, V any] struct {
 	mu   sync.Mutex
-	kept map[K]leased[V]
+	kept map[K]leasedAnswer[V]
 }
 
-// leased is an answer and the moment before the question.
-type leased[V any] struct {
+// leasedAnswer is an answer and the moment before the question.
+type leasedAnswer[V any] struct {
 	value V
 	asked time.Time
 }
 
-// get returns the answer to key, which ask gives when none is kept. One that
+// lookUpOrAsk returns the answer to key, which ask gives when none is kept. One that
 // is not there is not kept, so that what somebody guesses fills nothing.
-func (l *leases[K, V]) get(ctx context.Context, db *DB, key K, ask func(c *conn) (V, bool, error)) (value V, ok bool, err error) {
+func (l *answerLeases[K, V]) lookUpOrAsk(ctx context.Context, db *DB, key K, ask func(c *conn) (V, bool, error)) (value V, ok bool, err error) {
 	now := time.Now()
 	l.mu.Lock()
 	have, ok := l.kept[key]
@@ -46,23 +46,23 @@ func (l *leases[K, V]) get(ctx context.Context, db *DB, key K, ask func(c *conn)
 		return err
 	})
 	if err == nil && ok {
-		l.keep(key, leased[V]{value, now})
+		l.storeAnswer(key, leasedAnswer[V]{value, now})
 	}
 	return value, ok, err
 }
 
-func (l *leases[K, V]) keep(key K, answer leased[V]) {
+func (l *answerLeases[K, V]) storeAnswer(key K, answer leasedAnswer[V]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kept == nil || len(l.kept) >= leasedMost {
-		l.kept = make(map[K]leased[V])
+		l.kept = make(map[K]leasedAnswer[V])
 	}
 	l.kept[key] = answer
 }
 
-// change is write, durable, for what is leased: it returns when nobody uses any
+// changeLeased is write, durable, for what is leased: it returns when nobody uses any
 // more what was there before.
-func (db *DB) change(ctx context.Context, fn func(c *conn) error) error {
+func (db *DB) changeLeased(ctx context.Context, fn func(c *conn) error) error {
 	err := db.inWriteTx(ctx, true, fn)
 	time.Sleep(lease)
 	return err

@@ -55,7 +55,7 @@ func useAll(t *testing.T, db *DB, i int) {
 	check(err)
 	_, _, err = db.Switches().Stopped(ctx, "p", "p/s", "t")
 	check(err)
-	db.switches = leases[struct{}, []auth.Switch]{} // so that the next one asks again
+	db.switches = answerLeases[struct{}, []auth.Switch]{} // so that the next one asks again
 	_, err = db.Facts().Note(ctx, "p", "s", []sallyport.FactMark{{Fact: sallyport.FactPrivate, Time: time.Now()}})
 	check(err)
 	check(db.Remember(ctx, "s", sallyport.ReadRecord{Path: fmt.Sprint(i), Time: time.Now()}))

@@ -48,7 +48,7 @@ func (p principals) Add(ctx context.Context, r *auth.Record) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	return p.db.change(ctx, func(c *conn) error {
+	return p.db.changeLeased(ctx, func(c *conn) error {
 		count := 0
 		if err := c.intRow(`SELECT count(*) FROM principals`, &count); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (p principals) Add(ctx context.Context, r *auth.Record) error {
 
 // Update implements auth.Store.
 func (p principals) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
-	return p.db.change(ctx, func(c *conn) error {
+	return p.db.changeLeased(ctx, func(c *conn) error {
 		list, err := c.principals(`WHERE name = ?1`, name)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (p principals) Update(ctx context.Context, name string, change func(r *auth
 
 // ByToken implements auth.Store.
 func (p principals) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
-	r, ok, err = p.db.tokens.get(ctx, p.db, hash, func(c *conn) (r auth.Record, ok bool, err error) {
+	r, ok, err = p.db.tokens.lookUpOrAsk(ctx, p.db, hash, func(c *conn) (r auth.Record, ok bool, err error) {
 		list, err := c.principals(`WHERE token = ?1`, hash)
 		if err != nil || len(list) == 0 {
 			return r, false, err

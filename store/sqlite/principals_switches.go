@@ -19,7 +19,7 @@ func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
 	if err := sw.Check(); err != nil {
 		return err
 	}
-	return w.db.change(ctx, func(c *conn) error {
+	return w.db.changeLeased(ctx, func(c *conn) error {
 		count := 0
 		if err := c.intRow(`SELECT count(*) FROM switches`, &count); err != nil {
 			return err
@@ -36,7 +36,7 @@ func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
 
 // Start implements auth.SwitchStore.
 func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
-	err = w.db.change(ctx, func(c *conn) error {
+	err = w.db.changeLeased(ctx, func(c *conn) error {
 		n, err := c.exec(`DELETE FROM switches WHERE kind = ?1 AND name = ?2`, string(kind), blob(name))
 		was = n > 0
 		return err
@@ -47,7 +47,7 @@ func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) 
 // Stopped implements auth.SwitchStore. The order of the kinds is that of the
 // alphabet.
 func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
-	few, _, err := w.db.switches.get(ctx, w.db, struct{}{}, func(c *conn) ([]auth.Switch, bool, error) {
+	few, _, err := w.db.switches.lookUpOrAsk(ctx, w.db, struct{}{}, func(c *conn) ([]auth.Switch, bool, error) {
 		few, err := c.switches(withLimit(`ORDER BY kind, name LIMIT %d`, fewSwitches+1))
 		return few, true, err
 	})

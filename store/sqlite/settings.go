@@ -15,10 +15,10 @@ type Settings struct{ db *DB }
 
 // Get returns a value; ok is false when there is none.
 func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool, err error) {
-	return t.db.settings.get(ctx, t.db, name, func(c *conn) (string, bool, error) { return c.setting(name) })
+	return t.db.settings.lookUpOrAsk(ctx, t.db, name, func(c *conn) (string, bool, error) { return c.readSetting(name) })
 }
 
-func (c *conn) setting(name string) (value string, ok bool, err error) {
+func (c *conn) readSetting(name string) (value string, ok bool, err error) {
 	err = c.query(`SELECT value FROM settings WHERE name = ?1`, []any{name}, func(s *sqlite3.Stmt) (bool, error) {
 		value, ok = s.ColumnText(0), true
 		return false, nil
@@ -28,10 +28,10 @@ func (c *conn) setting(name string) (value string, ok bool, err error) {
 
 // Put stores or replaces a value.
 func (t *Settings) Put(ctx context.Context, name, value string) error {
-	return t.db.change(ctx, func(c *conn) error { return c.putSetting(name, value) })
+	return t.db.changeLeased(ctx, func(c *conn) error { return c.writeSetting(name, value) })
 }
 
-func (c *conn) putSetting(name, value string) error {
+func (c *conn) writeSetting(name, value string) error {
 	_, err := c.exec(`INSERT INTO settings(name, value) VALUES(?1, ?2)
 		ON CONFLICT(name) DO UPDATE SET value = excluded.value`, name, value)
 	return err
@@ -41,13 +41,13 @@ func (c *conn) putSetting(name, value string) error {
 // Of several callers at once, one stores.
 func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
 	err = t.db.inWriteTx(ctx, true, func(c *conn) error {
-		have, ok, err := c.setting(name)
+		have, ok, err := c.readSetting(name)
 		if err != nil || ok {
 			existing = have
 			return err
 		}
 		stored = true
-		return c.putSetting(name, value)
+		return c.writeSetting(name, value)
 	})
 	if err != nil {
 		return "", false, err
@@ -58,7 +58,7 @@ func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existin
 // Swap replaces a value when it still is old; swapped is false when it is
 // not or there is none.
 func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
-	err = t.db.change(ctx, func(c *conn) error {
+	err = t.db.changeLeased(ctx, func(c *conn) error {
 		n, err := c.exec(`UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
 		swapped = n > 0
 		return err
@@ -68,7 +68,7 @@ func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped b
 
 // Delete removes a value. A missing name is no error.
 func (t *Settings) Delete(ctx context.Context, name string) error {
-	return t.db.change(ctx, func(c *conn) error {
+	return t.db.changeLeased(ctx, func(c *conn) error {
 		_, err := c.exec(`DELETE FROM settings WHERE name = ?1`, name)
 		return err
 	})

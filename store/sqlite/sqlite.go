@@ -89,9 +89,9 @@ type DB struct {
 	swept     atomic.Int64
 	decided   approvals.Signal // of held calls
 
-	settings leases[string, string]
-	tokens   leases[string, auth.Record] // by hash
-	switches leases[struct{}, []auth.Switch]
+	settings answerLeases[string, string]
+	tokens   answerLeases[string, auth.Record] // by hash
+	switches answerLeases[struct{}, []auth.Switch]
 }
 
 // Open opens the state file at path and creates or migrates it when needed.
