@@ -51,8 +51,8 @@ const (
 // errLimitKeys is for the log.
 var errLimitKeys = errors.New("too many keys of rate limits are in use")
 
-// counter is a row of limits.
-type counter struct {
+// limitRow is a row of limits.
+type limitRow struct {
 	id      int64
 	line    window.Line
 	expires int64
@@ -73,12 +73,12 @@ func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) 
 		// The clock is read inside the transaction, so that the times of all
 		// processes are in the order of their admissions.
 		now := db.o.Now().UnixNano()
-		k, err := c.counter(key)
+		k, err := c.readLimitRow(key)
 		if err == nil && k.id == 0 {
-			k.id, err = c.addCounter(key, db.limits.LimitKeys, now)
+			k.id, err = c.insertLimitRow(key, db.limits.LimitKeys, now)
 		}
 		if full = k.id == 0; err == nil && !full {
-			wait, err = c.admit(&k, limit, now)
+			wait, err = c.stepLimit(&k, limit, now)
 		}
 		return err
 	})
@@ -92,9 +92,9 @@ func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) 
 	return wait, nil
 }
 
-// admit takes the step and keeps what it changes.
-func (c *conn) admit(k *counter, limit sallyport.RateLimit, now int64) (time.Duration, error) {
-	nth, err := c.nth(k, limit)
+// stepLimit takes the step and keeps what it changes.
+func (c *conn) stepLimit(k *limitRow, limit sallyport.RateLimit, now int64) (time.Duration, error) {
+	nth, err := c.nthAdmission(k, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -119,8 +119,8 @@ func (c *conn) admit(k *counter, limit sallyport.RateLimit, now int64) (time.Dur
 	return wait, err
 }
 
-// counter returns the row of a key; its id is 0 when there is none.
-func (c *conn) counter(key string) (k counter, err error) {
+// readLimitRow returns the row of a key; its id is 0 when there is none.
+func (c *conn) readLimitRow(key string) (k limitRow, err error) {
 	err = c.query(`SELECT id, count, last, ahead, dropped, expires FROM limits WHERE key = ?1`, []any{blob(key)},
 		func(s *sqlite3.Stmt) (bool, error) {
 			k.id, k.expires = s.ColumnInt64(0), s.ColumnInt64(5)
@@ -132,17 +132,17 @@ func (c *conn) counter(key string) (k counter, err error) {
 	return k, err
 }
 
-// addCounter adds a key and returns its id, 0 when there are too many.
-func (c *conn) addCounter(key string, most int, now int64) (id int64, err error) {
-	if room, err := c.limitRoom(most, now); err != nil || !room {
+// insertLimitRow adds a key and returns its id, 0 when there are too many.
+func (c *conn) insertLimitRow(key string, most int, now int64) (id int64, err error) {
+	if room, err := c.makeLimitRoom(most, now); err != nil || !room {
 		return 0, err
 	}
 	_, err = c.exec(`INSERT INTO limits(key, count, last, ahead, dropped, expires) VALUES(?1, 0, 0, 0, 0, 0)`, blob(key))
 	return c.LastInsertRowID(), err
 }
 
-// nth returns the time of the N-th newest admission.
-func (c *conn) nth(k *counter, limit sallyport.RateLimit) (at int64, err error) {
+// nthAdmission returns the time of the N-th newest admission.
+func (c *conn) nthAdmission(k *limitRow, limit sallyport.RateLimit) (at int64, err error) {
 	number, ok := k.line.Nth(limit)
 	if !ok {
 		return 0, nil
@@ -171,11 +171,11 @@ func (c *conn) addAdmission(id int64, line window.Line, limit sallyport.RateLimi
 	return err
 }
 
-// limitRoom removes some keys that expired and reports whether there may be
+// makeLimitRoom removes some keys that expired and reports whether there may be
 // one more. A key that may still count is never removed for another one.
-func (c *conn) limitRoom(most int, now int64) (room bool, err error) {
+func (c *conn) makeLimitRoom(most int, now int64) (room bool, err error) {
 	for range expiredKeys {
-		more, err := c.forgetLimit(now)
+		more, err := c.forgetExpiredLimit(now)
 		if err != nil {
 			return false, err
 		}
@@ -188,9 +188,9 @@ func (c *conn) limitRoom(most int, now int64) (room bool, err error) {
 	return n < most, err
 }
 
-// forgetLimit removes one key that expired, or some of its times when there
+// forgetExpiredLimit removes one key that expired, or some of its times when there
 // are many. more is false when no other key has expired.
-func (c *conn) forgetLimit(now int64) (more bool, err error) {
+func (c *conn) forgetExpiredLimit(now int64) (more bool, err error) {
 	id := int64(0)
 	err = c.query(`SELECT id FROM limits WHERE expires <= ?1 ORDER BY expires LIMIT 1`, []any{now},
 		func(s *sqlite3.Stmt) (bool, error) {
