@@ -118,7 +118,7 @@ func writeEmptyState(ctx context.Context, path string) error {
 	// Once at the end is early enough to wait for the disk.
 	err = c.wrapError(ctx, c.Exec("PRAGMA synchronous=OFF"))
 	if err == nil {
-		err = c.migrate(ctx)
+		err = c.migrateSchema(ctx)
 	}
 	return errors.Join(err, c.close())
 }

@@ -37,14 +37,14 @@ const principalsSchema = `
 	) STRICT, WITHOUT ROWID;`
 
 // Principals returns the principals that the command line made.
-func (db *DB) Principals() auth.Store { return principals{db} }
+func (db *DB) Principals() auth.Store { return principalStore{db} }
 
-type principals struct{ db *DB }
+type principalStore struct{ db *DB }
 
 const principalColumns = `name, coalesce(token, ''), expires, permissions, personalities, created, rotated, revoked`
 
 // Add implements auth.Store.
-func (p principals) Add(ctx context.Context, r *auth.Record) error {
+func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
@@ -56,18 +56,18 @@ func (p principals) Add(ctx context.Context, r *auth.Record) error {
 		if count >= auth.MaxPrincipals {
 			return fmt.Errorf("the state keeps at most %d principals", auth.MaxPrincipals)
 		}
-		if same, err := c.principals(`WHERE name = ?1 OR token = ?2`, r.Name, nullable(r.TokenSHA256)); err != nil || len(same) > 0 {
+		if same, err := c.listPrincipals(`WHERE name = ?1 OR token = ?2`, r.Name, nullIfEmpty(r.TokenSHA256)); err != nil || len(same) > 0 {
 			return errors.Join(err, auth.ErrTaken)
 		}
-		return c.putPrincipal(`INSERT INTO principals(name, token, expires, permissions, personalities, created, rotated, revoked)
+		return c.writePrincipal(`INSERT INTO principals(name, token, expires, permissions, personalities, created, rotated, revoked)
 			VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`, r)
 	})
 }
 
 // Update implements auth.Store.
-func (p principals) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
+func (p principalStore) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
 	return p.db.changeLeased(ctx, func(c *conn) error {
-		list, err := c.principals(`WHERE name = ?1`, name)
+		list, err := c.listPrincipals(`WHERE name = ?1`, name)
 		if err != nil {
 			return err
 		}
@@ -82,18 +82,18 @@ func (p principals) Update(ctx context.Context, name string, change func(r *auth
 		if err := r.Check(); err != nil {
 			return err
 		}
-		if same, err := c.principals(`WHERE token = ?1 AND name <> ?2`, nullable(r.TokenSHA256), name); err != nil || len(same) > 0 {
+		if same, err := c.listPrincipals(`WHERE token = ?1 AND name <> ?2`, nullIfEmpty(r.TokenSHA256), name); err != nil || len(same) > 0 {
 			return errors.Join(err, auth.ErrTaken)
 		}
-		return c.putPrincipal(`UPDATE principals SET token = ?2, expires = ?3, permissions = ?4,
+		return c.writePrincipal(`UPDATE principals SET token = ?2, expires = ?3, permissions = ?4,
 			personalities = ?5, created = ?6, rotated = ?7, revoked = ?8 WHERE name = ?1`, r)
 	})
 }
 
 // ByToken implements auth.Store.
-func (p principals) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
+func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
 	r, ok, err = p.db.tokens.lookUpOrAsk(ctx, p.db, hash, func(c *conn) (r auth.Record, ok bool, err error) {
-		list, err := c.principals(`WHERE token = ?1`, hash)
+		list, err := c.listPrincipals(`WHERE token = ?1`, hash)
 		if err != nil || len(list) == 0 {
 			return r, false, err
 		}
@@ -105,15 +105,15 @@ func (p principals) ByToken(ctx context.Context, hash string) (r auth.Record, ok
 }
 
 // All implements auth.Store.
-func (p principals) All(ctx context.Context) (list []auth.Record, err error) {
+func (p principalStore) All(ctx context.Context) (list []auth.Record, err error) {
 	err = p.db.runQueries(ctx, func(c *conn) (err error) {
-		list, err = c.principals(`ORDER BY name`)
+		list, err = c.listPrincipals(`ORDER BY name`)
 		return err
 	})
 	return list, err
 }
 
-func (c *conn) putPrincipal(sql string, r *auth.Record) error {
+func (c *conn) writePrincipal(sql string, r *auth.Record) error {
 	permissions, err := json.Marshal(r.Permissions)
 	if err != nil {
 		return err
@@ -122,17 +122,17 @@ func (c *conn) putPrincipal(sql string, r *auth.Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec(sql, r.Name, nullable(r.TokenSHA256), moment(r.Expires), string(permissions),
-		string(personalities), r.Created.UnixNano(), moment(r.Rotated), moment(r.Revoked))
+	_, err = c.exec(sql, r.Name, nullIfEmpty(r.TokenSHA256), nullIfZero(r.Expires), string(permissions),
+		string(personalities), r.Created.UnixNano(), nullIfZero(r.Rotated), nullIfZero(r.Revoked))
 	return err
 }
 
-// principals reads records.
-func (c *conn) principals(where string, args ...any) (list []auth.Record, err error) {
+// listPrincipals reads records.
+func (c *conn) listPrincipals(where string, args ...any) (list []auth.Record, err error) {
 	err = c.query(`SELECT `+principalColumns+` FROM principals `+where, args, func(s *sqlite3.Stmt) (bool, error) {
 		r := auth.Record{
-			Name: s.ColumnText(0), TokenSHA256: s.ColumnText(1), Expires: momentAt(s, 2),
-			Created: momentAt(s, 5), Rotated: momentAt(s, 6), Revoked: momentAt(s, 7),
+			Name: s.ColumnText(0), TokenSHA256: s.ColumnText(1), Expires: timeAt(s, 2),
+			Created: timeAt(s, 5), Rotated: timeAt(s, 6), Revoked: timeAt(s, 7),
 		}
 		for column, dest := range map[int]*[]string{3: &r.Permissions, 4: &r.Personalities} {
 			if err := json.Unmarshal(s.ColumnRawText(column), dest); err != nil {
@@ -145,23 +145,23 @@ func (c *conn) principals(where string, args ...any) (list []auth.Record, err er
 	return list, err
 }
 
-// nullable stores an absent text as NULL, which is equal to nothing.
-func nullable(s string) any {
+// nullIfEmpty stores an absent text as NULL, which is equal to nothing.
+func nullIfEmpty(s string) any {
 	if s == "" {
 		return nil
 	}
 	return s
 }
 
-// moment stores the zero time as NULL.
-func moment(t time.Time) any {
+// nullIfZero stores the zero time as NULL.
+func nullIfZero(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
 	return t.UnixNano()
 }
 
-func momentAt(s *sqlite3.Stmt, column int) time.Time {
+func timeAt(s *sqlite3.Stmt, column int) time.Time {
 	if s.ColumnType(column) == sqlite3.NULL {
 		return time.Time{}
 	}

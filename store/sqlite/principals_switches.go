@@ -10,12 +10,12 @@ import (
 )
 
 // Switches returns the kill switches.
-func (db *DB) Switches() auth.SwitchStore { return switches{db} }
+func (db *DB) Switches() auth.SwitchStore { return switchStore{db} }
 
-type switches struct{ db *DB }
+type switchStore struct{ db *DB }
 
 // Stop implements auth.SwitchStore.
-func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
+func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	if err := sw.Check(); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
 }
 
 // Start implements auth.SwitchStore.
-func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
+func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
 	err = w.db.changeLeased(ctx, func(c *conn) error {
 		n, err := c.exec(`DELETE FROM switches WHERE kind = ?1 AND name = ?2`, string(kind), blob(name))
 		was = n > 0
@@ -46,19 +46,19 @@ func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) 
 
 // Stopped implements auth.SwitchStore. The order of the kinds is that of the
 // alphabet.
-func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
+func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
 	few, _, err := w.db.switches.lookUpOrAsk(ctx, w.db, struct{}{}, func(c *conn) ([]auth.Switch, bool, error) {
-		few, err := c.switches(withLimit(`ORDER BY kind, name LIMIT %d`, fewSwitches+1))
+		few, err := c.listSwitches(withLimit(`ORDER BY kind, name LIMIT %d`, fewSwitches+1))
 		return few, true, err
 	})
 	if err != nil {
 		return sw, false, err
 	}
-	if sw, ok = firstOf(few, principal, sessionKey, tool); ok || len(few) <= fewSwitches {
+	if sw, ok = firstMatching(few, principal, sessionKey, tool); ok || len(few) <= fewSwitches {
 		return sw, ok, nil
 	}
 	at := auth.SwitchTargets(principal, sessionKey, tool)
-	list, err := w.list(ctx, `
+	list, err := w.listWhere(ctx, `
 		WHERE kind = 'everything' AND name = ?1 OR kind = 'principal' AND name = ?2 OR kind = 'server' AND name = ?3
 			OR kind = 'session' AND name = ?4 OR kind = 'tool' AND name = ?5
 		ORDER BY kind LIMIT 1`, blob(at[0].Name), blob(at[1].Name), blob(at[2].Name), blob(at[3].Name), blob(at[4].Name))
@@ -69,23 +69,23 @@ func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool strin
 }
 
 // All implements auth.SwitchStore.
-func (w switches) All(ctx context.Context) ([]auth.Switch, error) {
-	return w.list(ctx, `ORDER BY kind, name`)
+func (w switchStore) All(ctx context.Context) ([]auth.Switch, error) {
+	return w.listWhere(ctx, `ORDER BY kind, name`)
 }
 
-func (w switches) list(ctx context.Context, where string, args ...any) (list []auth.Switch, err error) {
+func (w switchStore) listWhere(ctx context.Context, where string, args ...any) (list []auth.Switch, err error) {
 	err = w.db.runQueries(ctx, func(c *conn) (err error) {
-		list, err = c.switches(where, args...)
+		list, err = c.listSwitches(where, args...)
 		return err
 	})
 	return list, err
 }
 
-func (c *conn) switches(where string, args ...any) (list []auth.Switch, err error) {
+func (c *conn) listSwitches(where string, args ...any) (list []auth.Switch, err error) {
 	err = c.query(`SELECT kind, name, reason, since FROM switches `+where, args, func(s *sqlite3.Stmt) (bool, error) {
 		list = append(list, auth.Switch{
 			Kind: auth.SwitchKind(s.ColumnText(0)), Name: string(s.ColumnRawBlob(1)),
-			Reason: s.ColumnText(2), Since: momentAt(s, 3),
+			Reason: s.ColumnText(2), Since: timeAt(s, 3),
 		})
 		return true, nil
 	})
@@ -95,8 +95,8 @@ func (c *conn) switches(where string, args ...any) (list []auth.Switch, err erro
 // fewSwitches is how many are leased; with more, each call asks for its own.
 const fewSwitches = 64
 
-// firstOf returns the first of a list, by kind and name, that stops a call.
-func firstOf(list []auth.Switch, principal, sessionKey, tool string) (auth.Switch, bool) {
+// firstMatching returns the first of a list, by kind and name, that stops a call.
+func firstMatching(list []auth.Switch, principal, sessionKey, tool string) (auth.Switch, bool) {
 	if len(list) == 0 {
 		return auth.Switch{}, false
 	}

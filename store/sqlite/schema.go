@@ -65,10 +65,10 @@ var migrations = [...]string{
 	placesSchema,
 }
 
-// migrate brings the file to the present version, or refuses it.
-func (c *conn) migrate(ctx context.Context) error {
+// migrateSchema brings the file to the present version, or refuses it.
+func (c *conn) migrateSchema(ctx context.Context) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
-	version, err := c.version()
+	version, err := c.schemaVersion()
 	if err != nil || version == len(migrations) {
 		return c.wrapError(ctx, err)
 	}
@@ -96,8 +96,8 @@ func (c *conn) enterWAL(ctx context.Context) error {
 	}
 }
 
-// version returns the version of the schema, 0 for an empty file.
-func (c *conn) version() (version int, err error) {
+// schemaVersion returns the version of the schema, 0 for an empty file.
+func (c *conn) schemaVersion() (version int, err error) {
 	tables, id := 0, 0
 	if err := c.intRow("SELECT count(*) FROM sqlite_schema", &tables); err != nil || tables == 0 {
 		return 0, err
@@ -123,7 +123,7 @@ func (c *conn) version() (version int, err error) {
 // applyMigrations runs in a write transaction; another process may have been
 // first.
 func (c *conn) applyMigrations() error {
-	version, err := c.version()
+	version, err := c.schemaVersion()
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = c.migrate(ctx); err == nil {
+	if err = c.migrateSchema(ctx); err == nil {
 		err = wrapError(makeCompanionsPrivate(db.path))
 	}
 	if err != nil {
