@@ -78,7 +78,7 @@ func (c *conn) configure(ctx context.Context, maxBytes int64, readOnly bool) err
 	return nil
 }
 
-// waitForLock is called when another process holds a lock. It polls, because locks
+// waitForLock waits while another process holds a lock. It polls, because locks
 // of files have no queue: with long pauses, a process that commits without
 // pause would starve all others.
 func (c *conn) waitForLock(ctx context.Context, count int) (retry bool) {

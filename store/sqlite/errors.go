@@ -26,7 +26,8 @@ func wrapError(err error) error {
 	return err
 }
 
-// wrapError is wrap for what failed on a connection under a context.
+// wrapError is the function wrapError for what failed on a connection under a
+// context.
 func (c *conn) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -102,7 +103,8 @@ func isPathError(err error) bool {
 	return isPath || isCall
 }
 
-// errorDetail is what an operator who opens a file is told beside the reason.
+// errorDetail returns what an operator who opens a file reads beside the
+// reason.
 func errorDetail(err error) string {
 	e, ok := errors.AsType[*store.Error](err)
 	switch {

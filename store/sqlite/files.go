@@ -134,8 +134,8 @@ const (
 	written
 )
 
-// probeFile refuses what is no regular file and what does not begin as a SQLite
-// file does.
+// probeFile reports what is found at a path. It refuses what is no regular file
+// and what does not begin as a SQLite file does.
 func probeFile(path string) (fileState, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,7 +31,7 @@ type leasedAnswer[V any] struct {
 	asked time.Time
 }
 
-// lookUpOrAsk returns the answer to key, which ask gives when none is kept. One that
+// lookUpOrAsk returns the stored answer to key, or else that of ask. One that
 // is not there is not kept, so that what somebody guesses fills nothing.
 func (l *answerLeases[K, V]) lookUpOrAsk(ctx context.Context, db *DB, key K, ask func(c *conn) (V, bool, error)) (value V, ok bool, err error) {
 	now := time.Now()
@@ -60,8 +60,8 @@ func (l *answerLeases[K, V]) storeAnswer(key K, answer leasedAnswer[V]) {
 	l.kept[key] = answer
 }
 
-// changeLeased is write, durable, for what is leased: it returns when nobody uses any
-// more what was there before.
+// changeLeased runs a durable write transaction on what is leased. It returns
+// when nobody uses any more what was there before.
 func (db *DB) changeLeased(ctx context.Context, fn func(c *conn) error) error {
 	err := db.inWriteTx(ctx, true, fn)
 	time.Sleep(lease)
