@@ -21,14 +21,14 @@ const (
 	similarEnough = 0.5
 )
 
-// diagnose explains why old is not in content: a difference in white space
+// explainMismatch explains why old is not in content: a difference in white space
 // only, which it makes visible, or the nearest lines.
-func diagnose(content, old string) string {
+func explainMismatch(content, old string) string {
 	if strings.IndexByte(content[:min(len(content), sniffBytes)], 0) >= 0 {
 		return "old_text was not found, and the file does not look like UTF-8 text"
 	}
 	lines, wanted := diagnosedLines(content, old)
-	start, votes := align(lines, wanted)
+	start, votes := alignLines(lines, wanted)
 	switch {
 	case start >= 0 && votes == len(wanted):
 		return spaceDiagnosis(lines, wanted, start)
@@ -46,19 +46,19 @@ func diagnosedLines(content, old string) (lines, wanted []string) {
 	return lines[:min(len(lines), maxDiagnosedLines)], wanted[:min(len(wanted), maxAlignedLines)]
 }
 
-// align finds the place where most lines of wanted agree with the file when
+// alignLines finds the place where most lines of wanted agree with the file when
 // white space is disregarded. Blank lines agree but do not place anything.
 // It returns -1 when no line agrees.
-func align(lines, wanted []string) (start, votes int) {
+func alignLines(lines, wanted []string) (start, votes int) {
 	positions := make(map[string][]int)
 	for i, w := range wanted {
-		if key := squeeze(w); key != "" {
+		if key := removeSpace(w); key != "" {
 			positions[key] = append(positions[key], i)
 		}
 	}
 	tally := make(map[int]int)
 	for i, l := range lines {
-		for _, p := range positions[squeeze(l)] {
+		for _, p := range positions[removeSpace(l)] {
 			if i >= p && len(tally) < maxDiagnosedLines {
 				tally[i-p]++
 			}
@@ -71,15 +71,15 @@ func align(lines, wanted []string) (start, votes int) {
 		}
 	}
 	for i, w := range wanted {
-		if start >= 0 && squeeze(w) == "" && start+i < len(lines) && squeeze(lines[start+i]) == "" {
+		if start >= 0 && removeSpace(w) == "" && start+i < len(lines) && removeSpace(lines[start+i]) == "" {
 			votes++
 		}
 	}
 	return start, votes
 }
 
-// squeeze removes all white space.
-func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
+// removeSpace removes all white space.
+func removeSpace(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // spaceDiagnosis shows both sides with their white space made visible.
 func spaceDiagnosis(lines, wanted []string, start int) string {
@@ -89,11 +89,11 @@ func spaceDiagnosis(lines, wanted []string, start int) string {
 		lineRange(start, end))
 	b.WriteString("\nThe file has:")
 	for i := start; i < min(end, start+maxShownLines); i++ {
-		fmt.Fprintf(&b, "\n%6d: %s", i+1, visible(lines[i]))
+		fmt.Fprintf(&b, "\n%6d: %s", i+1, showSpace(lines[i]))
 	}
 	b.WriteString("\nold_text has:")
 	for i, w := range wanted[:min(len(wanted), maxShownLines)] {
-		fmt.Fprintf(&b, "\n%6d: %s", start+i+1, visible(w))
+		fmt.Fprintf(&b, "\n%6d: %s", start+i+1, showSpace(w))
 	}
 	return b.String()
 }
@@ -119,7 +119,7 @@ func partDiagnosis(lines, wanted []string, start int) string {
 			fmt.Fprintf(&b, "\nThe file ends before line %d of old_text.", i+1)
 			break
 		}
-		if squeeze(w) != squeeze(lines[start+i]) {
+		if removeSpace(w) != removeSpace(lines[start+i]) {
 			fmt.Fprintf(&b, "\nLine %d of old_text differs: %s", i+1, preview(w))
 			break
 		}
@@ -140,9 +140,9 @@ func similarDiagnosis(lines, wanted []string) string {
 		line  int
 		score float64
 	}
-	want := pairs(longest)
+	want := countLetterPairs(longest)
 	for i, l := range lines {
-		score := likeness(want, pairs(strings.TrimSpace(l)))
+		score := diceCoefficient(want, countLetterPairs(strings.TrimSpace(l)))
 		at := len(best)
 		for at > 0 && score > best[at-1].score {
 			at--
@@ -172,8 +172,8 @@ type letterPairs struct {
 	total  int
 }
 
-// pairs counts the pairs of the first previewChars bytes.
-func pairs(s string) letterPairs {
+// countLetterPairs counts the pairs of the first previewChars bytes.
+func countLetterPairs(s string) letterPairs {
 	var p letterPairs
 	s = cut.Bytes(s, previewChars)
 	for i := 0; i+1 < len(s); i++ {
@@ -186,8 +186,8 @@ func pairs(s string) letterPairs {
 	return p
 }
 
-// likeness is the Dice coefficient of two lines, 0 to 1.
-func likeness(a, b letterPairs) float64 {
+// diceCoefficient is the Dice coefficient of two lines, 0 to 1.
+func diceCoefficient(a, b letterPairs) float64 {
 	if a.total == 0 || b.total == 0 {
 		return 0
 	}
@@ -198,8 +198,8 @@ func likeness(a, b letterPairs) float64 {
 	return 2 * float64(common) / float64(a.total+b.total)
 }
 
-// visible writes a line with its white space made visible.
-func visible(line string) string {
+// showSpace writes a line with its white space made visible.
+func showSpace(line string) string {
 	var b strings.Builder
 	for i, r := range line {
 		if i >= previewChars {

@@ -103,7 +103,7 @@ func replace(content []byte, old, new string) (edit, error) {
 		if found := bytes.Index(content, []byte(new)); found >= 0 && new != "" {
 			e.line, e.replaced = lineAt(content, found), true
 		}
-		return e, mismatch(diagnose(string(content), old))
+		return e, mismatch(explainMismatch(string(content), old))
 	}
 	if places := occurrences(content, []byte(old), at); len(places) > 1 {
 		return edit{}, mismatch(listPlaces(content, places))

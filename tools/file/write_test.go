@@ -264,7 +264,7 @@ func TestReplaceProperty(t *testing.T) {
 // sides, and checks the size of what it says.
 func TestDiagnoseBounded(t *testing.T) {
 	content, old := strings.Repeat("}\n", 200_000), strings.Repeat("}\n", 5000)+"x"
-	if got := diagnose(content, old); len(got) > 10_000 {
+	if got := explainMismatch(content, old); len(got) > 10_000 {
 		t.Errorf("diagnose gave %d bytes, want at most 10000", len(got))
 	}
 }
