@@ -33,8 +33,8 @@ const (
 	bomUTF16BE = "\xfe\xff"
 )
 
-// text is decoded content.
-type text struct {
+// decodedText is decoded content.
+type decodedText struct {
 	content string
 	// encoding is the name of what was decoded.
 	encoding string
@@ -44,27 +44,27 @@ type text struct {
 
 // decodeText decodes a file as asked, or as it looks when encoding is empty.
 // The second result is false for content that is not text.
-func decodeText(data []byte, encoding string) (text, bool, error) {
+func decodeText(data []byte, encoding string) (decodedText, bool, error) {
 	switch encoding {
 	case "":
 		t, ok := detectText(data)
 		return t, ok, nil
 	case encodingUTF8:
 		body := bytes.TrimPrefix(data, []byte(bomUTF8))
-		t := text{content: string(body), encoding: encodingUTF8}
+		t := decodedText{content: string(body), encoding: encodingUTF8}
 		if !utf8.Valid(body) {
 			t.content = strings.ToValidUTF8(t.content, "\ufffd")
 			t.note = "bytes that are not UTF-8 are shown as \ufffd"
 		}
 		return t, true, nil
 	case encodingLatin1:
-		return text{content: latin1(data), encoding: encodingLatin1}, true, nil
+		return decodedText{content: decodeLatin1(data), encoding: encodingLatin1}, true, nil
 	case encodingUTF16, encodingUTF16LE, encodingUTF16BE:
 		return decodeUTF16(data, encoding), true, nil
 	case encodingBase64:
-		return text{content: base64.StdEncoding.EncodeToString(data), encoding: encodingBase64}, true, nil
+		return decodedText{content: base64.StdEncoding.EncodeToString(data), encoding: encodingBase64}, true, nil
 	default:
-		return text{}, false, sallyport.InputInvalid(fmt.Sprintf("encoding %q is not one of %s", encoding, strings.Join(readEncodings(), ", ")))
+		return decodedText{}, false, sallyport.InputInvalid(fmt.Sprintf("encoding %q is not one of %s", encoding, strings.Join(readEncodings(), ", ")))
 	}
 }
 
@@ -76,23 +76,23 @@ func readEncodings() []string {
 // detectText looks at byte order marks first, then for NUL bytes, then at the
 // bytes themselves. What is neither UTF-8 nor binary is shown as Latin-1,
 // which loses nothing.
-func detectText(data []byte) (text, bool) {
+func detectText(data []byte) (decodedText, bool) {
 	switch {
 	case bytes.HasPrefix(data, []byte(bomUTF8)) && utf8.Valid(data):
-		return text{content: string(data[len(bomUTF8):]), encoding: encodingUTF8, note: "the file begins with a byte order mark"}, true
+		return decodedText{content: string(data[len(bomUTF8):]), encoding: encodingUTF8, note: "the file begins with a byte order mark"}, true
 	case bytes.HasPrefix(data, []byte(bomUTF16LE)), bytes.HasPrefix(data, []byte(bomUTF16BE)):
 		return decodeUTF16(data, encodingUTF16), true
 	case bytes.IndexByte(data[:min(len(data), sniffBytes)], 0) >= 0:
-		return text{}, false
+		return decodedText{}, false
 	case utf8.Valid(data):
-		return text{content: string(data), encoding: encodingUTF8}, true
+		return decodedText{content: string(data), encoding: encodingUTF8}, true
 	default:
-		return text{content: latin1(data), encoding: encodingLatin1, note: "not UTF-8, decoded as Latin-1"}, true
+		return decodedText{content: decodeLatin1(data), encoding: encodingLatin1, note: "not UTF-8, decoded as Latin-1"}, true
 	}
 }
 
-// latin1 maps each byte to the character of the same number (ISO 8859-1).
-func latin1(data []byte) string {
+// decodeLatin1 maps each byte to the character of the same number (ISO 8859-1).
+func decodeLatin1(data []byte) string {
 	var b strings.Builder
 	b.Grow(len(data) + len(data)/8)
 	for _, c := range data {
@@ -103,9 +103,9 @@ func latin1(data []byte) string {
 
 // decodeUTF16 decodes by the byte order mark, else by the name, else as
 // little-endian, which is what files without a mark are in practice.
-func decodeUTF16(data []byte, encoding string) text {
+func decodeUTF16(data []byte, encoding string) decodedText {
 	var order binary.ByteOrder = binary.LittleEndian
-	t := text{encoding: encodingUTF16LE}
+	t := decodedText{encoding: encodingUTF16LE}
 	if encoding == encodingUTF16BE || bytes.HasPrefix(data, []byte(bomUTF16BE)) {
 		order, t.encoding = binary.BigEndian, encodingUTF16BE
 	}
@@ -135,9 +135,9 @@ func decodeUTF16(data []byte, encoding string) text {
 	return t
 }
 
-// signatures are the first bytes of common binary formats, from the table of
+// binarySignatures are the first bytes of common binary formats, from the table of
 // the WHATWG MIME Sniffing Standard and the formats' own specifications.
-func signatures() [][2]string {
+func binarySignatures() [][2]string {
 	return [][2]string{
 		{"%PDF-", "application/pdf"},
 		{"\x89PNG\r\n\x1a\n", "image/png"},
@@ -173,7 +173,7 @@ func binaryType(data []byte) string {
 	if len(data) >= 12 && string(data[4:8]) == "ftyp" {
 		return "video/mp4"
 	}
-	for _, s := range signatures() {
+	for _, s := range binarySignatures() {
 		if bytes.HasPrefix(data, []byte(s[0])) {
 			return s[1]
 		}

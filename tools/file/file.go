@@ -32,13 +32,13 @@ func Tools() []sallyport.Tool {
 	return []sallyport.Tool{readFile(), writeFile(), patchFile(), searchFilesTool(), listFiles(), fileRead()}
 }
 
-// reading is the declaration of a tool that only reads.
-func reading() sallyport.Capabilities {
+// readCapabilities is the declaration of a tool that only reads.
+func readCapabilities() sallyport.Capabilities {
 	return sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}}
 }
 
-// writing is the declaration of a tool that reads and writes.
-func writing() sallyport.Capabilities {
+// writeCapabilities is the declaration of a tool that reads and writes.
+func writeCapabilities() sallyport.Capabilities {
 	return sallyport.Capabilities{FSReach: &sallyport.FSCapability{
 		Read: sallyport.FromPersonality(), Write: sallyport.FromPersonality(),
 	}}
@@ -46,7 +46,7 @@ func writing() sallyport.Capabilities {
 
 // readFile declares read_file.
 func readFile() sallyport.Tool {
-	caps := reading()
+	caps := readCapabilities()
 	caps.Attachments = &sallyport.AttachmentsCapability{
 		Kinds: []sallyport.AttachmentKind{sallyport.KindImage, sallyport.KindFile},
 	}
@@ -75,7 +75,7 @@ func writeFile() sallyport.Tool {
 			get("path").Length(1, 0)
 			get("encoding").OneOf(encodingUTF8, encodingBase64)
 		}),
-		Capabilities: writing(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}},
+		Capabilities: writeCapabilities(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}},
 	}, write)
 }
 
@@ -90,7 +90,7 @@ func patchFile() sallyport.Tool {
 			get("path").Length(1, 0)
 			get("old_text").Length(1, 0)
 		}),
-		Capabilities: writing(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}}, OutputIsUntrusted: true,
+		Capabilities: writeCapabilities(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}}, OutputIsUntrusted: true,
 	}, new(patchMemory).patch)
 }
 
@@ -108,7 +108,7 @@ func searchFilesTool() sallyport.Tool {
 			get("context").Between(0, maxContext)
 		}),
 		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
-		Capabilities: reading(), MaxResultChars: searchChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
+		Capabilities: readCapabilities(), MaxResultChars: searchChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
 	}, searchFiles)
 }
 
@@ -124,6 +124,6 @@ func listFiles() sallyport.Tool {
 			get("max_results").Between(0, maxListed)
 		}),
 		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
-		Capabilities: reading(), MaxResultChars: listChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
+		Capabilities: readCapabilities(), MaxResultChars: listChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
 	}, list)
 }

@@ -39,7 +39,7 @@ func fileRead() sallyport.Tool {
 			get("encoding").OneOf(encodingUTF8, encodingBase64, encodingLatin1).Default(encodingUTF8)
 		}),
 		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
-		Capabilities: reading(), Permissions: []string{fileReadPermission}, ReadOnly: true, OutputIsUntrusted: true,
+		Capabilities: readCapabilities(), Permissions: []string{fileReadPermission}, ReadOnly: true, OutputIsUntrusted: true,
 	}, readWhole)
 }
 
@@ -99,7 +99,7 @@ func decodeWhole(data []byte, encoding, name string) (string, error) {
 		}
 		return string(data), nil
 	case encodingLatin1:
-		return latin1(data), nil
+		return decodeLatin1(data), nil
 	case encodingBase64:
 		return base64.StdEncoding.EncodeToString(data), nil
 	default:

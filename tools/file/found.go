@@ -24,10 +24,10 @@ const (
 	searchHeadChars = 800
 )
 
-// searchable returns the text of a file with LF line ends; ok is false for
+// searchableText returns the text of a file with LF line ends; ok is false for
 // binary content. UTF-16 with a mark is decoded, everything else is compared
 // byte by byte.
-func searchable(data []byte) (text []byte, ok bool) {
+func searchableText(data []byte) (text []byte, ok bool) {
 	if bytes.HasPrefix(data, []byte(bomUTF16LE)) || bytes.HasPrefix(data, []byte(bomUTF16BE)) {
 		data = []byte(decodeUTF16(data, encodingUTF16).content)
 	} else if bytes.IndexByte(data[:min(len(data), sniffBytes)], 0) >= 0 {

@@ -165,7 +165,7 @@ func binaryResult(name string, data []byte) sallyport.Result {
 // passage is the part of a text that was asked for.
 type passage struct {
 	name    string
-	text    text
+	text    decodedText
 	content string
 	// lines is the number of lines of the whole text, start and end the
 	// first and last line of content; both 0 when it is empty.
@@ -176,7 +176,7 @@ type passage struct {
 
 // newPassage selects lines. An end beyond the last line means the last line;
 // a start beyond it is an error that says how many lines there are.
-func newPassage(name string, t text, start, end int) (passage, error) {
+func newPassage(name string, t decodedText, start, end int) (passage, error) {
 	p := passage{name: name, text: t, lines: countLines(t.content), ranged: start > 0 || end > 0}
 	p.start, p.end = max(start, 1), p.lines
 	if p.start > max(p.lines, 1) {

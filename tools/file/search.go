@@ -211,7 +211,7 @@ func (s *search) file(ctx context.Context, e entry) error {
 		s.cut++
 		data = data[:maxSearchedBytes]
 	}
-	text, ok := searchable(data)
+	text, ok := searchableText(data)
 	if !ok {
 		s.binary++
 		return nil
@@ -237,11 +237,11 @@ func (s *search) load(name string) ([]byte, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, 64<<10)
 	}
-	return fill(f, &s.buf, maxSearchedBytes+1)
+	return readUpTo(f, &s.buf, maxSearchedBytes+1)
 }
 
-// fill reads to the end of the file or to the limit, growing the buffer.
-func fill(f fs.File, buf *[]byte, limit int) ([]byte, error) {
+// readUpTo reads to the end of the file or to the limit, growing the buffer.
+func readUpTo(f fs.File, buf *[]byte, limit int) ([]byte, error) {
 	n := 0
 	for n < limit {
 		if n == len(*buf) {
