@@ -48,8 +48,8 @@ func endOfFile(err error) error {
 	return err
 }
 
-// lines reports the matching lines of one file, each once.
-func (s *search) lines(ctx context.Context, e entry, text []byte) error {
+// reportMatches reports the matching lines of one file, each once.
+func (s *search) reportMatches(ctx context.Context, e entry, text []byte) error {
 	number, counted := 1, 0
 	shownTo := 0 // the number of the last line printed, for context
 	for from, first := 0, true; from <= len(text); first = false {
@@ -71,9 +71,9 @@ func (s *search) lines(ctx context.Context, e entry, text []byte) error {
 			s.files++
 		}
 		s.matches++
-		shown := clip(text[start:end], at-start)
+		shown := clipAround(text[start:end], at-start)
 		s.found = append(s.found, map[string]any{"path": e.shown, "line": number, "text": shown})
-		shownTo = s.print(e.shown, text, start, end, number, shownTo, shown)
+		shownTo = s.printMatch(e.shown, text, start, end, number, shownTo, shown)
 		if s.chars <= 0 {
 			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", count(s.matches, "match", "matches"))
 			return errStopWalk
@@ -83,17 +83,17 @@ func (s *search) lines(ctx context.Context, e entry, text []byte) error {
 	return nil
 }
 
-// print writes a matching line with the lines around it and returns the
+// printMatch writes a matching line with the lines around it and returns the
 // number of the last line written, which is not written again.
-func (s *search) print(name string, text []byte, start, end, number, shownTo int, shown string) int {
+func (s *search) printMatch(name string, text []byte, start, end, number, shownTo int, shown string) int {
 	around := s.in.Context
 	if around == 0 {
-		s.put(name, number, ':', shown)
+		s.printLine(name, number, ':', shown)
 		return number
 	}
 	before := min(around, number-1-shownTo)
 	if shownTo == 0 && s.out.Len() > 0 || shownTo > 0 && number-before > shownTo+1 {
-		s.write("--\n")
+		s.appendLine("--\n")
 	}
 	at := start
 	for range before {
@@ -101,15 +101,15 @@ func (s *search) print(name string, text []byte, start, end, number, shownTo int
 	}
 	for n := number - before; n < number; n++ {
 		_, lineEnd := lineBounds(text, at)
-		s.put(name, n, '-', clip(text[at:lineEnd], 0))
+		s.printLine(name, n, '-', clipAround(text[at:lineEnd], 0))
 		at = lineEnd + 1
 	}
-	s.put(name, number, ':', shown)
-	return s.after(name, text, end, number)
+	s.printLine(name, number, ':', shown)
+	return s.printLinesAfter(name, text, end, number)
 }
 
-// after writes the lines behind a match up to the next match.
-func (s *search) after(name string, text []byte, end, number int) int {
+// printLinesAfter writes the lines behind a match up to the next match.
+func (s *search) printLinesAfter(name string, text []byte, end, number int) int {
 	for range s.in.Context {
 		at := end + 1
 		if at >= len(text) {
@@ -120,7 +120,7 @@ func (s *search) after(name string, text []byte, end, number int) int {
 			break // It will be written as a match of its own.
 		}
 		number++
-		s.put(name, number, '-', clip(text[at:lineEnd], 0))
+		s.printLine(name, number, '-', clipAround(text[at:lineEnd], 0))
 		end = lineEnd
 	}
 	return number
@@ -129,14 +129,14 @@ func (s *search) after(name string, text []byte, end, number int) int {
 // noDeadline serves where a chunk is too short to ask the context.
 func noDeadline() error { return nil }
 
-// put writes one line of the result: a colon after the number for a match, a
+// printLine writes one line of the result: a colon after the number for a match, a
 // hyphen for a line around it.
-func (s *search) put(name string, number int, mark byte, line string) {
-	s.write(name + string(mark) + strconv.Itoa(number) + string(mark) + " " + line + "\n")
+func (s *search) printLine(name string, number int, mark byte, line string) {
+	s.appendLine(name + string(mark) + strconv.Itoa(number) + string(mark) + " " + line + "\n")
 }
 
-// write counts what goes into the result.
-func (s *search) write(line string) {
+// appendLine counts what goes into the result.
+func (s *search) appendLine(line string) {
 	s.chars -= utf8.RuneCountInString(line)
 	s.out.WriteString(line)
 }
@@ -151,8 +151,8 @@ func lineBounds(text []byte, at int) (start, end int) {
 	return start, len(text)
 }
 
-// clip shortens a line so that what is at an offset stays visible.
-func clip(line []byte, at int) string {
+// clipAround shortens a line so that what is at an offset stays visible.
+func clipAround(line []byte, at int) string {
 	if len(line) <= maxLineChars {
 		return strings.ToValidUTF8(string(line), "\ufffd")
 	}
@@ -176,9 +176,9 @@ func clip(line []byte, at int) string {
 	return shown
 }
 
-// result renders what the search found, and says which files it did not or
+// newResult renders what the search found, and says which files it did not or
 // not wholly look at. The last of the modes tried is the one that found it.
-func (s *search) result(root string) sallyport.Result {
+func (s *search) newResult(root string) sallyport.Result {
 	tried := s.tried
 	var b strings.Builder
 	if s.matches == 0 {
@@ -192,7 +192,7 @@ func (s *search) result(root string) sallyport.Result {
 			fmt.Fprintf(&b, "\nNote: the exact pattern did not match; shown are %s matches", joinModes(tried[1:]))
 		}
 	}
-	notes := s.notes()
+	notes := s.boundNotes()
 	for _, n := range notes {
 		b.WriteString("\nNote: " + n)
 	}
@@ -218,9 +218,9 @@ func joinModes(modes []searchMode) string {
 	return strings.Join(words, ", ")
 }
 
-// notes lists the bounds that left something out. Binary files are not worth
+// boundNotes lists the bounds that left something out. Binary files are not worth
 // a note.
-func (s *search) notes() []string {
+func (s *search) boundNotes() []string {
 	var notes []string
 	if s.stopped != "" {
 		notes = append(notes, s.stopped)

@@ -92,7 +92,7 @@ func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyp
 	if err := s.try(ctx, root, c.Workspace, st.IsDir()); err != nil {
 		return sallyport.Result{}, err
 	}
-	return s.result(root), nil
+	return s.newResult(root), nil
 }
 
 // search looks for one pattern in the files below a root.
@@ -223,7 +223,7 @@ func (s *search) file(ctx context.Context, e entry) error {
 	if !s.matcher.candidate(text) {
 		return nil
 	}
-	return s.lines(ctx, e, text)
+	return s.reportMatches(ctx, e, text)
 }
 
 // load reads at most one byte more than is searched into the buffer of the
