@@ -49,7 +49,7 @@ func endOfFile(err error) error {
 }
 
 // reportMatches reports the matching lines of one file, each once.
-func (s *search) reportMatches(ctx context.Context, e entry, text []byte) error {
+func (s *fileSearch) reportMatches(ctx context.Context, e entry, text []byte) error {
 	number, counted := 1, 0
 	shownTo := 0 // the number of the last line printed, for context
 	for from, first := 0, true; from <= len(text); first = false {
@@ -85,7 +85,7 @@ func (s *search) reportMatches(ctx context.Context, e entry, text []byte) error 
 
 // printMatch writes a matching line with the lines around it and returns the
 // number of the last line written, which is not written again.
-func (s *search) printMatch(name string, text []byte, start, end, number, shownTo int, shown string) int {
+func (s *fileSearch) printMatch(name string, text []byte, start, end, number, shownTo int, shown string) int {
 	around := s.in.Context
 	if around == 0 {
 		s.printLine(name, number, ':', shown)
@@ -109,7 +109,7 @@ func (s *search) printMatch(name string, text []byte, start, end, number, shownT
 }
 
 // printLinesAfter writes the lines behind a match up to the next match.
-func (s *search) printLinesAfter(name string, text []byte, end, number int) int {
+func (s *fileSearch) printLinesAfter(name string, text []byte, end, number int) int {
 	for range s.in.Context {
 		at := end + 1
 		if at >= len(text) {
@@ -131,12 +131,12 @@ func noDeadline() error { return nil }
 
 // printLine writes one line of the result: a colon after the number for a match, a
 // hyphen for a line around it.
-func (s *search) printLine(name string, number int, mark byte, line string) {
+func (s *fileSearch) printLine(name string, number int, mark byte, line string) {
 	s.appendLine(name + string(mark) + strconv.Itoa(number) + string(mark) + " " + line + "\n")
 }
 
 // appendLine counts what goes into the result.
-func (s *search) appendLine(line string) {
+func (s *fileSearch) appendLine(line string) {
 	s.chars -= utf8.RuneCountInString(line)
 	s.out.WriteString(line)
 }
@@ -178,7 +178,7 @@ func clipAround(line []byte, at int) string {
 
 // newResult renders what the search found, and says which files it did not or
 // not wholly look at. The last of the modes tried is the one that found it.
-func (s *search) newResult(root string) sallyport.Result {
+func (s *fileSearch) newResult(root string) sallyport.Result {
 	tried := s.tried
 	var b strings.Builder
 	if s.matches == 0 {
@@ -220,7 +220,7 @@ func joinModes(modes []searchMode) string {
 
 // boundNotes lists the bounds that left something out. Binary files are not worth
 // a note.
-func (s *search) boundNotes() []string {
+func (s *fileSearch) boundNotes() []string {
 	var notes []string
 	if s.stopped != "" {
 		notes = append(notes, s.stopped)

@@ -38,8 +38,8 @@ type searchInput struct {
 	IncludeIgnored bool   `json:"include_ignored,omitempty" jsonschema:"Also look into what .gitignore lists and into folders such as node_modules and dist."`
 }
 
-// check refuses impossible arguments and fills in the defaults.
-func (in *searchInput) check() error {
+// validateInput refuses impossible arguments and fills in the defaults.
+func (in *searchInput) validateInput() error {
 	switch {
 	case in.Pattern == "":
 		return sallyport.InputInvalid("pattern is empty")
@@ -57,9 +57,9 @@ func (in *searchInput) check() error {
 	return nil
 }
 
-// modes lists the ways in which the pattern is tried, in order, until one
+// modesToTry lists the ways in which the pattern is tried, in order, until one
 // finds something.
-func (in *searchInput) modes() []searchMode {
+func (in *searchInput) modesToTry() []searchMode {
 	switch {
 	case in.Regex:
 		return []searchMode{modeRegular}
@@ -76,7 +76,7 @@ func (in *searchInput) modes() []searchMode {
 
 // searchFiles is search_files.
 func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyport.Result, error) {
-	if err := in.check(); err != nil {
+	if err := in.validateInput(); err != nil {
 		return sallyport.Result{}, err
 	}
 	g, err := newGlob(in.Glob)
@@ -88,15 +88,15 @@ func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyp
 	if err != nil {
 		return sallyport.Result{}, accessError("read", root, err)
 	}
-	s := &search{in: &in, fs: c.FS, glob: g, found: []any{}, chars: budget(c, searchChars) - searchHeadChars}
-	if err := s.try(ctx, root, c.Workspace, st.IsDir()); err != nil {
+	s := &fileSearch{in: &in, fs: c.FS, glob: g, found: []any{}, chars: budget(c, searchChars) - searchHeadChars}
+	if err := s.tryModes(ctx, root, c.Workspace, st.IsDir()); err != nil {
 		return sallyport.Result{}, err
 	}
 	return s.newResult(root), nil
 }
 
-// search looks for one pattern in the files below a root.
-type search struct {
+// fileSearch looks for one pattern in the files below a root.
+type fileSearch struct {
 	in   *searchInput
 	fs   sallyport.FS
 	glob glob
@@ -120,11 +120,11 @@ type search struct {
 	files   int
 	buf     []byte
 	stopped string
-	tally
+	passCounts
 }
 
-// tally counts what a pass saw.
-type tally struct {
+// passCounts counts what a pass saw.
+type passCounts struct {
 	// total is the number of bytes read.
 	total int64
 	// searched counts the files that were searched; binary, cut and
@@ -132,10 +132,10 @@ type tally struct {
 	searched, binary, cut, unreadable int
 }
 
-// try searches in one mode after the other until one finds something. The
+// tryModes searches in one mode after the other until one finds something. The
 // counts are those of the first pass, the only one that sees every file.
-func (s *search) try(ctx context.Context, root, workspace string, isDir bool) error {
-	modes := s.in.modes()
+func (s *fileSearch) tryModes(ctx context.Context, root, workspace string, isDir bool) error {
+	modes := s.in.modesToTry()
 	matchers := make([]*matcher, len(modes))
 	for i, mode := range modes {
 		m, err := newMatcher(s.in.Pattern, mode, s.in.CaseSensitive != nil && !*s.in.CaseSensitive)
@@ -148,15 +148,15 @@ func (s *search) try(ctx context.Context, root, workspace string, isDir bool) er
 		s.loose = matchers[len(modes)-1]
 	}
 	s.tried, s.matcher = modes[:1], matchers[0]
-	if err := s.run(ctx, root, workspace, isDir); err != nil {
+	if err := s.searchPath(ctx, root, workspace, isDir); err != nil {
 		return accessError("read", root, err)
 	}
-	seen := s.tally
+	seen := s.passCounts
 	s.loose = nil
 	for i := 1; i < len(modes) && s.matches == 0; i++ {
-		s.tried, s.matcher, s.tally = modes[:i+1], matchers[i], tally{}
+		s.tried, s.matcher, s.passCounts = modes[:i+1], matchers[i], passCounts{}
 		for _, e := range s.later {
-			if err := s.file(ctx, e); err != nil {
+			if err := s.searchFile(ctx, e); err != nil {
 				if ignoreStop(err) != nil {
 					return accessError("read", root, err)
 				}
@@ -164,22 +164,22 @@ func (s *search) try(ctx context.Context, root, workspace string, isDir bool) er
 			}
 		}
 	}
-	s.tally = seen
+	s.passCounts = seen
 	return nil
 }
 
-// run searches a directory or a single file.
-func (s *search) run(ctx context.Context, root, workspace string, isDir bool) error {
+// searchPath searches a directory or a single file.
+func (s *fileSearch) searchPath(ctx context.Context, root, workspace string, isDir bool) error {
 	if !isDir {
 		shown := shownPath(root, workspace)
-		return ignoreStop(s.file(ctx, entry{name: root, shown: shown, below: path.Base(shown)}))
+		return ignoreStop(s.searchFile(ctx, entry{name: root, shown: shown, below: path.Base(shown)}))
 	}
 	s.walk = walk{fs: s.fs, hidden: s.in.IncludeHidden, all: s.in.IncludeIgnored}
 	return s.walk.run(ctx, root, workspace, func(e entry) error {
 		if e.dir || e.link || !s.glob.match(e.below) {
 			return nil
 		}
-		return s.file(ctx, e)
+		return s.searchFile(ctx, e)
 	})
 }
 
@@ -191,14 +191,14 @@ func ignoreStop(err error) error {
 	return err
 }
 
-// file searches one file. One that cannot be read is counted, unless it is
+// searchFile searches one file. One that cannot be read is counted, unless it is
 // the only one, the path that the caller gave.
-func (s *search) file(ctx context.Context, e entry) error {
+func (s *fileSearch) searchFile(ctx context.Context, e entry) error {
 	if s.total >= maxTotalBytes {
 		s.stopped = fmt.Sprintf("stopped after reading %d MiB; give a narrower path or glob", maxTotalBytes>>20)
 		return errStopWalk
 	}
-	data, err := s.load(e.name)
+	data, err := s.loadFile(e.name)
 	switch {
 	case err != nil && e.depth == 0:
 		return err
@@ -226,9 +226,9 @@ func (s *search) file(ctx context.Context, e entry) error {
 	return s.reportMatches(ctx, e, text)
 }
 
-// load reads at most one byte more than is searched into the buffer of the
+// loadFile reads at most one byte more than is searched into the buffer of the
 // search. It does not ask for the size, which would cost another call.
-func (s *search) load(name string) ([]byte, error) {
+func (s *fileSearch) loadFile(name string) ([]byte, error) {
 	f, err := s.fs.Open(name)
 	if err != nil {
 		return nil, err
