@@ -53,7 +53,7 @@ func (s *fileSearch) reportMatches(ctx context.Context, e entry, text []byte) er
 	number, counted := 1, 0
 	shownTo := 0 // the number of the last line printed, for context
 	for from, first := 0, true; from <= len(text); first = false {
-		at, err := s.matcher.next(text, from, ctx.Err)
+		at, err := s.matcher.nextMatch(text, from, ctx.Err)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (s *fileSearch) printLinesAfter(name string, text []byte, end, number int) 
 			break
 		}
 		_, lineEnd := lineBounds(text, at)
-		if next, err := s.matcher.next(text[:lineEnd], at, noDeadline); err == nil && next >= 0 {
+		if next, err := s.matcher.nextMatch(text[:lineEnd], at, noDeadline); err == nil && next >= 0 {
 			break // It will be written as a match of its own.
 		}
 		number++

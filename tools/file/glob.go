@@ -27,34 +27,34 @@ const (
 	segmentAnyDepth                    // "**": any number of segments
 )
 
-// segment is one element of a pattern between two slashes.
-type segment struct {
+// globSegment is one element of a pattern between two slashes.
+type globSegment struct {
 	kind segmentKind
 	text string
 }
 
-// newSegment classifies one element. It fails on an unclosed class and on a
+// newGlobSegment classifies one element. It fails on an unclosed class and on a
 // trailing backslash.
-func newSegment(text string) (segment, error) {
+func newGlobSegment(text string) (globSegment, error) {
 	switch {
 	case text == "**":
-		return segment{kind: segmentAnyDepth}, nil
+		return globSegment{kind: segmentAnyDepth}, nil
 	case strings.Trim(text, "*") == "" && text != "":
-		return segment{kind: segmentAny}, nil
+		return globSegment{kind: segmentAny}, nil
 	case !strings.ContainsAny(text, `*?[\`):
-		return segment{segmentLiteral, text}, nil
+		return globSegment{segmentLiteral, text}, nil
 	case text[0] == '*' && !strings.ContainsAny(text[1:], `*?[\`):
-		return segment{segmentSuffix, text[1:]}, nil
+		return globSegment{segmentSuffix, text[1:]}, nil
 	}
 	if err := checkSegment(text); err != nil {
-		return segment{}, err
+		return globSegment{}, err
 	}
-	return segment{segmentWild, text}, nil
+	return globSegment{segmentWild, text}, nil
 }
 
 // match compares one name, which holds no slash. A segmentAnyDepth is the
 // business of matchPath.
-func (s segment) match(name string) bool {
+func (s globSegment) match(name string) bool {
 	switch s.kind {
 	case segmentLiteral:
 		return s.text == name
@@ -75,7 +75,7 @@ func (s segment) match(name string) bool {
 // the last "**" is ever reconsidered, which is enough because every other
 // segment matches exactly one name; so each pair of segment and name is
 // compared at most once.
-func matchPath(pattern []segment, path string) bool {
+func matchPath(pattern []globSegment, path string) bool {
 	p, rest, more := 0, path, path != ""
 	retry, retryRest := -1, ""
 	for more {
@@ -225,11 +225,11 @@ func classEnd(text string) int {
 }
 
 // newPath splits a pattern at its slashes.
-func newPath(pattern string) ([]segment, error) {
+func newPath(pattern string) ([]globSegment, error) {
 	parts := strings.Split(pattern, "/")
-	segments := make([]segment, 0, len(parts))
+	segments := make([]globSegment, 0, len(parts))
 	for _, part := range parts {
-		s, err := newSegment(part)
+		s, err := newGlobSegment(part)
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +244,7 @@ func newPath(pattern string) ([]segment, error) {
 
 // glob selects files by name. The zero glob selects every file.
 type glob struct {
-	paths    [][]segment
+	paths    [][]globSegment
 	excludes bool
 }
 

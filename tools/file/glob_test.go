@@ -157,7 +157,7 @@ func FuzzMatchSegment(f *testing.F) {
 	f.Add(`[\]]`, "]")
 	f.Add("[[-]", "\xff")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		s, err := newSegment(pattern)
+		s, err := newGlobSegment(pattern)
 		if err != nil {
 			return
 		}

@@ -13,8 +13,8 @@ const (
 type rule struct {
 	// path is compared with the path below the directory of the file; nil
 	// when name is compared with the last element only.
-	path []segment
-	name segment
+	path []globSegment
+	name globSegment
 	// negated re-includes what an earlier rule ignored.
 	negated bool
 	// dirOnly is set by a trailing slash.
@@ -51,7 +51,7 @@ func parseRule(line string) (r rule, ok bool) {
 	}
 	var err error
 	if !strings.Contains(line, "/") {
-		if r.name, err = newSegment(line); err != nil {
+		if r.name, err = newGlobSegment(line); err != nil {
 			return rule{}, false
 		}
 		if r.name.kind == segmentAnyDepth {

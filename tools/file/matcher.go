@@ -33,9 +33,9 @@ const (
 	modeRegular searchMode = "regex"
 )
 
-// matcher finds a pattern in the text of one file after the other. It keeps
+// textMatcher finds a pattern in the text of one file after the other. It keeps
 // scratch space and serves one goroutine.
-type matcher struct {
+type textMatcher struct {
 	mode searchMode
 	// literal is compared with the text, or with its lower-case form.
 	literal []byte
@@ -46,12 +46,12 @@ type matcher struct {
 	lower  []byte
 }
 
-// newMatcher prepares a pattern for a mode.
-func newMatcher(pattern string, mode searchMode, foldCase bool) (*matcher, error) {
+// newTextMatcher prepares a pattern for a mode.
+func newTextMatcher(pattern string, mode searchMode, foldCase bool) (*textMatcher, error) {
 	if len(pattern) > maxPatternBytes {
 		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPatternBytes)
 	}
-	m := &matcher{mode: mode}
+	m := &textMatcher{mode: mode}
 	switch mode {
 	case modeExact:
 		m.literal = []byte(pattern)
@@ -61,18 +61,18 @@ func newMatcher(pattern string, mode searchMode, foldCase bool) (*matcher, error
 			m.folded, m.literal = true, []byte(strings.ToLower(pattern))
 			return m, nil
 		}
-		return m, m.compile(regexp.QuoteMeta(pattern), true)
+		return m, m.compileExpression(regexp.QuoteMeta(pattern), true)
 	case modeSpaced:
-		return m, m.spaced(pattern)
+		return m, m.compileSpaced(pattern)
 	default:
-		return m, m.compile(pattern, foldCase)
+		return m, m.compileExpression(pattern, foldCase)
 	}
 }
 
-// spaced prepares a pattern whose words are separated by any white space,
+// compileSpaced prepares a pattern whose words are separated by any white space,
 // line ends included, in either case. The longest word is looked for first,
 // because most files do not have it.
-func (m *matcher) spaced(pattern string) error {
+func (m *textMatcher) compileSpaced(pattern string) error {
 	words := strings.Fields(pattern)
 	longest := ""
 	for i, w := range words {
@@ -82,12 +82,12 @@ func (m *matcher) spaced(pattern string) error {
 		words[i] = regexp.QuoteMeta(w)
 	}
 	m.folded, m.literal = true, []byte(strings.ToLower(longest))
-	return m.compile(strings.Join(words, `\s+`), true)
+	return m.compileExpression(strings.Join(words, `\s+`), true)
 }
 
-// compile compiles an expression of RE2 syntax, in which ^ and $ match at
+// compileExpression compiles an expression of RE2 syntax, in which ^ and $ match at
 // every line, and refuses one that is too large to be fast.
-func (m *matcher) compile(pattern string, foldCase bool) error {
+func (m *textMatcher) compileExpression(pattern string, foldCase bool) error {
 	flags := "(?m)"
 	if foldCase {
 		flags = "(?mi)"
@@ -115,9 +115,9 @@ func plainSyntaxError(err error) error {
 	return err
 }
 
-// candidate reports whether the text can hold a match, and prepares it. It is
+// prepareText reports whether the text can hold a match, and prepares it. It is
 // called before next.
-func (m *matcher) candidate(text []byte) bool {
+func (m *textMatcher) prepareText(text []byte) bool {
 	if !m.folded {
 		return m.expression != nil || bytes.Contains(text, m.literal)
 	}
@@ -125,9 +125,9 @@ func (m *matcher) candidate(text []byte) bool {
 	return bytes.Contains(m.lower, m.literal)
 }
 
-// next returns where the first match at or after from begins, -1 when there
+// nextMatch returns where the first match at or after from begins, -1 when there
 // is none. A match of an expression lies within a chunk of whole lines.
-func (m *matcher) next(text []byte, from int, alive func() error) (int, error) {
+func (m *textMatcher) nextMatch(text []byte, from int, alive func() error) (int, error) {
 	if m.expression == nil {
 		if m.folded {
 			text = m.lower[:len(text)]

@@ -103,12 +103,12 @@ type fileSearch struct {
 	walk walk
 	// tried lists the modes so far; matcher serves the last of them.
 	tried   []searchMode
-	matcher *matcher
+	matcher *textMatcher
 	// loose is the matcher of the last mode. The first pass notes in later
 	// the files in which it may find something, as long as there is no match,
 	// so that another pass reads those files only. It is nil when there is
 	// one mode.
-	loose *matcher
+	loose *textMatcher
 	later []entry
 
 	// chars is the room that is left in the result.
@@ -136,9 +136,9 @@ type passCounts struct {
 // counts are those of the first pass, the only one that sees every file.
 func (s *fileSearch) tryModes(ctx context.Context, root, workspace string, isDir bool) error {
 	modes := s.in.modesToTry()
-	matchers := make([]*matcher, len(modes))
+	matchers := make([]*textMatcher, len(modes))
 	for i, mode := range modes {
-		m, err := newMatcher(s.in.Pattern, mode, s.in.CaseSensitive != nil && !*s.in.CaseSensitive)
+		m, err := newTextMatcher(s.in.Pattern, mode, s.in.CaseSensitive != nil && !*s.in.CaseSensitive)
 		if err != nil {
 			return sallyport.InputInvalid("pattern: " + err.Error())
 		}
@@ -217,10 +217,10 @@ func (s *fileSearch) searchFile(ctx context.Context, e entry) error {
 		return nil
 	}
 	s.searched++
-	if s.loose != nil && s.matches == 0 && s.loose.candidate(text) {
+	if s.loose != nil && s.matches == 0 && s.loose.prepareText(text) {
 		s.later = append(s.later, e)
 	}
-	if !s.matcher.candidate(text) {
+	if !s.matcher.prepareText(text) {
 		return nil
 	}
 	return s.reportMatches(ctx, e, text)
