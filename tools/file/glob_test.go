@@ -203,7 +203,7 @@ func TestIgnored(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &ignoreLevel{rules: parseIgnore(tt.rules)}
 			name := tt.path[strings.LastIndexByte(tt.path, '/')+1:]
-			if got := l.ignored(tt.path, name, tt.dir); got != tt.want {
+			if got := l.isIgnored(tt.path, name, tt.dir); got != tt.want {
 				t.Errorf("ignored(%q, dir=%v) by %q = %v, want %v", tt.path, tt.dir, tt.rules, got, tt.want)
 			}
 		})
@@ -217,7 +217,7 @@ func TestIgnoreLevels(t *testing.T) {
 		"sub/a.txt": true, "sub/keep.txt": false, "sub/here": true, "sub/x/here": false, "sub/only": false,
 	} {
 		name := path[strings.LastIndexByte(path, '/')+1:]
-		if got := sub.ignored(path, name, false); got != want {
+		if got := sub.isIgnored(path, name, false); got != want {
 			t.Errorf("ignored(%q) = %v, want %v", path, got, want)
 		}
 	}
@@ -234,9 +234,9 @@ func FuzzParseIgnore(f *testing.F) {
 		}
 		name := path[strings.LastIndexByte(path, '/')+1:]
 		l := &ignoreLevel{rules: parseIgnore(rules)}
-		_ = l.ignored(path, name, true)
+		_ = l.isIgnored(path, name, true)
 		l.rules = parseIgnore(rules + "\n*\n!*\n")
-		if len(l.rules) < maxIgnoreRules && name != "" && l.ignored(path, name, false) {
+		if len(l.rules) < maxIgnoreRules && name != "" && l.isIgnored(path, name, false) {
 			t.Errorf("ignored(%q) after %q and !* = true, want false", path, rules)
 		}
 	})

@@ -9,8 +9,8 @@ const (
 	maxIgnoreRules = 5000
 )
 
-// rule is one line of a .gitignore.
-type rule struct {
+// ignoreRule is one line of a .gitignore.
+type ignoreRule struct {
 	// path is compared with the path below the directory of the file; nil
 	// when name is compared with the last element only.
 	path []globSegment
@@ -23,9 +23,9 @@ type rule struct {
 
 // parseIgnore reads a .gitignore by the rules of gitignore(5), "PATTERN
 // FORMAT". What git would never match is dropped.
-func parseIgnore(data string) []rule {
+func parseIgnore(data string) []ignoreRule {
 	data = strings.TrimPrefix(data, "\ufeff")
-	var rules []rule
+	var rules []ignoreRule
 	for line := range strings.SplitSeq(data, "\n") {
 		if len(rules) == maxIgnoreRules {
 			break
@@ -39,20 +39,20 @@ func parseIgnore(data string) []rule {
 
 // parseRule reads one line; ok is false for comments, blank lines and
 // patterns that cannot match.
-func parseRule(line string) (r rule, ok bool) {
+func parseRule(line string) (r ignoreRule, ok bool) {
 	if strings.HasPrefix(line, "#") || len(line) > maxGlobBytes {
-		return rule{}, false
+		return ignoreRule{}, false
 	}
 	line = trimUnquotedSpaces(line)
 	line, r.negated = strings.CutPrefix(line, "!")
 	line, r.dirOnly = strings.CutSuffix(line, "/")
 	if line == "" || line == "/" {
-		return rule{}, false
+		return ignoreRule{}, false
 	}
 	var err error
 	if !strings.Contains(line, "/") {
 		if r.name, err = newGlobSegment(line); err != nil {
-			return rule{}, false
+			return ignoreRule{}, false
 		}
 		if r.name.kind == segmentAnyDepth {
 			r.name.kind = segmentAny
@@ -60,7 +60,7 @@ func parseRule(line string) (r rule, ok bool) {
 		return r, true
 	}
 	if r.path, err = newPath(strings.TrimPrefix(line, "/")); err != nil {
-		return rule{}, false
+		return ignoreRule{}, false
 	}
 	return r, true
 }
@@ -79,7 +79,7 @@ func trimUnquotedSpaces(line string) string {
 }
 
 // match reports whether the rule speaks about a path below its directory.
-func (r *rule) match(path, name string, dir bool) bool {
+func (r *ignoreRule) match(path, name string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
@@ -95,22 +95,22 @@ type ignoreLevel struct {
 	// base is the length of the directory's path with its slash, which is
 	// cut off the paths that the rules are compared with.
 	base  int
-	rules []rule
+	rules []ignoreRule
 }
 
-// add puts the rules of a directory before those of its parents.
-func (l *ignoreLevel) add(base int, rules []rule) *ignoreLevel {
+// withRules puts the rules of a directory before those of its parents.
+func (l *ignoreLevel) withRules(base int, rules []ignoreRule) *ignoreLevel {
 	if len(rules) == 0 {
 		return l
 	}
 	return &ignoreLevel{parent: l, base: base, rules: rules}
 }
 
-// ignored applies the nearest rule that speaks about a path: deeper
+// isIgnored applies the nearest rule that speaks about a path: deeper
 // directories before their parents, later lines before earlier ones. A path
 // below an ignored directory is never asked about, because the walk does not
 // descend there; so nothing in it can be re-included, as in git.
-func (l *ignoreLevel) ignored(path, name string, dir bool) bool {
+func (l *ignoreLevel) isIgnored(path, name string, dir bool) bool {
 	for ; l != nil; l = l.parent {
 		below := path[l.base:]
 		for i := len(l.rules) - 1; i >= 0; i-- {

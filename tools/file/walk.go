@@ -81,7 +81,7 @@ func (w *walk) run(ctx context.Context, root, workspace string, visit func(entry
 	}
 	p := place{name: root, shown: shownPath(root, workspace)}
 	if !w.all {
-		p = w.above(p, workspace)
+		p = w.readParentRules(p, workspace)
 	}
 	if p.shown == "." {
 		p.shown = ""
@@ -93,10 +93,10 @@ func (w *walk) run(ctx context.Context, root, workspace string, visit func(entry
 	return err
 }
 
-// above collects the ignore rules of the directories around the one where the
+// readParentRules collects the ignore rules of the directories around the one where the
 // walk starts, when it lies below the workspace. It goes upwards and ends at
 // the first that may not be read, so that a narrow grant costs one refusal.
-func (w *walk) above(p place, workspace string) place {
+func (w *walk) readParentRules(p place, workspace string) place {
 	if workspace == "" || p.shown == "." || path.IsAbs(p.shown) || filepath.IsAbs(p.shown) {
 		return p
 	}
@@ -107,7 +107,7 @@ func (w *walk) above(p place, workspace string) place {
 		if dir != "." {
 			base = len(dir) + 1
 		}
-		rules, err := w.rules(filepath.Join(workspace, filepath.FromSlash(dir)))
+		rules, err := w.readIgnoreRules(filepath.Join(workspace, filepath.FromSlash(dir)))
 		if err != nil {
 			break
 		}
@@ -117,13 +117,13 @@ func (w *walk) above(p place, workspace string) place {
 		}
 	}
 	for _, l := range slices.Backward(levels) {
-		p.level = p.level.add(l.base, l.rules)
+		p.level = p.level.withRules(l.base, l.rules)
 	}
 	return p
 }
 
-// rules reads the .gitignore of a directory. A missing one has no rules.
-func (w *walk) rules(dir string) ([]rule, error) {
+// readIgnoreRules reads the .gitignore of a directory. A missing one has no rules.
+func (w *walk) readIgnoreRules(dir string) ([]ignoreRule, error) {
 	data, err := readHead(w.fs, filepath.Join(dir, ".gitignore"), maxIgnoreBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -147,8 +147,8 @@ func (w *walk) dir(ctx context.Context, p place, visit func(entry) error) error 
 		slices.SortFunc(list, byName)
 	}
 	if !w.all && slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == ".gitignore" }) {
-		if rules, err := w.rules(p.name); err == nil {
-			p.level = p.level.add(len(p.rooted), rules)
+		if rules, err := w.readIgnoreRules(p.name); err == nil {
+			p.level = p.level.withRules(len(p.rooted), rules)
 		}
 	}
 	for _, e := range list {
@@ -174,7 +174,7 @@ func (w *walk) one(ctx context.Context, p place, e fs.DirEntry, visit func(entry
 		return nil
 	}
 	rooted := p.rooted + name
-	if !w.all && (dir && alwaysIgnored(name) || p.level.ignored(rooted, name, dir)) {
+	if !w.all && (dir && alwaysIgnored(name) || p.level.isIgnored(rooted, name, dir)) {
 		return nil
 	}
 	mode := e.Type()
