@@ -125,5 +125,5 @@ func listFiles() sallyport.Tool {
 		}),
 		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
 		Capabilities: readCapabilities(), MaxResultChars: listChars, Timeout: walkTimeout, ReadOnly: true, OutputIsUntrusted: true,
-	}, list)
+	}, listBelow)
 }

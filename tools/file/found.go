@@ -49,7 +49,7 @@ func endOfFile(err error) error {
 }
 
 // reportMatches reports the matching lines of one file, each once.
-func (s *fileSearch) reportMatches(ctx context.Context, e entry, text []byte) error {
+func (s *fileSearch) reportMatches(ctx context.Context, e walkEntry, text []byte) error {
 	number, counted := 1, 0
 	shownTo := 0 // the number of the last line printed, for context
 	for from, first := 0, true; from <= len(text); first = false {
@@ -61,7 +61,7 @@ func (s *fileSearch) reportMatches(ctx context.Context, e entry, text []byte) er
 			return nil
 		}
 		if s.matches == s.in.MaxResults {
-			s.stopped = fmt.Sprintf("stopped after %s; there are more: give a narrower pattern, path or glob, or a larger max_results", count(s.matches, "match", "matches"))
+			s.stopped = fmt.Sprintf("stopped after %s; there are more: give a narrower pattern, path or glob, or a larger max_results", countOf(s.matches, "match", "matches"))
 			return errStopWalk
 		}
 		number += bytes.Count(text[counted:at], []byte("\n"))
@@ -75,7 +75,7 @@ func (s *fileSearch) reportMatches(ctx context.Context, e entry, text []byte) er
 		s.found = append(s.found, map[string]any{"path": e.shown, "line": number, "text": shown})
 		shownTo = s.printMatch(e.shown, text, start, end, number, shownTo, shown)
 		if s.chars <= 0 {
-			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", count(s.matches, "match", "matches"))
+			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", countOf(s.matches, "match", "matches"))
 			return errStopWalk
 		}
 		from = end + 1
@@ -182,12 +182,12 @@ func (s *fileSearch) newResult(root string) sallyport.Result {
 	tried := s.tried
 	var b strings.Builder
 	if s.matches == 0 {
-		fmt.Fprintf(&b, "No matches for %q in %s of %s", preview(s.in.Pattern), count(s.searched, "file", "files"), root)
+		fmt.Fprintf(&b, "No matches for %q in %s of %s", preview(s.in.Pattern), countOf(s.searched, "file", "files"), root)
 		if len(tried) > 1 {
 			fmt.Fprintf(&b, " (tried: %s)", joinModes(tried))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s for %q in %s of %s", count(s.matches, "match", "matches"), preview(s.in.Pattern), count(s.files, "file", "files"), root)
+		fmt.Fprintf(&b, "%s for %q in %s of %s", countOf(s.matches, "match", "matches"), preview(s.in.Pattern), countOf(s.files, "file", "files"), root)
 		if len(tried) > 1 {
 			fmt.Fprintf(&b, "\nNote: the exact pattern did not match; shown are %s matches", joinModes(tried[1:]))
 		}
@@ -225,12 +225,12 @@ func (s *fileSearch) boundNotes() []string {
 	if s.stopped != "" {
 		notes = append(notes, s.stopped)
 	}
-	notes = append(notes, s.walk.notes()...)
+	notes = append(notes, s.walk.boundNotes()...)
 	if s.cut > 0 {
-		notes = append(notes, fmt.Sprintf("%s searched only in the first %d MiB", count(s.cut, "file was", "files were"), maxSearchedBytes>>20))
+		notes = append(notes, fmt.Sprintf("%s searched only in the first %d MiB", countOf(s.cut, "file was", "files were"), maxSearchedBytes>>20))
 	}
 	if s.unreadable > 0 {
-		notes = append(notes, count(s.unreadable, "file", "files")+" could not be read")
+		notes = append(notes, countOf(s.unreadable, "file", "files")+" could not be read")
 	}
 	return notes
 }

@@ -31,8 +31,8 @@ type listInput struct {
 	IncludeIgnored bool   `json:"include_ignored,omitempty" jsonschema:"Also list what .gitignore lists and folders such as node_modules and dist."`
 }
 
-// check refuses impossible arguments and fills in the defaults.
-func (in *listInput) check() error {
+// validateInput refuses impossible arguments and fills in the defaults.
+func (in *listInput) validateInput() error {
 	switch {
 	case in.Depth < 0 || in.Depth > maxDepth:
 		return sallyport.InputInvalid(fmt.Sprintf("depth is at most %d", maxDepth))
@@ -51,9 +51,9 @@ func (in *listInput) check() error {
 	return nil
 }
 
-// list is list_files.
-func list(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.Result, error) {
-	if err := in.check(); err != nil {
+// listBelow is list_files.
+func listBelow(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.Result, error) {
+	if err := in.validateInput(); err != nil {
 		return sallyport.Result{}, err
 	}
 	g, err := newGlob(in.Glob)
@@ -68,16 +68,16 @@ func list(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.Resul
 	case !st.IsDir():
 		return sallyport.Result{}, sallyport.InputInvalid(root + " is a file, not a directory; read_file reads it")
 	}
-	l := listing{max: in.MaxResults, chars: budget(c, listChars) - listHeadChars, glob: g, names: []any{}}
+	l := fileListing{max: in.MaxResults, chars: budget(c, listChars) - listHeadChars, glob: g, names: []any{}}
 	w := walk{fs: c.FS, hidden: in.IncludeHidden, all: in.IncludeIgnored, maxDepth: in.Depth}
-	if err := w.run(ctx, root, c.Workspace, l.add); err != nil {
+	if err := w.run(ctx, root, c.Workspace, l.addEntry); err != nil {
 		return sallyport.Result{}, accessError("list", root, err)
 	}
-	return l.result(root, &w), nil
+	return l.newResult(root, &w), nil
 }
 
-// listing collects the names of a walk.
-type listing struct {
+// fileListing collects the names of a walk.
+type fileListing struct {
 	max, chars int
 	glob       glob
 	names      []any
@@ -85,8 +85,8 @@ type listing struct {
 	stopped    bool
 }
 
-// add takes one name. With a glob only files are listed.
-func (l *listing) add(e entry) error {
+// addEntry takes one name. With a glob only files are listed.
+func (l *fileListing) addEntry(e walkEntry) error {
 	if len(l.glob.paths) > 0 && (e.dir || !l.glob.match(e.below)) {
 		return nil
 	}
@@ -107,13 +107,13 @@ func (l *listing) add(e entry) error {
 	return nil
 }
 
-// result renders the list.
-func (l *listing) result(root string, w *walk) sallyport.Result {
+// newResult renders the list.
+func (l *fileListing) newResult(root string, w *walk) sallyport.Result {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s below %s", count(len(l.names), "name", "names"), root)
-	notes := w.notes()
+	fmt.Fprintf(&b, "%s below %s", countOf(len(l.names), "name", "names"), root)
+	notes := w.boundNotes()
 	if l.stopped {
-		notes = append(notes, fmt.Sprintf("stopped after %s; there are more: give a narrower path or glob, or a larger max_results", count(len(l.names), "name", "names")))
+		notes = append(notes, fmt.Sprintf("stopped after %s; there are more: give a narrower path or glob, or a larger max_results", countOf(len(l.names), "name", "names")))
 	}
 	for _, n := range notes {
 		b.WriteString("\nNote: " + n)

@@ -102,7 +102,7 @@ func (in *readInput) check(attached []sallyport.Attachment) error {
 func listed(attached []sallyport.Attachment) string {
 	var b strings.Builder
 	for _, a := range attached {
-		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, oneLine(a.Name), a.Kind, count(int(a.Bytes), "byte", "bytes"))
+		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, oneLine(a.Name), a.Kind, countOf(int(a.Bytes), "byte", "bytes"))
 	}
 	return b.String()
 }
@@ -157,7 +157,7 @@ func loadAttachment(ctx context.Context, c *sallyport.Call, ref string) (name st
 func binaryResult(name string, data []byte) sallyport.Result {
 	kind := binaryType(data)
 	r := sallyport.OK(fmt.Sprintf("[%s] binary file, %s, %s\n\nIts bytes are not text. Read it with encoding \"base64\" to get them.",
-		name, count(len(data), "byte", "bytes"), kind))
+		name, countOf(len(data), "byte", "bytes"), kind))
 	r.Structured = map[string]any{"path": name, "bytes": len(data), "media_type": kind, "encoding": "binary"}
 	return r
 }
@@ -181,7 +181,7 @@ func newPassage(name string, t decodedText, start, end int) (passage, error) {
 	p.start, p.end = max(start, 1), p.lines
 	if p.start > max(p.lines, 1) {
 		return passage{}, sallyport.InputInvalid(fmt.Sprintf("start_line %d is beyond the end of %s, which has %s",
-			start, name, count(p.lines, "line", "lines")))
+			start, name, countOf(p.lines, "line", "lines")))
 	}
 	if end > 0 {
 		p.end = min(end, p.lines)
@@ -217,7 +217,7 @@ func (p *passage) result(size, budget int) sallyport.Result {
 
 // head describes the passage in one line.
 func (p *passage) head() string {
-	head := count(p.lines, "line", "lines")
+	head := countOf(p.lines, "line", "lines")
 	switch {
 	case p.text.encoding == encodingBase64:
 		head = "base64"

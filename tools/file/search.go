@@ -109,7 +109,7 @@ type fileSearch struct {
 	// so that another pass reads those files only. It is nil when there is
 	// one mode.
 	loose *textMatcher
-	later []entry
+	later []walkEntry
 
 	// chars is the room that is left in the result.
 	chars   int
@@ -172,10 +172,10 @@ func (s *fileSearch) tryModes(ctx context.Context, root, workspace string, isDir
 func (s *fileSearch) searchPath(ctx context.Context, root, workspace string, isDir bool) error {
 	if !isDir {
 		shown := shownPath(root, workspace)
-		return ignoreStop(s.searchFile(ctx, entry{name: root, shown: shown, below: path.Base(shown)}))
+		return ignoreStop(s.searchFile(ctx, walkEntry{name: root, shown: shown, below: path.Base(shown)}))
 	}
 	s.walk = walk{fs: s.fs, hidden: s.in.IncludeHidden, all: s.in.IncludeIgnored}
-	return s.walk.run(ctx, root, workspace, func(e entry) error {
+	return s.walk.run(ctx, root, workspace, func(e walkEntry) error {
 		if e.dir || e.link || !s.glob.match(e.below) {
 			return nil
 		}
@@ -193,7 +193,7 @@ func ignoreStop(err error) error {
 
 // searchFile searches one file. One that cannot be read is counted, unless it is
 // the only one, the path that the caller gave.
-func (s *fileSearch) searchFile(ctx context.Context, e entry) error {
+func (s *fileSearch) searchFile(ctx context.Context, e walkEntry) error {
 	if s.total >= maxTotalBytes {
 		s.stopped = fmt.Sprintf("stopped after reading %d MiB; give a narrower path or glob", maxTotalBytes>>20)
 		return errStopWalk

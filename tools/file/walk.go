@@ -24,8 +24,8 @@ const (
 	maxEntries = 200_000
 )
 
-// entry is one file or directory that a walk visits.
-type entry struct {
+// walkEntry is one file or directory that a walk visits.
+type walkEntry struct {
 	// name is the absolute name for the accessor.
 	name string
 	// shown is the slash-separated form for people and models: relative to
@@ -62,8 +62,8 @@ type walk struct {
 	full bool
 }
 
-// place is a directory together with the forms of its name.
-type place struct {
+// walkedDir is a directory together with the forms of its name.
+type walkedDir struct {
 	name, shown, below string
 	// rooted is the path that ignore rules are compared with, with a slash
 	// at its end unless it is empty.
@@ -75,18 +75,18 @@ type place struct {
 // run visits everything below root and returns the first error of visit other
 // than errStopWalk and fs.SkipDir, which leaves out the directory visited. A
 // root that cannot be listed is an error.
-func (w *walk) run(ctx context.Context, root, workspace string, visit func(entry) error) error {
+func (w *walk) run(ctx context.Context, root, workspace string, visit func(walkEntry) error) error {
 	if w.maxDepth == 0 {
 		w.maxDepth = maxDepth
 	}
-	p := place{name: root, shown: shownPath(root, workspace)}
+	p := walkedDir{name: root, shown: shownPath(root, workspace)}
 	if !w.all {
 		p = w.readParentRules(p, workspace)
 	}
 	if p.shown == "." {
 		p.shown = ""
 	}
-	err := w.dir(ctx, p, visit)
+	err := w.visitDir(ctx, p, visit)
 	if errors.Is(err, errStopWalk) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (w *walk) run(ctx context.Context, root, workspace string, visit func(entry
 // readParentRules collects the ignore rules of the directories around the one where the
 // walk starts, when it lies below the workspace. It goes upwards and ends at
 // the first that may not be read, so that a narrow grant costs one refusal.
-func (w *walk) readParentRules(p place, workspace string) place {
+func (w *walk) readParentRules(p walkedDir, workspace string) walkedDir {
 	if workspace == "" || p.shown == "." || path.IsAbs(p.shown) || filepath.IsAbs(p.shown) {
 		return p
 	}
@@ -131,9 +131,9 @@ func (w *walk) readIgnoreRules(dir string) ([]ignoreRule, error) {
 	return parseIgnore(string(data)), err
 }
 
-// dir visits one directory. A directory that cannot be listed ends the walk
+// visitDir visits one directory. A directory that cannot be listed ends the walk
 // only when it is the first.
-func (w *walk) dir(ctx context.Context, p place, visit func(entry) error) error {
+func (w *walk) visitDir(ctx context.Context, p walkedDir, visit func(walkEntry) error) error {
 	list, err := w.fs.ReadDir(p.name)
 	if err != nil {
 		if p.depth == 0 {
@@ -155,16 +155,16 @@ func (w *walk) dir(ctx context.Context, p place, visit func(entry) error) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := w.one(ctx, p, e, visit); err != nil {
+		if err := w.visitEntry(ctx, p, e, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// one visits one entry of a directory and, if it is a directory, what is
+// visitEntry visits one entry of a directory and, if it is a directory, what is
 // below.
-func (w *walk) one(ctx context.Context, p place, e fs.DirEntry, visit func(entry) error) error {
+func (w *walk) visitEntry(ctx context.Context, p walkedDir, e fs.DirEntry, visit func(walkEntry) error) error {
 	if w.entries++; w.entries > maxEntries {
 		w.full = true
 		return errStopWalk
@@ -181,7 +181,7 @@ func (w *walk) one(ctx context.Context, p place, e fs.DirEntry, visit func(entry
 	if !dir && !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
 		return nil // A pipe, a socket or a device is nobody's text.
 	}
-	v := entry{
+	v := walkEntry{
 		name: filepath.Join(p.name, name), shown: path.Join(p.shown, name), below: path.Join(p.below, name),
 		depth: p.depth + 1, dir: dir, link: mode&fs.ModeSymlink != 0,
 	}
@@ -198,20 +198,20 @@ func (w *walk) one(ctx context.Context, p place, e fs.DirEntry, visit func(entry
 		w.tooDeep++
 		return nil
 	}
-	return w.dir(ctx, place{v.name, v.shown, v.below, rooted + "/", p.level, v.depth}, visit)
+	return w.visitDir(ctx, walkedDir{v.name, v.shown, v.below, rooted + "/", p.level, v.depth}, visit)
 }
 
-// notes says what the walk left out because of a bound.
-func (w *walk) notes() []string {
+// boundNotes says what the walk left out because of a bound.
+func (w *walk) boundNotes() []string {
 	var notes []string
 	if w.full {
 		notes = append(notes, fmt.Sprintf("stopped after %d names; give a narrower path", maxEntries))
 	}
 	if w.tooDeep > 0 && w.maxDepth == maxDepth {
-		notes = append(notes, fmt.Sprintf("%s deeper than %d levels left out", count(w.tooDeep, "directory", "directories"), maxDepth))
+		notes = append(notes, fmt.Sprintf("%s deeper than %d levels left out", countOf(w.tooDeep, "directory", "directories"), maxDepth))
 	}
 	if w.unreadable > 0 {
-		notes = append(notes, count(w.unreadable, "directory", "directories")+" could not be listed")
+		notes = append(notes, countOf(w.unreadable, "directory", "directories")+" could not be listed")
 	}
 	return notes
 }
@@ -240,8 +240,8 @@ func readHead(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// count writes a number with its noun.
-func count(n int, one, many string) string {
+// countOf writes a number with its noun.
+func countOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

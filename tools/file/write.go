@@ -39,7 +39,7 @@ func write(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Resul
 	if err := verify(c.FS, in.Path, name, data); err != nil {
 		return sallyport.Result{}, err
 	}
-	r := sallyport.OK(fmt.Sprintf("Wrote %s to %s", count(len(data), "byte", "bytes"), name))
+	r := sallyport.OK(fmt.Sprintf("Wrote %s to %s", countOf(len(data), "byte", "bytes"), name))
 	r.Structured = map[string]any{"path": name, "bytes": len(data)}
 	// Where only writing is granted nothing is said about what was there.
 	if statErr == nil || errors.Is(statErr, fs.ErrNotExist) {
