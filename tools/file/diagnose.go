@@ -112,7 +112,7 @@ func partDiagnosis(lines, wanted []string, start int) string {
 	var b strings.Builder
 	b.WriteString("old_text was not found. The nearest place in the file:")
 	for i := start; i < min(start+len(wanted), len(lines), start+maxShownLines); i++ {
-		fmt.Fprintf(&b, "\n%6d: %s", i+1, preview(lines[i]))
+		fmt.Fprintf(&b, "\n%6d: %s", i+1, shortenLine(lines[i]))
 	}
 	for i, w := range wanted {
 		if start+i >= len(lines) {
@@ -120,7 +120,7 @@ func partDiagnosis(lines, wanted []string, start int) string {
 			break
 		}
 		if removeSpace(w) != removeSpace(lines[start+i]) {
-			fmt.Fprintf(&b, "\nLine %d of old_text differs: %s", i+1, preview(w))
+			fmt.Fprintf(&b, "\nLine %d of old_text differs: %s", i+1, shortenLine(w))
 			break
 		}
 	}
@@ -159,7 +159,7 @@ func similarDiagnosis(lines, wanted []string) string {
 	b.WriteString("old_text was not found. The most similar lines:")
 	for _, c := range best {
 		if c.score > 0 {
-			fmt.Fprintf(&b, "\n%6d: %s", c.line+1, preview(lines[c.line]))
+			fmt.Fprintf(&b, "\n%6d: %s", c.line+1, shortenLine(lines[c.line]))
 		}
 	}
 	return b.String()

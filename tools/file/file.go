@@ -91,7 +91,7 @@ func patchFile() sallyport.Tool {
 			get("old_text").Length(1, 0)
 		}),
 		Capabilities: writeCapabilities(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}}, OutputIsUntrusted: true,
-	}, new(patchMemory).patch)
+	}, new(patchMemory).patchFile)
 }
 
 // searchFilesTool declares search_files.

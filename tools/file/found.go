@@ -182,12 +182,12 @@ func (s *fileSearch) newResult(root string) sallyport.Result {
 	tried := s.tried
 	var b strings.Builder
 	if s.matches == 0 {
-		fmt.Fprintf(&b, "No matches for %q in %s of %s", preview(s.in.Pattern), countOf(s.searched, "file", "files"), root)
+		fmt.Fprintf(&b, "No matches for %q in %s of %s", shortenLine(s.in.Pattern), countOf(s.searched, "file", "files"), root)
 		if len(tried) > 1 {
 			fmt.Fprintf(&b, " (tried: %s)", joinModes(tried))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s for %q in %s of %s", countOf(s.matches, "match", "matches"), preview(s.in.Pattern), countOf(s.files, "file", "files"), root)
+		fmt.Fprintf(&b, "%s for %q in %s of %s", countOf(s.matches, "match", "matches"), shortenLine(s.in.Pattern), countOf(s.files, "file", "files"), root)
 		if len(tried) > 1 {
 			fmt.Fprintf(&b, "\nNote: the exact pattern did not match; shown are %s matches", joinModes(tried[1:]))
 		}

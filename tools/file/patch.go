@@ -25,11 +25,11 @@ type patchInput struct {
 // errAlreadyApplied leaves the file untouched: it is not a failure.
 var errAlreadyApplied = errors.New("already applied")
 
-// patch is patch_file. The edit runs under the lock of the accessor, so that
+// patchFile is patch_file. The edit runs under the lock of the accessor, so that
 // parallel patches of one file all take effect. "Already applied" is said of a
 // patch that the same session made before, and of no other: new_text alone may
 // be in a file for any reason.
-func (m *patchMemory) patch(_ context.Context, c *sallyport.Call, in patchInput) (sallyport.Result, error) {
+func (m *patchMemory) patchFile(_ context.Context, c *sallyport.Call, in patchInput) (sallyport.Result, error) {
 	switch {
 	case in.Path == "":
 		return sallyport.Result{}, sallyport.InputInvalid("path is empty")
@@ -40,10 +40,10 @@ func (m *patchMemory) patch(_ context.Context, c *sallyport.Call, in patchInput)
 	}
 	name := c.FS.Abs(in.Path)
 	key := newPatchKey(c.SessionKey, name, in.OldText, in.NewText)
-	var done edit
+	var done replacement
 	err := c.FS.UpdateFile(in.Path, func(old []byte) (_ []byte, err error) {
-		done, err = replace(old, in.OldText, in.NewText)
-		if done.replaced && m.holds(key) {
+		done, err = replaceOnce(old, in.OldText, in.NewText)
+		if done.replaced && m.hasPatch(key) {
 			err = errAlreadyApplied
 		}
 		return done.content, err
@@ -51,7 +51,7 @@ func (m *patchMemory) patch(_ context.Context, c *sallyport.Call, in patchInput)
 	r := sallyport.Result{Source: "file:" + name}
 	switch {
 	case err == nil:
-		m.remember(key)
+		m.rememberPatch(key)
 		r.OK, r.Value = true, fmt.Sprintf("Patched %s at line %d%s", name, done.line, done.note)
 		r.Structured = map[string]any{"path": name, "line": done.line, "applied": true}
 	case errors.Is(err, errAlreadyApplied):
@@ -67,8 +67,8 @@ func (m *patchMemory) patch(_ context.Context, c *sallyport.Call, in patchInput)
 	return r, nil
 }
 
-// edit is the outcome of a replacement.
-type edit struct {
+// replacement is the outcome of a replacement.
+type replacement struct {
 	content []byte
 	// line is where the replaced text begins, counted from 1.
 	line int
@@ -78,35 +78,35 @@ type edit struct {
 	replaced bool
 }
 
-// mismatch explains why old_text does not name exactly one place.
-type mismatch string
+// patchMismatch explains why old_text does not name exactly one place.
+type patchMismatch string
 
 // Error returns the explanation.
-func (m mismatch) Error() string { return string(m) }
+func (m patchMismatch) Error() string { return string(m) }
 
 func isMismatch(err error) bool {
-	_, ok := errors.AsType[mismatch](err)
+	_, ok := errors.AsType[patchMismatch](err)
 	return ok
 }
 
-// replace puts new in the place of the only occurrence of old. Both are
+// replaceOnce puts new in the place of the only occurrence of old. Both are
 // literal. In a file all of whose lines end in CRLF, line ends that the
 // caller wrote as LF are understood as CRLF, because callers rarely see the
 // difference and a mixed file is never what they want; a caller that writes
 // CRLF itself is taken literally. The other way round, CRLF in old is
 // understood as LF in a file that has no CRLF.
-func replace(content []byte, old, new string) (edit, error) {
-	e := edit{}
+func replaceOnce(content []byte, old, new string) (replacement, error) {
+	e := replacement{}
 	old, new, e.note = adaptLineEnds(content, old, new)
 	at := bytes.Index(content, []byte(old))
 	if at < 0 {
 		if found := bytes.Index(content, []byte(new)); found >= 0 && new != "" {
 			e.line, e.replaced = lineAt(content, found), true
 		}
-		return e, mismatch(explainMismatch(string(content), old))
+		return e, patchMismatch(explainMismatch(string(content), old))
 	}
-	if places := occurrences(content, []byte(old), at); len(places) > 1 {
-		return edit{}, mismatch(listPlaces(content, places))
+	if places := findOccurrences(content, []byte(old), at); len(places) > 1 {
+		return replacement{}, patchMismatch(listPlaces(content, places))
 	}
 	e.line = lineAt(content, at)
 	e.content = make([]byte, 0, len(content)-len(old)+len(new))
@@ -132,10 +132,10 @@ func adaptLineEnds(content []byte, old, new string) (adaptedOld, adaptedNew, not
 	}
 }
 
-// occurrences lists where old begins, overlapping places included: "aa" is
+// findOccurrences lists where old begins, overlapping places included: "aa" is
 // twice in "aaa", and which one is meant is not for us to guess. The list
 // ends after maxListedMatches+1.
-func occurrences(content, old []byte, first int) []int {
+func findOccurrences(content, old []byte, first int) []int {
 	places := []int{first}
 	for at := first + 1; len(places) <= maxListedMatches; at++ {
 		i := bytes.Index(content[at:], old)
@@ -157,7 +157,7 @@ func listPlaces(content []byte, places []int) string {
 	}
 	fmt.Fprintf(&b, "old_text is in the file %s%d times; add surrounding lines so that it is there exactly once. It begins at:", more, len(places))
 	for _, at := range places {
-		fmt.Fprintf(&b, "\n%6d: %s", lineAt(content, at), preview(lineAround(content, at)))
+		fmt.Fprintf(&b, "\n%6d: %s", lineAt(content, at), shortenLine(lineAround(content, at)))
 	}
 	return b.String()
 }
@@ -180,8 +180,8 @@ func lineAround(content []byte, at int) string {
 // previewChars is how much of a line is shown in a diagnosis.
 const previewChars = 160
 
-// preview shortens a line.
-func preview(line string) string {
+// shortenLine shortens a line.
+func shortenLine(line string) string {
 	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\ufffd")
 	if short := cut.Chars(line, previewChars); len(short) < len(line) {
 		return short + "..."

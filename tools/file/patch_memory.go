@@ -35,8 +35,8 @@ type patchMemory struct {
 	next int
 }
 
-// remember adds a patch and forgets the oldest one when there are too many.
-func (m *patchMemory) remember(k patchKey) {
+// rememberPatch adds a patch and forgets the oldest one when there are too many.
+func (m *patchMemory) rememberPatch(k patchKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.made[k] {
@@ -55,8 +55,8 @@ func (m *patchMemory) remember(k patchKey) {
 	m.made[k] = true
 }
 
-// holds reports whether a patch was made and is still remembered.
-func (m *patchMemory) holds(k patchKey) bool {
+// hasPatch reports whether a patch was made and is still remembered.
+func (m *patchMemory) hasPatch(k patchKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.made[k]

@@ -182,9 +182,9 @@ func TestPatchMemoryIsBounded(t *testing.T) {
 	var m patchMemory
 	key := func(i int) patchKey { return newPatchKey("s", "f", fmt.Sprint(i), "") }
 	for i := range maxRememberedPatches + 10 {
-		m.remember(key(i))
+		m.rememberPatch(key(i))
 	}
-	if m.holds(key(9)) || !m.holds(key(10)) || !m.holds(key(maxRememberedPatches+9)) || len(m.made) != maxRememberedPatches {
+	if m.hasPatch(key(9)) || !m.hasPatch(key(10)) || !m.hasPatch(key(maxRememberedPatches+9)) || len(m.made) != maxRememberedPatches {
 		t.Errorf("%d patches are remembered, want the newest %d", len(m.made), maxRememberedPatches)
 	}
 }
@@ -250,7 +250,7 @@ func TestReplaceProperty(t *testing.T) {
 				places++
 			}
 		}
-		e, err := replace([]byte(content), old, new)
+		e, err := replaceOnce([]byte(content), old, new)
 		if (err == nil) != (places == 1) {
 			t.Fatalf("replace(%q, %q, %q) with %d places: %v", content, old, new, places, err)
 		}
@@ -276,7 +276,7 @@ func FuzzReplace(f *testing.F) {
 		if old == "" || old == new {
 			return
 		}
-		e, err := replace(content, old, new)
+		e, err := replaceOnce(content, old, new)
 		o, n, _ := adaptLineEnds(content, old, new)
 		if err == nil && string(e.content) != strings.Replace(string(content), o, n, 1) {
 			t.Errorf("replace(%q, %q, %q) = %q", content, old, new, e.content)
