@@ -63,7 +63,7 @@ func readFile() sallyport.Tool {
 		}),
 		Touches:      []sallyport.Touch{{Capability: "fs_reach.read", Argument: "path"}},
 		Capabilities: caps, MaxResultChars: readChars, ReadOnly: true, OutputIsUntrusted: true,
-	}, read)
+	}, readPassage)
 }
 
 // writeFile declares write_file.

@@ -68,7 +68,7 @@ func listBelow(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.
 	case !st.IsDir():
 		return sallyport.Result{}, sallyport.InputInvalid(root + " is a file, not a directory; read_file reads it")
 	}
-	l := fileListing{max: in.MaxResults, chars: budget(c, listChars) - listHeadChars, glob: g, names: []any{}}
+	l := fileListing{max: in.MaxResults, chars: resultBudget(c, listChars) - listHeadChars, glob: g, names: []any{}}
 	w := walk{fs: c.FS, hidden: in.IncludeHidden, all: in.IncludeIgnored, maxDepth: in.Depth}
 	if err := w.run(ctx, root, c.Workspace, l.addEntry); err != nil {
 		return sallyport.Result{}, accessError("list", root, err)

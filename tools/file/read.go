@@ -34,14 +34,14 @@ type readInput struct {
 	Encoding  string `json:"encoding,omitempty" jsonschema:"How to decode the file: utf-8, latin1, utf-16, utf-16le, utf-16be, or base64 for the raw bytes of a binary file. Leave out to detect it."`
 }
 
-// read is read_file.
-func read(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Result, error) {
+// readPassage is read_file.
+func readPassage(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Result, error) {
 	attached := c.Attachments.List()
-	in.attach(attached)
-	if err := in.check(attached); err != nil {
+	in.resolveAttachment(attached)
+	if err := in.validateInput(attached); err != nil {
 		return sallyport.Result{}, err
 	}
-	name, data, err := in.load(ctx, c)
+	name, data, err := in.loadContent(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -56,12 +56,12 @@ func read(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Resul
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return p.result(len(data), budget(c, readChars)), nil
+	return p.newResult(len(data), resultBudget(c, readChars)), nil
 }
 
-// attach makes a ref of the name of an attachment, or of nothing when there is
+// resolveAttachment makes a ref of the name of an attachment, or of nothing when there is
 // one alone: who brings a file along knows its name and no ref.
-func (in *readInput) attach(attached []sallyport.Attachment) {
+func (in *readInput) resolveAttachment(attached []sallyport.Attachment) {
 	if in.Path == "" && in.Ref == "" && len(attached) == 1 {
 		in.Ref = attached[0].Ref
 		return
@@ -82,11 +82,11 @@ func (in *readInput) attach(attached []sallyport.Attachment) {
 	}
 }
 
-// check refuses contradictory arguments.
-func (in *readInput) check(attached []sallyport.Attachment) error {
+// validateInput refuses contradictory arguments.
+func (in *readInput) validateInput(attached []sallyport.Attachment) error {
 	switch {
 	case (in.Path == "") == (in.Ref == ""):
-		return sallyport.InputInvalid("give exactly one of path and ref" + listed(attached))
+		return sallyport.InputInvalid("give exactly one of path and ref" + attachmentNames(attached))
 	case in.StartLine < 0 || in.EndLine < 0:
 		return sallyport.InputInvalid("start_line and end_line count from 1")
 	case in.EndLine > 0 && in.EndLine < in.StartLine:
@@ -97,9 +97,9 @@ func (in *readInput) check(attached []sallyport.Attachment) error {
 	return nil
 }
 
-// listed names the attachments of the turn: their refs are opaque, and stand
+// attachmentNames names the attachments of the turn: their refs are opaque, and stand
 // nowhere else.
-func listed(attached []sallyport.Attachment) string {
+func attachmentNames(attached []sallyport.Attachment) string {
 	var b strings.Builder
 	for _, a := range attached {
 		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, oneLine(a.Name), a.Kind, countOf(int(a.Bytes), "byte", "bytes"))
@@ -107,8 +107,8 @@ func listed(attached []sallyport.Attachment) string {
 	return b.String()
 }
 
-// load reads the file or the attachment, and returns the name to show.
-func (in *readInput) load(ctx context.Context, c *sallyport.Call) (name string, data []byte, err error) {
+// loadContent reads the file or the attachment, and returns the name to show.
+func (in *readInput) loadContent(ctx context.Context, c *sallyport.Call) (name string, data []byte, err error) {
 	if in.Ref != "" {
 		return loadAttachment(ctx, c, in.Ref)
 	}
@@ -192,16 +192,16 @@ func newPassage(name string, t decodedText, start, end int) (passage, error) {
 	return p, nil
 }
 
-// result renders the passage. One that is longer than the budget is handed
+// newResult renders the passage. One that is longer than the budget is handed
 // over for the gate to cut, with the line to continue at in the header.
-func (p *passage) result(size, budget int) sallyport.Result {
-	head := p.head()
+func (p *passage) newResult(size, budget int) sallyport.Result {
+	head := p.headerLine()
 	fit, fitLines := p.content, p.end-p.start+1
 	whole := utf8.RuneCountInString(head)+2+utf8.RuneCountInString(p.content) <= budget
 	pass := p.content
 	if !whole {
-		fit, fitLines = p.fit(budget - utf8.RuneCountInString(head) - hintChars)
-		head += p.hint(fitLines)
+		fit, fitLines = p.fitContent(budget - utf8.RuneCountInString(head) - hintChars)
+		head += p.continueHint(fitLines)
 		pass = cut.Bytes(pass, max(readPassBytes, 4*budget))
 	}
 	r := sallyport.OK("[" + p.name + "] " + head + "\n\n" + pass)
@@ -215,8 +215,8 @@ func (p *passage) result(size, budget int) sallyport.Result {
 	return r
 }
 
-// head describes the passage in one line.
-func (p *passage) head() string {
+// headerLine describes the passage in one line.
+func (p *passage) headerLine() string {
 	head := countOf(p.lines, "line", "lines")
 	switch {
 	case p.text.encoding == encodingBase64:
@@ -237,8 +237,8 @@ func (p *passage) head() string {
 // the brackets around the name.
 const hintChars = 160
 
-// hint says how to get the rest of a passage of which so many lines fit.
-func (p *passage) hint(fitLines int) string {
+// continueHint says how to get the rest of a passage of which so many lines fit.
+func (p *passage) continueHint(fitLines int) string {
 	next := p.start + fitLines
 	switch {
 	case p.text.encoding == encodingBase64:
@@ -252,9 +252,9 @@ func (p *passage) hint(fitLines int) string {
 	}
 }
 
-// fit returns the leading lines of the content that have at most so many code
+// fitContent returns the leading lines of the content that have at most so many code
 // points, and a part of the first line when not even that fits.
-func (p *passage) fit(chars int) (content string, lines int) {
+func (p *passage) fitContent(chars int) (content string, lines int) {
 	chars = max(chars-utf8.RuneCountInString(p.name), 0)
 	head := cut.Chars(p.content, chars)
 	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
@@ -287,9 +287,9 @@ func lineOffset(s string, n int) int {
 	return at
 }
 
-// budget is the number of code points that a result may have: what the gate
+// resultBudget is the number of code points that a result may have: what the gate
 // leaves to this call, and no more than the tool's own bound.
-func budget(c *sallyport.Call, own int) int {
+func resultBudget(c *sallyport.Call, own int) int {
 	if c.ResultBudget > 0 && c.ResultBudget < own {
 		return c.ResultBudget
 	}

@@ -130,7 +130,7 @@ func TestANameOfSeveralAttachmentsIsNone(t *testing.T) {
 	list := []sallyport.Attachment{{Ref: "a", Name: "x"}, {Ref: "b", Name: "x"}, {Ref: "y", Name: "z"}, {Ref: "c", Name: "y"}}
 	for given, want := range map[string]string{"x": "x", "y": "y", "z": "y", "b": "b", "none": "none"} {
 		in := readInput{Ref: given}
-		if in.attach(list); in.Ref != want {
+		if in.resolveAttachment(list); in.Ref != want {
 			t.Errorf("attach(%q) = %q, want %q", given, in.Ref, want)
 		}
 	}

@@ -88,7 +88,7 @@ func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyp
 	if err != nil {
 		return sallyport.Result{}, accessError("read", root, err)
 	}
-	s := &fileSearch{in: &in, fs: c.FS, glob: g, found: []any{}, chars: budget(c, searchChars) - searchHeadChars}
+	s := &fileSearch{in: &in, fs: c.FS, glob: g, found: []any{}, chars: resultBudget(c, searchChars) - searchHeadChars}
 	if err := s.tryModes(ctx, root, c.Workspace, st.IsDir()); err != nil {
 		return sallyport.Result{}, err
 	}
