@@ -76,7 +76,7 @@ func writeFile() sallyport.Tool {
 			get("encoding").OneOf(encodingUTF8, encodingBase64)
 		}),
 		Capabilities: writeCapabilities(), Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}},
-	}, write)
+	}, writeContent)
 }
 
 // patchFile declares patch_file. Its diagnoses quote the file, so its output

@@ -19,12 +19,12 @@ type writeInput struct {
 	Encoding string `json:"encoding,omitempty" jsonschema:"utf-8 (the default), or base64 when content is the base64 form of binary bytes."`
 }
 
-// write is write_file.
-func write(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Result, error) {
+// writeContent is write_file.
+func writeContent(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Result, error) {
 	if in.Path == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("path is empty")
 	}
-	data, err := in.bytes()
+	data, err := in.encodeContent()
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -36,7 +36,7 @@ func write(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Resul
 		}
 		return sallyport.Result{}, accessError("write", name, err)
 	}
-	if err := verify(c.FS, in.Path, name, data); err != nil {
+	if err := verifyWritten(c.FS, in.Path, name, data); err != nil {
 		return sallyport.Result{}, err
 	}
 	r := sallyport.OK(fmt.Sprintf("Wrote %s to %s", countOf(len(data), "byte", "bytes"), name))
@@ -48,8 +48,8 @@ func write(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Resul
 	return r, nil
 }
 
-// bytes returns the content as it goes to the disk.
-func (in *writeInput) bytes() ([]byte, error) {
+// encodeContent returns the content as it goes to the disk.
+func (in *writeInput) encodeContent() ([]byte, error) {
 	switch in.Encoding {
 	case "", encodingUTF8:
 		return []byte(in.Content), nil
@@ -64,11 +64,11 @@ func (in *writeInput) bytes() ([]byte, error) {
 	}
 }
 
-// verify reads a written file back, so that storage that drops a write is not
+// verifyWritten reads a written file back, so that storage that drops a write is not
 // reported as success. It opens the file instead of calling ReadFile, because
 // a check by the tool must not count as a read by the session. Where reading
 // is not granted there is nothing to compare.
-func verify(fsys sallyport.FS, path, name string, want []byte) error {
+func verifyWritten(fsys sallyport.FS, path, name string, want []byte) error {
 	f, err := fsys.Open(path)
 	if errors.Is(err, sallyport.ErrPathNotReachable) || errors.Is(err, fs.ErrPermission) {
 		return nil
