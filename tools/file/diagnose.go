@@ -186,7 +186,7 @@ func countLetterPairs(s string) letterPairs {
 	return p
 }
 
-// diceCoefficient is the Dice coefficient of two lines, 0 to 1.
+// diceCoefficient returns the Dice coefficient of two lines, 0 to 1.
 func diceCoefficient(a, b letterPairs) float64 {
 	if a.total == 0 || b.total == 0 {
 		return 0

@@ -135,8 +135,9 @@ func decodeUTF16(data []byte, encoding string) decodedText {
 	return t
 }
 
-// binarySignatures are the first bytes of common binary formats, from the table of
-// the WHATWG MIME Sniffing Standard and the formats' own specifications.
+// binarySignatures returns the first bytes of common binary formats, from the
+// table of the WHATWG MIME Sniffing Standard and the formats' own
+// specifications.
 func binarySignatures() [][2]string {
 	return [][2]string{
 		{"%PDF-", "application/pdf"},

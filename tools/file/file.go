@@ -32,12 +32,12 @@ func Tools() []sallyport.Tool {
 	return []sallyport.Tool{readFile(), writeFile(), patchFile(), searchFilesTool(), listFiles(), fileRead()}
 }
 
-// readCapabilities is the declaration of a tool that only reads.
+// readCapabilities returns the declaration of a tool that only reads.
 func readCapabilities() sallyport.Capabilities {
 	return sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}}
 }
 
-// writeCapabilities is the declaration of a tool that reads and writes.
+// writeCapabilities returns the declaration of a tool that reads and writes.
 func writeCapabilities() sallyport.Capabilities {
 	return sallyport.Capabilities{FSReach: &sallyport.FSCapability{
 		Read: sallyport.FromPersonality(), Write: sallyport.FromPersonality(),

@@ -108,7 +108,7 @@ func (s *fileSearch) printMatch(name string, text []byte, start, end, number, sh
 	return s.printLinesAfter(name, text, end, number)
 }
 
-// printLinesAfter writes the lines behind a match up to the next match.
+// printLinesAfter writes the lines after a match, up to the next match.
 func (s *fileSearch) printLinesAfter(name string, text []byte, end, number int) int {
 	for range s.in.Context {
 		at := end + 1

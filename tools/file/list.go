@@ -51,7 +51,7 @@ func (in *listInput) validateInput() error {
 	return nil
 }
 
-// listBelow is list_files.
+// listBelow runs a call of list_files.
 func listBelow(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.Result, error) {
 	if err := in.validateInput(); err != nil {
 		return sallyport.Result{}, err

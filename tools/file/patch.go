@@ -25,10 +25,10 @@ type patchInput struct {
 // errAlreadyApplied leaves the file untouched: it is not a failure.
 var errAlreadyApplied = errors.New("already applied")
 
-// patchFile is patch_file. The edit runs under the lock of the accessor, so that
-// parallel patches of one file all take effect. "Already applied" is said of a
-// patch that the same session made before, and of no other: new_text alone may
-// be in a file for any reason.
+// patchFile runs a call of patch_file. The edit runs under the lock of the
+// accessor, so that parallel patches of one file all take effect. "Already
+// applied" is said of a patch that the same session made before, and of no
+// other: new_text alone may be in a file for any reason.
 func (m *patchMemory) patchFile(_ context.Context, c *sallyport.Call, in patchInput) (sallyport.Result, error) {
 	switch {
 	case in.Path == "":

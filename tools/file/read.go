@@ -34,7 +34,7 @@ type readInput struct {
 	Encoding  string `json:"encoding,omitempty" jsonschema:"How to decode the file: utf-8, latin1, utf-16, utf-16le, utf-16be, or base64 for the raw bytes of a binary file. Leave out to detect it."`
 }
 
-// readPassage is read_file.
+// readPassage runs a call of read_file.
 func readPassage(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Result, error) {
 	attached := c.Attachments.List()
 	in.resolveAttachment(attached)
@@ -287,8 +287,8 @@ func lineOffset(s string, n int) int {
 	return at
 }
 
-// resultBudget is the number of code points that a result may have: what the gate
-// leaves to this call, and no more than the tool's own bound.
+// resultBudget returns the number of code points that a result may have: what
+// the gate leaves to this call, and no more than the tool's own bound.
 func resultBudget(c *sallyport.Call, own int) int {
 	if c.ResultBudget > 0 && c.ResultBudget < own {
 		return c.ResultBudget

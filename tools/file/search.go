@@ -74,7 +74,7 @@ func (in *searchInput) modesToTry() []searchMode {
 	}
 }
 
-// searchFiles is search_files.
+// searchFiles runs a call of search_files.
 func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyport.Result, error) {
 	if err := in.validateInput(); err != nil {
 		return sallyport.Result{}, err

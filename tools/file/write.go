@@ -19,7 +19,7 @@ type writeInput struct {
 	Encoding string `json:"encoding,omitempty" jsonschema:"utf-8 (the default), or base64 when content is the base64 form of binary bytes."`
 }
 
-// writeContent is write_file.
+// writeContent runs a call of write_file.
 func writeContent(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Result, error) {
 	if in.Path == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("path is empty")
