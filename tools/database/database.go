@@ -112,12 +112,12 @@ type Options struct {
 
 // engine runs queries on one configured connection.
 type engine interface {
-	// query runs one statement and gives rows to c until c has enough.
-	query(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *collector) (affected int64, err error)
-	// check connects and judges the account.
-	check(ctx context.Context, mode sallyport.AccessMode) error
-	// target names server, database and account, without the password.
-	target(ctx context.Context) (string, error)
+	// runQuery runs one statement and gives rows to c until c has enough.
+	runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *collector) (affected int64, err error)
+	// checkAccount connects and judges the account.
+	checkAccount(ctx context.Context, mode sallyport.AccessMode) error
+	// describeTarget names server, database and account, without the password.
+	describeTarget(ctx context.Context) (string, error)
 }
 
 // Backend implements [sallyport.DatabaseBackend]. It is safe for concurrent
@@ -269,7 +269,7 @@ func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.A
 		if err != nil {
 			return err
 		}
-		rows.table.Affected, err = e.query(ctx, mode, query, args, rows)
+		rows.table.Affected, err = e.runQuery(ctx, mode, query, args, rows)
 		return err
 	})
 	if err != nil {
@@ -287,7 +287,7 @@ func (b *Backend) Check(ctx context.Context, connection string, mode sallyport.A
 		if err != nil {
 			return err
 		}
-		return e.check(ctx, mode)
+		return e.checkAccount(ctx, mode)
 	})
 }
 

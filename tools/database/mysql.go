@@ -35,7 +35,7 @@ type mysqlSession struct {
 	maria  bool
 }
 
-func (e *mysqlEngine) check(ctx context.Context, mode sallyport.AccessMode) error {
+func (e *mysqlEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	s, err := e.connect(ctx)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (e *mysqlEngine) check(ctx context.Context, mode sallyport.AccessMode) erro
 	return s.prepare(ctx, mode)
 }
 
-func (e *mysqlEngine) query(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *collector) (affected int64, err error) {
+func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *collector) (affected int64, err error) {
 	s, err := e.connect(ctx)
 	if err != nil {
 		return 0, err

@@ -32,7 +32,7 @@ type postgresEngine struct {
 	o       *Options
 }
 
-func (e *postgresEngine) check(ctx context.Context, mode sallyport.AccessMode) error {
+func (e *postgresEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	c, err := e.begin(ctx, mode)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (e *postgresEngine) check(ctx context.Context, mode sallyport.AccessMode) e
 	return nil
 }
 
-func (e *postgresEngine) query(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
+func (e *postgresEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
 	c, err := e.begin(ctx, mode)
 	if err != nil {
 		return 0, err

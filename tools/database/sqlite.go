@@ -39,14 +39,14 @@ type sqliteEngine struct {
 	deny     []string
 }
 
-func (e *sqliteEngine) check(ctx context.Context, mode sallyport.AccessMode) error {
+func (e *sqliteEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	return e.with(ctx, mode, func(c *sqlite3.Conn) error {
 		s, _, err := c.Prepare("SELECT count(*) FROM sqlite_schema")
 		return errors.Join(sqliteError(err), s.Close())
 	})
 }
 
-func (e *sqliteEngine) query(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
+func (e *sqliteEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
 	err = e.with(ctx, mode, func(c *sqlite3.Conn) error {
 		if mode == sallyport.ModeRead {
 			return e.run(c, sqliteReads, sql, args, rows)

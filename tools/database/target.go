@@ -16,10 +16,10 @@ func (b *Backend) Target(ctx context.Context, connection string) (string, error)
 	if c == nil {
 		return "", notAvailable(connection, "connection "+clip(connection)+" is not configured")
 	}
-	return c.engine.target(ctx)
+	return c.engine.describeTarget(ctx)
 }
 
-func (e *mysqlEngine) target(ctx context.Context) (string, error) {
+func (e *mysqlEngine) describeTarget(ctx context.Context) (string, error) {
 	address, err := e.address(ctx)
 	if err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func (e *mysqlEngine) target(ctx context.Context) (string, error) {
 	return fmt.Sprintf("mysql %s/%s as %s", config.Addr, config.DBName, config.User), nil
 }
 
-func (e *postgresEngine) target(ctx context.Context) (string, error) {
+func (e *postgresEngine) describeTarget(ctx context.Context) (string, error) {
 	address, err := e.address(ctx)
 	if err != nil {
 		return "", err
@@ -54,8 +54,8 @@ func (e *postgresEngine) target(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// target follows links, so that an exchanged one is another target.
-func (e *sqliteEngine) target(context.Context) (string, error) {
+// describeTarget follows links, so that an exchanged one is another target.
+func (e *sqliteEngine) describeTarget(context.Context) (string, error) {
 	path, err := filepath.EvalSymlinks(e.path)
 	if err != nil {
 		return "", errors.Join(errors.New("the file is not there"), err)
