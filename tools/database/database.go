@@ -124,7 +124,7 @@ type engine interface {
 // use.
 type Backend struct {
 	o       Options
-	conns   map[string]*connection
+	conns   map[string]*engineConnection
 	closing context.Context
 	close   context.CancelFunc
 
@@ -133,11 +133,11 @@ type Backend struct {
 	running sync.WaitGroup
 }
 
-// connection is an engine with its name and its places.
-type connection struct {
+// engineConnection is an engine with its name and its places.
+type engineConnection struct {
 	name   string
 	engine engine
-	places chan struct{}
+	slots  chan struct{}
 }
 
 var (
@@ -154,19 +154,19 @@ var (
 // unless the address says otherwise: sslmode and sslrootcert for PostgreSQL
 // as in libpq, "tls=skip-verify" or "tls=false" for MySQL.
 func Open(conns map[string]Connection, o *Options) (*Backend, error) {
-	b := &Backend{conns: make(map[string]*connection, len(conns))}
+	b := &Backend{conns: make(map[string]*engineConnection, len(conns))}
 	if o != nil {
 		b.o = *o
 		b.o.Deny = slices.Clone(o.Deny)
 	}
-	faults := []error{b.o.settle()}
+	faults := []error{b.o.applyDefaults()}
 	for _, name := range slices.Sorted(maps.Keys(conns)) {
-		e, err := b.engine(name, conns[name])
+		e, err := b.newEngine(name, conns[name])
 		if err != nil {
 			faults = append(faults, fmt.Errorf("database %s: %w", name, err))
 			continue
 		}
-		b.conns[name] = &connection{name: name, engine: e, places: make(chan struct{}, maxConcurrent)}
+		b.conns[name] = &engineConnection{name: name, engine: e, slots: make(chan struct{}, maxConcurrent)}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
@@ -175,8 +175,8 @@ func Open(conns map[string]Connection, o *Options) (*Backend, error) {
 	return b, nil
 }
 
-// settle fills in defaults and refuses what makes no sense.
-func (o *Options) settle() error {
+// applyDefaults fills in defaults and refuses what makes no sense.
+func (o *Options) applyDefaults() error {
 	if o.MaxRows < 0 || o.MaxBytes < 0 || o.Timeout < 0 {
 		return errors.New("databases: MaxRows, MaxBytes and Timeout must not be negative")
 	}
@@ -198,8 +198,8 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// engine checks a connection's settings and makes its engine.
-func (b *Backend) engine(name string, c Connection) (engine, error) {
+// newEngine checks a connection's settings and makes its engine.
+func (b *Backend) newEngine(name string, c Connection) (engine, error) {
 	switch c.Driver {
 	case DriverSQLite:
 		if c.URL != nil || c.SecretRef != "" {
@@ -210,7 +210,7 @@ func (b *Backend) engine(name string, c Connection) (engine, error) {
 		}
 		return &sqliteEngine{path: filepath.Clean(c.Path), maxBytes: b.o.MaxBytes, deny: b.o.Deny}, nil
 	case DriverPostgres, DriverMySQL:
-		address, err := b.address(name, c)
+		address, err := b.newAddressSource(name, c)
 		if err != nil {
 			return nil, err
 		}
@@ -223,8 +223,8 @@ func (b *Backend) engine(name string, c Connection) (engine, error) {
 	}
 }
 
-// address returns the function that finds a connection's URL.
-func (b *Backend) address(name string, c Connection) (func(context.Context) (string, error), error) {
+// newAddressSource returns the function that finds a connection's URL.
+func (b *Backend) newAddressSource(name string, c Connection) (func(context.Context) (string, error), error) {
 	ask := c.URL
 	switch {
 	case c.Path != "":
@@ -259,13 +259,13 @@ func (b *Backend) address(name string, c Connection) (func(context.Context) (str
 // whose text holds what the engine says about the SQL and nothing about the
 // connection.
 func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.AccessMode, query string, args []any) (sallyport.Table, error) {
-	args, err := accept(query, args)
+	args, err := validateQuery(query, args)
 	if err != nil {
 		return sallyport.Table{}, err
 	}
 	rows := &collector{maxRows: b.o.MaxRows, maxBytes: b.o.MaxBytes}
-	err = b.run(ctx, connection, func(ctx context.Context, e engine) error {
-		mode, err := known(mode)
+	err = b.withEngine(ctx, connection, func(ctx context.Context, e engine) error {
+		mode, err := modeOrRead(mode)
 		if err != nil {
 			return err
 		}
@@ -282,8 +282,8 @@ func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.A
 // anything of a caller's, for a check at the start. The error is for the
 // operator and holds no credentials.
 func (b *Backend) Check(ctx context.Context, connection string, mode sallyport.AccessMode) error {
-	return b.run(ctx, connection, func(ctx context.Context, e engine) error {
-		mode, err := known(mode)
+	return b.withEngine(ctx, connection, func(ctx context.Context, e engine) error {
+		mode, err := modeOrRead(mode)
 		if err != nil {
 			return err
 		}
@@ -305,13 +305,13 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// run calls f with the engine of a connection, within the time limit.
-func (b *Backend) run(ctx context.Context, name string, f func(context.Context, engine) error) error {
+// withEngine calls f with the engine of a connection, within the time limit.
+func (b *Backend) withEngine(ctx context.Context, name string, f func(context.Context, engine) error) error {
 	c, ok := b.conns[name]
 	if !ok {
 		return notAvailable(name, "there is no connection "+name)
 	}
-	if !b.enter() {
+	if !b.beginQuery() {
 		return notAvailable(name, "connection "+name+" is closed")
 	}
 	defer b.running.Done()
@@ -319,16 +319,16 @@ func (b *Backend) run(ctx context.Context, name string, f func(context.Context, 
 	defer cancel()
 	defer context.AfterFunc(b.closing, cancel)()
 	select {
-	case c.places <- struct{}{}:
-		defer func() { <-c.places }()
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return b.failure(ctx, name, ctx.Err())
+		return b.toCallerError(ctx, name, ctx.Err())
 	}
-	return b.failure(ctx, name, f(ctx, c.engine))
+	return b.toCallerError(ctx, name, f(ctx, c.engine))
 }
 
-// enter counts a query in unless the backend is closed.
-func (b *Backend) enter() bool {
+// beginQuery counts a query in unless the backend is closed.
+func (b *Backend) beginQuery() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -338,8 +338,8 @@ func (b *Backend) enter() bool {
 	return true
 }
 
-// known returns the mode, read for the empty one.
-func known(mode sallyport.AccessMode) (sallyport.AccessMode, error) {
+// modeOrRead returns the mode, read for the empty one.
+func modeOrRead(mode sallyport.AccessMode) (sallyport.AccessMode, error) {
 	switch mode {
 	case "", sallyport.ModeRead:
 		return sallyport.ModeRead, nil
@@ -350,9 +350,9 @@ func known(mode sallyport.AccessMode) (sallyport.AccessMode, error) {
 	}
 }
 
-// accept refuses a text that the drivers would cut or misread and makes the
+// validateQuery refuses a text that the drivers would cut or misread and makes the
 // arguments plain.
-func accept(query string, args []any) ([]any, error) {
+func validateQuery(query string, args []any) ([]any, error) {
 	switch {
 	case strings.TrimSpace(query) == "":
 		return nil, sallyport.InputInvalid("query: expected a statement")

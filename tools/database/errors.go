@@ -39,9 +39,9 @@ type accountError struct{ text string }
 
 func (e *accountError) Error() string { return e.text }
 
-// failure turns what an engine returned into what a caller may read, and logs
+// toCallerError turns what an engine returned into what a caller may read, and logs
 // the cause.
-func (b *Backend) failure(ctx context.Context, name string, err error) error {
+func (b *Backend) toCallerError(ctx context.Context, name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -65,21 +65,21 @@ func (b *Backend) failure(ctx context.Context, name string, err error) error {
 	case stopped != nil:
 		f.Detail, f.Err = "the query on "+name+" failed: the call was cancelled", errors.Join(stopped, err)
 	case isSQL:
-		f.Detail = "the query on " + name + " failed: " + clip(sql.text)
+		f.Detail = "the query on " + name + " failed: " + clipMessage(sql.text)
 	case isConnect:
 		f.Detail = "connection " + name + " cannot be reached"
 	default:
 		f.Detail = "the query on " + name + " failed"
 	}
-	b.o.Logger.WarnContext(ctx, "database query failed", "connection", name, "detail", f.Detail, "cause", cause(err))
+	b.o.Logger.WarnContext(ctx, "database query failed", "connection", name, "detail", f.Detail, "cause", causeText(err))
 	return f
 }
 
 // errUnknownOutcome is a connection that broke while a change was being kept.
 var errUnknownOutcome = errors.New("the connection broke off while the change was being kept: look whether it was")
 
-// cause is the text for the log.
-func cause(err error) string {
+// causeText is the text for the log.
+func causeText(err error) string {
 	if e, ok := errors.AsType[*connectError](err); ok {
 		return e.cause.Error()
 	}
@@ -93,8 +93,8 @@ func notAvailable(connection, detail string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: connection, Detail: detail}
 }
 
-// clip bounds a message.
-func clip(s string) string {
+// clipMessage bounds a message.
+func clipMessage(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) <= maxMessage {
 		return s
@@ -102,9 +102,9 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
 }
 
-// without takes a password out of a message: an engine should never repeat
+// redactPassword takes a password out of a message: an engine should never repeat
 // one, and this holds even if it does.
-func without(text, password string) string {
+func redactPassword(text, password string) string {
 	if password == "" {
 		return text
 	}

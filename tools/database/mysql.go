@@ -262,7 +262,7 @@ func (s *mysqlSession) failed(err error) error {
 	if !ok || mysqlAboutServer(e.Number) {
 		return &connectError{cause: err}
 	}
-	said := account.ReplaceAllString(without(e.Message, s.config.Passwd), "this account")
+	said := account.ReplaceAllString(redactPassword(e.Message, s.config.Passwd), "this account")
 	return &sqlError{text: fmt.Sprintf("%s (error %d)", said, e.Number), cause: err}
 }
 

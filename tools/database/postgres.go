@@ -277,7 +277,7 @@ func (c *pgSession) failed(err error, prefix int) error {
 	if e.Hint != "" {
 		said += "; " + e.Hint
 	}
-	return &sqlError{text: without(said, c.password), cause: err}
+	return &sqlError{text: redactPassword(said, c.password), cause: err}
 }
 
 // pgProtocol is the code of a message that does not fit the statement, pgSyntax
