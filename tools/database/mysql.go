@@ -36,24 +36,24 @@ type mysqlSession struct {
 }
 
 func (e *mysqlEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
-	s, err := e.connect(ctx)
+	s, err := e.openSession(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.end()
-	return s.prepare(ctx, mode)
+	defer s.close()
+	return s.beginTransaction(ctx, mode)
 }
 
 func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *collector) (affected int64, err error) {
-	s, err := e.connect(ctx)
+	s, err := e.openSession(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer s.end()
+	defer s.close()
 	// The driver leaves a query when its context ends; the server is told by
 	// a second connection.
 	defer s.killOn(ctx)()
-	if err := s.prepare(ctx, mode); err != nil {
+	if err := s.beginTransaction(ctx, mode); err != nil {
 		return 0, err
 	}
 	if mode == sallyport.ModeRead {
@@ -61,13 +61,13 @@ func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, q
 			return 0, err
 		}
 		// What is left of the answer ends with the connection.
-		return 0, s.run(ctx, query, args, rows, false)
+		return 0, s.runStatement(ctx, query, args, rows, false)
 	}
-	return s.write(ctx, query, args, rows)
+	return s.writeAndCommit(ctx, query, args, rows)
 }
 
-// prepare judges the account and opens the transaction.
-func (s *mysqlSession) prepare(ctx context.Context, mode sallyport.AccessMode) error {
+// beginTransaction judges the account and opens the transaction.
+func (s *mysqlSession) beginTransaction(ctx context.Context, mode sallyport.AccessMode) error {
 	if err := s.judge(ctx, mode); err != nil {
 		return err
 	}
@@ -114,22 +114,22 @@ func (s *mysqlSession) onlyQuery(ctx context.Context, query string) error {
 	s.meter.reset()
 	stmt, err := s.PrepareContext(ctx, "EXPLAIN "+query)
 	if err == nil {
-		return s.failed(stmt.Close())
+		return s.statementError(stmt.Close())
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	switch {
 	case ok && e.Number == mysqlViewHidden:
 		return nil
 	case ok && e.Number == mysqlSyntax:
-		return &sqlError{text: explainRefusal(query, s.failed(err).Error()), cause: err}
+		return &sqlError{text: explainRefusal(query, s.statementError(err).Error()), cause: err}
 	default:
-		return s.failed(err)
+		return s.statementError(err)
 	}
 }
 
-// write runs one statement and commits.
-func (s *mysqlSession) write(ctx context.Context, query string, args []any, rows *collector) (affected int64, err error) {
-	if err := s.run(ctx, query, args, rows, true); err != nil {
+// writeAndCommit runs one statement and commits.
+func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []any, rows *collector) (affected int64, err error) {
+	if err := s.runStatement(ctx, query, args, rows, true); err != nil {
 		return 0, err
 	}
 	if err := s.QueryRowContext(ctx, "SELECT ROW_COUNT()").Scan(&affected); err != nil {
@@ -137,21 +137,21 @@ func (s *mysqlSession) write(ctx context.Context, query string, args []any, rows
 	}
 	if _, err := s.ExecContext(ctx, "COMMIT"); err != nil {
 		if _, ok := errors.AsType[*mysql.MySQLError](err); ok {
-			return 0, s.failed(err)
+			return 0, s.statementError(err)
 		}
 		return 0, errors.Join(errUnknownOutcome, err)
 	}
 	return max(affected, 0), nil
 }
 
-// run runs a prepared statement, which is one statement by the protocol, and
+// runStatement runs a prepared statement, which is one statement by the protocol, and
 // gives its rows to the collector. With all, rows that are not kept are read
 // on, so that the statement comes to its end.
-func (s *mysqlSession) run(ctx context.Context, query string, args []any, c *collector, all bool) error {
+func (s *mysqlSession) runStatement(ctx context.Context, query string, args []any, c *collector, all bool) error {
 	s.meter.reset()
 	stmt, err := s.PrepareContext(ctx, query)
 	if err != nil {
-		return s.failed(err)
+		return s.statementError(err)
 	}
 	defer func() { _ = stmt.Close() }()
 	rows, err := stmt.QueryContext(ctx, mysqlArgs(args)...)
@@ -159,22 +159,22 @@ func (s *mysqlSession) run(ctx context.Context, query string, args []any, c *col
 		if strings.HasPrefix(err.Error(), "sql: expected") {
 			return &sqlError{text: strings.TrimPrefix(err.Error(), "sql: "), cause: err}
 		}
-		return s.failed(err)
+		return s.statementError(err)
 	}
-	err = s.rows(rows, c, all)
+	err = s.readRows(rows, c, all)
 	if err == nil && c.table.More && !all {
 		// Closing the rows would read the rest of them first.
-		s.cut()
+		s.cutConn()
 		_ = rows.Close() // The connection is gone.
 		return nil
 	}
-	return errors.Join(err, s.failed(rows.Close()))
+	return errors.Join(err, s.statementError(rows.Close()))
 }
 
-func (s *mysqlSession) rows(rows *sql.Rows, c *collector, all bool) error {
+func (s *mysqlSession) readRows(rows *sql.Rows, c *collector, all bool) error {
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return s.failed(err)
+		return s.statementError(err)
 	}
 	names, values, into := make([]string, len(types)), make([]any, len(types)), make([]any, len(types))
 	for i, t := range types {
@@ -195,24 +195,24 @@ func (s *mysqlSession) rows(rows *sql.Rows, c *collector, all bool) error {
 		}
 		more, err := c.add(row)
 		if err != nil {
-			s.cut()
+			s.cutConn()
 			return err
 		}
 		if !more && !all {
 			return nil
 		}
 	}
-	return s.failed(rows.Err())
+	return s.statementError(rows.Err())
 }
 
-// cut closes the connection under the driver, which then reads no further.
-func (s *mysqlSession) cut() {
+// cutConn closes the connection under the driver, which then reads no further.
+func (s *mysqlSession) cutConn() {
 	s.meter.cut()
-	s.kill()
+	s.killSession()
 }
 
-// end closes the connection. What was not committed is rolled back.
-func (s *mysqlSession) end() {
+// close closes the connection. What was not committed is rolled back.
+func (s *mysqlSession) close() {
 	_ = s.Conn.Close()
 	_ = s.db.Close()
 }
@@ -223,7 +223,7 @@ func (s *mysqlSession) killOn(ctx context.Context) func() {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		s.kill()
+		s.killSession()
 	})
 	return func() {
 		if !stop() {
@@ -232,9 +232,9 @@ func (s *mysqlSession) killOn(ctx context.Context) func() {
 	}
 }
 
-// kill ends the session from a second connection: every account may end its
+// killSession ends the session from a second connection: every account may end its
 // own. The server would go on computing for a client that has left.
-func (s *mysqlSession) kill() {
+func (s *mysqlSession) killSession() {
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
 	connector, err := mysql.NewConnector(s.config)
@@ -250,8 +250,8 @@ func (s *mysqlSession) kill() {
 // account is how MySQL writes an account into messages.
 var account = regexp.MustCompile(`(?:user )?'[^']*'@'[^']*'`)
 
-// failed keeps what the server says about the statement, without the account.
-func (s *mysqlSession) failed(err error) error {
+// statementError keeps what the server says about the statement, without the account.
+func (s *mysqlSession) statementError(err error) error {
 	if err == nil {
 		return nil
 	}

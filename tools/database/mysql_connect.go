@@ -13,8 +13,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// connect opens a connection.
-func (e *mysqlEngine) connect(ctx context.Context) (*mysqlSession, error) {
+// openSession opens a connection.
+func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
 	address, err := e.address(ctx)
 	if err != nil {
 		return nil, err
@@ -39,15 +39,15 @@ func (e *mysqlEngine) connect(ctx context.Context) (*mysqlSession, error) {
 	}
 	s.db = sql.OpenDB(connector)
 	s.db.SetMaxOpenConns(1)
-	if err := s.open(ctx); err != nil {
+	if err := s.acquireConn(ctx); err != nil {
 		_ = s.db.Close()
 		return nil, &connectError{cause: err}
 	}
 	return s, nil
 }
 
-// open takes the one connection and asks for its number.
-func (s *mysqlSession) open(ctx context.Context) (err error) {
+// acquireConn takes the one connection and asks for its number.
+func (s *mysqlSession) acquireConn(ctx context.Context) (err error) {
 	if s.Conn, err = s.db.Conn(ctx); err != nil {
 		return err
 	}

@@ -28,13 +28,13 @@ var mysqlWriteRights = []string{
 // judge refuses an account that holds more than its mode needs. What the
 // server reports and is not understood is refused as well.
 func (s *mysqlSession) judge(ctx context.Context, mode sallyport.AccessMode) error {
-	grants, err := s.texts(ctx, "SHOW GRANTS")
+	grants, err := s.queryTexts(ctx, "SHOW GRANTS")
 	if err != nil {
 		return &connectError{cause: err}
 	}
 	if s.maria {
 		// What everybody holds. Servers before 10.11 do not know it.
-		public, err := s.texts(ctx, "SHOW GRANTS FOR PUBLIC")
+		public, err := s.queryTexts(ctx, "SHOW GRANTS FOR PUBLIC")
 		if e, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || mysqlAboutServer(e.Number)) {
 			return &connectError{cause: err}
 		}
@@ -52,7 +52,7 @@ func (s *mysqlSession) judge(ctx context.Context, mode sallyport.AccessMode) err
 // hashes, however that is granted.
 func (s *mysqlSession) judgePasswords(ctx context.Context) error {
 	for _, table := range []string{"mysql.user", "mysql.global_priv"} {
-		_, err := s.texts(ctx, "SELECT 1 FROM "+table+" LIMIT 0")
+		_, err := s.queryTexts(ctx, "SELECT 1 FROM "+table+" LIMIT 0")
 		e, ok := errors.AsType[*mysql.MySQLError](err)
 		switch {
 		case err == nil:
@@ -64,8 +64,8 @@ func (s *mysqlSession) judgePasswords(ctx context.Context) error {
 	return nil
 }
 
-// texts runs a constant query of ours that gives one column of text.
-func (s *mysqlSession) texts(ctx context.Context, query string) (out []string, err error) {
+// queryTexts runs a constant query of ours that gives one column of text.
+func (s *mysqlSession) queryTexts(ctx context.Context, query string) (out []string, err error) {
 	rows, err := s.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
