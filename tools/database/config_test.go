@@ -115,7 +115,7 @@ func TestJudgeGrant(t *testing.T) {
 		{"ALTER something", "not understood", "not understood"},
 	} {
 		for mode, want := range map[sallyport.AccessMode]string{sallyport.ModeRead: c.read, sallyport.ModeWrite: c.write} {
-			got := judgeGrant(c.line, mode)
+			got := checkGrant(c.line, mode)
 			if (got == "") != (want == "") || !strings.Contains(got, want) {
 				t.Errorf("judgeGrant(%s, %s) = %q, want %q", c.line, mode, got, want)
 			}

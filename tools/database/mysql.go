@@ -68,7 +68,7 @@ func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, q
 
 // beginTransaction judges the account and opens the transaction.
 func (s *mysqlSession) beginTransaction(ctx context.Context, mode sallyport.AccessMode) error {
-	if err := s.judge(ctx, mode); err != nil {
+	if err := s.checkGrants(ctx, mode); err != nil {
 		return err
 	}
 	left := DefaultTimeout

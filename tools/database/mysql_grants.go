@@ -25,9 +25,9 @@ var mysqlWriteRights = []string{
 	"LOCK TABLES", "CREATE VIEW", "EXECUTE", "CREATE ROUTINE", "ALTER ROUTINE", "TRIGGER", "EVENT", "DELETE HISTORY",
 }
 
-// judge refuses an account that holds more than its mode needs. What the
+// checkGrants refuses an account that holds more than its mode needs. What the
 // server reports and is not understood is refused as well.
-func (s *mysqlSession) judge(ctx context.Context, mode sallyport.AccessMode) error {
+func (s *mysqlSession) checkGrants(ctx context.Context, mode sallyport.AccessMode) error {
 	grants, err := s.queryTexts(ctx, "SHOW GRANTS")
 	if err != nil {
 		return &connectError{cause: err}
@@ -41,16 +41,16 @@ func (s *mysqlSession) judge(ctx context.Context, mode sallyport.AccessMode) err
 		grants = append(grants, public...)
 	}
 	for _, grant := range grants {
-		if text := judgeGrant(grant, mode); text != "" {
+		if text := checkGrant(grant, mode); text != "" {
 			return &accountError{text}
 		}
 	}
-	return s.judgePasswords(ctx)
+	return s.checkPasswordGrants(ctx)
 }
 
-// judgePasswords asks the engine whether the account may read the password
+// checkPasswordGrants asks the engine whether the account may read the password
 // hashes, however that is granted.
-func (s *mysqlSession) judgePasswords(ctx context.Context) error {
+func (s *mysqlSession) checkPasswordGrants(ctx context.Context) error {
 	for _, table := range []string{"mysql.user", "mysql.global_priv"} {
 		_, err := s.queryTexts(ctx, "SELECT 1 FROM "+table+" LIMIT 0")
 		e, ok := errors.AsType[*mysql.MySQLError](err)
@@ -81,9 +81,9 @@ func (s *mysqlSession) queryTexts(ctx context.Context, query string) (out []stri
 	return out, rows.Err()
 }
 
-// judgeGrant returns what is wrong with one line of SHOW GRANTS, and nothing
+// checkGrant returns what is wrong with one line of SHOW GRANTS, and nothing
 // for a line that is allowed.
-func judgeGrant(line string, mode sallyport.AccessMode) string {
+func checkGrant(line string, mode sallyport.AccessMode) string {
 	if strings.HasPrefix(line, "REVOKE ") || strings.HasPrefix(line, "SET DEFAULT ROLE ") {
 		return "" // It takes away, or says what a GRANT line says too.
 	}
