@@ -30,7 +30,7 @@ type mysqlSession struct {
 	*sql.Conn
 	db     *sql.DB
 	config *mysql.Config
-	meter  *meter
+	meter  *readMeter
 	id     int64
 	maria  bool
 }
@@ -207,7 +207,7 @@ func (s *mysqlSession) readRows(rows *sql.Rows, c *collector, all bool) error {
 
 // cutConn closes the connection under the driver, which then reads no further.
 func (s *mysqlSession) cutConn() {
-	s.meter.cut()
+	s.meter.closeConn()
 	s.killSession()
 }
 
@@ -255,7 +255,7 @@ func (s *mysqlSession) statementError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if s.meter.over() {
+	if s.meter.isExceeded() {
 		return errRowTooLarge
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)

@@ -25,13 +25,13 @@ func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
 	}
 	// Another connection, that which stops this one, is dialled without it.
 	config.DialFunc = e.o.Dial
-	s := &mysqlSession{config: config.Clone(), meter: &meter{max: 2*e.o.MaxBytes + 64<<10}}
+	s := &mysqlSession{config: config.Clone(), meter: &readMeter{max: 2*e.o.MaxBytes + 64<<10}}
 	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := e.o.Dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return s.meter.on(c), nil
+		return s.meter.wrapConn(c), nil
 	}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
@@ -126,9 +126,9 @@ func parseMySQL(address string) (*mysql.Config, error) {
 // errMeter ends a connection on which more came than a row may be long.
 var errMeter = errors.New("more was sent than a row may be long")
 
-// meter bounds what a connection may read between two resets, since the
+// readMeter bounds what a connection may read between two resets, since the
 // driver takes a row of any length into memory.
-type meter struct {
+type readMeter struct {
 	max int64
 
 	mu   sync.Mutex
@@ -140,10 +140,10 @@ type meter struct {
 // meteredConn is a connection that counts.
 type meteredConn struct {
 	net.Conn
-	m *meter
+	m *readMeter
 }
 
-func (m *meter) on(c net.Conn) net.Conn {
+func (m *readMeter) wrapConn(c net.Conn) net.Conn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.conn = c
@@ -163,21 +163,21 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 }
 
 // reset begins to count anew.
-func (m *meter) reset() {
+func (m *readMeter) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.read = 0
 }
 
-// over reports whether too much came.
-func (m *meter) over() bool {
+// isExceeded reports whether too much came.
+func (m *readMeter) isExceeded() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.far
 }
 
-// cut closes the connection.
-func (m *meter) cut() {
+// closeConn closes the connection.
+func (m *readMeter) closeConn() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.conn != nil {
