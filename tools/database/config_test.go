@@ -36,7 +36,7 @@ func TestPostgresAddress(t *testing.T) {
 		{"mysql://u:p@db.example.com/d", false, false, 0},
 		{"host=db.example.com user=u dbname=d", false, false, 0},
 	} {
-		config, err := e.config(c.address)
+		config, err := e.parseConfig(c.address)
 		if (err == nil) != c.ok {
 			t.Errorf("config(%s) = %v, want ok %t", c.address, err, c.ok)
 		}

@@ -70,7 +70,7 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	if config.User == "" {
 		return nil, errors.New("the address lacks a user")
 	}
-	if config.TLSConfig == "" && config.Net == "tcp" && !local(config.Addr) {
+	if config.TLSConfig == "" && config.Net == "tcp" && !isLocalHost(config.Addr) {
 		config.TLSConfig = "true"
 	}
 	encrypted := config.TLSConfig != "" && config.TLSConfig != "false" && config.TLSConfig != "preferred"

@@ -33,24 +33,24 @@ type postgresEngine struct {
 }
 
 func (e *postgresEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
-	c, err := e.begin(ctx, mode)
+	c, err := e.beginSession(ctx, mode)
 	if err != nil {
 		return err
 	}
-	c.end(ctx)
+	c.rollBackAndClose(ctx)
 	return nil
 }
 
 func (e *postgresEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
-	c, err := e.begin(ctx, mode)
+	c, err := e.beginSession(ctx, mode)
 	if err != nil {
 		return 0, err
 	}
-	defer c.end(ctx)
+	defer c.rollBackAndClose(ctx)
 	if mode == sallyport.ModeRead {
-		return 0, c.read(ctx, sql, args, rows)
+		return 0, c.readByCursor(ctx, sql, args, rows)
 	}
-	return c.write(ctx, sql, args, rows)
+	return c.writeAndCommit(ctx, sql, args, rows)
 }
 
 // pgSession is one connection inside one transaction.
@@ -60,28 +60,28 @@ type pgSession struct {
 	password string
 }
 
-// begin connects, opens a transaction and judges the account.
-func (e *postgresEngine) begin(ctx context.Context, mode sallyport.AccessMode) (*pgSession, error) {
-	c, err := e.connect(ctx)
+// beginSession connects, opens a transaction and judges the account.
+func (e *postgresEngine) beginSession(ctx context.Context, mode sallyport.AccessMode) (*pgSession, error) {
+	c, err := e.openSession(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.prepare(ctx, mode); err != nil {
-		c.end(ctx)
+	if err := c.beginTransaction(ctx, mode); err != nil {
+		c.rollBackAndClose(ctx)
 		return nil, err
 	}
 	return c, nil
 }
 
-// prepare opens the transaction. The settings last as long as it does. They
+// beginTransaction opens the transaction. The settings last as long as it does. They
 // are a second line: a query may change them with set_config, the deadline of
 // the context and the transaction's being read-only it cannot.
-func (c *pgSession) prepare(ctx context.Context, mode sallyport.AccessMode) error {
+func (c *pgSession) beginTransaction(ctx context.Context, mode sallyport.AccessMode) error {
 	begin := "BEGIN READ ONLY"
 	if mode == sallyport.ModeWrite {
 		begin = "BEGIN READ WRITE"
 	}
-	if err := c.own(ctx, begin); err != nil {
+	if err := c.runConstant(ctx, begin); err != nil {
 		return err
 	}
 	left := DefaultTimeout
@@ -91,10 +91,10 @@ func (c *pgSession) prepare(ctx context.Context, mode sallyport.AccessMode) erro
 	// The statement's own limit comes a little later than the cancellation
 	// that we send, and holds when that cannot be sent.
 	limit := max(left+time.Second, time.Second).Milliseconds()
-	if err := c.own(ctx, fmt.Sprintf(pgSettings, limit, limit, limit, limit)); err != nil {
+	if err := c.runConstant(ctx, fmt.Sprintf(pgSettings, limit, limit, limit, limit)); err != nil {
 		return err
 	}
-	refused, err := c.word(ctx, pgAccount)
+	refused, err := c.queryText(ctx, pgAccount)
 	if err != nil {
 		return err
 	}
@@ -128,18 +128,18 @@ const pgAccount = `SELECT COALESCE((SELECT CASE
 	ORDER BY r.rolsuper DESC, r.rolname LIMIT 1),
 	CASE WHEN pg_catalog.has_table_privilege('pg_catalog.pg_authid', 'SELECT') THEN 'may read the passwords of others' END, '')`
 
-// read runs a query through a cursor and fetches until there are enough rows.
-func (c *pgSession) read(ctx context.Context, sql string, args []any, rows *collector) error {
+// readByCursor runs a query through a cursor and fetches until there are enough rows.
+func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, rows *collector) error {
 	// Never the simple protocol: it would run what follows a semicolon.
 	_, err := c.conn.ExecParams(ctx, declare+sql, pgArgs(args), nil, nil, nil).Close()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgSyntax {
-		return &sqlError{text: explainRefusal(sql, c.failed(err, len([]rune(declare))).Error()), cause: err}
+		return &sqlError{text: explainRefusal(sql, c.statementError(err, len([]rune(declare))).Error()), cause: err}
 	}
 	if err != nil {
-		return c.failed(err, len([]rune(declare)))
+		return c.statementError(err, len([]rune(declare)))
 	}
 	for page := firstPage; ; page = rows.page() {
-		got, more, err := c.fetch(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", nil, rows)
+		got, more, err := c.fetchRows(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", nil, rows)
 		if err != nil || !more || got < page {
 			return err
 		}
@@ -157,12 +157,12 @@ func (c *collector) page() int {
 	return max(1, min(c.maxRows+1-n, int((c.maxBytes-c.bytes)/average)+1))
 }
 
-// write runs one statement and commits.
-func (c *pgSession) write(ctx context.Context, sql string, args []any, rows *collector) (affected int64, err error) {
+// writeAndCommit runs one statement and commits.
+func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, rows *collector) (affected int64, err error) {
 	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
-	_, _, err = c.rows(r, rows)
+	_, _, err = c.readRows(r, rows)
 	tag, closeErr := r.Close()
-	if err = errors.Join(err, c.failed(closeErr, 0)); err != nil {
+	if err = errors.Join(err, c.statementError(closeErr, 0)); err != nil {
 		return 0, err
 	}
 	if c.conn.TxStatus() != 'T' {
@@ -174,7 +174,7 @@ func (c *pgSession) write(ctx context.Context, sql string, args []any, rows *col
 	tags, err := c.conn.Exec(ctx, "COMMIT").ReadAll()
 	if err != nil {
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
-			return 0, c.failed(err, 0)
+			return 0, c.statementError(err, 0)
 		}
 		return 0, errors.Join(errUnknownOutcome, err)
 	}
@@ -184,17 +184,17 @@ func (c *pgSession) write(ctx context.Context, sql string, args []any, rows *col
 	return affected, nil
 }
 
-// fetch runs a statement and gives its rows to the collector.
-func (c *pgSession) fetch(ctx context.Context, sql string, args []any, rows *collector) (got int, more bool, err error) {
+// fetchRows runs a statement and gives its rows to the collector.
+func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows *collector) (got int, more bool, err error) {
 	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
-	got, more, err = c.rows(r, rows)
+	got, more, err = c.readRows(r, rows)
 	_, closeErr := r.Close()
-	return got, more, errors.Join(err, c.failed(closeErr, 0))
+	return got, more, errors.Join(err, c.statementError(closeErr, 0))
 }
 
-// rows gives rows to the collector. What it does not take is read on without
+// readRows gives rows to the collector. What it does not take is read on without
 // being kept.
-func (c *pgSession) rows(r *pgconn.ResultReader, rows *collector) (got int, more bool, err error) {
+func (c *pgSession) readRows(r *pgconn.ResultReader, rows *collector) (got int, more bool, err error) {
 	more = true
 	for r.NextRow() {
 		got++
@@ -218,8 +218,8 @@ func (c *pgSession) rows(r *pgconn.ResultReader, rows *collector) (got int, more
 	return got, more, err
 }
 
-// own runs a constant statement of ours.
-func (c *pgSession) own(ctx context.Context, sql string) error {
+// runConstant runs a constant statement of ours.
+func (c *pgSession) runConstant(ctx context.Context, sql string) error {
 	_, err := c.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
 		return &connectError{cause: err}
@@ -227,8 +227,8 @@ func (c *pgSession) own(ctx context.Context, sql string) error {
 	return nil
 }
 
-// word runs a constant query of ours that gives one text.
-func (c *pgSession) word(ctx context.Context, sql string) (string, error) {
+// queryText runs a constant query of ours that gives one text.
+func (c *pgSession) queryText(ctx context.Context, sql string) (string, error) {
 	r := c.conn.ExecParams(ctx, sql, nil, nil, nil, nil).Read()
 	if r.Err != nil || len(r.Rows) != 1 {
 		return "", &connectError{cause: errors.Join(errors.New("the account cannot be judged"), r.Err)}
@@ -236,8 +236,8 @@ func (c *pgSession) word(ctx context.Context, sql string) (string, error) {
 	return string(r.Rows[0][0]), nil
 }
 
-// end rolls back what was not committed and closes.
-func (c *pgSession) end(ctx context.Context) {
+// rollBackAndClose rolls back what was not committed and closes.
+func (c *pgSession) rollBackAndClose(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	if !c.conn.IsClosed() && c.conn.TxStatus() != 'I' {
@@ -252,9 +252,9 @@ func (c *pgSession) end(ctx context.Context) {
 	}
 }
 
-// failed keeps what the server says about the statement; prefix is the length
+// statementError keeps what the server says about the statement; prefix is the length
 // of what we put before it.
-func (c *pgSession) failed(err error, prefix int) error {
+func (c *pgSession) statementError(err error, prefix int) error {
 	if err == nil {
 		return nil
 	}

@@ -20,13 +20,13 @@ var pgKeys = []string{
 	"channel_binding", "target_session_attrs", "search_path", "application_name",
 }
 
-// connect opens a connection.
-func (e *postgresEngine) connect(ctx context.Context) (*pgSession, error) {
+// openSession opens a connection.
+func (e *postgresEngine) openSession(ctx context.Context) (*pgSession, error) {
 	address, err := e.address(ctx)
 	if err != nil {
 		return nil, err
 	}
-	config, err := e.config(address)
+	config, err := e.parseConfig(address)
 	if err != nil {
 		return nil, &connectError{cause: err}
 	}
@@ -37,8 +37,8 @@ func (e *postgresEngine) connect(ctx context.Context) (*pgSession, error) {
 	return &pgSession{conn: conn, password: config.Password}, nil
 }
 
-// config reads an address. No error quotes it.
-func (e *postgresEngine) config(address string) (*pgconn.Config, error) {
+// parseConfig reads an address. No error quotes it.
+func (e *postgresEngine) parseConfig(address string) (*pgconn.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return nil, errors.New("the address is not a postgres:// URL")
@@ -57,7 +57,7 @@ func (e *postgresEngine) config(address string) (*pgconn.Config, error) {
 	}
 	if !q.Has("sslmode") {
 		q.Set("sslmode", "verify-full")
-		if local(host) {
+		if isLocalHost(host) {
 			q.Set("sslmode", "prefer")
 		}
 	}
@@ -67,7 +67,7 @@ func (e *postgresEngine) config(address string) (*pgconn.Config, error) {
 		// The driver's error quotes the address.
 		return nil, errors.New("the address holds what is not understood or not allowed")
 	}
-	isolate(config, u)
+	dropAmbientConfig(config, u)
 	config.DialFunc = e.o.Dial
 	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	// The text form of bytes is twice as long as they are.
@@ -78,8 +78,8 @@ func (e *postgresEngine) config(address string) (*pgconn.Config, error) {
 	return config, nil
 }
 
-// isolate takes out what this machine's environment and files added.
-func isolate(config *pgconn.Config, u *url.URL) {
+// dropAmbientConfig takes out what this machine's environment and files added.
+func dropAmbientConfig(config *pgconn.Config, u *url.URL) {
 	q := u.Query()
 	if _, has := u.User.Password(); !has && !q.Has("password") {
 		config.Password = ""
@@ -92,9 +92,9 @@ func isolate(config *pgconn.Config, u *url.URL) {
 	}
 }
 
-// local reports whether a host is this machine: a loopback address or a
+// isLocalHost reports whether a host is this machine: a loopback address or a
 // socket.
-func local(host string) bool {
+func isLocalHost(host string) bool {
 	if host == "localhost" || filepath.IsAbs(host) {
 		return true
 	}

@@ -36,7 +36,7 @@ func (e *postgresEngine) describeTarget(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	config, err := e.config(address)
+	config, err := e.parseConfig(address)
 	if err != nil {
 		return "", err
 	}
