@@ -40,22 +40,22 @@ type sqliteEngine struct {
 }
 
 func (e *sqliteEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
-	return e.with(ctx, mode, func(c *sqlite3.Conn) error {
+	return e.withConn(ctx, mode, func(c *sqlite3.Conn) error {
 		s, _, err := c.Prepare("SELECT count(*) FROM sqlite_schema")
 		return errors.Join(sqliteError(err), s.Close())
 	})
 }
 
 func (e *sqliteEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
-	err = e.with(ctx, mode, func(c *sqlite3.Conn) error {
+	err = e.withConn(ctx, mode, func(c *sqlite3.Conn) error {
 		if mode == sallyport.ModeRead {
-			return e.run(c, sqliteReads, sql, args, rows)
+			return e.runStatement(c, sqliteReads, sql, args, rows)
 		}
 		if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
 			return sqliteError(err)
 		}
 		// What is not committed is rolled back when the connection closes.
-		if err := e.run(c, sqliteWrites, sql, args, rows); err != nil {
+		if err := e.runStatement(c, sqliteWrites, sql, args, rows); err != nil {
 			return err
 		}
 		affected = c.Changes()
@@ -64,10 +64,10 @@ func (e *sqliteEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, 
 	return affected, err
 }
 
-// with calls f with a connection and closes it.
-func (e *sqliteEngine) with(ctx context.Context, mode sallyport.AccessMode, f func(*sqlite3.Conn) error) error {
-	return guard(func() error {
-		c, err := e.connect(ctx, mode)
+// withConn calls f with a connection and closes it.
+func (e *sqliteEngine) withConn(ctx context.Context, mode sallyport.AccessMode, f func(*sqlite3.Conn) error) error {
+	return recoverPanic(func() error {
+		c, err := e.openConn(ctx, mode)
 		if err != nil {
 			return err
 		}
@@ -80,15 +80,15 @@ func (e *sqliteEngine) with(ctx context.Context, mode sallyport.AccessMode, f fu
 // ran out, and has done its work the second time.
 func closeSQLite(c *sqlite3.Conn) {
 	for range 2 {
-		if guard(c.Close) == nil {
+		if recoverPanic(c.Close) == nil {
 			return
 		}
 	}
 }
 
-// guard calls f. The package panics when a connection has used its memory
+// recoverPanic calls f. The package panics when a connection has used its memory
 // up; that memory is the connection's own, so that nothing else is harmed.
-func guard(f func() error) (err error) {
+func recoverPanic(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &connectError{cause: fmt.Errorf("sqlite: %v", r)}
@@ -100,9 +100,9 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// run runs the caller's statement under an authorizer, which is taken off
+// runStatement runs the caller's statement under an authorizer, which is taken off
 // again for our own.
-func (e *sqliteEngine) run(c *sqlite3.Conn, allow authorizer, sql string, args []any, rows *collector) error {
+func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql string, args []any, rows *collector) error {
 	if err := c.SetAuthorizer(allow); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (e *sqliteEngine) run(c *sqlite3.Conn, allow authorizer, sql string, args [
 	if err != nil {
 		return sqliteError(err)
 	}
-	defer func() { _ = guard(s.Close) }()
+	defer func() { _ = recoverPanic(s.Close) }()
 	if s == nil {
 		return &sqlError{text: "the query holds no statement"}
 	}
@@ -134,8 +134,8 @@ func (e *sqliteEngine) run(c *sqlite3.Conn, allow authorizer, sql string, args [
 	return c.SetAuthorizer(nil)
 }
 
-// connect opens the file. It exists and is a regular file, and no link.
-func (e *sqliteEngine) connect(ctx context.Context, mode sallyport.AccessMode) (_ *sqlite3.Conn, err error) {
+// openConn opens the file. It exists and is a regular file, and no link.
+func (e *sqliteEngine) openConn(ctx context.Context, mode sallyport.AccessMode) (_ *sqlite3.Conn, err error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(e.path))
 	if err != nil {
 		return nil, &connectError{cause: err}
@@ -145,7 +145,7 @@ func (e *sqliteEngine) connect(ctx context.Context, mode sallyport.AccessMode) (
 	if err == nil && !seen.Mode().IsRegular() {
 		err = errors.New("not a regular file")
 	}
-	if err == nil && e.denied(path, seen) {
+	if err == nil && e.isDenied(path, seen) {
 		err = errors.New("the file is the runtime's own")
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (e *sqliteEngine) connect(ctx context.Context, mode sallyport.AccessMode) (
 		return nil, &connectError{cause: err}
 	}
 	c.SetInterrupt(ctx)
-	if err := errors.Join(sameFile(c, seen), e.confine(c)); err != nil {
+	if err := errors.Join(sameFile(c, seen), e.confineConn(c)); err != nil {
 		closeSQLite(c)
 		if ctx.Err() != nil {
 			return nil, err
@@ -171,10 +171,10 @@ func (e *sqliteEngine) connect(ctx context.Context, mode sallyport.AccessMode) (
 	return c, nil
 }
 
-// denied reports whether a file, whose path is free of links but for the last
+// isDenied reports whether a file, whose path is free of links but for the last
 // part, is one that is never opened or stands in such a folder. Files are
 // compared and not names: a link leads to the same one.
-func (e *sqliteEngine) denied(path string, seen fs.FileInfo) bool {
+func (e *sqliteEngine) isDenied(path string, seen fs.FileInfo) bool {
 	for _, name := range e.deny {
 		own, err := os.Stat(name)
 		if err != nil {
@@ -219,8 +219,8 @@ func sameFile(c *sqlite3.Conn, seen fs.FileInfo) error {
 	return nil
 }
 
-// confine sets limits and takes away what reaches beyond the file.
-func (e *sqliteEngine) confine(c *sqlite3.Conn) error {
+// confineConn sets limits and takes away what reaches beyond the file.
+func (e *sqliteEngine) confineConn(c *sqlite3.Conn) error {
 	length := int(max(2*e.maxBytes, 2<<20))
 	for id, value := range map[sqlite3.LimitCategory]int{
 		sqlite3.LIMIT_ATTACHED:            0,
@@ -246,7 +246,7 @@ func (e *sqliteEngine) confine(c *sqlite3.Conn) error {
 			return err
 		}
 	}
-	if err := errors.Join(sqliteFunctions(c, length), c.BusyHandler(pause)); err != nil {
+	if err := errors.Join(sqliteFunctions(c, length), c.BusyHandler(waitForLock)); err != nil {
 		return err
 	}
 	// Temporary tables stay in memory, where the heap limit holds them; the
@@ -254,8 +254,8 @@ func (e *sqliteEngine) confine(c *sqlite3.Conn) error {
 	return c.Exec("PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; PRAGMA hard_heap_limit=" + strconv.Itoa(sqliteHeap))
 }
 
-// pause waits for another process's lock until the time is up.
-func pause(ctx context.Context, _ int) (retry bool) {
+// waitForLock waits for another process's lock until the time is up.
+func waitForLock(ctx context.Context, _ int) (retry bool) {
 	t := time.NewTimer(sqliteBusy)
 	defer t.Stop()
 	select {
@@ -266,8 +266,8 @@ func pause(ctx context.Context, _ int) (retry bool) {
 	}
 }
 
-// authorizer decides about one action of a statement that is being compiled.
-type authorizer = func(action sqlite3.AuthorizerActionCode, name3rd, name4th, schema, inner string) sqlite3.AuthorizerReturnCode
+// actionAuthorizer decides about one action of a statement that is being compiled.
+type actionAuthorizer = func(action sqlite3.AuthorizerActionCode, name3rd, name4th, schema, inner string) sqlite3.AuthorizerReturnCode
 
 // sqliteReads allows what a query needs and nothing else. What SQLite may
 // learn in the future is refused.
