@@ -56,7 +56,7 @@ func Tool(connections []string, mode sallyport.AccessMode) sallyport.Tool {
 		t.Description = "Run one SQL query (SELECT). The connection only reads." + tail
 	}
 	return schema.MustTool(t, func(ctx context.Context, c *sallyport.Call, in queryInput) (sallyport.Result, error) {
-		return run(ctx, c, in, connections)
+		return runTool(ctx, c, in, connections)
 	})
 }
 
@@ -94,12 +94,12 @@ func inputSchema(connections []string) json.RawMessage {
 	return raw
 }
 
-// run is db-query.
-func run(ctx context.Context, c *sallyport.Call, in queryInput, connections []string) (sallyport.Result, error) {
+// runTool is db-query.
+func runTool(ctx context.Context, c *sallyport.Call, in queryInput, connections []string) (sallyport.Result, error) {
 	if len(connections) == 1 {
 		in.Connection = connections[0]
 	}
-	args, err := values(in.Params)
+	args, err := decodeParams(in.Params)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -107,11 +107,11 @@ func run(ctx context.Context, c *sallyport.Call, in queryInput, connections []st
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return result(table)
+	return newTableResult(table)
 }
 
-// values decodes arguments without turning numbers into floats.
-func values(params []json.RawMessage) ([]any, error) {
+// decodeParams decodes arguments without turning numbers into floats.
+func decodeParams(params []json.RawMessage) ([]any, error) {
 	args := make([]any, len(params))
 	for i, raw := range params {
 		d := json.NewDecoder(bytes.NewReader(raw))
@@ -123,16 +123,16 @@ func values(params []json.RawMessage) ([]any, error) {
 	return args, nil
 }
 
-// result writes a table as text, one JSON array per line, so that no value is
+// newTableResult writes a table as text, one JSON array per line, so that no value is
 // taken for another, and as structured data.
-func result(t sallyport.Table) (sallyport.Result, error) {
+func newTableResult(t sallyport.Table) (sallyport.Result, error) {
 	var out strings.Builder
 	columns := t.Columns
 	if columns == nil {
 		columns = []string{}
 	}
 	if len(columns) > 0 {
-		line, err := compact(columns)
+		line, err := compactJSON(columns)
 		if err != nil {
 			return sallyport.Result{}, err
 		}
@@ -141,7 +141,7 @@ func result(t sallyport.Table) (sallyport.Result, error) {
 	rows := make([]any, 0, len(t.Rows))
 	more := t.More
 	for _, row := range t.Rows {
-		line, err := compact(row)
+		line, err := compactJSON(row)
 		if err != nil {
 			return sallyport.Result{}, err
 		}
@@ -155,36 +155,36 @@ func result(t sallyport.Table) (sallyport.Result, error) {
 	if len(rows) == 0 && len(t.Rows) > 0 {
 		return sallyport.Err("one row is larger than a result may be: select fewer columns or a part of the value", ""), nil
 	}
-	out.WriteString(summary(len(columns) > 0, len(rows), more, t.Affected))
+	out.WriteString(summaryLine(len(columns) > 0, len(rows), more, t.Affected))
 	res := sallyport.OK(out.String())
 	res.Structured = map[string]any{"columns": columns, "rows": rows, "truncated": more, "affected": t.Affected}
 	return res, nil
 }
 
-// summary is the last line.
-func summary(table bool, rows int, more bool, affected int64) string {
+// summaryLine is the last line.
+func summaryLine(table bool, rows int, more bool, affected int64) string {
 	var parts []string
 	if table {
-		parts = append(parts, counted(int64(rows), "row"))
+		parts = append(parts, countOf(int64(rows), "row"))
 	}
 	if more {
 		parts = append(parts, "more were left out; narrow the query")
 	}
 	if affected > 0 || !table {
-		parts = append(parts, counted(affected, "row")+" changed")
+		parts = append(parts, countOf(affected, "row")+" changed")
 	}
 	return "(" + strings.Join(parts, "; ") + ")"
 }
 
-func counted(n int64, what string) string {
+func countOf(n int64, what string) string {
 	if n != 1 {
 		what += "s"
 	}
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// compact is JSON on a line of its own.
-func compact(v any) (string, error) {
+// compactJSON is JSON on a line of its own.
+func compactJSON(v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
