@@ -113,7 +113,7 @@ type Options struct {
 // engine runs queries on one configured connection.
 type engine interface {
 	// runQuery runs one statement and gives rows to c until c has enough.
-	runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *collector) (affected int64, err error)
+	runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *rowCollector) (affected int64, err error)
 	// checkAccount connects and judges the account.
 	checkAccount(ctx context.Context, mode sallyport.AccessMode) error
 	// describeTarget names server, database and account, without the password.
@@ -263,7 +263,7 @@ func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.A
 	if err != nil {
 		return sallyport.Table{}, err
 	}
-	rows := &collector{maxRows: b.o.MaxRows, maxBytes: b.o.MaxBytes}
+	rows := &rowCollector{maxRows: b.o.MaxRows, maxBytes: b.o.MaxBytes}
 	err = b.withEngine(ctx, connection, func(ctx context.Context, e engine) error {
 		mode, err := modeOrRead(mode)
 		if err != nil {

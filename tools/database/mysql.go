@@ -44,7 +44,7 @@ func (e *mysqlEngine) checkAccount(ctx context.Context, mode sallyport.AccessMod
 	return s.beginTransaction(ctx, mode)
 }
 
-func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *collector) (affected int64, err error) {
+func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *rowCollector) (affected int64, err error) {
 	s, err := e.openSession(ctx)
 	if err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func (s *mysqlSession) onlyQuery(ctx context.Context, query string) error {
 }
 
 // writeAndCommit runs one statement and commits.
-func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []any, rows *collector) (affected int64, err error) {
+func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []any, rows *rowCollector) (affected int64, err error) {
 	if err := s.runStatement(ctx, query, args, rows, true); err != nil {
 		return 0, err
 	}
@@ -147,7 +147,7 @@ func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []
 // runStatement runs a prepared statement, which is one statement by the protocol, and
 // gives its rows to the collector. With all, rows that are not kept are read
 // on, so that the statement comes to its end.
-func (s *mysqlSession) runStatement(ctx context.Context, query string, args []any, c *collector, all bool) error {
+func (s *mysqlSession) runStatement(ctx context.Context, query string, args []any, c *rowCollector, all bool) error {
 	s.meter.reset()
 	stmt, err := s.PrepareContext(ctx, query)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *mysqlSession) runStatement(ctx context.Context, query string, args []an
 	return errors.Join(err, s.statementError(rows.Close()))
 }
 
-func (s *mysqlSession) readRows(rows *sql.Rows, c *collector, all bool) error {
+func (s *mysqlSession) readRows(rows *sql.Rows, c *rowCollector, all bool) error {
 	types, err := rows.ColumnTypes()
 	if err != nil {
 		return s.statementError(err)
@@ -180,7 +180,7 @@ func (s *mysqlSession) readRows(rows *sql.Rows, c *collector, all bool) error {
 	for i, t := range types {
 		names[i], into[i] = t.Name(), &values[i]
 	}
-	c.columns(names)
+	c.setColumns(names)
 	for rows.Next() {
 		s.meter.reset()
 		if c.table.More {
@@ -193,7 +193,7 @@ func (s *mysqlSession) readRows(rows *sql.Rows, c *collector, all bool) error {
 		for i, v := range values {
 			row[i] = mysqlValue(types[i].DatabaseTypeName(), v)
 		}
-		more, err := c.add(row)
+		more, err := c.addRow(row)
 		if err != nil {
 			s.cutConn()
 			return err

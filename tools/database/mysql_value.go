@@ -12,15 +12,15 @@ func mysqlValue(kind string, v any) any {
 	case nil:
 		return nil
 	case int64:
-		return integer(v)
+		return integerValue(v)
 	case uint64:
-		return unsigned(v)
+		return unsignedValue(v)
 	case float32:
 		// The shortest text that is this number, not the digits of a wider one.
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
-		return float(f)
+		return floatValue(f)
 	case float64:
-		return float(v)
+		return floatValue(v)
 	case []byte:
 		return mysqlBytes(kind, v)
 	case string:
@@ -34,18 +34,18 @@ func mysqlBytes(kind string, b []byte) any {
 	switch strings.TrimPrefix(kind, "UNSIGNED ") {
 	case "TIMESTAMP":
 		// The session's zone is UTC.
-		return moment(string(b), "Z")
+		return timeValue(string(b), "Z")
 	case "DATETIME":
-		return moment(string(b), "")
+		return timeValue(string(b), "")
 	case "BIT":
 		var n uint64
 		for _, c := range b {
 			n = n<<8 | uint64(c)
 		}
-		return unsigned(n)
+		return unsignedValue(n)
 	case "BLOB", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY", "VARBINARY", "GEOMETRY":
-		return binary(b)
+		return binaryValue(b)
 	default:
-		return text(string(b))
+		return textValue(string(b))
 	}
 }

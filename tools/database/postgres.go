@@ -41,7 +41,7 @@ func (e *postgresEngine) checkAccount(ctx context.Context, mode sallyport.Access
 	return nil
 }
 
-func (e *postgresEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
+func (e *postgresEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *rowCollector) (affected int64, err error) {
 	c, err := e.beginSession(ctx, mode)
 	if err != nil {
 		return 0, err
@@ -129,7 +129,7 @@ const pgAccount = `SELECT COALESCE((SELECT CASE
 	CASE WHEN pg_catalog.has_table_privilege('pg_catalog.pg_authid', 'SELECT') THEN 'may read the passwords of others' END, '')`
 
 // readByCursor runs a query through a cursor and fetches until there are enough rows.
-func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, rows *collector) error {
+func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, rows *rowCollector) error {
 	// Never the simple protocol: it would run what follows a semicolon.
 	_, err := c.conn.ExecParams(ctx, declare+sql, pgArgs(args), nil, nil, nil).Close()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgSyntax {
@@ -138,7 +138,7 @@ func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, ro
 	if err != nil {
 		return c.statementError(err, len([]rune(declare)))
 	}
-	for page := firstPage; ; page = rows.page() {
+	for page := firstPage; ; page = rows.nextPageSize() {
 		got, more, err := c.fetchRows(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", nil, rows)
 		if err != nil || !more || got < page {
 			return err
@@ -146,9 +146,9 @@ func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, ro
 	}
 }
 
-// page is how many rows to fetch next: as many as will fit if they are as
+// nextPageSize is how many rows to fetch next: as many as will fit if they are as
 // long as those so far, and one more, which tells whether there are more.
-func (c *collector) page() int {
+func (c *rowCollector) nextPageSize() int {
 	n := len(c.table.Rows)
 	if n == 0 {
 		return firstPage
@@ -158,7 +158,7 @@ func (c *collector) page() int {
 }
 
 // writeAndCommit runs one statement and commits.
-func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, rows *collector) (affected int64, err error) {
+func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, rows *rowCollector) (affected int64, err error) {
 	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
 	_, _, err = c.readRows(r, rows)
 	tag, closeErr := r.Close()
@@ -185,7 +185,7 @@ func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, 
 }
 
 // fetchRows runs a statement and gives its rows to the collector.
-func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows *collector) (got int, more bool, err error) {
+func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows *rowCollector) (got int, more bool, err error) {
 	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
 	got, more, err = c.readRows(r, rows)
 	_, closeErr := r.Close()
@@ -194,7 +194,7 @@ func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows 
 
 // readRows gives rows to the collector. What it does not take is read on without
 // being kept.
-func (c *pgSession) readRows(r *pgconn.ResultReader, rows *collector) (got int, more bool, err error) {
+func (c *pgSession) readRows(r *pgconn.ResultReader, rows *rowCollector) (got int, more bool, err error) {
 	more = true
 	for r.NextRow() {
 		got++
@@ -206,14 +206,14 @@ func (c *pgSession) readRows(r *pgconn.ResultReader, rows *collector) (got int, 
 		for i, v := range r.Values() {
 			row[i] = pgValue(fields[i].DataTypeOID, v)
 		}
-		more, err = rows.add(row)
+		more, err = rows.addRow(row)
 	}
 	if rows.table.Columns == nil {
 		names := make([]string, len(r.FieldDescriptions()))
 		for i, f := range r.FieldDescriptions() {
 			names[i] = f.Name
 		}
-		rows.columns(names)
+		rows.setColumns(names)
 	}
 	return got, more, err
 }

@@ -36,25 +36,25 @@ func pgValue(oid uint32, v []byte) any {
 		}
 	case oidInt2, oidInt4, oidInt8, oidOID:
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return integer(n)
+			return integerValue(n)
 		}
 	case oidFloat4, oidFloat8:
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return float(f)
+			return floatValue(f)
 		}
 	case oidBytea:
 		if h, ok := strings.CutPrefix(s, `\x`); ok {
 			if b, err := hex.DecodeString(h); err == nil {
-				return binary(b)
+				return binaryValue(b)
 			}
 		}
 	case oidTimestamp:
-		return moment(s, "")
+		return timeValue(s, "")
 	case oidTimestampTZ:
 		// The session's zone is UTC.
 		if at, ok := strings.CutSuffix(s, "+00"); ok {
-			return moment(at, "Z")
+			return timeValue(at, "Z")
 		}
 	}
-	return text(s)
+	return textValue(s)
 }

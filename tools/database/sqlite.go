@@ -46,7 +46,7 @@ func (e *sqliteEngine) checkAccount(ctx context.Context, mode sallyport.AccessMo
 	})
 }
 
-func (e *sqliteEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *collector) (affected int64, err error) {
+func (e *sqliteEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *rowCollector) (affected int64, err error) {
 	err = e.withConn(ctx, mode, func(c *sqlite3.Conn) error {
 		if mode == sallyport.ModeRead {
 			return e.runStatement(c, sqliteReads, sql, args, rows)
@@ -102,7 +102,7 @@ func recoverPanic(f func() error) (err error) {
 
 // runStatement runs the caller's statement under an authorizer, which is taken off
 // again for our own.
-func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql string, args []any, rows *collector) error {
+func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql string, args []any, rows *rowCollector) error {
 	if err := c.SetAuthorizer(allow); err != nil {
 		return err
 	}
@@ -340,18 +340,18 @@ func bindSQLite(s *sqlite3.Stmt, args []any) error {
 // readSQLite steps through a statement. Rows beyond what is kept are counted
 // as left out; a change is made completely all the same, since SQLite makes it
 // before it returns the first row.
-func readSQLite(s *sqlite3.Stmt, rows *collector) error {
+func readSQLite(s *sqlite3.Stmt, rows *rowCollector) error {
 	names := make([]string, s.ColumnCount())
 	for i := range names {
 		names[i] = s.ColumnName(i)
 	}
-	rows.columns(names)
+	rows.setColumns(names)
 	for s.Step() {
 		row := make([]any, len(names))
 		for i := range row {
 			row[i] = sqliteValue(s, i)
 		}
-		if more, err := rows.add(row); err != nil || !more {
+		if more, err := rows.addRow(row); err != nil || !more {
 			return err
 		}
 	}
@@ -361,13 +361,13 @@ func readSQLite(s *sqlite3.Stmt, rows *collector) error {
 func sqliteValue(s *sqlite3.Stmt, col int) any {
 	switch s.ColumnType(col) {
 	case sqlite3.INTEGER:
-		return integer(s.ColumnInt64(col))
+		return integerValue(s.ColumnInt64(col))
 	case sqlite3.FLOAT:
-		return float(s.ColumnFloat(col))
+		return floatValue(s.ColumnFloat(col))
 	case sqlite3.TEXT:
-		return text(s.ColumnText(col))
+		return textValue(s.ColumnText(col))
 	case sqlite3.BLOB:
-		return binary(s.ColumnRawBlob(col))
+		return binaryValue(s.ColumnRawBlob(col))
 	default:
 		return nil
 	}

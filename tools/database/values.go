@@ -13,33 +13,33 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// collector gathers rows until there are enough.
-type collector struct {
+// rowCollector gathers rows until there are enough.
+type rowCollector struct {
 	maxRows  int
 	maxBytes int64
 	bytes    int64
 	table    sallyport.Table
 }
 
-// columns sets the names.
-func (c *collector) columns(names []string) {
+// setColumns sets the names.
+func (c *rowCollector) setColumns(names []string) {
 	for i, name := range names {
 		names[i] = strings.ToValidUTF8(name, "\ufffd")
 	}
 	c.table.Columns = names
 }
 
-// full reports whether no row fits any more; then More is set.
-func (c *collector) full() bool {
+// isFull reports whether no row fits any more; then More is set.
+func (c *rowCollector) isFull() bool {
 	if len(c.table.Rows) >= c.maxRows {
 		c.table.More = true
 	}
 	return c.table.More
 }
 
-// add takes a row, which it keeps. It returns false when there are enough.
-func (c *collector) add(row []any) (more bool, err error) {
-	if c.full() {
+// addRow takes a row, which it keeps. It returns false when there are enough.
+func (c *rowCollector) addRow(row []any) (more bool, err error) {
+	if c.isFull() {
 		return false, nil
 	}
 	size := int64(2)
@@ -75,24 +75,24 @@ func sizeOf(v any) int64 {
 // float64, which is what most readers of JSON make of a number.
 const maxExact = 1<<53 - 1
 
-// integer is a number where every reader of JSON gets it exactly, else text.
-func integer(n int64) any {
+// integerValue is a number where every reader of JSON gets it exactly, else text.
+func integerValue(n int64) any {
 	if n > maxExact || n < -maxExact {
 		return strconv.FormatInt(n, 10)
 	}
 	return n
 }
 
-// unsigned is [integer] for unsigned numbers.
-func unsigned(n uint64) any {
+// unsignedValue is [integerValue] for unsigned numbers.
+func unsignedValue(n uint64) any {
 	if n > maxExact {
 		return strconv.FormatUint(n, 10)
 	}
 	return int64(n)
 }
 
-// float is a number, or text for those that JSON does not have.
-func float(f float64) any {
+// floatValue is a number, or text for those that JSON does not have.
+func floatValue(f float64) any {
 	switch {
 	case math.IsNaN(f):
 		return "NaN"
@@ -105,39 +105,39 @@ func float(f float64) any {
 	}
 }
 
-// text is a text, or bytes when it is not UTF-8.
-func text(s string) any {
+// textValue is a text, or bytes when it is not UTF-8.
+func textValue(s string) any {
 	if utf8.ValidString(s) {
 		return s
 	}
-	return encoded([]byte(s))
+	return base64Value([]byte(s))
 }
 
-// binary is the text that bytes are, if they are one without control
+// binaryValue is the text that bytes are, if they are one without control
 // characters, else their Base64 form in an object of its own, so that nobody
 // takes one for the other.
-func binary(b []byte) any {
+func binaryValue(b []byte) any {
 	if !utf8.Valid(b) {
-		return encoded(b)
+		return base64Value(b)
 	}
 	for _, c := range b {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
-			return encoded(b)
+			return base64Value(b)
 		}
 	}
 	return string(b)
 }
 
-func encoded(b []byte) any {
+func base64Value(b []byte) any {
 	return map[string]any{"base64": base64.StdEncoding.EncodeToString(b)}
 }
 
-// moment turns "2006-01-02 15:04:05.999" into RFC 3339. A zone of "" is a
+// timeValue turns "2006-01-02 15:04:05.999" into RFC 3339. A zone of "" is a
 // time without one, which stays without. What is no such time stays as it is.
-func moment(s, zone string) any {
+func timeValue(s, zone string) any {
 	date, clock, ok := strings.Cut(s, " ")
 	if !ok || len(date) != len(time.DateOnly) || len(clock) < len(time.TimeOnly) {
-		return text(s)
+		return textValue(s)
 	}
 	out := date + "T" + clock + zone
 	layout := "2006-01-02T15:04:05.999999999"
@@ -145,7 +145,7 @@ func moment(s, zone string) any {
 		layout = time.RFC3339Nano
 	}
 	if _, err := time.Parse(layout, out); err != nil {
-		return text(s)
+		return textValue(s)
 	}
 	return out
 }
