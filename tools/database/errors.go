@@ -78,7 +78,7 @@ func (b *Backend) toCallerError(ctx context.Context, name string, err error) err
 // errUnknownOutcome is a connection that broke while a change was being kept.
 var errUnknownOutcome = errors.New("the connection broke off while the change was being kept: look whether it was")
 
-// causeText is the text for the log.
+// causeText returns the text for the log.
 func causeText(err error) string {
 	if e, ok := errors.AsType[*connectError](err); ok {
 		return e.cause.Error()

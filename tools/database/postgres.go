@@ -146,8 +146,9 @@ func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, ro
 	}
 }
 
-// nextPageSize is how many rows to fetch next: as many as will fit if they are as
-// long as those so far, and one more, which tells whether there are more.
+// nextPageSize returns how many rows to fetch next: as many as will fit if they
+// are as long as those so far, and one more, which tells whether there are
+// more.
 func (c *rowCollector) nextPageSize() int {
 	n := len(c.table.Rows)
 	if n == 0 {

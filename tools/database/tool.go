@@ -94,7 +94,7 @@ func inputSchema(connections []string) json.RawMessage {
 	return raw
 }
 
-// runTool is db-query.
+// runTool runs a call of db-query.
 func runTool(ctx context.Context, c *sallyport.Call, in queryInput, connections []string) (sallyport.Result, error) {
 	if len(connections) == 1 {
 		in.Connection = connections[0]
@@ -161,7 +161,7 @@ func newTableResult(t sallyport.Table) (sallyport.Result, error) {
 	return res, nil
 }
 
-// summaryLine is the last line.
+// summaryLine returns the last line.
 func summaryLine(table bool, rows int, more bool, affected int64) string {
 	var parts []string
 	if table {
@@ -183,7 +183,7 @@ func countOf(n int64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// compactJSON is JSON on a line of its own.
+// compactJSON returns JSON on a line of its own.
 func compactJSON(v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

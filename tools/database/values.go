@@ -75,7 +75,8 @@ func sizeOf(v any) int64 {
 // float64, which is what most readers of JSON make of a number.
 const maxExact = 1<<53 - 1
 
-// integerValue is a number where every reader of JSON gets it exactly, else text.
+// integerValue returns a number where every reader of JSON gets it exactly,
+// else text.
 func integerValue(n int64) any {
 	if n > maxExact || n < -maxExact {
 		return strconv.FormatInt(n, 10)
@@ -91,7 +92,7 @@ func unsignedValue(n uint64) any {
 	return int64(n)
 }
 
-// floatValue is a number, or text for those that JSON does not have.
+// floatValue returns a number, or text for those that JSON does not have.
 func floatValue(f float64) any {
 	switch {
 	case math.IsNaN(f):
@@ -105,7 +106,7 @@ func floatValue(f float64) any {
 	}
 }
 
-// textValue is a text, or bytes when it is not UTF-8.
+// textValue returns a text, or bytes when it is not UTF-8.
 func textValue(s string) any {
 	if utf8.ValidString(s) {
 		return s
@@ -113,7 +114,7 @@ func textValue(s string) any {
 	return base64Value([]byte(s))
 }
 
-// binaryValue is the text that bytes are, if they are one without control
+// binaryValue returns the text that bytes are, if they are one without control
 // characters, else their Base64 form in an object of its own, so that nobody
 // takes one for the other.
 func binaryValue(b []byte) any {
