@@ -61,12 +61,12 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 		return nil, err
 	}
 	for renewed, widened := false, false; ; {
-		resp, err := a.send(r, c, held)
+		resp, err := a.sendWithProof(r, c, held)
 		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
 		said := challengeOf(resp)
-		if resp.StatusCode == http.StatusForbidden && !said.lacking || !a.own(resp) {
+		if resp.StatusCode == http.StatusForbidden && !said.lacking || !a.isFromServer(resp) {
 			return resp, nil
 		}
 		// The connection can be used again when the answer was read.
@@ -88,17 +88,17 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 	}
 }
 
-// own reports whether an answer is the server's, and not of somebody to whom
+// isFromServer reports whether an answer is the server's, and not of somebody to whom
 // it redirected.
-func (a *Authority) own(resp *http.Response) bool {
+func (a *Authority) isFromServer(resp *http.Response) bool {
 	return resp.Request != nil && origin(resp.Request.URL.String()) == origin(a.URL)
 }
 
-// send sends a copy of a request, and another one when the server wants its nonce
+// sendWithProof sends a copy of a request, and another one when the server wants its nonce
 // in the proof.
-func (a *Authority) send(r *http.Request, c *sallyport.Call, held pass) (*http.Response, error) {
+func (a *Authority) sendWithProof(r *http.Request, c *sallyport.Call, held tokenWithKey) (*http.Response, error) {
 	resp, err := a.sendOnce(r, c, held)
-	if err != nil || held.key == nil || !a.own(resp) || !a.learn(a.URL, resp) {
+	if err != nil || held.key == nil || !a.isFromServer(resp) || !a.rememberNonce(a.URL, resp) {
 		return resp, err
 	}
 	if resp.StatusCode != http.StatusUnauthorized || !challengeOf(resp).nonce {
@@ -108,7 +108,7 @@ func (a *Authority) send(r *http.Request, c *sallyport.Call, held pass) (*http.R
 	return a.sendOnce(r, c, held)
 }
 
-func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held pass) (*http.Response, error) {
+func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held tokenWithKey) (*http.Response, error) {
 	q := r.Clone(r.Context())
 	if r.GetBody != nil {
 		body, err := r.GetBody()
@@ -123,7 +123,7 @@ func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held pass) (*ht
 		q.Header.Set("Authorization", "Bearer "+held.token)
 	default:
 		q.Header.Set("Authorization", "DPoP "+held.token)
-		if err := a.prove(q.Header, held.key, q.Method, q.URL.String(), held.token); err != nil {
+		if err := a.addProof(q.Header, held.key, q.Method, q.URL.String(), held.token); err != nil {
 			return nil, err
 		}
 	}
@@ -170,19 +170,19 @@ func (a *Authority) turn(ctx context.Context, name string) (done func(), err err
 
 // token is the token of a principal, "" when there is none. One that ends soon
 // is renewed.
-func (a *Authority) token(ctx context.Context, c *sallyport.Call, who string) (pass, error) {
+func (a *Authority) token(ctx context.Context, c *sallyport.Call, who string) (tokenWithKey, error) {
 	t, err := a.vault.load(ctx, a.record(who))
 	if err != nil {
-		return pass{}, err
+		return tokenWithKey{}, err
 	}
 	if t.Access != "" && t.Refresh != "" && !t.Expires.IsZero() && !a.now().Add(early).Before(t.Expires) {
 		return a.renew(ctx, c, who, t.Access, challenge{})
 	}
-	return t.pass(), a.vault.hand(ctx, c, a.Name, "access", t.Access)
+	return t.withKey(), a.vault.hand(ctx, c, a.Name, "access", t.Access)
 }
 
 // renew makes another token in place of the one that the server refused.
-func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (held pass, err error) {
+func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (held tokenWithKey, err error) {
 	err = a.change(ctx, c, who, func(t *tokens) error {
 		switch {
 		case t.Access != "" && t.Access != refused:
@@ -220,9 +220,9 @@ func (a *Authority) refresh(ctx context.Context, c *sallyport.Call, t *tokens, w
 }
 
 // widen gets a token for what the server says that it lacks.
-func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held pass, err error) {
+func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held tokenWithKey, err error) {
 	if more := beyond(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
-		return pass{}, a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
+		return tokenWithKey{}, a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
 	}
 	err = a.change(ctx, c, who, func(t *tokens) error {
 		all := union(t.Scopes, said.scopes)
@@ -250,7 +250,7 @@ func whom(who string) string {
 
 // change changes somebody's tokens, one at a time, and hands the token that
 // holds then to the call. What a failed change noted is kept as well.
-func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *pass) error {
+func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *tokenWithKey) error {
 	name := a.record(who)
 	done, err := a.turn(ctx, name)
 	if err != nil {
@@ -279,7 +279,7 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 	if failed != nil {
 		return failed
 	}
-	*held = t.pass()
+	*held = t.withKey()
 	return a.vault.hand(ctx, c, a.Name, "access", t.Access)
 }
 

@@ -90,7 +90,7 @@ func (a *Authority) probe(ctx context.Context, c *sallyport.Call) (challenge, er
 		return challenge{}, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized || !a.own(resp) {
+	if resp.StatusCode != http.StatusUnauthorized || !a.isFromServer(resp) {
 		return challenge{}, nil
 	}
 	return challengeOf(resp), nil

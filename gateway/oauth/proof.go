@@ -23,19 +23,19 @@ const proofAlgorithm = string(jose.ES256)
 // wantsNonce is the code with which a proof is refused for want of a nonce.
 const wantsNonce = "use_dpop_nonce"
 
-// pass is what a request to the server carries: a token, and the key to which it
+// tokenWithKey is what a request to the server carries: a token, and the key to which it
 // is bound, nil for a token that whoever has it may use.
-type pass struct {
+type tokenWithKey struct {
 	token string
 	key   []byte
 }
 
-// pass is what of t a request carries.
-func (t *tokens) pass() pass {
+// withKey is what of t a request carries.
+func (t *tokens) withKey() tokenWithKey {
 	if !t.Bound {
-		return pass{token: t.Access}
+		return tokenWithKey{token: t.Access}
 	}
-	return pass{t.Access, t.Key}
+	return tokenWithKey{t.Access, t.Key}
 }
 
 // newKey makes a key for tokens of an issuer that binds them; nil for any other.
@@ -50,9 +50,9 @@ func newKey(i *issuer) ([]byte, error) {
 	return x509.MarshalPKCS8PrivateKey(key)
 }
 
-// prove puts a proof into the header of a request: that its sender holds the key
+// addProof puts a proof into the header of a request: that its sender holds the key
 // to which the token is bound (RFC 9449). It is for this one request.
-func (a *Authority) prove(h http.Header, key []byte, method, address, token string) error {
+func (a *Authority) addProof(h http.Header, key []byte, method, address, token string) error {
 	u, err := url.Parse(address)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *Authority) prove(h http.Header, key []byte, method, address, token stri
 		digest := sha256.Sum256([]byte(token))
 		claims["ath"] = base64.RawURLEncoding.EncodeToString(digest[:])
 	}
-	if nonce := a.nonce(address); nonce != "" {
+	if nonce := a.nonceFor(address); nonce != "" {
 		claims["nonce"] = nonce
 	}
 	text, err := json.Marshal(claims)
@@ -92,15 +92,15 @@ func (a *Authority) prove(h http.Header, key []byte, method, address, token stri
 	return nil
 }
 
-// nonce is the newest that the host of an address gave; empty when it gave none.
-func (a *Authority) nonce(address string) string {
+// nonceFor is the newest that the host of an address gave; empty when it gave none.
+func (a *Authority) nonceFor(address string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.nonces[origin(address)]
 }
 
-// learn remembers the nonce of an answer and reports whether it is another one.
-func (a *Authority) learn(address string, resp *http.Response) bool {
+// rememberNonce remembers the nonce of an answer and reports whether it is another one.
+func (a *Authority) rememberNonce(address string, resp *http.Response) bool {
 	nonce := resp.Header.Get("DPoP-Nonce")
 	if !tokenText(nonce) || len(nonce) > maxURL {
 		return false

@@ -77,9 +77,9 @@ func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, 
 // ask sends a request to the token endpoint of t, for its resource; once more when
 // the endpoint wants its nonce in the proof.
 func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
-	before := a.nonce(t.Endpoint)
+	before := a.nonceFor(t.Endpoint)
 	d, err := a.post(ctx, c, t, form)
-	if r, ok := errors.AsType[*refusal](err); ok && r.code == wantsNonce && a.nonce(t.Endpoint) != before {
+	if r, ok := errors.AsType[*refusal](err); ok && r.code == wantsNonce && a.nonceFor(t.Endpoint) != before {
 		return a.post(ctx, c, t, form)
 	}
 	return d, err
@@ -92,7 +92,7 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 		return nil, err
 	}
 	if len(t.Key) > 0 {
-		if err := a.prove(header, t.Key, http.MethodPost, t.Endpoint, ""); err != nil {
+		if err := a.addProof(header, t.Key, http.MethodPost, t.Endpoint, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +109,7 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 		return nil, err
 	}
 	defer resp.Body.Close()
-	a.learn(t.Endpoint, resp)
+	a.rememberNonce(t.Endpoint, resp)
 	d, err := read(resp)
 	if resp.StatusCode != http.StatusOK {
 		if err == nil {
