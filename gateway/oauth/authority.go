@@ -56,7 +56,7 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
-	held, err := a.token(ctx, c, who)
+	held, err := a.tokenFor(ctx, c, who)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,10 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 		switch lacks := resp.StatusCode == http.StatusForbidden; {
 		case lacks && !widened:
 			widened = true
-			held, err = a.widen(ctx, c, who, held.token, said)
+			held, err = a.widenScopes(ctx, c, who, held.token, said)
 		case !lacks && !renewed:
 			renewed = true
-			held, err = a.renew(ctx, c, who, held.token, said)
+			held, err = a.renewToken(ctx, c, who, held.token, said)
 		default:
 			return nil, a.fault("it refuses a token that was just made for it, with %d", resp.StatusCode)
 		}
@@ -151,8 +151,8 @@ func AtHome(client *http.Client, server, home string) *http.Client {
 	return &own
 }
 
-// turn waits until nobody else renews these tokens.
-func (a *Authority) turn(ctx context.Context, name string) (done func(), err error) {
+// lockRenewal waits until nobody else renews these tokens.
+func (a *Authority) lockRenewal(ctx context.Context, name string) (done func(), err error) {
 	a.mu.Lock()
 	t, ok := a.turns[name]
 	if !ok {
@@ -168,44 +168,44 @@ func (a *Authority) turn(ctx context.Context, name string) (done func(), err err
 	}
 }
 
-// token is the token of a principal, "" when there is none. One that ends soon
+// tokenFor is the token of a principal, "" when there is none. One that ends soon
 // is renewed.
-func (a *Authority) token(ctx context.Context, c *sallyport.Call, who string) (tokenWithKey, error) {
+func (a *Authority) tokenFor(ctx context.Context, c *sallyport.Call, who string) (tokenWithKey, error) {
 	t, err := a.vault.load(ctx, a.record(who))
 	if err != nil {
 		return tokenWithKey{}, err
 	}
 	if t.Access != "" && t.Refresh != "" && !t.Expires.IsZero() && !a.now().Add(early).Before(t.Expires) {
-		return a.renew(ctx, c, who, t.Access, challenge{})
+		return a.renewToken(ctx, c, who, t.Access, challenge{})
 	}
 	return t.withKey(), a.vault.hand(ctx, c, a.Name, "access", t.Access)
 }
 
-// renew makes another token in place of the one that the server refused.
-func (a *Authority) renew(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (held tokenWithKey, err error) {
-	err = a.change(ctx, c, who, func(t *tokens) error {
+// renewToken makes another token in place of the one that the server refused.
+func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (held tokenWithKey, err error) {
+	err = a.changeTokens(ctx, c, who, func(t *tokens) error {
 		switch {
 		case t.Access != "" && t.Access != refused:
 			return nil // somebody else renewed it meanwhile
 		case a.Grant != AuthorizationCode:
-			return a.grant(ctx, c, t, said, said.scopes)
+			return a.requestGrant(ctx, c, t, said, said.scopes)
 		case t.Refresh == "":
 			t.Access = ""
 			if len(said.scopes) > 0 {
 				t.Wanted = said.scopes
 			}
 			if refused == "" {
-				return a.login("wants a login of %s", whom(who))
+				return a.login("wants a login of %s", principalName(who))
 			}
-			return a.login("does not take the token of %s any more", whom(who))
+			return a.login("does not take the token of %s any more", principalName(who))
 		}
-		return a.refresh(ctx, c, t, who)
+		return a.refreshToken(ctx, c, t, who)
 	}, &held)
 	return held, err
 }
 
-// refresh exchanges the refresh token, at the issuer that made it.
-func (a *Authority) refresh(ctx context.Context, c *sallyport.Call, t *tokens, who string) error {
+// refreshToken exchanges the refresh token, at the issuer that made it.
+func (a *Authority) refreshToken(ctx context.Context, c *sallyport.Call, t *tokens, who string) error {
 	for kind, value := range map[string]string{"refresh": t.Refresh, "client": t.ClientSecret} {
 		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
 			return err
@@ -214,45 +214,45 @@ func (a *Authority) refresh(ctx context.Context, c *sallyport.Call, t *tokens, w
 	err := a.exchange(ctx, c, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 	if _, refused := errors.AsType[*refusal](err); refused {
 		t.Access, t.Refresh = "", ""
-		return a.login("has no token for %s any more: its issuer refuses to renew it", whom(who))
+		return a.login("has no token for %s any more: its issuer refuses to renew it", principalName(who))
 	}
-	return a.wrap(err)
+	return a.wrapFailure(err)
 }
 
-// widen gets a token for what the server says that it lacks.
-func (a *Authority) widen(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held tokenWithKey, err error) {
+// widenScopes gets a token for what the server says that it lacks.
+func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held tokenWithKey, err error) {
 	if more := beyond(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
 		return tokenWithKey{}, a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
 	}
-	err = a.change(ctx, c, who, func(t *tokens) error {
+	err = a.changeTokens(ctx, c, who, func(t *tokens) error {
 		all := union(t.Scopes, said.scopes)
 		switch {
 		case t.Access != "" && t.Access != lacking:
 			return nil
 		case len(said.scopes) == 0 || len(all) > maxScopes:
-			return a.fault("the token of %s is for too little, and it does not say what it wants", whom(who))
+			return a.fault("the token of %s is for too little, and it does not say what it wants", principalName(who))
 		case a.Grant != AuthorizationCode:
-			return a.grant(ctx, c, t, said, all)
+			return a.requestGrant(ctx, c, t, said, all)
 		}
 		t.Wanted = all
-		return a.login("wants more of %s, the scope %s", whom(who), clip(strings.Join(said.scopes, " ")))
+		return a.login("wants more of %s, the scope %s", principalName(who), clip(strings.Join(said.scopes, " ")))
 	}, &held)
 	return held, err
 }
 
-// whom names a principal in a message.
-func whom(who string) string {
+// principalName names a principal in a message.
+func principalName(who string) string {
 	if who == "" {
 		return "whoever uses it"
 	}
 	return who
 }
 
-// change changes somebody's tokens, one at a time, and hands the token that
+// changeTokens changes somebody's tokens, one at a time, and hands the token that
 // holds then to the call. What a failed change noted is kept as well.
-func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *tokenWithKey) error {
+func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *tokenWithKey) error {
 	name := a.record(who)
-	done, err := a.turn(ctx, name)
+	done, err := a.lockRenewal(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -264,13 +264,13 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 	before := t
 	before.Scopes, before.Wanted = slices.Clone(t.Scopes), slices.Clone(t.Wanted)
 	failed := step(&t)
-	if !same(before, t) {
+	if !equalTokens(before, t) {
 		// Tokens that were made are kept even when the call is over: a
 		// refresh token that is lost is a login that is lost.
 		if failed == nil {
 			err = a.vault.save(context.WithoutCancel(ctx), name, t)
 		} else {
-			t, failed = a.giveUp(context.WithoutCancel(ctx), name, stored, before.Access, t, failed)
+			t, failed = a.saveFailedChange(context.WithoutCancel(ctx), name, stored, before.Access, t, failed)
 		}
 		if err != nil {
 			return err
@@ -283,10 +283,10 @@ func (a *Authority) change(ctx context.Context, c *sallyport.Call, who string, s
 	return a.vault.hand(ctx, c, a.Name, "access", t.Access)
 }
 
-// giveUp keeps what a failed change left of t, unless another program on the same
+// saveFailedChange keeps what a failed change left of t, unless another program on the same
 // state, or a login, has changed the record meanwhile. Tokens that came of that
 // are used instead: then nothing failed.
-func (a *Authority) giveUp(ctx context.Context, name, stored, refused string, t tokens, failed error) (tokens, error) {
+func (a *Authority) saveFailedChange(ctx context.Context, name, stored, refused string, t tokens, failed error) (tokens, error) {
 	if done, err := a.vault.note(ctx, name, stored, t); err != nil || done {
 		return t, cmp.Or(err, failed)
 	}
@@ -297,14 +297,14 @@ func (a *Authority) giveUp(ctx context.Context, name, stored, refused string, t 
 	return now, nil
 }
 
-func same(a, b tokens) bool {
+func equalTokens(a, b tokens) bool {
 	return a.Issuer == b.Issuer && a.ClientID == b.ClientID && a.Access == b.Access && a.Refresh == b.Refresh &&
 		slices.Equal(a.Scopes, b.Scopes) && slices.Equal(a.Wanted, b.Wanted)
 }
 
-// grant gets a token that needs nobody: for the gate's own account, or for whom
+// requestGrant gets a token that needs nobody: for the gate's own account, or for whom
 // a statement is about.
-func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, said challenge, scopes []string) error {
+func (a *Authority) requestGrant(ctx context.Context, c *sallyport.Call, t *tokens, said challenge, scopes []string) error {
 	p, err := a.discover(ctx, c, said)
 	if err != nil {
 		return err
@@ -323,25 +323,25 @@ func (a *Authority) grant(ctx context.Context, c *sallyport.Call, t *tokens, sai
 		return err
 	}
 	if err := a.admits(next.Issuer, next.Endpoint); err != nil {
-		return a.wrap(err)
+		return a.wrapFailure(err)
 	}
 	form, err := a.claim(ctx, c, &next)
 	if err != nil {
-		return a.wrap(err)
+		return a.wrapFailure(err)
 	}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}
 	if err := a.exchange(ctx, c, &next, form); err != nil {
-		return a.wrap(err)
+		return a.wrapFailure(err)
 	}
 	*t = next
 	return nil
 }
 
-// wrap makes a failure one that the caller may read. A refusal of the grant
+// wrapFailure makes a failure one that the caller may read. A refusal of the grant
 // stays what it is.
-func (a *Authority) wrap(err error) error {
+func (a *Authority) wrapFailure(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challe
 	out := client(c, maxHops)
 	p, names, err := a.resource(ctx, out, said)
 	if err != nil {
-		return place{}, a.wrap(err)
+		return place{}, a.wrapFailure(err)
 	}
 	name, err := a.choose(names)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challe
 		err = nil
 	}
 	if err != nil {
-		return place{}, a.wrap(fmt.Errorf("the metadata of its issuer %s: %w", clip(name), err))
+		return place{}, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clip(name), err))
 	}
 	return p, nil
 }

@@ -48,7 +48,7 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	}
 	said, err := a.probe(ctx, c)
 	if err != nil {
-		return Status{}, a.wrap(err)
+		return Status{}, a.wrapFailure(err)
 	}
 	p, err := a.discover(ctx, c, said)
 	if err != nil {
@@ -65,10 +65,10 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 		return Status{}, err
 	}
 	if err := a.become(ctx, c, &t, &p, o.Redirect); err != nil {
-		return Status{}, a.wrap(err)
+		return Status{}, a.wrapFailure(err)
 	}
 	if err := a.consent(ctx, c, &t, &p, o); err != nil {
-		return Status{}, a.wrap(err)
+		return Status{}, a.wrapFailure(err)
 	}
 	if err := a.vault.save(context.WithoutCancel(ctx), name, t); err != nil {
 		return Status{}, err

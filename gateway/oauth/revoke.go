@@ -25,11 +25,11 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	case errors.Is(err, errAbsent), err == nil && i.revocation == "":
 		return false, nil
 	case err != nil:
-		return false, a.wrap(fmt.Errorf("the metadata of its issuer %s: %w", clip(t.Issuer), err))
+		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clip(t.Issuer), err))
 	}
 	// Judged here alone: a login does not need it.
 	if err := checkURL(i.revocation, onLoopback(t.Issuer)); err != nil {
-		return false, a.wrap(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clip(t.Issuer), err))
+		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clip(t.Issuer), err))
 	}
 	for kind, value := range map[string]string{"access": t.Access, "refresh": t.Refresh, "client": t.ClientSecret} {
 		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
@@ -46,7 +46,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 			continue // an issuer need not revoke tokens that soon end by themselves
 		}
 		if err != nil {
-			return false, a.wrap(err)
+			return false, a.wrapFailure(err)
 		}
 		told = true
 	}
