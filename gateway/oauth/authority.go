@@ -317,15 +317,15 @@ func (a *Authority) requestGrant(ctx context.Context, c *sallyport.Call, t *toke
 	}
 	next := tokens{
 		Issuer: p.name, Resource: p.resource, Endpoint: p.token, ClientID: a.ClientID, Scopes: scopes,
-		Method: a.method(p.methods, a.ClientSecret != ""), Algorithms: p.algorithms,
+		Method: a.chooseAuthMethod(p.methods, a.ClientSecret != ""), Algorithms: p.algorithms,
 	}
 	if next.Key, err = newKey(&p.issuer); err != nil {
 		return err
 	}
-	if err := a.admits(next.Issuer, next.Endpoint); err != nil {
+	if err := a.allowCredential(next.Issuer, next.Endpoint); err != nil {
 		return a.wrapFailure(err)
 	}
-	form, err := a.claim(ctx, c, &next)
+	form, err := a.newClaimForm(ctx, c, &next)
 	if err != nil {
 		return a.wrapFailure(err)
 	}

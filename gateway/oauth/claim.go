@@ -17,8 +17,8 @@ const (
 	typeIDJAG     = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
-// claim is the request for a token that needs nobody, to the issuer of t.
-func (a *Authority) claim(ctx context.Context, c *sallyport.Call, t *tokens) (url.Values, error) {
+// newClaimForm is the request for a token that needs nobody, to the issuer of t.
+func (a *Authority) newClaimForm(ctx context.Context, c *sallyport.Call, t *tokens) (url.Values, error) {
 	if a.Grant == ClientCredentials {
 		return url.Values{"grant_type": {string(ClientCredentials)}}, nil
 	}
@@ -28,17 +28,17 @@ func (a *Authority) claim(ctx context.Context, c *sallyport.Call, t *tokens) (ur
 	}
 	statement := secret.Reveal()
 	if a.Provider != nil {
-		if statement, err = a.vouch(ctx, c, t, statement); err != nil {
+		if statement, err = a.exchangeIdentity(ctx, c, t, statement); err != nil {
 			return nil, fmt.Errorf("its identity provider: %w", err)
 		}
 	}
 	return url.Values{"grant_type": {grantJWT}, "assertion": {statement}}, nil
 }
 
-// vouch has the identity provider make of a person's ID token a statement for
+// exchangeIdentity has the identity provider make of a person's ID token a statement for
 // the issuer of t, about its resource.
-func (a *Authority) vouch(ctx context.Context, c *sallyport.Call, t *tokens, identity string) (string, error) {
-	p, err := metadata(ctx, trusted(c), a.Provider.Issuer, false)
+func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *tokens, identity string) (string, error) {
+	p, err := metadata(ctx, newSameOriginClient(c), a.Provider.Issuer, false)
 	if err != nil {
 		return "", err
 	}

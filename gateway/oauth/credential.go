@@ -14,8 +14,8 @@ import (
 // written beside it, at that issuer's origin or at the endpoint that is written
 // too; tokens, which the issuer itself made, go where its metadata says.
 
-// credentials lists the keys of the operator's credentials that are set.
-func (s *Server) credentials() (keys []string) {
+// listCredentials lists the keys of the operator's credentials that are set.
+func (s *Server) listCredentials() (keys []string) {
 	for _, one := range []struct{ key, ref string }{
 		{"client_secret_secret", s.ClientSecret}, {"private_key_secret", s.PrivateKey}, {"assertion_secret", s.Assertion},
 	} {
@@ -43,13 +43,13 @@ func (s *Server) checkEndpoints() error {
 	return nil
 }
 
-// admits reports whether a credential may be sent to an endpoint of an issuer.
-func (s *Server) admits(issuer, endpoint string) error {
+// allowCredential reports whether a credential may be sent to an endpoint of an issuer.
+func (s *Server) allowCredential(issuer, endpoint string) error {
 	written := ""
 	switch {
 	case s.Provider != nil && sameIssuer(issuer, s.Provider.Issuer):
 		written = s.Provider.TokenEndpoint
-	case len(s.credentials()) == 0:
+	case len(s.listCredentials()) == 0:
 		return nil // what is sent is of this issuer's own making
 	case !sameIssuer(issuer, s.Issuer):
 		return fmt.Errorf("the issuer %s is not oauth.issuer, and gets no credential", clip(issuer))
@@ -64,9 +64,9 @@ func (s *Server) admits(issuer, endpoint string) error {
 	return nil
 }
 
-// trusted is the way out to the metadata of an issuer that gets a credential: no
+// newSameOriginClient is the way out to the metadata of an issuer that gets a credential: no
 // redirect leads to another origin, which would say where the credential goes.
-func trusted(c *sallyport.Call) *http.Client {
+func newSameOriginClient(c *sallyport.Call) *http.Client {
 	out := client(c, maxHops)
 	follow := out.CheckRedirect
 	out.CheckRedirect = func(r *http.Request, via []*http.Request) error {
@@ -80,8 +80,8 @@ func trusted(c *sallyport.Call) *http.Client {
 
 // issuerClient is the way out to the metadata of the server's issuer.
 func (a *Authority) issuerClient(c *sallyport.Call) *http.Client {
-	if len(a.credentials()) > 0 {
-		return trusted(c)
+	if len(a.listCredentials()) > 0 {
+		return newSameOriginClient(c)
 	}
 	return client(c, maxHops)
 }

@@ -117,10 +117,10 @@ func (a *Authority) scopes(p *place, said challenge, wanted []string) []string {
 func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p *place, redirect string) error {
 	switch {
 	case a.Document != "" && p.documents:
-		t.ClientID, t.Method = a.Document, a.method(nil, false)
+		t.ClientID, t.Method = a.Document, a.chooseAuthMethod(nil, false)
 		return nil
 	case a.ClientID != "":
-		t.ClientID, t.Method = a.ClientID, a.method(p.methods, a.ClientSecret != "")
+		t.ClientID, t.Method = a.ClientID, a.chooseAuthMethod(p.methods, a.ClientSecret != "")
 		return nil
 	case a.Register && p.registration != "":
 		return a.register(ctx, c, t, p, redirect)
@@ -133,7 +133,7 @@ func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p 
 func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, p *place, redirect string) error {
 	method := methodNone
 	if len(p.methods) > 0 && !slices.Contains(p.methods, methodNone) {
-		method = a.method(p.methods, true)
+		method = a.chooseAuthMethod(p.methods, true)
 	}
 	r, err := registration(ctx, p.registration, redirect, method)
 	if err != nil {

@@ -56,7 +56,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 // revoke asks for one token to be revoked.
 func (a *Authority) revoke(ctx context.Context, c *sallyport.Call, t *tokens, at string, form url.Values) error {
 	header := http.Header{}
-	if err := a.identify(ctx, c, t, at, header, form); err != nil {
+	if err := a.addClientAuth(ctx, c, t, at, header, form); err != nil {
 		return err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))

@@ -158,7 +158,7 @@ func (s *Server) Check() error {
 	if u, err := url.Parse(s.Document); s.Document != "" && (err != nil || checkURL(s.Document, false) != nil || len(u.Path) < 2) {
 		fault("client_metadata_url: expected an https address with a path")
 	}
-	if keys := s.credentials(); len(keys) > 0 && s.Issuer == "" {
+	if keys := s.listCredentials(); len(keys) > 0 && s.Issuer == "" {
 		fault("issuer: expected beside %s the address of the issuer that gets it, such as https://login.example.com: else the server would name who does", strings.Join(keys, " and "))
 	}
 	if err := s.checkEndpoints(); err != nil {

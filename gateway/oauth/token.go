@@ -36,8 +36,8 @@ const (
 // assertionTime is how long a client's assertion is good: for one request.
 const assertionTime = time.Minute
 
-// method is how a client says who it is, of what the issuer takes.
-func (a *Authority) method(supported []string, secret bool) string {
+// chooseAuthMethod is how a client says who it is, of what the issuer takes.
+func (a *Authority) chooseAuthMethod(supported []string, secret bool) string {
 	switch {
 	case a.PrivateKey != "":
 		return methodKey
@@ -88,7 +88,7 @@ func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form 
 func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
-	if err := a.identify(ctx, c, t, t.Endpoint, header, form); err != nil {
+	if err := a.addClientAuth(ctx, c, t, t.Endpoint, header, form); err != nil {
 		return nil, err
 	}
 	if len(t.Key) > 0 {
@@ -163,9 +163,9 @@ func tokenText(s string) bool {
 	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// identify says who the client is, in a request to an endpoint of t's issuer.
-func (a *Authority) identify(ctx context.Context, c *sallyport.Call, t *tokens, at string, h http.Header, form url.Values) error {
-	if err := a.admits(t.Issuer, at); err != nil {
+// addClientAuth says who the client is, in a request to an endpoint of t's issuer.
+func (a *Authority) addClientAuth(ctx context.Context, c *sallyport.Call, t *tokens, at string, h http.Header, form url.Values) error {
+	if err := a.allowCredential(t.Issuer, at); err != nil {
 		return err
 	}
 	secret := t.ClientSecret
@@ -184,15 +184,15 @@ func (a *Authority) identify(ctx context.Context, c *sallyport.Call, t *tokens, 
 		form.Set("client_id", t.ClientID)
 		form.Set("client_secret", secret)
 	case methodKey:
-		return a.assert(ctx, c, t, form)
+		return a.addAssertion(ctx, c, t, form)
 	default:
 		form.Set("client_id", t.ClientID)
 	}
 	return nil
 }
 
-// assert signs who the client is (RFC 7523).
-func (a *Authority) assert(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
+// addAssertion signs who the client is (RFC 7523).
+func (a *Authority) addAssertion(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
 	secret, err := c.Secrets.Get(ctx, a.PrivateKey)
 	if err != nil {
 		return err
