@@ -38,7 +38,7 @@ func (a *Authority) newClaimForm(ctx context.Context, c *sallyport.Call, t *toke
 // exchangeIdentity has the identity provider make of a person's ID token a statement for
 // the issuer of t, about its resource.
 func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *tokens, identity string) (string, error) {
-	p, err := metadata(ctx, newSameOriginClient(c), a.Provider.Issuer, false)
+	p, err := fetchMetadata(ctx, newSameOriginClient(c), a.Provider.Issuer, false)
 	if err != nil {
 		return "", err
 	}

@@ -67,7 +67,7 @@ func (s *Server) allowCredential(issuer, endpoint string) error {
 // newSameOriginClient is the way out to the metadata of an issuer that gets a credential: no
 // redirect leads to another origin, which would say where the credential goes.
 func newSameOriginClient(c *sallyport.Call) *http.Client {
-	out := client(c, maxHops)
+	out := newClient(c, maxHops)
 	follow := out.CheckRedirect
 	out.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if origin(r.URL.String()) != origin(via[0].URL.String()) {
@@ -83,5 +83,5 @@ func (a *Authority) issuerClient(c *sallyport.Call) *http.Client {
 	if len(a.listCredentials()) > 0 {
 		return newSameOriginClient(c)
 	}
-	return client(c, maxHops)
+	return newClient(c, maxHops)
 }

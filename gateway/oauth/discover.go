@@ -53,17 +53,17 @@ func challengeOf(resp *http.Response) (c challenge) {
 	return c
 }
 
-// place is what discovery finds out.
-type place struct {
+// discoveryResult is what discovery finds out.
+type discoveryResult struct {
 	// resource is what tokens are asked for.
 	resource string
 	// scopes is what the server says it knows.
 	scopes []string
-	issuer
+	issuerMetadata
 }
 
-// issuer is the metadata of an authorization server (RFC 8414).
-type issuer struct {
+// issuerMetadata is the metadata of an authorization server (RFC 8414).
+type issuerMetadata struct {
 	name                           string
 	authorize, token, registration string
 	revocation                     string // of tokens (RFC 7009)
@@ -75,9 +75,9 @@ type issuer struct {
 	signs                          bool     // names itself in answers (RFC 9207)
 }
 
-// client is the way out of a call, which follows few redirects: the call's
+// newClient is the way out of a call, which follows few redirects: the call's
 // grant judges each of them.
-func client(c *sallyport.Call, hops int) *http.Client {
+func newClient(c *sallyport.Call, hops int) *http.Client {
 	own := *c.Network.Client()
 	own.CheckRedirect = func(_ *http.Request, via []*http.Request) error {
 		if hops == 0 {
@@ -92,35 +92,35 @@ func client(c *sallyport.Call, hops int) *http.Client {
 }
 
 // discover finds out who makes tokens for the server and where.
-func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challenge) (place, error) {
-	out := client(c, maxHops)
-	p, names, err := a.resource(ctx, out, said)
+func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challenge) (discoveryResult, error) {
+	out := newClient(c, maxHops)
+	p, names, err := a.fetchResource(ctx, out, said)
 	if err != nil {
-		return place{}, a.wrapFailure(err)
+		return discoveryResult{}, a.wrapFailure(err)
 	}
-	name, err := a.choose(names)
+	name, err := a.chooseIssuer(names)
 	if err != nil {
-		return place{}, err
+		return discoveryResult{}, err
 	}
 	legacy := names == nil && a.Issuer == ""
-	p.issuer, err = metadata(ctx, a.issuerClient(c), name, legacy)
+	p.issuerMetadata, err = fetchMetadata(ctx, a.issuerClient(c), name, legacy)
 	if errors.Is(err, errAbsent) && legacy {
 		// Before 2025-06-18 a server was its own issuer, with fixed paths.
-		p.issuer = issuer{
+		p.issuerMetadata = issuerMetadata{
 			name: name, authorize: name + "/authorize", token: name + "/token", registration: name + "/register",
 			challenges: []string{"S256"},
 		}
 		err = nil
 	}
 	if err != nil {
-		return place{}, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clip(name), err))
+		return discoveryResult{}, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clip(name), err))
 	}
 	return p, nil
 }
 
-// resource asks the server what protects it (RFC 9728). names is nil when it
+// fetchResource asks the server what protects it (RFC 9728). names is nil when it
 // does not say.
-func (a *Authority) resource(ctx context.Context, client *http.Client, said challenge) (p place, names []string, err error) {
+func (a *Authority) fetchResource(ctx context.Context, client *http.Client, said challenge) (p discoveryResult, names []string, err error) {
 	u, err := url.Parse(a.URL)
 	if err != nil {
 		return p, nil, err
@@ -173,8 +173,8 @@ func sameResource(a, b string) bool {
 	return origin(a) == origin(b) && path(a) == path(b)
 }
 
-// choose is the issuer to ask, of those that the server names.
-func (a *Authority) choose(names []string) (string, error) {
+// chooseIssuer is the issuer to ask, of those that the server names.
+func (a *Authority) chooseIssuer(names []string) (string, error) {
 	switch {
 	case a.Issuer == "" && names == nil:
 		return origin(a.URL), nil
@@ -195,12 +195,12 @@ func sameIssuer(a, b string) bool {
 	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
-// metadata fetches the metadata of an issuer, in the order that the protocol
+// fetchMetadata fetches the metadata of an issuer, in the order that the protocol
 // has: RFC 8414, then OpenID Connect, each with the path of the issuer.
-func metadata(ctx context.Context, client *http.Client, name string, legacy bool) (issuer, error) {
+func fetchMetadata(ctx context.Context, client *http.Client, name string, legacy bool) (issuerMetadata, error) {
 	u, err := url.Parse(name)
 	if err != nil {
-		return issuer{}, err
+		return issuerMetadata{}, err
 	}
 	root, path := origin(name), strings.TrimSuffix(u.EscapedPath(), "/")
 	tries := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
@@ -213,18 +213,18 @@ func metadata(ctx context.Context, client *http.Client, name string, legacy bool
 			continue
 		}
 		if err != nil {
-			return issuer{}, err
+			return issuerMetadata{}, err
 		}
 		return issuerOf(d, name, legacy)
 	}
-	return issuer{}, errAbsent
+	return issuerMetadata{}, errAbsent
 }
 
 // issuerOf reads metadata and refuses what is of another issuer, or leads where
 // no secret may go and no person either. A legacy server has the metadata of
 // its issuer at its root, whatever path the issuer has on the same host.
-func issuerOf(d *document, name string, legacy bool) (issuer, error) {
-	i := issuer{
+func issuerOf(d *document, name string, legacy bool) (issuerMetadata, error) {
+	i := issuerMetadata{
 		name: d.text("issuer"), authorize: d.text("authorization_endpoint"), token: d.text("token_endpoint"),
 		registration: d.text("registration_endpoint"), revocation: d.text("revocation_endpoint"), methods: d.texts("token_endpoint_auth_methods_supported"),
 		algorithms: d.texts("token_endpoint_auth_signing_alg_values_supported"),

@@ -46,7 +46,7 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	if a.Grant != AuthorizationCode {
 		return Status{}, a.fault("nobody logs in there: oauth.grant is %s", a.Grant)
 	}
-	said, err := a.probe(ctx, c)
+	said, err := a.probeChallenge(ctx, c)
 	if err != nil {
 		return Status{}, a.wrapFailure(err)
 	}
@@ -60,8 +60,8 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 		return Status{}, err
 	}
 	t := tokens{Issuer: p.name, Resource: p.resource, Endpoint: p.token, Algorithms: p.algorithms}
-	t.Scopes = a.scopes(&p, said, before.Wanted)
-	if t.Key, err = newKey(&p.issuer); err != nil {
+	t.Scopes = a.scopesToRequest(&p, said, before.Wanted)
+	if t.Key, err = newKey(&p.issuerMetadata); err != nil {
 		return Status{}, err
 	}
 	if err := a.become(ctx, c, &t, &p, o.Redirect); err != nil {
@@ -76,8 +76,8 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	return t.status(), nil
 }
 
-// probe asks the server for its challenge, with a message that changes nothing.
-func (a *Authority) probe(ctx context.Context, c *sallyport.Call) (challenge, error) {
+// probeChallenge asks the server for its challenge, with a message that changes nothing.
+func (a *Authority) probeChallenge(ctx context.Context, c *sallyport.Call) (challenge, error) {
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL, strings.NewReader(ping))
 	if err != nil {
@@ -96,9 +96,9 @@ func (a *Authority) probe(ctx context.Context, c *sallyport.Call) (challenge, er
 	return challengeOf(resp), nil
 }
 
-// scopes is what is asked for: what the operator wrote, else what the server
+// scopesToRequest is what is asked for: what the operator wrote, else what the server
 // said that it wants, else all that it knows, else nothing in particular.
-func (a *Authority) scopes(p *place, said challenge, wanted []string) []string {
+func (a *Authority) scopesToRequest(p *discoveryResult, said challenge, wanted []string) []string {
 	if a.Scopes != nil {
 		return a.Scopes
 	}
@@ -107,14 +107,14 @@ func (a *Authority) scopes(p *place, said challenge, wanted []string) []string {
 		list = slices.Clone(p.scopes)
 	}
 	// Without it many issuers give no refresh token.
-	if slices.Contains(p.issuer.scopes, "offline_access") && !slices.Contains(list, "offline_access") {
+	if slices.Contains(p.issuerMetadata.scopes, "offline_access") && !slices.Contains(list, "offline_access") {
 		list = append(list, "offline_access")
 	}
 	return list
 }
 
 // become finds the name under which the gate is known at an issuer.
-func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p *place, redirect string) error {
+func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, redirect string) error {
 	switch {
 	case a.Document != "" && p.documents:
 		t.ClientID, t.Method = a.Document, a.chooseAuthMethod(nil, false)
@@ -130,7 +130,7 @@ func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p 
 }
 
 // register registers the gate at an issuer (RFC 7591).
-func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, p *place, redirect string) error {
+func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, redirect string) error {
 	method := methodNone
 	if len(p.methods) > 0 && !slices.Contains(p.methods, methodNone) {
 		method = a.chooseAuthMethod(p.methods, true)
@@ -139,7 +139,7 @@ func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, 
 	if err != nil {
 		return err
 	}
-	resp, err := client(c, 0).Do(r)
+	resp, err := newClient(c, 0).Do(r)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func registration(ctx context.Context, at, redirect, method string) (*http.Reque
 
 // consent sends the person to the issuer and exchanges the code with which they
 // come back.
-func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p *place, o LoginOptions) error {
+func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, o LoginOptions) error {
 	switch {
 	case p.authorize == "":
 		return errors.New("its issuer has no page to log in at")
@@ -212,7 +212,7 @@ func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p
 	if err != nil {
 		return err
 	}
-	code, err := answered(back, state, &p.issuer)
+	code, err := answered(back, state, &p.issuerMetadata)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p
 
 // answered is the code of an answer that is the answer to our question, of the
 // issuer that was asked.
-func answered(back url.Values, state string, i *issuer) (string, error) {
+func answered(back url.Values, state string, i *issuerMetadata) (string, error) {
 	for _, key := range []string{"state", "code", "iss", "error"} {
 		if len(back[key]) > 1 {
 			return "", fmt.Errorf("the answer has two of %s", key)

@@ -39,7 +39,7 @@ func (t *tokens) withKey() tokenWithKey {
 }
 
 // newKey makes a key for tokens of an issuer that binds them; nil for any other.
-func newKey(i *issuer) ([]byte, error) {
+func newKey(i *issuerMetadata) ([]byte, error) {
 	if !slices.Contains(i.proofs, proofAlgorithm) {
 		return nil, nil
 	}

@@ -20,7 +20,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	if t.Access == "" && t.Refresh == "" || t.Issuer == "" {
 		return false, nil
 	}
-	i, err := metadata(ctx, a.issuerClient(c), t.Issuer, false)
+	i, err := fetchMetadata(ctx, a.issuerClient(c), t.Issuer, false)
 	switch {
 	case errors.Is(err, errAbsent), err == nil && i.revocation == "":
 		return false, nil
@@ -66,7 +66,7 @@ func (a *Authority) revoke(ctx context.Context, c *sallyport.Call, t *tokens, at
 	r.Header = header
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
-	resp, err := client(c, 0).Do(r)
+	resp, err := newClient(c, 0).Do(r)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
 	// What is sent is for one address: a redirect is an answer like any other.
-	resp, err := client(c, 0).Do(r)
+	resp, err := newClient(c, 0).Do(r)
 	if err != nil {
 		return nil, err
 	}
