@@ -57,8 +57,8 @@ func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *
 	if err != nil {
 		return "", err
 	}
-	statement := d.text("access_token")
-	if d.err != nil || d.text("issued_token_type") != typeIDJAG || !tokenText(statement) {
+	statement := d.stringField("access_token")
+	if d.err != nil || d.stringField("issued_token_type") != typeIDJAG || !tokenText(statement) {
 		return "", errors.New("its answer is no statement for an issuer")
 	}
 	return statement, a.vault.hand(ctx, c, a.Name, "statement", statement)

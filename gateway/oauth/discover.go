@@ -135,14 +135,14 @@ func (a *Authority) fetchResource(ctx context.Context, client *http.Client, said
 		if try.at == "" || checkURL(try.at, onLoopback(a.URL)) != nil {
 			continue
 		}
-		d, err := get(ctx, client, try.at)
+		d, err := fetchDocument(ctx, client, try.at)
 		if errors.Is(err, errAbsent) {
 			continue
 		}
 		if err != nil {
 			return p, nil, fmt.Errorf("its metadata: %w", err)
 		}
-		p.resource, p.scopes, names = d.text("resource"), d.texts("scopes_supported"), d.texts("authorization_servers")
+		p.resource, p.scopes, names = d.stringField("resource"), d.listField("scopes_supported"), d.listField("authorization_servers")
 		same := sameResource(p.resource, try.is) || sameResource(p.resource, a.URL)
 		switch {
 		case d.err != nil:
@@ -208,7 +208,7 @@ func fetchMetadata(ctx context.Context, client *http.Client, name string, legacy
 		tries = append(tries, root+path+"/.well-known/openid-configuration")
 	}
 	for _, at := range tries {
-		d, err := get(ctx, client, at)
+		d, err := fetchDocument(ctx, client, at)
 		if errors.Is(err, errAbsent) {
 			continue
 		}
@@ -223,15 +223,15 @@ func fetchMetadata(ctx context.Context, client *http.Client, name string, legacy
 // issuerOf reads metadata and refuses what is of another issuer, or leads where
 // no secret may go and no person either. A legacy server has the metadata of
 // its issuer at its root, whatever path the issuer has on the same host.
-func issuerOf(d *document, name string, legacy bool) (issuerMetadata, error) {
+func issuerOf(d *jsonDocument, name string, legacy bool) (issuerMetadata, error) {
 	i := issuerMetadata{
-		name: d.text("issuer"), authorize: d.text("authorization_endpoint"), token: d.text("token_endpoint"),
-		registration: d.text("registration_endpoint"), revocation: d.text("revocation_endpoint"), methods: d.texts("token_endpoint_auth_methods_supported"),
-		algorithms: d.texts("token_endpoint_auth_signing_alg_values_supported"),
-		challenges: d.texts("code_challenge_methods_supported"), scopes: d.texts("scopes_supported"),
-		proofs:    d.texts("dpop_signing_alg_values_supported"),
-		documents: d.flag("client_id_metadata_document_supported"),
-		signs:     d.flag("authorization_response_iss_parameter_supported"),
+		name: d.stringField("issuer"), authorize: d.stringField("authorization_endpoint"), token: d.stringField("token_endpoint"),
+		registration: d.stringField("registration_endpoint"), revocation: d.stringField("revocation_endpoint"), methods: d.listField("token_endpoint_auth_methods_supported"),
+		algorithms: d.listField("token_endpoint_auth_signing_alg_values_supported"),
+		challenges: d.listField("code_challenge_methods_supported"), scopes: d.listField("scopes_supported"),
+		proofs:    d.listField("dpop_signing_alg_values_supported"),
+		documents: d.boolField("client_id_metadata_document_supported"),
+		signs:     d.boolField("authorization_response_iss_parameter_supported"),
 	}
 	switch {
 	case d.err != nil:

@@ -12,16 +12,16 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// document is a JSON object that somebody else wrote. Its keys are compared
+// jsonDocument is a JSON object that somebody else wrote. Its keys are compared
 // exactly, none is there twice, and a value of another type than expected is a
 // fault instead of nothing.
-type document struct {
+type jsonDocument struct {
 	members map[string]any
 	err     error
 }
 
-// text returns a text, "" when there is none.
-func (d *document) text(key string) string {
+// stringField returns a text, "" when there is none.
+func (d *jsonDocument) stringField(key string) string {
 	v, there := d.members[key]
 	text, ok := v.(string)
 	if there && v != nil && !ok {
@@ -30,8 +30,8 @@ func (d *document) text(key string) string {
 	return text
 }
 
-// texts returns a list of texts, nil when there is none.
-func (d *document) texts(key string) []string {
+// listField returns a list of texts, nil when there is none.
+func (d *jsonDocument) listField(key string) []string {
 	v, there := d.members[key]
 	items, ok := v.([]any)
 	if there && v != nil && !ok || len(items) > 1000 {
@@ -50,15 +50,15 @@ func (d *document) texts(key string) []string {
 	return list
 }
 
-// flag returns whether a key is true.
-func (d *document) flag(key string) bool {
+// boolField returns whether a key is true.
+func (d *jsonDocument) boolField(key string) bool {
 	v, _ := d.members[key].(bool)
 	return v
 }
 
-// seconds returns a whole number of seconds, 0 when there is none or when it
+// secondsField returns a whole number of seconds, 0 when there is none or when it
 // is beyond a year.
-func (d *document) seconds(key string) int64 {
+func (d *jsonDocument) secondsField(key string) int64 {
 	var n int64
 	switch v := d.members[key].(type) {
 	case json.Number:
@@ -77,9 +77,9 @@ func (d *document) seconds(key string) int64 {
 // errAbsent is a document that is not there.
 var errAbsent = errors.New("there is no such document")
 
-// get fetches a document. A client error of the server means that it is not
+// fetchDocument fetches a document. A client error of the server means that it is not
 // there.
-func get(ctx context.Context, client *http.Client, address string) (*document, error) {
+func fetchDocument(ctx context.Context, client *http.Client, address string) (*jsonDocument, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no address", clip(address))
@@ -96,16 +96,16 @@ func get(ctx context.Context, client *http.Client, address string) (*document, e
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s answered %d", clip(address), resp.StatusCode)
 	}
-	d, err := read(resp)
+	d, err := readDocument(resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", clip(address), err)
 	}
 	return d, nil
 }
 
-// read reads the body of an answer, bounded. Nothing of it is quoted: it may
+// readDocument reads the body of an answer, bounded. Nothing of it is quoted: it may
 // hold secrets.
-func read(resp *http.Response) (*document, error) {
+func readDocument(resp *http.Response) (*jsonDocument, error) {
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, errors.New("the answer is no JSON")
 	}
@@ -121,5 +121,5 @@ func read(resp *http.Response) (*document, error) {
 	if err != nil || !ok {
 		return nil, errors.New("the answer is no well-formed JSON object")
 	}
-	return &document{members: members}, nil
+	return &jsonDocument{members: members}, nil
 }

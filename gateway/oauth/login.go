@@ -148,12 +148,12 @@ func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, 
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
 		return fmt.Errorf("its issuer does not register this client: it answered %d", resp.StatusCode)
 	}
-	d, err := read(resp)
+	d, err := readDocument(resp)
 	if err != nil {
 		return fmt.Errorf("its issuer's registration: %w", err)
 	}
-	t.ClientID, t.ClientSecret, t.Method = d.text("client_id"), d.text("client_secret"), method
-	if chosen := d.text("token_endpoint_auth_method"); slices.Contains([]string{methodNone, methodBasic, methodPost}, chosen) {
+	t.ClientID, t.ClientSecret, t.Method = d.stringField("client_id"), d.stringField("client_secret"), method
+	if chosen := d.stringField("token_endpoint_auth_method"); slices.Contains([]string{methodNone, methodBasic, methodPost}, chosen) {
 		t.Method = chosen
 	}
 	if d.err != nil || !tokenText(t.ClientID) || t.ClientSecret != "" && !tokenText(t.ClientSecret) {

@@ -74,8 +74,8 @@ func (a *Authority) revoke(ctx context.Context, c *sallyport.Call, t *tokens, at
 	if resp.StatusCode == http.StatusOK {
 		return nil // also for a token that it does not know
 	}
-	if d, err := read(resp); err == nil {
-		if code := d.text("error"); errorCode.MatchString(code) {
+	if d, err := readDocument(resp); err == nil {
+		if code := d.stringField("error"); errorCode.MatchString(code) {
 			return &refusal{code}
 		}
 	}

@@ -76,7 +76,7 @@ func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, 
 
 // ask sends a request to the token endpoint of t, for its resource; once more when
 // the endpoint wants its nonce in the proof.
-func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
+func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
 	before := a.nonceFor(t.Endpoint)
 	d, err := a.post(ctx, c, t, form)
 	if r, ok := errors.AsType[*refusal](err); ok && r.code == wantsNonce && a.nonceFor(t.Endpoint) != before {
@@ -85,7 +85,7 @@ func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form 
 	return d, err
 }
 
-func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*document, error) {
+func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
 	if err := a.addClientAuth(ctx, c, t, t.Endpoint, header, form); err != nil {
@@ -110,10 +110,10 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 	}
 	defer resp.Body.Close()
 	a.rememberNonce(t.Endpoint, resp)
-	d, err := read(resp)
+	d, err := readDocument(resp)
 	if resp.StatusCode != http.StatusOK {
 		if err == nil {
-			if code := d.text("error"); errorCode.MatchString(code) {
+			if code := d.stringField("error"); errorCode.MatchString(code) {
 				return nil, &refusal{code}
 			}
 		}
@@ -126,9 +126,9 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 }
 
 // take puts an answer of the token endpoint into t.
-func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *document) error {
-	access, refresh, kind := d.text("access_token"), d.text("refresh_token"), d.text("token_type")
-	scopes := strings.Fields(d.text("scope"))
+func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *jsonDocument) error {
+	access, refresh, kind := d.stringField("access_token"), d.stringField("refresh_token"), d.stringField("token_type")
+	scopes := strings.Fields(d.stringField("scope"))
 	bound := len(t.Key) > 0 && strings.EqualFold(kind, "DPoP")
 	switch {
 	case d.err != nil:
@@ -152,7 +152,7 @@ func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *d
 	if len(scopes) > 0 {
 		t.Scopes = scopes
 	}
-	if n := d.seconds("expires_in"); n > 0 {
+	if n := d.secondsField("expires_in"); n > 0 {
 		t.Expires = a.now().Add(time.Duration(n) * time.Second)
 	}
 	return nil
