@@ -64,10 +64,10 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	if t.Key, err = newKey(&p.issuerMetadata); err != nil {
 		return Status{}, err
 	}
-	if err := a.become(ctx, c, &t, &p, o.Redirect); err != nil {
+	if err := a.ensureClient(ctx, c, &t, &p, o.Redirect); err != nil {
 		return Status{}, a.wrapFailure(err)
 	}
-	if err := a.consent(ctx, c, &t, &p, o); err != nil {
+	if err := a.askConsent(ctx, c, &t, &p, o); err != nil {
 		return Status{}, a.wrapFailure(err)
 	}
 	if err := a.vault.save(context.WithoutCancel(ctx), name, t); err != nil {
@@ -113,8 +113,8 @@ func (a *Authority) scopesToRequest(p *discoveryResult, said challenge, wanted [
 	return list
 }
 
-// become finds the name under which the gate is known at an issuer.
-func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, redirect string) error {
+// ensureClient finds the name under which the gate is known at an issuer.
+func (a *Authority) ensureClient(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, redirect string) error {
 	switch {
 	case a.Document != "" && p.documents:
 		t.ClientID, t.Method = a.Document, a.chooseAuthMethod(nil, false)
@@ -123,19 +123,19 @@ func (a *Authority) become(ctx context.Context, c *sallyport.Call, t *tokens, p 
 		t.ClientID, t.Method = a.ClientID, a.chooseAuthMethod(p.methods, a.ClientSecret != "")
 		return nil
 	case a.Register && p.registration != "":
-		return a.register(ctx, c, t, p, redirect)
+		return a.registerClient(ctx, c, t, p, redirect)
 	default:
 		return errors.New("its issuer does not know this client: write the client_id that it gave, or register: true where it registers clients")
 	}
 }
 
-// register registers the gate at an issuer (RFC 7591).
-func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, redirect string) error {
+// registerClient registers the gate at an issuer (RFC 7591).
+func (a *Authority) registerClient(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, redirect string) error {
 	method := methodNone
 	if len(p.methods) > 0 && !slices.Contains(p.methods, methodNone) {
 		method = a.chooseAuthMethod(p.methods, true)
 	}
-	r, err := registration(ctx, p.registration, redirect, method)
+	r, err := newRegistration(ctx, p.registration, redirect, method)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (a *Authority) register(ctx context.Context, c *sallyport.Call, t *tokens, 
 	return a.vault.hand(ctx, c, a.Name, "client", t.ClientSecret)
 }
 
-// registration is the request to register a client that comes back to redirect.
-func registration(ctx context.Context, at, redirect, method string) (*http.Request, error) {
+// newRegistration is the request to register a client that comes back to redirect.
+func newRegistration(ctx context.Context, at, redirect, method string) (*http.Request, error) {
 	text, err := json.Marshal(map[string]any{
 		"client_name": "Sallyport", "redirect_uris": []string{redirect}, "application_type": "native",
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
@@ -181,9 +181,9 @@ func registration(ctx context.Context, at, redirect, method string) (*http.Reque
 	return r, nil
 }
 
-// consent sends the person to the issuer and exchanges the code with which they
+// askConsent sends the person to the issuer and exchanges the code with which they
 // come back.
-func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, o LoginOptions) error {
+func (a *Authority) askConsent(ctx context.Context, c *sallyport.Call, t *tokens, p *discoveryResult, o LoginOptions) error {
 	switch {
 	case p.authorize == "":
 		return errors.New("its issuer has no page to log in at")
@@ -212,7 +212,7 @@ func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p
 	if err != nil {
 		return err
 	}
-	code, err := answered(back, state, &p.issuerMetadata)
+	code, err := codeFromAnswer(back, state, &p.issuerMetadata)
 	if err != nil {
 		return err
 	}
@@ -221,9 +221,9 @@ func (a *Authority) consent(ctx context.Context, c *sallyport.Call, t *tokens, p
 	})
 }
 
-// answered is the code of an answer that is the answer to our question, of the
+// codeFromAnswer is the code of an answer that is the answer to our question, of the
 // issuer that was asked.
-func answered(back url.Values, state string, i *issuerMetadata) (string, error) {
+func codeFromAnswer(back url.Values, state string, i *issuerMetadata) (string, error) {
 	for _, key := range []string{"state", "code", "iss", "error"} {
 		if len(back[key]) > 1 {
 			return "", fmt.Errorf("the answer has two of %s", key)

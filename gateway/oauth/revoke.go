@@ -41,7 +41,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 		if one.token == "" {
 			continue
 		}
-		err := a.revoke(ctx, c, &t, i.revocation, url.Values{"token": {one.token}, "token_type_hint": {one.hint}})
+		err := a.revokeToken(ctx, c, &t, i.revocation, url.Values{"token": {one.token}, "token_type_hint": {one.hint}})
 		if r, ok := errors.AsType[*refusal](err); ok && r.code == "unsupported_token_type" && told {
 			continue // an issuer need not revoke tokens that soon end by themselves
 		}
@@ -53,8 +53,8 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	return told, nil
 }
 
-// revoke asks for one token to be revoked.
-func (a *Authority) revoke(ctx context.Context, c *sallyport.Call, t *tokens, at string, form url.Values) error {
+// revokeToken asks for one token to be revoked.
+func (a *Authority) revokeToken(ctx context.Context, c *sallyport.Call, t *tokens, at string, form url.Values) error {
 	header := http.Header{}
 	if err := a.addClientAuth(ctx, c, t, at, header, form); err != nil {
 		return err
