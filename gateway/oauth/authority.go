@@ -80,7 +80,7 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 			renewed = true
 			held, err = a.renewToken(ctx, c, who, held.token, said)
 		default:
-			return nil, a.fault("it refuses a token that was just made for it, with %d", resp.StatusCode)
+			return nil, a.newFault("it refuses a token that was just made for it, with %d", resp.StatusCode)
 		}
 		if err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 // isFromServer reports whether an answer is the server's, and not of somebody to whom
 // it redirected.
 func (a *Authority) isFromServer(resp *http.Response) bool {
-	return resp.Request != nil && origin(resp.Request.URL.String()) == origin(a.URL)
+	return resp.Request != nil && originOf(resp.Request.URL.String()) == originOf(a.URL)
 }
 
 // sendWithProof sends a copy of a request, and another one when the server wants its nonce
@@ -117,7 +117,7 @@ func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held tokenWithK
 		}
 		q.Body = body
 	}
-	switch here := origin(q.URL.String()) == origin(a.URL); {
+	switch here := originOf(q.URL.String()) == originOf(a.URL); {
 	case held.token == "" || !here:
 	case held.key == nil:
 		q.Header.Set("Authorization", "Bearer "+held.token)
@@ -137,10 +137,10 @@ func AtHome(client *http.Client, server, home string) *http.Client {
 	own := *client
 	check := client.CheckRedirect
 	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		if to := r.URL.String(); origin(to) != origin(home) {
+		if to := r.URL.String(); originOf(to) != originOf(home) {
 			return &sallyport.Error{
 				Code: sallyport.CodeHostNotAllowed, Resource: r.URL.Host,
-				Detail: fmt.Sprintf("the MCP server %s redirects to %s, which is not where it was declared", server, clip(origin(to))),
+				Detail: fmt.Sprintf("the MCP server %s redirects to %s, which is not where it was declared", server, clipQuote(originOf(to))),
 			}
 		}
 		if check == nil {
@@ -171,7 +171,7 @@ func (a *Authority) lockRenewal(ctx context.Context, name string) (done func(), 
 // tokenFor is the token of a principal, "" when there is none. One that ends soon
 // is renewed.
 func (a *Authority) tokenFor(ctx context.Context, c *sallyport.Call, who string) (tokenWithKey, error) {
-	t, err := a.vault.load(ctx, a.record(who))
+	t, err := a.vault.load(ctx, a.recordName(who))
 	if err != nil {
 		return tokenWithKey{}, err
 	}
@@ -195,9 +195,9 @@ func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refu
 				t.Wanted = said.scopes
 			}
 			if refused == "" {
-				return a.login("wants a login of %s", principalName(who))
+				return a.newLoginFault("wants a login of %s", principalName(who))
 			}
-			return a.login("does not take the token of %s any more", principalName(who))
+			return a.newLoginFault("does not take the token of %s any more", principalName(who))
 		}
 		return a.refreshToken(ctx, c, t, who)
 	}, &held)
@@ -211,31 +211,31 @@ func (a *Authority) refreshToken(ctx context.Context, c *sallyport.Call, t *toke
 			return err
 		}
 	}
-	err := a.exchange(ctx, c, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
-	if _, refused := errors.AsType[*refusal](err); refused {
+	err := a.requestTokens(ctx, c, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
+	if _, refused := errors.AsType[*grantRefusal](err); refused {
 		t.Access, t.Refresh = "", ""
-		return a.login("has no token for %s any more: its issuer refuses to renew it", principalName(who))
+		return a.newLoginFault("has no token for %s any more: its issuer refuses to renew it", principalName(who))
 	}
 	return a.wrapFailure(err)
 }
 
 // widenScopes gets a token for what the server says that it lacks.
 func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held tokenWithKey, err error) {
-	if more := beyond(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
-		return tokenWithKey{}, a.fault("it wants the scope %s, which oauth.scopes does not list", clip(strings.Join(more, " ")))
+	if more := missingScopes(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
+		return tokenWithKey{}, a.newFault("it wants the scope %s, which oauth.scopes does not list", clipQuote(strings.Join(more, " ")))
 	}
 	err = a.changeTokens(ctx, c, who, func(t *tokens) error {
-		all := union(t.Scopes, said.scopes)
+		all := unionScopes(t.Scopes, said.scopes)
 		switch {
 		case t.Access != "" && t.Access != lacking:
 			return nil
 		case len(said.scopes) == 0 || len(all) > maxScopes:
-			return a.fault("the token of %s is for too little, and it does not say what it wants", principalName(who))
+			return a.newFault("the token of %s is for too little, and it does not say what it wants", principalName(who))
 		case a.Grant != AuthorizationCode:
 			return a.requestGrant(ctx, c, t, said, all)
 		}
 		t.Wanted = all
-		return a.login("wants more of %s, the scope %s", principalName(who), clip(strings.Join(said.scopes, " ")))
+		return a.newLoginFault("wants more of %s, the scope %s", principalName(who), clipQuote(strings.Join(said.scopes, " ")))
 	}, &held)
 	return held, err
 }
@@ -251,7 +251,7 @@ func principalName(who string) string {
 // changeTokens changes somebody's tokens, one at a time, and hands the token that
 // holds then to the call. What a failed change noted is kept as well.
 func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *tokenWithKey) error {
-	name := a.record(who)
+	name := a.recordName(who)
 	done, err := a.lockRenewal(ctx, name)
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func (a *Authority) requestGrant(ctx context.Context, c *sallyport.Call, t *toke
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}
-	if err := a.exchange(ctx, c, &next, form); err != nil {
+	if err := a.requestTokens(ctx, c, &next, form); err != nil {
 		return a.wrapFailure(err)
 	}
 	*t = next
@@ -348,5 +348,5 @@ func (a *Authority) wrapFailure(err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		return e
 	}
-	return a.fault("%.500v", err)
+	return a.newFault("%.500v", err)
 }

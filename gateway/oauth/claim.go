@@ -50,7 +50,7 @@ func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *
 		}
 		there.ClientSecret, there.Method = secret.Reveal(), secretMethod(p.methods)
 	}
-	d, err := a.ask(ctx, c, &there, url.Values{
+	d, err := a.postWithNonce(ctx, c, &there, url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG}, "audience": {t.Issuer},
 		"subject_token": {identity}, "subject_token_type": {typeIDToken},
 	})

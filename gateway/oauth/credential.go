@@ -52,14 +52,14 @@ func (s *Server) allowCredential(issuer, endpoint string) error {
 	case len(s.listCredentials()) == 0:
 		return nil // what is sent is of this issuer's own making
 	case !sameIssuer(issuer, s.Issuer):
-		return fmt.Errorf("the issuer %s is not oauth.issuer, and gets no credential", clip(issuer))
+		return fmt.Errorf("the issuer %s is not oauth.issuer, and gets no credential", clipQuote(issuer))
 	default:
 		written = s.TokenEndpoint
 	}
-	places := []string{origin(issuer), origin(written)}
-	if at := origin(endpoint); at == "" || !slices.Contains(places, at) {
+	places := []string{originOf(issuer), originOf(written)}
+	if at := originOf(endpoint); at == "" || !slices.Contains(places, at) {
 		return fmt.Errorf("the issuer %s wants the credential at %s, which is elsewhere: "+
-			"write that address as token_endpoint beside the issuer when it is right", clip(issuer), clip(endpoint))
+			"write that address as token_endpoint beside the issuer when it is right", clipQuote(issuer), clipQuote(endpoint))
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func newSameOriginClient(c *sallyport.Call) *http.Client {
 	out := newClient(c, maxHops)
 	follow := out.CheckRedirect
 	out.CheckRedirect = func(r *http.Request, via []*http.Request) error {
-		if origin(r.URL.String()) != origin(via[0].URL.String()) {
+		if originOf(r.URL.String()) != originOf(via[0].URL.String()) {
 			return errors.New("redirects to another origin")
 		}
 		return follow(r, via)

@@ -113,7 +113,7 @@ func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challe
 		err = nil
 	}
 	if err != nil {
-		return discoveryResult{}, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clip(name), err))
+		return discoveryResult{}, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clipQuote(name), err))
 	}
 	return p, nil
 }
@@ -125,7 +125,7 @@ func (a *Authority) fetchResource(ctx context.Context, client *http.Client, said
 	if err != nil {
 		return p, nil, err
 	}
-	root := origin(a.URL)
+	root := originOf(a.URL)
 	const known = "/.well-known/oauth-protected-resource"
 	// Only the root of the host may speak for the whole host.
 	tries := []struct{ at, is string }{
@@ -148,7 +148,7 @@ func (a *Authority) fetchResource(ctx context.Context, client *http.Client, said
 		case d.err != nil:
 			return p, nil, fmt.Errorf("its metadata: %w", d.err)
 		case !same:
-			return p, nil, fmt.Errorf("its metadata is of another resource, %s", clip(p.resource))
+			return p, nil, fmt.Errorf("its metadata is of another resource, %s", clipQuote(p.resource))
 		case len(names) == 0:
 			return p, nil, errors.New("its metadata names no authorization server")
 		case checkScopes(p.scopes) != nil:
@@ -170,21 +170,21 @@ func sameResource(a, b string) bool {
 		}
 		return strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
 	}
-	return origin(a) == origin(b) && path(a) == path(b)
+	return originOf(a) == originOf(b) && path(a) == path(b)
 }
 
 // chooseIssuer is the issuer to ask, of those that the server names.
 func (a *Authority) chooseIssuer(names []string) (string, error) {
 	switch {
 	case a.Issuer == "" && names == nil:
-		return origin(a.URL), nil
+		return originOf(a.URL), nil
 	case a.Issuer == "":
 		if err := checkURL(names[0], onLoopback(a.URL)); err != nil {
-			return "", a.fault("its issuer %v", err)
+			return "", a.newFault("its issuer %v", err)
 		}
 		return names[0], nil
 	case names != nil && !slices.ContainsFunc(names, func(name string) bool { return sameIssuer(name, a.Issuer) }):
-		return "", a.fault("it names the issuer %s, and oauth.issuer is %s", clip(names[0]), clip(a.Issuer))
+		return "", a.newFault("it names the issuer %s, and oauth.issuer is %s", clipQuote(names[0]), clipQuote(a.Issuer))
 	default:
 		return a.Issuer, nil
 	}
@@ -202,7 +202,7 @@ func fetchMetadata(ctx context.Context, client *http.Client, name string, legacy
 	if err != nil {
 		return issuerMetadata{}, err
 	}
-	root, path := origin(name), strings.TrimSuffix(u.EscapedPath(), "/")
+	root, path := originOf(name), strings.TrimSuffix(u.EscapedPath(), "/")
 	tries := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
 	if path != "" {
 		tries = append(tries, root+path+"/.well-known/openid-configuration")
@@ -236,8 +236,8 @@ func issuerOf(d *jsonDocument, name string, legacy bool) (issuerMetadata, error)
 	switch {
 	case d.err != nil:
 		return i, d.err
-	case !sameIssuer(i.name, name) && (!legacy || origin(i.name) != origin(name)):
-		return i, fmt.Errorf("it is of another issuer, %s", clip(i.name))
+	case !sameIssuer(i.name, name) && (!legacy || originOf(i.name) != originOf(name)):
+		return i, fmt.Errorf("it is of another issuer, %s", clipQuote(i.name))
 	case i.token == "":
 		return i, errors.New("it names no token_endpoint")
 	}

@@ -82,7 +82,7 @@ var errAbsent = errors.New("there is no such document")
 func fetchDocument(ctx context.Context, client *http.Client, address string) (*jsonDocument, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no address", clip(address))
+		return nil, fmt.Errorf("%s is no address", clipQuote(address))
 	}
 	r.Header.Set("Accept", "application/json")
 	resp, err := client.Do(r)
@@ -94,11 +94,11 @@ func fetchDocument(ctx context.Context, client *http.Client, address string) (*j
 	case resp.StatusCode >= 400 && resp.StatusCode < 500:
 		return nil, errAbsent
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s answered %d", clip(address), resp.StatusCode)
+		return nil, fmt.Errorf("%s answered %d", clipQuote(address), resp.StatusCode)
 	}
 	d, err := readDocument(resp)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", clip(address), err)
+		return nil, fmt.Errorf("%s: %w", clipQuote(address), err)
 	}
 	return d, nil
 }

@@ -44,7 +44,7 @@ type LoginOptions struct {
 // error says what went wrong; nothing is kept then.
 func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o LoginOptions) (Status, error) {
 	if a.Grant != AuthorizationCode {
-		return Status{}, a.fault("nobody logs in there: oauth.grant is %s", a.Grant)
+		return Status{}, a.newFault("nobody logs in there: oauth.grant is %s", a.Grant)
 	}
 	said, err := a.probeChallenge(ctx, c)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	if err != nil {
 		return Status{}, err
 	}
-	name := a.record(who)
+	name := a.recordName(who)
 	before, err := a.vault.load(ctx, name)
 	if err != nil {
 		return Status{}, err
@@ -102,7 +102,7 @@ func (a *Authority) scopesToRequest(p *discoveryResult, said challenge, wanted [
 	if a.Scopes != nil {
 		return a.Scopes
 	}
-	list := union(said.scopes, wanted)
+	list := unionScopes(said.scopes, wanted)
 	if len(list) == 0 {
 		list = slices.Clone(p.scopes)
 	}
@@ -216,7 +216,7 @@ func (a *Authority) askConsent(ctx context.Context, c *sallyport.Call, t *tokens
 	if err != nil {
 		return err
 	}
-	return a.exchange(ctx, c, t, url.Values{
+	return a.requestTokens(ctx, c, t, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {o.Redirect}, "code_verifier": {verifier},
 	})
 }
@@ -236,7 +236,7 @@ func codeFromAnswer(back url.Values, state string, i *issuerMetadata) (string, e
 	case i.signs && iss == "":
 		return "", errors.New("the answer does not say of which issuer it is, although its issuer always does")
 	case iss != "" && iss != i.name:
-		return "", fmt.Errorf("the answer is of another issuer, %s", clip(iss))
+		return "", fmt.Errorf("the answer is of another issuer, %s", clipQuote(iss))
 	case iss != "" && !i.signs:
 		return "", errors.New("the answer says of which issuer it is, although its issuer never does")
 	case back.Has("error"):
@@ -244,7 +244,7 @@ func codeFromAnswer(back url.Values, state string, i *issuerMetadata) (string, e
 		if !errorCode.MatchString(code) {
 			code = "an error that is none"
 		}
-		return "", &refusal{code}
+		return "", &grantRefusal{code}
 	case back.Get("code") == "" || len(back.Get("code")) > maxToken:
 		return "", errors.New("the answer brings no code")
 	}

@@ -67,7 +67,7 @@ func (a *Authority) addProof(h http.Header, key []byte, method, address, token s
 		return err
 	}
 	claims := map[string]any{
-		"jti": rand.Text(), "iat": a.now().Unix(), "htm": method, "htu": origin(address) + u.EscapedPath(),
+		"jti": rand.Text(), "iat": a.now().Unix(), "htm": method, "htu": originOf(address) + u.EscapedPath(),
 	}
 	if token != "" {
 		digest := sha256.Sum256([]byte(token))
@@ -96,7 +96,7 @@ func (a *Authority) addProof(h http.Header, key []byte, method, address, token s
 func (a *Authority) nonceFor(address string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.nonces[origin(address)]
+	return a.nonces[originOf(address)]
 }
 
 // rememberNonce remembers the nonce of an answer and reports whether it is another one.
@@ -107,11 +107,11 @@ func (a *Authority) rememberNonce(address string, resp *http.Response) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	fresh := a.nonces[origin(address)] != nonce
+	fresh := a.nonces[originOf(address)] != nonce
 	// The server and its issuer are two hosts; more are none of ours.
 	if len(a.nonces) > 8 {
 		clear(a.nonces)
 	}
-	a.nonces[origin(address)] = nonce
+	a.nonces[originOf(address)] = nonce
 	return fresh
 }

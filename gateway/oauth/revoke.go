@@ -25,11 +25,11 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	case errors.Is(err, errAbsent), err == nil && i.revocation == "":
 		return false, nil
 	case err != nil:
-		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clip(t.Issuer), err))
+		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clipQuote(t.Issuer), err))
 	}
 	// Judged here alone: a login does not need it.
 	if err := checkURL(i.revocation, onLoopback(t.Issuer)); err != nil {
-		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clip(t.Issuer), err))
+		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clipQuote(t.Issuer), err))
 	}
 	for kind, value := range map[string]string{"access": t.Access, "refresh": t.Refresh, "client": t.ClientSecret} {
 		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
@@ -42,7 +42,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 			continue
 		}
 		err := a.revokeToken(ctx, c, &t, i.revocation, url.Values{"token": {one.token}, "token_type_hint": {one.hint}})
-		if r, ok := errors.AsType[*refusal](err); ok && r.code == "unsupported_token_type" && told {
+		if r, ok := errors.AsType[*grantRefusal](err); ok && r.code == "unsupported_token_type" && told {
 			continue // an issuer need not revoke tokens that soon end by themselves
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func (a *Authority) revokeToken(ctx context.Context, c *sallyport.Call, t *token
 	}
 	if d, err := readDocument(resp); err == nil {
 		if code := d.stringField("error"); errorCode.MatchString(code) {
-			return &refusal{code}
+			return &grantRefusal{code}
 		}
 	}
 	return fmt.Errorf("its issuer answered %d to a revocation", resp.StatusCode)

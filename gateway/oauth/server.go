@@ -173,9 +173,9 @@ func (s *Server) Check() error {
 	return errors.Join(faults...)
 }
 
-// record is the name under which the tokens of a principal are kept. What
+// recordName is the name under which the tokens of a principal are kept. What
 // would make them another client's or another server's is part of it.
-func (s *Server) record(who string) string {
+func (s *Server) recordName(who string) string {
 	h := sha256.New()
 	for _, part := range []string{s.URL, s.Issuer, s.ClientID, s.Document, string(cmp.Or(s.Grant, AuthorizationCode)), s.Assertion, who} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
@@ -190,11 +190,11 @@ func checkURL(text string, local bool) error {
 	plain := !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 	switch {
 	case err != nil || !plain || len(text) > maxURL || u.Host == "" || u.User != nil || strings.Contains(text, "#"):
-		return fmt.Errorf("%s is no address", clip(text))
+		return fmt.Errorf("%s is no address", clipQuote(text))
 	case u.Scheme == "https", u.Scheme == "http" && local && auth.Loopback(u.Hostname()):
 		return nil
 	default:
-		return fmt.Errorf("%s: expected https", clip(text))
+		return fmt.Errorf("%s: expected https", clipQuote(text))
 	}
 }
 
@@ -204,8 +204,8 @@ func onLoopback(text string) bool {
 	return err == nil && auth.Loopback(u.Hostname())
 }
 
-// origin is the scheme and host of an address.
-func origin(text string) string {
+// originOf is the scheme and host of an address.
+func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return ""
@@ -220,14 +220,14 @@ func checkScopes(scopes []string) error {
 	}
 	for _, s := range scopes {
 		if s == "" || len(s) > 256 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }) {
-			return fmt.Errorf("%s is no scope", clip(s))
+			return fmt.Errorf("%s is no scope", clipQuote(s))
 		}
 	}
 	return nil
 }
 
-// union is both lists, each scope once, in order.
-func union(a, b []string) []string {
+// unionScopes is both lists, each scope once, in order.
+func unionScopes(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, s := range b {
 		if !slices.Contains(out, s) {
@@ -237,13 +237,13 @@ func union(a, b []string) []string {
 	return out
 }
 
-// beyond lists what of a is not in b.
-func beyond(a, b []string) []string {
+// missingScopes lists what of a is not in b.
+func missingScopes(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// clip quotes what somebody else wrote, for a message.
-func clip(text string) string {
+// clipQuote quotes what somebody else wrote, for a message.
+func clipQuote(text string) string {
 	const most = 120
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
@@ -254,13 +254,13 @@ func clip(text string) string {
 // ErrLogin is matched by errors of calls that need a person to log in first.
 var ErrLogin = errors.New("oauth: nobody is logged in")
 
-// fault is a failure that the caller may read.
-func (s *Server) fault(format string, args ...any) error {
+// newFault is a failure that the caller may read.
+func (s *Server) newFault(format string, args ...any) error {
 	return sallyport.Err("the MCP server "+s.Name+": "+fmt.Sprintf(format, args...), "").Err()
 }
 
-// login is the failure of a call that needs somebody to log in.
-func (s *Server) login(format string, args ...any) error {
+// newLoginFault is the failure of a call that needs somebody to log in.
+func (s *Server) newLoginFault(format string, args ...any) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Err: ErrLogin,
 		Detail: "the MCP server " + s.Name + " " + fmt.Sprintf(format, args...) + ": run sallyport login " + s.Name,

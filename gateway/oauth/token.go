@@ -56,36 +56,36 @@ func secretMethod(supported []string) string {
 	return methodPost
 }
 
-// refusal is the answer of an issuer that refuses, by its code (RFC 6749,
+// grantRefusal is the answer of an issuer that refuses, by its code (RFC 6749,
 // section 5.2). Its description is not kept: it may quote what was sent.
-type refusal struct{ code string }
+type grantRefusal struct{ code string }
 
-func (r *refusal) Error() string { return "its issuer refuses: " + r.code }
+func (r *grantRefusal) Error() string { return "its issuer refuses: " + r.code }
 
 // errorCode is the form of the codes.
 var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// exchange asks the issuer of t for tokens and puts them into t.
-func (a *Authority) exchange(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
-	d, err := a.ask(ctx, c, t, form)
+// requestTokens asks the issuer of t for tokens and puts them into t.
+func (a *Authority) requestTokens(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
+	d, err := a.postWithNonce(ctx, c, t, form)
 	if err != nil {
 		return err
 	}
-	return a.take(ctx, c, t, d)
+	return a.storeTokens(ctx, c, t, d)
 }
 
-// ask sends a request to the token endpoint of t, for its resource; once more when
+// postWithNonce sends a request to the token endpoint of t, for its resource; once more when
 // the endpoint wants its nonce in the proof.
-func (a *Authority) ask(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
+func (a *Authority) postWithNonce(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
 	before := a.nonceFor(t.Endpoint)
-	d, err := a.post(ctx, c, t, form)
-	if r, ok := errors.AsType[*refusal](err); ok && r.code == wantsNonce && a.nonceFor(t.Endpoint) != before {
-		return a.post(ctx, c, t, form)
+	d, err := a.postForm(ctx, c, t, form)
+	if r, ok := errors.AsType[*grantRefusal](err); ok && r.code == wantsNonce && a.nonceFor(t.Endpoint) != before {
+		return a.postForm(ctx, c, t, form)
 	}
 	return d, err
 }
 
-func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
+func (a *Authority) postForm(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
 	if err := a.addClientAuth(ctx, c, t, t.Endpoint, header, form); err != nil {
@@ -114,7 +114,7 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 	if resp.StatusCode != http.StatusOK {
 		if err == nil {
 			if code := d.stringField("error"); errorCode.MatchString(code) {
-				return nil, &refusal{code}
+				return nil, &grantRefusal{code}
 			}
 		}
 		return nil, fmt.Errorf("its issuer answered %d to a request for a token", resp.StatusCode)
@@ -125,8 +125,8 @@ func (a *Authority) post(ctx context.Context, c *sallyport.Call, t *tokens, form
 	return d, nil
 }
 
-// take puts an answer of the token endpoint into t.
-func (a *Authority) take(ctx context.Context, c *sallyport.Call, t *tokens, d *jsonDocument) error {
+// storeTokens puts an answer of the token endpoint into t.
+func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *tokens, d *jsonDocument) error {
 	access, refresh, kind := d.stringField("access_token"), d.stringField("refresh_token"), d.stringField("token_type")
 	scopes := strings.Fields(d.stringField("scope"))
 	bound := len(t.Key) > 0 && strings.EqualFold(kind, "DPoP")

@@ -219,7 +219,7 @@ func (f Forgotten) GoString() string { return "[redacted]" }
 
 // Forget removes the tokens of a principal at a server and returns what was there.
 func (v *Vault) Forget(ctx context.Context, s *Server, who string) (Forgotten, error) {
-	name := s.record(who)
+	name := s.recordName(who)
 	t, err := v.load(ctx, name)
 	if err == nil || strings.HasPrefix(err.Error(), "oauth:") {
 		err = v.store.Delete(ctx, name)
@@ -230,7 +230,7 @@ func (v *Vault) Forget(ctx context.Context, s *Server, who string) (Forgotten, e
 // Mark tells the token of a principal at a server from others, without being of
 // use to anybody; "" when there is none.
 func (v *Vault) Mark(ctx context.Context, s *Server, who string) (string, error) {
-	t, err := v.load(ctx, s.record(who))
+	t, err := v.load(ctx, s.recordName(who))
 	if err != nil || t.Access == "" {
 		return "", err
 	}

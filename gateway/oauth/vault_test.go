@@ -76,7 +76,7 @@ func TestAVaultKeepsItsRecordsApart(t *testing.T) {
 	}
 	// One that cannot be opened can be removed.
 	server := &Server{Name: "far"}
-	s[server.record("ann")] = "damaged"
+	s[server.recordName("ann")] = "damaged"
 	if _, err := v.Forget(t.Context(), server, "ann"); err != nil || len(s) != 2 {
 		t.Errorf("Forget() = %v, with %d records left, want 2", err, len(s))
 	}
@@ -130,7 +130,7 @@ func (refusing) Get(_ context.Context, ref string) (sallyport.Secret, error) {
 // client or principal is another record.
 func TestRecordsDifferByWhatMakesThemAnothers(t *testing.T) {
 	base := Server{Name: "far", URL: "https://far.example/mcp", Issuer: "https://login.example", ClientID: "us"}
-	seen := map[string]string{base.record("ann"): "the same"}
+	seen := map[string]string{base.recordName("ann"): "the same"}
 	for what, change := range map[string]func(*Server){
 		"another URL":      func(s *Server) { s.URL += "x" },
 		"another issuer":   func(s *Server) { s.Issuer = "https://evil.example" },
@@ -142,17 +142,17 @@ func TestRecordsDifferByWhatMakesThemAnothers(t *testing.T) {
 	} {
 		s := base
 		change(&s)
-		if other := seen[s.record("ann")]; other != "" {
+		if other := seen[s.recordName("ann")]; other != "" {
 			t.Errorf("%s has the record of %s", what, other)
 		}
-		seen[s.record("ann")] = what
+		seen[s.recordName("ann")] = what
 	}
-	if base.record("ann") == base.record("bob") || base.record("ann") == base.record("") {
+	if base.recordName("ann") == base.recordName("bob") || base.recordName("ann") == base.recordName("") {
 		t.Error("two principals have one record")
 	}
 	same := base
 	same.Grant = AuthorizationCode
-	if same.record("ann") != base.record("ann") {
+	if same.recordName("ann") != base.recordName("ann") {
 		t.Error("the default grant, written down, has another record")
 	}
 }
