@@ -171,14 +171,14 @@ func (a *Authority) lockRenewal(ctx context.Context, name string) (done func(), 
 // tokenFor is the token of a principal, "" when there is none. One that ends soon
 // is renewed.
 func (a *Authority) tokenFor(ctx context.Context, c *sallyport.Call, who string) (tokenWithKey, error) {
-	t, err := a.vault.load(ctx, a.recordName(who))
+	t, err := a.vault.loadTokens(ctx, a.recordName(who))
 	if err != nil {
 		return tokenWithKey{}, err
 	}
 	if t.Access != "" && t.Refresh != "" && !t.Expires.IsZero() && !a.now().Add(early).Before(t.Expires) {
 		return a.renewToken(ctx, c, who, t.Access, challenge{})
 	}
-	return t.withKey(), a.vault.hand(ctx, c, a.Name, "access", t.Access)
+	return t.withKey(), a.vault.giveToken(ctx, c, a.Name, "access", t.Access)
 }
 
 // renewToken makes another token in place of the one that the server refused.
@@ -207,7 +207,7 @@ func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refu
 // refreshToken exchanges the refresh token, at the issuer that made it.
 func (a *Authority) refreshToken(ctx context.Context, c *sallyport.Call, t *tokens, who string) error {
 	for kind, value := range map[string]string{"refresh": t.Refresh, "client": t.ClientSecret} {
-		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
+		if err := a.vault.giveToken(ctx, c, a.Name, kind, value); err != nil {
 			return err
 		}
 	}
@@ -257,7 +257,7 @@ func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who str
 		return err
 	}
 	defer done()
-	t, stored, err := a.vault.open(ctx, name)
+	t, stored, err := a.vault.openRecord(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who str
 		// Tokens that were made are kept even when the call is over: a
 		// refresh token that is lost is a login that is lost.
 		if failed == nil {
-			err = a.vault.save(context.WithoutCancel(ctx), name, t)
+			err = a.vault.saveTokens(context.WithoutCancel(ctx), name, t)
 		} else {
 			t, failed = a.saveFailedChange(context.WithoutCancel(ctx), name, stored, before.Access, t, failed)
 		}
@@ -280,17 +280,17 @@ func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who str
 		return failed
 	}
 	*held = t.withKey()
-	return a.vault.hand(ctx, c, a.Name, "access", t.Access)
+	return a.vault.giveToken(ctx, c, a.Name, "access", t.Access)
 }
 
 // saveFailedChange keeps what a failed change left of t, unless another program on the same
 // state, or a login, has changed the record meanwhile. Tokens that came of that
 // are used instead: then nothing failed.
 func (a *Authority) saveFailedChange(ctx context.Context, name, stored, refused string, t tokens, failed error) (tokens, error) {
-	if done, err := a.vault.note(ctx, name, stored, t); err != nil || done {
+	if done, err := a.vault.saveIfUnchanged(ctx, name, stored, t); err != nil || done {
 		return t, cmp.Or(err, failed)
 	}
-	now, err := a.vault.load(ctx, name)
+	now, err := a.vault.loadTokens(ctx, name)
 	if err != nil || now.Access == "" || now.Access == refused {
 		return t, cmp.Or(err, failed)
 	}

@@ -61,5 +61,5 @@ func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *
 	if d.err != nil || d.stringField("issued_token_type") != typeIDJAG || !tokenText(statement) {
 		return "", errors.New("its answer is no statement for an issuer")
 	}
-	return statement, a.vault.hand(ctx, c, a.Name, "statement", statement)
+	return statement, a.vault.giveToken(ctx, c, a.Name, "statement", statement)
 }

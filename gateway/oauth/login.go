@@ -55,7 +55,7 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 		return Status{}, err
 	}
 	name := a.recordName(who)
-	before, err := a.vault.load(ctx, name)
+	before, err := a.vault.loadTokens(ctx, name)
 	if err != nil {
 		return Status{}, err
 	}
@@ -70,10 +70,10 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	if err := a.askConsent(ctx, c, &t, &p, o); err != nil {
 		return Status{}, a.wrapFailure(err)
 	}
-	if err := a.vault.save(context.WithoutCancel(ctx), name, t); err != nil {
+	if err := a.vault.saveTokens(context.WithoutCancel(ctx), name, t); err != nil {
 		return Status{}, err
 	}
-	return t.status(), nil
+	return t.toStatus(), nil
 }
 
 // probeChallenge asks the server for its challenge, with a message that changes nothing.
@@ -159,7 +159,7 @@ func (a *Authority) registerClient(ctx context.Context, c *sallyport.Call, t *to
 	if d.err != nil || !tokenText(t.ClientID) || t.ClientSecret != "" && !tokenText(t.ClientSecret) {
 		return errors.New("its issuer's registration is not well formed")
 	}
-	return a.vault.hand(ctx, c, a.Name, "client", t.ClientSecret)
+	return a.vault.giveToken(ctx, c, a.Name, "client", t.ClientSecret)
 }
 
 // newRegistration is the request to register a client that comes back to redirect.

@@ -32,7 +32,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clipQuote(t.Issuer), err))
 	}
 	for kind, value := range map[string]string{"access": t.Access, "refresh": t.Refresh, "client": t.ClientSecret} {
-		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
+		if err := a.vault.giveToken(ctx, c, a.Name, kind, value); err != nil {
 			return false, err
 		}
 	}

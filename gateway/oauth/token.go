@@ -141,7 +141,7 @@ func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *token
 		scopes = nil
 	}
 	for kind, value := range map[string]string{"access": access, "refresh": refresh} {
-		if err := a.vault.hand(ctx, c, a.Name, kind, value); err != nil {
+		if err := a.vault.giveToken(ctx, c, a.Name, kind, value); err != nil {
 			return err
 		}
 	}

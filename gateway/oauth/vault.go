@@ -90,8 +90,8 @@ func (v *Vault) Known(context.Context) ([]sallyport.Secret, error) {
 	return v.known, nil
 }
 
-// hand gives a token to a call, which holds it for a secret from then on.
-func (v *Vault) hand(ctx context.Context, c *sallyport.Call, server, kind, value string) error {
+// giveToken gives a token to a call, which holds it for a secret from then on.
+func (v *Vault) giveToken(ctx context.Context, c *sallyport.Call, server, kind, value string) error {
 	if value == "" {
 		return nil
 	}
@@ -136,14 +136,14 @@ type tokens struct {
 	Bound bool   `json:"bound,omitempty"`
 }
 
-// load opens a record; that of nobody is empty.
-func (v *Vault) load(ctx context.Context, name string) (tokens, error) {
-	t, _, err := v.open(ctx, name)
+// loadTokens opens a record; that of nobody is empty.
+func (v *Vault) loadTokens(ctx context.Context, name string) (tokens, error) {
+	t, _, err := v.openRecord(ctx, name)
 	return t, err
 }
 
-// open opens a record and returns it as it is stored as well.
-func (v *Vault) open(ctx context.Context, name string) (t tokens, stored string, err error) {
+// openRecord opens a record and returns it as it is stored as well.
+func (v *Vault) openRecord(ctx context.Context, name string) (t tokens, stored string, err error) {
 	stored, ok, err := v.store.Get(ctx, name)
 	if err != nil || !ok {
 		return t, "", err
@@ -159,16 +159,16 @@ func (v *Vault) open(ctx context.Context, name string) (t tokens, stored string,
 	return t, stored, json.Unmarshal(plain, &t)
 }
 
-// save seals a record. Its name is sealed with it: one record is no other.
-func (v *Vault) save(ctx context.Context, name string, t tokens) error {
-	text, err := v.sealed(name, t)
+// saveTokens seals a record. Its name is sealed with it: one record is no other.
+func (v *Vault) saveTokens(ctx context.Context, name string, t tokens) error {
+	text, err := v.sealTokens(name, t)
 	if err != nil {
 		return err
 	}
 	return v.store.Put(ctx, name, text)
 }
 
-func (v *Vault) sealed(name string, t tokens) (string, error) {
+func (v *Vault) sealTokens(name string, t tokens) (string, error) {
 	plain, err := json.Marshal(t)
 	if err != nil {
 		return "", err
@@ -176,9 +176,9 @@ func (v *Vault) sealed(name string, t tokens) (string, error) {
 	return base64.StdEncoding.EncodeToString(v.seal.Seal(nil, nil, plain, []byte(name))), nil
 }
 
-// note saves a record unless another program has changed it since it was opened.
-func (v *Vault) note(ctx context.Context, name, stored string, t tokens) (done bool, err error) {
-	text, err := v.sealed(name, t)
+// saveIfUnchanged saves a record unless another program has changed it since it was opened.
+func (v *Vault) saveIfUnchanged(ctx context.Context, name, stored string, t tokens) (done bool, err error) {
+	text, err := v.sealTokens(name, t)
 	if err != nil {
 		return false, err
 	}
@@ -220,17 +220,17 @@ func (f Forgotten) GoString() string { return "[redacted]" }
 // Forget removes the tokens of a principal at a server and returns what was there.
 func (v *Vault) Forget(ctx context.Context, s *Server, who string) (Forgotten, error) {
 	name := s.recordName(who)
-	t, err := v.load(ctx, name)
+	t, err := v.loadTokens(ctx, name)
 	if err == nil || strings.HasPrefix(err.Error(), "oauth:") {
 		err = v.store.Delete(ctx, name)
 	}
-	return Forgotten{t.status(), t}, err
+	return Forgotten{t.toStatus(), t}, err
 }
 
 // Mark tells the token of a principal at a server from others, without being of
 // use to anybody; "" when there is none.
 func (v *Vault) Mark(ctx context.Context, s *Server, who string) (string, error) {
-	t, err := v.load(ctx, s.recordName(who))
+	t, err := v.loadTokens(ctx, s.recordName(who))
 	if err != nil || t.Access == "" {
 		return "", err
 	}
@@ -238,6 +238,6 @@ func (v *Vault) Mark(ctx context.Context, s *Server, who string) (string, error)
 	return hex.EncodeToString(sum[:]), nil
 }
 
-func (t *tokens) status() Status {
+func (t *tokens) toStatus() Status {
 	return Status{LoggedIn: t.Access != "", Issuer: t.Issuer, Scopes: t.Scopes, Expires: t.Expires, Renews: t.Refresh != ""}
 }

@@ -54,24 +54,24 @@ func newVault(t *testing.T, s Store, key string) *Vault {
 func TestAVaultKeepsItsRecordsApart(t *testing.T) {
 	s := shelf{}
 	v := newVault(t, s, "k")
-	if err := v.save(t.Context(), "ann", tokens{Access: "the-token-of-ann"}); err != nil {
+	if err := v.saveTokens(t.Context(), "ann", tokens{Access: "the-token-of-ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(s["ann"], "token") {
 		t.Errorf("the store holds %q", s["ann"])
 	}
-	if got, err := v.load(t.Context(), "ann"); err != nil || got.Access != "the-token-of-ann" {
+	if got, err := v.loadTokens(t.Context(), "ann"); err != nil || got.Access != "the-token-of-ann" {
 		t.Errorf("load() = %+v, %v", got, err)
 	}
 	s["bob"] = s["ann"]
-	if got, err := v.load(t.Context(), "bob"); err == nil {
+	if got, err := v.loadTokens(t.Context(), "bob"); err == nil {
 		t.Errorf("ann's record under bob's name = %+v, want an error", got)
 	}
-	if got, err := newVault(t, s, "x").load(t.Context(), "ann"); err == nil {
+	if got, err := newVault(t, s, "x").loadTokens(t.Context(), "ann"); err == nil {
 		t.Errorf("with another key = %+v, want an error", got)
 	}
 	s["ann"] = "A" + s["ann"][1:]
-	if got, err := v.load(t.Context(), "ann"); err == nil {
+	if got, err := v.loadTokens(t.Context(), "ann"); err == nil {
 		t.Errorf("a damaged record = %+v, want an error", got)
 	}
 	// One that cannot be opened can be removed.
@@ -89,7 +89,7 @@ func TestAVaultKeepsItsRecordsApart(t *testing.T) {
 func TestATicketIsGoodOnce(t *testing.T) {
 	v := newVault(t, shelf{}, "k")
 	asked := &asking{v: v}
-	if err := v.hand(t.Context(), &sallyport.Call{Secrets: asked}, "far", "access", "the-access-token"); err != nil {
+	if err := v.giveToken(t.Context(), &sallyport.Call{Secrets: asked}, "far", "access", "the-access-token"); err != nil {
 		t.Fatal(err)
 	}
 	if asked.got.Reveal() != "the-access-token" || !strings.HasPrefix(asked.ref, "oauth/far/access/") {
@@ -103,7 +103,7 @@ func TestATicketIsGoodOnce(t *testing.T) {
 		t.Errorf("Known() = %d, %v, want the token", len(known), err)
 	}
 	// A call that may not have it does not leave a ticket behind.
-	if err := v.hand(t.Context(), &sallyport.Call{Secrets: refusing{}}, "far", "access", "another-access-token"); err == nil || len(v.tickets) != 0 {
+	if err := v.giveToken(t.Context(), &sallyport.Call{Secrets: refusing{}}, "far", "access", "another-access-token"); err == nil || len(v.tickets) != 0 {
 		t.Errorf("a refused call: %v, with %d tickets left", err, len(v.tickets))
 	}
 }
