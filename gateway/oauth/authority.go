@@ -168,8 +168,8 @@ func (a *Authority) lockRenewal(ctx context.Context, name string) (done func(), 
 	}
 }
 
-// tokenFor is the token of a principal, "" when there is none. One that ends soon
-// is renewed.
+// tokenFor returns the token of a principal, "" when there is none. One that
+// ends soon is renewed.
 func (a *Authority) tokenFor(ctx context.Context, c *sallyport.Call, who string) (tokenWithKey, error) {
 	t, err := a.vault.loadTokens(ctx, a.recordName(who))
 	if err != nil {
@@ -283,9 +283,9 @@ func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who str
 	return a.vault.giveToken(ctx, c, a.Name, "access", t.Access)
 }
 
-// saveFailedChange keeps what a failed change left of t, unless another program on the same
-// state, or a login, has changed the record meanwhile. Tokens that came of that
-// are used instead: then nothing failed.
+// saveFailedChange saves what a failed change left of t, unless another program
+// on the same state, or a login, has changed the record meanwhile. Tokens that
+// came of that are used instead: then nothing failed.
 func (a *Authority) saveFailedChange(ctx context.Context, name, stored, refused string, t tokens, failed error) (tokens, error) {
 	if done, err := a.vault.saveIfUnchanged(ctx, name, stored, t); err != nil || done {
 		return t, cmp.Or(err, failed)
@@ -302,8 +302,8 @@ func equalTokens(a, b tokens) bool {
 		slices.Equal(a.Scopes, b.Scopes) && slices.Equal(a.Wanted, b.Wanted)
 }
 
-// requestGrant gets a token that needs nobody: for the gate's own account, or for whom
-// a statement is about.
+// requestGrant gets a token without a login: for the gate's own account, or for
+// the person whom a statement is about.
 func (a *Authority) requestGrant(ctx context.Context, c *sallyport.Call, t *tokens, said challenge, scopes []string) error {
 	p, err := a.discover(ctx, c, said)
 	if err != nil {

@@ -17,7 +17,8 @@ const (
 	typeIDJAG     = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
-// newClaimForm is the request for a token that needs nobody, to the issuer of t.
+// newClaimForm makes the request for a token without a login, to the issuer of
+// t.
 func (a *Authority) newClaimForm(ctx context.Context, c *sallyport.Call, t *tokens) (url.Values, error) {
 	if a.Grant == ClientCredentials {
 		return url.Values{"grant_type": {string(ClientCredentials)}}, nil
@@ -35,8 +36,8 @@ func (a *Authority) newClaimForm(ctx context.Context, c *sallyport.Call, t *toke
 	return url.Values{"grant_type": {grantJWT}, "assertion": {statement}}, nil
 }
 
-// exchangeIdentity has the identity provider make of a person's ID token a statement for
-// the issuer of t, about its resource.
+// exchangeIdentity exchanges a person's ID token, at the identity provider, for
+// a statement to the issuer of t about its resource.
 func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *tokens, identity string) (string, error) {
 	p, err := fetchMetadata(ctx, newSameOriginClient(c), a.Provider.Issuer, false)
 	if err != nil {

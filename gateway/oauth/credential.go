@@ -64,8 +64,9 @@ func (s *Server) allowCredential(issuer, endpoint string) error {
 	return nil
 }
 
-// newSameOriginClient is the way out to the metadata of an issuer that gets a credential: no
-// redirect leads to another origin, which would say where the credential goes.
+// newSameOriginClient makes the client for the metadata of an issuer that gets
+// a credential: no redirect leads to another origin, which would say where the
+// credential goes.
 func newSameOriginClient(c *sallyport.Call) *http.Client {
 	out := newClient(c, maxHops)
 	follow := out.CheckRedirect

@@ -75,8 +75,8 @@ type issuerMetadata struct {
 	signs                          bool     // names itself in answers (RFC 9207)
 }
 
-// newClient is the way out of a call, which follows few redirects: the call's
-// grant judges each of them.
+// newClient makes the client of a call, which follows few redirects: the call's
+// grant decides about each of them.
 func newClient(c *sallyport.Call, hops int) *http.Client {
 	own := *c.Network.Client()
 	own.CheckRedirect = func(_ *http.Request, via []*http.Request) error {
@@ -173,7 +173,7 @@ func sameResource(a, b string) bool {
 	return originOf(a) == originOf(b) && path(a) == path(b)
 }
 
-// chooseIssuer is the issuer to ask, of those that the server names.
+// chooseIssuer returns the issuer to ask, of those that the server names.
 func (a *Authority) chooseIssuer(names []string) (string, error) {
 	switch {
 	case a.Issuer == "" && names == nil:

@@ -96,8 +96,9 @@ func (a *Authority) probeChallenge(ctx context.Context, c *sallyport.Call) (chal
 	return challengeOf(resp), nil
 }
 
-// scopesToRequest is what is asked for: what the operator wrote, else what the server
-// said that it wants, else all that it knows, else nothing in particular.
+// scopesToRequest returns what is asked for: what the operator wrote, else what
+// the server said that it wants, else all that it knows, else nothing in
+// particular.
 func (a *Authority) scopesToRequest(p *discoveryResult, said challenge, wanted []string) []string {
 	if a.Scopes != nil {
 		return a.Scopes
@@ -162,7 +163,8 @@ func (a *Authority) registerClient(ctx context.Context, c *sallyport.Call, t *to
 	return a.vault.giveToken(ctx, c, a.Name, "client", t.ClientSecret)
 }
 
-// newRegistration is the request to register a client that comes back to redirect.
+// newRegistration makes the request to register a client that comes back to
+// redirect.
 func newRegistration(ctx context.Context, at, redirect, method string) (*http.Request, error) {
 	text, err := json.Marshal(map[string]any{
 		"client_name": "Sallyport", "redirect_uris": []string{redirect}, "application_type": "native",
@@ -221,8 +223,8 @@ func (a *Authority) askConsent(ctx context.Context, c *sallyport.Call, t *tokens
 	})
 }
 
-// codeFromAnswer is the code of an answer that is the answer to our question, of the
-// issuer that was asked.
+// codeFromAnswer returns the code of an answer, once that is shown to be the
+// answer to our question by the issuer that was asked.
 func codeFromAnswer(back url.Values, state string, i *issuerMetadata) (string, error) {
 	for _, key := range []string{"state", "code", "iss", "error"} {
 		if len(back[key]) > 1 {

@@ -30,7 +30,7 @@ type tokenWithKey struct {
 	key   []byte
 }
 
-// withKey is what of t a request carries.
+// withKey returns what of t a request carries.
 func (t *tokens) withKey() tokenWithKey {
 	if !t.Bound {
 		return tokenWithKey{token: t.Access}
@@ -92,7 +92,8 @@ func (a *Authority) addProof(h http.Header, key []byte, method, address, token s
 	return nil
 }
 
-// nonceFor is the newest that the host of an address gave; empty when it gave none.
+// nonceFor returns the newest that the host of an address gave; empty when it
+// gave none.
 func (a *Authority) nonceFor(address string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -173,8 +173,8 @@ func (s *Server) Check() error {
 	return errors.Join(faults...)
 }
 
-// recordName is the name under which the tokens of a principal are kept. What
-// would make them another client's or another server's is part of it.
+// recordName returns the name under which the tokens of a principal are kept.
+// What would make them another client's or another server's is part of it.
 func (s *Server) recordName(who string) string {
 	h := sha256.New()
 	for _, part := range []string{s.URL, s.Issuer, s.ClientID, s.Document, string(cmp.Or(s.Grant, AuthorizationCode)), s.Assertion, who} {
@@ -204,7 +204,7 @@ func onLoopback(text string) bool {
 	return err == nil && auth.Loopback(u.Hostname())
 }
 
-// originOf is the scheme and host of an address.
+// originOf returns the scheme and host of an address.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -226,7 +226,7 @@ func checkScopes(scopes []string) error {
 	return nil
 }
 
-// unionScopes is both lists, each scope once, in order.
+// unionScopes returns both lists, each scope once, in order.
 func unionScopes(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, s := range b {
@@ -254,12 +254,12 @@ func clipQuote(text string) string {
 // ErrLogin is matched by errors of calls that need a person to log in first.
 var ErrLogin = errors.New("oauth: nobody is logged in")
 
-// newFault is a failure that the caller may read.
+// newFault makes a failure that the caller may read.
 func (s *Server) newFault(format string, args ...any) error {
 	return sallyport.Err("the MCP server "+s.Name+": "+fmt.Sprintf(format, args...), "").Err()
 }
 
-// newLoginFault is the failure of a call that needs somebody to log in.
+// newLoginFault makes the failure of a call that needs somebody to log in.
 func (s *Server) newLoginFault(format string, args ...any) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Err: ErrLogin,

@@ -36,7 +36,8 @@ const (
 // assertionTime is how long a client's assertion is good: for one request.
 const assertionTime = time.Minute
 
-// chooseAuthMethod is how a client says who it is, of what the issuer takes.
+// chooseAuthMethod returns how a client says who it is, of what the issuer
+// takes.
 func (a *Authority) chooseAuthMethod(supported []string, secret bool) string {
 	switch {
 	case a.PrivateKey != "":

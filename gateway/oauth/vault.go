@@ -90,7 +90,7 @@ func (v *Vault) Known(context.Context) ([]sallyport.Secret, error) {
 	return v.known, nil
 }
 
-// giveToken gives a token to a call, which holds it for a secret from then on.
+// giveToken gives a token to a call, which treats it as a secret from then on.
 func (v *Vault) giveToken(ctx context.Context, c *sallyport.Call, server, kind, value string) error {
 	if value == "" {
 		return nil
