@@ -94,7 +94,7 @@ func (s *Store) checkNPM(root *os.Root, p Package) (integrity string, err error)
 	if pin.Version != p.Version || pin.InBundle {
 		return "", fmt.Errorf("%s does not have it", lockFile)
 	}
-	return strong(pin.Integrity), nil
+	return sha512Digest(pin.Integrity), nil
 }
 
 // checkPin judges one entry of the lock file.
@@ -116,14 +116,14 @@ func (s *Store) checkPin(key string, pin npmPin, all map[string]npmPin) error {
 		}
 	case !within(s.npm, pin.Resolved):
 		return fmt.Errorf("comes from %.200q, which is not the registry %s", pin.Resolved, s.npm)
-	case strong(pin.Integrity) == "":
+	case sha512Digest(pin.Integrity) == "":
 		return fmt.Errorf("has no SHA-512 digest")
 	}
 	return nil
 }
 
-// strong is the SHA-512 digest of a list of digests; empty when there is none.
-func strong(integrity string) string {
+// sha512Digest is the SHA-512 digest of a list of digests; empty when there is none.
+func sha512Digest(integrity string) string {
 	for one := range strings.FieldsSeq(integrity) {
 		if strings.HasPrefix(one, "sha512-") {
 			return one

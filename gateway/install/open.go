@@ -33,7 +33,7 @@ var digestText = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // Folder is the absolute folder of an installed copy, whether it is there or
 // not.
 func (s *Store) Folder(p Package, digest string) string {
-	return filepath.Join(s.dir, p.folder(digest))
+	return filepath.Join(s.dir, p.folderName(digest))
 }
 
 // Open finds the installed copy of a package and compares every file of it
@@ -83,7 +83,7 @@ const inFolder = "\x00"
 // npmCommand is how the program of a package of npm is run.
 func npmCommand(root *os.Root, p Package) ([]string, error) {
 	top := path.Join(modules, p.Name)
-	file, err := bin(root, top, p)
+	file, err := programFile(root, top, p)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +98,12 @@ func npmCommand(root *os.Root, p Package) ([]string, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("its program %.200q is no file of the package", file)
 	}
-	run, err := interpreter(root, name)
+	run, err := interpreterOf(root, name)
 	return append(run, inFolder+name), err
 }
 
-// bin is the file of the program, as package.json says it.
-func bin(root *os.Root, top string, p Package) (string, error) {
+// programFile is the file of the program, as package.json says it.
+func programFile(root *os.Root, top string, p Package) (string, error) {
 	var m struct{ Bin json.RawMessage }
 	if err := readJSON(root, path.Join(top, manifest), &m); err != nil {
 		return "", err
@@ -122,13 +122,13 @@ func bin(root *os.Root, top string, p Package) (string, error) {
 	case json.Unmarshal(m.Bin, &files) != nil:
 		return "", errors.New("the bin of its package.json is neither a name nor a list of names")
 	}
-	name, err := choose(files, p, own)
+	name, err := chooseProgram(files, p, own)
 	return files[name], err
 }
 
-// choose finds the program of a package: the one that was asked for, the one
+// chooseProgram finds the program of a package: the one that was asked for, the one
 // that is named like the package, or the only one.
-func choose(programs map[string]string, p Package, own string) (string, error) {
+func chooseProgram(programs map[string]string, p Package, own string) (string, error) {
 	own = cmp.Or(p.Bin, own)
 	names := slices.Sorted(maps.Keys(programs))
 	_, ok := programs[own]
@@ -157,9 +157,9 @@ func allEqual(m map[string]string) bool {
 // maxShebang is the longest first line that Linux reads (BINPRM_BUF_SIZE).
 const maxShebang = 256
 
-// interpreter is what runs a file, by its first line or else by the ending of
+// interpreterOf is what runs a file, by its first line or else by the ending of
 // its name.
-func interpreter(root *os.Root, name string) ([]string, error) {
+func interpreterOf(root *os.Root, name string) ([]string, error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (p Package) Check() error {
 	case p.Bin != "" && (len(p.Bin) > maxName || !binName.MatchString(p.Bin)):
 		return fmt.Errorf("%.80q is not the name of a program", p.Bin)
 	case len(p.Version) <= maxVersion && version.MatchString(p.Version):
-		if len(p.folder("")) > maxFolder {
+		if len(p.folderName("")) > maxFolder {
 			return fmt.Errorf("%s: the name and version are too long for the name of a folder", p)
 		}
 		return nil
@@ -153,9 +153,9 @@ func (e *UnpinnedError) Is(target error) bool { return target == ErrUnpinned }
 // of it is compared when the folder is opened.
 const digestDigits = 12
 
-// folder is the name of the folder of an installed copy. A plus sign stands
+// folderName is the name of the folder of an installed copy. A plus sign stands
 // for the slash of a scope, which no name holds; PyPI's epochs have none.
-func (p Package) folder(digest string) string {
+func (p Package) folderName(digest string) string {
 	name := strings.ReplaceAll(p.Name, "/", "+")
 	if p.Registry != NPM {
 		name = string(p.Registry) + "+" + name

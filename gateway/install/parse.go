@@ -12,8 +12,8 @@ import (
 // nothing.
 var ErrNotLauncher = errors.New("not a package launcher")
 
-// launcher is how the command line of a package launcher reads.
-type launcher struct {
+// packageLauncher is how the command line of a package launcher reads.
+type packageLauncher struct {
 	registry Registry
 	// quiet lists options that change nothing here.
 	quiet []string
@@ -26,23 +26,23 @@ type launcher struct {
 	verbs []string
 }
 
-// launchers maps the name of a program to what it launches. The options are
+// findLauncher maps the name of a program to what it launches. The options are
 // those of npm-exec(1), bunx, uvx and pipx that say no more than which program
 // of which package is to run.
-func launchers(name string) (launcher, bool) {
+func findLauncher(name string) (packageLauncher, bool) {
 	switch name {
 	case "npx":
-		return launcher{NPM, []string{"-y", "--yes", "-q", "--quiet"}, []string{"-p", "--package"}, npmSpec, nil}, true
+		return packageLauncher{NPM, []string{"-y", "--yes", "-q", "--quiet"}, []string{"-p", "--package"}, npmSpec, nil}, true
 	case "bunx":
-		return launcher{NPM, []string{"-y", "--yes", "--silent"}, []string{"-p", "--package"}, npmSpec, nil}, true
+		return packageLauncher{NPM, []string{"-y", "--yes", "--silent"}, []string{"-p", "--package"}, npmSpec, nil}, true
 	case "uvx":
-		return launcher{PyPI, []string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, nil}, true
+		return packageLauncher{PyPI, []string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, nil}, true
 	case "uv":
-		return launcher{PyPI, []string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, []string{"tool", "run"}}, true
+		return packageLauncher{PyPI, []string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, []string{"tool", "run"}}, true
 	case "pipx":
-		return launcher{PyPI, []string{"-q", "--quiet"}, []string{"--spec"}, pypiSpec, []string{"run"}}, true
+		return packageLauncher{PyPI, []string{"-q", "--quiet"}, []string{"--spec"}, pypiSpec, []string{"run"}}, true
 	default:
-		return launcher{}, false
+		return packageLauncher{}, false
 	}
 }
 
@@ -67,7 +67,7 @@ func Parse(command []string) (Package, []string, error) {
 	for _, ending := range []string{".cmd", ".exe"} {
 		name = strings.TrimSuffix(name, ending)
 	}
-	l, ok := launchers(name)
+	l, ok := findLauncher(name)
 	words := command[1:]
 	verb := ""
 	if len(words) > 0 {
@@ -81,15 +81,15 @@ func Parse(command []string) (Package, []string, error) {
 	case !ok, len(words) < len(l.verbs), !slices.Equal(words[:len(l.verbs)], l.verbs):
 		return Package{}, nil, ErrNotLauncher
 	}
-	p, args, err := l.parse(words[len(l.verbs):])
+	p, args, err := l.parseArguments(words[len(l.verbs):])
 	if err != nil && !errors.Is(err, ErrUnpinned) {
 		return Package{}, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, args, err
 }
 
-// parse reads what follows the name of the launcher.
-func (l launcher) parse(words []string) (Package, []string, error) {
+// parseArguments reads what follows the name of the launcher.
+func (l packageLauncher) parseArguments(words []string) (Package, []string, error) {
 	spec := ""
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		word := words[0]

@@ -147,7 +147,7 @@ func FuzzParse(f *testing.F) {
 		if len(args) >= len(command) || !slices.Equal(args, command[len(command)-len(args):]) {
 			t.Fatalf("Parse(%q) has the arguments %q", command, args)
 		}
-		folder := p.folder(strings.Repeat("a", 64))
+		folder := p.folderName(strings.Repeat("a", 64))
 		if strings.ContainsAny(folder, "/\\\x00:") || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "-") || len(folder) > maxFolder ||
 			strings.HasPrefix(p.String(), "-") || strings.HasPrefix(p.Bin, "-") || strings.Contains(p.String(), "..") && strings.Contains(p.Name, "/..") {
 			t.Fatalf("Parse(%q) = %+v in the folder %q", command, p, folder)

@@ -124,7 +124,7 @@ func pypiCommand(root *os.Root, p Package) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := choose(scripts, p, p.Name)
+	name, err := chooseProgram(scripts, p, p.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func (s *Store) stage() string { return filepath.Join(s.dir, stagePrefix+rand.Te
 // meanwhile is the same; one that was damaged, by a crash of the machine say, is
 // replaced.
 func (s *Store) keep(unpacked string, p Package, digest string) error {
-	folder := filepath.Join(s.dir, p.folder(digest))
+	folder := filepath.Join(s.dir, p.folderName(digest))
 	for range 2 {
 		err := os.Rename(unpacked, folder)
 		if err == nil {

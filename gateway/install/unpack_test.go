@@ -142,7 +142,7 @@ func pinned(t testing.TB) (s *Store, p Package, digest, folder string) {
 	t.Helper()
 	s, p = opened(t, nil), Package{Registry: NPM, Name: "@s/a", Version: "1.0.0"}
 	digest = put(t, s, p)
-	return s, p, digest, filepath.Join(s.dir, p.folder(digest))
+	return s, p, digest, filepath.Join(s.dir, p.folderName(digest))
 }
 
 func put(t testing.TB, s *Store, p Package) string {
