@@ -114,7 +114,7 @@ func (s *Store) checkPin(key string, pin npmPin, all map[string]npmPin) error {
 				return s.checkPin(outer, around, all)
 			}
 		}
-	case !within(s.npm, pin.Resolved):
+	case !isBelow(s.npm, pin.Resolved):
 		return fmt.Errorf("comes from %.200q, which is not the registry %s", pin.Resolved, s.npm)
 	case sha512Digest(pin.Integrity) == "":
 		return fmt.Errorf("has no SHA-512 digest")

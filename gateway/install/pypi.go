@@ -69,7 +69,7 @@ func (s *Store) checkPyPI(root *os.Root, p Package) (integrity string, err error
 		switch {
 		case pin.Direct:
 			return "", fmt.Errorf("%.80q is asked for by its URL %.200q", pin.Name, pin.URL)
-		case !within(s.files, pin.URL):
+		case !isBelow(s.files, pin.URL):
 			return "", fmt.Errorf("%.80q comes from %.200q, which is not the registry %s", pin.Name, pin.URL, s.files)
 		case err != nil || len(sum) != 32:
 			return "", fmt.Errorf("%.80q has no SHA-256 digest", pin.Name)

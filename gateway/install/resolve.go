@@ -33,7 +33,7 @@ func (s *Store) Resolve(p Package) sallyport.Tool {
 		Revision:     p.String(),
 		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{host}}},
 		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			found, err := s.resolve(ctx, c, p)
+			found, err := s.resolveVersion(ctx, c, p)
 			if err != nil {
 				return sallyport.Result{}, err
 			}
@@ -54,24 +54,24 @@ func (p Package) Resolved(r sallyport.Result) (Package, error) {
 	return p, p.Check()
 }
 
-// question is the URL that a registry answers with a version, from the root of
+// versionURL is the URL that a registry answers with a version, from the root of
 // npm's and beside the index of PyPI's (PyPI JSON API).
-func (s *Store) question(p Package, tag string) string {
+func (s *Store) versionURL(p Package, tag string) string {
 	if p.Registry == PyPI {
 		return s.index.Scheme + "://" + s.index.Host + "/pypi/" + p.Name + "/json"
 	}
 	return s.npm.String() + url.PathEscape(p.Name) + "/" + tag
 }
 
-// answer is what registries say of a version: npm at the top, PyPI below info.
-type answer struct {
+// versionAnswer is what registries say of a version: npm at the top, PyPI below info.
+type versionAnswer struct {
 	Name, Version string
 	Info          struct{ Name, Version string }
 }
 
-// resolve asks for one version. What the registry says is judged like what an
+// resolveVersion asks for one version. What the registry says is judged like what an
 // operator writes.
-func (s *Store) resolve(ctx context.Context, c *sallyport.Call, p Package) (Package, error) {
+func (s *Store) resolveVersion(ctx context.Context, c *sallyport.Call, p Package) (Package, error) {
 	tag := cmp.Or(p.Version, newest)
 	asked := p
 	asked.Version = "0.0.0"
@@ -81,9 +81,9 @@ func (s *Store) resolve(ctx context.Context, c *sallyport.Call, p Package) (Pack
 	case !distTag.MatchString(tag) || p.Registry == PyPI && tag != newest:
 		return p, sallyport.InputInvalid(fmt.Sprintf("%.80q is no tag of %s: write an exact version", tag, p.Name))
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.question(p, tag), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.versionURL(p, tag), nil)
 	if err != nil {
-		return p, failed(err, "the registry cannot be asked about %s", p.Name)
+		return p, newFailure(err, "the registry cannot be asked about %s", p.Name)
 	}
 	res, err := c.Network.Client().Do(r)
 	if err != nil {
@@ -91,18 +91,18 @@ func (s *Store) resolve(ctx context.Context, c *sallyport.Call, p Package) (Pack
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return p, failed(nil, "the registry has no %s@%s: it answers %s", p.Name, tag, res.Status)
+		return p, newFailure(nil, "the registry has no %s@%s: it answers %s", p.Name, tag, res.Status)
 	}
-	var is answer
+	var is versionAnswer
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxManifest)).Decode(&is); err != nil {
-		return p, failed(err, "the registry's answer about %s cannot be read", p.Name)
+		return p, newFailure(err, "the registry's answer about %s cannot be read", p.Name)
 	}
 	if p.Registry == PyPI {
 		is.Name, is.Version = pypiSpelling(is.Info.Name), is.Info.Version
 	}
 	p.Version = is.Version
 	if err := p.Check(); err != nil || is.Name != p.Name {
-		return p, failed(err, "the registry's answer is not about %s, or names no version", p.Name)
+		return p, newFailure(err, "the registry's answer is not about %s, or names no version", p.Name)
 	}
 	return p, nil
 }

@@ -78,9 +78,9 @@ func New(dir string, o *Options) (*Store, error) {
 	}
 	s := &Store{dir: filepath.Clean(dir), o: opts}
 	var errs [3]error
-	s.npm, errs[0] = place(opts.NPM, publicNPM)
-	s.index, errs[1] = place(opts.PyPI, publicPyPI)
-	s.files, errs[2] = place(opts.PyPIFiles, "https://files.pythonhosted.org/")
+	s.npm, errs[0] = registryURL(opts.NPM, publicNPM)
+	s.index, errs[1] = registryURL(opts.PyPI, publicPyPI)
+	s.files, errs[2] = registryURL(opts.PyPIFiles, "https://files.pythonhosted.org/")
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func New(dir string, o *Options) (*Store, error) {
 	return s, s.sweep(time.Now().Add(-stageLife))
 }
 
-// place is the URL of a registry, which ends in a slash.
-func place(text, otherwise string) (*url.URL, error) {
+// registryURL is the URL of a registry, which ends in a slash.
+func registryURL(text, otherwise string) (*url.URL, error) {
 	text = cmp.Or(text, otherwise)
 	u, err := url.Parse(strings.TrimSuffix(text, "/") + "/")
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -117,8 +117,8 @@ func (s *Store) Source(r Registry) string {
 // Hosts lists the hosts that installing packages may reach.
 func (s *Store) Hosts() []string { return []string{s.npm.Host, s.index.Host, s.files.Host} }
 
-// within reports whether a URL is one below a registry's.
-func within(base *url.URL, text string) bool {
+// isBelow reports whether a URL is one below a registry's.
+func isBelow(base *url.URL, text string) bool {
 	rest, ok := strings.CutPrefix(text, base.String())
 	return ok && rest != "" && !strings.ContainsAny(rest, "\\?#") && !slices.Contains(strings.Split(rest, "/"), "..")
 }
@@ -190,8 +190,8 @@ func discard(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// failed is an error that a model may read, with its cause for the log.
-func failed(err error, format string, args ...any) error {
+// newFailure is an error that a model may read, with its cause for the log.
+func newFailure(err error, format string, args ...any) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Operation: "install", Detail: fmt.Sprintf(format, args...), Err: err,
 	}

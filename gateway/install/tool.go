@@ -115,7 +115,7 @@ func (s *Store) Tool(p Package) sallyport.Tool {
 	}
 }
 
-func unavailable(text string) error {
+func newUnavailable(text string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "install", Detail: text}
 }
 
@@ -128,7 +128,7 @@ type unpacked struct {
 // install has a child fetch the package, and keeps what it prints.
 func (s *Store) install(ctx context.Context, c *sallyport.Call, p Package, how recipe) (Installed, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return Installed{}, failed(err, "the store of packages cannot be written")
+		return Installed{}, newFailure(err, "the store of packages cannot be written")
 	}
 	archive, out := io.Pipe()
 	done := make(chan unpacked, 1)
@@ -150,11 +150,11 @@ func (s *Store) install(ctx context.Context, c *sallyport.Call, p Package, how r
 	case err != nil:
 		return Installed{}, err
 	case res.ExitCode == missing:
-		return Installed{}, unavailable(strings.Join(how.programs, ", ") + " and tar are needed to install " + p.String() + ": not all of them are on the search path of this machine")
+		return Installed{}, newUnavailable(strings.Join(how.programs, ", ") + " and tar are needed to install " + p.String() + ": not all of them are on the search path of this machine")
 	case u.err != nil && res.ExitCode == 0:
-		return Installed{}, failed(u.err, "%s is refused: %v", p, u.err)
+		return Installed{}, newFailure(u.err, "%s is refused: %v", p, u.err)
 	case res.ExitCode != 0:
-		return Installed{}, failed(u.err, "%s could not be installed: %s ended with exit code %d\n\n%s", p, how.programs[0], res.ExitCode, said)
+		return Installed{}, newFailure(u.err, "%s could not be installed: %s ended with exit code %d\n\n%s", p, how.programs[0], res.ExitCode, said)
 	}
 	return s.accept(u, p, how)
 }
@@ -163,15 +163,15 @@ func (s *Store) install(ctx context.Context, c *sallyport.Call, p Package, how r
 func (s *Store) accept(u unpacked, p Package, how recipe) (Installed, error) {
 	root, err := os.OpenRoot(filepath.Join(u.stage, content))
 	if err != nil {
-		return Installed{}, failed(err, "%s could not be installed: there is nothing to keep", p)
+		return Installed{}, newFailure(err, "%s could not be installed: there is nothing to keep", p)
 	}
 	defer root.Close()
 	i := Installed{Package: p, Digest: u.digest}
 	if i.Integrity, err = how.check(root, p); err != nil {
-		return Installed{}, failed(err, "%s is refused: %v", p, err)
+		return Installed{}, newFailure(err, "%s is refused: %v", p, err)
 	}
 	if err := s.keep(u.stage, p, u.digest); err != nil {
-		return Installed{}, failed(err, "%s could not be kept in the store of packages", p)
+		return Installed{}, newFailure(err, "%s could not be kept in the store of packages", p)
 	}
 	return i, nil
 }
