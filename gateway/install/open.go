@@ -47,7 +47,7 @@ func (s *Store) Open(p Package, digest string) (Program, error) {
 		return Program{}, fmt.Errorf("install: %.80q is not a digest of %s", digest, p)
 	}
 	o := Program{Installed: Installed{Package: p, Digest: digest}, Folder: s.Folder(p, digest)}
-	how := s.recipe(p)
+	how := s.recipeFor(p)
 	now, err := s.digest(o.Folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -33,7 +33,7 @@ exec tar -cf - package`
 
 // pypiRecipe installs with pip, which every version of uvx and pipx can be
 // replaced by: what runs is the same package.
-func (s *Store) pypiRecipe(p Package) recipe {
+func (s *Store) pypiRecipe(p Package) installRecipe {
 	flags := []string{
 		"--isolated", "--no-compile", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check", "--no-input",
 		"--quiet", "--root-user-action=ignore", "--index-url=" + s.index.String(),
@@ -41,7 +41,7 @@ func (s *Store) pypiRecipe(p Package) recipe {
 	if s.index.Scheme == "http" {
 		flags = append(flags, "--trusted-host="+s.index.Hostname(), "--trusted-host="+s.files.Hostname())
 	}
-	return recipe{
+	return installRecipe{
 		hosts: []string{s.index.Host, s.files.Host}, programs: []string{"pip", "python3"}, script: pypiScript,
 		flags: append(flags, "--", p.Name+"=="+p.Version), check: s.checkPyPI, command: pypiCommand,
 	}

@@ -89,7 +89,7 @@ func New(dir string, o *Options) (*Store, error) {
 	if real, err := filepath.EvalSymlinks(s.dir); err == nil {
 		s.dir = real
 	}
-	return s, s.sweep(time.Now().Add(-stageLife))
+	return s, s.sweepStages(time.Now().Add(-stageLife))
 }
 
 // registryURL is the URL of a registry, which ends in a slash.
@@ -126,8 +126,8 @@ func isBelow(base *url.URL, text string) bool {
 // Dir returns the folder, for sallyport.FileBackend.Packages.
 func (s *Store) Dir() string { return s.dir }
 
-// sweep removes stages that are older than a time.
-func (s *Store) sweep(before time.Time) error {
+// sweepStages removes stages that are older than a time.
+func (s *Store) sweepStages(before time.Time) error {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -141,20 +141,20 @@ func (s *Store) sweep(before time.Time) error {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.ModTime().Before(before) {
-			errs = append(errs, discard(filepath.Join(s.dir, e.Name())))
+			errs = append(errs, removeTree(filepath.Join(s.dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// stage is the path of what is not finished. It lies beside what it becomes:
+// newStagePath is the path of what is not finished. It lies beside what it becomes:
 // a folder that cannot be written is renamed where it is, and moved nowhere.
-func (s *Store) stage() string { return filepath.Join(s.dir, stagePrefix+rand.Text()) }
+func (s *Store) newStagePath() string { return filepath.Join(s.dir, stagePrefix+rand.Text()) }
 
-// keep moves what was unpacked to its name. A copy that somebody else has made
+// storeInstalled moves what was unpacked to its name. A copy that somebody else has made
 // meanwhile is the same; one that was damaged, by a crash of the machine say, is
 // replaced.
-func (s *Store) keep(unpacked string, p Package, digest string) error {
+func (s *Store) storeInstalled(unpacked string, p Package, digest string) error {
 	folder := filepath.Join(s.dir, p.folderName(digest))
 	for range 2 {
 		err := os.Rename(unpacked, folder)
@@ -167,19 +167,19 @@ func (s *Store) keep(unpacked string, p Package, digest string) error {
 		if there, err := s.digest(folder); err == nil && there == digest {
 			return nil
 		}
-		damaged := s.stage()
+		damaged := s.newStagePath()
 		if err := os.Rename(folder, damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := discard(damaged); err != nil {
+		if err := removeTree(damaged); err != nil {
 			return err
 		}
 	}
 	return errors.New("the folder of the package keeps changing")
 }
 
-// discard removes a folder whose folders cannot be written.
-func discard(dir string) error {
+// removeTree removes a folder whose folders cannot be written.
+func removeTree(dir string) error {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			// What fails here fails below, with a better word.

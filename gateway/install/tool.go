@@ -28,8 +28,8 @@ const (
 	keyDigest, keyIntegrity, keyVersion = "digest", "integrity", "version"
 )
 
-// result is the answer of the tool.
-func (i Installed) result() sallyport.Result {
+// toResult is the answer of the tool.
+func (i Installed) toResult() sallyport.Result {
 	r := sallyport.OK("installed " + i.Package.String() + ", digest " + i.Digest)
 	r.Structured = map[string]any{keyDigest: i.Digest, keyIntegrity: i.Integrity}
 	return r
@@ -58,8 +58,8 @@ const (
 	saidMost = 2 << 10
 )
 
-// recipe is how a package of a registry is installed and judged.
-type recipe struct {
+// installRecipe is how a package of a registry is installed and judged.
+type installRecipe struct {
 	// hosts are those that the child may reach.
 	hosts []string
 	// programs are what the script needs, the one that installs first.
@@ -75,12 +75,12 @@ type recipe struct {
 	command func(root *os.Root, p Package) ([]string, error)
 }
 
-// recipe is how a package is installed. One of no registry is refused later.
-func (s *Store) recipe(p Package) recipe {
+// recipeFor is how a package is installed. One of no registry is refused later.
+func (s *Store) recipeFor(p Package) installRecipe {
 	if p.Registry == PyPI {
 		return s.pypiRecipe(p)
 	}
-	return recipe{
+	return installRecipe{
 		hosts: []string{s.npm.Host}, programs: []string{"npm", "node"}, script: npmScript, flags: s.npmFlags(p),
 		check: s.checkNPM, command: npmCommand,
 	}
@@ -93,7 +93,7 @@ func (s *Store) recipe(p Package) recipe {
 // programs that are needed answers not_available. Whoever registers several
 // gives them names of their own.
 func (s *Store) Tool(p Package) sallyport.Tool {
-	how := s.recipe(p)
+	how := s.recipeFor(p)
 	return sallyport.Tool{
 		Name: "install-package", Toolset: "mcp", OutputIsUntrusted: true, Timeout: installWait,
 		Revision:    strings.Join(append(how.flags, how.hosts...), " "),
@@ -106,11 +106,11 @@ func (s *Store) Tool(p Package) sallyport.Tool {
 			if err := p.Check(); err != nil {
 				return sallyport.Result{}, sallyport.InputInvalid(err.Error())
 			}
-			i, err := s.install(ctx, c, p, how)
+			i, err := s.runRecipe(ctx, c, p, how)
 			if err != nil {
 				return sallyport.Result{}, err
 			}
-			return i.result(), nil
+			return i.toResult(), nil
 		},
 	}
 }
@@ -119,33 +119,33 @@ func newUnavailable(text string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "install", Detail: text}
 }
 
-// unpacked is what came of an archive.
-type unpacked struct {
+// unpackedArchive is what came of an archive.
+type unpackedArchive struct {
 	stage, digest string
 	err           error
 }
 
-// install has a child fetch the package, and keeps what it prints.
-func (s *Store) install(ctx context.Context, c *sallyport.Call, p Package, how recipe) (Installed, error) {
+// runRecipe has a child fetch the package, and keeps what it prints.
+func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how installRecipe) (Installed, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return Installed{}, newFailure(err, "the store of packages cannot be written")
 	}
 	archive, out := io.Pipe()
-	done := make(chan unpacked, 1)
+	done := make(chan unpackedArchive, 1)
 	go func() {
-		u := unpacked{stage: s.stage()}
+		u := unpackedArchive{stage: s.newStagePath()}
 		u.digest, u.err = s.unpack(archive, u.stage)
 		// What is left of the archive is for nobody; nor is the child held up.
 		archive.CloseWithError(cmp.Or(u.err, io.ErrClosedPipe))
 		done <- u
 	}()
-	said := &tail{}
+	said := &textTail{}
 	res, err := c.Process.Spawn(ctx, "sh", append([]string{"-c", how.script, "sh"}, how.flags...), &sallyport.SpawnOptions{
 		Output: out, ErrorOutput: said,
 	})
 	out.Close()
 	u := <-done
-	defer discard(u.stage)
+	defer removeTree(u.stage)
 	switch {
 	case err != nil:
 		return Installed{}, err
@@ -156,11 +156,11 @@ func (s *Store) install(ctx context.Context, c *sallyport.Call, p Package, how r
 	case res.ExitCode != 0:
 		return Installed{}, newFailure(u.err, "%s could not be installed: %s ended with exit code %d\n\n%s", p, how.programs[0], res.ExitCode, said)
 	}
-	return s.accept(u, p, how)
+	return s.acceptArchive(u, p, how)
 }
 
-// accept judges what was unpacked and keeps it.
-func (s *Store) accept(u unpacked, p Package, how recipe) (Installed, error) {
+// acceptArchive judges what was unpacked and keeps it.
+func (s *Store) acceptArchive(u unpackedArchive, p Package, how installRecipe) (Installed, error) {
 	root, err := os.OpenRoot(filepath.Join(u.stage, content))
 	if err != nil {
 		return Installed{}, newFailure(err, "%s could not be installed: there is nothing to keep", p)
@@ -170,17 +170,17 @@ func (s *Store) accept(u unpacked, p Package, how recipe) (Installed, error) {
 	if i.Integrity, err = how.check(root, p); err != nil {
 		return Installed{}, newFailure(err, "%s is refused: %v", p, err)
 	}
-	if err := s.keep(u.stage, p, u.digest); err != nil {
+	if err := s.storeInstalled(u.stage, p, u.digest); err != nil {
 		return Installed{}, newFailure(err, "%s could not be kept in the store of packages", p)
 	}
 	return i, nil
 }
 
-// tail keeps the end of a text.
-type tail struct{ text []byte }
+// textTail keeps the end of a text.
+type textTail struct{ text []byte }
 
 // Write is called by one goroutine at a time.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *textTail) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)
 	if len(t.text) > 2*saidMost {
 		t.text = append([]byte(nil), t.text[len(t.text)-saidMost:]...)
@@ -189,7 +189,7 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // String is the end, from the beginning of a line when some of it is missing.
-func (t *tail) String() string {
+func (t *textTail) String() string {
 	text := strings.ToValidUTF8(string(t.text), "?")
 	if len(text) > saidMost {
 		text = text[len(text)-saidMost:]

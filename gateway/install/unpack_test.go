@@ -20,7 +20,7 @@ func opened(t testing.TB, o *Options) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = discard(dir) })
+	t.Cleanup(func() { _ = removeTree(dir) })
 	s, err := New(dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestUnpack(t *testing.T) {
 		entry{name: "p/run", body: "run", mode: 0o755}, entry{name: "p/a\nb", body: "x", mode: 0o600}, entry{name: "p.x"})
 	var last string
 	for range 2 {
-		stage := s.stage()
+		stage := s.newStagePath()
 		digest, err := s.unpack(bytes.NewReader(text), stage)
 		if err != nil {
 			t.Fatal(err)
@@ -88,8 +88,8 @@ func TestUnpack(t *testing.T) {
 		"content": {{name: "a", body: "y"}}, "name": {{name: "b", body: "x"}}, "mode": {{name: "a", body: "x", mode: 0o755}},
 		"more": {{name: "a", body: "x"}, {name: "b"}}, "folder": {{name: "a", kind: tar.TypeDir}}, "nothing": nil,
 	} {
-		base, err := s.unpack(bytes.NewReader(archive(t, entry{name: "a", body: "x"})), s.stage())
-		other, otherErr := s.unpack(bytes.NewReader(archive(t, e...)), s.stage())
+		base, err := s.unpack(bytes.NewReader(archive(t, entry{name: "a", body: "x"})), s.newStagePath())
+		other, otherErr := s.unpack(bytes.NewReader(archive(t, e...)), s.newStagePath())
 		if base == other || err != nil || otherErr != nil {
 			t.Errorf("%s: the digest is the same: %s, %v, %v", name, base, err, otherErr)
 		}
@@ -122,13 +122,13 @@ func TestUnpackRefuses(t *testing.T) {
 		"long":        {[]entry{{name: strings.Repeat("x", maxPath+1)}}, "too long"},
 		"deep":        {[]entry{{name: deep}}, "too deep"},
 	} {
-		if _, err := s.unpack(bytes.NewReader(archive(t, tt.entries...)), s.stage()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := s.unpack(bytes.NewReader(archive(t, tt.entries...)), s.newStagePath()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: unpack = %v, want %q", name, err, tt.want)
 		}
 	}
 	whole := archive(t, entry{name: "x", body: "content"})
 	for _, text := range [][]byte{whole[:515], whole[:200], []byte("no archive at all, for 512 bytes" + strings.Repeat("!", 600))} {
-		if _, err := s.unpack(bytes.NewReader(text), s.stage()); err == nil {
+		if _, err := s.unpack(bytes.NewReader(text), s.newStagePath()); err == nil {
 			t.Errorf("%d bytes of an archive were unpacked", len(text))
 		}
 	}
@@ -148,7 +148,7 @@ func pinned(t testing.TB) (s *Store, p Package, digest, folder string) {
 func put(t testing.TB, s *Store, p Package) string {
 	t.Helper()
 	dir := func(name string) entry { return entry{name: name, kind: tar.TypeDir} }
-	stage := s.stage()
+	stage := s.newStagePath()
 	digest, err := s.unpack(bytes.NewReader(archive(t, dir("package"), dir("package/node_modules"), dir("package/node_modules/@s"),
 		dir("package/node_modules/@s/a"), entry{name: "package/node_modules/@s/a/cli.js", body: "#!/usr/bin/env -S node --no-warnings\n"},
 		entry{name: "package/node_modules/@s/a/package.json", body: `{"name":"@s/a","version":"1.0.0","bin":"cli.js"}`},
@@ -157,7 +157,7 @@ func put(t testing.TB, s *Store, p Package) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.keep(stage, p, digest); err != nil {
+	if err := s.storeInstalled(stage, p, digest); err != nil {
 		t.Fatal(err)
 	}
 	return digest
@@ -291,7 +291,7 @@ func TestCheckNPM(t *testing.T) {
 // it is old, and what another one works on stays.
 func TestUnfinishedStagesAreSwept(t *testing.T) {
 	s, _, _, folder := pinned(t)
-	old, young := s.stage(), s.stage()
+	old, young := s.newStagePath(), s.newStagePath()
 	for _, stage := range []string{old, young} {
 		if _, err := s.unpack(bytes.NewReader(archive(t, entry{name: "d", kind: tar.TypeDir}, entry{name: "d/f"})), stage); err != nil {
 			t.Fatal(err)
