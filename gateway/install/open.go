@@ -48,7 +48,7 @@ func (s *Store) Open(p Package, digest string) (Program, error) {
 	}
 	o := Program{Installed: Installed{Package: p, Digest: digest}, Folder: s.Folder(p, digest)}
 	how := s.recipeFor(p)
-	now, err := s.digest(o.Folder)
+	now, err := s.digestFolder(o.Folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Program{}, fmt.Errorf("install: %s with the digest %s is not installed: %w", p, digest[:digestDigits], err)

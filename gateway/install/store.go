@@ -164,7 +164,7 @@ func (s *Store) storeInstalled(unpacked string, p Package, digest string) error 
 		if _, gone := os.Lstat(folder); gone != nil {
 			return err
 		}
-		if there, err := s.digest(folder); err == nil && there == digest {
+		if there, err := s.digestFolder(folder); err == nil && there == digest {
 			return nil
 		}
 		damaged := s.newStagePath()

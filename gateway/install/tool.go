@@ -134,7 +134,7 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	done := make(chan unpackedArchive, 1)
 	go func() {
 		u := unpackedArchive{stage: s.newStagePath()}
-		u.digest, u.err = s.unpack(archive, u.stage)
+		u.digest, u.err = s.unpackArchive(archive, u.stage)
 		// What is left of the archive is for nobody; nor is the child held up.
 		archive.CloseWithError(cmp.Or(u.err, io.ErrClosedPipe))
 		done <- u

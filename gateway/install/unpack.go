@@ -27,8 +27,8 @@ const (
 	maxPath = 1024
 )
 
-// item is one file or folder of an installation.
-type item struct {
+// unpackedItem is one file or folder of an installation.
+type unpackedItem struct {
 	path string // with slashes, relative
 	dir  bool
 	exec bool
@@ -37,8 +37,8 @@ type item struct {
 
 // digestOf is the digest of an installation. Lengths stand before texts, so
 // that no two lists read alike.
-func digestOf(items []item) string {
-	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.path, b.path) })
+func digestOf(items []unpackedItem) string {
+	slices.SortFunc(items, func(a, b unpackedItem) int { return strings.Compare(a.path, b.path) })
 	h := sha256.New()
 	fmt.Fprintf(h, "sallyport package 1 %d\n", len(items))
 	for _, i := range items {
@@ -47,14 +47,14 @@ func digestOf(items []item) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// budget counts down what an installation may hold.
-type budget struct {
+// unpackBudget counts down what an installation may hold.
+type unpackBudget struct {
 	files int
 	bytes int64
 }
 
-// take takes one file of a size.
-func (b *budget) take(size int64) error {
+// spendFile takes one file of a size.
+func (b *unpackBudget) spendFile(size int64) error {
 	b.files--
 	b.bytes -= max(size, 0)
 	switch {
@@ -67,11 +67,11 @@ func (b *budget) take(size int64) error {
 	}
 }
 
-// unpack writes the files of an archive into a new folder and returns its
+// unpackArchive writes the files of an archive into a new folder and returns its
 // digest. The archive comes from a child that has read what strangers wrote:
 // what is neither a file nor a folder is refused, and so is a name that leads
 // out, a repeated one, and a file that changes its user.
-func (s *Store) unpack(archive io.Reader, dir string) (string, error) {
+func (s *Store) unpackArchive(archive io.Reader, dir string) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -80,8 +80,8 @@ func (s *Store) unpack(archive io.Reader, dir string) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	left := budget{s.o.MaxFiles, s.o.MaxBytes}
-	var items []item
+	left := unpackBudget{s.o.MaxFiles, s.o.MaxBytes}
+	var items []unpackedItem
 	for r := tar.NewReader(archive); ; {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -100,13 +100,13 @@ func (s *Store) unpack(archive io.Reader, dir string) (string, error) {
 		}
 		items = append(items, i)
 	}
-	return digestOf(items), shut(root, items)
+	return digestOf(items), makeReadOnly(root, items)
 }
 
 // unpackOne writes one file or folder.
-func unpackOne(root *os.Root, r io.Reader, h *tar.Header, name string, left *budget) (item, error) {
-	i := item{path: name, exec: h.Mode&0o111 != 0}
-	if err := left.take(h.Size); err != nil {
+func unpackOne(root *os.Root, r io.Reader, h *tar.Header, name string, left *unpackBudget) (unpackedItem, error) {
+	i := unpackedItem{path: name, exec: h.Mode&0o111 != 0}
+	if err := left.spendFile(h.Size); err != nil {
 		return i, err
 	}
 	local := filepath.FromSlash(name)
@@ -129,14 +129,14 @@ func unpackOne(root *os.Root, r io.Reader, h *tar.Header, name string, left *bud
 	}
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(f, sum), r)
-	i.sum = sumOf(sum)
+	i.sum = digestFile(sum)
 	return i, errors.Join(err, f.Close())
 }
 
-func sumOf(h hash.Hash) [sha256.Size]byte { return [sha256.Size]byte(h.Sum(nil)) }
+func digestFile(h hash.Hash) [sha256.Size]byte { return [sha256.Size]byte(h.Sum(nil)) }
 
-// shut makes what was unpacked read-only.
-func shut(root *os.Root, items []item) error {
+// makeReadOnly makes what was unpacked read-only.
+func makeReadOnly(root *os.Root, items []unpackedItem) error {
 	for _, i := range slices.Backward(items) {
 		mode := fs.FileMode(fileMode)
 		switch {
@@ -152,16 +152,16 @@ func shut(root *os.Root, items []item) error {
 	return root.Chmod(".", dirMode)
 }
 
-// digest is the digest of a folder as it is now. What an installation never
+// digestFolder is the digest of a folder as it is now. What an installation never
 // holds is an error that names it.
-func (s *Store) digest(dir string) (string, error) {
+func (s *Store) digestFolder(dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	left := budget{s.o.MaxFiles, s.o.MaxBytes}
-	var items []item
+	left := unpackBudget{s.o.MaxFiles, s.o.MaxBytes}
+	var items []unpackedItem
 	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == "." {
 			return err
@@ -174,8 +174,8 @@ func (s *Store) digest(dir string) (string, error) {
 }
 
 // digestOne looks at one file or folder.
-func digestOne(root *os.Root, path string, e fs.DirEntry, left *budget) (item, error) {
-	i := item{path: path, dir: e.IsDir()}
+func digestOne(root *os.Root, path string, e fs.DirEntry, left *unpackBudget) (unpackedItem, error) {
+	i := unpackedItem{path: path, dir: e.IsDir()}
 	info, err := e.Info()
 	if err != nil {
 		return i, err
@@ -188,7 +188,7 @@ func digestOne(root *os.Root, path string, e fs.DirEntry, left *budget) (item, e
 	if i.dir {
 		size = 0
 	}
-	if err := left.take(size); err != nil || i.dir {
+	if err := left.spendFile(size); err != nil || i.dir {
 		return i, err
 	}
 	i.exec = mode.Perm()&0o111 != 0
@@ -203,6 +203,6 @@ func digestOne(root *os.Root, path string, e fs.DirEntry, left *budget) (item, e
 	if err == nil && n != size {
 		err = fmt.Errorf("%.200q changes", path)
 	}
-	i.sum = sumOf(sum)
+	i.sum = digestFile(sum)
 	return i, err
 }

@@ -69,11 +69,11 @@ func TestUnpack(t *testing.T) {
 	var last string
 	for range 2 {
 		stage := s.newStagePath()
-		digest, err := s.unpack(bytes.NewReader(text), stage)
+		digest, err := s.unpackArchive(bytes.NewReader(text), stage)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.digest(stage); err != nil || again != digest || last != "" && last != digest {
+		if again, err := s.digestFolder(stage); err != nil || again != digest || last != "" && last != digest {
 			t.Errorf("the digest is %s, that of the folder %s, that before %s, %v", digest, again, last, err)
 		}
 		last = digest
@@ -88,8 +88,8 @@ func TestUnpack(t *testing.T) {
 		"content": {{name: "a", body: "y"}}, "name": {{name: "b", body: "x"}}, "mode": {{name: "a", body: "x", mode: 0o755}},
 		"more": {{name: "a", body: "x"}, {name: "b"}}, "folder": {{name: "a", kind: tar.TypeDir}}, "nothing": nil,
 	} {
-		base, err := s.unpack(bytes.NewReader(archive(t, entry{name: "a", body: "x"})), s.newStagePath())
-		other, otherErr := s.unpack(bytes.NewReader(archive(t, e...)), s.newStagePath())
+		base, err := s.unpackArchive(bytes.NewReader(archive(t, entry{name: "a", body: "x"})), s.newStagePath())
+		other, otherErr := s.unpackArchive(bytes.NewReader(archive(t, e...)), s.newStagePath())
 		if base == other || err != nil || otherErr != nil {
 			t.Errorf("%s: the digest is the same: %s, %v, %v", name, base, err, otherErr)
 		}
@@ -122,13 +122,13 @@ func TestUnpackRefuses(t *testing.T) {
 		"long":        {[]entry{{name: strings.Repeat("x", maxPath+1)}}, "too long"},
 		"deep":        {[]entry{{name: deep}}, "too deep"},
 	} {
-		if _, err := s.unpack(bytes.NewReader(archive(t, tt.entries...)), s.newStagePath()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := s.unpackArchive(bytes.NewReader(archive(t, tt.entries...)), s.newStagePath()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: unpack = %v, want %q", name, err, tt.want)
 		}
 	}
 	whole := archive(t, entry{name: "x", body: "content"})
 	for _, text := range [][]byte{whole[:515], whole[:200], []byte("no archive at all, for 512 bytes" + strings.Repeat("!", 600))} {
-		if _, err := s.unpack(bytes.NewReader(text), s.newStagePath()); err == nil {
+		if _, err := s.unpackArchive(bytes.NewReader(text), s.newStagePath()); err == nil {
 			t.Errorf("%d bytes of an archive were unpacked", len(text))
 		}
 	}
@@ -149,7 +149,7 @@ func put(t testing.TB, s *Store, p Package) string {
 	t.Helper()
 	dir := func(name string) entry { return entry{name: name, kind: tar.TypeDir} }
 	stage := s.newStagePath()
-	digest, err := s.unpack(bytes.NewReader(archive(t, dir("package"), dir("package/node_modules"), dir("package/node_modules/@s"),
+	digest, err := s.unpackArchive(bytes.NewReader(archive(t, dir("package"), dir("package/node_modules"), dir("package/node_modules/@s"),
 		dir("package/node_modules/@s/a"), entry{name: "package/node_modules/@s/a/cli.js", body: "#!/usr/bin/env -S node --no-warnings\n"},
 		entry{name: "package/node_modules/@s/a/package.json", body: `{"name":"@s/a","version":"1.0.0","bin":"cli.js"}`},
 		entry{name: "package/package-lock.json", body: `{"lockfileVersion":3,"packages":{"":{},"node_modules/@s/a":{"version":"1.0.0",
@@ -293,7 +293,7 @@ func TestUnfinishedStagesAreSwept(t *testing.T) {
 	s, _, _, folder := pinned(t)
 	old, young := s.newStagePath(), s.newStagePath()
 	for _, stage := range []string{old, young} {
-		if _, err := s.unpack(bytes.NewReader(archive(t, entry{name: "d", kind: tar.TypeDir}, entry{name: "d/f"})), stage); err != nil {
+		if _, err := s.unpackArchive(bytes.NewReader(archive(t, entry{name: "d", kind: tar.TypeDir}, entry{name: "d/f"})), stage); err != nil {
 			t.Fatal(err)
 		}
 	}
