@@ -122,7 +122,8 @@ func (s *Store) checkPin(key string, pin npmPin, all map[string]npmPin) error {
 	return nil
 }
 
-// sha512Digest is the SHA-512 digest of a list of digests; empty when there is none.
+// sha512Digest returns the SHA-512 digest of a list of digests; empty when
+// there is none.
 func sha512Digest(integrity string) string {
 	for one := range strings.FieldsSeq(integrity) {
 		if strings.HasPrefix(one, "sha512-") {

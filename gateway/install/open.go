@@ -102,7 +102,7 @@ func npmCommand(root *os.Root, p Package) ([]string, error) {
 	return append(run, inFolder+name), err
 }
 
-// programFile is the file of the program, as package.json says it.
+// programFile returns the file of the program, as package.json says it.
 func programFile(root *os.Root, top string, p Package) (string, error) {
 	var m struct{ Bin json.RawMessage }
 	if err := readJSON(root, path.Join(top, manifest), &m); err != nil {
@@ -157,8 +157,8 @@ func allEqual(m map[string]string) bool {
 // maxShebang is the longest first line that Linux reads (BINPRM_BUF_SIZE).
 const maxShebang = 256
 
-// interpreterOf is what runs a file, by its first line or else by the ending of
-// its name.
+// interpreterOf returns what runs a file, by its first line or else by the
+// ending of its name.
 func interpreterOf(root *os.Root, name string) ([]string, error) {
 	f, err := root.Open(name)
 	if err != nil {

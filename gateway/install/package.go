@@ -153,8 +153,9 @@ func (e *UnpinnedError) Is(target error) bool { return target == ErrUnpinned }
 // of it is compared when the folder is opened.
 const digestDigits = 12
 
-// folderName is the name of the folder of an installed copy. A plus sign stands
-// for the slash of a scope, which no name holds; PyPI's epochs have none.
+// folderName returns the name of the folder of an installed copy. A plus sign
+// stands for the slash of a scope, which no name holds; PyPI's epochs have
+// none.
 func (p Package) folderName(digest string) string {
 	name := strings.ReplaceAll(p.Name, "/", "+")
 	if p.Registry != NPM {

@@ -54,8 +54,8 @@ func (p Package) Resolved(r sallyport.Result) (Package, error) {
 	return p, p.Check()
 }
 
-// versionURL is the URL that a registry answers with a version, from the root of
-// npm's and beside the index of PyPI's (PyPI JSON API).
+// versionURL returns the URL that a registry answers with a version, from the
+// root of npm's and beside the index of PyPI's (PyPI JSON API).
 func (s *Store) versionURL(p Package, tag string) string {
 	if p.Registry == PyPI {
 		return s.index.Scheme + "://" + s.index.Host + "/pypi/" + p.Name + "/json"

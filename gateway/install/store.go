@@ -92,7 +92,7 @@ func New(dir string, o *Options) (*Store, error) {
 	return s, s.sweepStages(time.Now().Add(-stageLife))
 }
 
-// registryURL is the URL of a registry, which ends in a slash.
+// registryURL returns the URL of a registry, which ends in a slash.
 func registryURL(text, otherwise string) (*url.URL, error) {
 	text = cmp.Or(text, otherwise)
 	u, err := url.Parse(strings.TrimSuffix(text, "/") + "/")
@@ -147,8 +147,9 @@ func (s *Store) sweepStages(before time.Time) error {
 	return errors.Join(errs...)
 }
 
-// newStagePath is the path of what is not finished. It lies beside what it becomes:
-// a folder that cannot be written is renamed where it is, and moved nowhere.
+// newStagePath returns a new path for what is not finished. It lies beside what
+// it becomes: a folder that cannot be written is renamed where it is, and moved
+// nowhere.
 func (s *Store) newStagePath() string { return filepath.Join(s.dir, stagePrefix+rand.Text()) }
 
 // storeInstalled moves what was unpacked to its name. A copy that somebody else has made
@@ -190,7 +191,7 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// newFailure is an error that a model may read, with its cause for the log.
+// newFailure makes an error that a model may read, with its cause for the log.
 func newFailure(err error, format string, args ...any) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Operation: "install", Detail: fmt.Sprintf(format, args...), Err: err,

@@ -28,7 +28,7 @@ const (
 	keyDigest, keyIntegrity, keyVersion = "digest", "integrity", "version"
 )
 
-// toResult is the answer of the tool.
+// toResult returns the answer of the tool.
 func (i Installed) toResult() sallyport.Result {
 	r := sallyport.OK("installed " + i.Package.String() + ", digest " + i.Digest)
 	r.Structured = map[string]any{keyDigest: i.Digest, keyIntegrity: i.Integrity}
@@ -75,7 +75,8 @@ type installRecipe struct {
 	command func(root *os.Root, p Package) ([]string, error)
 }
 
-// recipeFor is how a package is installed. One of no registry is refused later.
+// recipeFor returns how a package is installed. One of no registry is refused
+// later.
 func (s *Store) recipeFor(p Package) installRecipe {
 	if p.Registry == PyPI {
 		return s.pypiRecipe(p)
@@ -125,7 +126,7 @@ type unpackedArchive struct {
 	err           error
 }
 
-// runRecipe has a child fetch the package, and keeps what it prints.
+// runRecipe fetches the package in a child, and unpacks what it prints.
 func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how installRecipe) (Installed, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return Installed{}, newFailure(err, "the store of packages cannot be written")
@@ -159,7 +160,7 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	return s.acceptArchive(u, p, how)
 }
 
-// acceptArchive judges what was unpacked and keeps it.
+// acceptArchive checks what was unpacked and stores it.
 func (s *Store) acceptArchive(u unpackedArchive, p Package, how installRecipe) (Installed, error) {
 	root, err := os.OpenRoot(filepath.Join(u.stage, content))
 	if err != nil {

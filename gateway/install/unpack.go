@@ -53,7 +53,7 @@ type unpackBudget struct {
 	bytes int64
 }
 
-// spendFile takes one file of a size.
+// spendFile counts one file of a size.
 func (b *unpackBudget) spendFile(size int64) error {
 	b.files--
 	b.bytes -= max(size, 0)
@@ -152,8 +152,8 @@ func makeReadOnly(root *os.Root, items []unpackedItem) error {
 	return root.Chmod(".", dirMode)
 }
 
-// digestFolder is the digest of a folder as it is now. What an installation never
-// holds is an error that names it.
+// digestFolder returns the digest of a folder as it is now. What an
+// installation never holds is an error that names it.
 func (s *Store) digestFolder(dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
