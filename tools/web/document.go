@@ -6,15 +6,15 @@ import (
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
-// document is an answer on its way to text.
-type document struct {
+// fetchedPage is an answer on its way to text.
+type fetchedPage struct {
 	*reply.Answer
 
 	title, text string
 }
 
-// render fills in the title and the text.
-func (d *document) render(ctx context.Context, conv *converter, raw bool) error {
+// renderText fills in the title and the text.
+func (d *fetchedPage) renderText(ctx context.Context, conv *converter, raw bool) error {
 	k := d.Kind()
 	if k == reply.Binary {
 		d.text = d.Describe()

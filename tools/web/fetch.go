@@ -35,8 +35,8 @@ type fetchInput struct {
 	Raw      bool   `json:"raw,omitempty" jsonschema:"Return the HTML source instead of its readable text."`
 }
 
-// fetch is fetch_url.
-func fetch(ctx context.Context, c *sallyport.Call, in fetchInput, conv *converter) (sallyport.Result, error) {
+// fetchPage is fetch_url.
+func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *converter) (sallyport.Result, error) {
 	req, err := newRequest(ctx, in.URL)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -51,14 +51,14 @@ func fetch(ctx context.Context, c *sallyport.Call, in fetchInput, conv *converte
 	if err != nil {
 		return sallyport.Result{}, reply.Failure(ctx, req.URL, err)
 	}
-	d := &document{Answer: a}
-	if err := d.render(ctx, conv, in.Raw); err != nil {
+	d := &fetchedPage{Answer: a}
+	if err := d.renderText(ctx, conv, in.Raw); err != nil {
 		return sallyport.Result{}, err
 	}
 	if d.Status >= http.StatusBadRequest {
-		return d.failure(), nil
+		return d.newFailureResult(), nil
 	}
-	return d.result(in.Offset, in.MaxChars, budget(c))
+	return d.newResult(in.Offset, in.MaxChars, resultBudget(c))
 }
 
 // newRequest checks the address by the rules of the accessor, which goes by
@@ -77,10 +77,10 @@ func newRequest(ctx context.Context, address string) (*http.Request, error) {
 	return req, nil
 }
 
-// result renders the document from an offset. When it does not fit, the
+// newResult renders the document from an offset. When it does not fit, the
 // header says where to continue and the gate cuts the rest, unless the caller
 // asked for a length, at which it ends.
-func (d *document) result(offset, maxChars, budget int) (sallyport.Result, error) {
+func (d *fetchedPage) newResult(offset, maxChars, budget int) (sallyport.Result, error) {
 	total := utf8.RuneCountInString(d.text)
 	if offset > 0 && offset >= total {
 		return sallyport.Result{}, sallyport.InputInvalid(fmt.Sprintf("offset %d is beyond the end of the document, which has %d characters", offset, total))
@@ -91,7 +91,7 @@ func (d *document) result(offset, maxChars, budget int) (sallyport.Result, error
 		room = min(room, maxChars)
 	}
 	fit := cut.Chars(rest, room)
-	head := d.head()
+	head := d.headerLine()
 	next := offset + utf8.RuneCountInString(fit)
 	if offset > 0 || next < total {
 		head += fmt.Sprintf(" -- characters %d-%d of %d", offset, next, total)
@@ -114,8 +114,8 @@ func (d *document) result(offset, maxChars, budget int) (sallyport.Result, error
 	return r, nil
 }
 
-// head describes the document in one line.
-func (d *document) head() string {
+// headerLine describes the document in one line.
+func (d *fetchedPage) headerLine() string {
 	head := fmt.Sprintf("%d %s", d.Status, d.ContentType)
 	if d.title != "" {
 		head += ", " + cut.Chars(d.title, headChars/2)
@@ -126,9 +126,9 @@ func (d *document) head() string {
 	return head
 }
 
-// failure renders an answer with an error status: the status and the
+// newFailureResult renders an answer with an error status: the status and the
 // beginning of what the server says about it.
-func (d *document) failure() sallyport.Result {
+func (d *fetchedPage) newFailureResult() sallyport.Result {
 	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", d.Status, http.StatusText(d.Status))) + " from " + d.URL
 	if d.text != "" {
 		text += "\n\n" + cut.Chars(d.text, errorChars)
@@ -138,8 +138,8 @@ func (d *document) failure() sallyport.Result {
 	return r
 }
 
-// budget is the number of code points that a result may have.
-func budget(c *sallyport.Call) int {
+// resultBudget is the number of code points that a result may have.
+func resultBudget(c *sallyport.Call) int {
 	if c.ResultBudget > 0 && c.ResultBudget < fetchChars {
 		return c.ResultBudget
 	}

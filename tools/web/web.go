@@ -46,6 +46,6 @@ func fetchURL() sallyport.Tool {
 		Capabilities:   sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 		MaxResultChars: fetchChars, Timeout: time.Minute, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, func(ctx context.Context, c *sallyport.Call, in fetchInput) (sallyport.Result, error) {
-		return fetch(ctx, c, in, converter)
+		return fetchPage(ctx, c, in, converter)
 	})
 }
