@@ -14,7 +14,7 @@ type fetchedPage struct {
 }
 
 // renderText fills in the title and the text.
-func (d *fetchedPage) renderText(ctx context.Context, conv *converter, raw bool) error {
+func (d *fetchedPage) renderText(ctx context.Context, conv *textConverter, raw bool) error {
 	k := d.Kind()
 	if k == reply.Binary {
 		d.text = d.Describe()
@@ -26,6 +26,6 @@ func (d *fetchedPage) renderText(ctx context.Context, conv *converter, raw bool)
 		return nil
 	}
 	var err error
-	d.title, d.text, err = conv.readable(ctx, content, d.Base)
+	d.title, d.text, err = conv.readableText(ctx, content, d.Base)
 	return err
 }

@@ -36,7 +36,7 @@ type fetchInput struct {
 }
 
 // fetchPage is fetch_url.
-func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *converter) (sallyport.Result, error) {
+func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *textConverter) (sallyport.Result, error) {
 	req, err := newRequest(ctx, in.URL)
 	if err != nil {
 		return sallyport.Result{}, err

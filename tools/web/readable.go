@@ -29,13 +29,13 @@ const (
 	minArticleShare = 10
 )
 
-// converter turns HTML into text. It is safe for concurrent use.
-type converter struct{ markdown *markdown.Converter }
+// textConverter turns HTML into text. It is safe for concurrent use.
+type textConverter struct{ markdown *markdown.Converter }
 
-// newConverter prepares the Markdown writer. Cells are padded as little as
+// newTextConverter prepares the Markdown writer. Cells are padded as little as
 // possible: aligned columns would repeat the width of the widest cell in
 // every row. The first renderer ends the work when the call ends.
-func newConverter() *converter {
+func newTextConverter() *textConverter {
 	c := markdown.NewConverter(markdown.WithPlugins(
 		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
@@ -46,20 +46,20 @@ func newConverter() *converter {
 		}
 		return markdown.RenderTryNext
 	}, 0)
-	return &converter{c}
+	return &textConverter{c}
 }
 
-// readable returns the title and the readable text of a page: Markdown of its
+// readableText returns the title and the readable text of a page: Markdown of its
 // main text, of the whole page when no main text stands out, and plain text
 // when the page is too large or too deep, or a library fails on it. The only
 // error is that of ctx.
-func (c *converter) readable(ctx context.Context, source string, at *url.URL) (title, text string, err error) {
+func (c *textConverter) readableText(ctx context.Context, source string, at *url.URL) (title, text string, err error) {
 	h, page, ok, err := reduce(ctx, source)
 	if err != nil {
 		return "", "", err
 	}
 	if ok {
-		text, ok = c.convert(ctx, page, baseOf(h, at))
+		text, ok = c.convertToMarkdown(ctx, page, baseOf(h, at))
 	}
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
@@ -83,10 +83,10 @@ func baseOf(h head, at *url.URL) *url.URL {
 	return u
 }
 
-// convert turns a reduced page into Markdown; ok is false when it is too deep
+// convertToMarkdown turns a reduced page into Markdown; ok is false when it is too deep
 // or a library fails.
-func (c *converter) convert(ctx context.Context, page string, at *url.URL) (text string, ok bool) {
-	err := guarded(func() error {
+func (c *textConverter) convertToMarkdown(ctx context.Context, page string, at *url.URL) (text string, ok bool) {
+	err := recoverPanic(func() error {
 		doc, err := html.Parse(&pacedReader{ctx, strings.NewReader(page)})
 		if err != nil {
 			return err
@@ -111,9 +111,9 @@ func (c *converter) convert(ctx context.Context, page string, at *url.URL) (text
 	return text, err == nil
 }
 
-// guarded turns a panic into an error: the libraries are not ours, the page is
+// recoverPanic turns a panic into an error: the libraries are not ours, the page is
 // somebody else's, and there is another way to read it.
-func guarded(f func() error) (err error) {
+func recoverPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the page cannot be converted: %v", p)
@@ -149,7 +149,7 @@ func mainText(doc *html.Node, size int, at *url.URL) *html.Node {
 	if err != nil || a.Node == nil || a.Length < minArticleChars {
 		return nil
 	}
-	if a.Length*100 < letters(doc)*minArticleShare {
+	if a.Length*100 < countLetters(doc)*minArticleShare {
 		return nil
 	}
 	return a.Node
@@ -185,8 +185,8 @@ func isHidden(n *html.Node) bool {
 	return false
 }
 
-// letters counts the bytes of the visible text without white space.
-func letters(n *html.Node) int {
+// countLetters counts the bytes of the visible text without white space.
+func countLetters(n *html.Node) int {
 	total := 0
 	if n.Type == html.TextNode {
 		for word := range strings.FieldsSeq(n.Data) {
@@ -194,7 +194,7 @@ func letters(n *html.Node) int {
 		}
 	}
 	for child := n.FirstChild; child != nil; child = child.NextSibling {
-		total += letters(child)
+		total += countLetters(child)
 	}
 	return total
 }

@@ -51,7 +51,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, got, err := newConverter().readable(t.Context(), tt.source, page(t))
+			_, got, err := newTextConverter().readableText(t.Context(), tt.source, page(t))
 			if err != nil || got != tt.want {
 				t.Errorf("readable(%.80q) = %q, %v, want %q", tt.source, got, err, tt.want)
 			}
@@ -63,12 +63,12 @@ func TestReadableMainText(t *testing.T) {
 	text := strings.Repeat("<p>"+strings.Repeat("A long sentence of the article, with commas, and words. ", 8)+"</p>", 6)
 	source := "<title>News</title><nav><a href=/>Home</a> <a href=/b>Menu entry</a></nav><article><h2>Head</h2>" + text +
 		"</article><footer>Imprint</footer>"
-	title, got, err := newConverter().readable(t.Context(), source, page(t))
+	title, got, err := newTextConverter().readableText(t.Context(), source, page(t))
 	if err != nil || title != "News" || !strings.Contains(got, "A long sentence") || strings.Contains(got, "Menu entry") || strings.Contains(got, "Imprint") {
 		t.Errorf("readable = %q, %.300q, %v, want the article only", title, got, err)
 	}
 	index := "<div class=intro>" + text + "</div><ul>" + strings.Repeat("<li><a href=/x>An entry of a long list that is the page</a>", 1000) + "</ul>"
-	_, got, err = newConverter().readable(t.Context(), index, page(t))
+	_, got, err = newTextConverter().readableText(t.Context(), index, page(t))
 	if n := strings.Count(got, "An entry"); err != nil || n != 1000 {
 		t.Errorf("readable kept %d of 1000 entries, %v, want the whole page", n, err)
 	}
@@ -132,13 +132,13 @@ func TestReadableHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds; without -short it runs")
 	}
-	conv := newConverter()
+	conv := newTextConverter()
 	for name, source := range hostilePages() {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start := time.Now()
-			_, text, err := conv.readable(t.Context(), source, page(t))
+			_, text, err := conv.readableText(t.Context(), source, page(t))
 			runtime.ReadMemStats(&after)
 			allocated := after.TotalAlloc - before.TotalAlloc
 			t.Logf("%d kB in, %d kB out, %d MiB allocated, %v", len(source)>>10, len(text)>>10, allocated>>20, time.Since(start).Round(time.Millisecond))
@@ -152,14 +152,14 @@ func TestReadableHostile(t *testing.T) {
 func TestReadableCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := newConverter().readable(ctx, strings.Repeat("<p>x", 5000), page(t))
+	_, _, err := newTextConverter().readableText(ctx, strings.Repeat("<p>x", 5000), page(t))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("readable = %v, want %v", err, context.Canceled)
 	}
 }
 
 func TestGuarded(t *testing.T) {
-	if err := guarded(func() error { panic("x") }); err == nil {
+	if err := recoverPanic(func() error { panic("x") }); err == nil {
 		t.Error("guarded = nil, want an error for a panic")
 	}
 }
@@ -173,11 +173,11 @@ func FuzzReadable(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	conv := newConverter()
+	conv := newTextConverter()
 	at := &url.URL{Scheme: "https", Host: "site.example", Path: "/"}
 	f.Fuzz(func(t *testing.T, source string) {
 		source = strings.ToValidUTF8(source, "\ufffd")
-		title, text, err := conv.readable(t.Context(), source, at)
+		title, text, err := conv.readableText(t.Context(), source, at)
 		if err != nil || !utf8.ValidString(text) || !utf8.ValidString(title) {
 			t.Errorf("readable(%q) = %q, %q, %v", source, title, text, err)
 		}
@@ -200,11 +200,11 @@ func BenchmarkReadable(b *testing.B) {
 		fmt.Fprintf(&s, "<h2>Part %d</h2><p>Some <b>bold</b> and <a href='x/%d'>linked</a> text, with commas, and a sentence or two. It goes on for a while.</p><ul><li>one<li>two</ul>", i, i)
 	}
 	s.WriteString("<table><tr><th>a<th>b<tr><td>1<td>2</table></article></body></html>")
-	conv, source, at := newConverter(), s.String(), page(b)
+	conv, source, at := newTextConverter(), s.String(), page(b)
 	b.SetBytes(int64(len(source)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := conv.readable(b.Context(), source, at); err != nil {
+		if _, _, err := conv.readableText(b.Context(), source, at); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -32,7 +32,7 @@ func Tools() []sallyport.Tool {
 // fetchURL declares fetch_url. It asks for "*", which is whatever the
 // personality allows and nothing without a network block.
 func fetchURL() sallyport.Tool {
-	converter := newConverter()
+	converter := newTextConverter()
 	return schema.MustTool(sallyport.Tool{
 		Name: "fetch_url", Title: "Fetch URL", Toolset: toolset,
 		Description: "Fetch a web page or document with GET. HTML comes back as Markdown of its main text with absolute links, " +
