@@ -54,7 +54,7 @@ func newTextConverter() *textConverter {
 // when the page is too large or too deep, or a library fails on it. The only
 // error is that of ctx.
 func (c *textConverter) readableText(ctx context.Context, source string, at *url.URL) (title, text string, err error) {
-	h, page, ok, err := reduce(ctx, source)
+	h, page, ok, err := reducePage(ctx, source)
 	if err != nil {
 		return "", "", err
 	}

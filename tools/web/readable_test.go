@@ -82,7 +82,7 @@ func TestReduceBoundsTree(t *testing.T) {
 		fmt.Fprintf(&b, "<b id=%d><font size=%d><i class=%d>", i, i, i)
 	}
 	b.WriteString(strings.Repeat("<p>x", 20_000))
-	_, reducedPage, ok, err := reduce(t.Context(), b.String())
+	_, reducedPage, ok, err := reducePage(t.Context(), b.String())
 	if err != nil || !ok {
 		t.Fatalf("reduce = %v, %v, want a page", ok, err)
 	}
@@ -181,7 +181,7 @@ func FuzzReadable(f *testing.F) {
 		if err != nil || !utf8.ValidString(text) || !utf8.ValidString(title) {
 			t.Errorf("readable(%q) = %q, %q, %v", source, title, text, err)
 		}
-		_, reducedPage, _, err := reduce(t.Context(), source)
+		_, reducedPage, _, err := reducePage(t.Context(), source)
 		if err != nil || strings.Contains(reducedPage, "<script") || strings.Contains(reducedPage, "<!--") {
 			t.Errorf("reduce(%q) = %q, %v", source, reducedPage, err)
 		}

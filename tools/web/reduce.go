@@ -26,7 +26,7 @@ const (
 	maxAttributeBytes = 2000
 )
 
-// reduced is a page rewritten so that it is safe to parse. What remains is
+// pageReducer is a page rewritten so that it is safe to parse. What remains is
 // the elements that matter to a reader, with the attributes that matter, and
 // without anything that makes a parser's work grow faster than its input: the
 // standard makes a parser copy every open formatting element into every
@@ -34,39 +34,39 @@ const (
 // become ten million nodes. Formatting elements therefore lose their
 // attributes, which makes the standard's limit of three equal ones apply, and
 // are not nested in themselves.
-type reduced struct {
+type pageReducer struct {
 	html   strings.Builder
 	pieces int
 	spans  int
 	open   map[atom.Atom]int
 }
 
-// reduce rewrites a page; ok is false when it has more than maxPieces.
-func reduce(ctx context.Context, source string) (h head, page string, ok bool, err error) {
-	r := &reduced{open: make(map[atom.Atom]int)}
+// reducePage rewrites a page; ok is false when it has more than maxPieces.
+func reducePage(ctx context.Context, source string) (h head, page string, ok bool, err error) {
+	r := &pageReducer{open: make(map[atom.Atom]int)}
 	h, err = scan(ctx, source, r)
 	return h, r.html.String(), r.pieces <= maxPieces, err
 }
 
-func (r *reduced) full() bool { return r.pieces > maxPieces }
+func (r *pageReducer) full() bool { return r.pieces > maxPieces }
 
-func (r *reduced) text(s string) {
+func (r *pageReducer) text(s string) {
 	r.pieces++
 	r.html.WriteString(html.EscapeString(s))
 }
 
-// role says what becomes of an element.
-type role int
+// elementRole says what becomes of an element.
+type elementRole int
 
 const (
-	roleNone   role = iota // the tag is dropped, its content stays
-	roleBlock              // kept with its attributes
-	roleFormat             // kept without attributes, never in itself
-	roleVoid               // kept, has no content
+	roleNone   elementRole = iota // the tag is dropped, its content stays
+	roleBlock                     // kept with its attributes
+	roleFormat                    // kept without attributes, never in itself
+	roleVoid                      // kept, has no content
 )
 
 // roleOf lists the elements that are kept.
-func roleOf(tag atom.Atom) role {
+func roleOf(tag atom.Atom) elementRole {
 	switch tag {
 	case atom.P, atom.Div, atom.Section, atom.Article, atom.Main, atom.Nav, atom.Header, atom.Footer, atom.Aside,
 		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Li, atom.Dl, atom.Dt, atom.Dd,
@@ -83,10 +83,10 @@ func roleOf(tag atom.Atom) role {
 }
 
 // start writes a start tag with the attributes that are kept.
-func (r *reduced) start(z *html.Tokenizer, tag atom.Atom, more bool) {
+func (r *pageReducer) start(z *html.Tokenizer, tag atom.Atom, more bool) {
 	r.pieces++
 	kept := roleOf(tag)
-	if kept == roleNone || !r.enter(tag, kept) {
+	if kept == roleNone || !r.countOpened(tag, kept) {
 		return
 	}
 	var attributes strings.Builder
@@ -94,7 +94,7 @@ func (r *reduced) start(z *html.Tokenizer, tag atom.Atom, more bool) {
 		var key, value []byte
 		key, value, more = z.TagAttr()
 		if len(value) <= maxAttributeBytes {
-			r.attribute(&attributes, tag, kept, string(key), string(value))
+			r.writeAttribute(&attributes, tag, kept, string(key), string(value))
 		}
 	}
 	if tag == atom.A && attributes.Len() == 0 {
@@ -103,11 +103,11 @@ func (r *reduced) start(z *html.Tokenizer, tag atom.Atom, more bool) {
 	r.html.WriteString("<" + tag.String() + attributes.String() + ">")
 }
 
-// enter counts an element that is opened and reports whether it is written.
+// countOpened counts an element that is opened and reports whether it is written.
 // The counts also cover what is not, so that an inner end tag does not close
 // an outer element. Links close each other without our help.
-func (r *reduced) enter(tag atom.Atom, kept role) bool {
-	if kept != roleFormat && !nests(tag) {
+func (r *pageReducer) countOpened(tag atom.Atom, kept elementRole) bool {
+	if kept != roleFormat && !indentsContent(tag) {
 		return true
 	}
 	r.open[tag]++
@@ -118,7 +118,7 @@ func (r *reduced) enter(tag atom.Atom, kept role) bool {
 }
 
 // end writes an end tag when its start tag was written.
-func (r *reduced) end(tag atom.Atom) {
+func (r *pageReducer) end(tag atom.Atom) {
 	r.pieces++
 	kept := roleOf(tag)
 	if kept == roleNone || kept == roleVoid {
@@ -128,20 +128,20 @@ func (r *reduced) end(tag atom.Atom) {
 	if open > 0 {
 		r.open[tag]--
 	}
-	if tag != atom.A && (kept == roleFormat && open > 1 || nests(tag) && open > maxNesting) {
+	if tag != atom.A && (kept == roleFormat && open > 1 || indentsContent(tag) && open > maxNesting) {
 		return
 	}
 	r.html.WriteString("</" + tag.String() + ">")
 }
 
-// nests reports whether an element indents what is inside, so that its text
+// indentsContent reports whether an element indents what is inside, so that its text
 // is copied once for each level.
-func nests(tag atom.Atom) bool {
+func indentsContent(tag atom.Atom) bool {
 	return tag == atom.Blockquote || tag == atom.Ul || tag == atom.Ol
 }
 
-// attribute writes one attribute if it is kept.
-func (r *reduced) attribute(to *strings.Builder, tag atom.Atom, kept role, key, value string) {
+// writeAttribute writes one attribute if it is kept.
+func (r *pageReducer) writeAttribute(to *strings.Builder, tag atom.Atom, kept elementRole, key, value string) {
 	switch key {
 	case "href":
 		if tag != atom.A || holdsContent(value) {
@@ -152,11 +152,11 @@ func (r *reduced) attribute(to *strings.Builder, tag atom.Atom, kept role, key, 
 			return
 		}
 	case "colspan", "rowspan":
-		if value = r.span(value); value == "" {
+		if value = r.limitSpan(value); value == "" {
 			return
 		}
 	case "style":
-		if kept != roleBlock || !hides(value) {
+		if kept != roleBlock || !hidesElement(value) {
 			return
 		}
 		value = "display:none"
@@ -174,8 +174,8 @@ func (r *reduced) attribute(to *strings.Builder, tag atom.Atom, kept role, key, 
 	to.WriteString(" " + key + `="` + html.EscapeString(value) + `"`)
 }
 
-// span bounds how many cells one cell stands for, together over the page.
-func (r *reduced) span(value string) string {
+// limitSpan bounds how many cells one cell stands for, together over the page.
+func (r *pageReducer) limitSpan(value string) string {
 	n, err := strconv.Atoi(strings.TrimSpace(value))
 	if err != nil || n < 2 || n > 100 {
 		return ""
@@ -194,8 +194,8 @@ func holdsContent(address string) bool {
 	return strings.HasPrefix(address, "javascript:") || strings.HasPrefix(address, "data:") || strings.HasPrefix(address, "vbscript:")
 }
 
-// hides reports whether an inline style makes an element invisible.
-func hides(style string) bool {
+// hidesElement reports whether an inline style makes an element invisible.
+func hidesElement(style string) bool {
 	style = lowerASCII(strings.Join(strings.Fields(style), ""))
 	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
