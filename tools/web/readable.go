@@ -72,7 +72,7 @@ func (c *textConverter) readableText(ctx context.Context, source string, at *url
 }
 
 // baseOf is the address to which the links of a page are relative.
-func baseOf(h head, at *url.URL) *url.URL {
+func baseOf(h pageHead, at *url.URL) *url.URL {
 	if h.base == "" {
 		return at
 	}

@@ -42,15 +42,15 @@ type pageReducer struct {
 }
 
 // reducePage rewrites a page; ok is false when it has more than maxPieces.
-func reducePage(ctx context.Context, source string) (h head, page string, ok bool, err error) {
+func reducePage(ctx context.Context, source string) (h pageHead, page string, ok bool, err error) {
 	r := &pageReducer{open: make(map[atom.Atom]int)}
-	h, err = scan(ctx, source, r)
+	h, err = scanPage(ctx, source, r)
 	return h, r.html.String(), r.pieces <= maxPieces, err
 }
 
-func (r *pageReducer) full() bool { return r.pieces > maxPieces }
+func (r *pageReducer) isFull() bool { return r.pieces > maxPieces }
 
-func (r *pageReducer) text(s string) {
+func (r *pageReducer) addText(s string) {
 	r.pieces++
 	r.html.WriteString(html.EscapeString(s))
 }
@@ -82,8 +82,8 @@ func roleOf(tag atom.Atom) elementRole {
 	}
 }
 
-// start writes a start tag with the attributes that are kept.
-func (r *pageReducer) start(z *html.Tokenizer, tag atom.Atom, more bool) {
+// startElement writes a start tag with the attributes that are kept.
+func (r *pageReducer) startElement(z *html.Tokenizer, tag atom.Atom, more bool) {
 	r.pieces++
 	kept := roleOf(tag)
 	if kept == roleNone || !r.countOpened(tag, kept) {
@@ -117,8 +117,8 @@ func (r *pageReducer) countOpened(tag atom.Atom, kept elementRole) bool {
 	return r.open[tag] <= maxNesting
 }
 
-// end writes an end tag when its start tag was written.
-func (r *pageReducer) end(tag atom.Atom) {
+// endElement writes an end tag when its start tag was written.
+func (r *pageReducer) endElement(tag atom.Atom) {
 	r.pieces++
 	kept := roleOf(tag)
 	if kept == roleNone || kept == roleVoid {

@@ -8,30 +8,30 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// sink takes the pieces of a page in the order of the source.
-type sink interface {
-	// text takes unescaped text.
-	text(s string)
-	// start takes a start tag, whose attributes z still holds when more is
+// pieceSink takes the pieces of a page in the order of the source.
+type pieceSink interface {
+	// addText takes unescaped text.
+	addText(s string)
+	// startElement takes a start tag, whose attributes z still holds when more is
 	// true. end takes an end tag.
-	start(z *html.Tokenizer, tag atom.Atom, more bool)
-	end(tag atom.Atom)
-	// full ends the scan early.
-	full() bool
+	startElement(z *html.Tokenizer, tag atom.Atom, more bool)
+	endElement(tag atom.Atom)
+	// isFull ends the scan early.
+	isFull() bool
 }
 
-// head is what a page says about itself.
-type head struct {
+// pageHead is what a page says about itself.
+type pageHead struct {
 	// title is the text of the first title element, base the address of the
 	// first base element; both may be empty.
 	title, base string
 }
 
-// scanner reads a page token by token, in linear time, and leaves out what is
+// pageScanner reads a page token by token, in linear time, and leaves out what is
 // no text of the page.
-type scanner struct {
+type pageScanner struct {
 	z    *html.Tokenizer
-	head head
+	head pageHead
 	// lower is the page in lower case and last remembers where an element is
 	// closed for the last time.
 	lower  string
@@ -43,37 +43,37 @@ type scanner struct {
 	depth int
 }
 
-// scan hands the pieces of a page to a sink. The only error is that of ctx.
-func scan(ctx context.Context, source string, to sink) (head, error) {
-	s := &scanner{
+// scanPage hands the pieces of a page to a sink. The only error is that of ctx.
+func scanPage(ctx context.Context, source string, to pieceSink) (pageHead, error) {
+	s := &pageScanner{
 		z: html.NewTokenizer(strings.NewReader(source)), lower: lowerASCII(source), last: make(map[atom.Atom]int),
 	}
-	for pieces := 1; !to.full(); pieces++ {
+	for pieces := 1; !to.isFull(); pieces++ {
 		if pieces%1000 == 0 && ctx.Err() != nil {
-			return head{}, ctx.Err()
+			return pageHead{}, ctx.Err()
 		}
-		token := s.next()
+		token := s.nextToken()
 		if token == html.ErrorToken {
 			break // The reader has no error but its end.
 		}
-		s.take(token, to)
+		s.handleToken(token, to)
 	}
 	return s.head, nil
 }
 
-// next reads a token and counts its bytes.
-func (s *scanner) next() html.TokenType {
+// nextToken reads a token and counts its bytes.
+func (s *pageScanner) nextToken() html.TokenType {
 	token := s.z.Next()
 	s.offset += len(s.z.Raw())
 	return token
 }
 
-// take sorts one token.
-func (s *scanner) take(token html.TokenType, to sink) {
+// handleToken sorts one token.
+func (s *pageScanner) handleToken(token html.TokenType, to pieceSink) {
 	switch token {
 	case html.TextToken:
 		if s.skip == 0 {
-			to.text(string(s.z.Text()))
+			to.addText(string(s.z.Text()))
 		}
 		return
 	case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
@@ -84,25 +84,25 @@ func (s *scanner) take(token html.TokenType, to sink) {
 	tag := atom.Lookup(name)
 	switch {
 	case s.skip != 0:
-		s.skipped(token, tag)
+		s.trackSkipped(token, tag)
 	case token == html.EndTagToken:
-		to.end(tag)
+		to.endElement(tag)
 	case tag == atom.Title:
-		s.takeTitle()
+		s.readTitle()
 	case tag == atom.Base:
-		s.takeBase(more)
+		s.readBase(more)
 	case isDropped(tag):
 		if token == html.StartTagToken && s.endsLater(tag) {
 			s.skip, s.depth = tag, 1
 		}
 	default:
-		to.start(s.z, tag, more)
+		to.startElement(s.z, tag, more)
 	}
 }
 
-// skipped follows the nesting of an element whose content is left out. Inside
+// trackSkipped follows the nesting of an element whose content is left out. Inside
 // a drawing a style or title holds no raw text (HTML, section 13.2.6.5).
-func (s *scanner) skipped(token html.TokenType, tag atom.Atom) {
+func (s *pageScanner) trackSkipped(token html.TokenType, tag atom.Atom) {
 	if s.skip == atom.Svg {
 		s.z.NextIsNotRawText()
 	}
@@ -119,7 +119,7 @@ func (s *scanner) skipped(token html.TokenType, tag atom.Atom) {
 
 // endsLater reports whether an element is closed at all; one that is not would
 // swallow the rest of the page.
-func (s *scanner) endsLater(tag atom.Atom) bool {
+func (s *pageScanner) endsLater(tag atom.Atom) bool {
 	at, known := s.last[tag]
 	if !known {
 		at = strings.LastIndex(s.lower, "</"+tag.String())
@@ -128,15 +128,15 @@ func (s *scanner) endsLater(tag atom.Atom) bool {
 	return at >= s.offset
 }
 
-// takeTitle reads the title element; the first one counts.
-func (s *scanner) takeTitle() {
-	if s.next() == html.TextToken && s.head.title == "" {
+// readTitle reads the title element; the first one counts.
+func (s *pageScanner) readTitle() {
+	if s.nextToken() == html.TextToken && s.head.title == "" {
 		s.head.title = strings.Join(strings.Fields(string(s.z.Text())), " ")
 	}
 }
 
-// takeBase reads a base element; the first one with an address counts.
-func (s *scanner) takeBase(more bool) {
+// readBase reads a base element; the first one with an address counts.
+func (s *pageScanner) readBase(more bool) {
 	for more {
 		var key, value []byte
 		key, value, more = s.z.TagAttr()
@@ -169,22 +169,22 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// plain collects text without any tree: what is left for pages that are too
+// plainCollector collects text without any tree: what is left for pages that are too
 // large or too deep for one.
-type plain struct {
+type plainCollector struct {
 	b     strings.Builder
 	space bool
 	line  bool
 }
 
 // plainText returns the text of a page with a line for each block.
-func plainText(ctx context.Context, source string) (head, string, error) {
-	var p plain
-	h, err := scan(ctx, source, &p)
+func plainText(ctx context.Context, source string) (pageHead, string, error) {
+	var p plainCollector
+	h, err := scanPage(ctx, source, &p)
 	return h, strings.TrimSpace(p.b.String()), err
 }
 
-func (p *plain) text(s string) {
+func (p *plainCollector) addText(s string) {
 	if s == "" {
 		return
 	}
@@ -204,9 +204,9 @@ func (p *plain) text(s string) {
 	p.space = isSpace(s[len(s)-1])
 }
 
-func (p *plain) start(_ *html.Tokenizer, tag atom.Atom, _ bool) { p.end(tag) }
+func (p *plainCollector) startElement(_ *html.Tokenizer, tag atom.Atom, _ bool) { p.endElement(tag) }
 
-func (p *plain) end(tag atom.Atom) {
+func (p *plainCollector) endElement(tag atom.Atom) {
 	if tag == atom.Span {
 		return
 	}
@@ -217,7 +217,7 @@ func (p *plain) end(tag atom.Atom) {
 	}
 }
 
-func (p *plain) full() bool { return false }
+func (p *plainCollector) isFull() bool { return false }
 
 // isSpace reports whether a byte is white space of HTML.
 func isSpace(c byte) bool {
