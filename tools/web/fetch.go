@@ -35,7 +35,7 @@ type fetchInput struct {
 	Raw      bool   `json:"raw,omitempty" jsonschema:"Return the HTML source instead of its readable text."`
 }
 
-// fetchPage is fetch_url.
+// fetchPage runs a call of fetch_url.
 func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *textConverter) (sallyport.Result, error) {
 	req, err := newRequest(ctx, in.URL)
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *fetchedPage) newFailureResult() sallyport.Result {
 	return r
 }
 
-// resultBudget is the number of code points that a result may have.
+// resultBudget returns the number of code points that a result may have.
 func resultBudget(c *sallyport.Call) int {
 	if c.ResultBudget > 0 && c.ResultBudget < fetchChars {
 		return c.ResultBudget
