@@ -104,13 +104,13 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 	if !ok {
 		return notConfigured(name)
 	}
-	l, err := compose(r.from, m)
+	l, err := composeLetter(r.from, m)
 	if err != nil {
 		return sallyport.InputInvalid(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
 	defer cancel()
-	who, err := b.credentials(ctx, r)
+	who, err := b.readCredentials(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -137,19 +137,19 @@ func notConfigured(name string) error {
 // credentials are what a relay wants to know; the zero value is nobody.
 type credentials struct{ user, password sallyport.Secret }
 
-// credentials reads the relay's credentials now, so that a rotated one counts.
-func (b *Backend) credentials(ctx context.Context, r *relay) (c credentials, err error) {
+// readCredentials reads the relay's credentials now, so that a rotated one counts.
+func (b *Backend) readCredentials(ctx context.Context, r *relay) (c credentials, err error) {
 	if r.UserSecret == "" {
 		return c, nil
 	}
-	if c.user, err = b.secret(ctx, r, r.UserSecret); err != nil {
+	if c.user, err = b.readSecret(ctx, r, r.UserSecret); err != nil {
 		return c, err
 	}
-	c.password, err = b.secret(ctx, r, r.PasswordSecret)
+	c.password, err = b.readSecret(ctx, r, r.PasswordSecret)
 	return c, err
 }
 
-func (b *Backend) secret(ctx context.Context, r *relay, ref string) (sallyport.Secret, error) {
+func (b *Backend) readSecret(ctx context.Context, r *relay, ref string) (sallyport.Secret, error) {
 	s, ok, err := b.o.Secrets.Secret(ctx, ref)
 	// SASL PLAIN separates its parts by NUL.
 	if err == nil && ok && s != (sallyport.Secret{}) && !strings.ContainsRune(s.Reveal(), 0) {

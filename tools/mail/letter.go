@@ -47,10 +47,10 @@ type letter struct {
 	text []byte
 }
 
-// compose checks a message and writes it down. Everything that a caller gave
+// composeLetter checks a message and writes it down. Everything that a caller gave
 // is encoded or refused, so that it stays in its field.
-func compose(from sender, m sallyport.Message) (*letter, error) {
-	if err := check(m); err != nil {
+func composeLetter(from sender, m sallyport.Message) (*letter, error) {
+	if err := checkMessage(m); err != nil {
 		return nil, err
 	}
 	l := &letter{from: from.header.Address, utf8: from.utf8}
@@ -58,7 +58,7 @@ func compose(from sender, m sallyport.Message) (*letter, error) {
 	msg.FromMailAddress(from.header)
 	var list []*mail.Address
 	for _, to := range m.To {
-		address, wide, err := canonical(to)
+		address, wide, err := canonicalAddress(to)
 		if err != nil {
 			return nil, fmt.Errorf("recipient %s: %w", strconv.Quote(cut.Chars(to, maxAddressChars)), err)
 		}
@@ -90,8 +90,8 @@ func compose(from sender, m sallyport.Message) (*letter, error) {
 // last line of its own when a bare carriage return stood one character before.
 var lineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 
-// check refuses what no mail holds.
-func check(m sallyport.Message) error {
+// checkMessage refuses what no mail holds.
+func checkMessage(m sallyport.Message) error {
 	switch {
 	case len(m.To) == 0:
 		return errors.New("the mail has no recipient")
@@ -114,10 +114,10 @@ func breaksLine(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 }
 
-// canonical returns a bare address with its domain in ASCII, and whether its
+// canonicalAddress returns a bare address with its domain in ASCII, and whether its
 // local part is not. Comments, quoted local parts and domain literals are
 // refused, because relays read them in more than one way.
-func canonical(s string) (address string, wide bool, err error) {
+func canonicalAddress(s string) (address string, wide bool, err error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil || a.Name != "" || a.Address != s || len(s) > maxAddressChars {
 		return "", false, errors.New("expected one bare address")

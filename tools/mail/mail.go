@@ -56,11 +56,11 @@ func Tool(c sallyport.MailCapability) sallyport.Tool {
 		Touches:      []sallyport.Touch{{Capability: "mail", Argument: "to"}},
 		Permissions:  []string{permission},
 		RateLimit:    &sallyport.RateLimit{Requests: sendsPerHour, Window: time.Hour},
-	}, send)
+	}, sendLetter)
 }
 
-// send is email-send.
-func send(ctx context.Context, c *sallyport.Call, in sendInput) (sallyport.Result, error) {
+// sendLetter is email-send.
+func sendLetter(ctx context.Context, c *sallyport.Call, in sendInput) (sallyport.Result, error) {
 	c.Emit(sallyport.Progress{Message: "sending a mail to " + in.To})
 	err := c.Mail.Send(ctx, sallyport.Message{To: []string{in.To}, Subject: in.Subject, Body: in.Body, HTML: in.HTML})
 	if err != nil {

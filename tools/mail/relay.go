@@ -118,7 +118,7 @@ func parseSender(s string) (sender, error) {
 	if err != nil || strings.ContainsFunc(a.Name, unicode.IsControl) {
 		return sender{}, errors.New("expected an address such as agent@example.com")
 	}
-	address, utf8, err := canonical(a.Address)
+	address, utf8, err := canonicalAddress(a.Address)
 	if err != nil {
 		return sender{}, err
 	}
