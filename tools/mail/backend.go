@@ -116,11 +116,11 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 	}
 	s, err := b.dial(ctx, r)
 	if err != nil {
-		return r.failure(ctx, err)
+		return r.toCallerError(ctx, err)
 	}
 	defer s.close()
 	if err := s.deliver(who, l); err != nil {
-		return r.failure(ctx, err)
+		return r.toCallerError(ctx, err)
 	}
 	s.quit()
 	return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
-// step is how far a mail got.
-type step int
+// deliveryStep is how far a mail got.
+type deliveryStep int
 
 const (
-	stepConnect step = iota
+	stepConnect deliveryStep = iota
 	stepLocal
 	stepTLS
 	stepGreet
@@ -34,7 +34,7 @@ const (
 
 // stepError says at which step a mail failed. The cause is for the log.
 type stepError struct {
-	step step
+	step deliveryStep
 	what string
 	err  error
 }
@@ -54,9 +54,9 @@ const maxLogBytes = 300
 // Unwrap returns the cause.
 func (e *stepError) Unwrap() error { return e.err }
 
-// failure is the text for the caller. It tells what the relay did by its
+// toCallerError is the text for the caller. It tells what the relay did by its
 // codes: its words may hold anything, and a model would read them.
-func (r *relay) failure(ctx context.Context, err error) error {
+func (r *relay) toCallerError(ctx context.Context, err error) error {
 	out := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Resource: r.name, Operation: "send", Err: err}
 	e, ok := errors.AsType[*stepError](err)
 	if !ok {
@@ -66,17 +66,17 @@ func (r *relay) failure(ctx context.Context, err error) error {
 	reply, answered := errors.AsType[*textproto.Error](e.err)
 	switch {
 	case answered && reply.Code >= 400 && reply.Code < 600:
-		out.Detail = r.title() + " " + e.refused() + " " + verdict(reply)
+		out.Detail = r.title() + " " + e.refusalText() + " " + retryVerdict(reply)
 	case e.step == stepVerdict:
 		out.Detail = r.title() + " did not confirm the mail: it is unknown whether it was sent. Do not send it again without asking"
 	default:
-		out.Detail = r.title() + " " + e.reason() + why(ctx) + "; nothing was sent"
+		out.Detail = r.title() + " " + e.failureText() + endReason(ctx) + "; nothing was sent"
 	}
 	return out
 }
 
-// why adds what ended the call early.
-func why(ctx context.Context) string {
+// endReason adds what ended the call early.
+func endReason(ctx context.Context) string {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return ": the time is up"
@@ -87,8 +87,8 @@ func why(ctx context.Context) string {
 	}
 }
 
-// refused says what a reply of the relay refused.
-func (e *stepError) refused() string {
+// refusalText says what a reply of the relay refused.
+func (e *stepError) refusalText() string {
 	switch e.step {
 	case stepAuth:
 		return "refused the credentials"
@@ -105,8 +105,8 @@ func (e *stepError) refused() string {
 	}
 }
 
-// reason says what failed when the relay gave no reply.
-func (e *stepError) reason() string {
+// failureText says what failed when the relay gave no reply.
+func (e *stepError) failureText() string {
 	switch e.step {
 	case stepConnect:
 		return "cannot be reached"
@@ -133,8 +133,8 @@ func (e *stepError) reason() string {
 // enhanced is the code of RFC 3463 at the beginning of a reply.
 var enhanced = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}\b`)
 
-// verdict tells whether trying again is of any use (RFC 5321, section 4.2.1).
-func verdict(reply *textproto.Error) string {
+// retryVerdict tells whether trying again is of any use (RFC 5321, section 4.2.1).
+func retryVerdict(reply *textproto.Error) string {
 	code := fmt.Sprint(reply.Code)
 	if e := enhanced.FindString(reply.Msg); e != "" {
 		code += " " + e
