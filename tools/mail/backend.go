@@ -86,7 +86,7 @@ func (b *Backend) Target(_ context.Context, name string) (string, error) {
 	if !ok {
 		return "", notConfigured(name)
 	}
-	target := "mail relay " + r.address() + " (" + r.TLS + ") from " + r.from.header.String()
+	target := "mail relay " + r.dialAddress() + " (" + r.TLS + ") from " + r.from.header.String()
 	if r.UserSecret != "" {
 		target += ", account " + r.UserSecret
 	}
@@ -114,12 +114,12 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 	if err != nil {
 		return err
 	}
-	s, err := b.dial(ctx, r)
+	s, err := b.dialRelay(ctx, r)
 	if err != nil {
 		return r.toCallerError(ctx, err)
 	}
 	defer s.close()
-	if err := s.deliver(who, l); err != nil {
+	if err := s.deliverLetter(who, l); err != nil {
 		return r.toCallerError(ctx, err)
 	}
 	s.quit()
@@ -157,6 +157,6 @@ func (b *Backend) readSecret(ctx context.Context, r *relay, ref string) (sallypo
 	}
 	return sallyport.Secret{}, &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: r.name, Operation: "get",
-		Detail: r.title() + " is not ready: the secret " + ref + " has no usable value", Err: err,
+		Detail: r.displayName() + " is not ready: the secret " + ref + " has no usable value", Err: err,
 	}
 }

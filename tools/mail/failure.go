@@ -60,17 +60,17 @@ func (r *relay) toCallerError(ctx context.Context, err error) error {
 	out := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Resource: r.name, Operation: "send", Err: err}
 	e, ok := errors.AsType[*stepError](err)
 	if !ok {
-		out.Detail = r.title() + " failed"
+		out.Detail = r.displayName() + " failed"
 		return out
 	}
 	reply, answered := errors.AsType[*textproto.Error](e.err)
 	switch {
 	case answered && reply.Code >= 400 && reply.Code < 600:
-		out.Detail = r.title() + " " + e.refusalText() + " " + retryVerdict(reply)
+		out.Detail = r.displayName() + " " + e.refusalText() + " " + retryVerdict(reply)
 	case e.step == stepVerdict:
-		out.Detail = r.title() + " did not confirm the mail: it is unknown whether it was sent. Do not send it again without asking"
+		out.Detail = r.displayName() + " did not confirm the mail: it is unknown whether it was sent. Do not send it again without asking"
 	default:
-		out.Detail = r.title() + " " + e.failureText() + endReason(ctx) + "; nothing was sent"
+		out.Detail = r.displayName() + " " + e.failureText() + endReason(ctx) + "; nothing was sent"
 	}
 	return out
 }

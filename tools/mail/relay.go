@@ -80,7 +80,7 @@ func newRelay(name string, in Relay) (*relay, error) {
 		r.TLS = TLSStart
 	case in.TLS == TLSNone && in.UserSecret != "":
 		return nil, errors.New("tls none: credentials are sent over TLS only")
-	case in.TLS == TLSNone && !local(r.host):
+	case in.TLS == TLSNone && !isLocalName(r.host):
 		return nil, errors.New("tls none: only for a relay on this machine, such as 127.0.0.1 or localhost")
 	case in.TLS != TLSStart && in.TLS != TLSOn && in.TLS != TLSNone:
 		return nil, fmt.Errorf("tls %q: expected starttls, tls or none", in.TLS)
@@ -88,9 +88,9 @@ func newRelay(name string, in Relay) (*relay, error) {
 	return r, nil
 }
 
-// local reports whether a name promises to be this machine. What it resolves
+// isLocalName reports whether a name promises to be this machine. What it resolves
 // to is judged when it was dialled.
-func local(host string) bool {
+func isLocalName(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -98,19 +98,19 @@ func local(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// loopback reports whether a connection ends on this machine.
-func loopback(c net.Conn) bool {
+// isLoopbackConn reports whether a connection ends on this machine.
+func isLoopbackConn(c net.Conn) bool {
 	a, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// address is where to connect.
-func (r *relay) address() string {
+// dialAddress is where to connect.
+func (r *relay) dialAddress() string {
 	return net.JoinHostPort(strings.Trim(r.host, "[]"), strconv.Itoa(int(r.port)))
 }
 
-// title names the relay in a text.
-func (r *relay) title() string { return "mail relay " + strconv.Quote(r.name) }
+// displayName names the relay in a text.
+func (r *relay) displayName() string { return "mail relay " + strconv.Quote(r.name) }
 
 // parseSender reads the address of a sender, with or without a name.
 func parseSender(s string) (sender, error) {

@@ -21,23 +21,23 @@ const (
 	quitWait = 2 * time.Second
 )
 
-// session is one connection to a relay, for one letter.
-type session struct {
+// relaySession is one connection to a relay, for one letter.
+type relaySession struct {
 	conn   net.Conn
 	client *smtp.Client
 	relay  *relay
 	stop   func() bool
 }
 
-// dial connects to a relay and protects the connection. The context closes
+// dialRelay connects to a relay and protects the connection. The context closes
 // the connection when it ends. Only an error leaves nothing to close.
-func (b *Backend) dial(ctx context.Context, r *relay) (*session, error) {
-	raw, err := b.o.Dial(ctx, "tcp", r.address())
+func (b *Backend) dialRelay(ctx context.Context, r *relay) (*relaySession, error) {
+	raw, err := b.o.Dial(ctx, "tcp", r.dialAddress())
 	if err != nil {
 		return nil, &stepError{step: stepConnect, err: err}
 	}
-	s := &session{conn: raw, relay: r, stop: context.AfterFunc(ctx, func() { _ = raw.Close() })}
-	if err := s.open(ctx, &bounded{Conn: raw, left: maxAnswerBytes}, &tls.Config{
+	s := &relaySession{conn: raw, relay: r, stop: context.AfterFunc(ctx, func() { _ = raw.Close() })}
+	if err := s.greetRelay(ctx, &boundedConn{Conn: raw, left: maxAnswerBytes}, &tls.Config{
 		ServerName: strings.Trim(r.host, "[]"), RootCAs: b.o.RootCAs, MinVersion: tls.VersionTLS12,
 	}); err != nil {
 		s.close()
@@ -46,9 +46,9 @@ func (b *Backend) dial(ctx context.Context, r *relay) (*session, error) {
 	return s, nil
 }
 
-// open greets the relay. Whatever it says before TLS is forgotten with the
+// greetRelay greets the relay. Whatever it says before TLS is forgotten with the
 // reader that read it.
-func (s *session) open(ctx context.Context, conn net.Conn, config *tls.Config) (err error) {
+func (s *relaySession) greetRelay(ctx context.Context, conn net.Conn, config *tls.Config) (err error) {
 	switch s.relay.TLS {
 	case TLSOn:
 		secured := tls.Client(conn, config)
@@ -58,14 +58,14 @@ func (s *session) open(ctx context.Context, conn net.Conn, config *tls.Config) (
 		conn = secured
 	case TLSNone:
 		// The name was checked; where it led to is what counts.
-		if !loopback(conn) {
+		if !isLoopbackConn(conn) {
 			return &stepError{step: stepLocal}
 		}
 	}
 	if s.client, err = smtp.NewClient(conn, s.relay.host); err != nil {
 		return &stepError{step: stepGreet, err: err}
 	}
-	if err := s.client.Hello(greeting(conn)); err != nil {
+	if err := s.client.Hello(greetingName(conn)); err != nil {
 		return &stepError{step: stepGreet, err: err}
 	}
 	if s.relay.TLS != TLSStart {
@@ -80,9 +80,9 @@ func (s *session) open(ctx context.Context, conn net.Conn, config *tls.Config) (
 	return nil
 }
 
-// greeting is how this machine calls itself: by its address, because the name
+// greetingName is how this machine calls itself: by its address, because the name
 // that it has inside is nobody's business (RFC 5321, section 4.1.3).
-func greeting(c net.Conn) string {
+func greetingName(c net.Conn) string {
 	a, err := netip.ParseAddrPort(c.LocalAddr().String())
 	switch ip := a.Addr().Unmap().WithZone(""); {
 	case err != nil:
@@ -94,8 +94,8 @@ func greeting(c net.Conn) string {
 	}
 }
 
-// deliver authenticates and hands over one letter.
-func (s *session) deliver(who credentials, l *letter) error {
+// deliverLetter authenticates and hands over one letter.
+func (s *relaySession) deliverLetter(who credentials, l *letter) error {
 	if err := s.authenticate(who); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *session) deliver(who credentials, l *letter) error {
 
 // authenticate tells the relay who sends, over TLS only. An answer's text may
 // repeat what it was told, so that only its code is kept.
-func (s *session) authenticate(who credentials) error {
+func (s *relaySession) authenticate(who credentials) error {
 	if who == (credentials{}) {
 		return nil
 	}
@@ -156,19 +156,19 @@ func (s *session) authenticate(who credentials) error {
 }
 
 // quit says goodbye, which is politeness: the relay has the letter.
-func (s *session) quit() {
+func (s *relaySession) quit() {
 	if s.conn.SetDeadline(time.Now().Add(quitWait)) == nil {
 		_ = s.client.Quit()
 	}
 }
 
-func (s *session) close() {
+func (s *relaySession) close() {
 	s.stop()
 	_ = s.conn.Close() // What mattered was confirmed by the relay or is an error already.
 }
 
-// bounded is a connection whose other end may say so much and no more.
-type bounded struct {
+// boundedConn is a connection whose other end may say so much and no more.
+type boundedConn struct {
 	net.Conn
 	left int
 }
@@ -176,7 +176,7 @@ type bounded struct {
 var errTooMuch = errors.New("the relay says too much")
 
 // Read fails when the bound is reached. It is called by one goroutine.
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *boundedConn) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errTooMuch
 	}
