@@ -54,8 +54,8 @@ const maxLogBytes = 300
 // Unwrap returns the cause.
 func (e *stepError) Unwrap() error { return e.err }
 
-// toCallerError is the text for the caller. It tells what the relay did by its
-// codes: its words may hold anything, and a model would read them.
+// toCallerError makes the error for the caller. It tells what the relay did by
+// its codes: its words may hold anything, and a model would read them.
 func (r *relay) toCallerError(ctx context.Context, err error) error {
 	out := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Resource: r.name, Operation: "send", Err: err}
 	e, ok := errors.AsType[*stepError](err)

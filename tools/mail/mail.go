@@ -59,7 +59,7 @@ func Tool(c sallyport.MailCapability) sallyport.Tool {
 	}, sendLetter)
 }
 
-// sendLetter is email-send.
+// sendLetter runs a call of email-send.
 func sendLetter(ctx context.Context, c *sallyport.Call, in sendInput) (sallyport.Result, error) {
 	c.Emit(sallyport.Progress{Message: "sending a mail to " + in.To})
 	err := c.Mail.Send(ctx, sallyport.Message{To: []string{in.To}, Subject: in.Subject, Body: in.Body, HTML: in.HTML})

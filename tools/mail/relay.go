@@ -104,7 +104,7 @@ func isLoopbackConn(c net.Conn) bool {
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// dialAddress is where to connect.
+// dialAddress returns where to connect.
 func (r *relay) dialAddress() string {
 	return net.JoinHostPort(strings.Trim(r.host, "[]"), strconv.Itoa(int(r.port)))
 }

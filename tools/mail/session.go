@@ -80,8 +80,8 @@ func (s *relaySession) greetRelay(ctx context.Context, conn net.Conn, config *tl
 	return nil
 }
 
-// greetingName is how this machine calls itself: by its address, because the name
-// that it has inside is nobody's business (RFC 5321, section 4.1.3).
+// greetingName returns how this machine calls itself: by its address, because
+// the name that it has inside is nobody's business (RFC 5321, section 4.1.3).
 func greetingName(c net.Conn) string {
 	a, err := netip.ParseAddrPort(c.LocalAddr().String())
 	switch ip := a.Addr().Unmap().WithZone(""); {
