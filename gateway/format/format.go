@@ -67,14 +67,14 @@ func (d Dialect) Tools(defs []registry.Definition) (*Set, error) {
 	for i := range defs {
 		originals[i] = defs[i].Name
 	}
-	names := d.names(originals)
+	names := d.fitNames(originals)
 	s := &Set{Names: map[string]string{}}
 	out := make([]any, len(defs))
 	for i := range defs {
 		if names[i] != defs[i].Name {
 			s.Names[names[i]] = defs[i].Name
 		}
-		tool, left, err := d.tool(&defs[i], names[i])
+		tool, left, err := d.encodeTool(&defs[i], names[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", defs[i].Name, err)
 		}
@@ -89,12 +89,12 @@ func (d Dialect) Tools(defs []registry.Definition) (*Set, error) {
 	return s, nil
 }
 
-// tool writes one definition.
-func (d Dialect) tool(def *registry.Definition, name string) (tool any, left []string, err error) {
+// encodeTool writes one definition.
+func (d Dialect) encodeTool(def *registry.Definition, name string) (tool any, left []string, err error) {
 	if d == MCP {
 		return mcpTool(def, name), nil, nil
 	}
-	parameters, schema, left, err := d.parameters(def.Schema)
+	parameters, schema, left, err := d.encodeParameters(def.Schema)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,13 +126,13 @@ func mcpTool(def *registry.Definition, name string) map[string]any {
 	return tool
 }
 
-// parameters is the schema of arguments in a dialect, as JSON and as a tree. A
+// encodeParameters is the schema of arguments in a dialect, as JSON and as a tree. A
 // schema that fits is written letter by letter, in its own order.
-func (d Dialect) parameters(raw json.RawMessage) (out json.RawMessage, tree map[string]any, left []string, err error) {
+func (d Dialect) encodeParameters(raw json.RawMessage) (out json.RawMessage, tree map[string]any, left []string, err error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	if tree, err = decode(raw); err != nil {
+	if tree, err = decodeSchema(raw); err != nil {
 		return nil, nil, nil, err
 	}
 	before, err := json.Marshal(tree)
@@ -141,7 +141,7 @@ func (d Dialect) parameters(raw json.RawMessage) (out json.RawMessage, tree map[
 	}
 	r := reducer{dialect: d}
 	tree = r.root(tree)
-	after, err := encode(tree)
+	after, err := encodeJSON(tree)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -152,8 +152,8 @@ func (d Dialect) parameters(raw json.RawMessage) (out json.RawMessage, tree map[
 	return after, tree, slices.Compact(r.left), nil
 }
 
-// decode reads a schema, which is true or an object.
-func decode(raw json.RawMessage) (map[string]any, error) {
+// decodeSchema reads a schema, which is true or an object.
+func decodeSchema(raw json.RawMessage) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -170,7 +170,7 @@ func decode(raw json.RawMessage) (map[string]any, error) {
 	return tree, nil
 }
 
-func encode(v any) (json.RawMessage, error) {
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

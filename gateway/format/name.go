@@ -22,28 +22,28 @@ func (d Dialect) Fits(name string) bool {
 		return false
 	}
 	for i := range len(name) {
-		if !d.takes(name[i]) {
+		if !d.allowsNameByte(name[i]) {
 			return false
 		}
 	}
-	return d != Gemini || letter(name[0]) || name[0] == '_'
+	return d != Gemini || isLetter(name[0]) || name[0] == '_'
 }
 
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func (d Dialect) takes(c byte) bool {
+func (d Dialect) allowsNameByte(c byte) bool {
 	switch {
-	case letter(c), '0' <= c && c <= '9', c == '_', c == '-':
+	case isLetter(c), '0' <= c && c <= '9', c == '_', c == '-':
 		return true
 	default:
 		return d == MCP && c == '.' || d == Gemini && (c == '.' || c == ':')
 	}
 }
 
-// names maps names to such as fit, each to another, and depends on nothing but
+// fitNames maps names to such as fit, each to another, and depends on nothing but
 // the set of names. A name that fits stays. Another is made to fit, and ends in
 // "_" and digits of the digest of the whole, more of them while that is taken.
-func (d Dialect) names(originals []string) []string {
+func (d Dialect) fitNames(originals []string) []string {
 	taken, mapped := map[string]bool{}, map[string]string{}
 	for _, name := range originals {
 		if d.Fits(name) {
@@ -57,7 +57,7 @@ func (d Dialect) names(originals []string) []string {
 			continue
 		}
 		for try := 0; ; try++ {
-			if candidate := d.mapped(name, try); !taken[candidate] {
+			if candidate := d.fitName(name, try); !taken[candidate] {
 				taken[candidate], mapped[name] = true, candidate
 				break
 			}
@@ -70,8 +70,8 @@ func (d Dialect) names(originals []string) []string {
 	return out
 }
 
-// mapped is the name that fits, at one of many tries.
-func (d Dialect) mapped(name string, try int) string {
+// fitName is the name that fits, at one of many tries.
+func (d Dialect) fitName(name string, try int) string {
 	of := name
 	if try > 0 {
 		of += "\x00" + strconv.Itoa(try)
@@ -79,14 +79,14 @@ func (d Dialect) mapped(name string, try int) string {
 	sum := sha256.Sum256([]byte(of))
 	end := "_" + hex.EncodeToString(sum[:])[:nameDigits]
 	var b strings.Builder
-	if d == Gemini && (name == "" || !letter(name[0]) && name[0] != '_') {
+	if d == Gemini && (name == "" || !isLetter(name[0]) && name[0] != '_') {
 		b.WriteByte('_')
 	}
 	for i := range len(name) {
 		if b.Len() == maxName-len(end) {
 			break
 		}
-		if d.takes(name[i]) {
+		if d.allowsNameByte(name[i]) {
 			b.WriteByte(name[i])
 		} else {
 			b.WriteByte('_')
