@@ -139,8 +139,8 @@ func (d Dialect) encodeParameters(raw json.RawMessage) (out json.RawMessage, tre
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	r := reducer{dialect: d}
-	tree = r.root(tree)
+	r := schemaReducer{dialect: d}
+	tree = r.reduceRoot(tree)
 	after, err := encodeJSON(tree)
 	if err != nil {
 		return nil, nil, nil, err

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// reducer makes a schema one that a dialect takes. It works on a tree of its
+// schemaReducer makes a schema one that a dialect takes. It works on a tree of its
 // own.
-type reducer struct {
+type schemaReducer struct {
 	dialect Dialect
 	// left lists keywords that were left out.
 	left []string
@@ -30,26 +30,26 @@ var remarks = []string{"$comment", "$schema", "default", "deprecated", "examples
 // anthropicProperty is what Anthropic takes for the name of an argument.
 var anthropicProperty = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// root makes the whole schema that of an object, without alternatives at the
+// reduceRoot makes the whole schema that of an object, without alternatives at the
 // top: OpenAI and Anthropic refuse all tools of a request for one such schema.
-func (r *reducer) root(tree map[string]any) map[string]any {
+func (r *schemaReducer) reduceRoot(tree map[string]any) map[string]any {
 	if ref, ok := tree["$ref"].(string); ok {
-		tree = r.followed(tree, ref)
+		tree = r.resolveRef(tree, ref)
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
 		if list, ok := tree[key].([]any); ok {
-			r.merge(tree, list, key == "allOf")
-			r.drop(tree, key)
+			r.mergeAlternatives(tree, list, key == "allOf")
+			r.dropKeyword(tree, key)
 		}
 	}
 	for _, key := range []string{"enum", "not", "const"} {
-		r.drop(tree, key)
+		r.dropKeyword(tree, key)
 	}
 	tree["type"] = "object"
 	if _, ok := tree["properties"].(map[string]any); !ok {
 		tree["properties"] = map[string]any{}
 	}
-	r.walk(tree)
+	r.reduceTree(tree)
 	if r.dialect == Anthropic {
 		for name := range tree["properties"].(map[string]any) {
 			if !anthropicProperty.MatchString(name) {
@@ -60,8 +60,8 @@ func (r *reducer) root(tree map[string]any) map[string]any {
 	return tree
 }
 
-// drop leaves out a keyword that is there.
-func (r *reducer) drop(tree map[string]any, key string) {
+// dropKeyword leaves out a keyword that is there.
+func (r *schemaReducer) dropKeyword(tree map[string]any, key string) {
 	if _, ok := tree[key]; !ok {
 		return
 	}
@@ -71,9 +71,9 @@ func (r *reducer) drop(tree map[string]any, key string) {
 	}
 }
 
-// followed is a schema that is a reference, with what it refers to in its
+// resolveRef is a schema that is a reference, with what it refers to in its
 // place.
-func (r *reducer) followed(tree map[string]any, ref string) map[string]any {
+func (r *schemaReducer) resolveRef(tree map[string]any, ref string) map[string]any {
 	for _, key := range []string{"$defs", "definitions"} {
 		defs, _ := tree[key].(map[string]any)
 		name, ok := strings.CutPrefix(ref, "#/"+key+"/")
@@ -86,13 +86,13 @@ func (r *reducer) followed(tree map[string]any, ref string) map[string]any {
 		delete(out, "$ref") // one step is what generators need
 		return out
 	}
-	r.drop(tree, "$ref")
+	r.dropKeyword(tree, "$ref")
 	return tree
 }
 
-// merge takes the arguments of alternatives into the whole. What every one of
+// mergeAlternatives takes the arguments of alternatives into the whole. What every one of
 // them needs is needed.
-func (r *reducer) merge(tree map[string]any, list []any, all bool) {
+func (r *schemaReducer) mergeAlternatives(tree map[string]any, list []any, all bool) {
 	properties, _ := tree["properties"].(map[string]any)
 	if properties == nil {
 		properties = map[string]any{}
@@ -102,7 +102,7 @@ func (r *reducer) merge(tree map[string]any, list []any, all bool) {
 	closed := tree["additionalProperties"] == false
 	for _, item := range list {
 		one, _ := item.(map[string]any)
-		for name, schema := range object(one["properties"]) {
+		for name, schema := range objectOrNil(one["properties"]) {
 			switch was, ok := properties[name]; {
 			case !ok && !closed:
 				properties[name] = schema
@@ -124,38 +124,38 @@ func (r *reducer) merge(tree map[string]any, list []any, all bool) {
 	}
 }
 
-func object(v any) map[string]any {
+func objectOrNil(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
 }
 
-// walk reduces a schema and everything below it.
-func (r *reducer) walk(tree map[string]any) {
+// reduceTree reduces a schema and everything below it.
+func (r *schemaReducer) reduceTree(tree map[string]any) {
 	if r.dialect == Gemini {
-		r.gemini(tree)
+		r.reduceForGemini(tree)
 	}
 	if _, ok := tree["items"]; !ok && isType(tree["type"], "array") && r.dialect != Anthropic && tree["prefixItems"] == nil {
 		tree["items"] = map[string]any{}
 	}
 	for _, key := range []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"} {
-		for _, sub := range object(tree[key]) {
-			r.sub(sub)
+		for _, sub := range objectOrNil(tree[key]) {
+			r.reduceBelow(sub)
 		}
 	}
 	for _, key := range []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"} {
-		r.sub(tree[key])
+		r.reduceBelow(tree[key])
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf", "prefixItems"} {
 		list, _ := tree[key].([]any)
 		for _, sub := range list {
-			r.sub(sub)
+			r.reduceBelow(sub)
 		}
 	}
 }
 
-func (r *reducer) sub(v any) {
+func (r *schemaReducer) reduceBelow(v any) {
 	if tree, ok := v.(map[string]any); ok {
-		r.walk(tree)
+		r.reduceTree(tree)
 	}
 }
 
@@ -166,11 +166,11 @@ func isType(v any, name string) bool {
 	return v == name
 }
 
-// gemini leaves the keywords of Gemini, and says with them what others say.
-func (r *reducer) gemini(tree map[string]any) {
-	r.respelled(tree)
+// reduceForGemini leaves the keywords of Gemini, and says with them what others say.
+func (r *schemaReducer) reduceForGemini(tree map[string]any) {
+	r.respellForGemini(tree)
 	if values, ok := tree["enum"].([]any); ok && slices.ContainsFunc(values, notPlain) {
-		r.drop(tree, "enum")
+		r.dropKeyword(tree, "enum")
 	}
 	if v, ok := tree["items"].(bool); ok {
 		delete(tree, "items")
@@ -180,18 +180,18 @@ func (r *reducer) gemini(tree map[string]any) {
 	}
 	if _, ok := tree["patternProperties"]; ok && tree["additionalProperties"] != true {
 		// What a pattern lets through would be refused.
-		r.drop(tree, "additionalProperties")
+		r.dropKeyword(tree, "additionalProperties")
 	}
 	for _, key := range slices.Collect(maps.Keys(tree)) {
 		_, ref := tree["$ref"]
 		if !slices.Contains(geminiKeywords, key) || ref && !strings.HasPrefix(key, "$") {
-			r.drop(tree, key)
+			r.dropKeyword(tree, key)
 		}
 	}
 }
 
-// respelled says in keywords of Gemini what has other ones.
-func (r *reducer) respelled(tree map[string]any) {
+// respellForGemini says in keywords of Gemini what has other ones.
+func (r *schemaReducer) respellForGemini(tree map[string]any) {
 	if value, ok := tree["const"]; ok && tree["enum"] == nil {
 		tree["enum"] = []any{value}
 		delete(tree, "const")
@@ -208,7 +208,7 @@ func (r *reducer) respelled(tree map[string]any) {
 	if list, ok := tree["allOf"].([]any); ok && len(list) == 1 {
 		// What else there may be counts from the properties beside it.
 		_, closed := tree["properties"]
-		for key, v := range object(list[0]) {
+		for key, v := range objectOrNil(list[0]) {
 			if _, ok := tree[key]; !ok && (key != "additionalProperties" || !closed) {
 				tree[key] = v
 			}
@@ -218,7 +218,7 @@ func (r *reducer) respelled(tree map[string]any) {
 	for from, to := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		if n, ok := tree[from].(json.Number); ok && tree[to] == nil {
 			tree[to] = n
-			r.drop(tree, from)
+			r.dropKeyword(tree, from)
 		}
 	}
 }

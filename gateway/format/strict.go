@@ -58,7 +58,7 @@ func (s *strictness) schema(tree map[string]any, depth int) bool {
 
 // object judges what an object says of its members.
 func (s *strictness) object(tree map[string]any, depth int) bool {
-	properties := object(tree["properties"])
+	properties := objectOrNil(tree["properties"])
 	if !isType(tree["type"], "object") {
 		return len(properties) == 0
 	}
@@ -79,7 +79,7 @@ func (s *strictness) object(tree map[string]any, depth int) bool {
 // below judges the schemas in a schema.
 func (s *strictness) below(tree map[string]any, depth int) bool {
 	for _, key := range []string{"properties", "$defs"} {
-		for _, v := range object(tree[key]) {
+		for _, v := range objectOrNil(tree[key]) {
 			if sub, ok := v.(map[string]any); !ok || !s.schema(sub, depth+1) {
 				return false
 			}
