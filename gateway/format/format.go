@@ -101,7 +101,7 @@ func (d Dialect) encodeTool(def *registry.Definition, name string) (tool any, le
 	switch d {
 	case OpenAI:
 		function := map[string]any{"name": name, "description": def.Description, "parameters": parameters}
-		if strict(schema) {
+		if isStrict(schema) {
 			function["strict"] = true
 		}
 		return map[string]any{"type": "function", "function": function}, left, nil

@@ -19,18 +19,18 @@ var strictKeywords = []string{
 // strictFormats are the formats of strict mode.
 var strictFormats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"}
 
-// strict reports whether a schema can be claimed to be one of strict mode: each
+// isStrict reports whether a schema can be claimed to be one of strict mode: each
 // object refuses what it does not name and needs all that it names.
-func strict(tree map[string]any) bool {
-	s := strictness{}
-	return isType(tree["type"], "object") && tree["anyOf"] == nil && s.schema(tree, 0) &&
+func isStrict(tree map[string]any) bool {
+	s := strictChecker{}
+	return isType(tree["type"], "object") && tree["anyOf"] == nil && s.checkSchema(tree, 0) &&
 		s.properties <= strictProperties && s.enum <= strictEnum && s.text <= strictText
 }
 
-// strictness counts what is bounded.
-type strictness struct{ properties, enum, text int }
+// strictChecker counts what is bounded.
+type strictChecker struct{ properties, enum, text int }
 
-func (s *strictness) schema(tree map[string]any, depth int) bool {
+func (s *strictChecker) checkSchema(tree map[string]any, depth int) bool {
 	for key := range tree {
 		if !slices.Contains(strictKeywords, key) {
 			return false
@@ -53,11 +53,11 @@ func (s *strictness) schema(tree map[string]any, depth int) bool {
 			s.text += len(text)
 		}
 	}
-	return s.object(tree, depth) && s.below(tree, depth)
+	return s.checkObject(tree, depth) && s.checkBelow(tree, depth)
 }
 
-// object judges what an object says of its members.
-func (s *strictness) object(tree map[string]any, depth int) bool {
+// checkObject judges what an object says of its members.
+func (s *strictChecker) checkObject(tree map[string]any, depth int) bool {
 	properties := objectOrNil(tree["properties"])
 	if !isType(tree["type"], "object") {
 		return len(properties) == 0
@@ -76,11 +76,11 @@ func (s *strictness) object(tree map[string]any, depth int) bool {
 	return true
 }
 
-// below judges the schemas in a schema.
-func (s *strictness) below(tree map[string]any, depth int) bool {
+// checkBelow judges the schemas in a schema.
+func (s *strictChecker) checkBelow(tree map[string]any, depth int) bool {
 	for _, key := range []string{"properties", "$defs"} {
 		for _, v := range objectOrNil(tree[key]) {
-			if sub, ok := v.(map[string]any); !ok || !s.schema(sub, depth+1) {
+			if sub, ok := v.(map[string]any); !ok || !s.checkSchema(sub, depth+1) {
 				return false
 			}
 		}
@@ -92,7 +92,7 @@ func (s *strictness) below(tree map[string]any, depth int) bool {
 		return false
 	}
 	for _, v := range list {
-		if sub, ok := v.(map[string]any); !ok || !s.schema(sub, depth+1) {
+		if sub, ok := v.(map[string]any); !ok || !s.checkSchema(sub, depth+1) {
 			return false
 		}
 	}
