@@ -126,8 +126,8 @@ func mcpTool(def *registry.Definition, name string) map[string]any {
 	return tool
 }
 
-// encodeParameters is the schema of arguments in a dialect, as JSON and as a tree. A
-// schema that fits is written letter by letter, in its own order.
+// encodeParameters returns the schema of arguments in a dialect, as JSON and as
+// a tree. A schema that fits is written letter by letter, in its own order.
 func (d Dialect) encodeParameters(raw json.RawMessage) (out json.RawMessage, tree map[string]any, left []string, err error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{"type":"object","properties":{}}`)

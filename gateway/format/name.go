@@ -70,7 +70,7 @@ func (d Dialect) fitNames(originals []string) []string {
 	return out
 }
 
-// fitName is the name that fits, at one of many tries.
+// fitName returns the name that fits, at one of many tries.
 func (d Dialect) fitName(name string, try int) string {
 	of := name
 	if try > 0 {

@@ -71,8 +71,8 @@ func (r *schemaReducer) dropKeyword(tree map[string]any, key string) {
 	}
 }
 
-// resolveRef is a schema that is a reference, with what it refers to in its
-// place.
+// resolveRef returns a schema that is a reference, with what it refers to in
+// its place.
 func (r *schemaReducer) resolveRef(tree map[string]any, ref string) map[string]any {
 	for _, key := range []string{"$defs", "definitions"} {
 		defs, _ := tree[key].(map[string]any)

@@ -56,7 +56,7 @@ func (s *strictChecker) checkSchema(tree map[string]any, depth int) bool {
 	return s.checkObject(tree, depth) && s.checkBelow(tree, depth)
 }
 
-// checkObject judges what an object says of its members.
+// checkObject checks what an object says of its members.
 func (s *strictChecker) checkObject(tree map[string]any, depth int) bool {
 	properties := objectOrNil(tree["properties"])
 	if !isType(tree["type"], "object") {
@@ -76,7 +76,7 @@ func (s *strictChecker) checkObject(tree map[string]any, depth int) bool {
 	return true
 }
 
-// checkBelow judges the schemas in a schema.
+// checkBelow checks the schemas in a schema.
 func (s *strictChecker) checkBelow(tree map[string]any, depth int) bool {
 	for _, key := range []string{"properties", "$defs"} {
 		for _, v := range objectOrNil(tree[key]) {
