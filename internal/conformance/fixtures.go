@@ -26,7 +26,7 @@ const (
 // Fixtures returns everything that the suite asks for. Two of the tools call
 // changed: the suite listens for what clients are told then.
 func Fixtures(changed func()) []sallyport.Tool {
-	return slices.Concat(tools(changed), prompts(), []sallyport.Tool{resources()}, asking(), tasked())
+	return slices.Concat(tools(changed), prompts(), []sallyport.Tool{resources()}, newAskingTools(), tasked())
 }
 
 func tools(changed func()) []sallyport.Tool {

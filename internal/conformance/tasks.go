@@ -12,11 +12,11 @@ import (
 // tasked returns the tools that become tasks, and one that does not.
 func tasked() []sallyport.Tool {
 	both := `{"name":{"type":"string"},"confirm":{"type":"boolean"}}`
-	confirm := form("confirm", "Delete the file?", both)
-	parallel := []sallyport.Question{form("first", "The first answer?", both), form("second", "The second answer?", both)}
+	confirm := newFormQuestion("confirm", "Delete the file?", both)
+	parallel := []sallyport.Question{newFormQuestion("first", "The first answer?", both), newFormQuestion("second", "The second answer?", both)}
 	anything := json.RawMessage(`{"type":"object"}`)
 	return []sallyport.Tool{
-		{Name: "greet", Description: "Greets somebody.", Schema: texted("name"), Run: greet},
+		{Name: "greet", Description: "Greets somebody.", Schema: newTextSchema("name"), Run: greet},
 		{
 			Name: "slow_compute", Description: "Takes some seconds.", Schema: anything, Tasks: sallyport.TaskOptional,
 			Timeout: 2 * time.Minute, Run: compute,
@@ -33,20 +33,20 @@ func tasked() []sallyport.Tool {
 			Name: "confirm_delete", Description: "Asks before it deletes.", Schema: anything, Tasks: sallyport.TaskOptional, Capabilities: everyone,
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 				c.Detach()
-				return ask(ctx, c, confirm)
+				return askCaller(ctx, c, confirm)
 			},
 		},
 		{
 			Name: "multi_input", Description: "Asks two questions at once.", Schema: anything, Tasks: sallyport.TaskOptional, Capabilities: everyone,
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 				c.Detach()
-				return ask(ctx, c, parallel...)
+				return askCaller(ctx, c, parallel...)
 			},
 		},
 		{
 			Name: "test_tool_with_task", Description: "Asks before it becomes a task.", Schema: anything, Tasks: sallyport.TaskRequired, Capabilities: everyone,
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-				res, err := ask(ctx, c, form("user_name", "What is your name?", `{"name":{"type":"string"}}`, "name"))
+				res, err := askCaller(ctx, c, newFormQuestion("user_name", "What is your name?", `{"name":{"type":"string"}}`, "name"))
 				if err != nil {
 					return res, err
 				}
