@@ -55,7 +55,7 @@ func newAskingTools() []sallyport.Tool {
 			Name: rounds + "prompt", Form: sallyport.FormPrompt, Description: "A prompt that asks.", Capabilities: everyone,
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 				res, err := askCaller(ctx, c, newFormQuestion("user_context", "What context should the prompt use?", `{"context":{"type":"string"}}`, "context"))
-				return sallyport.Result{OK: res.OK, Parts: []sallyport.Part{said(res.Value)}}, err
+				return sallyport.Result{OK: res.OK, Parts: []sallyport.Part{newTextPart(res.Value)}}, err
 			},
 		},
 	}

@@ -26,42 +26,42 @@ const (
 // Fixtures returns everything that the suite asks for. Two of the tools call
 // changed: the suite listens for what clients are told then.
 func Fixtures(changed func()) []sallyport.Tool {
-	return slices.Concat(tools(changed), prompts(), []sallyport.Tool{resources()}, newAskingTools(), tasked())
+	return slices.Concat(newTools(changed), newPrompts(), []sallyport.Tool{newResources()}, newAskingTools(), tasked())
 }
 
-func tools(changed func()) []sallyport.Tool {
+func newTools(changed func()) []sallyport.Tool {
 	change := func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		changed()
 		return sallyport.OK("The lists have changed."), nil
 	}
 	return []sallyport.Tool{
-		{Name: "test_simple_text", Description: "Tests a simple text.", Run: value("This is a simple text response for testing.")},
-		{Name: "test_image_content", Description: "Tests a picture.", Run: parts(image(""))},
-		{Name: "test_audio_content", Description: "Tests a sound.", Run: parts(sallyport.Part{
-			Kind: sallyport.PartAudio, Data: decoded(sound), MediaType: "audio/wav",
+		{Name: "test_simple_text", Description: "Tests a simple text.", Run: returnText("This is a simple text response for testing.")},
+		{Name: "test_image_content", Description: "Tests a picture.", Run: returnParts(newImagePart(""))},
+		{Name: "test_audio_content", Description: "Tests a sound.", Run: returnParts(sallyport.Part{
+			Kind: sallyport.PartAudio, Data: decodeBase64(sound), MediaType: "audio/wav",
 		})},
-		{Name: "test_embedded_resource", Description: "Tests an embedded resource.", Run: parts(
-			resource("", "test://embedded-resource", "This is an embedded resource content."),
+		{Name: "test_embedded_resource", Description: "Tests an embedded resource.", Run: returnParts(
+			newResourcePart("", "test://embedded-resource", "This is an embedded resource content."),
 		)},
-		{Name: "test_multiple_content_types", Description: "Tests several kinds of content.", Run: parts(
-			sallyport.Part{Kind: sallyport.PartText, Text: "Multiple content types test:"}, image(""),
-			resource("", "test://mixed-content-resource", `{"test":"data","value":123}`),
+		{Name: "test_multiple_content_types", Description: "Tests several kinds of content.", Run: returnParts(
+			sallyport.Part{Kind: sallyport.PartText, Text: "Multiple content types test:"}, newImagePart(""),
+			newResourcePart("", "test://mixed-content-resource", `{"test":"data","value":123}`),
 		)},
-		{Name: "test_tool_with_logging", Description: "Tests messages for the user.", Run: steps(
+		{Name: "test_tool_with_logging", Description: "Tests messages for the user.", Run: reportSteps(
 			"Tool execution started", "Tool processing data", "Tool execution completed",
 		)},
-		{Name: "test_tool_with_progress", Description: "Tests progress.", Run: steps("begun", "on the way", "done")},
+		{Name: "test_tool_with_progress", Description: "Tests progress.", Run: reportSteps("begun", "on the way", "done")},
 		{Name: "test_error_handling", Description: "Tests a failure.", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 			return sallyport.Err("This tool intentionally returns an error for testing", ""), nil
 		}},
-		{Name: "json_schema_2020_12_tool", Description: "Tests that a schema arrives as it is.", Schema: schema2020, Run: echo},
-		{Name: "test_logging_tool", Description: "Tells the user something.", Run: steps("told")},
-		{Name: "test_streaming_elicitation", Description: "Tests that a stream carries no questions.", Run: steps("on the way")},
+		{Name: "json_schema_2020_12_tool", Description: "Tests that a schema arrives as it is.", Schema: schema2020, Run: echoArguments},
+		{Name: "test_logging_tool", Description: "Tells the user something.", Run: reportSteps("told")},
+		{Name: "test_streaming_elicitation", Description: "Tests that a stream carries no questions.", Run: reportSteps("on the way")},
 		{
-			Name: "test_x_mcp_header", Description: "Tests arguments that a header repeats.", Run: echo,
+			Name: "test_x_mcp_header", Description: "Tests arguments that a header repeats.", Run: echoArguments,
 			Schema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`),
 		},
-		{Name: "test_reconnection", Description: "Takes a while.", Run: steps("on the way")},
+		{Name: "test_reconnection", Description: "Takes a while.", Run: reportSteps("on the way")},
 		{Name: "test_trigger_tool_change", Description: "Changes the list of tools.", Run: change},
 		{Name: "test_trigger_prompt_change", Description: "Changes the list of prompts.", Run: change},
 	}
@@ -77,7 +77,7 @@ var schema2020 = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020
 	"then":{"required":["phone"]},"else":{"required":["email"]},
 	"additionalProperties":false}`)
 
-func prompts() []sallyport.Tool {
+func newPrompts() []sallyport.Tool {
 	texts := func(names ...string) json.RawMessage {
 		var properties, required []string
 		for _, n := range names {
@@ -90,33 +90,33 @@ func prompts() []sallyport.Tool {
 	return []sallyport.Tool{
 		{
 			Name: "test_simple_prompt", Form: sallyport.FormPrompt, Title: "Simple", Description: "A prompt without arguments.",
-			Run: parts(said("This is a simple prompt for testing.")),
+			Run: returnParts(newTextPart("This is a simple prompt for testing.")),
 		},
 		{
 			Name: "test_prompt_with_arguments", Form: sallyport.FormPrompt, Description: "A prompt with arguments.",
 			Schema: texts("arg1", "arg2"),
-			Run: given(func(a map[string]string) []sallyport.Part {
-				return []sallyport.Part{said(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"]))}
+			Run: returnPartsOf(func(a map[string]string) []sallyport.Part {
+				return []sallyport.Part{newTextPart(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"]))}
 			}),
 		},
 		{
 			Name: "test_prompt_with_embedded_resource", Form: sallyport.FormPrompt, Description: "A prompt that brings a resource.",
 			Schema: texts("resourceUri"),
-			Run: given(func(a map[string]string) []sallyport.Part {
+			Run: returnPartsOf(func(a map[string]string) []sallyport.Part {
 				return []sallyport.Part{
-					resource(user, a["resourceUri"], "Embedded resource content for testing."),
-					said("Please process the embedded resource above."),
+					newResourcePart(user, a["resourceUri"], "Embedded resource content for testing."),
+					newTextPart("Please process the embedded resource above."),
 				}
 			}),
 		},
 		{
 			Name: "test_prompt_with_image", Form: sallyport.FormPrompt, Description: "A prompt that brings a picture.",
-			Run: parts(image(user), said("Please analyze the image above.")),
+			Run: returnParts(newImagePart(user), newTextPart("Please analyze the image above.")),
 		},
 	}
 }
 
-func resources() sallyport.Tool {
+func newResources() sallyport.Tool {
 	return sallyport.Tool{
 		Name: "fixtures", Form: sallyport.FormResource, Description: "Reads the suite's resources.",
 		Resources: []sallyport.Resource{
@@ -125,18 +125,18 @@ func resources() sallyport.Tool {
 			{URI: "test://watched-resource", Name: "watched-resource", Description: "A text to follow.", MediaType: "text/plain"},
 			{Template: "test://template/{id}/data", Name: "template", Description: "One of a family.", MediaType: "application/json"},
 		},
-		Run: given(func(a map[string]string) []sallyport.Part {
+		Run: returnPartsOf(func(a map[string]string) []sallyport.Part {
 			uri := a["uri"]
 			switch uri {
 			case "test://static-text":
-				return []sallyport.Part{resource("", uri, "This is the content of the static text resource.")}
+				return []sallyport.Part{newResourcePart("", uri, "This is the content of the static text resource.")}
 			case "test://static-binary":
-				return []sallyport.Part{{Kind: sallyport.PartResource, URI: uri, Data: decoded(picture), MediaType: "image/png"}}
+				return []sallyport.Part{{Kind: sallyport.PartResource, URI: uri, Data: decodeBase64(picture), MediaType: "image/png"}}
 			case "test://watched-resource":
-				return []sallyport.Part{resource("", uri, "Watched resource content")}
+				return []sallyport.Part{newResourcePart("", uri, "Watched resource content")}
 			default:
 				id := strings.TrimSuffix(strings.TrimPrefix(uri, "test://template/"), "/data")
-				p := resource("", uri, fmt.Sprintf(`{"id":%q,"templateTest":true,"data":"Data for ID: %s"}`, id, id))
+				p := newResourcePart("", uri, fmt.Sprintf(`{"id":%q,"templateTest":true,"data":"Data for ID: %s"}`, id, id))
 				p.MediaType = "application/json"
 				return []sallyport.Part{p}
 			}

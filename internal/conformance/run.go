@@ -9,21 +9,21 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// run is what a fixture does.
-type run = func(context.Context, *sallyport.Call) (sallyport.Result, error)
+// fixtureFunc is what a fixture does.
+type fixtureFunc = func(context.Context, *sallyport.Call) (sallyport.Result, error)
 
-func value(text string) run {
+func returnText(text string) fixtureFunc {
 	return func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK(text), nil }
 }
 
-func parts(all ...sallyport.Part) run {
+func returnParts(all ...sallyport.Part) fixtureFunc {
 	return func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		return sallyport.Result{OK: true, Parts: all}, nil
 	}
 }
 
-// given makes parts of arguments that are texts.
-func given(make func(map[string]string) []sallyport.Part) run {
+// returnPartsOf makes parts of arguments that are texts.
+func returnPartsOf(make func(map[string]string) []sallyport.Part) fixtureFunc {
 	return func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		var args map[string]string
 		if err := json.Unmarshal(c.Args, &args); err != nil {
@@ -33,8 +33,8 @@ func given(make func(map[string]string) []sallyport.Part) run {
 	}
 }
 
-// steps tells the user something a few times, with progress from 0 to 100.
-func steps(messages ...string) run {
+// reportSteps tells the user something a few times, with progress from 0 to 100.
+func reportSteps(messages ...string) fixtureFunc {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		for i, m := range messages {
 			percent := 100 * float64(i) / float64(max(len(messages)-1, 1))
@@ -49,23 +49,23 @@ func steps(messages ...string) run {
 	}
 }
 
-func echo(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+func echoArguments(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	return sallyport.OK(string(c.Args)), nil
 }
 
-func said(text string) sallyport.Part {
+func newTextPart(text string) sallyport.Part {
 	return sallyport.Part{Kind: sallyport.PartText, Role: sallyport.RoleUser, Text: text}
 }
 
-func image(role sallyport.Role) sallyport.Part {
-	return sallyport.Part{Kind: sallyport.PartImage, Role: role, Data: decoded(picture), MediaType: "image/png"}
+func newImagePart(role sallyport.Role) sallyport.Part {
+	return sallyport.Part{Kind: sallyport.PartImage, Role: role, Data: decodeBase64(picture), MediaType: "image/png"}
 }
 
-func resource(role sallyport.Role, uri, text string) sallyport.Part {
+func newResourcePart(role sallyport.Role, uri, text string) sallyport.Part {
 	return sallyport.Part{Kind: sallyport.PartResource, Role: role, URI: uri, Text: text, MediaType: "text/plain"}
 }
 
-func decoded(text string) []byte {
+func decodeBase64(text string) []byte {
 	// The constants are base64.
 	data, _ := base64.StdEncoding.DecodeString(text)
 	return data

@@ -52,7 +52,7 @@ func Serve(t testing.TB, version, url string, args ...string) []Check {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// The suite exits with an error while one check fails.
 	failed := cmd.Run()
-	checks, err := read(dir)
+	checks, err := readChecks(dir)
 	if err != nil || len(checks) == 0 {
 		t.Fatalf("the suite left %d checks, %v, %v:\n%s", len(checks), failed, err, &out)
 	}
@@ -62,7 +62,7 @@ func Serve(t testing.TB, version, url string, args ...string) []Check {
 // folder is where the suite keeps the checks of a scenario.
 var folder = regexp.MustCompile(`^server-(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-func read(dir string) ([]Check, error) {
+func readChecks(dir string) ([]Check, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
 	if err != nil {
 		return nil, err
