@@ -26,7 +26,7 @@ const (
 // Fixtures returns everything that the suite asks for. Two of the tools call
 // changed: the suite listens for what clients are told then.
 func Fixtures(changed func()) []sallyport.Tool {
-	return slices.Concat(newTools(changed), newPrompts(), []sallyport.Tool{newResources()}, newAskingTools(), tasked())
+	return slices.Concat(newTools(changed), newPrompts(), []sallyport.Tool{newResources()}, newAskingTools(), newTaskTools())
 }
 
 func newTools(changed func()) []sallyport.Tool {

@@ -9,25 +9,25 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// tasked returns the tools that become tasks, and one that does not.
-func tasked() []sallyport.Tool {
+// newTaskTools returns the tools that become tasks, and one that does not.
+func newTaskTools() []sallyport.Tool {
 	both := `{"name":{"type":"string"},"confirm":{"type":"boolean"}}`
 	confirm := newFormQuestion("confirm", "Delete the file?", both)
 	parallel := []sallyport.Question{newFormQuestion("first", "The first answer?", both), newFormQuestion("second", "The second answer?", both)}
 	anything := json.RawMessage(`{"type":"object"}`)
 	return []sallyport.Tool{
-		{Name: "greet", Description: "Greets somebody.", Schema: newTextSchema("name"), Run: greet},
+		{Name: "greet", Description: "Greets somebody.", Schema: newTextSchema("name"), Run: greetCaller},
 		{
 			Name: "slow_compute", Description: "Takes some seconds.", Schema: anything, Tasks: sallyport.TaskOptional,
-			Timeout: 2 * time.Minute, Run: compute,
+			Timeout: 2 * time.Minute, Run: computeForSeconds,
 		},
 		{
 			Name: "failing_job", Description: "Fails after a while.", Schema: anything, Tasks: sallyport.TaskRequired,
-			Run: later(func() (sallyport.Result, error) { return sallyport.Err("the job failed", ""), nil }),
+			Run: endAfterWhile(func() (sallyport.Result, error) { return sallyport.Err("the job failed", ""), nil }),
 		},
 		{
 			Name: "protocol_error_job", Description: "Panics.", Schema: anything, Tasks: sallyport.TaskOptional,
-			Run: later(func() (sallyport.Result, error) { panic("the job is broken") }),
+			Run: endAfterWhile(func() (sallyport.Result, error) { panic("the job is broken") }),
 		},
 		{
 			Name: "confirm_delete", Description: "Asks before it deletes.", Schema: anything, Tasks: sallyport.TaskOptional, Capabilities: everyone,
@@ -50,13 +50,13 @@ func tasked() []sallyport.Tool {
 				if err != nil {
 					return res, err
 				}
-				return later(func() (sallyport.Result, error) { return res, nil })(ctx, c)
+				return endAfterWhile(func() (sallyport.Result, error) { return res, nil })(ctx, c)
 			},
 		},
 	}
 }
 
-func greet(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+func greetCaller(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	var in struct{ Name string }
 	if err := json.Unmarshal(c.Args, &in); err != nil {
 		return sallyport.Result{}, err
@@ -64,8 +64,8 @@ func greet(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	return sallyport.OK("Hello, " + in.Name + "!"), nil
 }
 
-// compute takes the seconds that it is told, as a task when there are any.
-func compute(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+// computeForSeconds takes the seconds that it is told, as a task when there are any.
+func computeForSeconds(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	var in struct {
 		Seconds float64
 		Label   string
@@ -76,25 +76,25 @@ func compute(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	if in.Seconds > 0 {
 		c.Detach()
 	}
-	err := pause(ctx, time.Duration(in.Seconds*float64(time.Second)))
+	err := waitFor(ctx, time.Duration(in.Seconds*float64(time.Second)))
 	return sallyport.OK(fmt.Sprintf("%s took %v seconds", in.Label, in.Seconds)), err
 }
 
 // jobTime is how long the suite gives a job to become a task.
 const jobTime = time.Second
 
-// later ends as told, as a task and after a while.
-func later(end func() (sallyport.Result, error)) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+// endAfterWhile ends as told, as a task and after a while.
+func endAfterWhile(end func() (sallyport.Result, error)) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		c.Detach()
-		if err := pause(ctx, jobTime); err != nil {
+		if err := waitFor(ctx, jobTime); err != nil {
 			return sallyport.Result{}, err
 		}
 		return end()
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
