@@ -90,7 +90,7 @@ func repeatQuestions(q ...sallyport.Question) questionRound {
 	return func(map[string]string) []sallyport.Question { return q }
 }
 
-// newAskingTool is a tool that asks in rounds and tells what it heard last.
+// newAskingTool makes a tool that asks in rounds and returns the last answers.
 func newAskingTool(name string, schema json.RawMessage, rounds ...questionRound) sallyport.Tool {
 	return sallyport.Tool{
 		Name: name, Description: "Asks whoever called.", Schema: schema, Capabilities: everyone,
