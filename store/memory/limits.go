@@ -20,17 +20,17 @@ const (
 	sweepLimits = 4
 )
 
-// limits is the counters of rate limits. The zero value is empty.
-type limits struct {
-	keys  map[string]*counter
+// limitTable is the counters of rate limits. The zero value is empty.
+type limitTable struct {
+	keys  map[string]*limitCounter
 	slots int
 	// full is when a look at all keys may find room again.
 	full int64
 }
 
-// counter is one key. idle is when nothing of it counts any more, expires when
+// limitCounter is one key. idle is when nothing of it counts any more, expires when
 // it may be forgotten without need.
-type counter struct {
+type limitCounter struct {
 	ring          window.Ring
 	idle, expires int64
 }
@@ -46,17 +46,17 @@ func (s *Store) Admit(ctx context.Context, key string, limit sallyport.RateLimit
 		return 0, err
 	}
 	defer unlock()
-	return s.counters.admit(key, limit, s.limits.LimitKeys, s.now().UnixNano())
+	return s.counters.stepLimit(key, limit, s.limits.LimitKeys, s.now().UnixNano())
 }
 
-// admit takes the step for a key, of which there may be most.
-func (l *limits) admit(key string, limit sallyport.RateLimit, most int, now int64) (time.Duration, error) {
-	if !l.room(key, most, now) {
+// stepLimit takes the step for a key, of which there may be most.
+func (l *limitTable) stepLimit(key string, limit sallyport.RateLimit, most int, now int64) (time.Duration, error) {
+	if !l.hasRoom(key, most, now) {
 		return 0, fmt.Errorf("memory: %d keys of rate limits are in use: %w", len(l.keys), &store.Error{Reason: store.ErrFull})
 	}
 	c := l.keys[key]
 	if c == nil {
-		c = l.add(key, now)
+		c = l.addCounter(key, now)
 	}
 	slots := c.ring.Slots()
 	wait := c.ring.Admit(limit, now)
@@ -66,11 +66,11 @@ func (l *limits) admit(key string, limit sallyport.RateLimit, most int, now int6
 	return wait, nil
 }
 
-// add adds a key and forgets some that expired, so that there are never many
+// addCounter adds a key and forgets some that expired, so that there are never many
 // more than are in use.
-func (l *limits) add(key string, now int64) *counter {
+func (l *limitTable) addCounter(key string, now int64) *limitCounter {
 	if l.keys == nil {
-		l.keys = make(map[string]*counter)
+		l.keys = make(map[string]*limitCounter)
 	}
 	left := sweepLimits
 	for k, c := range l.keys {
@@ -78,22 +78,22 @@ func (l *limits) add(key string, now int64) *counter {
 			break
 		}
 		if c.expires <= now {
-			l.forget(k, c)
+			l.forgetKey(k, c)
 		}
 	}
-	c := &counter{}
+	c := &limitCounter{}
 	l.keys[strings.Clone(key)] = c
 	return c
 }
 
-func (l *limits) forget(key string, c *counter) {
+func (l *limitTable) forgetKey(key string, c *limitCounter) {
 	l.slots -= c.ring.Slots()
 	delete(l.keys, key)
 }
 
-// room reports whether a call may be counted. It looks at all keys when there
+// hasRoom reports whether a call may be counted. It looks at all keys when there
 // is none, and not again before that could help.
-func (l *limits) room(key string, most int, now int64) bool {
+func (l *limitTable) hasRoom(key string, most int, now int64) bool {
 	there := func() bool {
 		return l.slots < maxLimitSlots && (len(l.keys) < most || l.keys[key] != nil)
 	}
@@ -106,7 +106,7 @@ func (l *limits) room(key string, most int, now int64) bool {
 	l.full = 0
 	for k, c := range l.keys {
 		if c.idle <= now {
-			l.forget(k, c)
+			l.forgetKey(k, c)
 		} else if l.full == 0 || c.idle < l.full {
 			l.full = c.idle
 		}

@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 // room of the others is found when their windows are over.
 func TestLimitsAreBounded(t *testing.T) {
 	const most = 1000
-	var l limits
+	var l limitTable
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	short := sallyport.RateLimit{Requests: 1, Window: time.Second}
 	long := sallyport.RateLimit{Requests: 1, Window: time.Hour}
@@ -34,21 +34,21 @@ func TestLimitsAreBounded(t *testing.T) {
 		if i%2 == 0 {
 			limit = long
 		}
-		if wait, err := l.admit(fmt.Sprint(i), limit, most, now); wait != 0 || err != nil {
+		if wait, err := l.stepLimit(fmt.Sprint(i), limit, most, now); wait != 0 || err != nil {
 			t.Fatalf("admit(%d) = %v, %v", i, wait, err)
 		}
 	}
-	if _, err := l.admit("one more", short, most, now); !errors.Is(err, store.ErrFull) {
+	if _, err := l.stepLimit("one more", short, most, now); !errors.Is(err, store.ErrFull) {
 		t.Fatalf("admit of one key more = %v, want ErrFull", err)
 	}
 	now += int64(time.Second)
-	if wait, err := l.admit("one more", short, most, now); wait != 0 || err != nil {
+	if wait, err := l.stepLimit("one more", short, most, now); wait != 0 || err != nil {
 		t.Errorf("admit after a second = %v, %v, want room", wait, err)
 	}
 	if len(l.keys) != most/2+1 {
 		t.Errorf("%d keys are left, want those in use", len(l.keys))
 	}
-	if wait, err := l.admit("0", long, most, now); wait != time.Hour-time.Second || err != nil {
+	if wait, err := l.stepLimit("0", long, most, now); wait != time.Hour-time.Second || err != nil {
 		t.Errorf("admit(0) = %v, %v, want its admission to count still", wait, err)
 	}
 }
@@ -57,12 +57,12 @@ func TestLimitsAreBounded(t *testing.T) {
 // of all times but a little.
 func TestLimitTimesAreBounded(t *testing.T) {
 	const most = 10
-	l := limits{slots: maxLimitSlots - 1000}
+	l := limitTable{slots: maxLimitSlots - 1000}
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	limit := sallyport.RateLimit{Requests: 1_000_000, Window: time.Hour}
 	admitted := 0
 	for {
-		if _, err := l.admit("k", limit, most, now); err != nil {
+		if _, err := l.stepLimit("k", limit, most, now); err != nil {
 			if !errors.Is(err, store.ErrFull) {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestLimitTimesAreBounded(t *testing.T) {
 		t.Errorf("full after %d admissions with %d slots, want the bound to hold", admitted, l.slots)
 	}
 	now += int64(time.Hour)
-	if wait, err := l.admit("another", limit, most, now); wait != 0 || err != nil {
+	if wait, err := l.stepLimit("another", limit, most, now); wait != 0 || err != nil {
 		t.Errorf("admit after an hour = %v, %v, want room", wait, err)
 	}
 	if used := l.slots - (maxLimitSlots - 1000); used != l.keys["another"].ring.Slots() {

@@ -45,7 +45,7 @@ type Store struct {
 	settings map[string]string
 	places   map[string]sallyport.WritePlace
 	who      who
-	counters limits
+	counters limitTable
 
 	approvals *Approvals
 	facts     *facts.Memory
