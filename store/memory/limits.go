@@ -41,7 +41,7 @@ func (s *Store) Admit(ctx context.Context, key string, limit sallyport.RateLimit
 	if err := window.CheckCall(key, limit); err != nil {
 		return 0, err
 	}
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -40,24 +40,24 @@ type Store struct {
 	mu       sync.RWMutex
 	closed   bool
 	chain    []audit.Record
-	kv       map[string]map[string]entry
+	kv       map[string]map[string]kvEntry
 	reads    map[string][]sallyport.ReadRecord
 	settings map[string]string
 	places   map[string]sallyport.WritePlace
-	who      who
+	who      callerState
 	counters limitTable
 
 	approvals *Approvals
 	facts     *facts.Memory
 }
 
-type entry struct {
+type kvEntry struct {
 	value   string
 	expires int64
 	mortal  bool
 }
 
-func (e *entry) live(now time.Time) bool { return !e.mortal || now.UnixNano() < e.expires }
+func (e *kvEntry) isLive(now time.Time) bool { return !e.mortal || now.UnixNano() < e.expires }
 
 // New returns an empty store.
 func New(o *Options) (*Store, error) {
@@ -74,7 +74,7 @@ func New(o *Options) (*Store, error) {
 	}
 	return &Store{
 		limits: limits, now: opts.Now,
-		kv:       make(map[string]map[string]entry),
+		kv:       make(map[string]map[string]kvEntry),
 		reads:    make(map[string][]sallyport.ReadRecord),
 		settings: make(map[string]string),
 		places:   make(map[string]sallyport.WritePlace),
@@ -93,8 +93,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// lock takes the lock for writing unless ctx is done or the store closed.
-func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+// lockOpen takes the lock for writing unless ctx is done or the store closed.
+func (s *Store) lockOpen(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 
 // Append implements audit.Store.
 func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Recor
 
 // Sync implements audit.Store. There is no disk to wait for.
 func (s *Store) Sync(ctx context.Context) error {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err == nil {
 		unlock()
 	}
@@ -146,13 +146,13 @@ func (s *Store) Sync(ctx context.Context) error {
 // began.
 func (s *Store) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
-		chain, err := s.snapshot(ctx)
+		chain, err := s.chainSnapshot(ctx)
 		if err != nil {
 			yield(audit.Record{}, err)
 			return
 		}
 		if q.Last > 0 {
-			chain = newest(chain, &q)
+			chain = newestMatches(chain, &q)
 		}
 		for i := range chain {
 			if !q.Match(&chain[i]) {
@@ -169,9 +169,9 @@ func (s *Store) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record,
 	}
 }
 
-// snapshot returns the chain. Records are never changed in place, so that
+// chainSnapshot returns the chain. Records are never changed in place, so that
 // the slice header is enough.
-func (s *Store) snapshot(ctx context.Context) ([]audit.Record, error) {
+func (s *Store) chainSnapshot(ctx context.Context) ([]audit.Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -180,8 +180,8 @@ func (s *Store) snapshot(ctx context.Context) ([]audit.Record, error) {
 	return s.chain, ctx.Err()
 }
 
-// newest returns the shortest end of chain with q.Last matches.
-func newest(chain []audit.Record, q *audit.Query) []audit.Record {
+// newestMatches returns the shortest end of chain with q.Last matches.
+func newestMatches(chain []audit.Record, q *audit.Query) []audit.Record {
 	left := q.Last
 	for i := len(chain) - 1; i >= 0; i-- {
 		if !q.Match(&chain[i]) {
@@ -196,7 +196,7 @@ func newest(chain []audit.Record, q *audit.Query) []audit.Record {
 
 // Prune implements audit.Pruner.
 func (s *Store) Prune(ctx context.Context, checkpoint audit.Record) error {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s *Store) Prune(ctx context.Context, checkpoint audit.Record) error {
 
 // Remember implements sallyport.ReadMemory.
 func (s *Store) Remember(ctx context.Context, session string, r sallyport.ReadRecord) error {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -251,16 +251,16 @@ func (s *Store) KV(_ context.Context, scope string) (sallyport.KV, error) {
 	if err := s.limits.CheckScope(scope); err != nil {
 		return nil, err
 	}
-	return &kv{s, scope}, nil
+	return &kvStore{s, scope}, nil
 }
 
-// kv is the store of one scope.
-type kv struct {
+// kvStore is the store of one scope.
+type kvStore struct {
 	s     *Store
 	scope string
 }
 
-func (k *kv) Get(ctx context.Context, key string) (value string, ok bool, err error) {
+func (k *kvStore) Get(ctx context.Context, key string) (value string, ok bool, err error) {
 	if err := k.s.limits.CheckKey(key); err != nil {
 		return "", false, err
 	}
@@ -270,35 +270,35 @@ func (k *kv) Get(ctx context.Context, key string) (value string, ok bool, err er
 		return "", false, &store.Error{Reason: store.ErrClosed}
 	}
 	e, ok := k.s.kv[k.scope][key]
-	if !ok || !e.live(k.s.now()) {
+	if !ok || !e.isLive(k.s.now()) {
 		return "", false, ctx.Err()
 	}
 	return e.value, true, ctx.Err()
 }
 
-func (k *kv) Set(ctx context.Context, key, value string, ttl time.Duration) error {
+func (k *kvStore) Set(ctx context.Context, key, value string, ttl time.Duration) error {
 	if err := k.s.limits.CheckSet(key, value, ttl); err != nil {
 		return err
 	}
-	unlock, err := k.s.lock(ctx)
+	unlock, err := k.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	e := entry{value: strings.Clone(value)}
+	e := kvEntry{value: strings.Clone(value)}
 	e.expires, e.mortal = store.Expiry(k.s.now(), ttl)
 	if k.s.kv[k.scope] == nil {
-		k.s.kv[k.scope] = make(map[string]entry)
+		k.s.kv[k.scope] = make(map[string]kvEntry)
 	}
 	k.s.kv[k.scope][strings.Clone(key)] = e
 	return nil
 }
 
-func (k *kv) Delete(ctx context.Context, key string) error {
+func (k *kvStore) Delete(ctx context.Context, key string) error {
 	if err := k.s.limits.CheckKey(key); err != nil {
 		return err
 	}
-	unlock, err := k.s.lock(ctx)
+	unlock, err := k.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (k *kv) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-func (k *kv) List(ctx context.Context, prefix string) ([]string, error) {
+func (k *kvStore) List(ctx context.Context, prefix string) ([]string, error) {
 	k.s.mu.Lock()
 	defer k.s.mu.Unlock()
 	if k.s.closed {
@@ -317,7 +317,7 @@ func (k *kv) List(ctx context.Context, prefix string) ([]string, error) {
 	var keys []string
 	for key, e := range k.s.kv[k.scope] {
 		switch {
-		case !e.live(now):
+		case !e.isLive(now):
 			delete(k.s.kv[k.scope], key)
 		case strings.HasPrefix(key, prefix):
 			keys = append(keys, key)

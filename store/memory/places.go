@@ -27,7 +27,7 @@ func (s *Store) WritePlaces(ctx context.Context) ([]sallyport.WritePlace, error)
 
 // KeepWritePlaces implements sallyport.PlaceLedger.
 func (s *Store) KeepWritePlaces(ctx context.Context, places []sallyport.WritePlace) error {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Store) KeepWritePlaces(ctx context.Context, places []sallyport.WritePla
 
 // ForgetWritePlace implements sallyport.PlaceLedger.
 func (s *Store) ForgetWritePlace(ctx context.Context, path string) (found bool, err error) {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockOpen(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -10,29 +10,29 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// who is the part of a Store that says who may call. The zero value is
+// callerState is the part of a Store that says who may call. The zero value is
 // empty.
-type who struct {
+type callerState struct {
 	principals map[string]auth.Record
-	switches   map[target]auth.Switch
+	switches   map[switchTarget]auth.Switch
 }
 
-type target struct {
+type switchTarget struct {
 	kind auth.SwitchKind
 	name string
 }
 
 // Principals returns the principals that the command line made.
-func (s *Store) Principals() auth.Store { return principals{s} }
+func (s *Store) Principals() auth.Store { return principalStore{s} }
 
-type principals struct{ s *Store }
+type principalStore struct{ s *Store }
 
 // Add implements auth.Store.
-func (p principals) Add(ctx context.Context, r *auth.Record) error {
+func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	unlock, err := p.s.lock(ctx)
+	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,11 @@ func (p principals) Add(ctx context.Context, r *auth.Record) error {
 	if _, taken := p.s.who.principals[r.Name]; taken || p.tokenTaken(r) {
 		return auth.ErrTaken
 	}
-	p.put(r)
+	p.storeRecord(r)
 	return nil
 }
 
-func (p principals) tokenTaken(r *auth.Record) bool {
+func (p principalStore) tokenTaken(r *auth.Record) bool {
 	for name, have := range p.s.who.principals {
 		if name != r.Name && have.TokenSHA256 != "" && have.TokenSHA256 == r.TokenSHA256 {
 			return true
@@ -56,15 +56,15 @@ func (p principals) tokenTaken(r *auth.Record) bool {
 	return false
 }
 
-func (p principals) put(r *auth.Record) {
+func (p principalStore) storeRecord(r *auth.Record) {
 	if p.s.who.principals == nil {
 		p.s.who.principals = map[string]auth.Record{}
 	}
-	p.s.who.principals[r.Name] = copied(r)
+	p.s.who.principals[r.Name] = cloneRecord(r)
 }
 
-// copied returns a copy that shares no list and no clock reading.
-func copied(r *auth.Record) auth.Record {
+// cloneRecord returns a copy that shares no list and no clock reading.
+func cloneRecord(r *auth.Record) auth.Record {
 	c := *r
 	c.Permissions, c.Personalities = slices.Clone(r.Permissions), slices.Clone(r.Personalities)
 	for _, t := range []*time.Time{&c.Expires, &c.Created, &c.Rotated, &c.Revoked} {
@@ -74,8 +74,8 @@ func copied(r *auth.Record) auth.Record {
 }
 
 // Update implements auth.Store.
-func (p principals) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
-	unlock, err := p.s.lock(ctx)
+func (p principalStore) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
+	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p principals) Update(ctx context.Context, name string, change func(r *auth
 	if !ok {
 		return auth.ErrUnknown
 	}
-	r := copied(&have)
+	r := cloneRecord(&have)
 	if err := change(&r); err != nil {
 		return err
 	}
@@ -95,51 +95,51 @@ func (p principals) Update(ctx context.Context, name string, change func(r *auth
 	if p.tokenTaken(&r) {
 		return auth.ErrTaken
 	}
-	p.put(&r)
+	p.storeRecord(&r)
 	return nil
 }
 
 // ByToken implements auth.Store.
-func (p principals) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
-	unlock, err := p.s.lock(ctx)
+func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
+	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
 		return r, false, err
 	}
 	defer unlock()
 	for _, r := range p.s.who.principals {
 		if hash != "" && r.TokenSHA256 == hash {
-			return copied(&r), true, nil
+			return cloneRecord(&r), true, nil
 		}
 	}
 	return r, false, nil
 }
 
 // All implements auth.Store.
-func (p principals) All(ctx context.Context) ([]auth.Record, error) {
-	unlock, err := p.s.lock(ctx)
+func (p principalStore) All(ctx context.Context) ([]auth.Record, error) {
+	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	var list []auth.Record
 	for _, r := range p.s.who.principals {
-		list = append(list, copied(&r))
+		list = append(list, cloneRecord(&r))
 	}
 	slices.SortFunc(list, func(a, b auth.Record) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
 // Switches returns the kill switches.
-func (s *Store) Switches() auth.SwitchStore { return switches{s} }
+func (s *Store) Switches() auth.SwitchStore { return switchStore{s} }
 
-type switches struct{ s *Store }
+type switchStore struct{ s *Store }
 
 // Stop implements auth.SwitchStore.
-func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
+func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	if err := sw.Check(); err != nil {
 		return err
 	}
-	unlock, err := w.s.lock(ctx)
+	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,9 +148,9 @@ func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
 		return fmt.Errorf("at most %d things can be stopped at once", auth.MaxSwitches)
 	}
 	if w.s.who.switches == nil {
-		w.s.who.switches = map[target]auth.Switch{}
+		w.s.who.switches = map[switchTarget]auth.Switch{}
 	}
-	at, kept := target{sw.Kind, sw.Name}, *sw
+	at, kept := switchTarget{sw.Kind, sw.Name}, *sw
 	kept.Since = kept.Since.Round(0)
 	if have, thrown := w.s.who.switches[at]; thrown {
 		kept.Since = have.Since
@@ -160,26 +160,26 @@ func (w switches) Stop(ctx context.Context, sw *auth.Switch) error {
 }
 
 // Start implements auth.SwitchStore.
-func (w switches) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
-	unlock, err := w.s.lock(ctx)
+func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
+	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	_, was = w.s.who.switches[target{kind, name}]
-	delete(w.s.who.switches, target{kind, name})
+	_, was = w.s.who.switches[switchTarget{kind, name}]
+	delete(w.s.who.switches, switchTarget{kind, name})
 	return was, nil
 }
 
 // Stopped implements auth.SwitchStore.
-func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
-	unlock, err := w.s.lock(ctx)
+func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
+	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {
 		return sw, false, err
 	}
 	defer unlock()
 	for _, at := range auth.SwitchTargets(principal, sessionKey, tool) {
-		if sw, ok = w.s.who.switches[target{at.Kind, at.Name}]; ok {
+		if sw, ok = w.s.who.switches[switchTarget{at.Kind, at.Name}]; ok {
 			return sw, true, nil
 		}
 	}
@@ -187,8 +187,8 @@ func (w switches) Stopped(ctx context.Context, principal, sessionKey, tool strin
 }
 
 // All implements auth.SwitchStore.
-func (w switches) All(ctx context.Context) ([]auth.Switch, error) {
-	unlock, err := w.s.lock(ctx)
+func (w switchStore) All(ctx context.Context) ([]auth.Switch, error) {
+	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool,
 
 // Put stores or replaces a value.
 func (t *Settings) Put(ctx context.Context, name, value string) error {
-	unlock, err := t.s.lock(ctx)
+	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (t *Settings) Put(ctx context.Context, name, value string) error {
 // PutIfAbsent stores a value unless the name has one, which it returns then.
 // Of several callers at once, one stores.
 func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
-	unlock, err := t.s.lock(ctx)
+	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return "", false, err
 	}
@@ -53,7 +53,7 @@ func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existin
 // Swap replaces a value when it still is old; swapped is false when it is
 // not or there is none.
 func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
-	unlock, err := t.s.lock(ctx)
+	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -67,7 +67,7 @@ func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped b
 
 // Delete removes a value. A missing name is no error.
 func (t *Settings) Delete(ctx context.Context, name string) error {
-	unlock, err := t.s.lock(ctx)
+	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return err
 	}
