@@ -44,7 +44,7 @@ func heldCall(id, digest string, now time.Time) sallyport.Approval {
 	}
 }
 
-func ask(t testing.TB, s sallyport.ApprovalStore, a sallyport.Approval) sallyport.Approval {
+func askApproval(t testing.TB, s sallyport.ApprovalStore, a sallyport.Approval) sallyport.Approval {
 	t.Helper()
 	got, err := s.Ask(t.Context(), a)
 	if err != nil {
@@ -53,14 +53,14 @@ func ask(t testing.TB, s sallyport.ApprovalStore, a sallyport.Approval) sallypor
 	return got
 }
 
-func decide(t testing.TB, s sallyport.ApprovalStore, id string, approve bool) {
+func decideApproval(t testing.TB, s sallyport.ApprovalStore, id string, approve bool) {
 	t.Helper()
 	if err := s.Decide(t.Context(), id, "boss", approve, "because"); err != nil {
 		t.Fatalf("Decide(%s, %v) = %v", id, approve, err)
 	}
 }
 
-func use(t testing.TB, s sallyport.ApprovalStore, id string, want bool) {
+func useApproval(t testing.TB, s sallyport.ApprovalStore, id string, want bool) {
 	t.Helper()
 	if ok, err := s.Use(t.Context(), id); ok != want || err != nil {
 		t.Errorf("Use(%s) = %v, %v, want %v", id, ok, err, want)
@@ -72,13 +72,13 @@ func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sally
 	s := open(t, c.Now)
 	want := heldCall("a1", "d1", c.Now())
 	want.State = sallyport.ApprovalPending
-	if diff := cmp.Diff(want, ask(t, s, heldCall("a1", "d1", c.Now()))); diff != "" {
+	if diff := cmp.Diff(want, askApproval(t, s, heldCall("a1", "d1", c.Now()))); diff != "" {
 		t.Errorf("Ask, difference (-want +got):\n%s", diff)
 	}
-	if got := ask(t, s, heldCall("a2", "d1", c.Now())); got.ID != "a1" {
+	if got := askApproval(t, s, heldCall("a2", "d1", c.Now())); got.ID != "a1" {
 		t.Errorf("a repeat is held as %s, want a1", got.ID)
 	}
-	if got := ask(t, s, heldCall("a3", "d2", c.Now())); got.ID != "a3" {
+	if got := askApproval(t, s, heldCall("a3", "d2", c.Now())); got.ID != "a3" {
 		t.Errorf("another call is held as %s, want a3", got.ID)
 	}
 	got, err := s.Get(t.Context(), "a1")
@@ -114,8 +114,8 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 			t.Errorf("Decide(%s, %s, %v) = %v, want %v", id, by, approve, err, want)
 		}
 	}
-	a := ask(t, s, heldCall("a", "da", c.Now()))
-	use(t, s, "a", false)
+	a := askApproval(t, s, heldCall("a", "da", c.Now()))
+	useApproval(t, s, "a", false)
 	refuses("a", a.Principal, true, "", sallyport.ErrApprovalOwn)
 	refuses("a", "", true, "", nil)
 	refuses("a", "boss", true, strings.Repeat("x", 1001), nil)
@@ -123,41 +123,41 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 	states("a", sallyport.ApprovalPending)
 
 	c.advance(time.Minute)
-	decide(t, s, "a", true)
+	decideApproval(t, s, "a", true)
 	got, err := s.Get(t.Context(), "a")
 	if err != nil || got.State != sallyport.ApprovalApproved || got.DecidedBy != "boss" || got.Reason != "because" || !got.Decided.Equal(c.Now()) {
 		t.Errorf("after the decision Get = %+v, %v, want it with name, time and reason", got, err)
 	}
-	if got := ask(t, s, heldCall("a2", "da", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalApproved {
+	if got := askApproval(t, s, heldCall("a2", "da", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalApproved {
 		t.Errorf("a repeat finds %s %s, want the approval", got.ID, got.State)
 	}
 	refuses("a", "boss", true, "", sallyport.ErrApprovalClosed)
-	use(t, s, "a", true)
-	use(t, s, "a", false)
+	useApproval(t, s, "a", true)
+	useApproval(t, s, "a", false)
 	states("a", sallyport.ApprovalUsed)
 	refuses("a", "boss", false, "", sallyport.ErrApprovalClosed)
-	if got := ask(t, s, heldCall("a3", "da", c.Now())); got.ID != "a3" || got.State != sallyport.ApprovalPending {
+	if got := askApproval(t, s, heldCall("a3", "da", c.Now())); got.ID != "a3" || got.State != sallyport.ApprovalPending {
 		t.Errorf("after the use a repeat finds %s %s, want a new request", got.ID, got.State)
 	}
 
 	// An approval that was not used can be taken back; a denial stands.
-	ask(t, s, heldCall("b", "db", c.Now()))
-	decide(t, s, "b", true)
-	decide(t, s, "b", false)
-	use(t, s, "b", false)
+	askApproval(t, s, heldCall("b", "db", c.Now()))
+	decideApproval(t, s, "b", true)
+	decideApproval(t, s, "b", false)
+	useApproval(t, s, "b", false)
 	refuses("b", "boss", true, "", sallyport.ErrApprovalClosed)
-	if got := ask(t, s, heldCall("b2", "db", c.Now())); got.ID != "b" || got.State != sallyport.ApprovalDenied {
+	if got := askApproval(t, s, heldCall("b2", "db", c.Now())); got.ID != "b" || got.State != sallyport.ApprovalDenied {
 		t.Errorf("a repeat finds %s %s, want the denial", got.ID, got.State)
 	}
 
 	// Who asked may take it back; the local user may approve too.
-	ask(t, s, heldCall("c", "dc", c.Now()))
+	askApproval(t, s, heldCall("c", "dc", c.Now()))
 	if err := s.Decide(t.Context(), "c", a.Principal, false, ""); err != nil {
 		t.Errorf("the denial of an own call = %v, want none", err)
 	}
 	own := heldCall("d", "dd", c.Now())
 	own.Principal = sallyport.LocalPrincipal
-	ask(t, s, own)
+	askApproval(t, s, own)
 	if err := s.Decide(t.Context(), "d", sallyport.LocalPrincipal, true, ""); err != nil {
 		t.Errorf("the local user's decision = %v, want none", err)
 	}
@@ -167,17 +167,17 @@ func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sa
 	for _, decision := range []string{"none", "approved", "denied"} {
 		c := newClock()
 		s := open(t, c.Now)
-		ask(t, s, heldCall("a", "d", c.Now()))
+		askApproval(t, s, heldCall("a", "d", c.Now()))
 		if decision != "none" {
-			decide(t, s, "a", decision == "approved")
+			decideApproval(t, s, "a", decision == "approved")
 		}
 		c.advance(time.Hour - time.Nanosecond)
-		before := ask(t, s, heldCall("b", "d", c.Now()))
+		before := askApproval(t, s, heldCall("b", "d", c.Now()))
 		if before.ID != "a" || before.State == sallyport.ApprovalExpired {
 			t.Errorf("%s: before the expiry a repeat finds %s %s, want a", decision, before.ID, before.State)
 		}
 		c.advance(time.Nanosecond)
-		use(t, s, "a", false)
+		useApproval(t, s, "a", false)
 		if err := s.Decide(t.Context(), "a", "boss", true, ""); !errors.Is(err, sallyport.ErrApprovalClosed) {
 			t.Errorf("%s: Decide after the expiry = %v, want closed", decision, err)
 		}
@@ -185,11 +185,11 @@ func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sa
 			if got, err := s.Get(t.Context(), "a"); got.State != sallyport.ApprovalExpired || err != nil {
 				t.Errorf("%s: Get = %s, %v, want expired", decision, got.State, err)
 			}
-			if got := ask(t, s, heldCall("c", "d", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalExpired {
+			if got := askApproval(t, s, heldCall("c", "d", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalExpired {
 				t.Errorf("%s: the first repeat finds %s %s, want a expired", decision, got.ID, got.State)
 			}
 		}
-		if got := ask(t, s, heldCall("e", "d", c.Now())); got.ID != "e" || got.State != sallyport.ApprovalPending {
+		if got := askApproval(t, s, heldCall("e", "d", c.Now())); got.ID != "e" || got.State != sallyport.ApprovalPending {
 			t.Errorf("%s: the next repeat finds %s %s, want a new request", decision, got.ID, got.State)
 		}
 	}
@@ -223,11 +223,11 @@ func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sa
 	// A repeat of what is held is no further request.
 	again := heldCall("x", "d1", c.Now())
 	again.Principal = "p0"
-	if got := ask(t, s, again); got.ID != "a1" {
+	if got := askApproval(t, s, again); got.ID != "a1" {
 		t.Errorf("a repeat is held as %s, want a1", got.ID)
 	}
 	// What is decided or over makes room.
-	decide(t, s, "a1", false)
+	decideApproval(t, s, "a1", false)
 	if err := add("p0"); err != nil {
 		t.Errorf("after a decision = %v, want room", err)
 	}
@@ -252,7 +252,7 @@ func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sall
 		})
 	}
 	wg.Wait()
-	decide(t, s, ids[0], true)
+	decideApproval(t, s, ids[0], true)
 	for i := range callers {
 		wg.Go(func() {
 			var err error
@@ -278,7 +278,7 @@ func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sall
 
 func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
 	s := open(t, nil)
-	ask(t, s, heldCall("a", "d", time.Now()))
+	askApproval(t, s, heldCall("a", "d", time.Now()))
 	const waiters = 4
 	states := make(chan sallyport.ApprovalState, waiters)
 	for range waiters {
@@ -290,7 +290,7 @@ func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sall
 			states <- a.State
 		}()
 	}
-	decide(t, s, "a", true)
+	decideApproval(t, s, "a", true)
 	for range waiters {
 		if got := <-states; got != sallyport.ApprovalApproved {
 			t.Errorf("Wait = %s, want approved", got)
@@ -298,11 +298,11 @@ func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sall
 	}
 	short := heldCall("b", "e", time.Now())
 	short.Expires = short.Created.Add(20 * time.Millisecond)
-	ask(t, s, short)
+	askApproval(t, s, short)
 	if a, err := s.Wait(t.Context(), "b"); a.State != sallyport.ApprovalExpired || err != nil {
 		t.Errorf("Wait = %s, %v, want expired", a.State, err)
 	}
-	ask(t, s, heldCall("c", "f", time.Now()))
+	askApproval(t, s, heldCall("c", "f", time.Now()))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if a, err := s.Wait(ctx, "c"); a.State != sallyport.ApprovalPending && a.ID != "" || !errors.Is(err, context.DeadlineExceeded) {
@@ -317,15 +317,15 @@ func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sall
 	c := newClock()
 	s := open(t, c.Now)
 	for _, id := range []string{"late", "used", "denied", "approved"} {
-		ask(t, s, heldCall(id, id, c.Now()))
+		askApproval(t, s, heldCall(id, id, c.Now()))
 	}
 	for _, id := range []string{"used", "approved", "denied"} {
-		decide(t, s, id, id != "denied")
+		decideApproval(t, s, id, id != "denied")
 	}
-	use(t, s, "used", true)
+	useApproval(t, s, "used", true)
 	long := heldCall("pending", "pending", c.Now())
 	long.Expires = long.Expires.Add(time.Hour)
-	ask(t, s, long)
+	askApproval(t, s, long)
 	list := func(all bool) (out []string) {
 		t.Helper()
 		found, err := s.List(t.Context(), all)
@@ -352,7 +352,7 @@ func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sall
 
 func testApprovalCancelled(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
 	s := open(t, nil)
-	ask(t, s, heldCall("a", "d", time.Now()))
+	askApproval(t, s, heldCall("a", "d", time.Now()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, asked := s.Ask(ctx, heldCall("b", "e", time.Now()))

@@ -43,7 +43,7 @@ func Record(t testing.TB, l *audit.Log, s audit.Store, prefix string, n int) aud
 	t.Helper()
 	for i := range n {
 		for _, kind := range []audit.Kind{audit.KindIntent, audit.KindOutcome} {
-			if err := l.Record(t.Context(), event(kind, fmt.Sprintf("%s%d", prefix, i))); err != nil {
+			if err := l.Record(t.Context(), newEvent(kind, fmt.Sprintf("%s%d", prefix, i))); err != nil {
 				t.Fatalf("Record = %v", err)
 			}
 		}
@@ -55,7 +55,7 @@ func Record(t testing.TB, l *audit.Log, s audit.Store, prefix string, n int) aud
 	return head
 }
 
-func event(kind audit.Kind, call string) *audit.Event {
+func newEvent(kind audit.Kind, call string) *audit.Event {
 	return &audit.Event{
 		Kind: kind, CallID: call, Tool: "read_file", Principal: "local", Session: "s1",
 		Platform: sallyport.PlatformCLI, Args: `{"path":"/w/a"}`, OK: kind == audit.KindOutcome,
@@ -90,7 +90,7 @@ func testAuditChain(t *testing.T, open func(testing.TB, Options) Opened) {
 	if !r.TailProven || r.Head != head || head.Seq != 1400 || r.UnknownCount != 0 {
 		t.Errorf("Verify: %+v, want the tail proven at %s and no unknown outcome", r, head)
 	}
-	if err := l.Record(t.Context(), event(audit.KindIntent, "crashed")); err != nil {
+	if err := l.Record(t.Context(), newEvent(audit.KindIntent, "crashed")); err != nil {
 		t.Fatal(err)
 	}
 	r = Verify(t, db, nil)
@@ -110,7 +110,7 @@ func testAuditQueries(t *testing.T, open func(testing.TB, Options) Opened) {
 	l := Log(t, db)
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 40 {
-		e := event(audit.KindOutcome, fmt.Sprintf("call%d", i/2))
+		e := newEvent(audit.KindOutcome, fmt.Sprintf("call%d", i/2))
 		e.Time = start.Add(time.Duration(i) * time.Minute)
 		e.Tool = []string{"read_file", "fetch_url"}[i%2]
 		e.Principal = []string{"local", "ci", "Local"}[i%3]
@@ -162,7 +162,7 @@ func testAuditConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
 	for i := range callers {
 		wg.Go(func() {
 			for n := range each {
-				if err := logs[i%2].Record(t.Context(), event(audit.KindOutcome, fmt.Sprintf("%d-%d", i, n))); err != nil {
+				if err := logs[i%2].Record(t.Context(), newEvent(audit.KindOutcome, fmt.Sprintf("%d-%d", i, n))); err != nil {
 					t.Errorf("Record = %v", err)
 				}
 			}
@@ -211,7 +211,7 @@ func testAuditPrune(t *testing.T, open func(testing.TB, Options) Opened) {
 	l := Log(t, db)
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 100 {
-		e := event(audit.KindOutcome, fmt.Sprint(i))
+		e := newEvent(audit.KindOutcome, fmt.Sprint(i))
 		e.Time = start.Add(time.Duration(i) * time.Hour)
 		if err := l.Record(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -299,7 +299,7 @@ func testAuditSlowReader(t *testing.T, open func(testing.TB, Options) Opened) {
 func testAuditExport(t *testing.T, open func(testing.TB, Options) Opened) {
 	db := open(t, Options{})
 	l := Log(t, db)
-	e := event(audit.KindOutcome, "odd")
+	e := newEvent(audit.KindOutcome, "odd")
 	e.Args, e.Error = "{\"a\":\"<&>\u2028\x00\"}", "not \xff UTF-8"
 	e.Tool, e.Principal = "t\x00\"\\", "prin\ncipal"
 	e.Time = time.Date(2026, 5, 1, 1, 2, 3, 456789012, time.FixedZone("", 3600))
@@ -338,7 +338,7 @@ func testClosed(t *testing.T, open func(testing.TB, Options) Opened) {
 			t.Fatalf("Close = %v", err)
 		}
 	}
-	err := l.Record(t.Context(), event(audit.KindIntent, "c"))
+	err := l.Record(t.Context(), newEvent(audit.KindIntent, "c"))
 	if !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Record = %v, want ErrNotKept and ErrClosed", err)
 	}
@@ -371,10 +371,10 @@ func testCancelled(t *testing.T, open func(testing.TB, Options) Opened) {
 	if _, _, err := kv.Get(ctx, "k"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Get with a cancelled context = %v, want context.Canceled", err)
 	}
-	if err := l.Record(ctx, event(audit.KindIntent, "c")); !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, context.Canceled) {
+	if err := l.Record(ctx, newEvent(audit.KindIntent, "c")); !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Record with a cancelled context = %v, want ErrNotKept and context.Canceled", err)
 	}
-	if err := l.Record(context.WithoutCancel(ctx), event(audit.KindOutcome, "c")); err != nil {
+	if err := l.Record(context.WithoutCancel(ctx), newEvent(audit.KindOutcome, "c")); err != nil {
 		t.Errorf("Record with a detached context = %v, want no error", err)
 	}
 	want(t, kv, "k", "", false)

@@ -45,8 +45,8 @@ func RunLimits(t *testing.T, open func(t testing.TB, now func() time.Time) Limit
 	}
 }
 
-// admit checks one answer.
-func admit(t testing.TB, l sallyport.Limiter, key string, limit sallyport.RateLimit, want time.Duration) {
+// wantWait checks one answer.
+func wantWait(t testing.TB, l sallyport.Limiter, key string, limit sallyport.RateLimit, want time.Duration) {
 	t.Helper()
 	wait, err := l.Admit(t.Context(), key, limit)
 	if wait != want || err != nil {
@@ -60,23 +60,23 @@ func testLimitWindow(t *testing.T, open func(testing.TB, func() time.Time) Limit
 	for _, w := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		limit := sallyport.RateLimit{Requests: 3, Window: w}
 		key := w.String()
-		admit(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, 0)
 		c.advance(w / 4)
-		admit(t, l, key, limit, 0)
-		admit(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, 0)
 		// A refused call takes nothing, however often it comes.
 		for range 5 {
-			admit(t, l, key, limit, w-w/4)
+			wantWait(t, l, key, limit, w-w/4)
 		}
 		c.advance(w - w/4 - 1)
-		admit(t, l, key, limit, 1)
+		wantWait(t, l, key, limit, 1)
 		c.advance(1)
-		admit(t, l, key, limit, 0)
-		admit(t, l, key, limit, w/4)
+		wantWait(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, w/4)
 		c.advance(w / 4)
-		admit(t, l, key, limit, 0)
-		admit(t, l, key, limit, 0)
-		admit(t, l, key, limit, w-w/4)
+		wantWait(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, w-w/4)
 	}
 }
 
@@ -85,8 +85,8 @@ func testLimitKeys(t *testing.T, open func(testing.TB, func() time.Time) Limiter
 	limit := sallyport.RateLimit{Requests: 1, Window: time.Hour}
 	long := strings.Repeat("k", window.MaxKeyBytes)
 	for _, key := range []string{"a", "A", "a\x00", "a\x00b", "\xff", "a/b", "%", long} {
-		admit(t, l, key, limit, 0)
-		admit(t, l, key, limit, time.Hour)
+		wantWait(t, l, key, limit, 0)
+		wantWait(t, l, key, limit, time.Hour)
 	}
 }
 
@@ -94,28 +94,28 @@ func testLimitChanged(t *testing.T, open func(testing.TB, func() time.Time) Limi
 	c := newClock()
 	l := open(t, c.Now)
 	of := func(n int, w time.Duration) sallyport.RateLimit { return sallyport.RateLimit{Requests: n, Window: w} }
-	admit(t, l, "k", of(2, time.Hour), 0)
-	admit(t, l, "k", of(2, time.Hour), 0)
-	admit(t, l, "k", of(2, time.Hour), time.Hour)
+	wantWait(t, l, "k", of(2, time.Hour), 0)
+	wantWait(t, l, "k", of(2, time.Hour), 0)
+	wantWait(t, l, "k", of(2, time.Hour), time.Hour)
 	c.advance(time.Minute)
 	// More requests: those that were made still count.
-	admit(t, l, "k", of(3, time.Hour), 0)
-	admit(t, l, "k", of(3, time.Hour), 59*time.Minute)
+	wantWait(t, l, "k", of(3, time.Hour), 0)
+	wantWait(t, l, "k", of(3, time.Hour), 59*time.Minute)
 	// Fewer.
-	admit(t, l, "k", of(1, time.Hour), time.Hour)
+	wantWait(t, l, "k", of(1, time.Hour), time.Hour)
 	// A shorter window lets go of what is older, a longer one takes it back.
-	admit(t, l, "k", of(2, time.Minute), 0)
-	admit(t, l, "k", of(2, time.Minute), time.Minute)
-	admit(t, l, "k", of(3, 24*time.Hour), 24*time.Hour-time.Minute)
-	admit(t, l, "k", of(4, 24*time.Hour), 24*time.Hour-time.Minute)
-	admit(t, l, "k", of(5, 24*time.Hour), 0)
+	wantWait(t, l, "k", of(2, time.Minute), 0)
+	wantWait(t, l, "k", of(2, time.Minute), time.Minute)
+	wantWait(t, l, "k", of(3, 24*time.Hour), 24*time.Hour-time.Minute)
+	wantWait(t, l, "k", of(4, 24*time.Hour), 24*time.Hour-time.Minute)
+	wantWait(t, l, "k", of(5, 24*time.Hour), 0)
 	// A short limit forgets times. What it forgot was out of its own window,
 	// and counts in a longer one no longer than it has to.
 	c.advance(time.Hour)
-	admit(t, l, "k", of(2, time.Minute), 0)
-	admit(t, l, "k", of(2, time.Minute), 0)
+	wantWait(t, l, "k", of(2, time.Minute), 0)
+	wantWait(t, l, "k", of(2, time.Minute), 0)
 	c.advance(time.Hour)
-	admit(t, l, "k", of(4, time.Hour), 0)
+	wantWait(t, l, "k", of(4, time.Hour), 0)
 }
 
 // testLimitClock sets the clock back by less and by more than the window.
@@ -124,33 +124,33 @@ func testLimitClock(t *testing.T, open func(testing.TB, func() time.Time) Limite
 	c := newClock()
 	l := open(t, c.Now)
 
-	admit(t, l, "near", limit, 0)
+	wantWait(t, l, "near", limit, 0)
 	c.advance(-30 * time.Second)
-	admit(t, l, "near", limit, 0)
-	admit(t, l, "near", limit, 90*time.Second)
+	wantWait(t, l, "near", limit, 0)
+	wantWait(t, l, "near", limit, 90*time.Second)
 	c.advance(90*time.Second - 1)
-	admit(t, l, "near", limit, 1)
+	wantWait(t, l, "near", limit, 1)
 	c.advance(1)
-	admit(t, l, "near", limit, 0)
+	wantWait(t, l, "near", limit, 0)
 
-	admit(t, l, "far", limit, 0)
-	admit(t, l, "far", limit, 0)
+	wantWait(t, l, "far", limit, 0)
+	wantWait(t, l, "far", limit, 0)
 	c.advance(-1000 * time.Hour)
-	admit(t, l, "far", limit, time.Minute)
+	wantWait(t, l, "far", limit, time.Minute)
 	c.advance(time.Minute - 1)
-	admit(t, l, "far", limit, 1)
+	wantWait(t, l, "far", limit, 1)
 	c.advance(1)
-	admit(t, l, "far", limit, 0)
-	admit(t, l, "far", limit, 0)
-	admit(t, l, "far", limit, time.Minute)
+	wantWait(t, l, "far", limit, 0)
+	wantWait(t, l, "far", limit, 0)
+	wantWait(t, l, "far", limit, time.Minute)
 
 	// And right again at once.
-	admit(t, l, "again", limit, 0)
-	admit(t, l, "again", limit, 0)
+	wantWait(t, l, "again", limit, 0)
+	wantWait(t, l, "again", limit, 0)
 	c.advance(-time.Hour)
-	admit(t, l, "again", limit, time.Minute)
+	wantWait(t, l, "again", limit, time.Minute)
 	c.advance(time.Hour + time.Second)
-	admit(t, l, "again", limit, 59*time.Second)
+	wantWait(t, l, "again", limit, 59*time.Second)
 }
 
 // testLimitForgotten uses many keys once and comes back after long.
@@ -159,23 +159,23 @@ func testLimitForgotten(t *testing.T, open func(testing.TB, func() time.Time) Li
 	l := open(t, c.Now)
 	short := sallyport.RateLimit{Requests: 1, Window: time.Second}
 	week := sallyport.RateLimit{Requests: 1, Window: 7 * 24 * time.Hour}
-	admit(t, l, "week", week, 0)
+	wantWait(t, l, "week", week, 0)
 	for i := range 50 {
-		admit(t, l, fmt.Sprint("old", i), short, 0)
+		wantWait(t, l, fmt.Sprint("old", i), short, 0)
 	}
 	// A day is remembered whatever the window was.
 	c.advance(24*time.Hour - 2*time.Second)
 	for i := range 50 {
-		admit(t, l, fmt.Sprint("new", i), short, 0)
+		wantWait(t, l, fmt.Sprint("new", i), short, 0)
 	}
-	admit(t, l, "old7", sallyport.RateLimit{Requests: 1, Window: 24 * time.Hour}, 2*time.Second)
+	wantWait(t, l, "old7", sallyport.RateLimit{Requests: 1, Window: 24 * time.Hour}, 2*time.Second)
 	c.advance(48 * time.Hour)
 	for i := range 50 {
-		admit(t, l, fmt.Sprint("newer", i), short, 0)
+		wantWait(t, l, fmt.Sprint("newer", i), short, 0)
 	}
-	admit(t, l, "week", week, 4*24*time.Hour+2*time.Second)
-	admit(t, l, "old7", short, 0)
-	admit(t, l, "old7", short, time.Second)
+	wantWait(t, l, "week", week, 4*24*time.Hour+2*time.Second)
+	wantWait(t, l, "old7", short, 0)
+	wantWait(t, l, "old7", short, time.Second)
 }
 
 // testLimitModel compares the answers of few keys with those of lists of all
@@ -258,7 +258,7 @@ func testLimitRefused(t *testing.T, open func(testing.TB, func() time.Time) Limi
 			t.Errorf("%s: Admit = %v, want an error that matches %v", tt.name, err, tt.want)
 		}
 	}
-	admit(t, l, "k", good, 0)
+	wantWait(t, l, "k", good, 0)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

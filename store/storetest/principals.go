@@ -33,7 +33,7 @@ func openWho(t *testing.T, open func(testing.TB, Options) Opened) (Who, func() e
 	return w, opened.Close
 }
 
-func record(name, token string) auth.Record {
+func newRecord(name, token string) auth.Record {
 	return auth.Record{
 		Name: name, TokenSHA256: auth.HashToken(token), Permissions: []string{"file:read", "http:read"},
 		Personalities: []string{"researcher"}, Created: time.Unix(1_700_000_000, 5), Expires: time.Unix(1_900_000_000, 7),
@@ -60,9 +60,9 @@ func testPrincipals(t *testing.T, open func(testing.TB, Options) Opened) {
 		}
 		sameRecord(t, "ByToken("+token+")", got, want)
 	}
-	a, b := record("a", "ta"), record("b", "tb")
+	a, b := newRecord("a", "ta"), newRecord("b", "tb")
 	b.Personalities, b.Permissions, b.Expires = nil, nil, time.Time{}
-	none := record("c", "tc")
+	none := newRecord("c", "tc")
 	none.Personalities = []string{}
 	for _, r := range []auth.Record{b, none, a} {
 		if err := s.Add(ctx, &r); err != nil {
@@ -78,12 +78,12 @@ func testPrincipals(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 	sameRecord(t, "All()", all, []auth.Record{a, b, none})
 
-	for what, r := range map[string]auth.Record{"name": record("a", "new"), "token": record("new", "ta")} {
+	for what, r := range map[string]auth.Record{"name": newRecord("a", "new"), "token": newRecord("new", "ta")} {
 		if err := s.Add(ctx, &r); !errors.Is(err, auth.ErrTaken) {
 			t.Errorf("Add with a taken %s = %v, want ErrTaken", what, err)
 		}
 	}
-	for what, r := range map[string]auth.Record{"name": record("a:b", "x"), "hash": {Name: "x", TokenSHA256: strings.Repeat("g", 64)}} {
+	for what, r := range map[string]auth.Record{"name": newRecord("a:b", "x"), "hash": {Name: "x", TokenSHA256: strings.Repeat("g", 64)}} {
 		if err := s.Add(ctx, &r); err == nil {
 			t.Errorf("Add with a bad %s = nil, want an error", what)
 		}
@@ -149,7 +149,7 @@ func testPrincipalsConcurrent(t *testing.T, open func(testing.TB, Options) Opene
 	errs := make([]error, 12)
 	for i := range errs {
 		wg.Go(func() {
-			r := record("one", fmt.Sprint("token", i))
+			r := newRecord("one", fmt.Sprint("token", i))
 			errs[i] = s.Add(t.Context(), &r)
 		})
 	}
