@@ -68,7 +68,7 @@ func useApproval(t testing.TB, s sallyport.ApprovalStore, id string, want bool) 
 }
 
 func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	c := newClock()
+	c := newManualClock()
 	s := open(t, c.Now)
 	want := heldCall("a1", "d1", c.Now())
 	want.State = sallyport.ApprovalPending
@@ -100,7 +100,7 @@ func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sally
 }
 
 func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	c := newClock()
+	c := newManualClock()
 	s := open(t, c.Now)
 	states := func(id string, want sallyport.ApprovalState) {
 		t.Helper()
@@ -165,7 +165,7 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 
 func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
 	for _, decision := range []string{"none", "approved", "denied"} {
-		c := newClock()
+		c := newManualClock()
 		s := open(t, c.Now)
 		askApproval(t, s, heldCall("a", "d", c.Now()))
 		if decision != "none" {
@@ -196,7 +196,7 @@ func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sa
 }
 
 func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	c := newClock()
+	c := newManualClock()
 	s := open(t, c.Now)
 	n := 0
 	add := func(principal string) error {
@@ -314,7 +314,7 @@ func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sall
 }
 
 func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	c := newClock()
+	c := newManualClock()
 	s := open(t, c.Now)
 	for _, id := range []string{"late", "used", "denied", "approved"} {
 		askApproval(t, s, heldCall(id, id, c.Now()))

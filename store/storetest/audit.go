@@ -377,6 +377,6 @@ func testCancelled(t *testing.T, open func(testing.TB, Options) Opened) {
 	if err := l.Record(context.WithoutCancel(ctx), newEvent(audit.KindOutcome, "c")); err != nil {
 		t.Errorf("Record with a detached context = %v, want no error", err)
 	}
-	want(t, kv, "k", "", false)
+	wantGet(t, kv, "k", "", false)
 	wantGood(t, Verify(t, db, nil), 1)
 }

@@ -35,44 +35,44 @@ func testBehaviour(t *testing.T, open func(testing.TB, Options) Opened) {
 			if c.Input.Set == nil {
 				t.Skip("the accessor names scopes and the gate asks for a factory; a store is given the id")
 			}
-			now := newClock()
+			now := newManualClock()
 			kv := openKV(t, open(t, Options{Now: now.Now}), "tool:t")
-			for _, s := range c.sets(t) {
-				set(t, kv, s.key, s.value, s.ttl)
+			for _, s := range c.parseSettings(t) {
+				setValue(t, kv, s.key, s.value, s.ttl)
 			}
 			now.advance(time.Duration(c.Input.AdvanceMS) * time.Millisecond)
 			if c.Expect.Value != nil {
-				want(t, kv, c.Input.Get, *c.Expect.Value, true)
+				wantGet(t, kv, c.Input.Get, *c.Expect.Value, true)
 			}
 			if c.Input.List != nil {
-				list(t, kv, *c.Input.List, c.Expect.Keys...)
+				wantKeys(t, kv, *c.Input.List, c.Expect.Keys...)
 			}
 		})
 	}
 }
 
-type setting struct {
+type caseSetting struct {
 	key, value string
 	ttl        time.Duration
 }
 
-// sets reads both forms: one object, or a list of pairs.
-func (c *behaviourCase) sets(t *testing.T) []setting {
+// parseSettings reads both forms: one object, or a list of pairs.
+func (c *behaviourCase) parseSettings(t *testing.T) []caseSetting {
 	var one struct {
 		Key        string `json:"key"`
 		Value      string `json:"value"`
 		TTLSeconds int    `json:"ttlSeconds"`
 	}
 	if json.Unmarshal(c.Input.Set, &one) == nil {
-		return []setting{{one.Key, one.Value, time.Duration(one.TTLSeconds) * time.Second}}
+		return []caseSetting{{one.Key, one.Value, time.Duration(one.TTLSeconds) * time.Second}}
 	}
 	var pairs [][2]string
 	if err := json.Unmarshal(c.Input.Set, &pairs); err != nil {
 		t.Fatal(err)
 	}
-	var list []setting
+	var list []caseSetting
 	for _, p := range pairs {
-		list = append(list, setting{key: p[0], value: p[1]})
+		list = append(list, caseSetting{key: p[0], value: p[1]})
 	}
 	return list
 }

@@ -18,20 +18,20 @@ import (
 
 func testKV(t *testing.T, open func(testing.TB, Options) Opened) {
 	kv := openKV(t, open(t, Options{}), "tool:a")
-	want(t, kv, "k", "", false)
-	set(t, kv, "k", "v", 0)
-	want(t, kv, "k", "v", true)
-	want(t, kv, "K", "", false)
-	set(t, kv, "k", "", 0)
-	want(t, kv, "k", "", true)
+	wantGet(t, kv, "k", "", false)
+	setValue(t, kv, "k", "v", 0)
+	wantGet(t, kv, "k", "v", true)
+	wantGet(t, kv, "K", "", false)
+	setValue(t, kv, "k", "", 0)
+	wantGet(t, kv, "k", "", true)
 	odd := "nul\x00 bytes \xff\xfe 'quote' \u2028"
-	set(t, kv, odd, odd, 0)
-	want(t, kv, odd, odd, true)
+	setValue(t, kv, odd, odd, 0)
+	wantGet(t, kv, odd, odd, true)
 	for range 2 {
 		if err := kv.Delete(t.Context(), "k"); err != nil {
 			t.Fatalf("Delete(k) = %v, want no error, also for a missing key", err)
 		}
-		want(t, kv, "k", "", false)
+		wantGet(t, kv, "k", "", false)
 	}
 }
 
@@ -39,11 +39,11 @@ func testKVScopes(t *testing.T, open func(testing.TB, Options) Opened) {
 	db := open(t, Options{})
 	scopes := []string{"tool:usage_counter", "tool:Usage_counter", "session:a/s1", "session:b/s1", "personality:researcher"}
 	for i, scope := range scopes {
-		set(t, openKV(t, db, scope), "k", fmt.Sprint(i), 0)
+		setValue(t, openKV(t, db, scope), "k", fmt.Sprint(i), 0)
 	}
 	for i, scope := range scopes {
 		kv := openKV(t, db, scope)
-		want(t, kv, "k", fmt.Sprint(i), true)
+		wantGet(t, kv, "k", fmt.Sprint(i), true)
 		keys, err := kv.List(t.Context(), "")
 		if err != nil || len(keys) != 1 {
 			t.Errorf("%s: List() = %q, %v, want one key: no other scope's", scope, keys, err)
@@ -52,7 +52,7 @@ func testKVScopes(t *testing.T, open func(testing.TB, Options) Opened) {
 	if err := openKV(t, db, scopes[0]).Delete(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
-	want(t, openKV(t, db, scopes[1]), "k", "1", true)
+	wantGet(t, openKV(t, db, scopes[1]), "k", "1", true)
 	for _, scope := range []string{"", strings.Repeat("x", 10_000)} {
 		if _, err := db.KV(t.Context(), scope); err == nil {
 			t.Errorf("KV(%.10q) = no error, want one", scope)
@@ -61,37 +61,37 @@ func testKVScopes(t *testing.T, open func(testing.TB, Options) Opened) {
 }
 
 func testKVExpiry(t *testing.T, open func(testing.TB, Options) Opened) {
-	c := newClock()
+	c := newManualClock()
 	kv := openKV(t, open(t, Options{Now: c.Now}), "tool:a")
-	set(t, kv, "short", "v", time.Second)
-	set(t, kv, "long", "v", 10*time.Second)
-	set(t, kv, "ever", "v", 0)
-	set(t, kv, "far", "v", 1<<63-1)
+	setValue(t, kv, "short", "v", time.Second)
+	setValue(t, kv, "long", "v", 10*time.Second)
+	setValue(t, kv, "ever", "v", 0)
+	setValue(t, kv, "far", "v", 1<<63-1)
 	c.advance(time.Second - time.Nanosecond)
-	want(t, kv, "short", "v", true)
+	wantGet(t, kv, "short", "v", true)
 	c.advance(time.Nanosecond)
-	want(t, kv, "short", "", false)
-	list(t, kv, "", "ever", "far", "long")
+	wantGet(t, kv, "short", "", false)
+	wantKeys(t, kv, "", "ever", "far", "long")
 
 	// A new value has a new lifetime, an expired key can be set again.
-	set(t, kv, "long", "w", 0)
-	set(t, kv, "short", "w", 0)
+	setValue(t, kv, "long", "w", 0)
+	setValue(t, kv, "short", "w", 0)
 	c.advance(1000 * time.Hour)
-	want(t, kv, "long", "w", true)
-	want(t, kv, "short", "w", true)
+	wantGet(t, kv, "long", "w", true)
+	wantGet(t, kv, "short", "w", true)
 
 	// What expired goes in the end, and nothing else does.
 	for i := range 20 {
-		set(t, kv, fmt.Sprint("temporary", i), "v", time.Second)
+		setValue(t, kv, fmt.Sprint("temporary", i), "v", time.Second)
 	}
 	for range 5 {
 		c.advance(time.Hour)
-		set(t, kv, "ever", "v", 0)
+		setValue(t, kv, "ever", "v", 0)
 	}
-	list(t, kv, "", "ever", "far", "long", "short")
+	wantKeys(t, kv, "", "ever", "far", "long", "short")
 }
 
-func list(t testing.TB, kv sallyport.KV, prefix string, keys ...string) {
+func wantKeys(t testing.TB, kv sallyport.KV, prefix string, keys ...string) {
 	t.Helper()
 	got, err := kv.List(t.Context(), prefix)
 	if diff := cmp.Diff(keys, got); diff != "" || err != nil {
@@ -102,24 +102,24 @@ func list(t testing.TB, kv sallyport.KV, prefix string, keys ...string) {
 func testKVPrefix(t *testing.T, open func(testing.TB, Options) Opened) {
 	kv := openKV(t, open(t, Options{}), "tool:a")
 	for _, key := range []string{"a%b", "aXb", "a_b", "a*b", "A%b", "a", "b", "a\xff", "a\xff\xff", "a\xffz", "\xff", "\xff\xff", "ä", "a[b]"} {
-		set(t, kv, key, "v", 0)
+		setValue(t, kv, key, "v", 0)
 	}
-	list(t, kv, "a%", "a%b")
-	list(t, kv, "a_", "a_b")
-	list(t, kv, "a*", "a*b")
-	list(t, kv, "a[", "a[b]")
-	list(t, kv, "A", "A%b")
-	list(t, kv, "a\xff", "a\xff", "a\xffz", "a\xff\xff")
-	list(t, kv, "\xff", "\xff", "\xff\xff")
-	list(t, kv, "none")
-	list(t, kv, "", "A%b", "a", "a%b", "a*b", "aXb", "a[b]", "a_b", "a\xff", "a\xffz", "a\xff\xff", "b", "ä", "\xff", "\xff\xff")
+	wantKeys(t, kv, "a%", "a%b")
+	wantKeys(t, kv, "a_", "a_b")
+	wantKeys(t, kv, "a*", "a*b")
+	wantKeys(t, kv, "a[", "a[b]")
+	wantKeys(t, kv, "A", "A%b")
+	wantKeys(t, kv, "a\xff", "a\xff", "a\xffz", "a\xff\xff")
+	wantKeys(t, kv, "\xff", "\xff", "\xff\xff")
+	wantKeys(t, kv, "none")
+	wantKeys(t, kv, "", "A%b", "a", "a%b", "a*b", "aXb", "a[b]", "a_b", "a\xff", "a\xffz", "a\xff\xff", "b", "ä", "\xff", "\xff\xff")
 }
 
 func testKVBounds(t *testing.T, open func(testing.TB, Options) Opened) {
 	kv := openKV(t, open(t, Options{}), "tool:a")
 	key, big := strings.Repeat("k", 512), strings.Repeat("v", 1<<20)
-	set(t, kv, key, big, 0)
-	want(t, kv, key, big, true)
+	setValue(t, kv, key, big, 0)
+	wantGet(t, kv, key, big, true)
 	bad := []struct {
 		name       string
 		key, value string
@@ -135,7 +135,7 @@ func testKVBounds(t *testing.T, open func(testing.TB, Options) Opened) {
 			t.Errorf("%s: Set = %v, want input_invalid", tt.name, err)
 		}
 	}
-	want(t, kv, "k", "", false)
+	wantGet(t, kv, "k", "", false)
 	if _, _, err := kv.Get(t.Context(), key+"k"); !errors.Is(err, sallyport.ErrInputInvalid) {
 		t.Errorf("Get(long key) = %v, want input_invalid", err)
 	}
@@ -144,11 +144,11 @@ func testKVBounds(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 
 	small := openKV(t, open(t, Options{Limits: store.Limits{KeyBytes: 2, ValueBytes: 3}}), "tool:a")
-	set(t, small, "kk", "vvv", 0)
+	setValue(t, small, "kk", "vvv", 0)
 	if err := small.Set(t.Context(), "kk", "vvvv", 0); !errors.Is(err, sallyport.ErrInputInvalid) {
 		t.Errorf("Set beyond a configured bound = %v, want input_invalid", err)
 	}
-	want(t, small, "kk", "vvv", true)
+	wantGet(t, small, "kk", "vvv", true)
 }
 
 func testKVConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
@@ -183,15 +183,15 @@ func testKVConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
 
 // testKVModel compares the store with a map under random operations.
 func testKVModel(t *testing.T, open func(testing.TB, Options) Opened) {
-	c := newClock()
+	c := newManualClock()
 	db := open(t, Options{Now: c.Now})
 	run := 0
 	rapid.Check(t, func(r *rapid.T) {
 		run++
 		kv := openKV(t, db, fmt.Sprintf("tool:run%d", run))
-		m := model{kv: kv, clock: c, entries: make(map[string]modelEntry)}
+		m := kvModel{kv: kv, clock: c, entries: make(map[string]modelEntry)}
 		r.Repeat(map[string]func(*rapid.T){
-			"set": m.set, "get": m.get, "delete": m.delete, "list": m.list, "advance": m.advance,
+			"set": m.setRandomKey, "get": m.getRandomKey, "delete": m.deleteRandomKey, "list": m.listRandomPrefix, "advance": m.advanceClock,
 		})
 	})
 }
@@ -201,9 +201,9 @@ type modelEntry struct {
 	expires time.Time
 }
 
-type model struct {
+type kvModel struct {
 	kv      sallyport.KV
-	clock   *clock
+	clock   *manualClock
 	entries map[string]modelEntry
 }
 
@@ -212,7 +212,7 @@ func anyKey(r *rapid.T, label string) string {
 	return rapid.StringOfN(rapid.SampledFrom([]rune{'a', 'A', '%', '_', 0}), 0, 3, -1).Draw(r, label)
 }
 
-func (m *model) live(key string) (string, bool) {
+func (m *kvModel) liveValue(key string) (string, bool) {
 	e, ok := m.entries[key]
 	if !ok || !e.expires.IsZero() && !m.clock.Now().Before(e.expires) {
 		return "", false
@@ -220,7 +220,7 @@ func (m *model) live(key string) (string, bool) {
 	return e.value, true
 }
 
-func (m *model) set(r *rapid.T) {
+func (m *kvModel) setRandomKey(r *rapid.T) {
 	key, value := anyKey(r, "key"), rapid.String().Draw(r, "value")
 	ttl := time.Duration(rapid.IntRange(0, 3).Draw(r, "seconds")) * time.Second
 	if err := m.kv.Set(r.Context(), key, value, ttl); err != nil {
@@ -233,16 +233,16 @@ func (m *model) set(r *rapid.T) {
 	m.entries[key] = e
 }
 
-func (m *model) get(r *rapid.T) {
+func (m *kvModel) getRandomKey(r *rapid.T) {
 	key := anyKey(r, "key")
-	wantValue, wantOK := m.live(key)
+	wantValue, wantOK := m.liveValue(key)
 	got, ok, err := m.kv.Get(r.Context(), key)
 	if got != wantValue || ok != wantOK || err != nil {
 		r.Fatalf("Get(%q) = %q, %v, %v, want %q, %v", key, got, ok, err, wantValue, wantOK)
 	}
 }
 
-func (m *model) delete(r *rapid.T) {
+func (m *kvModel) deleteRandomKey(r *rapid.T) {
 	key := anyKey(r, "key")
 	if err := m.kv.Delete(r.Context(), key); err != nil {
 		r.Fatalf("Delete(%q) = %v", key, err)
@@ -250,11 +250,11 @@ func (m *model) delete(r *rapid.T) {
 	delete(m.entries, key)
 }
 
-func (m *model) list(r *rapid.T) {
+func (m *kvModel) listRandomPrefix(r *rapid.T) {
 	prefix := anyKey(r, "prefix")
 	var keys []string
 	for key := range m.entries {
-		if _, ok := m.live(key); ok && strings.HasPrefix(key, prefix) {
+		if _, ok := m.liveValue(key); ok && strings.HasPrefix(key, prefix) {
 			keys = append(keys, key)
 		}
 	}
@@ -265,6 +265,6 @@ func (m *model) list(r *rapid.T) {
 	}
 }
 
-func (m *model) advance(r *rapid.T) {
+func (m *kvModel) advanceClock(r *rapid.T) {
 	m.clock.advance(time.Duration(rapid.IntRange(1, 2000).Draw(r, "ms")) * time.Millisecond)
 }

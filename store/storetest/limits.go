@@ -55,7 +55,7 @@ func wantWait(t testing.TB, l sallyport.Limiter, key string, limit sallyport.Rat
 }
 
 func testLimitWindow(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	c := newClock()
+	c := newManualClock()
 	l := open(t, c.Now)
 	for _, w := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		limit := sallyport.RateLimit{Requests: 3, Window: w}
@@ -81,7 +81,7 @@ func testLimitWindow(t *testing.T, open func(testing.TB, func() time.Time) Limit
 }
 
 func testLimitKeys(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	l := open(t, newClock().Now)
+	l := open(t, newManualClock().Now)
 	limit := sallyport.RateLimit{Requests: 1, Window: time.Hour}
 	long := strings.Repeat("k", window.MaxKeyBytes)
 	for _, key := range []string{"a", "A", "a\x00", "a\x00b", "\xff", "a/b", "%", long} {
@@ -91,7 +91,7 @@ func testLimitKeys(t *testing.T, open func(testing.TB, func() time.Time) Limiter
 }
 
 func testLimitChanged(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	c := newClock()
+	c := newManualClock()
 	l := open(t, c.Now)
 	of := func(n int, w time.Duration) sallyport.RateLimit { return sallyport.RateLimit{Requests: n, Window: w} }
 	wantWait(t, l, "k", of(2, time.Hour), 0)
@@ -121,7 +121,7 @@ func testLimitChanged(t *testing.T, open func(testing.TB, func() time.Time) Limi
 // testLimitClock sets the clock back by less and by more than the window.
 func testLimitClock(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
 	limit := sallyport.RateLimit{Requests: 2, Window: time.Minute}
-	c := newClock()
+	c := newManualClock()
 	l := open(t, c.Now)
 
 	wantWait(t, l, "near", limit, 0)
@@ -155,7 +155,7 @@ func testLimitClock(t *testing.T, open func(testing.TB, func() time.Time) Limite
 
 // testLimitForgotten uses many keys once and comes back after long.
 func testLimitForgotten(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	c := newClock()
+	c := newManualClock()
 	l := open(t, c.Now)
 	short := sallyport.RateLimit{Requests: 1, Window: time.Second}
 	week := sallyport.RateLimit{Requests: 1, Window: 7 * 24 * time.Hour}
@@ -181,7 +181,7 @@ func testLimitForgotten(t *testing.T, open func(testing.TB, func() time.Time) Li
 // testLimitModel compares the answers of few keys with those of lists of all
 // admissions.
 func testLimitModel(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	c := newClock()
+	c := newManualClock()
 	l := open(t, c.Now)
 	run := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -235,7 +235,7 @@ func testLimitConcurrent(t *testing.T, open func(testing.TB, func() time.Time) L
 
 // testLimitRefused asks what cannot be counted. None of it is an admission.
 func testLimitRefused(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	l := open(t, newClock().Now)
+	l := open(t, newManualClock().Now)
 	good := sallyport.RateLimit{Requests: 1, Window: time.Hour}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

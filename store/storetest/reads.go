@@ -13,7 +13,7 @@ import (
 )
 
 func testReads(t *testing.T, open func(testing.TB, Options) Opened) {
-	c := newClock()
+	c := newManualClock()
 	db := open(t, Options{Now: c.Now})
 	read := func(path, identity string, content byte) sallyport.ReadRecord {
 		r := sallyport.ReadRecord{Path: path, Identity: identity, Digest: [32]byte{content}, Time: c.Now()}
@@ -55,7 +55,7 @@ func testReads(t *testing.T, open func(testing.TB, Options) Opened) {
 }
 
 func testReadsBounded(t *testing.T, open func(testing.TB, Options) Opened) {
-	c := newClock()
+	c := newManualClock()
 	db := open(t, Options{Now: c.Now, Limits: store.Limits{Reads: 10, ReadAge: time.Hour}})
 	has := func(session string, i int) bool {
 		_, ok, err := db.Recall(t.Context(), session, fmt.Sprint("/w/", i), "")

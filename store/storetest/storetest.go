@@ -96,21 +96,23 @@ func Run(t *testing.T, open func(t testing.TB, o Options) Opened) {
 	}
 }
 
-// clock is a clock that a test moves.
-type clock struct {
+// manualClock is a clock that a test moves.
+type manualClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func newClock() *clock { return &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
+func newManualClock() *manualClock {
+	return &manualClock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+}
 
-func (c *clock) Now() time.Time {
+func (c *manualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) advance(d time.Duration) {
+func (c *manualClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
@@ -125,15 +127,15 @@ func openKV(t testing.TB, f sallyport.KVFactory, scope string) sallyport.KV {
 	return kv
 }
 
-func set(t testing.TB, kv sallyport.KV, key, value string, ttl time.Duration) {
+func setValue(t testing.TB, kv sallyport.KV, key, value string, ttl time.Duration) {
 	t.Helper()
 	if err := kv.Set(t.Context(), key, value, ttl); err != nil {
 		t.Fatalf("Set(%q) = %v, want no error", key, err)
 	}
 }
 
-// want checks a value; absent ones are wanted with ok false.
-func want(t testing.TB, kv sallyport.KV, key, value string, ok bool) {
+// wantGet checks a value; absent ones are wanted with ok false.
+func wantGet(t testing.TB, kv sallyport.KV, key, value string, ok bool) {
 	t.Helper()
 	got, have, err := kv.Get(t.Context(), key)
 	if err != nil || got != value || have != ok {
