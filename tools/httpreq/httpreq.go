@@ -57,11 +57,11 @@ func Tools() []sallyport.Tool {
 		Touches:      []sallyport.Touch{{Capability: "network", Argument: "url"}},
 		Permissions:  []string{permission}, Timeout: (maxTimeout + 20_000) * time.Millisecond,
 		ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
-	}, get)}
+	}, sendGet)}
 }
 
-// get is http-get.
-func get(ctx context.Context, c *sallyport.Call, in getInput) (sallyport.Result, error) {
+// sendGet is http-get.
+func sendGet(ctx context.Context, c *sallyport.Call, in getInput) (sallyport.Result, error) {
 	limit := time.Duration(in.Timeout * float64(time.Millisecond))
 	if in.Timeout == 0 {
 		limit = defaultTimeout * time.Millisecond
@@ -88,7 +88,7 @@ func get(ctx context.Context, c *sallyport.Call, in getInput) (sallyport.Result,
 	if err != nil {
 		return failed(err)
 	}
-	return result(a, resp.Header), nil
+	return newAnswerResult(a, resp.Header), nil
 }
 
 // timeUp is the end of the time that the caller gave. It has no cause, so that

@@ -53,7 +53,7 @@ func setHeaders(h http.Header, given map[string]string) error {
 			return sallyport.InputInvalid("headers: " + shown + " is not a header name")
 		case !httpguts.ValidHeaderFieldValue(value):
 			return sallyport.InputInvalid("headers: the value of " + shown + " holds a line break or another control character")
-		case reserved(name):
+		case isReservedHeader(name):
 			return sallyport.InputInvalid("headers: " + shown + " says how a request travels and is not for a caller to set")
 		case bytes > maxHeaderBytes:
 			return sallyport.InputInvalid(fmt.Sprintf("headers is longer than %d bytes", maxHeaderBytes))
@@ -63,12 +63,12 @@ func setHeaders(h http.Header, given map[string]string) error {
 	return nil
 }
 
-// reserved reports whether a header belongs to the connection, to proxies or
+// isReservedHeader reports whether a header belongs to the connection, to proxies or
 // to the framing of messages (RFC 9110, sections 7 and 8.6), or makes a GET
 // something else. Servers behind CGI take "_" for "-", and a header "Proxy"
 // for the proxy of their own requests (CVE-2016-5385). Others believe a header
 // about who is asking, or for what, because their own proxy sets it.
-func reserved(name string) bool {
+func isReservedHeader(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	switch name {
 	case "host", "connection", "keep-alive", "content-length", "transfer-encoding", "te", "trailer", "upgrade",

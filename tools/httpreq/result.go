@@ -27,16 +27,16 @@ const (
 	headerBytes = 32 << 10
 )
 
-// result renders an answer: the body as the value, below the status when that
+// newAnswerResult renders an answer: the body as the value, below the status when that
 // is not 200, and {url, status, headers, body} beside it.
-func result(a *reply.Answer, h http.Header) sallyport.Result {
-	text, body, encoding, whole := content(a)
+func newAnswerResult(a *reply.Answer, h http.Header) sallyport.Result {
+	text, body, encoding, whole := contentOf(a)
 	if a.Status != http.StatusOK {
 		text = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.Status, http.StatusText(a.Status))) + "\n\n" + text
 	}
 	r := sallyport.OK(cut.Bytes(text, passBytes))
 	r.Source = a.URL
-	r.Structured = map[string]any{"url": a.URL, "status": a.Status, "headers": headers(h), "body": body}
+	r.Structured = map[string]any{"url": a.URL, "status": a.Status, "headers": joinHeaders(h), "body": body}
 	if encoding != "" {
 		r.Structured["encoding"] = encoding
 	}
@@ -46,10 +46,10 @@ func result(a *reply.Answer, h http.Header) sallyport.Result {
 	return r
 }
 
-// content is the body: as text for the value, and for the structured part as
+// contentOf is the body: as text for the value, and for the structured part as
 // JSON when it is that, as base64 when it is no text, else as text. whole is
 // false when the structured part has less than the server sent.
-func content(a *reply.Answer) (text string, body any, encoding string, whole bool) {
+func contentOf(a *reply.Answer) (text string, body any, encoding string, whole bool) {
 	if len(a.Body) == 0 {
 		return "", "", "", true
 	}
@@ -61,26 +61,26 @@ func content(a *reply.Answer) (text string, body any, encoding string, whole boo
 	}
 	text = a.Decode()
 	if !a.Cut && isJSON(a.ContentType) {
-		if v, ok := parse(text); ok && written(v) <= structuredBytes {
+		if v, ok := parseJSON(text); ok && jsonLength(v) <= structuredBytes {
 			return text, v, "", true
 		}
 	}
-	part := fit(text)
+	part := fitAsJSON(text)
 	return text, part, "", len(part) == len(text) && !a.Cut
 }
 
-// fit cuts a text so that it is short enough as JSON, where one character may
+// fitAsJSON cuts a text so that it is short enough as JSON, where one character may
 // become six.
-func fit(s string) string {
+func fitAsJSON(s string) string {
 	s = cut.Bytes(s, structuredBytes)
-	for n := written(s); n > structuredBytes; n = written(s) {
+	for n := jsonLength(s); n > structuredBytes; n = jsonLength(s) {
 		s = cut.Bytes(s, len(s)*structuredBytes/n)
 	}
 	return s
 }
 
-// written is the length of a value as JSON.
-func written(v any) int {
+// jsonLength is the length of a value as JSON.
+func jsonLength(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return structuredBytes + 1
@@ -93,9 +93,9 @@ func isJSON(mediaType string) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
 }
 
-// parse decodes one JSON value; ok is false for anything else. It keeps
+// parseJSON decodes one JSON value; ok is false for anything else. It keeps
 // numbers as they are written.
-func parse(text string) (v any, ok bool) {
+func parseJSON(text string) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
 	if d.Decode(&v) != nil || d.Decode(new(any)) != io.EOF {
@@ -104,10 +104,10 @@ func parse(text string) (v any, ok bool) {
 	return v, true
 }
 
-// headers returns the headers of an answer by lower-case name, the values of
+// joinHeaders returns the headers of an answer by lower-case name, the values of
 // one name joined by commas. What goes beyond the bound is left out, the last
 // names first.
-func headers(h http.Header) map[string]any {
+func joinHeaders(h http.Header) map[string]any {
 	out, left := map[string]any{}, headerBytes
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		value := strings.ToValidUTF8(strings.Join(h[name], ", "), "\ufffd")
