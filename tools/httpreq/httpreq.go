@@ -60,7 +60,7 @@ func Tools() []sallyport.Tool {
 	}, sendGet)}
 }
 
-// sendGet is http-get.
+// sendGet runs a call of http-get.
 func sendGet(ctx context.Context, c *sallyport.Call, in getInput) (sallyport.Result, error) {
 	limit := time.Duration(in.Timeout * float64(time.Millisecond))
 	if in.Timeout == 0 {

@@ -46,9 +46,9 @@ func newAnswerResult(a *reply.Answer, h http.Header) sallyport.Result {
 	return r
 }
 
-// contentOf is the body: as text for the value, and for the structured part as
-// JSON when it is that, as base64 when it is no text, else as text. whole is
-// false when the structured part has less than the server sent.
+// contentOf returns the body: as text for the value, and for the structured
+// part as JSON when it is that, as base64 when it is no text, else as text.
+// whole is false when the structured part has less than the server sent.
 func contentOf(a *reply.Answer) (text string, body any, encoding string, whole bool) {
 	if len(a.Body) == 0 {
 		return "", "", "", true
@@ -79,7 +79,7 @@ func fitAsJSON(s string) string {
 	return s
 }
 
-// jsonLength is the length of a value as JSON.
+// jsonLength returns the length of a value as JSON.
 func jsonLength(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {
