@@ -54,7 +54,7 @@ func Read(resp *http.Response, binary bool) (*Answer, error) {
 	if t, _, err := mime.ParseMediaType(a.header); err == nil {
 		a.ContentType = t
 	}
-	if !binary && a.typed() && kindOf(a.ContentType) == Binary && a.Length >= 0 {
+	if !binary && a.hasContentType() && kindOf(a.ContentType) == Binary && a.Length >= 0 {
 		return a, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBodyBytes+1))
@@ -65,14 +65,14 @@ func Read(resp *http.Response, binary bool) (*Answer, error) {
 		body = body[:MaxBodyBytes]
 	}
 	a.Body = body
-	if !a.typed() {
+	if !a.hasContentType() {
 		a.ContentType, _, _ = strings.Cut(http.DetectContentType(body), ";")
 	}
 	return a, nil
 }
 
-// typed reports whether the server says what the body is.
-func (a *Answer) typed() bool {
+// hasContentType reports whether the server says what the body is.
+func (a *Answer) hasContentType() bool {
 	return a.ContentType != "" && a.ContentType != "application/octet-stream"
 }
 
@@ -118,7 +118,7 @@ func kindOf(mediaType string) Kind {
 // Kind is what can be done with the body. Text with a NUL byte is none.
 func (a *Answer) Kind() Kind {
 	k := kindOf(a.ContentType)
-	if bytes.IndexByte(a.Body[:min(len(a.Body), sniffBytes)], 0) >= 0 && !a.wide() {
+	if bytes.IndexByte(a.Body[:min(len(a.Body), sniffBytes)], 0) >= 0 && !a.isUTF16() {
 		return Binary
 	}
 	return k
@@ -128,9 +128,9 @@ func (a *Answer) Kind() Kind {
 // tells binary from text.
 const sniffBytes = 8000
 
-// wide reports whether the body says that it is UTF-16, whose letters are
+// isUTF16 reports whether the body says that it is UTF-16, whose letters are
 // half NUL bytes.
-func (a *Answer) wide() bool {
+func (a *Answer) isUTF16() bool {
 	return bytes.HasPrefix(a.Body, []byte("\xff\xfe")) || bytes.HasPrefix(a.Body, []byte("\xfe\xff")) ||
 		strings.Contains(strings.ToLower(a.header), "utf-16")
 }
