@@ -13,8 +13,8 @@ import (
 func Programs(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if fixed(name) == "" {
-			missing(t, name)
+		if findOnFixedPath(name) == "" {
+			skipOrFail(t, name)
 		}
 	}
 }
@@ -25,17 +25,17 @@ func Programs(t testing.TB, names ...string) {
 // as Programs does.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	if path := fixed(name); path != "" {
+	if path := findOnFixedPath(name); path != "" {
 		return path
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, name)
+		skipOrFail(t, name)
 	}
 	return path
 }
 
-func missing(t testing.TB, name string) {
+func skipOrFail(t testing.TB, name string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s is not installed", name)
@@ -43,8 +43,8 @@ func missing(t testing.TB, name string) {
 	t.Skipf("%s is not installed", name)
 }
 
-// fixed is where a program lies on the fixed search path, "" for nowhere.
-func fixed(name string) string {
+// findOnFixedPath is where a program lies on the fixed search path, "" for nowhere.
+func findOnFixedPath(name string) string {
 	for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err == nil {
