@@ -43,7 +43,8 @@ func skipOrFail(t testing.TB, name string) {
 	t.Skipf("%s is not installed", name)
 }
 
-// findOnFixedPath is where a program lies on the fixed search path, "" for nowhere.
+// findOnFixedPath returns where a program lies on the fixed search path, "" for
+// nowhere.
 func findOnFixedPath(name string) string {
 	for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
 		path := filepath.Join(dir, name)
