@@ -26,17 +26,17 @@ func Insert(text string, path, lines []string) (string, error) {
 	}
 	b := block{from: 0, to: len(e.lines), indent: 0}
 	for i, key := range path {
-		at := e.find(b, key)
+		at := e.findKey(b, key)
 		if at < 0 {
-			return e.add(b, path[i:], lines), nil
+			return e.addLines(b, path[i:], lines), nil
 		}
-		below, err := e.below(b, at)
+		below, err := e.blockBelow(b, at)
 		if err != nil {
 			return "", fmt.Errorf("%s %w", strings.Join(path[:i+1], "."), err)
 		}
 		b = below
 	}
-	return e.add(b, nil, lines), nil
+	return e.addLines(b, nil, lines), nil
 }
 
 // block is the lines that belong to one key: lines[from:to], indented so far.
@@ -54,8 +54,8 @@ func indentOf(line string) (n int, ok bool) {
 	return len(line) - len(body), strings.TrimSpace(body) != "" && body[0] != '#'
 }
 
-// find returns the line of a key in a block, or -1.
-func (e *editor) find(b block, key string) int {
+// findKey returns the line of a key in a block, or -1.
+func (e *editor) findKey(b block, key string) int {
 	for i := b.from; i < b.to; i++ {
 		line := strings.TrimPrefix(e.lines[i], "\ufeff")
 		if n, ok := indentOf(line); !ok || n != b.indent {
@@ -71,8 +71,8 @@ func (e *editor) find(b block, key string) int {
 	return -1
 }
 
-// below is the block of the key on a line.
-func (e *editor) below(b block, at int) (block, error) {
+// blockBelow is the block of the key on a line.
+func (e *editor) blockBelow(b block, at int) (block, error) {
 	_, value, _ := strings.Cut(e.lines[at], ":")
 	if value = strings.TrimSpace(value); value != "" && value[0] != '#' {
 		return block{}, ErrStyle
@@ -98,8 +98,8 @@ func (e *editor) below(b block, at int) (block, error) {
 	return out, nil
 }
 
-// add puts lines at the end of a block, below keys that are not there yet.
-func (e *editor) add(b block, keys, lines []string) string {
+// addLines puts lines at the end of a block, below keys that are not there yet.
+func (e *editor) addLines(b block, keys, lines []string) string {
 	end := b.to
 	for end > b.from {
 		if _, ok := indentOf(e.lines[end-1]); ok {
