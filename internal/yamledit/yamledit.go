@@ -71,7 +71,7 @@ func (e *editor) findKey(b block, key string) int {
 	return -1
 }
 
-// blockBelow is the block of the key on a line.
+// blockBelow returns the block of the key on a line.
 func (e *editor) blockBelow(b block, at int) (block, error) {
 	_, value, _ := strings.Cut(e.lines[at], ":")
 	if value = strings.TrimSpace(value); value != "" && value[0] != '#' {
