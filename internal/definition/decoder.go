@@ -103,7 +103,7 @@ func (d *Decoder) Timeout(at string, v any) time.Duration {
 func (d *Decoder) Path(at, path string) string {
 	switch {
 	case strings.HasPrefix(path, "$"):
-		abs, err := reach.Expand(path, d.Folders.variables())
+		abs, err := reach.Expand(path, d.Folders.pathVariables())
 		if err != nil {
 			d.Fault(at, "%v", err)
 			return ""
@@ -119,7 +119,7 @@ func (d *Decoder) Path(at, path string) string {
 	}
 }
 
-func (f *Folders) variables() map[string]string {
+func (f *Folders) pathVariables() map[string]string {
 	return map[string]string{"self": f.Dir, "workspace": f.Workspace, "home": f.Home}
 }
 
