@@ -147,15 +147,15 @@ func network(address string) *sallyport.NetworkBackend {
 	}
 }
 
-// registryURL is a store with a gate around it.
-type registryURL struct {
+// gatedStore is a store with a gate around it.
+type gatedStore struct {
 	t        testing.TB
 	dir      string // the workspace, in which the store lies
 	store    *install.Store
 	backends *sallyport.Backends
 }
 
-func newPlace(t testing.TB, server http.Handler, o *install.Options) *registryURL {
+func newPlace(t testing.TB, server http.Handler, o *install.Options) *gatedStore {
 	t.Helper()
 	s := httptest.NewServer(server)
 	t.Cleanup(s.Close)
@@ -170,7 +170,7 @@ func newPlace(t testing.TB, server http.Handler, o *install.Options) *registryUR
 	return placeOver(t, network(u.Host), o)
 }
 
-func placeOver(t testing.TB, n *sallyport.NetworkBackend, o *install.Options) *registryURL {
+func placeOver(t testing.TB, n *sallyport.NetworkBackend, o *install.Options) *gatedStore {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -195,16 +195,16 @@ func placeOver(t testing.TB, n *sallyport.NetworkBackend, o *install.Options) *r
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = children.Close() })
-	return &registryURL{t, dir, store, &sallyport.Backends{Files: files, Network: n, Process: children}}
+	return &gatedStore{t, dir, store, &sallyport.Backends{Files: files, Network: n, Process: children}}
 }
 
 // gate runs one tool once, in a gate without roles.
-func (p *registryURL) gate(tool sallyport.Tool) sallyport.Result {
+func (p *gatedStore) gate(tool sallyport.Tool) sallyport.Result {
 	p.t.Helper()
 	return p.gateIn(p.t.Context(), tool)
 }
 
-func (p *registryURL) gateIn(ctx context.Context, tool sallyport.Tool) sallyport.Result {
+func (p *gatedStore) gateIn(ctx context.Context, tool sallyport.Tool) sallyport.Result {
 	p.t.Helper()
 	copied := *p.backends
 	r, err := registry.New(&copied, &registry.Options{Workspace: p.dir})
@@ -231,7 +231,7 @@ func parse(t testing.TB, command ...string) install.Package {
 }
 
 // install installs a package, which must work.
-func (p *registryURL) install(pkg install.Package) install.Installed {
+func (p *gatedStore) install(pkg install.Package) install.Installed {
 	p.t.Helper()
 	i, err := pkg.Installed(p.gate(p.store.Tool(pkg)))
 	if err != nil {
@@ -241,7 +241,7 @@ func (p *registryURL) install(pkg install.Package) install.Installed {
 }
 
 // open opens an installed copy, which must work.
-func (p *registryURL) open(i install.Installed) install.Program {
+func (p *gatedStore) open(i install.Installed) install.Program {
 	p.t.Helper()
 	o, err := p.store.Open(i.Package, i.Digest)
 	if err != nil {
@@ -251,7 +251,7 @@ func (p *registryURL) open(i install.Installed) install.Program {
 }
 
 // run runs a program in a sandbox that may read and write the workspace.
-func (p *registryURL) run(programs []string, command ...string) (out, said string) {
+func (p *gatedStore) run(programs []string, command ...string) (out, said string) {
 	p.t.Helper()
 	c, err := p.backends.Process.Start(p.t.Context(), &sallyport.Spawn{
 		Grant: &sallyport.Grant{
@@ -271,7 +271,7 @@ func (p *registryURL) run(programs []string, command ...string) (out, said strin
 }
 
 // names are what is in the store.
-func (p *registryURL) names() []string {
+func (p *gatedStore) names() []string {
 	p.t.Helper()
 	entries, err := os.ReadDir(p.store.Dir())
 	if err != nil {

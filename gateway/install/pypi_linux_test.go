@@ -83,7 +83,7 @@ func (p pypi) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-func pypiPlace(t testing.TB, p pypi) *registryURL {
+func pypiPlace(t testing.TB, p pypi) *gatedStore {
 	t.Helper()
 	return newPlace(t, p, &install.Options{
 		PyPI: "http://" + registryHost + "/simple", PyPIFiles: "http://" + registryHost + "/files",
