@@ -130,7 +130,7 @@ func ruleForAdded(k Kind) Rule {
 	return RuleAdded
 }
 
-// limitChanges keeps the worst changes of a definition and counts the others.
+// limitChanges returns the worst changes of a definition and counts the others.
 func limitChanges(list []Change) []Change {
 	if len(list) <= maxChanges {
 		return list
@@ -142,14 +142,14 @@ func limitChanges(list []Change) []Change {
 	return append(list[:maxChanges:maxChanges], rest)
 }
 
-// fieldVersion is one field of a definition.
+// fieldVersion is one field of a definition, as it was or as it is.
 type fieldVersion struct {
-	value  any    // cleaned; absent{} for none
+	value  any    // cleaned; absentValue{} for none
 	digest string // of the original; empty for none
 	hidden string // the digest when something was hidden
 }
 
-// definitionFields takes a definition apart.
+// definitionFields returns the fields of a definition by name.
 func (p *Pin) definitionFields() map[string]fieldVersion {
 	v, err := schema.Decode(p.Definition, nil)
 	m, ok := v.(map[string]any)

@@ -56,7 +56,7 @@ func membersOf(v any) map[string]any {
 	return m
 }
 
-// memberOrAbsent returns a member, absent{} when there is none.
+// memberOrAbsent returns a member, absentValue{} when there is none.
 func memberOrAbsent(m map[string]any, key string) any {
 	if v, ok := m[key]; ok {
 		return v

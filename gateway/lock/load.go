@@ -113,7 +113,7 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// fileChecker holds a decoded file to what a schema cannot say.
+// fileChecker checks what a schema cannot say of a decoded file.
 type fileChecker struct{ faults schema.Faults }
 
 func (c *fileChecker) addFault(path []string, format string, args ...any) {

@@ -68,7 +68,7 @@ func (f *File) Save(path string) (err error) {
 	return replaceFile(path, text, mode)
 }
 
-// replaceFile writes beside a file and renames.
+// replaceFile writes a new file beside the old one and renames it.
 func replaceFile(path string, text []byte, mode os.FileMode) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")

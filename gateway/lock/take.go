@@ -216,9 +216,9 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 	return p, err
 }
 
-// normalized checks a launch and brings its sets into order. What an operator
-// wrote must not need cleaning: it would be compared in another form than it
-// is run.
+// normalized returns a checked copy of a launch whose sets are sorted. What an
+// operator wrote must not need cleaning: it would be compared in another form
+// than it is run.
 func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	if !l.Transport.Valid() {
 		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", truncateName(c.Text(string(l.Transport))))
