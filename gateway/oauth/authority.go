@@ -151,7 +151,7 @@ func AtHome(client *http.Client, server, home string) *http.Client {
 	return &own
 }
 
-// lockRenewal waits until nobody else renews these tokens.
+// lockRenewal acquires the lock under which these tokens are renewed.
 func (a *Authority) lockRenewal(ctx context.Context, name string) (done func(), err error) {
 	a.mu.Lock()
 	t, ok := a.turns[name]
@@ -240,7 +240,7 @@ func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lac
 	return held, err
 }
 
-// principalName names a principal in a message.
+// principalName returns the name of a principal for a message.
 func principalName(who string) string {
 	if who == "" {
 		return "whoever uses it"

@@ -53,7 +53,7 @@ func challengeOf(resp *http.Response) (c challenge) {
 	return c
 }
 
-// discoveryResult is what discovery finds out.
+// discoveryResult is what discovery finds out about a server.
 type discoveryResult struct {
 	// resource is what tokens are asked for.
 	resource string

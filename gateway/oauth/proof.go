@@ -23,14 +23,14 @@ const proofAlgorithm = string(jose.ES256)
 // wantsNonce is the code with which a proof is refused for want of a nonce.
 const wantsNonce = "use_dpop_nonce"
 
-// tokenWithKey is what a request to the server carries: a token, and the key to which it
-// is bound, nil for a token that whoever has it may use.
+// tokenWithKey is what a request to the server carries: an access token, and
+// the key to which it is bound, nil for a token that whoever has it may use.
 type tokenWithKey struct {
 	token string
 	key   []byte
 }
 
-// withKey returns what of t a request carries.
+// withKey returns the access token of t with the key to which it is bound.
 func (t *tokens) withKey() tokenWithKey {
 	if !t.Bound {
 		return tokenWithKey{token: t.Access}

@@ -242,7 +242,7 @@ func missingScopes(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// clipQuote quotes what somebody else wrote, for a message.
+// clipQuote quotes and shortens a text of somebody else, for a message.
 func clipQuote(text string) string {
 	const most = 120
 	if len(text) > most {

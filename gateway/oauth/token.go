@@ -36,8 +36,8 @@ const (
 // assertionTime is how long a client's assertion is good: for one request.
 const assertionTime = time.Minute
 
-// chooseAuthMethod returns how a client says who it is, of what the issuer
-// takes.
+// chooseAuthMethod returns how a client proves who it is, of the methods that
+// the issuer accepts.
 func (a *Authority) chooseAuthMethod(supported []string, secret bool) string {
 	switch {
 	case a.PrivateKey != "":
@@ -66,7 +66,7 @@ func (r *grantRefusal) Error() string { return "its issuer refuses: " + r.code }
 // errorCode is the form of the codes.
 var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// requestTokens asks the issuer of t for tokens and puts them into t.
+// requestTokens asks the issuer of t for tokens and stores them in t.
 func (a *Authority) requestTokens(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
 	d, err := a.postWithNonce(ctx, c, t, form)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *Authority) postForm(ctx context.Context, c *sallyport.Call, t *tokens, 
 	return d, nil
 }
 
-// storeTokens puts an answer of the token endpoint into t.
+// storeTokens stores an answer of the token endpoint in t.
 func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *tokens, d *jsonDocument) error {
 	access, refresh, kind := d.stringField("access_token"), d.stringField("refresh_token"), d.stringField("token_type")
 	scopes := strings.Fields(d.stringField("scope"))
@@ -164,7 +164,7 @@ func tokenText(s string) bool {
 	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// addClientAuth says who the client is, in a request to an endpoint of t's issuer.
+// addClientAuth adds who the client is to a request to an endpoint of t's issuer.
 func (a *Authority) addClientAuth(ctx context.Context, c *sallyport.Call, t *tokens, at string, h http.Header, form url.Values) error {
 	if err := a.allowCredential(t.Issuer, at); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (a *Authority) addClientAuth(ctx context.Context, c *sallyport.Call, t *tok
 	return nil
 }
 
-// addAssertion signs who the client is (RFC 7523).
+// addAssertion adds a signed statement of who the client is (RFC 7523).
 func (a *Authority) addAssertion(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
 	secret, err := c.Secrets.Get(ctx, a.PrivateKey)
 	if err != nil {

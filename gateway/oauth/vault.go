@@ -136,13 +136,13 @@ type tokens struct {
 	Bound bool   `json:"bound,omitempty"`
 }
 
-// loadTokens opens a record; that of nobody is empty.
+// loadTokens opens a record, which is empty when there is none.
 func (v *Vault) loadTokens(ctx context.Context, name string) (tokens, error) {
 	t, _, err := v.openRecord(ctx, name)
 	return t, err
 }
 
-// openRecord opens a record and returns it as it is stored as well.
+// openRecord opens a record and also returns its stored form.
 func (v *Vault) openRecord(ctx context.Context, name string) (t tokens, stored string, err error) {
 	stored, ok, err := v.store.Get(ctx, name)
 	if err != nil || !ok {
