@@ -26,9 +26,9 @@ type packageLauncher struct {
 	verbs []string
 }
 
-// findLauncher maps the name of a program to what it launches. The options are
-// those of npm-exec(1), bunx, uvx and pipx that say no more than which program
-// of which package is to run.
+// findLauncher returns the launcher of a program's name. The options are those
+// of npm-exec(1), bunx, uvx and pipx that say no more than which program of
+// which package is to run.
 func findLauncher(name string) (packageLauncher, bool) {
 	switch name {
 	case "npx":

@@ -160,7 +160,7 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	return s.acceptArchive(u, p, how)
 }
 
-// acceptArchive checks what was unpacked and stores it.
+// acceptArchive checks an unpacked archive and stores it.
 func (s *Store) acceptArchive(u unpackedArchive, p Package, how installRecipe) (Installed, error) {
 	root, err := os.OpenRoot(filepath.Join(u.stage, content))
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Store) acceptArchive(u unpackedArchive, p Package, how installRecipe) (
 	return i, nil
 }
 
-// textTail keeps the end of a text.
+// textTail stores the end of a text.
 type textTail struct{ text []byte }
 
 // Write is called by one goroutine at a time.
