@@ -90,8 +90,8 @@ func (r *schemaReducer) resolveRef(tree map[string]any, ref string) map[string]a
 	return tree
 }
 
-// mergeAlternatives takes the arguments of alternatives into the whole. What every one of
-// them needs is needed.
+// mergeAlternatives merges the arguments of alternatives into the whole. What
+// every one of them needs is needed.
 func (r *schemaReducer) mergeAlternatives(tree map[string]any, list []any, all bool) {
 	properties, _ := tree["properties"].(map[string]any)
 	if properties == nil {
@@ -166,7 +166,8 @@ func isType(v any, name string) bool {
 	return v == name
 }
 
-// reduceForGemini leaves the keywords of Gemini, and says with them what others say.
+// reduceForGemini drops the keywords that Gemini does not have, and says with
+// its own what they say.
 func (r *schemaReducer) reduceForGemini(tree map[string]any) {
 	r.respellForGemini(tree)
 	if values, ok := tree["enum"].([]any); ok && slices.ContainsFunc(values, notPlain) {
@@ -190,7 +191,7 @@ func (r *schemaReducer) reduceForGemini(tree map[string]any) {
 	}
 }
 
-// respellForGemini says in keywords of Gemini what has other ones.
+// respellForGemini replaces keywords by those of Gemini that say the same.
 func (r *schemaReducer) respellForGemini(tree map[string]any) {
 	if value, ok := tree["const"]; ok && tree["enum"] == nil {
 		tree["enum"] = []any{value}

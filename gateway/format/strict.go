@@ -27,7 +27,7 @@ func isStrict(tree map[string]any) bool {
 		s.properties <= strictProperties && s.enum <= strictEnum && s.text <= strictText
 }
 
-// strictChecker counts what is bounded.
+// strictChecker counts what strict mode bounds.
 type strictChecker struct{ properties, enum, text int }
 
 func (s *strictChecker) checkSchema(tree map[string]any, depth int) bool {
