@@ -83,7 +83,7 @@ func newTextSchema(argument string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}},"required":[%[1]q]}`, argument))
 }
 
-// questionRound is what a tool asks at once, given its arguments.
+// questionRound returns what a tool asks at once, given its arguments.
 type questionRound = func(map[string]string) []sallyport.Question
 
 func repeatQuestions(q ...sallyport.Question) questionRound {

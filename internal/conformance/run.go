@@ -22,7 +22,8 @@ func returnParts(all ...sallyport.Part) fixtureFunc {
 	}
 }
 
-// returnPartsOf makes parts of arguments that are texts.
+// returnPartsOf returns a fixture that makes parts of arguments, which are
+// texts.
 func returnPartsOf(make func(map[string]string) []sallyport.Part) fixtureFunc {
 	return func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		var args map[string]string
@@ -33,7 +34,8 @@ func returnPartsOf(make func(map[string]string) []sallyport.Part) fixtureFunc {
 	}
 }
 
-// reportSteps tells the user something a few times, with progress from 0 to 100.
+// reportSteps returns a fixture that tells the user something a few times, with
+// progress from 0 to 100.
 func reportSteps(messages ...string) fixtureFunc {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		for i, m := range messages {

@@ -64,7 +64,8 @@ func greetCaller(_ context.Context, c *sallyport.Call) (sallyport.Result, error)
 	return sallyport.OK("Hello, " + in.Name + "!"), nil
 }
 
-// computeForSeconds takes the seconds that it is told, as a task when there are any.
+// computeForSeconds runs for the seconds that it is told, as a task when there
+// are any.
 func computeForSeconds(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	var in struct {
 		Seconds float64
@@ -83,7 +84,7 @@ func computeForSeconds(ctx context.Context, c *sallyport.Call) (sallyport.Result
 // jobTime is how long the suite gives a job to become a task.
 const jobTime = time.Second
 
-// endAfterWhile ends as told, as a task and after a while.
+// endAfterWhile returns a tool that ends as told, as a task and after a while.
 func endAfterWhile(end func() (sallyport.Result, error)) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		c.Detach()
