@@ -88,7 +88,7 @@ func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Ap
 	return found, err
 }
 
-// insertApproval keeps a new request unless too many are pending.
+// insertApproval inserts a new request unless too many are pending.
 func (c *conn) insertApproval(a *sallyport.Approval, now time.Time) error {
 	const count = "SELECT count(*) FROM approvals WHERE state = 'pending' AND expires > ?1"
 	own, total := 0, 0

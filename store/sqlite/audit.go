@@ -123,7 +123,7 @@ func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, e
 	}
 }
 
-// chainReader is the state between chunks.
+// chainReader reads the chain in chunks: it is the state between two of them.
 type chainReader struct {
 	q audit.Query
 	// last is the number of the last record read.

@@ -63,7 +63,8 @@ func prepareFiles(ctx context.Context, path string) error {
 	return syncDir(dir)
 }
 
-// makeCompanionsPrivate makes companions private that the engine created itself.
+// makeCompanionsPrivate makes the companions that the engine created itself
+// private.
 func makeCompanionsPrivate(path string) error {
 	for _, suffix := range companions {
 		info, err := os.Stat(path + suffix)

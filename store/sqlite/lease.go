@@ -18,14 +18,14 @@ const (
 	leasedMost = 1024
 )
 
-// answerLeases keeps answers for the time of a lease. The zero value is empty. It is
-// safe for concurrent use.
+// answerLeases stores answers for the time of a lease. The zero value is empty.
+// It is safe for concurrent use.
 type answerLeases[K comparable, V any] struct {
 	mu   sync.Mutex
 	kept map[K]leasedAnswer[V]
 }
 
-// leasedAnswer is an answer and the moment before the question.
+// leasedAnswer is an answer and the time just before it was asked for.
 type leasedAnswer[V any] struct {
 	value V
 	asked time.Time

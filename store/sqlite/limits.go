@@ -92,7 +92,7 @@ func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) 
 	return wait, nil
 }
 
-// stepLimit takes the step and keeps what it changes.
+// stepLimit takes the step of a limit and writes what it changes.
 func (c *conn) stepLimit(k *limitRow, limit sallyport.RateLimit, now int64) (time.Duration, error) {
 	nth, err := c.nthAdmission(k, limit)
 	if err != nil {

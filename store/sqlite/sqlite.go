@@ -217,7 +217,7 @@ func (db *DB) acquireWriter(ctx context.Context) (*conn, error) {
 	}
 }
 
-// releaseWriter gives the connection back; one in a doubtful state is closed and
+// releaseWriter releases the connection; one in a doubtful state is closed and
 // opened again by the next writer.
 func (db *DB) releaseWriter(c *conn) {
 	if c.broken {
