@@ -20,7 +20,7 @@ const (
 	sweepLimits = 4
 )
 
-// limitTable is the counters of rate limits. The zero value is empty.
+// limitTable holds the counters of rate limits. The zero value is empty.
 type limitTable struct {
 	keys  map[string]*limitCounter
 	slots int
@@ -49,7 +49,7 @@ func (s *Store) Admit(ctx context.Context, key string, limit sallyport.RateLimit
 	return s.counters.stepLimit(key, limit, s.limits.LimitKeys, s.now().UnixNano())
 }
 
-// stepLimit takes the step for a key, of which there may be most.
+// stepLimit takes the step of a limit for a key, of which there may be most.
 func (l *limitTable) stepLimit(key string, limit sallyport.RateLimit, most int, now int64) (time.Duration, error) {
 	if !l.hasRoom(key, most, now) {
 		return 0, fmt.Errorf("memory: %d keys of rate limits are in use: %w", len(l.keys), &store.Error{Reason: store.ErrFull})

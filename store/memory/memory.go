@@ -93,7 +93,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// lockOpen takes the lock for writing unless ctx is done or the store closed.
+// lockOpen acquires the lock for writing unless ctx is done or the store
+// closed.
 func (s *Store) lockOpen(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
