@@ -45,7 +45,7 @@ func RunLimits(t *testing.T, open func(t testing.TB, now func() time.Time) Limit
 	}
 }
 
-// wantWait checks one answer.
+// wantWait checks how long one call has to wait.
 func wantWait(t testing.TB, l sallyport.Limiter, key string, limit sallyport.RateLimit, want time.Duration) {
 	t.Helper()
 	wait, err := l.Admit(t.Context(), key, limit)
