@@ -133,7 +133,8 @@ type Backend struct {
 	running sync.WaitGroup
 }
 
-// engineConnection is an engine with its name and its places.
+// engineConnection is an engine with its name and a slot for each query that
+// may run.
 type engineConnection struct {
 	name   string
 	engine engine

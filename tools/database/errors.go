@@ -102,8 +102,8 @@ func clipMessage(s string) string {
 	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
 }
 
-// redactPassword takes a password out of a message: an engine should never repeat
-// one, and this holds even if it does.
+// redactPassword removes a password from a message: an engine should never
+// repeat one, and this holds even if it does.
 func redactPassword(text, password string) string {
 	if password == "" {
 		return text

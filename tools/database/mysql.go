@@ -66,7 +66,7 @@ func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, q
 	return s.writeAndCommit(ctx, query, args, rows)
 }
 
-// beginTransaction judges the account and opens the transaction.
+// beginTransaction checks the account and opens the transaction.
 func (s *mysqlSession) beginTransaction(ctx context.Context, mode sallyport.AccessMode) error {
 	if err := s.checkGrants(ctx, mode); err != nil {
 		return err
@@ -250,7 +250,8 @@ func (s *mysqlSession) killSession() {
 // account is how MySQL writes an account into messages.
 var account = regexp.MustCompile(`(?:user )?'[^']*'@'[^']*'`)
 
-// statementError keeps what the server says about the statement, without the account.
+// statementError returns what the server says about the statement, without the
+// account.
 func (s *mysqlSession) statementError(err error) error {
 	if err == nil {
 		return nil

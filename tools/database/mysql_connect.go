@@ -46,7 +46,7 @@ func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
 	return s, nil
 }
 
-// acquireConn takes the one connection and asks for its number.
+// acquireConn acquires the one connection and asks for its number.
 func (s *mysqlSession) acquireConn(ctx context.Context) (err error) {
 	if s.Conn, err = s.db.Conn(ctx); err != nil {
 		return err

@@ -60,7 +60,7 @@ type pgSession struct {
 	password string
 }
 
-// beginSession connects, opens a transaction and judges the account.
+// beginSession connects, opens a transaction and checks the account.
 func (e *postgresEngine) beginSession(ctx context.Context, mode sallyport.AccessMode) (*pgSession, error) {
 	c, err := e.openSession(ctx)
 	if err != nil {
@@ -253,8 +253,8 @@ func (c *pgSession) rollBackAndClose(ctx context.Context) {
 	}
 }
 
-// statementError keeps what the server says about the statement; prefix is the length
-// of what we put before it.
+// statementError returns what the server says about the statement; prefix is
+// the length of what we put before it.
 func (c *pgSession) statementError(err error, prefix int) error {
 	if err == nil {
 		return nil

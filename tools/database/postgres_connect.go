@@ -78,7 +78,7 @@ func (e *postgresEngine) parseConfig(address string) (*pgconn.Config, error) {
 	return config, nil
 }
 
-// dropAmbientConfig takes out what this machine's environment and files added.
+// dropAmbientConfig removes what this machine's environment and files added.
 func dropAmbientConfig(config *pgconn.Config, u *url.URL) {
 	q := u.Query()
 	if _, has := u.User.Password(); !has && !q.Has("password") {

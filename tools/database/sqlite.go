@@ -219,7 +219,7 @@ func sameFile(c *sqlite3.Conn, seen fs.FileInfo) error {
 	return nil
 }
 
-// confineConn sets limits and takes away what reaches beyond the file.
+// confineConn sets limits and removes what reaches beyond the file.
 func (e *sqliteEngine) confineConn(c *sqlite3.Conn) error {
 	length := int(max(2*e.maxBytes, 2<<20))
 	for id, value := range map[sqlite3.LimitCategory]int{

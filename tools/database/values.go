@@ -37,7 +37,7 @@ func (c *rowCollector) isFull() bool {
 	return c.table.More
 }
 
-// addRow takes a row, which it keeps. It returns false when there are enough.
+// addRow adds a row, which it retains. It returns false when there are enough.
 func (c *rowCollector) addRow(row []any) (more bool, err error) {
 	if c.isFull() {
 		return false, nil
