@@ -135,7 +135,7 @@ func (s *fileSearch) printLine(name string, number int, mark byte, line string) 
 	s.appendLine(name + string(mark) + strconv.Itoa(number) + string(mark) + " " + line + "\n")
 }
 
-// appendLine counts what goes into the result.
+// appendLine appends to the result, and counts the characters that are left.
 func (s *fileSearch) appendLine(line string) {
 	s.chars -= utf8.RuneCountInString(line)
 	s.out.WriteString(line)

@@ -85,7 +85,7 @@ type fileListing struct {
 	stopped    bool
 }
 
-// addEntry takes one name. With a glob only files are listed.
+// addEntry adds one name. With a glob only files are listed.
 func (l *fileListing) addEntry(e walkEntry) error {
 	if len(l.glob.paths) > 0 && (e.dir || !l.glob.match(e.below)) {
 		return nil

@@ -115,8 +115,8 @@ func plainSyntaxError(err error) error {
 	return err
 }
 
-// prepareText reports whether the text can hold a match, and prepares it. It is
-// called before next.
+// prepareText prepares a text and reports whether it can hold a match. It is
+// called before nextMatch.
 func (m *textMatcher) prepareText(text []byte) bool {
 	if !m.folded {
 		return m.expression != nil || bytes.Contains(text, m.literal)

@@ -89,12 +89,12 @@ func isMismatch(err error) bool {
 	return ok
 }
 
-// replaceOnce puts new in the place of the only occurrence of old. Both are
-// literal. In a file all of whose lines end in CRLF, line ends that the
-// caller wrote as LF are understood as CRLF, because callers rarely see the
-// difference and a mixed file is never what they want; a caller that writes
-// CRLF itself is taken literally. The other way round, CRLF in old is
-// understood as LF in a file that has no CRLF.
+// replaceOnce replaces the only occurrence of old by new. Both are literal. In a file
+// all of whose lines end in CRLF, line ends that the caller wrote as LF are
+// understood as CRLF, because callers rarely see the difference and a mixed
+// file is never what they want; a caller that writes CRLF itself is taken
+// literally. The other way round, CRLF in old is understood as LF in a file
+// that has no CRLF.
 func replaceOnce(content []byte, old, new string) (replacement, error) {
 	e := replacement{}
 	old, new, e.note = adaptLineEnds(content, old, new)
