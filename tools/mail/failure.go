@@ -75,7 +75,7 @@ func (r *relay) toCallerError(ctx context.Context, err error) error {
 	return out
 }
 
-// endReason adds what ended the call early.
+// endReason returns what ended the call early.
 func endReason(ctx context.Context) string {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -133,7 +133,8 @@ func (e *stepError) failureText() string {
 // enhanced is the code of RFC 3463 at the beginning of a reply.
 var enhanced = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}\b`)
 
-// retryVerdict tells whether trying again is of any use (RFC 5321, section 4.2.1).
+// retryVerdict says whether trying again is of any use (RFC 5321, section
+// 4.2.1).
 func retryVerdict(reply *textproto.Error) string {
 	code := fmt.Sprint(reply.Code)
 	if e := enhanced.FindString(reply.Msg); e != "" {
