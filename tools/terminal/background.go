@@ -63,9 +63,9 @@ type processTable struct {
 
 func newProcessTable() *processTable { return &processTable{closing: make(chan struct{})} }
 
-// reserveSlot takes a place before the child is started, so that two calls at
-// once do not share the last one. The place of a finished process is taken
-// over when there is no other.
+// reserveSlot reserves a slot before the child is started, so that two calls at
+// once do not share the last one. The slot of a finished process is reused
+// when there is no other.
 func (t *processTable) reserveSlot(principal, session, label, command string) (*backgroundProcess, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,8 +120,8 @@ func (t *processTable) evictOldest(which func(*backgroundProcess) bool) bool {
 	return true
 }
 
-// forgetProcess is called under the lock. The watcher of a forgotten process ends
-// when it looks the next time.
+// forgetProcess removes a process from the table. It is called under the lock.
+// The watcher of a forgotten process ends when it looks the next time.
 func (t *processTable) forgetProcess(p *backgroundProcess) {
 	if i := slices.Index(t.all, p); i >= 0 {
 		t.all = slices.Delete(t.all, i, i+1)
@@ -179,7 +179,7 @@ func (t *processTable) watchChild(p *backgroundProcess) {
 	}
 }
 
-// recordEnd keeps how a child ended.
+// recordEnd records how a child ended.
 func (t *processTable) recordEnd(p *backgroundProcess) {
 	res, err := p.child.Wait()
 	t.mu.Lock()
