@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// pieceSink takes the pieces of a page in the order of the source.
+// pieceSink receives the pieces of a page in the order of the source.
 type pieceSink interface {
 	// addText takes unescaped text.
 	addText(s string)
@@ -68,7 +68,7 @@ func (s *pageScanner) nextToken() html.TokenType {
 	return token
 }
 
-// handleToken sorts one token.
+// handleToken passes one token on, or leaves it out.
 func (s *pageScanner) handleToken(token html.TokenType, to pieceSink) {
 	switch token {
 	case html.TextToken:
