@@ -168,7 +168,7 @@ func interpreterOf(root *os.Root, name string) ([]string, error) {
 	// A short or empty file has a short line or none.
 	head, _ := bufio.NewReaderSize(f, maxShebang).Peek(maxShebang)
 	line, _, _ := strings.Cut(string(head), "\n")
-	words := []string{byEnding(name)}
+	words := []string{interpreterByEnding(name)}
 	if rest, ok := strings.CutPrefix(line, "#!"); ok {
 		words = append(strings.Fields(rest), "")
 		if path.Base(words[0]) == "env" {
@@ -190,8 +190,8 @@ func interpreterOf(root *os.Root, name string) ([]string, error) {
 	return words, nil
 }
 
-// byEnding is the interpreter of files without a first line that names one.
-func byEnding(name string) string {
+// interpreterByEnding is the interpreter of files without a first line that names one.
+func interpreterByEnding(name string) string {
 	switch path.Ext(name) {
 	case ".js", ".mjs", ".cjs":
 		return "node"

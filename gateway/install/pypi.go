@@ -80,13 +80,13 @@ func (s *Store) checkPyPI(root *os.Root, p Package) (integrity string, err error
 	if integrity == "" {
 		return "", fmt.Errorf("pip has not installed %s in this version", p)
 	}
-	_, err = distInfo(root, p)
+	_, err = findDistInfo(root, p)
 	return integrity, err
 }
 
-// distInfo is the folder that describes an installed distribution. A name in it
+// findDistInfo is the folder that describes an installed distribution. A name in it
 // has no hyphen (Binary distribution format, "Escaping and Unicode").
-func distInfo(root *os.Root, p Package) (string, error) {
+func findDistInfo(root *os.Root, p Package) (string, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return "", err
@@ -116,7 +116,7 @@ var entryPoint = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*)\s*:\s*([A-Za-z_]
 
 // pypiCommand is how a console script of a package is run.
 func pypiCommand(root *os.Root, p Package) ([]string, error) {
-	info, err := distInfo(root, p)
+	info, err := findDistInfo(root, p)
 	if err != nil {
 		return nil, err
 	}

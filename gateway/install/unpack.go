@@ -35,9 +35,9 @@ type unpackedItem struct {
 	sum  [sha256.Size]byte
 }
 
-// digestOf is the digest of an installation. Lengths stand before texts, so
+// digestItems is the digest of an installation. Lengths stand before texts, so
 // that no two lists read alike.
-func digestOf(items []unpackedItem) string {
+func digestItems(items []unpackedItem) string {
 	slices.SortFunc(items, func(a, b unpackedItem) int { return strings.Compare(a.path, b.path) })
 	h := sha256.New()
 	fmt.Fprintf(h, "sallyport package 1 %d\n", len(items))
@@ -94,17 +94,17 @@ func (s *Store) unpackArchive(archive io.Reader, dir string) (string, error) {
 		if name == "" || name == "." {
 			continue
 		}
-		i, err := unpackOne(root, r, h, name, &left)
+		i, err := unpackEntry(root, r, h, name, &left)
 		if err != nil {
 			return "", err
 		}
 		items = append(items, i)
 	}
-	return digestOf(items), makeReadOnly(root, items)
+	return digestItems(items), makeReadOnly(root, items)
 }
 
-// unpackOne writes one file or folder.
-func unpackOne(root *os.Root, r io.Reader, h *tar.Header, name string, left *unpackBudget) (unpackedItem, error) {
+// unpackEntry writes one file or folder.
+func unpackEntry(root *os.Root, r io.Reader, h *tar.Header, name string, left *unpackBudget) (unpackedItem, error) {
 	i := unpackedItem{path: name, exec: h.Mode&0o111 != 0}
 	if err := left.spendFile(h.Size); err != nil {
 		return i, err
@@ -129,11 +129,11 @@ func unpackOne(root *os.Root, r io.Reader, h *tar.Header, name string, left *unp
 	}
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(f, sum), r)
-	i.sum = digestFile(sum)
+	i.sum = checksumOf(sum)
 	return i, errors.Join(err, f.Close())
 }
 
-func digestFile(h hash.Hash) [sha256.Size]byte { return [sha256.Size]byte(h.Sum(nil)) }
+func checksumOf(h hash.Hash) [sha256.Size]byte { return [sha256.Size]byte(h.Sum(nil)) }
 
 // makeReadOnly makes what was unpacked read-only.
 func makeReadOnly(root *os.Root, items []unpackedItem) error {
@@ -166,15 +166,15 @@ func (s *Store) digestFolder(dir string) (string, error) {
 		if err != nil || path == "." {
 			return err
 		}
-		i, err := digestOne(root, path, e, &left)
+		i, err := digestEntry(root, path, e, &left)
 		items = append(items, i)
 		return err
 	})
-	return digestOf(items), err
+	return digestItems(items), err
 }
 
-// digestOne looks at one file or folder.
-func digestOne(root *os.Root, path string, e fs.DirEntry, left *unpackBudget) (unpackedItem, error) {
+// digestEntry looks at one file or folder.
+func digestEntry(root *os.Root, path string, e fs.DirEntry, left *unpackBudget) (unpackedItem, error) {
 	i := unpackedItem{path: path, dir: e.IsDir()}
 	info, err := e.Info()
 	if err != nil {
@@ -203,6 +203,6 @@ func digestOne(root *os.Root, path string, e fs.DirEntry, left *unpackBudget) (u
 	if err == nil && n != size {
 		err = fmt.Errorf("%.200q changes", path)
 	}
-	i.sum = digestFile(sum)
+	i.sum = checksumOf(sum)
 	return i, err
 }
