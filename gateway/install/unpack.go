@@ -35,8 +35,8 @@ type unpackedItem struct {
 	sum  [sha256.Size]byte
 }
 
-// digestItems is the digest of an installation. Lengths stand before texts, so
-// that no two lists read alike.
+// digestItems returns the digest of an installation. Lengths stand before
+// texts, so that no two lists read alike.
 func digestItems(items []unpackedItem) string {
 	slices.SortFunc(items, func(a, b unpackedItem) int { return strings.Compare(a.path, b.path) })
 	h := sha256.New()
