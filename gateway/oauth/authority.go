@@ -319,7 +319,7 @@ func (a *Authority) requestGrant(ctx context.Context, c *sallyport.Call, t *toke
 		Issuer: p.name, Resource: p.resource, Endpoint: p.token, ClientID: a.ClientID, Scopes: scopes,
 		Method: a.chooseAuthMethod(p.methods, a.ClientSecret != ""), Algorithms: p.algorithms,
 	}
-	if next.Key, err = newKey(&p.issuerMetadata); err != nil {
+	if next.Key, err = newProofKey(&p.issuerMetadata); err != nil {
 		return err
 	}
 	if err := a.allowCredential(next.Issuer, next.Endpoint); err != nil {

@@ -49,7 +49,7 @@ func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *
 		if err != nil {
 			return "", err
 		}
-		there.ClientSecret, there.Method = secret.Reveal(), secretMethod(p.methods)
+		there.ClientSecret, there.Method = secret.Reveal(), chooseSecretMethod(p.methods)
 	}
 	d, err := a.postWithNonce(ctx, c, &there, url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG}, "audience": {t.Issuer},
@@ -59,7 +59,7 @@ func (a *Authority) exchangeIdentity(ctx context.Context, c *sallyport.Call, t *
 		return "", err
 	}
 	statement := d.stringField("access_token")
-	if d.err != nil || d.stringField("issued_token_type") != typeIDJAG || !tokenText(statement) {
+	if d.err != nil || d.stringField("issued_token_type") != typeIDJAG || !isHeaderSafe(statement) {
 		return "", errors.New("its answer is no statement for an issuer")
 	}
 	return statement, a.vault.giveToken(ctx, c, a.Name, "statement", statement)

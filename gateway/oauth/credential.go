@@ -79,8 +79,8 @@ func newSameOriginClient(c *sallyport.Call) *http.Client {
 	return out
 }
 
-// issuerClient is the way out to the metadata of the server's issuer.
-func (a *Authority) issuerClient(c *sallyport.Call) *http.Client {
+// newIssuerClient is the way out to the metadata of the server's issuer.
+func (a *Authority) newIssuerClient(c *sallyport.Call) *http.Client {
 	if len(a.listCredentials()) > 0 {
 		return newSameOriginClient(c)
 	}

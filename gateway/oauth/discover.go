@@ -103,7 +103,7 @@ func (a *Authority) discover(ctx context.Context, c *sallyport.Call, said challe
 		return discoveryResult{}, err
 	}
 	legacy := names == nil && a.Issuer == ""
-	p.issuerMetadata, err = fetchMetadata(ctx, a.issuerClient(c), name, legacy)
+	p.issuerMetadata, err = fetchMetadata(ctx, a.newIssuerClient(c), name, legacy)
 	if errors.Is(err, errAbsent) && legacy {
 		// Before 2025-06-18 a server was its own issuer, with fixed paths.
 		p.issuerMetadata = issuerMetadata{
@@ -132,7 +132,7 @@ func (a *Authority) fetchResource(ctx context.Context, client *http.Client, said
 		{said.metadata, a.URL}, {root + known + strings.TrimSuffix(u.Path, "/"), a.URL}, {root + known, root},
 	}
 	for _, try := range tries {
-		if try.at == "" || checkURL(try.at, onLoopback(a.URL)) != nil {
+		if try.at == "" || checkURL(try.at, isLoopbackURL(a.URL)) != nil {
 			continue
 		}
 		d, err := fetchDocument(ctx, client, try.at)
@@ -179,7 +179,7 @@ func (a *Authority) chooseIssuer(names []string) (string, error) {
 	case a.Issuer == "" && names == nil:
 		return originOf(a.URL), nil
 	case a.Issuer == "":
-		if err := checkURL(names[0], onLoopback(a.URL)); err != nil {
+		if err := checkURL(names[0], isLoopbackURL(a.URL)); err != nil {
 			return "", a.newFault("its issuer %v", err)
 		}
 		return names[0], nil
@@ -242,7 +242,7 @@ func issuerOf(d *jsonDocument, name string, legacy bool) (issuerMetadata, error)
 		return i, errors.New("it names no token_endpoint")
 	}
 	// An issuer elsewhere has no business with this machine.
-	local := onLoopback(name)
+	local := isLoopbackURL(name)
 	for key, at := range map[string]string{"authorization": i.authorize, "token": i.token, "registration": i.registration} {
 		if at == "" {
 			continue

@@ -61,7 +61,7 @@ func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o 
 	}
 	t := tokens{Issuer: p.name, Resource: p.resource, Endpoint: p.token, Algorithms: p.algorithms}
 	t.Scopes = a.scopesToRequest(&p, said, before.Wanted)
-	if t.Key, err = newKey(&p.issuerMetadata); err != nil {
+	if t.Key, err = newProofKey(&p.issuerMetadata); err != nil {
 		return Status{}, err
 	}
 	if err := a.ensureClient(ctx, c, &t, &p, o.Redirect); err != nil {
@@ -157,7 +157,7 @@ func (a *Authority) registerClient(ctx context.Context, c *sallyport.Call, t *to
 	if chosen := d.stringField("token_endpoint_auth_method"); slices.Contains([]string{methodNone, methodBasic, methodPost}, chosen) {
 		t.Method = chosen
 	}
-	if d.err != nil || !tokenText(t.ClientID) || t.ClientSecret != "" && !tokenText(t.ClientSecret) {
+	if d.err != nil || !isHeaderSafe(t.ClientID) || t.ClientSecret != "" && !isHeaderSafe(t.ClientSecret) {
 		return errors.New("its issuer's registration is not well formed")
 	}
 	return a.vault.giveToken(ctx, c, a.Name, "client", t.ClientSecret)

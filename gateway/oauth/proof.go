@@ -38,8 +38,8 @@ func (t *tokens) withKey() tokenWithKey {
 	return tokenWithKey{t.Access, t.Key}
 }
 
-// newKey makes a key for tokens of an issuer that binds them; nil for any other.
-func newKey(i *issuerMetadata) ([]byte, error) {
+// newProofKey makes a key for tokens of an issuer that binds them; nil for any other.
+func newProofKey(i *issuerMetadata) ([]byte, error) {
 	if !slices.Contains(i.proofs, proofAlgorithm) {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func (a *Authority) nonceFor(address string) string {
 // rememberNonce remembers the nonce of an answer and reports whether it is another one.
 func (a *Authority) rememberNonce(address string, resp *http.Response) bool {
 	nonce := resp.Header.Get("DPoP-Nonce")
-	if !tokenText(nonce) || len(nonce) > maxURL {
+	if !isHeaderSafe(nonce) || len(nonce) > maxURL {
 		return false
 	}
 	a.mu.Lock()

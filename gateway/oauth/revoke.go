@@ -20,7 +20,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	if t.Access == "" && t.Refresh == "" || t.Issuer == "" {
 		return false, nil
 	}
-	i, err := fetchMetadata(ctx, a.issuerClient(c), t.Issuer, false)
+	i, err := fetchMetadata(ctx, a.newIssuerClient(c), t.Issuer, false)
 	switch {
 	case errors.Is(err, errAbsent), err == nil && i.revocation == "":
 		return false, nil
@@ -28,7 +28,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: %w", clipQuote(t.Issuer), err))
 	}
 	// Judged here alone: a login does not need it.
-	if err := checkURL(i.revocation, onLoopback(t.Issuer)); err != nil {
+	if err := checkURL(i.revocation, isLoopbackURL(t.Issuer)); err != nil {
 		return false, a.wrapFailure(fmt.Errorf("the metadata of its issuer %s: revocation_endpoint: %w", clipQuote(t.Issuer), err))
 	}
 	for kind, value := range map[string]string{"access": t.Access, "refresh": t.Refresh, "client": t.ClientSecret} {

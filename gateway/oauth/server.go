@@ -198,8 +198,8 @@ func checkURL(text string, local bool) error {
 	}
 }
 
-// onLoopback reports whether an address is of this machine.
-func onLoopback(text string) bool {
+// isLoopbackURL reports whether an address is of this machine.
+func isLoopbackURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && auth.Loopback(u.Hostname())
 }

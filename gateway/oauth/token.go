@@ -45,12 +45,12 @@ func (a *Authority) chooseAuthMethod(supported []string, secret bool) string {
 	case !secret:
 		return methodNone
 	default:
-		return secretMethod(supported)
+		return chooseSecretMethod(supported)
 	}
 }
 
-// secretMethod is how a client with a secret says who it is.
-func secretMethod(supported []string) string {
+// chooseSecretMethod is how a client with a secret says who it is.
+func chooseSecretMethod(supported []string) string {
 	if len(supported) == 0 || slices.Contains(supported, methodBasic) || !slices.Contains(supported, methodPost) {
 		return methodBasic
 	}
@@ -136,7 +136,7 @@ func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *token
 		return errors.New("its issuer's token is not well formed")
 	case !bound && !strings.EqualFold(kind, "Bearer"):
 		return errors.New("its issuer makes tokens of another type than Bearer")
-	case !tokenText(access), refresh != "" && !tokenText(refresh):
+	case !isHeaderSafe(access), refresh != "" && !isHeaderSafe(refresh):
 		return errors.New("its issuer's token is not one that a header holds")
 	case checkScopes(scopes) != nil:
 		scopes = nil
@@ -159,8 +159,8 @@ func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *token
 	return nil
 }
 
-// tokenText reports whether a text can stand in a header.
-func tokenText(s string) bool {
+// isHeaderSafe reports whether a text can stand in a header.
+func isHeaderSafe(s string) bool {
 	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
@@ -198,7 +198,7 @@ func (a *Authority) addAssertion(ctx context.Context, c *sallyport.Call, t *toke
 	if err != nil {
 		return err
 	}
-	key, algorithm, err := signingKey(secret.Reveal(), t.Algorithms)
+	key, algorithm, err := parseSigningKey(secret.Reveal(), t.Algorithms)
 	if err != nil {
 		return fmt.Errorf("the secret %s: %w", a.PrivateKey, err)
 	}
@@ -228,9 +228,9 @@ func (a *Authority) addAssertion(ctx context.Context, c *sallyport.Call, t *toke
 	return nil
 }
 
-// signingKey reads a private key in PEM and chooses the signature for it, of
+// parseSigningKey reads a private key in PEM and chooses the signature for it, of
 // what the issuer takes.
-func signingKey(text string, taken []string) (crypto.Signer, jose.SignatureAlgorithm, error) {
+func parseSigningKey(text string, taken []string) (crypto.Signer, jose.SignatureAlgorithm, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
 		return nil, "", errors.New("expected a private key in PEM")
