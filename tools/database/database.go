@@ -310,10 +310,10 @@ func (b *Backend) Close() error {
 func (b *Backend) withEngine(ctx context.Context, name string, f func(context.Context, engine) error) error {
 	c, ok := b.conns[name]
 	if !ok {
-		return notAvailable(name, "there is no connection "+name)
+		return newNotAvailable(name, "there is no connection "+name)
 	}
 	if !b.beginQuery() {
-		return notAvailable(name, "connection "+name+" is closed")
+		return newNotAvailable(name, "connection "+name+" is closed")
 	}
 	defer b.running.Done()
 	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)

@@ -89,7 +89,7 @@ func causeText(err error) string {
 	return err.Error()
 }
 
-func notAvailable(connection, detail string) error {
+func newNotAvailable(connection, detail string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: connection, Detail: detail}
 }
 
@@ -111,7 +111,7 @@ func redactPassword(text, password string) string {
 	return strings.ReplaceAll(text, password, "[redacted]")
 }
 
-// wrongCount says how many arguments a statement wants.
-func wrongCount(want, got int) error {
+// newWrongCount says how many arguments a statement wants.
+func newWrongCount(want, got int) error {
 	return &sqlError{text: fmt.Sprintf("the query has %d placeholders and params has %d values", want, got)}
 }

@@ -57,7 +57,7 @@ func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, q
 		return 0, err
 	}
 	if mode == sallyport.ModeRead {
-		if err := s.onlyQuery(ctx, query); err != nil {
+		if err := s.requireQuery(ctx, query); err != nil {
 			return 0, err
 		}
 		// What is left of the answer ends with the connection.
@@ -105,12 +105,12 @@ const (
 	mysqlViewHidden = 1345
 )
 
-// onlyQuery refuses what is no query, by the grammar of the engine: EXPLAIN
+// requireQuery refuses what is no query, by the grammar of the engine: EXPLAIN
 // takes those, and changes that the account has no right to. A read-only
 // session is not enough: MariaDB's SET STATEMENT and compound statements leave
 // it, and no right is needed to change the account's own password, to decide
 // about a prepared XA transaction, or to be shown a password hash.
-func (s *mysqlSession) onlyQuery(ctx context.Context, query string) error {
+func (s *mysqlSession) requireQuery(ctx context.Context, query string) error {
 	s.meter.reset()
 	stmt, err := s.PrepareContext(ctx, "EXPLAIN "+query)
 	if err == nil {

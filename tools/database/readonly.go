@@ -16,15 +16,15 @@ func queryWords() []string { return []string{"SELECT", "WITH", "VALUES", "TABLE"
 // engine calls a statement that is no query a syntax error, which sends the
 // caller looking for one. It decides nothing: the engine has refused already.
 func explainRefusal(query, said string) string {
-	if slices.Contains(queryWords(), firstWord(query)) {
+	if slices.Contains(queryWords(), firstWordOf(query)) {
 		return said
 	}
 	return onlyReads
 }
 
-// firstWord returns the first word of a statement in upper case, after white
+// firstWordOf returns the first word of a statement in upper case, after white
 // space, comments and opening parentheses.
-func firstWord(query string) string {
+func firstWordOf(query string) string {
 	rest := query
 	for {
 		rest = strings.TrimLeft(rest, " \t\r\n\f\v(")

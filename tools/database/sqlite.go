@@ -309,7 +309,7 @@ func sqliteWrites(action sqlite3.AuthorizerActionCode, name3rd, name4th, schema,
 // bindSQLite sets the arguments.
 func bindSQLite(s *sqlite3.Stmt, args []any) error {
 	if n := s.BindCount(); n != len(args) {
-		return wrongCount(n, len(args))
+		return newWrongCount(n, len(args))
 	}
 	for i, arg := range args {
 		var err error

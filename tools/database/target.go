@@ -14,7 +14,7 @@ import (
 func (b *Backend) Target(ctx context.Context, connection string) (string, error) {
 	c := b.conns[connection]
 	if c == nil {
-		return "", notAvailable(connection, "connection "+clipMessage(connection)+" is not configured")
+		return "", newNotAvailable(connection, "connection "+clipMessage(connection)+" is not configured")
 	}
 	return c.engine.describeTarget(ctx)
 }
