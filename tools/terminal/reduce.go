@@ -38,9 +38,9 @@ func reduceTerminal(r sallyport.Result, rc sallyport.ReducerContext) sallyport.R
 // reduceOutput returns the shorter output of a command; it may return it as
 // it is.
 func reduceOutput(command, header, body string) string {
-	switch commandClass(command) {
+	switch classOfCommand(command) {
 	case classStatus:
-		if !exitedWell(header) {
+		if !hasExitedZero(header) {
 			return body
 		}
 		return reduceStatus(body)
@@ -63,14 +63,14 @@ var leftOut = regexp.MustCompile(`(?m)^\[\d+ bytes left out`)
 func reduceTests(header, body string) string {
 	short := dropNoise(body, testNoise)
 	s, ok := summarizeText(body)
-	if !ok || leftOut.MatchString(body) || !exitedWell(header) && s.failed+s.errors == 0 {
+	if !ok || leftOut.MatchString(body) || !hasExitedZero(header) && s.failed+s.errors == 0 {
 		return short
 	}
 	return s.formatCounts() + "\n" + short
 }
 
-// exitedWell reports whether the header says exit code 0.
-func exitedWell(header string) bool {
+// hasExitedZero reports whether the header says exit code 0.
+func hasExitedZero(header string) bool {
 	return header == "exit code: 0" || strings.HasPrefix(header, "exit code: 0\n")
 }
 
@@ -88,16 +88,16 @@ const (
 // one of the kinds that are known.
 const maxJudged = 2000
 
-// commandClass judges a command line. It understands a chain of plain
+// classOfCommand judges a command line. It understands a chain of plain
 // commands with "&&", and filters behind a pipe that only choose lines;
 // anything else that a shell would interpret is classOther.
-func commandClass(command string) outputClass {
+func classOfCommand(command string) outputClass {
 	found := classOther
 	if len(command) > maxJudged {
 		return found
 	}
 	for _, part := range strings.Split(command, "&&") {
-		one, ok := plainClass(part)
+		one, ok := classOfPlain(part)
 		switch {
 		case !ok:
 			return classOther
@@ -114,9 +114,9 @@ func commandClass(command string) outputClass {
 	return found
 }
 
-// plainClass judges one command of a chain; ok is false for one that says
+// classOfPlain judges one command of a chain; ok is false for one that says
 // what is not understood.
-func plainClass(part string) (c outputClass, ok bool) {
+func classOfPlain(part string) (c outputClass, ok bool) {
 	part, piped := withoutFilters(part)
 	part = strings.TrimSuffix(strings.TrimSpace(part), "2>&1")
 	if strings.ContainsAny(part, ";|&<>`$(){}\n\\") {
@@ -132,7 +132,7 @@ func plainClass(part string) (c outputClass, ok bool) {
 	if words[0] == "cd" {
 		return classOther, true
 	}
-	c = wordsClass(words)
+	c = classOfWords(words)
 	if c == classOther || c == classStatus && piped {
 		return classOther, false
 	}
@@ -155,8 +155,8 @@ func withoutFilters(part string) (rest string, piped bool) {
 	}
 }
 
-// wordsClass judges the words of one command.
-func wordsClass(w []string) outputClass {
+// classOfWords judges the words of one command.
+func classOfWords(w []string) outputClass {
 	name := w[0][strings.LastIndexByte(w[0], '/')+1:]
 	rest := slices.DeleteFunc(slices.Clone(w[1:]), func(a string) bool { return strings.HasPrefix(a, "-") })
 	verb := ""
@@ -182,7 +182,7 @@ func wordsClass(w []string) outputClass {
 		return classTests
 	case "python", "python3":
 		if len(w) > 2 && w[1] == "-m" {
-			return wordsClass(w[2:])
+			return classOfWords(w[2:])
 		}
 	case "node":
 		return testOrInstallClass(slices.Contains(w, "--test"), false)

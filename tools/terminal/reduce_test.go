@@ -121,7 +121,7 @@ func holds(t testing.TB, command, body, got string) {
 		t.Errorf("%q: the result is not UTF-8", command)
 	}
 	for l := range strings.SplitSeq(body, "\n") {
-		if commandClass(command) == classStatus || passes.MatchString(l) || !outcome.MatchString(l) {
+		if classOfCommand(command) == classStatus || passes.MatchString(l) || !outcome.MatchString(l) {
 			continue
 		}
 		for part := range strings.SplitSeq(l, "\r") {
@@ -227,7 +227,7 @@ func TestCommandClass(t *testing.T) {
 		"cargo run": classOther, "make test": classTests, "make": classOther, "cat x | head": classOther, "cd x": classOther, "sudo": classOther,
 		"go test ." + strings.Repeat(" | cat", 10): classTests, "go test ." + strings.Repeat(" | cat", 1000): classOther,
 	} {
-		if got := commandClass(command); got != want {
+		if got := classOfCommand(command); got != want {
 			t.Errorf("commandClass(%q) = %q, want %q", command, got, want)
 		}
 	}
