@@ -88,8 +88,8 @@ const (
 // one of the kinds that are known.
 const maxJudged = 2000
 
-// classOfCommand judges a command line. It understands a chain of plain
-// commands with "&&", and filters behind a pipe that only choose lines;
+// classOfCommand returns the class of a command line. It understands a chain of
+// plain commands with "&&", and filters behind a pipe that only choose lines;
 // anything else that a shell would interpret is classOther.
 func classOfCommand(command string) outputClass {
 	found := classOther
@@ -114,8 +114,8 @@ func classOfCommand(command string) outputClass {
 	return found
 }
 
-// classOfPlain judges one command of a chain; ok is false for one that says
-// what is not understood.
+// classOfPlain returns the class of one command of a chain; ok is false for one
+// that says what is not understood.
 func classOfPlain(part string) (c outputClass, ok bool) {
 	part, piped := withoutFilters(part)
 	part = strings.TrimSuffix(strings.TrimSpace(part), "2>&1")
@@ -155,7 +155,7 @@ func withoutFilters(part string) (rest string, piped bool) {
 	}
 }
 
-// classOfWords judges the words of one command.
+// classOfWords returns the class of the words of one command.
 func classOfWords(w []string) outputClass {
 	name := w[0][strings.LastIndexByte(w[0], '/')+1:]
 	rest := slices.DeleteFunc(slices.Clone(w[1:]), func(a string) bool { return strings.HasPrefix(a, "-") })
