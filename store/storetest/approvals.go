@@ -35,8 +35,8 @@ func RunApprovals(t *testing.T, open func(t testing.TB, now func() time.Time) sa
 	}
 }
 
-// heldCall is a request that lives for an hour.
-func heldCall(id, digest string, now time.Time) sallyport.Approval {
+// newHeldCall is a request that lives for an hour.
+func newHeldCall(id, digest string, now time.Time) sallyport.Approval {
 	return sallyport.Approval{
 		ID: id, Digest: digest, Tool: "send", Args: `{"to":"a@example.com"}`, Hidden: 1,
 		Principal: "agent\xff'1", Personality: "role", Session: "s", CallID: "c",
@@ -70,15 +70,15 @@ func useApproval(t testing.TB, s sallyport.ApprovalStore, id string, want bool) 
 func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
 	c := newManualClock()
 	s := open(t, c.Now)
-	want := heldCall("a1", "d1", c.Now())
+	want := newHeldCall("a1", "d1", c.Now())
 	want.State = sallyport.ApprovalPending
-	if diff := cmp.Diff(want, askApproval(t, s, heldCall("a1", "d1", c.Now()))); diff != "" {
+	if diff := cmp.Diff(want, askApproval(t, s, newHeldCall("a1", "d1", c.Now()))); diff != "" {
 		t.Errorf("Ask, difference (-want +got):\n%s", diff)
 	}
-	if got := askApproval(t, s, heldCall("a2", "d1", c.Now())); got.ID != "a1" {
+	if got := askApproval(t, s, newHeldCall("a2", "d1", c.Now())); got.ID != "a1" {
 		t.Errorf("a repeat is held as %s, want a1", got.ID)
 	}
-	if got := askApproval(t, s, heldCall("a3", "d2", c.Now())); got.ID != "a3" {
+	if got := askApproval(t, s, newHeldCall("a3", "d2", c.Now())); got.ID != "a3" {
 		t.Errorf("another call is held as %s, want a3", got.ID)
 	}
 	got, err := s.Get(t.Context(), "a1")
@@ -114,7 +114,7 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 			t.Errorf("Decide(%s, %s, %v) = %v, want %v", id, by, approve, err, want)
 		}
 	}
-	a := askApproval(t, s, heldCall("a", "da", c.Now()))
+	a := askApproval(t, s, newHeldCall("a", "da", c.Now()))
 	useApproval(t, s, "a", false)
 	refuses("a", a.Principal, true, "", sallyport.ErrApprovalOwn)
 	refuses("a", "", true, "", nil)
@@ -128,7 +128,7 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 	if err != nil || got.State != sallyport.ApprovalApproved || got.DecidedBy != "boss" || got.Reason != "because" || !got.Decided.Equal(c.Now()) {
 		t.Errorf("after the decision Get = %+v, %v, want it with name, time and reason", got, err)
 	}
-	if got := askApproval(t, s, heldCall("a2", "da", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalApproved {
+	if got := askApproval(t, s, newHeldCall("a2", "da", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalApproved {
 		t.Errorf("a repeat finds %s %s, want the approval", got.ID, got.State)
 	}
 	refuses("a", "boss", true, "", sallyport.ErrApprovalClosed)
@@ -136,26 +136,26 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 	useApproval(t, s, "a", false)
 	states("a", sallyport.ApprovalUsed)
 	refuses("a", "boss", false, "", sallyport.ErrApprovalClosed)
-	if got := askApproval(t, s, heldCall("a3", "da", c.Now())); got.ID != "a3" || got.State != sallyport.ApprovalPending {
+	if got := askApproval(t, s, newHeldCall("a3", "da", c.Now())); got.ID != "a3" || got.State != sallyport.ApprovalPending {
 		t.Errorf("after the use a repeat finds %s %s, want a new request", got.ID, got.State)
 	}
 
 	// An approval that was not used can be taken back; a denial stands.
-	askApproval(t, s, heldCall("b", "db", c.Now()))
+	askApproval(t, s, newHeldCall("b", "db", c.Now()))
 	decideApproval(t, s, "b", true)
 	decideApproval(t, s, "b", false)
 	useApproval(t, s, "b", false)
 	refuses("b", "boss", true, "", sallyport.ErrApprovalClosed)
-	if got := askApproval(t, s, heldCall("b2", "db", c.Now())); got.ID != "b" || got.State != sallyport.ApprovalDenied {
+	if got := askApproval(t, s, newHeldCall("b2", "db", c.Now())); got.ID != "b" || got.State != sallyport.ApprovalDenied {
 		t.Errorf("a repeat finds %s %s, want the denial", got.ID, got.State)
 	}
 
 	// Who asked may take it back; the local user may approve too.
-	askApproval(t, s, heldCall("c", "dc", c.Now()))
+	askApproval(t, s, newHeldCall("c", "dc", c.Now()))
 	if err := s.Decide(t.Context(), "c", a.Principal, false, ""); err != nil {
 		t.Errorf("the denial of an own call = %v, want none", err)
 	}
-	own := heldCall("d", "dd", c.Now())
+	own := newHeldCall("d", "dd", c.Now())
 	own.Principal = sallyport.LocalPrincipal
 	askApproval(t, s, own)
 	if err := s.Decide(t.Context(), "d", sallyport.LocalPrincipal, true, ""); err != nil {
@@ -167,12 +167,12 @@ func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sa
 	for _, decision := range []string{"none", "approved", "denied"} {
 		c := newManualClock()
 		s := open(t, c.Now)
-		askApproval(t, s, heldCall("a", "d", c.Now()))
+		askApproval(t, s, newHeldCall("a", "d", c.Now()))
 		if decision != "none" {
 			decideApproval(t, s, "a", decision == "approved")
 		}
 		c.advance(time.Hour - time.Nanosecond)
-		before := askApproval(t, s, heldCall("b", "d", c.Now()))
+		before := askApproval(t, s, newHeldCall("b", "d", c.Now()))
 		if before.ID != "a" || before.State == sallyport.ApprovalExpired {
 			t.Errorf("%s: before the expiry a repeat finds %s %s, want a", decision, before.ID, before.State)
 		}
@@ -185,11 +185,11 @@ func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sa
 			if got, err := s.Get(t.Context(), "a"); got.State != sallyport.ApprovalExpired || err != nil {
 				t.Errorf("%s: Get = %s, %v, want expired", decision, got.State, err)
 			}
-			if got := askApproval(t, s, heldCall("c", "d", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalExpired {
+			if got := askApproval(t, s, newHeldCall("c", "d", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalExpired {
 				t.Errorf("%s: the first repeat finds %s %s, want a expired", decision, got.ID, got.State)
 			}
 		}
-		if got := askApproval(t, s, heldCall("e", "d", c.Now())); got.ID != "e" || got.State != sallyport.ApprovalPending {
+		if got := askApproval(t, s, newHeldCall("e", "d", c.Now())); got.ID != "e" || got.State != sallyport.ApprovalPending {
 			t.Errorf("%s: the next repeat finds %s %s, want a new request", decision, got.ID, got.State)
 		}
 	}
@@ -201,7 +201,7 @@ func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sa
 	n := 0
 	add := func(principal string) error {
 		n++
-		a := heldCall(fmt.Sprint("a", n), fmt.Sprint("d", n), c.Now())
+		a := newHeldCall(fmt.Sprint("a", n), fmt.Sprint("d", n), c.Now())
 		a.Principal = principal
 		_, err := s.Ask(t.Context(), a)
 		return err
@@ -221,7 +221,7 @@ func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sa
 		t.Errorf("one more than %d = %v, want full", sallyport.MaxPendingApprovalsTotal, err)
 	}
 	// A repeat of what is held is no further request.
-	again := heldCall("x", "d1", c.Now())
+	again := newHeldCall("x", "d1", c.Now())
 	again.Principal = "p0"
 	if got := askApproval(t, s, again); got.ID != "a1" {
 		t.Errorf("a repeat is held as %s, want a1", got.ID)
@@ -244,7 +244,7 @@ func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sall
 	ids, used := make([]string, callers), make([]bool, callers)
 	for i := range callers {
 		wg.Go(func() {
-			a, err := s.Ask(t.Context(), heldCall(fmt.Sprint("a", i), "d", time.Now()))
+			a, err := s.Ask(t.Context(), newHeldCall(fmt.Sprint("a", i), "d", time.Now()))
 			if err != nil {
 				t.Errorf("Ask = %v", err)
 			}
@@ -278,7 +278,7 @@ func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sall
 
 func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
 	s := open(t, nil)
-	askApproval(t, s, heldCall("a", "d", time.Now()))
+	askApproval(t, s, newHeldCall("a", "d", time.Now()))
 	const waiters = 4
 	states := make(chan sallyport.ApprovalState, waiters)
 	for range waiters {
@@ -296,13 +296,13 @@ func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sall
 			t.Errorf("Wait = %s, want approved", got)
 		}
 	}
-	short := heldCall("b", "e", time.Now())
+	short := newHeldCall("b", "e", time.Now())
 	short.Expires = short.Created.Add(20 * time.Millisecond)
 	askApproval(t, s, short)
 	if a, err := s.Wait(t.Context(), "b"); a.State != sallyport.ApprovalExpired || err != nil {
 		t.Errorf("Wait = %s, %v, want expired", a.State, err)
 	}
-	askApproval(t, s, heldCall("c", "f", time.Now()))
+	askApproval(t, s, newHeldCall("c", "f", time.Now()))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if a, err := s.Wait(ctx, "c"); a.State != sallyport.ApprovalPending && a.ID != "" || !errors.Is(err, context.DeadlineExceeded) {
@@ -317,13 +317,13 @@ func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sall
 	c := newManualClock()
 	s := open(t, c.Now)
 	for _, id := range []string{"late", "used", "denied", "approved"} {
-		askApproval(t, s, heldCall(id, id, c.Now()))
+		askApproval(t, s, newHeldCall(id, id, c.Now()))
 	}
 	for _, id := range []string{"used", "approved", "denied"} {
 		decideApproval(t, s, id, id != "denied")
 	}
 	useApproval(t, s, "used", true)
-	long := heldCall("pending", "pending", c.Now())
+	long := newHeldCall("pending", "pending", c.Now())
 	long.Expires = long.Expires.Add(time.Hour)
 	askApproval(t, s, long)
 	list := func(all bool) (out []string) {
@@ -352,10 +352,10 @@ func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sall
 
 func testApprovalCancelled(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
 	s := open(t, nil)
-	askApproval(t, s, heldCall("a", "d", time.Now()))
+	askApproval(t, s, newHeldCall("a", "d", time.Now()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, asked := s.Ask(ctx, heldCall("b", "e", time.Now()))
+	_, asked := s.Ask(ctx, newHeldCall("b", "e", time.Now()))
 	_, used := s.Use(ctx, "a")
 	_, listed := s.List(ctx, true)
 	_, waited := s.Wait(ctx, "a")

@@ -29,12 +29,12 @@ func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
 	}
 }
 
-// placeTime is a time after some days.
-func placeTime(days int) time.Time {
+// timeAfterDays is a time after some days.
+func timeAfterDays(days int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 7, time.UTC).AddDate(0, 0, days)
 }
 
-func keepPlaces(t testing.TB, s sallyport.PlaceLedger, places ...sallyport.WritePlace) {
+func recordPlaces(t testing.TB, s sallyport.PlaceLedger, places ...sallyport.WritePlace) {
 	t.Helper()
 	if err := s.KeepWritePlaces(t.Context(), places); err != nil {
 		t.Fatalf("KeepWritePlaces = %v", err)
@@ -60,22 +60,22 @@ func wantPlaces(t testing.TB, s sallyport.PlaceLedger, want ...sallyport.WritePl
 
 func testPlacesKeep(t *testing.T, s sallyport.PlaceLedger) {
 	wantPlaces(t, s)
-	b := sallyport.WritePlace{Path: "/b\xff\n", By: "personality b", First: placeTime(0), Last: placeTime(0)}
-	a := sallyport.WritePlace{Path: "/a", By: "personality a", First: placeTime(1), Last: placeTime(1)}
-	keepPlaces(t, s, b, a)
+	b := sallyport.WritePlace{Path: "/b\xff\n", By: "personality b", First: timeAfterDays(0), Last: timeAfterDays(0)}
+	a := sallyport.WritePlace{Path: "/a", By: "personality a", First: timeAfterDays(1), Last: timeAfterDays(1)}
+	recordPlaces(t, s, b, a)
 	wantPlaces(t, s, a, b)
 	again := a
-	again.By, again.First, again.Last = "personality c", placeTime(5), placeTime(5)
-	keepPlaces(t, s, again)
+	again.By, again.First, again.Last = "personality c", timeAfterDays(5), timeAfterDays(5)
+	recordPlaces(t, s, again)
 	again.First = a.First
 	wantPlaces(t, s, again, b)
-	keepPlaces(t, s)
+	recordPlaces(t, s)
 	wantPlaces(t, s, again, b)
 }
 
 func testPlacesForget(t *testing.T, s sallyport.PlaceLedger) {
-	a := sallyport.WritePlace{Path: "/a", By: "x", First: placeTime(0), Last: placeTime(0)}
-	keepPlaces(t, s, a)
+	a := sallyport.WritePlace{Path: "/a", By: "x", First: timeAfterDays(0), Last: timeAfterDays(0)}
+	recordPlaces(t, s, a)
 	for _, step := range []struct {
 		path string
 		want bool
@@ -90,13 +90,13 @@ func testPlacesForget(t *testing.T, s sallyport.PlaceLedger) {
 func testPlacesBounded(t *testing.T, s sallyport.PlaceLedger) {
 	many := make([]sallyport.WritePlace, sallyport.MaxWritePlaces)
 	for i := range many {
-		many[i] = sallyport.WritePlace{Path: fmt.Sprintf("/p/%d", i), By: "x", First: placeTime(0), Last: placeTime(0)}
+		many[i] = sallyport.WritePlace{Path: fmt.Sprintf("/p/%d", i), By: "x", First: timeAfterDays(0), Last: timeAfterDays(0)}
 	}
-	keepPlaces(t, s, many...)
+	recordPlaces(t, s, many...)
 	if err := s.KeepWritePlaces(t.Context(), []sallyport.WritePlace{{Path: "/one/more"}}); err == nil {
 		t.Error("one place more than the bound was kept")
 	}
-	keepPlaces(t, s, many[7])
+	recordPlaces(t, s, many[7])
 	if got, err := s.WritePlaces(t.Context()); err != nil || len(got) != len(many) {
 		t.Errorf("WritePlaces = %d places, %v, want the %d that were kept", len(got), err, len(many))
 	}
@@ -106,7 +106,7 @@ func testPlacesConcurrent(t *testing.T, s sallyport.PlaceLedger) {
 	var running sync.WaitGroup
 	for i := range 8 {
 		running.Go(func() {
-			keepPlaces(t, s, sallyport.WritePlace{Path: fmt.Sprintf("/%d", i%4), By: "x", First: placeTime(0), Last: placeTime(0)})
+			recordPlaces(t, s, sallyport.WritePlace{Path: fmt.Sprintf("/%d", i%4), By: "x", First: timeAfterDays(0), Last: timeAfterDays(0)})
 		})
 	}
 	running.Wait()

@@ -23,7 +23,7 @@ type Who interface {
 	Switches() auth.SwitchStore
 }
 
-func openWho(t *testing.T, open func(testing.TB, Options) Opened) (Who, func() error) {
+func openPrincipals(t *testing.T, open func(testing.TB, Options) Opened) (Who, func() error) {
 	t.Helper()
 	opened := open(t, Options{})
 	w, ok := opened.Backend.(Who)
@@ -50,7 +50,7 @@ func sameRecord(t *testing.T, what string, got, want any) {
 }
 
 func testPrincipals(t *testing.T, open func(testing.TB, Options) Opened) {
-	w, shut := openWho(t, open)
+	w, shut := openPrincipals(t, open)
 	s, ctx := w.Principals(), t.Context()
 	byToken := func(token string, want auth.Record, ok bool) {
 		t.Helper()
@@ -143,7 +143,7 @@ func testUpdates(t *testing.T, s auth.Store, a auth.Record) {
 }
 
 func testPrincipalsConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
-	w, _ := openWho(t, open)
+	w, _ := openPrincipals(t, open)
 	s := w.Principals()
 	var wg sync.WaitGroup
 	errs := make([]error, 12)
@@ -169,7 +169,7 @@ func testPrincipalsConcurrent(t *testing.T, open func(testing.TB, Options) Opene
 }
 
 func testSwitches(t *testing.T, open func(testing.TB, Options) Opened) {
-	w, shut := openWho(t, open)
+	w, shut := openPrincipals(t, open)
 	s, ctx := w.Switches(), t.Context()
 	since := time.Unix(1_700_000_000, 9)
 	stop := func(kind auth.SwitchKind, name, reason string, at time.Time) {
