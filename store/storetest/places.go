@@ -29,7 +29,7 @@ func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
 	}
 }
 
-// timeAfterDays is a time after some days.
+// timeAfterDays returns a time after some days.
 func timeAfterDays(days int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 7, time.UTC).AddDate(0, 0, days)
 }
