@@ -61,15 +61,15 @@ func (d *Decoder) Capabilities(at string, v any) (c sallyport.Capabilities) {
 			continue
 		}
 		if err := json.Unmarshal(d.Raw(at, v), target); err != nil {
-			d.Fault(at, "%s", wrongType(err))
+			d.Fault(at, "%s", describeWrongType(err))
 		}
 	}
 	o.Done()
 	return c
 }
 
-// wrongType says what was expected in the place of a value of another type.
-func wrongType(err error) string {
+// describeWrongType says what was expected in the place of a value of another type.
+func describeWrongType(err error) string {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return "expected another type at " + t.Field + " than " + t.Value
 	}
