@@ -75,7 +75,7 @@ func sendGet(ctx context.Context, c *sallyport.Call, in getInput) (sallyport.Res
 	c.Emit(sallyport.Progress{Message: "GET " + req.URL.Host})
 	failed := func(err error) (sallyport.Result, error) {
 		if within.Err() != nil && ctx.Err() == nil {
-			return sallyport.Result{}, timeUp(req.URL, limit)
+			return sallyport.Result{}, newTimeUpError(req.URL, limit)
 		}
 		return sallyport.Result{}, reply.Failure(ctx, req.URL, err)
 	}
@@ -91,9 +91,9 @@ func sendGet(ctx context.Context, c *sallyport.Call, in getInput) (sallyport.Res
 	return newAnswerResult(a, resp.Header), nil
 }
 
-// timeUp is the end of the time that the caller gave. It has no cause, so that
+// newTimeUpError is the end of the time that the caller gave. It has no cause, so that
 // the gate does not take it for a failure that passes and waits again.
-func timeUp(u *url.URL, limit time.Duration) error {
+func newTimeUpError(u *url.URL, limit time.Duration) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: u.Host, Operation: "get",
 		Detail: fmt.Sprintf("cannot fetch %s: no answer in %v", u.Redacted(), limit),
