@@ -48,20 +48,20 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 	c.enlist()
 	defer r.runs.remove(&c.entered)
 	switch {
-	case !c.decode(),
-		!c.find(),
-		!c.visible(ctx),
-		!c.ready(),
-		!c.backends(),
-		!c.permit(),
-		!c.validate():
+	case !c.decodeArgs(),
+		!c.findTool(),
+		!c.checkVisible(ctx),
+		!c.checkReady(),
+		!c.checkBackends(),
+		!c.checkPermissions(),
+		!c.validateArgs():
 		return c.refused(ctx)
 	case caller.DryRun:
 		return c.describe(ctx)
 	case !c.limit(ctx),
-		!c.resolve(),
+		!c.resolveGrant(),
 		!c.flow(ctx),
-		!c.running(ctx):
+		!c.checkStopped(ctx):
 		return c.refused(ctx)
 	case c.cached():
 		return c.finish(ctx)

@@ -11,10 +11,10 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// decode reads the arguments once, strictly. Everything after it works on
+// decodeArgs reads the arguments once, strictly. Everything after it works on
 // what was decoded here. A tool that is known lends its schema, so that the
 // text is looked at once.
-func (c *call) decode() bool {
+func (c *call) decodeArgs() bool {
 	parse := schema.Parse
 	if c.entry != nil {
 		parse = c.entry.args.Parse
@@ -28,7 +28,7 @@ func (c *call) decode() bool {
 	return c.allow(sallyport.StepDecode)
 }
 
-func (c *call) find() bool {
+func (c *call) findTool() bool {
 	d := sallyport.Decision{Step: sallyport.StepFind}
 	switch {
 	case c.late:
@@ -37,8 +37,8 @@ func (c *call) find() bool {
 	case c.caller.Principal.Name == "":
 		d.Why = "the edge named no principal"
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the caller is not known")
-	case c.entry == nil && c.expected() != "":
-		d.Why = c.expected()
+	case c.entry == nil && c.expectedReason() != "":
+		d.Why = c.expectedReason()
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case c.entry == nil:
 		d.Why = "no tool of this name is registered"
@@ -47,19 +47,19 @@ func (c *call) find() bool {
 	return c.allow(sallyport.StepFind)
 }
 
-// expected says why the tool of the call may be there soon.
-func (c *call) expected() string {
+// expectedReason says why the tool of the call may be there soon.
+func (c *call) expectedReason() string {
 	if c.r.o.Expected == nil {
 		return ""
 	}
 	return c.r.o.Expected(c.q.Tool)
 }
 
-// visible is where the caller must be one that may call at all: not stopped,
+// checkVisible is where the caller must be one that may call at all: not stopped,
 // in a role that it may take, and the role must offer the tool.
-func (c *call) visible(ctx context.Context) bool {
+func (c *call) checkVisible(ctx context.Context) bool {
 	c.role = c.r.role(c.caller.Personality)
-	if !c.running(ctx) || !c.taken() {
+	if !c.checkStopped(ctx) || !c.checkRole() {
 		return false
 	}
 	d := c.role.visible(&c.entry.tool, c.caller.Exclude)
@@ -73,10 +73,10 @@ func (c *call) visible(ctx context.Context) bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
 }
 
-// taken refuses a caller whose principal may not take the role.
-func (c *call) taken() bool {
+// checkRole refuses a caller whose principal may not take the role.
+func (c *call) checkRole() bool {
 	p := &c.caller.Principal
-	if takes(p, c.caller.Personality) {
+	if mayAssumeRole(p, c.caller.Personality) {
 		return true
 	}
 	d := sallyport.Decision{
@@ -87,7 +87,7 @@ func (c *call) taken() bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
 }
 
-func (c *call) ready() bool {
+func (c *call) checkReady() bool {
 	if d, said := c.r.ready(c.entry); !d.Allowed {
 		text := "Tool " + c.q.Tool + " is not currently available"
 		if said {
@@ -98,7 +98,7 @@ func (c *call) ready() bool {
 	return c.allow(sallyport.StepReady)
 }
 
-func (c *call) backends() bool {
+func (c *call) checkBackends() bool {
 	if len(c.entry.missing) == 0 {
 		return c.confined() && c.allow(sallyport.StepBackends)
 	}
@@ -110,8 +110,8 @@ func (c *call) backends() bool {
 		"Tool "+c.q.Tool+" declares capabilities but no capability backends are configured")
 }
 
-// permit asks for every permission that the tool lists.
-func (c *call) permit() bool {
+// checkPermissions asks for every permission that the tool lists.
+func (c *call) checkPermissions() bool {
 	for _, p := range c.entry.tool.Permissions {
 		if !slices.Contains(c.caller.Principal.Permissions, p) {
 			d := sallyport.Decision{
@@ -127,18 +127,18 @@ func (c *call) permit() bool {
 	return c.allow(sallyport.StepPermit)
 }
 
-// validate holds the arguments to the schema and fills in defaults.
-func (c *call) validate() bool {
+// validateArgs holds the arguments to the schema and fills in defaults.
+func (c *call) validateArgs() bool {
 	if err := c.entry.args.Check(&c.doc); err != nil {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
 			sallyport.CodeInputInvalid, err.Error())
 	}
-	return c.listed() && c.allow(sallyport.StepValidate)
+	return c.checkResourceURI() && c.allow(sallyport.StepValidate)
 }
 
-// resolve finds the grant. It is computed once per tool and personality and
+// resolveGrant finds the grant. It is computed once per tool and personality and
 // shared by calls, with the accessors' compiled policies.
-func (c *call) resolve() bool {
+func (c *call) resolveGrant() bool {
 	scope, err := c.r.scope(c.entry, c.role)
 	if err != nil {
 		c.fault("grant", err)

@@ -38,7 +38,7 @@ type Explanation struct {
 func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, error) {
 	x := Explanation{Tool: tool, Personality: caller.Personality}
 	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
-	if c.find() && c.visible(context.Background()) && c.ready() && c.backends() && c.permit() {
+	if c.findTool() && c.checkVisible(context.Background()) && c.checkReady() && c.checkBackends() && c.checkPermissions() {
 		c.foretell()
 	}
 	x.Decisions, x.Level = c.trail.decisions(), c.level
@@ -105,7 +105,7 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, operation, path string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach." + operation, Resource: path}
 	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
-	if !c.find() || !c.visible(ctx) || !c.ready() || !c.backends() || !c.resolve() {
+	if !c.findTool() || !c.checkVisible(ctx) || !c.checkReady() || !c.checkBackends() || !c.resolveGrant() {
 		all := c.trail.decisions()
 		return all[len(all)-1]
 	}

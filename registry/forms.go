@@ -285,9 +285,9 @@ func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	return e != nil && caller.Principal.Person && ro.elicits() && (ro.asks(&e.tool) || r.flows(caller, e)) && !r.stopped(caller)(id)
 }
 
-// listed refuses a URI that the tool does not list. It is judged where the
+// checkResourceURI refuses a URI that the tool does not list. It is judged where the
 // arguments are, because it is one.
-func (c *call) listed() bool {
+func (c *call) checkResourceURI() bool {
 	if c.entry.reads == nil {
 		return true
 	}

@@ -91,7 +91,7 @@ func (r *Registry) Holds(run *Run, tool string) (now *sallyport.Grant, why strin
 		return nil, "there is no tool " + tool + " any more"
 	}
 	role := r.role(run.Personality)
-	if !takes(&run.Principal, run.Personality) {
+	if !mayAssumeRole(&run.Principal, run.Personality) {
 		return nil, "the principal may not take the role " + run.Personality + " any more"
 	}
 	if d := role.visible(&e.tool, nil); !d.Allowed {

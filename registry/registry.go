@@ -290,7 +290,7 @@ func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
 
 // seen returns what the caller sees of a form, sorted by name.
 func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry {
-	if !takes(&caller.Principal, caller.Personality) {
+	if !mayAssumeRole(&caller.Principal, caller.Personality) {
 		return nil
 	}
 	role, stopped := r.role(caller.Personality), r.stopped(caller)

@@ -40,8 +40,8 @@ const (
 // caller's context.
 const stopWait = 5 * time.Second
 
-// running decides whether an operator has stopped the caller or the tool.
-func (c *call) running(ctx context.Context) bool {
+// checkStopped decides whether an operator has stopped the caller or the tool.
+func (c *call) checkStopped(ctx context.Context) bool {
 	if c.r.o.Switches == nil {
 		return true
 	}
@@ -126,7 +126,7 @@ func (r *Registry) stopped(caller *sallyport.Caller) func(tool string) bool {
 	}
 }
 
-// takes decides whether a principal may take a role.
-func takes(p *sallyport.Principal, role string) bool {
+// mayAssumeRole decides whether a principal may take a role.
+func mayAssumeRole(p *sallyport.Principal, role string) bool {
 	return p.Personalities == nil || slices.Contains(p.Personalities, role)
 }
