@@ -31,10 +31,10 @@ const (
 	maxAsks = 20
 )
 
-// approve is where a human decides. A call that needs a decision runs only on
+// awaitApproval is where a human decides. A call that needs a decision runs only on
 // an approval of exactly this call, which it takes before it goes on: when the
 // program dies from here on, the approval is spent and nothing runs twice.
-func (c *call) approve(ctx context.Context) bool {
+func (c *call) awaitApproval(ctx context.Context) bool {
 	if c.flowed.why == "" && !c.role.asks(&c.entry.tool) {
 		return c.allow(sallyport.StepApprove)
 	}
@@ -43,7 +43,7 @@ func (c *call) approve(ctx context.Context) bool {
 	}
 	digest, err := c.approvalDigest(ctx)
 	if err != nil {
-		return c.unasked(err)
+		return c.refuseUnavailable(err)
 	}
 	wait := c.role.approvals().Wait
 	if c.caller.Asks || c.r.ownApprovals != nil && c.role.personality.Approvals == nil {
@@ -53,14 +53,14 @@ func (c *call) approve(ctx context.Context) bool {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	c.endWith(cancel)
-	h := &held{call: c, digest: digest}
-	defer h.end()
+	h := &heldCall{call: c, digest: digest}
+	defer h.endNotice()
 	for range maxAsks {
-		if done, allowed := h.ask(ctx, waiting); done {
+		if done, allowed := h.requestDecision(ctx, waiting); done {
 			return allowed
 		}
 	}
-	return h.undecided("other calls used every decision")
+	return h.refuseUndecided("other calls used every decision")
 }
 
 // StopWaiting ends the wait of every call that asks its caller or is held, now
@@ -70,56 +70,56 @@ func (c *call) approve(ctx context.Context) bool {
 // calls begin from now on is held to the last [Runs.Review].
 func (r *Registry) StopWaiting() { r.workers.stopWaiting() }
 
-// held is the wait of one call for its decision.
-type held struct {
+// heldCall is the wait of one call for its decision.
+type heldCall struct {
 	*call
 	digest string
 	a      sallyport.Approval
 	waited bool
-	told   *progress // set once somebody was told of the wait
+	notice *progress // set once somebody was told of the wait
 }
 
-// ask asks once and waits. It is not done when another call of the same
+// requestDecision asks once and waits. It is not done when another call of the same
 // digest took the decision.
-func (h *held) ask(ctx, waiting context.Context) (done, allowed bool) {
+func (h *heldCall) requestDecision(ctx, waiting context.Context) (done, allowed bool) {
 	queue := h.r.o.Approvals
 	var err error
-	if h.a, err = queue.Ask(ctx, h.request()); err != nil {
-		return true, h.unasked(err)
+	if h.a, err = queue.Ask(ctx, h.approvalRequest()); err != nil {
+		return true, h.refuseUnavailable(err)
 	}
 	if h.a.State == sallyport.ApprovalPending {
-		h.wait(waiting)
+		h.awaitDecision(waiting)
 	}
 	switch h.a.State {
 	case sallyport.ApprovalApproved:
-		return h.use(ctx)
+		return h.useApproval(ctx)
 	case sallyport.ApprovalUsed:
 		return false, false
 	case sallyport.ApprovalDenied:
-		return true, h.denied()
+		return true, h.refuseDenied()
 	case sallyport.ApprovalExpired:
-		return true, h.unapproved("approval "+h.a.ID+" expired", sallyport.CodeApprovalDenied,
+		return true, h.refuseUnapproved("approval "+h.a.ID+" expired", sallyport.CodeApprovalDenied,
 			"Approval denied: the request for "+h.q.Tool+" expired before it was decided and used")
 	case sallyport.ApprovalPending:
 		if e := h.ending.Load(); e != nil {
 			return true, h.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: e.Why}, sallyport.CodePermissionDenied, "Permission denied: "+e.Error())
 		}
-		return true, h.undecided(h.why(ctx))
+		return true, h.refuseUndecided(h.undecidedReason(ctx))
 	default:
-		return true, h.unasked(fmt.Errorf("a held call has the state %q", h.a.State))
+		return true, h.refuseUnavailable(fmt.Errorf("a held call has the state %q", h.a.State))
 	}
 }
 
-// wait waits for the decision while the caller does, and tells the caller's
+// awaitDecision waits for the decision while the caller does, and tells the caller's
 // user so.
-func (h *held) wait(waiting context.Context) {
+func (h *heldCall) awaitDecision(waiting context.Context) {
 	if waiting.Err() != nil {
 		return
 	}
-	if h.told == nil {
-		h.told = &progress{call: h.call, sink: h.caller.Progress}
+	if h.notice == nil {
+		h.notice = &progress{call: h.call, sink: h.caller.Progress}
 		// Nobody's slow stream keeps a decision waiting.
-		go h.told.emit(sallyport.Progress{
+		go h.notice.emit(sallyport.Progress{
 			Message: "waits for approval " + h.a.ID, Audience: sallyport.AudienceUser,
 		})
 	}
@@ -136,53 +136,53 @@ func (h *held) wait(waiting context.Context) {
 	}
 }
 
-// end takes back what told the user of the wait.
-func (h *held) end() {
-	if h.told != nil {
-		h.told.end()
+// endNotice takes back what told the user of the wait.
+func (h *heldCall) endNotice() {
+	if h.notice != nil {
+		h.notice.end()
 	}
 }
 
-// use takes the approval for this run.
-func (h *held) use(ctx context.Context) (done, allowed bool) {
+// useApproval takes the approval for this run.
+func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	if h.waited && (h.r.workers.ending() || h.r.find(h.q.Tool) != h.entry || h.r.role(h.caller.Personality) != h.role) {
-		return true, h.undecided("the configuration changed while the call waited")
+		return true, h.refuseUndecided("the configuration changed while the call waited")
 	}
 	if before := h.named; h.waited && len(before) > 0 {
 		h.named = nil
 		if !slices.Equal(before, h.targets(ctx)) {
-			return true, h.undecided("what a name stands for changed while the call waited")
+			return true, h.refuseUndecided("what a name stands for changed while the call waited")
 		}
 	}
 	if ctx.Err() != nil {
-		return true, h.undecided(h.why(ctx))
+		return true, h.refuseUndecided(h.undecidedReason(ctx))
 	}
 	if !h.stands(ctx) {
 		return true, false
 	}
 	ok, err := h.r.o.Approvals.Use(ctx, h.a.ID)
 	if err != nil {
-		return true, h.unasked(err)
+		return true, h.refuseUnavailable(err)
 	}
 	if !ok {
 		return false, false
 	}
 	h.note(sallyport.Decision{
-		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, said(h.a.Reason)),
+		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
 	})
 	return true, true
 }
 
-// said puts a reason after what it belongs to.
-func said(reason string) string {
+// reasonSuffix puts a reason after what it belongs to.
+func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""
 	}
 	return ": " + reason
 }
 
-// request is the call as those who decide see it.
-func (h *held) request() sallyport.Approval {
+// approvalRequest is the call as those who decide see it.
+func (h *heldCall) approvalRequest() sallyport.Approval {
 	now, cl := time.Now().UTC(), h.cleaner()
 	lifetime := h.role.approvals().Expires
 	if lifetime <= 0 {
@@ -196,18 +196,18 @@ func (h *held) request() sallyport.Approval {
 	}
 }
 
-// undecided refuses a call that is still held; repeating it later uses the
+// refuseUndecided refuses a call that is still held; repeating it later uses the
 // decision.
-func (h *held) undecided(why string) bool {
-	h.unapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
+func (h *heldCall) refuseUndecided(why string) bool {
+	h.refuseUnapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
 		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
 		h.q.Tool, h.a.ID, h.flowed.because, h.a.Expires.UTC().Format(time.RFC3339)))
 	h.result.ApprovalID, h.result.ExpiresAt = h.a.ID, h.a.Expires
 	return false
 }
 
-// why says why a call is not decided.
-func (h *held) why(ctx context.Context) string {
+// undecidedReason says why a call is not decided.
+func (h *heldCall) undecidedReason(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
 		return "the caller went away while the call waited"
@@ -218,25 +218,25 @@ func (h *held) why(ctx context.Context) string {
 	}
 }
 
-func (h *held) denied() bool {
-	return h.unapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, said(h.a.Reason)),
-		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+said(h.a.Reason))
+func (h *heldCall) refuseDenied() bool {
+	return h.refuseUnapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
+		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+reasonSuffix(h.a.Reason))
 }
 
-// unasked refuses a call whose decision cannot be had.
-func (c *call) unasked(err error) bool {
+// refuseUnavailable refuses a call whose decision cannot be had.
+func (c *call) refuseUnavailable(err error) bool {
 	if errors.Is(err, sallyport.ErrApprovalsFull) {
-		c.unapproved(err.Error(), sallyport.CodeRateLimited, "Rate limit exceeded: too many calls wait for a decision")
+		c.refuseUnapproved(err.Error(), sallyport.CodeRateLimited, "Rate limit exceeded: too many calls wait for a decision")
 		c.result.RetryAfter = fullRetry
 		return false
 	}
 	c.fault("approval", err)
-	return c.unapproved("the approval cannot be asked for: "+err.Error(), sallyport.CodeNotAvailable,
+	return c.refuseUnapproved("the approval cannot be asked for: "+err.Error(), sallyport.CodeNotAvailable,
 		"The call was not made: its approval cannot be asked for (call "+c.id+")")
 }
 
-// unapproved refuses at this step, with the rule that asks for it.
-func (c *call) unapproved(why string, code sallyport.Code, text string) bool {
+// refuseUnapproved refuses at this step, with the rule that asks for it.
+func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bool {
 	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.source("approvals.require")}
 	if c.flowed.key != "" {
 		d.Why, d.Source, d.Fix = why+": "+c.flowed.why, c.role.source(c.flowed.key), c.flowFix(c.flowed.key)

@@ -34,12 +34,12 @@ type flowed struct{ why, because, key string }
 // Who has no personality has no rules.
 func (c *call) flow(ctx context.Context) bool {
 	if c.role.personality == nil || c.r.o.NoConversation {
-		return c.approve(ctx)
+		return c.awaitApproval(ctx)
 	}
 	c.facts = c.entry.tool.Facts(c.grant, c.level, placeOf(c.grant, c.workspace()))
 	judged := c.judged()
 	if !judged && !c.facts.Private && !c.facts.Untrusted {
-		return c.approve(ctx)
+		return c.awaitApproval(ctx)
 	}
 	known, err := c.r.facts.known(ctx, c.caller)
 	switch {
@@ -50,7 +50,7 @@ func (c *call) flow(ctx context.Context) bool {
 	case judged && !c.weigh(known):
 		return false
 	}
-	if !c.approve(ctx) {
+	if !c.awaitApproval(ctx) {
 		return false
 	}
 	if c.flowed.why != "" || c.role.asks(&c.entry.tool) {
@@ -174,7 +174,7 @@ func (c *call) remember(ctx context.Context, marks []sallyport.FactMark, judged 
 	if !c.weigh(before) {
 		return false
 	}
-	return c.flowed.key == "" || c.flowed.key == asked || c.approve(ctx)
+	return c.flowed.key == "" || c.flowed.key == asked || c.awaitApproval(ctx)
 }
 
 // due returns the marks of the call that are not kept yet, or not lately.

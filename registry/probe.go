@@ -16,7 +16,7 @@ func (c *call) probe(ctx context.Context) bool {
 	}
 	c.introduce()
 	if _, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, c.note); err != nil {
-		return c.unasked(err)
+		return c.refuseUnavailable(err)
 	}
 	for _, t := range touches {
 		for _, item := range c.itemsOf(t) {
