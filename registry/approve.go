@@ -35,7 +35,7 @@ const (
 // an approval of exactly this call, which it takes before it goes on: when the
 // program dies from here on, the approval is spent and nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
-	if c.flowed.why == "" && !c.role.asks(&c.entry.tool) {
+	if c.flowed.why == "" && !c.role.requiresApproval(&c.entry.tool) {
 		return c.allow(sallyport.StepApprove)
 	}
 	if !c.probe(ctx) {
@@ -45,7 +45,7 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 	if err != nil {
 		return c.refuseUnavailable(err)
 	}
-	wait := c.role.approvals().Wait
+	wait := c.role.approvalRules().Wait
 	if c.caller.Asks || c.r.ownApprovals != nil && c.role.personality.Approvals == nil {
 		// The edge asks a person itself, or the program decides when it likes.
 		wait = 0
@@ -150,7 +150,7 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	}
 	if before := h.named; h.waited && len(before) > 0 {
 		h.named = nil
-		if !slices.Equal(before, h.targets(ctx)) {
+		if !slices.Equal(before, h.grantTargets(ctx)) {
 			return true, h.refuseUndecided("what a name stands for changed while the call waited")
 		}
 	}
@@ -184,13 +184,13 @@ func reasonSuffix(reason string) string {
 // approvalRequest is the call as those who decide see it.
 func (h *heldCall) approvalRequest() sallyport.Approval {
 	now, cl := time.Now().UTC(), h.cleaner()
-	lifetime := h.role.approvals().Expires
+	lifetime := h.role.approvalRules().Expires
 	if lifetime <= 0 {
 		lifetime = DefaultApprovalExpiry
 	}
 	return sallyport.Approval{
 		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.flowed.why,
-		Args: shownArgs(cl, h.doc.Value), Hidden: hidden(h.doc.Value),
+		Args: shownArgs(cl, h.doc.Value), Hidden: countHidden(h.doc.Value),
 		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
 		Session: word(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
 	}
@@ -244,23 +244,23 @@ func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bo
 	return c.refuse(d, code, text)
 }
 
-// asks reports whether a human decides about a tool under this role: its name
+// requiresApproval reports whether a human decides about a tool under this role: its name
 // is listed, its label as "@label", or "*".
-func (ro *role) asks(t *sallyport.Tool) bool {
+func (ro *role) requiresApproval(t *sallyport.Tool) bool {
 	if ro.personality == nil || ro.personality.Approvals == nil {
 		return false
 	}
-	return covers(ro.personality.Approvals.Require, t)
+	return listsTool(ro.personality.Approvals.Require, t)
 }
 
-// elicits reports whether the person behind a client may decide.
-func (ro *role) elicits() bool {
+// mayElicit reports whether the person behind a client may decide.
+func (ro *role) mayElicit() bool {
 	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
 }
 
-// covers reports whether a list of tools has one: by name, by label, by server,
+// listsTool reports whether a list of tools has one: by name, by label, by server,
 // or all.
-func covers(list []string, t *sallyport.Tool) bool {
+func listsTool(list []string, t *sallyport.Tool) bool {
 	server := t.Server()
 	return slices.ContainsFunc(list, func(item string) bool {
 		return item == t.Name || item == everything || t.Toolset != "" && item == "@"+t.Toolset ||
@@ -268,9 +268,9 @@ func covers(list []string, t *sallyport.Tool) bool {
 	})
 }
 
-// approvals is how calls are held: those that are may be held by another rule
+// approvalRules is how calls are held: those that are may be held by another rule
 // than the list.
-func (ro *role) approvals() sallyport.Approvals {
+func (ro *role) approvalRules() sallyport.Approvals {
 	if ro.personality.Approvals == nil {
 		return sallyport.Approvals{Wait: DefaultApprovalWait}
 	}
@@ -289,9 +289,9 @@ func shownArgs(cl *output.Cleaner, args map[string]any) string {
 	return text
 }
 
-// hidden counts the characters of decoded JSON that nobody would see: those
+// countHidden counts the characters of decoded JSON that nobody would see: those
 // who decide shall know that there are some.
-func hidden(v any) (n int) {
+func countHidden(v any) (n int) {
 	switch v := v.(type) {
 	case string:
 		for _, r := range v {
@@ -302,11 +302,11 @@ func hidden(v any) (n int) {
 		}
 	case []any:
 		for _, item := range v {
-			n += hidden(item)
+			n += countHidden(item)
 		}
 	case map[string]any:
 		for key, item := range v {
-			n += hidden(key) + hidden(item)
+			n += countHidden(key) + countHidden(item)
 		}
 	}
 	return n

@@ -33,13 +33,13 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the grant: %w", err)
 	}
-	h := parts{sha256.New()}
-	h.add("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
+	h := textHasher{sha256.New()}
+	h.addTexts("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
 		c.caller.Principal.Name, c.caller.Personality, c.workspace(), c.caller.MemoryScope, c.approvalSession())
-	h.add(c.targets(ctx)...)
+	h.addTexts(c.grantTargets(ctx)...)
 	if c.flowed.key != "" {
 		// What was approved before something was read was approved without it.
-		h.add("flow", c.flowed.key)
+		h.addTexts("flow", c.flowed.key)
 	}
 	if c.grant.Attachments != nil {
 		for i := range c.caller.Attachments {
@@ -51,10 +51,10 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// targets says what the names of the grant stand for now, the connections in
+// grantTargets says what the names of the grant stand for now, the connections in
 // the order of the grant and then the relay. They are asked for once a call, so
 // that what is shown is what is bound.
-func (c *call) targets(ctx context.Context) []string {
+func (c *call) grantTargets(ctx context.Context) []string {
 	if c.named != nil {
 		return c.named
 	}
@@ -94,7 +94,7 @@ func (c *call) approvalSession() string {
 
 // addAttachment binds what a tool would open. The ref is another one at every
 // turn, so that the content counts.
-func (c *call) addAttachment(ctx context.Context, h parts, a *sallyport.Attachment) (err error) {
+func (c *call) addAttachment(ctx context.Context, h textHasher, a *sallyport.Attachment) (err error) {
 	if c.r.backends.Attachments == nil {
 		return errors.New("attachments are granted and not wired")
 	}
@@ -107,14 +107,14 @@ func (c *call) addAttachment(ctx context.Context, h parts, a *sallyport.Attachme
 	if _, err := io.Copy(content, r); err != nil {
 		return fmt.Errorf("reading an attachment: %w", err)
 	}
-	h.add(string(a.Kind), a.Name, a.MediaType, string(content.Sum(nil)))
+	h.addTexts(string(a.Kind), a.Name, a.MediaType, string(content.Sum(nil)))
 	return nil
 }
 
-// parts hashes texts, each after its length.
-type parts struct{ hash.Hash }
+// textHasher hashes texts, each after its length.
+type textHasher struct{ hash.Hash }
 
-func (h parts) add(texts ...string) {
+func (h textHasher) addTexts(texts ...string) {
 	for _, s := range texts {
 		// A hash does not fail.
 		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))

@@ -58,7 +58,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 // foretell notes that a human will be asked, which no step before the arguments
 // decides.
 func (c *call) foretell() {
-	if c.role.asks(&c.entry.tool) {
+	if c.role.requiresApproval(&c.entry.tool) {
 		c.note(sallyport.Decision{
 			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until somebody approves it",
 			Source: c.role.source("approvals.require"),

@@ -53,7 +53,7 @@ func (c *call) flow(ctx context.Context) bool {
 	if !c.awaitApproval(ctx) {
 		return false
 	}
-	if c.flowed.why != "" || c.role.asks(&c.entry.tool) {
+	if c.flowed.why != "" || c.role.requiresApproval(&c.entry.tool) {
 		return c.remember(ctx, c.due(nil), judged) // what was known may be old
 	}
 	marks := c.due(known)
@@ -77,15 +77,15 @@ func (c *call) local() bool {
 func (c *call) rule(private, local bool) (sallyport.FlowAction, string) {
 	f, t := &c.role.personality.Flow, &c.entry.tool
 	after := sallyport.FlowAllow
-	if private && c.facts.Outward && !covers(f.Allow, t) {
+	if private && c.facts.Outward && !listsTool(f.Allow, t) {
 		after = f.AfterUntrustedPrivate
 	}
 	switch {
-	case covers(f.Refuse, t):
+	case listsTool(f.Refuse, t):
 		return sallyport.FlowRefuse, keyRefuse
 	case after == sallyport.FlowRefuse:
 		return after, keyAfterBoth
-	case covers(f.Approve, t):
+	case listsTool(f.Approve, t):
 		return sallyport.FlowApprove, keyApprove
 	case after == sallyport.FlowAllow, after == "" && local:
 		return sallyport.FlowAllow, ""
