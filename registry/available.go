@@ -17,26 +17,26 @@ const availableWait = time.Second
 // come meanwhile share the answer, and a check that hangs is not asked again.
 type availability struct {
 	mu      sync.Mutex
-	running *question
+	current *availabilityCheck
 }
 
-// question is one check under way.
-type question struct {
+// availabilityCheck is one check under way.
+type availabilityCheck struct {
 	since time.Time
 	done  chan struct{}
 	why   string // why not; valid once done is closed
 	said  bool   // why is the tool's own reason, for callers too
 }
 
-// ready decides whether the tool says that it can work now. A check that
+// checkAvailability decides whether the tool says that it can work now. A check that
 // panics or hangs hides this tool only. said is true when the reason is one for
 // callers.
-func (r *Registry) ready(e *entry) (d sallyport.Decision, said bool) {
+func (r *Registry) checkAvailability(e *entry) (d sallyport.Decision, said bool) {
 	d = sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
 	if e.tool.IsAvailable == nil {
 		return d, false
 	}
-	q := e.available.ask(r, &e.tool)
+	q := e.available.joinCheck(r, &e.tool)
 	timer := time.NewTimer(availableWait - time.Since(q.since))
 	defer timer.Stop()
 	select {
@@ -49,22 +49,22 @@ func (r *Registry) ready(e *entry) (d sallyport.Decision, said bool) {
 	return d, said
 }
 
-// ask returns the check that is under way, else a new one.
-func (a *availability) ask(r *Registry, t *sallyport.Tool) *question {
+// joinCheck returns the check that is under way, else a new one.
+func (a *availability) joinCheck(r *Registry, t *sallyport.Tool) *availabilityCheck {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.running != nil {
-		return a.running
+	if a.current != nil {
+		return a.current
 	}
-	q := &question{since: time.Now(), done: make(chan struct{}), why: "its availability check panicked"}
-	a.running = q
+	q := &availabilityCheck{since: time.Now(), done: make(chan struct{}), why: "its availability check panicked"}
+	a.current = q
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
 				r.o.Logger.Error("isAvailable panicked", "tool", t.Name, "panic", r.cleaner.Load().cleaner.Text(fmt.Sprint(v)))
 			}
 			a.mu.Lock()
-			a.running = nil
+			a.current = nil
 			a.mu.Unlock()
 			close(q.done)
 		}()

@@ -15,7 +15,7 @@ import (
 func (r *Registry) Batch(ctx context.Context, caller *sallyport.Caller, requests []sallyport.Request) []sallyport.Result {
 	caller = named(caller)
 	results := make([]sallyport.Result, len(requests))
-	budget := output.Budget(r.budget(caller), len(requests), output.NoLimit)
+	budget := output.Budget(r.batchBudget(caller), len(requests), output.NoLimit)
 	slots := make(chan struct{}, r.o.Parallel)
 	var group sync.WaitGroup
 	for i := range requests {
@@ -29,8 +29,8 @@ func (r *Registry) Batch(ctx context.Context, caller *sallyport.Caller, requests
 	return results
 }
 
-// budget is the number of code points of a batch.
-func (r *Registry) budget(caller *sallyport.Caller) int {
+// batchBudget is the number of code points of a batch.
+func (r *Registry) batchBudget(caller *sallyport.Caller) int {
 	if caller.Budget > 0 {
 		return caller.Budget
 	}
@@ -60,7 +60,7 @@ func (r *Registry) RegisterReducer(red sallyport.Reducer) (remove func(), err er
 	}, nil
 }
 
-func (r *Registry) reducer(tool string) *sallyport.Reducer {
+func (r *Registry) findReducer(tool string) *sallyport.Reducer {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.reducers[tool]

@@ -18,13 +18,13 @@ import (
 // the context cancels the tool.
 func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
 	caller = named(caller)
-	return r.call(ctx, caller, q, r.budget(caller))
+	return r.call(ctx, caller, q, r.batchBudget(caller))
 }
 
 // Reject records a request that an edge found broken before it was one, and
 // returns the refusal: input_invalid, with why as its text.
 func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
-	c := r.begin(caller, q, r.budget(caller))
+	c := r.begin(caller, q, r.batchBudget(caller))
 	c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: why}, sallyport.CodeInputInvalid, why)
 	return c.refused(ctx)
 }

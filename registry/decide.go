@@ -88,7 +88,7 @@ func (c *call) checkRole() bool {
 }
 
 func (c *call) checkReady() bool {
-	if d, said := c.r.ready(c.entry); !d.Allowed {
+	if d, said := c.r.checkAvailability(c.entry); !d.Allowed {
 		text := "Tool " + c.q.Tool + " is not currently available"
 		if said {
 			text += ": " + d.Why

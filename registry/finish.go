@@ -58,7 +58,7 @@ func (c *call) broken(why string) {
 // and the structured part count: it neither sees nor changes other parts. One that fails leaves the result as it was;
 // the full value is kept for the operator.
 func (c *call) reduce() {
-	red := c.r.reducer(c.q.Tool)
+	red := c.r.findReducer(c.q.Tool)
 	if red == nil {
 		return
 	}

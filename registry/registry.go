@@ -298,7 +298,7 @@ func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry 
 		if !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
 			return true
 		}
-		ready, _ := r.ready(e)
+		ready, _ := r.checkAvailability(e)
 		return !ready.Allowed
 	})
 }
