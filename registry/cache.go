@@ -17,8 +17,8 @@ const defaultTTL = 5 * time.Minute
 // the budget of a batch, which is all that a caller is ever given of its text.
 const maxKept = 1 << 20
 
-// cache keeps successful results, the least recently used go first.
-type cache struct {
+// resultCache keeps successful results, the least recently used go first.
+type resultCache struct {
 	most int
 
 	mu    sync.Mutex
@@ -32,11 +32,11 @@ type cachedResult struct {
 	expires time.Time
 }
 
-func newCache(most int) *cache {
-	return &cache{most: most, items: map[string]*list.Element{}, order: list.New()}
+func newResultCache(most int) *resultCache {
+	return &resultCache{most: most, items: map[string]*list.Element{}, order: list.New()}
 }
 
-func (k *cache) get(key string, now time.Time) *cachedResult {
+func (k *resultCache) findResult(key string, now time.Time) *cachedResult {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	el, ok := k.items[key]
@@ -53,7 +53,7 @@ func (k *cache) get(key string, now time.Time) *cachedResult {
 	return hit
 }
 
-func (k *cache) put(item *cachedResult) {
+func (k *resultCache) storeResult(item *cachedResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if el, ok := k.items[item.key]; ok {
@@ -69,15 +69,15 @@ func (k *cache) put(item *cachedResult) {
 	}
 }
 
-// cached looks the call up for a tool that asks for it. The result is cleaned
+// answerFromCache looks the call up for a tool that asks for it. The result is cleaned
 // again, because there may be secrets that were not known when it was kept,
 // and cut to the present budget afterwards.
-func (c *call) cached() bool {
+func (c *call) answerFromCache() bool {
 	if c.entry.tool.Cache == nil {
 		return false
 	}
 	c.key = c.cacheKey()
-	hit := c.r.cache.get(c.key, c.start)
+	hit := c.r.cache.findResult(c.key, c.start)
 	if hit == nil {
 		return false
 	}
@@ -91,9 +91,9 @@ func (c *call) cached() bool {
 	return true
 }
 
-// keep stores a success. Errors are never kept, nor is what is so long that a
+// cacheResult stores a success. Errors are never kept, nor is what is so long that a
 // cache full of it would exhaust the memory.
-func (c *call) keep() {
+func (c *call) cacheResult() {
 	if c.key == "" || !c.result.OK {
 		return
 	}
@@ -106,7 +106,7 @@ func (c *call) keep() {
 	}
 	kept := c.result
 	kept.Structured, kept.Parts = copiedObject(kept.Structured), copiedParts(kept.Parts)
-	c.r.cache.put(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
+	c.r.cache.storeResult(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
 }
 
 // cacheKey covers everything that could make two calls differ: what was

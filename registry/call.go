@@ -63,7 +63,7 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 		!c.flow(ctx),
 		!c.checkStopped(ctx):
 		return c.refused(ctx)
-	case c.cached():
+	case c.answerFromCache():
 		return c.finish(ctx)
 	case !c.intent(ctx), !c.run(ctx):
 		return c.refused(ctx)
@@ -72,7 +72,7 @@ func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallypo
 	c.parts()
 	c.reduce()
 	c.clean()
-	c.keep()
+	c.cacheResult()
 	return c.finish(ctx)
 }
 

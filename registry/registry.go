@@ -118,7 +118,7 @@ type Registry struct {
 	o        Options
 	backends sallyport.Backends
 	schemas  *schema.Cache
-	cache    *cache
+	cache    *resultCache
 	cleaner  atomic.Pointer[knownSecrets]
 	workers  *workers
 	runs     *Runs
@@ -172,7 +172,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		r.ownApprovals = approvals.New(nil)
 		r.o.Approvals = r.ownApprovals
 	}
-	r.cache = newCache(r.o.CacheEntries)
+	r.cache = newResultCache(r.o.CacheEntries)
 	r.facts = newConversations(r.o.Facts)
 	if _, err := r.secretsKnown(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
