@@ -36,7 +36,7 @@ const (
 // program dies from here on, the approval is spent and nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
 	if c.flowed.why == "" && !c.role.requiresApproval(&c.entry.tool) {
-		return c.allow(sallyport.StepApprove)
+		return c.allowStep(sallyport.StepApprove)
 	}
 	if !c.probe(ctx) {
 		return false
@@ -167,7 +167,7 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	if !ok {
 		return false, false
 	}
-	h.note(sallyport.Decision{
+	h.addDecision(sallyport.Decision{
 		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
 	})
 	return true, true

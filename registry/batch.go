@@ -13,7 +13,7 @@ import (
 // results in the order of the requests. They share the budget evenly. One
 // call's failure never touches another's.
 func (r *Registry) Batch(ctx context.Context, caller *sallyport.Caller, requests []sallyport.Request) []sallyport.Result {
-	caller = named(caller)
+	caller = orUnknownCaller(caller)
 	results := make([]sallyport.Result, len(requests))
 	budget := output.Budget(r.batchBudget(caller), len(requests), output.NoLimit)
 	slots := make(chan struct{}, r.o.Parallel)
@@ -22,7 +22,7 @@ func (r *Registry) Batch(ctx context.Context, caller *sallyport.Caller, requests
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			results[i] = r.call(ctx, caller, requests[i], budget)
+			results[i] = r.runCall(ctx, caller, requests[i], budget)
 		})
 	}
 	group.Wait()

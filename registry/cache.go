@@ -87,7 +87,7 @@ func (c *call) answerFromCache() bool {
 	c.result.Parts = copiedParts(hit.result.Parts)
 	c.result.CallID = c.id
 	c.clean()
-	c.note(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
+	c.addDecision(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
 	return true
 }
 

@@ -17,31 +17,31 @@ import (
 // and never returns an error: a refusal is a result with a code. Cancelling
 // the context cancels the tool.
 func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
-	caller = named(caller)
-	return r.call(ctx, caller, q, r.batchBudget(caller))
+	caller = orUnknownCaller(caller)
+	return r.runCall(ctx, caller, q, r.batchBudget(caller))
 }
 
 // Reject records a request that an edge found broken before it was one, and
 // returns the refusal: input_invalid, with why as its text.
 func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
-	c := r.begin(caller, q, r.batchBudget(caller))
+	c := r.newCall(caller, q, r.batchBudget(caller))
 	c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: why}, sallyport.CodeInputInvalid, why)
 	return c.refused(ctx)
 }
 
-// named stands in for a caller that an edge forgot: one without a name, which
+// orUnknownCaller stands in for a caller that an edge forgot: one without a name, which
 // is refused.
-func named(c *sallyport.Caller) *sallyport.Caller {
+func orUnknownCaller(c *sallyport.Caller) *sallyport.Caller {
 	if c == nil {
 		return &sallyport.Caller{}
 	}
 	return c
 }
 
-// call is the path of one call: its body is the steps, in order. A step that
+// runCall is the path of one call: its body is the steps, in order. A step that
 // refuses has set the result and returns false.
-func (r *Registry) call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
-	c := r.begin(caller, q, budget)
+func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
+	c := r.newCall(caller, q, budget)
 	if c.late = !r.workers.enter(); !c.late {
 		defer r.workers.leave()
 	}
@@ -113,10 +113,10 @@ type call struct {
 	out   sallyport.Call // the tool's: it may outlive the gate's interest
 }
 
-// begin takes the facts of the call over. What the edge does not know stays
+// newCall takes the facts of the call over. What the edge does not know stays
 // empty, but a call without a session gets one of its own, so that it shares
 // nothing.
-func (r *Registry) begin(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
+func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
 	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
 	c.id = newID(c.start)
 	if c.session = caller.Session; c.session == "" {
@@ -136,9 +136,9 @@ func (c *call) workspace() string {
 	return c.r.o.Workspace
 }
 
-// introduce fills in what the tool learns about the call. It is the tool's own
+// describeToTool fills in what the tool learns about the call. It is the tool's own
 // from then on: the gate does not look at it again.
-func (c *call) introduce() {
+func (c *call) describeToTool() {
 	caller := c.caller
 	c.out = sallyport.Call{
 		ID: c.id, ToolCallID: c.q.ID, Tool: c.q.Tool, Args: c.doc.JSON, Checked: true,
@@ -157,13 +157,13 @@ func (c *call) introduce() {
 	c.out.Principal.Personalities = slices.Clone(caller.Principal.Personalities)
 }
 
-// note adds a decision to the trail. Accessors call it from any goroutine of
+// addDecision adds a decision to the trail. Accessors call it from any goroutine of
 // the tool.
-func (c *call) note(d sallyport.Decision) {
+func (c *call) addDecision(d sallyport.Decision) {
 	if d.Step == sallyport.StepAccess && !d.Allowed {
 		d = c.located(d)
 	}
-	c.trail.note(d)
+	c.trail.addDecision(d)
 }
 
 // located adds to an accessor's refusal the rule that it comes from.
@@ -171,16 +171,16 @@ func (c *call) located(d sallyport.Decision) sallyport.Decision {
 	return c.role.located(&c.entry.tool, d)
 }
 
-// allow notes a step that let the call pass.
-func (c *call) allow(s sallyport.Step) bool {
-	c.trail.pass(s)
+// allowStep notes a step that let the call pass.
+func (c *call) allowStep(s sallyport.Step) bool {
+	c.trail.passStep(s)
 	return true
 }
 
 // refuse notes a step that stopped the call and sets its result.
 func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bool {
 	d.Allowed = false
-	c.note(d)
+	c.addDecision(d)
 	c.stage = d.Step
 	c.result = sallyport.Result{Error: text, Code: code, CallID: c.id}
 	return false

@@ -25,7 +25,7 @@ func (c *call) decodeArgs() bool {
 			sallyport.CodeInputInvalid, err.Error())
 	}
 	c.doc = doc
-	return c.allow(sallyport.StepDecode)
+	return c.allowStep(sallyport.StepDecode)
 }
 
 func (c *call) findTool() bool {
@@ -44,7 +44,7 @@ func (c *call) findTool() bool {
 		d.Why = "no tool of this name is registered"
 		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool)
 	}
-	return c.allow(sallyport.StepFind)
+	return c.allowStep(sallyport.StepFind)
 }
 
 // expectedReason says why the tool of the call may be there soon.
@@ -64,7 +64,7 @@ func (c *call) checkVisible(ctx context.Context) bool {
 	}
 	d := c.role.visible(&c.entry.tool, c.caller.Exclude)
 	if d.Allowed {
-		return c.allow(sallyport.StepVisible)
+		return c.allowStep(sallyport.StepVisible)
 	}
 	text := "Tool " + c.q.Tool + " is not permitted for this personality"
 	if excluded(&c.entry.tool, c.caller.Exclude) {
@@ -95,12 +95,12 @@ func (c *call) checkReady() bool {
 		}
 		return c.refuse(d, sallyport.CodeNotAvailable, text)
 	}
-	return c.allow(sallyport.StepReady)
+	return c.allowStep(sallyport.StepReady)
 }
 
 func (c *call) checkBackends() bool {
 	if len(c.entry.missing) == 0 {
-		return c.confined() && c.allow(sallyport.StepBackends)
+		return c.confined() && c.allowStep(sallyport.StepBackends)
 	}
 	d := sallyport.Decision{
 		Step: sallyport.StepBackends,
@@ -124,7 +124,7 @@ func (c *call) checkPermissions() bool {
 				"Permission denied: "+c.q.Tool+" requires "+p)
 		}
 	}
-	return c.allow(sallyport.StepPermit)
+	return c.allowStep(sallyport.StepPermit)
 }
 
 // validateArgs holds the arguments to the schema and fills in defaults.
@@ -133,7 +133,7 @@ func (c *call) validateArgs() bool {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
 			sallyport.CodeInputInvalid, err.Error())
 	}
-	return c.checkResourceURI() && c.allow(sallyport.StepValidate)
+	return c.checkResourceURI() && c.allowStep(sallyport.StepValidate)
 }
 
 // resolveGrant finds the grant. It is computed once per tool and personality and
@@ -148,7 +148,7 @@ func (c *call) resolveGrant() bool {
 	c.scope, c.grant = scope, scope.Grant()
 	c.r.runs.granted(&c.entered, scope)
 	c.heed(&c.entered)
-	return c.allow(sallyport.StepGrant)
+	return c.allowStep(sallyport.StepGrant)
 }
 
 // compiled is the compiled grant of a tool under a role, and the revision of the

@@ -37,7 +37,7 @@ type Explanation struct {
 // it looks at arguments. An unknown tool gives a single refusing decision.
 func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, error) {
 	x := Explanation{Tool: tool, Personality: caller.Personality}
-	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
+	c := r.newCall(caller, sallyport.Request{Tool: tool}, 0)
 	if c.findTool() && c.checkVisible(context.Background()) && c.checkReady() && c.checkBackends() && c.checkPermissions() {
 		c.foretell()
 	}
@@ -59,7 +59,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 // decides.
 func (c *call) foretell() {
 	if c.role.requiresApproval(&c.entry.tool) {
-		c.note(sallyport.Decision{
+		c.addDecision(sallyport.Decision{
 			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until somebody approves it",
 			Source: c.role.source("approvals.require"),
 		})
@@ -104,13 +104,13 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 // operation, read or write. Nothing is opened and nothing is recorded.
 func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, operation, path string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach." + operation, Resource: path}
-	c := r.begin(caller, sallyport.Request{Tool: tool}, 0)
+	c := r.newCall(caller, sallyport.Request{Tool: tool}, 0)
 	if !c.findTool() || !c.checkVisible(ctx) || !c.checkReady() || !c.checkBackends() || !c.resolveGrant() {
 		all := c.trail.decisions()
 		return all[len(all)-1]
 	}
 	var noted *sallyport.Decision
-	c.introduce()
+	c.describeToTool()
 	_, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, func(n sallyport.Decision) {
 		if !n.Allowed {
 			n = c.located(n)

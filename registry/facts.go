@@ -252,7 +252,7 @@ func (c *call) foretellFlow() {
 			why += "; not for the local user at the command line"
 		}
 	}
-	c.note(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.source(key)})
+	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.source(key)})
 }
 
 // newest returns the newest mark of a fact that still counts, nil for none.

@@ -32,7 +32,7 @@ func (c *call) returns() {
 		c.broken(forbidden + faults.Error())
 		return
 	}
-	c.allow(sallyport.StepReturns)
+	c.allowStep(sallyport.StepReturns)
 }
 
 // bounded replaces structured data whose text is too long.
@@ -48,7 +48,7 @@ const forbidden = "The tool returned what its returns schema forbids: "
 
 // broken replaces a result that breaks the tool's own promise.
 func (c *call) broken(why string) {
-	c.note(sallyport.Decision{Step: sallyport.StepReturns, Why: why})
+	c.addDecision(sallyport.Decision{Step: sallyport.StepReturns, Why: why})
 	cost := c.result.CostUSD
 	c.result = sallyport.Err(why, sallyport.CodeExecutionFailed)
 	c.result.CallID, c.result.CostUSD = c.id, cost
@@ -70,10 +70,10 @@ func (c *call) reduce() {
 	tree, size, err := plain(after.Structured)
 	switch {
 	case after.OK != before.OK || (!after.OK && after.Code != before.Code):
-		c.note(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer changed the outcome; its result was ignored"})
+		c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer changed the outcome; its result was ignored"})
 		return
 	case err != nil:
-		c.note(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer's result was ignored: " + err.Error()})
+		c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer's result was ignored: " + err.Error()})
 		return
 	}
 	if before.OK && after.Value != before.Value {
@@ -84,7 +84,7 @@ func (c *call) reduce() {
 	} else if after.Error != "" {
 		c.result.Error = after.Error
 	}
-	c.allow(sallyport.StepReduce)
+	c.allowStep(sallyport.StepReduce)
 }
 
 // reduced runs a reducer on a copy.
@@ -92,7 +92,7 @@ func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.fault("reducer panicked", v)
-			c.note(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer panicked; the result was left as it was"})
+			c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer panicked; the result was left as it was"})
 			ok = false
 		}
 	}()
@@ -129,7 +129,7 @@ func (c *call) finish(ctx context.Context) sallyport.Result {
 		cut = true
 	}
 	if cut || cutError {
-		c.note(sallyport.Decision{Step: sallyport.StepTrim, Allowed: true, Why: fmt.Sprintf("cut to %d characters", limit)})
+		c.addDecision(sallyport.Decision{Step: sallyport.StepTrim, Allowed: true, Why: fmt.Sprintf("cut to %d characters", limit)})
 	}
 	if t.OutputIsUntrusted && !c.bare && t.Form == sallyport.FormTool {
 		c.wrap(&res)
@@ -193,7 +193,7 @@ func (c *call) describe(ctx context.Context) sallyport.Result {
 	c.result = sallyport.OK(string(abridge([]byte(clean))))
 	c.result.CallID = c.id
 	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
-	c.allow(sallyport.StepDryRun)
+	c.allowStep(sallyport.StepDryRun)
 	return c.record(ctx, c.result)
 }
 

@@ -43,7 +43,7 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	a.clock.start()
 	if why := a.gone(ctx, err); why != "" {
 		// A tool may go on without an answer; this call may not go on at all.
-		a.call.note(sallyport.Decision{Step: sallyport.StepVisible, Why: why})
+		a.call.addDecision(sallyport.Decision{Step: sallyport.StepVisible, Why: why})
 		a.clock.cancel(errGone)
 		return nil, errGone
 	}

@@ -29,7 +29,7 @@ func (c *checker) rateLimit(l sallyport.RateLimit) {
 func (c *call) limit(ctx context.Context) bool {
 	l := c.entry.tool.RateLimit
 	if l == nil {
-		return c.allow(sallyport.StepLimit)
+		return c.allowStep(sallyport.StepLimit)
 	}
 	wait, err := c.admit(ctx, *l)
 	switch {
@@ -38,7 +38,7 @@ func (c *call) limit(ctx context.Context) bool {
 	case wait > 0:
 		return c.exceeded(*l, wait)
 	}
-	return c.allow(sallyport.StepLimit)
+	return c.allowStep(sallyport.StepLimit)
 }
 
 // admit asks the limiter.

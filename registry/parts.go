@@ -74,7 +74,7 @@ func (c *call) parts() {
 // lost tells the operator of parts that the caller did not get.
 func (c *call) lost(n int) {
 	if n > 0 {
-		c.note(sallyport.Decision{
+		c.addDecision(sallyport.Decision{
 			Step: sallyport.StepReturns, Allowed: true, Why: fmt.Sprintf("%d parts of the result were left out", n),
 		})
 	}

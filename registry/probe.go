@@ -14,8 +14,8 @@ func (c *call) probe(ctx context.Context) bool {
 	if len(touches) == 0 {
 		return true
 	}
-	c.introduce()
-	if _, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, c.note); err != nil {
+	c.describeToTool()
+	if _, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, c.addDecision); err != nil {
 		return c.refuseUnavailable(err)
 	}
 	for _, t := range touches {

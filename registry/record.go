@@ -47,13 +47,13 @@ func (c *call) intent(ctx context.Context) bool {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how + c.endedWhy()}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
 	if err == nil {
-		return c.allow(sallyport.StepIntent)
+		return c.allowStep(sallyport.StepIntent)
 	}
 	c.fault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
 	if !c.mustRecord() {
 		d.Allowed = true
-		c.note(d)
+		c.addDecision(d)
 		return true
 	}
 	return c.refuse(d, sallyport.CodeNotAvailable,
@@ -66,12 +66,12 @@ func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool
 
 // bind makes the accessors of the grant.
 func (c *call) bind(ctx context.Context, clock *clock) bool {
-	c.introduce()
+	c.describeToTool()
 	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
 	if len(c.grant.Process.Binaries) > 0 {
 		turn.Outlive = c.outliving
 	}
-	binding, err := c.scope.Bind(ctx, &c.out, turn, c.note)
+	binding, err := c.scope.Bind(ctx, &c.out, turn, c.addDecision)
 	if err != nil {
 		c.fault("bind", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},

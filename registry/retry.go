@@ -55,7 +55,7 @@ func (j *job) run() {
 // hold a secret: they are cleaned before they are cut, so that no half is left.
 func (c *call) attempted(n int, why string, wait time.Duration) {
 	why, _ = output.Trim(c.cleaner().Text(why), attemptChars)
-	c.note(sallyport.Decision{
+	c.addDecision(sallyport.Decision{
 		Step: sallyport.StepRun,
 		Why:  fmt.Sprintf("attempt %d failed, the next one follows after %v: %s", n, wait.Round(time.Millisecond), why),
 	})

@@ -171,11 +171,11 @@ func (c *call) settle(ended string, o *outcome) {
 	res.CallID, res.Crashed = c.id, o.panic != nil
 	c.result = res
 	if d.Allowed && o.retries == 0 {
-		c.allow(d.Step)
+		c.allowStep(d.Step)
 		return
 	}
 	if o.retries > 0 {
 		d.Why = strings.TrimPrefix(fmt.Sprintf("%s; run %d times because of transient failures", d.Why, o.retries+1), "; ")
 	}
-	c.note(d)
+	c.addDecision(d)
 }

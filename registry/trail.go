@@ -19,17 +19,17 @@ type trail struct {
 	passed [14]sallyport.Step // as many as can pass in one call, the reducer's the last
 	count  uint8
 	access uint8 // remarks of accessors
-	said   []remark
+	said   []trailRemark
 }
 
-// remark is a decision with words and the number of steps passed before it.
-type remark struct {
+// trailRemark is a decision with words and the number of steps passed before it.
+type trailRemark struct {
 	decision sallyport.Decision
 	after    uint8
 }
 
-// pass adds a step that let the call pass.
-func (t *trail) pass(s sallyport.Step) {
+// passStep adds a step that let the call pass.
+func (t *trail) passStep(s sallyport.Step) {
 	t.mu.Lock()
 	if int(t.count) < len(t.passed) {
 		t.passed[t.count] = s
@@ -38,9 +38,9 @@ func (t *trail) pass(s sallyport.Step) {
 	t.mu.Unlock()
 }
 
-// note adds any other decision. Those of accessors are bounded, so that a tool
+// addDecision adds any other decision. Those of accessors are bounded, so that a tool
 // can neither grow the trail at will nor push the steps after it out.
-func (t *trail) note(d sallyport.Decision) {
+func (t *trail) addDecision(d sallyport.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if d.Step == sallyport.StepAccess {
@@ -49,7 +49,7 @@ func (t *trail) note(d sallyport.Decision) {
 		}
 		t.access++
 	}
-	t.said = append(t.said, remark{d, t.count})
+	t.said = append(t.said, trailRemark{d, t.count})
 }
 
 // decisions returns a copy of the whole trail.
