@@ -83,8 +83,8 @@ func (c *call) answerFromCache() bool {
 	}
 	c.from = hit
 	c.result = hit.result
-	c.result.Structured = copiedObject(hit.result.Structured)
-	c.result.Parts = copiedParts(hit.result.Parts)
+	c.result.Structured = cloneObject(hit.result.Structured)
+	c.result.Parts = cloneParts(hit.result.Parts)
 	c.result.CallID = c.id
 	c.clean()
 	c.addDecision(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
@@ -105,7 +105,7 @@ func (c *call) cacheResult() {
 		ttl = defaultTTL
 	}
 	kept := c.result
-	kept.Structured, kept.Parts = copiedObject(kept.Structured), copiedParts(kept.Parts)
+	kept.Structured, kept.Parts = cloneObject(kept.Structured), cloneParts(kept.Parts)
 	c.r.cache.storeResult(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
 }
 

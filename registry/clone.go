@@ -7,24 +7,24 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// cloned returns a copy of a tool that shares nothing that could be written
+// cloneTool returns a copy of a tool that shares nothing that could be written
 // to. What was checked at registration is what stays in force, whoever still
 // holds the declaration or was given a listing. The compiled texts of the
 // schemas are shared: they are many and large.
-func cloned(t *sallyport.Tool) sallyport.Tool {
+func cloneTool(t *sallyport.Tool) sallyport.Tool {
 	out := *t
-	out.Capabilities = clonedCapabilities(&t.Capabilities)
+	out.Capabilities = cloneCapabilities(&t.Capabilities)
 	out.Permissions, out.Sources = slices.Clone(t.Permissions), maps.Clone(t.Sources)
 	out.Resources, out.Touches = slices.Clone(t.Resources), slices.Clone(t.Touches)
-	out.RateLimit, out.Cache = clonedValue(t.RateLimit), clonedValue(t.Cache)
+	out.RateLimit, out.Cache = cloneValue(t.RateLimit), cloneValue(t.Cache)
 	return out
 }
 
-func clonedCapabilities(c *sallyport.Capabilities) sallyport.Capabilities {
+func cloneCapabilities(c *sallyport.Capabilities) sallyport.Capabilities {
 	out := sallyport.Capabilities{
-		Network: clonedValue(c.Network), Secrets: slices.Clone(c.Secrets), Storage: clonedValue(c.Storage),
-		FSReach: clonedValue(c.FSReach), Process: clonedValue(c.Process), Attachments: clonedValue(c.Attachments),
-		Database: clonedValue(c.Database), Mail: clonedValue(c.Mail),
+		Network: cloneValue(c.Network), Secrets: slices.Clone(c.Secrets), Storage: cloneValue(c.Storage),
+		FSReach: cloneValue(c.FSReach), Process: cloneValue(c.Process), Attachments: cloneValue(c.Attachments),
+		Database: cloneValue(c.Database), Mail: cloneValue(c.Mail),
 		Input: slices.Clone(c.Input),
 	}
 	if n := out.Network; n != nil {
@@ -49,8 +49,8 @@ func clonedCapabilities(c *sallyport.Capabilities) sallyport.Capabilities {
 	return out
 }
 
-// clonedValue copies what a pointer points to; nil stays nil.
-func clonedValue[T any](p *T) *T {
+// cloneValue copies what a pointer points to; nil stays nil.
+func cloneValue[T any](p *T) *T {
 	if p == nil {
 		return nil
 	}

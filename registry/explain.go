@@ -45,7 +45,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	if c.entry == nil {
 		return x, nil
 	}
-	x.Declared = clonedCapabilities(&c.entry.tool.Capabilities)
+	x.Declared = cloneCapabilities(&c.entry.tool.Capabilities)
 	var err error
 	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {

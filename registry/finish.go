@@ -19,7 +19,7 @@ func (c *call) returns() {
 	if c.result.Structured == nil && !held {
 		return
 	}
-	tree, size, err := plain(c.result.Structured)
+	tree, size, err := toPlainJSON(c.result.Structured)
 	if err != nil && c.result.OK {
 		c.broken(forbidden + err.Error())
 		return
@@ -67,7 +67,7 @@ func (c *call) reduce() {
 	if !ok {
 		return
 	}
-	tree, size, err := plain(after.Structured)
+	tree, size, err := toPlainJSON(after.Structured)
 	switch {
 	case after.OK != before.OK || (!after.OK && after.Code != before.Code):
 		c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer changed the outcome; its result was ignored"})
@@ -97,7 +97,7 @@ func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 		}
 	}()
 	own := c.result
-	own.Structured, own.Parts = copiedObject(own.Structured), nil
+	own.Structured, own.Parts = cloneObject(own.Structured), nil
 	args := append(json.RawMessage(nil), c.doc.JSON...)
 	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.caller.Turn}), true
 }

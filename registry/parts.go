@@ -228,8 +228,8 @@ func textual(mediaType string) bool {
 		strings.HasSuffix(kind, "/xml") || strings.HasSuffix(kind, "+xml")
 }
 
-// copiedParts returns parts that share nothing that could be written to.
-func copiedParts(parts []sallyport.Part) []sallyport.Part {
+// cloneParts returns parts that share nothing that could be written to.
+func cloneParts(parts []sallyport.Part) []sallyport.Part {
 	out := slices.Clone(parts)
 	for i := range out {
 		out[i].Data = bytes.Clone(out[i].Data)

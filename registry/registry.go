@@ -311,7 +311,7 @@ func (r *Registry) Tools() []sallyport.Tool { return tools(r.entries()) }
 func tools(entries []*entry) []sallyport.Tool {
 	out := make([]sallyport.Tool, len(entries))
 	for i, e := range entries {
-		out[i] = cloned(&e.tool)
+		out[i] = cloneTool(&e.tool)
 	}
 	return out
 }

@@ -44,13 +44,13 @@ func ofTool(res sallyport.Result) sallyport.Result {
 	return res
 }
 
-// plain turns structured data, which may hold a tool's own types, into a copy
+// toPlainJSON turns structured data, which may hold a tool's own types, into a copy
 // of JSON's types, and returns the length of its text. nil stays nil.
-func plain(v map[string]any) (tree map[string]any, size int, err error) {
+func toPlainJSON(v map[string]any) (tree map[string]any, size int, err error) {
 	if v == nil {
 		return nil, 0, nil
 	}
-	if left := maxValues; !walkable(v, maxNesting, &left) {
+	if left := maxValues; !isWalkable(v, maxNesting, &left) {
 		return nil, 0, errors.New("structured data is nested too deeply or holds too many values")
 	}
 	// A type of the tool's own may bring an encoder that panics.
@@ -67,23 +67,23 @@ func plain(v map[string]any) (tree map[string]any, size int, err error) {
 	return tree, len(text), err
 }
 
-// walkable reports whether maps and lists stay within a number of levels and
+// isWalkable reports whether maps and lists stay within a number of levels and
 // a number of values that is counted down. Other types are bounded by their
 // own shape.
-func walkable(v any, levels int, left *int) bool {
+func isWalkable(v any, levels int, left *int) bool {
 	if *left--; *left < 0 || levels < 0 {
 		return false
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, x := range v {
-			if !walkable(x, levels-1, left) {
+			if !isWalkable(x, levels-1, left) {
 				return false
 			}
 		}
 	case []any:
 		for _, x := range v {
-			if !walkable(x, levels-1, left) {
+			if !isWalkable(x, levels-1, left) {
 				return false
 			}
 		}
@@ -91,8 +91,8 @@ func walkable(v any, levels int, left *int) bool {
 	return true
 }
 
-// copied returns a copy of data of JSON's types.
-func copied(v any) any {
+// cloneJSON returns a copy of data of JSON's types.
+func cloneJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if v == nil {
@@ -100,13 +100,13 @@ func copied(v any) any {
 		}
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			out[k] = copied(x)
+			out[k] = cloneJSON(x)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, x := range v {
-			out[i] = copied(x)
+			out[i] = cloneJSON(x)
 		}
 		return out
 	default:
@@ -114,8 +114,8 @@ func copied(v any) any {
 	}
 }
 
-// copiedObject is copied for a whole structured part.
-func copiedObject(v map[string]any) map[string]any {
-	out, _ := copied(v).(map[string]any)
+// cloneObject is copied for a whole structured part.
+func cloneObject(v map[string]any) map[string]any {
+	out, _ := cloneJSON(v).(map[string]any)
 	return out
 }

@@ -70,7 +70,7 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // compile checks a declaration and computes what calls need. The entry is
 // valid only without faults.
 func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
-	own := cloned(t)
+	own := cloneTool(t)
 	t = &own
 	c := checker{tool: t}
 	c.identity()
