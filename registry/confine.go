@@ -7,10 +7,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// confined asks the process runner at which level the children of this call
+// checkConfinement asks the process runner at which level the children of this call
 // would run. A machine that cannot hold them to the grant has no backend for
 // it: the tool never runs with less. Tools that start nothing pay nothing.
-func (c *call) confined() bool {
+func (c *call) checkConfinement() bool {
 	if c.entry.tool.Capabilities.Process == nil {
 		return true
 	}
@@ -18,7 +18,7 @@ func (c *call) confined() bool {
 	if err != nil {
 		return true // what grants are refused for is told where they are
 	}
-	level, err := c.r.confines(scope.Grant())
+	level, err := c.r.confinementLevel(scope.Grant())
 	if err == nil {
 		c.level = level
 		return true
@@ -34,17 +34,17 @@ func (c *call) confined() bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
 }
 
-// confines returns the level at which children with a grant run; it is empty
+// confinementLevel returns the level at which children with a grant run; it is empty
 // when the grant has no binaries.
-func (r *Registry) confines(g *sallyport.Grant) (sallyport.Level, error) {
+func (r *Registry) confinementLevel(g *sallyport.Grant) (sallyport.Level, error) {
 	if len(g.Process.Binaries) == 0 || r.backends.Process == nil {
 		return "", nil
 	}
 	return r.backends.Process.Confines(g)
 }
 
-// confinement is the level for the record: the weakest at which a child ran,
+// recordedLevel is the level for the record: the weakest at which a child ran,
 // else the one that held for the children that might have.
-func (c *call) confinement() sallyport.Level {
+func (c *call) recordedLevel() sallyport.Level {
 	return cmp.Or(c.binder.Level(), c.level, c.r.o.Level)
 }

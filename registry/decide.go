@@ -100,7 +100,7 @@ func (c *call) checkReady() bool {
 
 func (c *call) checkBackends() bool {
 	if len(c.entry.missing) == 0 {
-		return c.confined() && c.allowStep(sallyport.StepBackends)
+		return c.checkConfinement() && c.allowStep(sallyport.StepBackends)
 	}
 	d := sallyport.Decision{
 		Step: sallyport.StepBackends,

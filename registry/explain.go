@@ -39,7 +39,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x := Explanation{Tool: tool, Personality: caller.Personality}
 	c := r.newCall(caller, sallyport.Request{Tool: tool}, 0)
 	if c.findTool() && c.checkVisible(context.Background()) && c.checkReady() && c.checkBackends() && c.checkPermissions() {
-		c.foretell()
+		c.predictApproval()
 	}
 	x.Decisions, x.Level = c.trail.decisions(), c.level
 	if c.entry == nil {
@@ -55,16 +55,16 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	return x, err
 }
 
-// foretell notes that a human will be asked, which no step before the arguments
+// predictApproval notes that a human will be asked, which no step before the arguments
 // decides.
-func (c *call) foretell() {
+func (c *call) predictApproval() {
 	if c.role.requiresApproval(&c.entry.tool) {
 		c.addDecision(sallyport.Decision{
 			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until somebody approves it",
 			Source: c.role.source("approvals.require"),
 		})
 	}
-	c.foretellFlow()
+	c.predictFlow()
 }
 
 // Host asks the policy of the network accessor whether it would look up and
@@ -151,10 +151,10 @@ var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalP
 // Definitions returns what List returns, in the form that surfaces hand to
 // models.
 func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
-	return r.definitions(r.seen(caller, sallyport.FormTool))
+	return r.definitionsOf(r.seen(caller, sallyport.FormTool))
 }
 
-func (r *Registry) definitions(entries []*entry) []Definition {
+func (r *Registry) definitionsOf(entries []*entry) []Definition {
 	cleaner := r.cleaner.Load().cleaner
 	out := make([]Definition, len(entries))
 	for i, e := range entries {

@@ -211,15 +211,15 @@ func (c *call) unjudged(ctx context.Context, err error) bool {
 // flows reports whether a rule about what was read before may hold a call.
 func (r *Registry) flows(caller *sallyport.Caller, e *entry) bool {
 	c := &call{r: r, caller: caller, entry: e, role: r.role(caller.Personality)}
-	if c.role.personality == nil || !c.confined() || !c.foresee() {
+	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
 		return false
 	}
 	action, _ := c.rule(true, c.local())
 	return action == sallyport.FlowApprove
 }
 
-// foresee computes what a call would do before it is made.
-func (c *call) foresee() bool {
+// predictFacts computes what a call would do before it is made.
+func (c *call) predictFacts() bool {
 	scope, err := c.r.scope(c.entry, c.role)
 	if err != nil {
 		return false
@@ -228,10 +228,10 @@ func (c *call) foresee() bool {
 	return true
 }
 
-// foretellFlow notes what becomes of the call once everything was read that a
+// predictFlow notes what becomes of the call once everything was read that a
 // rule is about.
-func (c *call) foretellFlow() {
-	if c.role.personality == nil || !c.foresee() {
+func (c *call) predictFlow() {
+	if c.role.personality == nil || !c.predictFacts() {
 		return
 	}
 	action, key := c.rule(true, false)

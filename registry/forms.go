@@ -221,7 +221,7 @@ func (r *reads) match(uri string) int {
 // Prompts returns the prompts that the caller sees, sorted by name. Name is the
 // bare name; the call is of "prompt:" and the name.
 func (r *Registry) Prompts(caller *sallyport.Caller) []Definition {
-	return r.definitions(r.seen(caller, sallyport.FormPrompt))
+	return r.definitionsOf(r.seen(caller, sallyport.FormPrompt))
 }
 
 // Resources returns the resources that the caller sees, sorted by URI or

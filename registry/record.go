@@ -118,7 +118,7 @@ func (c *call) event(kind audit.Kind) *audit.Event {
 	e := &audit.Event{
 		Kind: kind, Time: time.Now(), CallID: c.id, ToolCallID: word(cl, c.q.ID), Tool: word(cl, c.q.Tool),
 		Principal: o.Principal.Name, Session: word(cl, c.session), Personality: word(cl, o.Personality),
-		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.confinement(),
+		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.recordedLevel(),
 	}
 	if c.entry != nil {
 		e.Definition = c.entry.definition

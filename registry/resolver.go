@@ -315,7 +315,7 @@ func (r *Registry) Misfits(personality string) Faults {
 			continue
 		}
 		r.withhold(g, ro)
-		if _, err := r.confines(g); err != nil {
+		if _, err := r.confinementLevel(g); err != nil {
 			faults = append(faults, Fault{
 				Tool: e.id, Personality: personality, Capability: "process",
 				Message: err.Error(),
