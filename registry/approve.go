@@ -35,7 +35,7 @@ const (
 // an approval of exactly this call, which it takes before it goes on: when the
 // program dies from here on, the approval is spent and nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
-	if c.flowed.why == "" && !c.role.requiresApproval(&c.entry.tool) {
+	if c.hold.why == "" && !c.role.requiresApproval(&c.entry.tool) {
 		return c.allowStep(sallyport.StepApprove)
 	}
 	if !c.probe(ctx) {
@@ -189,7 +189,7 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 		lifetime = DefaultApprovalExpiry
 	}
 	return sallyport.Approval{
-		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.flowed.why,
+		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.hold.why,
 		Args: shownArgs(cl, h.doc.Value), Hidden: countHidden(h.doc.Value),
 		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
 		Session: word(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
@@ -201,7 +201,7 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 func (h *heldCall) refuseUndecided(why string) bool {
 	h.refuseUnapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
 		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
-		h.q.Tool, h.a.ID, h.flowed.because, h.a.Expires.UTC().Format(time.RFC3339)))
+		h.q.Tool, h.a.ID, h.hold.because, h.a.Expires.UTC().Format(time.RFC3339)))
 	h.result.ApprovalID, h.result.ExpiresAt = h.a.ID, h.a.Expires
 	return false
 }
@@ -238,8 +238,8 @@ func (c *call) refuseUnavailable(err error) bool {
 // refuseUnapproved refuses at this step, with the rule that asks for it.
 func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bool {
 	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.source("approvals.require")}
-	if c.flowed.key != "" {
-		d.Why, d.Source, d.Fix = why+": "+c.flowed.why, c.role.source(c.flowed.key), c.flowFix(c.flowed.key)
+	if c.hold.key != "" {
+		d.Why, d.Source, d.Fix = why+": "+c.hold.why, c.role.source(c.hold.key), c.flowFix(c.hold.key)
 	}
 	return c.refuse(d, code, text)
 }

@@ -22,59 +22,59 @@ const (
 	keyRefuse    = "safety.flow.after_untrusted.refuse"
 )
 
-// flowed is why what was read before holds a call: in words for those who
+// flowHold is why what was read before holds a call: in words for those who
 // decide and for the caller, and the key of the rule. Empty when it does not.
-type flowed struct{ why, because, key string }
+type flowHold struct{ why, because, key string }
 
-// flow is where it counts what the conversation has read before: a call that
+// checkFlow is where it counts what the conversation has read before: a call that
 // may carry data out, once private data and somebody else's words came in, is
 // held or refused. What the call itself brings in is kept before it runs, so
 // that a call under way counts, and a kept result like one that was made.
 //
 // Who has no personality has no rules.
-func (c *call) flow(ctx context.Context) bool {
+func (c *call) checkFlow(ctx context.Context) bool {
 	if c.role.personality == nil || c.r.o.NoConversation {
 		return c.awaitApproval(ctx)
 	}
 	c.facts = c.entry.tool.Facts(c.grant, c.level, placeOf(c.grant, c.workspace()))
-	judged := c.judged()
+	judged := c.hasFlowRule()
 	if !judged && !c.facts.Private && !c.facts.Untrusted {
 		return c.awaitApproval(ctx)
 	}
 	known, err := c.r.facts.known(ctx, c.caller)
 	switch {
 	case err != nil && (judged || ctx.Err() != nil):
-		return c.unjudged(ctx, err)
+		return c.refuseUnknownFacts(ctx, err)
 	case err != nil:
 		c.fault("session facts", err)
-	case judged && !c.weigh(known):
+	case judged && !c.applyFlowRules(known):
 		return false
 	}
 	if !c.awaitApproval(ctx) {
 		return false
 	}
-	if c.flowed.why != "" || c.role.requiresApproval(&c.entry.tool) {
+	if c.hold.why != "" || c.role.requiresApproval(&c.entry.tool) {
 		return c.remember(ctx, c.due(nil), judged) // what was known may be old
 	}
 	marks := c.due(known)
 	return len(marks) == 0 || c.remember(ctx, marks, judged)
 }
 
-// judged reports whether a rule may be about the call.
-func (c *call) judged() bool {
-	action, _ := c.rule(true, c.local())
+// hasFlowRule reports whether a rule may be about the call.
+func (c *call) hasFlowRule() bool {
+	action, _ := c.flowRule(true, c.isLocalOperator())
 	return action != sallyport.FlowAllow
 }
 
-// local reports whether the caller is who holds the machine, at its command
+// isLocalOperator reports whether the caller is who holds the machine, at its command
 // line: the default rule would ask them about themselves.
-func (c *call) local() bool {
+func (c *call) isLocalOperator() bool {
 	return c.caller.Platform == sallyport.PlatformCLI && c.caller.Principal.Name == sallyport.LocalPrincipal
 }
 
-// rule returns the strictest action, and its key, for the call once untrusted
+// flowRule returns the strictest action, and its key, for the call once untrusted
 // content was read, and private data too.
-func (c *call) rule(private, local bool) (sallyport.FlowAction, string) {
+func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
 	f, t := &c.role.personality.Flow, &c.entry.tool
 	after := sallyport.FlowAllow
 	if private && c.facts.Outward && !listsTool(f.Allow, t) {
@@ -96,23 +96,23 @@ func (c *call) rule(private, local bool) (sallyport.FlowAction, string) {
 	}
 }
 
-// weigh applies the rules to what is known. A call that they hold has a reason
+// applyFlowRules applies the rules to what is known. A call that they hold has a reason
 // afterwards, which approve puts before somebody. Private data that the call
 // itself may read counts like what was read before: its arguments can name what
 // nobody has looked at yet.
-func (c *call) weigh(known []sallyport.FactMark) bool {
-	c.flowed = flowed{}
+func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
+	c.hold = flowHold{}
 	private, untrusted := newest(known, sallyport.FactPrivate), newest(known, sallyport.FactUntrusted)
 	if untrusted == nil {
 		return true
 	}
-	action, key := c.rule(private != nil || c.facts.Private, c.local())
+	action, key := c.flowRule(private != nil || c.facts.Private, c.isLocalOperator())
 	if action == sallyport.FlowAllow {
 		return true
 	}
-	what, why := c.reason(key, private, untrusted)
+	what, why := c.flowReason(key, private, untrusted)
 	if action == sallyport.FlowApprove {
-		c.flowed = flowed{why: why, because: " because " + what + " before", key: key}
+		c.hold = flowHold{why: why, because: " because " + what + " before", key: key}
 		return true
 	}
 	return c.refuse(sallyport.Decision{
@@ -120,23 +120,23 @@ func (c *call) weigh(known []sallyport.FactMark) bool {
 	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
 }
 
-// reason says what was read before, and why that matters for the call.
-func (c *call) reason(key string, private, untrusted *sallyport.FactMark) (what, why string) {
+// flowReason says what was read before, and why that matters for the call.
+func (c *call) flowReason(key string, private, untrusted *sallyport.FactMark) (what, why string) {
 	switch {
 	case key != keyAfterBoth:
-		return "untrusted content was read", "the tool is listed, after untrusted content" + c.told(untrusted)
+		return "untrusted content was read", "the tool is listed, after untrusted content" + c.sourceOf(untrusted)
 	case private == nil:
 		return "untrusted content was read",
-			"it may itself read private data, and carry data out or write outside the workspace, after untrusted content" + c.told(untrusted)
+			"it may itself read private data, and carry data out or write outside the workspace, after untrusted content" + c.sourceOf(untrusted)
 	default:
 		return "private data and untrusted content were read",
-			"it may carry data out or write outside the workspace, after private data" + c.told(private) +
-				" and untrusted content" + c.told(untrusted)
+			"it may carry data out or write outside the workspace, after private data" + c.sourceOf(private) +
+				" and untrusted content" + c.sourceOf(untrusted)
 	}
 }
 
-// told names the call that a mark is of.
-func (c *call) told(m *sallyport.FactMark) string {
+// sourceOf names the call that a mark is of.
+func (c *call) sourceOf(m *sallyport.FactMark) string {
 	whose := "by the principal"
 	if m.Session {
 		whose = "in the session"
@@ -166,15 +166,15 @@ func (c *call) remember(ctx context.Context, marks []sallyport.FactMark, judged 
 	}
 	switch {
 	case err != nil:
-		return c.unjudged(ctx, err)
+		return c.refuseUnknownFacts(ctx, err)
 	case !judged:
 		return true
 	}
-	asked := c.flowed.key
-	if !c.weigh(before) {
+	asked := c.hold.key
+	if !c.applyFlowRules(before) {
 		return false
 	}
-	return c.flowed.key == "" || c.flowed.key == asked || c.awaitApproval(ctx)
+	return c.hold.key == "" || c.hold.key == asked || c.awaitApproval(ctx)
 }
 
 // due returns the marks of the call that are not kept yet, or not lately.
@@ -196,9 +196,9 @@ func (c *call) due(known []sallyport.FactMark) (marks []sallyport.FactMark) {
 	return marks
 }
 
-// unjudged refuses a call of which nobody can tell what came before it, or
+// refuseUnknownFacts refuses a call of which nobody can tell what came before it, or
 // whose own facts would be lost. A caller who went away is no fault.
-func (c *call) unjudged(ctx context.Context, err error) bool {
+func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 	if how := ended(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
@@ -208,13 +208,13 @@ func (c *call) unjudged(ctx context.Context, err error) bool {
 	}, sallyport.CodeNotAvailable, "The call was not made: what was read before it cannot be told (call "+c.id+")")
 }
 
-// flows reports whether a rule about what was read before may hold a call.
-func (r *Registry) flows(caller *sallyport.Caller, e *entry) bool {
+// mayHoldForFlow reports whether a rule about what was read before may hold a call.
+func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *entry) bool {
 	c := &call{r: r, caller: caller, entry: e, role: r.role(caller.Personality)}
 	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
 		return false
 	}
-	action, _ := c.rule(true, c.local())
+	action, _ := c.flowRule(true, c.isLocalOperator())
 	return action == sallyport.FlowApprove
 }
 
@@ -234,7 +234,7 @@ func (c *call) predictFlow() {
 	if c.role.personality == nil || !c.predictFacts() {
 		return
 	}
-	action, key := c.rule(true, false)
+	action, key := c.flowRule(true, false)
 	if action == sallyport.FlowAllow {
 		return
 	}
@@ -247,8 +247,8 @@ func (c *call) predictFlow() {
 	} else {
 		why += "refused"
 	}
-	if c.local() {
-		if free, _ := c.rule(true, true); free == sallyport.FlowAllow {
+	if c.isLocalOperator() {
+		if free, _ := c.flowRule(true, true); free == sallyport.FlowAllow {
 			why += "; not for the local user at the command line"
 		}
 	}

@@ -282,7 +282,7 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 // has stopped is put before nobody.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	e, ro := r.find(id), r.role(caller.Personality)
-	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.flows(caller, e)) && !r.stopped(caller)(id)
+	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopped(caller)(id)
 }
 
 // checkResourceURI refuses a URI that the tool does not list. It is judged where the
