@@ -41,7 +41,7 @@ func (c *call) checkFlow(ctx context.Context) bool {
 	if !judged && !c.facts.Private && !c.facts.Untrusted {
 		return c.awaitApproval(ctx)
 	}
-	known, err := c.r.facts.known(ctx, c.caller)
+	known, err := c.r.facts.knownMarks(ctx, c.caller)
 	switch {
 	case err != nil && (judged || ctx.Err() != nil):
 		return c.refuseUnknownFacts(ctx, err)
@@ -54,10 +54,10 @@ func (c *call) checkFlow(ctx context.Context) bool {
 		return false
 	}
 	if c.hold.why != "" || c.role.requiresApproval(&c.entry.tool) {
-		return c.remember(ctx, c.due(nil), judged) // what was known may be old
+		return c.recordFacts(ctx, c.unrecordedMarks(nil), judged) // what was known may be old
 	}
-	marks := c.due(known)
-	return len(marks) == 0 || c.remember(ctx, marks, judged)
+	marks := c.unrecordedMarks(known)
+	return len(marks) == 0 || c.recordFacts(ctx, marks, judged)
 }
 
 // hasFlowRule reports whether a rule may be about the call.
@@ -102,7 +102,7 @@ func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
 // nobody has looked at yet.
 func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	c.hold = flowHold{}
-	private, untrusted := newest(known, sallyport.FactPrivate), newest(known, sallyport.FactUntrusted)
+	private, untrusted := newestMark(known, sallyport.FactPrivate), newestMark(known, sallyport.FactUntrusted)
 	if untrusted == nil {
 		return true
 	}
@@ -153,16 +153,16 @@ func (c *call) flowFix(key string) string {
 	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.entry.tool.Name, c.role.name(), key)
 }
 
-// remember keeps what the call brings in, before it runs. Another call may have
+// recordFacts keeps what the call brings in, before it runs. Another call may have
 // begun at the same moment: of the two, one sees the other here.
 //
 // When the store cannot take it, a call that no rule is about goes on, and what
 // it brings in is kept in memory.
-func (c *call) remember(ctx context.Context, marks []sallyport.FactMark, judged bool) bool {
-	before, err := c.r.facts.note(ctx, c.caller, marks)
+func (c *call) recordFacts(ctx context.Context, marks []sallyport.FactMark, judged bool) bool {
+	before, err := c.r.facts.recordMarks(ctx, c.caller, marks)
 	if err != nil && !judged && ctx.Err() == nil {
 		c.fault("session facts", err)
-		err = c.r.facts.keep(ctx, c.caller, marks)
+		err = c.r.facts.rememberUnstored(ctx, c.caller, marks)
 	}
 	switch {
 	case err != nil:
@@ -177,8 +177,8 @@ func (c *call) remember(ctx context.Context, marks []sallyport.FactMark, judged 
 	return c.hold.key == "" || c.hold.key == asked || c.awaitApproval(ctx)
 }
 
-// due returns the marks of the call that are not kept yet, or not lately.
-func (c *call) due(known []sallyport.FactMark) (marks []sallyport.FactMark) {
+// unrecordedMarks returns the marks of the call that are not kept yet, or not lately.
+func (c *call) unrecordedMarks(known []sallyport.FactMark) (marks []sallyport.FactMark) {
 	now, session := time.Now(), c.caller.Session != ""
 	// What is kept of a session is kept of its principal.
 	kept := func(f sallyport.Fact) bool {
@@ -255,8 +255,8 @@ func (c *call) predictFlow() {
 	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.source(key)})
 }
 
-// newest returns the newest mark of a fact that still counts, nil for none.
-func newest(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.FactMark) {
+// newestMark returns the newest mark of a fact that still counts, nil for none.
+func newestMark(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.FactMark) {
 	now := time.Now()
 	for i := range known {
 		m := &known[i]
@@ -267,52 +267,52 @@ func newest(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.Fact
 	return found
 }
 
-// conversations is what is known of sessions and principals.
-type conversations struct {
+// conversationFacts is what is known of sessions and principals.
+type conversationFacts struct {
 	store sallyport.FactStore
-	// unkept is what the store could not take, missed that there is some. It
+	// unstored is what the store could not take, missed that there is some. It
 	// counts like the rest as long as the registry lives.
-	unkept *facts.Memory
-	missed atomic.Bool
+	unstored *facts.Memory
+	missed   atomic.Bool
 }
 
-func newConversations(store sallyport.FactStore) *conversations {
-	k := &conversations{store: store, unkept: facts.NewMemory()}
+func newConversationFacts(store sallyport.FactStore) *conversationFacts {
+	k := &conversationFacts{store: store, unstored: facts.NewMemory()}
 	if store == nil {
 		k.store = facts.NewMemory()
 	}
 	return k
 }
 
-// known returns what is known of a caller's principal and session. A caller
+// knownMarks returns what is known of a caller's principal and session. A caller
 // without a session has one of its own, of which nothing is known.
-func (k *conversations) known(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
+func (k *conversationFacts) knownMarks(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
 	ctx, cancel := context.WithTimeout(ctx, factWait)
 	defer cancel()
 	known, err := k.store.Facts(ctx, caller.Principal.Name, caller.Session)
-	return k.all(ctx, caller, known, err)
+	return k.addUnstored(ctx, caller, known, err)
 }
 
-// note keeps marks and returns what was known before.
-func (k *conversations) note(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
+// recordMarks keeps marks and returns what was known before.
+func (k *conversationFacts) recordMarks(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
 	ctx, cancel := context.WithTimeout(ctx, factWait)
 	defer cancel()
 	before, err := k.store.Note(ctx, caller.Principal.Name, caller.Session, marks)
-	return k.all(ctx, caller, before, err)
+	return k.addUnstored(ctx, caller, before, err)
 }
 
-// all adds what the store could not take to what it knows.
-func (k *conversations) all(ctx context.Context, caller *sallyport.Caller, known []sallyport.FactMark, err error) ([]sallyport.FactMark, error) {
+// addUnstored adds what the store could not take to what it knows.
+func (k *conversationFacts) addUnstored(ctx context.Context, caller *sallyport.Caller, known []sallyport.FactMark, err error) ([]sallyport.FactMark, error) {
 	if err != nil || !k.missed.Load() {
 		return known, err
 	}
-	more, err := k.unkept.Facts(ctx, caller.Principal.Name, caller.Session)
+	more, err := k.unstored.Facts(ctx, caller.Principal.Name, caller.Session)
 	return append(known, more...), err
 }
 
-// keep keeps in memory what the store could not take.
-func (k *conversations) keep(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) error {
+// rememberUnstored keeps in memory what the store could not take.
+func (k *conversationFacts) rememberUnstored(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) error {
 	k.missed.Store(true)
-	_, err := k.unkept.Note(context.WithoutCancel(ctx), caller.Principal.Name, caller.Session, marks)
+	_, err := k.unstored.Note(context.WithoutCancel(ctx), caller.Principal.Name, caller.Session, marks)
 	return err
 }

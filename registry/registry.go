@@ -122,7 +122,7 @@ type Registry struct {
 	cleaner  atomic.Pointer[knownSecrets]
 	workers  *workers
 	runs     *Runs
-	facts    *conversations
+	facts    *conversationFacts
 
 	roles sync.Map // personality name -> *role
 	known knownPlaces
@@ -173,7 +173,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		r.o.Approvals = r.ownApprovals
 	}
 	r.cache = newResultCache(r.o.CacheEntries)
-	r.facts = newConversations(r.o.Facts)
+	r.facts = newConversationFacts(r.o.Facts)
 	if _, err := r.secretsKnown(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
