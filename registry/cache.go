@@ -86,7 +86,7 @@ func (c *call) answerFromCache() bool {
 	c.result.Structured = cloneObject(hit.result.Structured)
 	c.result.Parts = cloneParts(hit.result.Parts)
 	c.result.CallID = c.id
-	c.clean()
+	c.cleanResult()
 	c.addDecision(sallyport.Decision{Step: sallyport.StepCache, Allowed: true, Why: "a kept result was used"})
 	return true
 }

@@ -26,7 +26,7 @@ func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallypo
 func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
 	c := r.newCall(caller, q, r.batchBudget(caller))
 	c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: why}, sallyport.CodeInputInvalid, why)
-	return c.refused(ctx)
+	return c.finishRefused(ctx)
 }
 
 // orUnknownCaller stands in for a caller that an edge forgot: one without a name, which
@@ -55,25 +55,25 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.checkBackends(),
 		!c.checkPermissions(),
 		!c.validateArgs():
-		return c.refused(ctx)
+		return c.finishRefused(ctx)
 	case caller.DryRun:
-		return c.describe(ctx)
+		return c.describeDryRun(ctx)
 	case !c.limit(ctx),
 		!c.resolveGrant(),
 		!c.checkFlow(ctx),
 		!c.checkStopped(ctx):
-		return c.refused(ctx)
+		return c.finishRefused(ctx)
 	case c.answerFromCache():
-		return c.finish(ctx)
+		return c.finishResult(ctx)
 	case !c.intent(ctx), !c.run(ctx):
-		return c.refused(ctx)
+		return c.finishRefused(ctx)
 	}
-	c.returns()
+	c.checkReturns()
 	c.parts()
-	c.reduce()
-	c.clean()
+	c.reduceResult()
+	c.cleanResult()
 	c.cacheResult()
-	return c.finish(ctx)
+	return c.finishResult(ctx)
 }
 
 // call is the state of one call on its way through the gate.

@@ -12,31 +12,31 @@ import (
 	"github.com/sallyport/sallyport/output"
 )
 
-// returns makes the structured part plain, holds that of a success to the
+// checkReturns makes the structured part plain, holds that of a success to the
 // tool's returns schema, and bounds it.
-func (c *call) returns() {
+func (c *call) checkReturns() {
 	held := c.result.OK && c.entry.returns != nil
 	if c.result.Structured == nil && !held {
 		return
 	}
 	tree, size, err := toPlainJSON(c.result.Structured)
 	if err != nil && c.result.OK {
-		c.broken(forbidden + err.Error())
+		c.replaceBroken(forbidden + err.Error())
 		return
 	}
-	c.result.Structured = c.bounded(tree, size)
+	c.result.Structured = c.boundStructured(tree, size)
 	if !held {
 		return
 	}
 	if faults := c.entry.returns.Validate(tree); len(faults) > 0 {
-		c.broken(forbidden + faults.Error())
+		c.replaceBroken(forbidden + faults.Error())
 		return
 	}
 	c.allowStep(sallyport.StepReturns)
 }
 
-// bounded replaces structured data whose text is too long.
-func (c *call) bounded(tree map[string]any, size int) map[string]any {
+// boundStructured replaces structured data whose text is too long.
+func (c *call) boundStructured(tree map[string]any, size int) map[string]any {
 	if size <= c.r.o.StructuredBytes {
 		return tree
 	}
@@ -46,24 +46,24 @@ func (c *call) bounded(tree map[string]any, size int) map[string]any {
 // forbidden begins the text of a failure of the returns schema.
 const forbidden = "The tool returned what its returns schema forbids: "
 
-// broken replaces a result that breaks the tool's own promise.
-func (c *call) broken(why string) {
+// replaceBroken replaces a result that breaks the tool's own promise.
+func (c *call) replaceBroken(why string) {
 	c.addDecision(sallyport.Decision{Step: sallyport.StepReturns, Why: why})
 	cost := c.result.CostUSD
 	c.result = sallyport.Err(why, sallyport.CodeExecutionFailed)
 	c.result.CallID, c.result.CostUSD = c.id, cost
 }
 
-// reduce applies the tool's reducer. Of what it returns the value, the error
+// reduceResult applies the tool's reducer. Of what it returns the value, the error
 // and the structured part count: it neither sees nor changes other parts. One that fails leaves the result as it was;
 // the full value is kept for the operator.
-func (c *call) reduce() {
+func (c *call) reduceResult() {
 	red := c.r.findReducer(c.q.Tool)
 	if red == nil {
 		return
 	}
 	before := c.result
-	after, ok := c.reduced(red)
+	after, ok := c.runReducer(red)
 	if !ok {
 		return
 	}
@@ -79,7 +79,7 @@ func (c *call) reduce() {
 	if before.OK && after.Value != before.Value {
 		c.full = before.Value
 	}
-	if c.result.Structured = c.bounded(tree, size); before.OK {
+	if c.result.Structured = c.boundStructured(tree, size); before.OK {
 		c.result.Value = after.Value
 	} else if after.Error != "" {
 		c.result.Error = after.Error
@@ -87,8 +87,8 @@ func (c *call) reduce() {
 	c.allowStep(sallyport.StepReduce)
 }
 
-// reduced runs a reducer on a copy.
-func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
+// runReducer runs a reducer on a copy.
+func (c *call) runReducer(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.fault("reducer panicked", v)
@@ -102,9 +102,9 @@ func (c *call) reduced(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.caller.Turn}), true
 }
 
-// clean removes secrets, control sequences and template tokens from
+// cleanResult removes secrets, control sequences and template tokens from
 // everything that leaves the gate.
-func (c *call) clean() {
+func (c *call) cleanResult() {
 	cl := c.cleaner()
 	c.result.Value = cl.Text(c.result.Value)
 	c.result.Error = cl.Text(c.result.Error)
@@ -116,9 +116,9 @@ func (c *call) clean() {
 	c.cleanParts(cl)
 }
 
-// finish cuts the result to the budget, wraps what somebody else controls,
+// finishResult cuts the result to the budget, wraps what somebody else controls,
 // records the outcome and returns.
-func (c *call) finish(ctx context.Context) sallyport.Result {
+func (c *call) finishResult(ctx context.Context) sallyport.Result {
 	t := &c.entry.tool
 	limit := c.limitChars()
 	res := c.result
@@ -132,7 +132,7 @@ func (c *call) finish(ctx context.Context) sallyport.Result {
 		c.addDecision(sallyport.Decision{Step: sallyport.StepTrim, Allowed: true, Why: fmt.Sprintf("cut to %d characters", limit)})
 	}
 	if t.OutputIsUntrusted && !c.bare && t.Form == sallyport.FormTool {
-		c.wrap(&res)
+		c.wrapUntrusted(&res)
 	}
 	c.result = res
 	return c.record(ctx, c.result)
@@ -148,9 +148,9 @@ func (c *call) limitChars() int {
 	return own
 }
 
-// wrap marks a value or error whose text somebody else controls, and the texts
+// wrapUntrusted marks a value or error whose text somebody else controls, and the texts
 // of the parts beside it.
-func (c *call) wrap(res *sallyport.Result) {
+func (c *call) wrapUntrusted(res *sallyport.Result) {
 	source := res.Source
 	if source == "" {
 		source = output.Source(c.q.Tool, c.doc.Value)
@@ -174,15 +174,15 @@ func (c *call) wrap(res *sallyport.Result) {
 	}
 }
 
-// refused ends a call that a step stopped. The gate's own texts are not
+// finishRefused ends a call that a step stopped. The gate's own texts are not
 // wrapped; they are cleaned, because they may repeat what the caller sent.
-func (c *call) refused(ctx context.Context) sallyport.Result {
+func (c *call) finishRefused(ctx context.Context) sallyport.Result {
 	c.result.Error, _ = output.Trim(c.cleaner().Text(c.result.Error), c.budget)
 	return c.record(ctx, c.result)
 }
 
-// describe answers a dry run: no accessor is made and no limit consumed.
-func (c *call) describe(ctx context.Context) sallyport.Result {
+// describeDryRun answers a dry run: no accessor is made and no limit consumed.
+func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
 	var args bytes.Buffer
 	if err := json.Compact(&args, c.doc.JSON); err != nil {
 		// The text was decoded a moment ago, so that this cannot happen.
@@ -190,16 +190,16 @@ func (c *call) describe(ctx context.Context) sallyport.Result {
 	}
 	// Cleaning comes first, so that nothing is abridged within a secret.
 	clean := c.cleaner().Text("[dry-run] " + c.q.Tool + " would be called with: " + args.String())
-	c.result = sallyport.OK(string(abridge([]byte(clean))))
+	c.result = sallyport.OK(string(abridgeJSON([]byte(clean))))
 	c.result.CallID = c.id
 	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
 	c.allowStep(sallyport.StepDryRun)
 	return c.record(ctx, c.result)
 }
 
-// abridge shortens string literals of more than 500 characters in JSON text,
+// abridgeJSON shortens string literals of more than 500 characters in JSON text,
 // which keeps a described call readable.
-func abridge(text []byte) []byte {
+func abridgeJSON(text []byte) []byte {
 	const most = 500
 	if len(text) <= most {
 		return text
@@ -219,14 +219,14 @@ func abridge(text []byte) []byte {
 			end++
 		}
 		end = min(end+1, len(text))
-		out = append(out, abridged(text[i:end], most)...)
+		out = append(out, abridgeLiteral(text[i:end], most)...)
 		i = end
 	}
 	return out
 }
 
-// abridged shortens one string literal.
-func abridged(literal []byte, most int) []byte {
+// abridgeLiteral shortens one string literal.
+func abridgeLiteral(literal []byte, most int) []byte {
 	var s string
 	if len(literal) <= most || json.Unmarshal(literal, &s) != nil {
 		return literal
@@ -242,5 +242,5 @@ func abridged(literal []byte, most int) []byte {
 	return short
 }
 
-// elapsed is how long the call has taken.
-func (c *call) elapsed() time.Duration { return time.Since(c.start) }
+// elapsedTime is how long the call has taken.
+func (c *call) elapsedTime() time.Duration { return time.Since(c.start) }

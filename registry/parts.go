@@ -46,7 +46,7 @@ func (c *call) parts() {
 		return
 	}
 	if why := misshapen(form, c.asked(), &c.result); why != "" {
-		c.broken("The tool returned what a " + string(form) + " cannot be: " + why)
+		c.replaceBroken("The tool returned what a " + string(form) + " cannot be: " + why)
 		return
 	}
 	given := c.result.Parts

@@ -101,7 +101,7 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 	e.ValueChars = utf8.RuneCountInString(res.Value)
 	e.Parts, e.PartBytes = weight(res.Parts)
 	e.CostUSD = res.CostUSD
-	e.Duration = c.elapsed()
+	e.Duration = c.elapsedTime()
 	e.Full, _ = output.Trim(c.full, recordFull)
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
