@@ -58,7 +58,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		return c.finishRefused(ctx)
 	case caller.DryRun:
 		return c.describeDryRun(ctx)
-	case !c.limit(ctx),
+	case !c.consumeLimit(ctx),
 		!c.resolveGrant(),
 		!c.checkFlow(ctx),
 		!c.checkStopped(ctx):

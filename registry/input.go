@@ -19,11 +19,11 @@ import (
 // the rules of the call are replaced.
 type asker struct {
 	call  *call
-	clock *clock
+	clock *runClock
 }
 
 // input is the way to whoever called, nil when there is none.
-func (c *call) input(clock *clock) sallyport.Input {
+func (c *call) input(clock *runClock) sallyport.Input {
 	if clock == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (c *call) input(clock *clock) sallyport.Input {
 func (a *asker) Can(kind sallyport.InputKind) bool { return a.call.caller.Input.Can(kind) }
 
 func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
-	if err := a.clean(questions); err != nil {
+	if err := a.cleanQuestions(questions); err != nil {
 		return nil, err
 	}
 	waiting, stop := a.call.r.workers.until(ctx)
@@ -41,7 +41,7 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	a.clock.stop()
 	answers, err := a.call.caller.Input.Ask(waiting, questions...)
 	a.clock.start()
-	if why := a.gone(ctx, err); why != "" {
+	if why := a.goneReason(ctx, err); why != "" {
 		// A tool may go on without an answer; this call may not go on at all.
 		a.call.addDecision(sallyport.Decision{Step: sallyport.StepVisible, Why: why})
 		a.clock.cancel(errGone)
@@ -58,10 +58,10 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	return answers, nil
 }
 
-// gone says why the call may not go on after somebody thought, whether there is
+// goneReason says why the call may not go on after somebody thought, whether there is
 // an answer or not: its principal was revoked or stopped meanwhile, or the edge
 // says that it may do something else by now.
-func (a *asker) gone(ctx context.Context, err error) (why string) {
+func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 	c, o := a.call, &a.call.r.o
 	if ctx.Err() != nil {
 		return "" // it is over anyway
@@ -99,9 +99,9 @@ func (r *Registry) Inquires(id string) bool {
 	return e != nil && len(e.tool.Capabilities.Input) > 0
 }
 
-// clean takes out of questions what may not leave the gate or would deceive
+// cleanQuestions takes out of questions what may not leave the gate or would deceive
 // who reads them. A form that the cleaning breaks is not put.
-func (a *asker) clean(questions []sallyport.Question) error {
+func (a *asker) cleanQuestions(questions []sallyport.Question) error {
 	cl := a.call.cleaner()
 	for i := range questions {
 		q := &questions[i]
@@ -143,9 +143,9 @@ var (
 	}
 )
 
-// clock ends a context when it has run for a while. It can be stopped, once
+// runClock ends a context when it has run for a while. It can be stopped, once
 // for each question that waits.
-type clock struct {
+type runClock struct {
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
@@ -155,20 +155,20 @@ type clock struct {
 	waits int
 }
 
-// timed is the context of a run. Where a tool may ask somebody, the waiting
+// withTimeLimit is the context of a run. Where a tool may ask somebody, the waiting
 // does not count.
-func (c *call) timed(ctx context.Context, limit time.Duration) (context.Context, *clock, context.CancelFunc) {
+func (c *call) withTimeLimit(ctx context.Context, limit time.Duration) (context.Context, *runClock, context.CancelFunc) {
 	if len(c.grant.Input) == 0 || c.caller.Input == nil {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		return ctx, nil, cancel
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	k := &clock{cancel: cancel, left: limit, waits: 1}
+	k := &runClock{cancel: cancel, left: limit, waits: 1}
 	k.start()
 	return ctx, k, func() { k.stop(); cancel(nil) }
 }
 
-func (k *clock) stop() {
+func (k *runClock) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.waits++; k.waits == 1 {
@@ -177,7 +177,7 @@ func (k *clock) stop() {
 	}
 }
 
-func (k *clock) start() {
+func (k *runClock) start() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.waits--; k.waits == 0 {

@@ -24,25 +24,25 @@ func (c *checker) rateLimit(l sallyport.RateLimit) {
 	}
 }
 
-// limit consumes one admission of the principal's for this tool. A refused
+// consumeLimit consumes one admission of the principal's for this tool. A refused
 // call consumes none, and one that cannot be counted does not run.
-func (c *call) limit(ctx context.Context) bool {
+func (c *call) consumeLimit(ctx context.Context) bool {
 	l := c.entry.tool.RateLimit
 	if l == nil {
 		return c.allowStep(sallyport.StepLimit)
 	}
-	wait, err := c.admit(ctx, *l)
+	wait, err := c.askLimiter(ctx, *l)
 	switch {
 	case err != nil:
-		return c.uncounted(ctx, err)
+		return c.refuseUncounted(ctx, err)
 	case wait > 0:
-		return c.exceeded(*l, wait)
+		return c.refuseExceeded(*l, wait)
 	}
 	return c.allowStep(sallyport.StepLimit)
 }
 
-// admit asks the limiter.
-func (c *call) admit(ctx context.Context, l sallyport.RateLimit) (time.Duration, error) {
+// askLimiter asks the limiter.
+func (c *call) askLimiter(ctx context.Context, l sallyport.RateLimit) (time.Duration, error) {
 	if c.r.o.Limiter == nil {
 		return 0, errors.New("no limiter is wired")
 	}
@@ -59,8 +59,8 @@ func (c *call) admit(ctx context.Context, l sallyport.RateLimit) (time.Duration,
 // no slash, so that no two pairs give one key, whatever a principal is called.
 func limitKey(tool, principal string) string { return tool + "/" + principal }
 
-// exceeded refuses a call that came too early.
-func (c *call) exceeded(l sallyport.RateLimit, wait time.Duration) bool {
+// refuseExceeded refuses a call that came too early.
+func (c *call) refuseExceeded(l sallyport.RateLimit, wait time.Duration) bool {
 	// Whoever comes back after this many milliseconds must not be too early.
 	retry := wait.Truncate(time.Millisecond)
 	if retry < wait {
@@ -79,8 +79,8 @@ func (c *call) exceeded(l sallyport.RateLimit, wait time.Duration) bool {
 	return false
 }
 
-// uncounted refuses a call of which nobody knows whether it is one too many.
-func (c *call) uncounted(ctx context.Context, err error) bool {
+// refuseUncounted refuses a call of which nobody knows whether it is one too many.
+func (c *call) refuseUncounted(ctx context.Context, err error) bool {
 	if how := ended(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepLimit, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
 	}

@@ -65,7 +65,7 @@ func (c *call) intent(ctx context.Context) bool {
 func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool.OpenWorld() }
 
 // bind makes the accessors of the grant.
-func (c *call) bind(ctx context.Context, clock *clock) bool {
+func (c *call) bind(ctx context.Context, clock *runClock) bool {
 	c.describeToTool()
 	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
 	if len(c.grant.Process.Binaries) > 0 {

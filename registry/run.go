@@ -41,7 +41,7 @@ func (c *call) run(ctx context.Context) bool {
 		limit = c.r.o.Timeout
 	}
 	caller := ctx
-	ctx, clock, cancel := c.timed(ctx, limit)
+	ctx, clock, cancel := c.withTimeLimit(ctx, limit)
 	defer cancel()
 	c.endWith(cancel)
 	if !c.bind(ctx, clock) {
