@@ -45,7 +45,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 	if c.late = !r.workers.enter(); !c.late {
 		defer r.workers.leave()
 	}
-	c.enlist()
+	c.registerRun()
 	defer r.runs.remove(&c.entered)
 	switch {
 	case !c.decodeArgs(),
@@ -148,7 +148,7 @@ func (c *call) describeToTool() {
 		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
 		ResultBudget: c.limitChars(), NetworkPolicy: c.grant.Network,
 	}
-	c.out.Detach, c.out.Outlive = func() {}, c.outlive
+	c.out.Detach, c.out.Outlive = func() {}, c.outliveCall
 	if c.entry.tool.Tasks != sallyport.TaskNever && caller.Detach != nil {
 		c.out.Detach = caller.Detach
 	}

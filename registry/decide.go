@@ -147,7 +147,7 @@ func (c *call) resolveGrant() bool {
 	}
 	c.scope, c.grant = scope, scope.Grant()
 	c.r.runs.granted(&c.entered, scope)
-	c.heed(&c.entered)
+	c.reviewReplaced(&c.entered)
 	return c.allowStep(sallyport.StepGrant)
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// lost names something that a grant held and another does not, hosts left
+// lostItem names something that a grant held and another does not, hosts left
 // aside; empty when there is nothing.
-func lost(was, now *sallyport.Grant) string {
+func lostItem(was, now *sallyport.Grant) string {
 	for _, group := range []struct {
 		name     string
 		was, now []string
@@ -71,9 +71,9 @@ func sameNetwork(a, b *sallyport.NetworkGrant) bool {
 	return slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Deny, b.Deny) && a.AllowPrivate == b.AllowPrivate && a.ReadOnly == b.ReadOnly
 }
 
-// narrower reports whether a grant lets less through than another did. What
+// isNarrower reports whether a grant lets less through than another did. What
 // cannot be read does.
-func narrower(was, now *sallyport.NetworkGrant) bool {
+func isNarrower(was, now *sallyport.NetworkGrant) bool {
 	before, err := reach.ParseHosts(was.Allow)
 	allowed, bad := reach.ParseHosts(now.Allow)
 	if err != nil || bad != nil || was.AllowPrivate && !now.AllowPrivate || !was.ReadOnly && now.ReadOnly {

@@ -7,18 +7,18 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// enlist has the call ended when its caller may not call any more, while it waits
+// registerRun has the call ended when its caller may not call any more, while it waits
 // or runs. It costs a call that is over at once next to nothing: a context of its
 // own would cost more than the other steps together. Call r.runs.remove when it
 // has an answer.
-func (c *call) enlist() {
+func (c *call) registerRun() {
 	c.entered = c.describeRun(calling)
 	c.entered.call = c
 	c.r.runs.add(&c.entered)
 }
 
-// end ends the call.
-func (c *call) end(e *Ended) {
+// endRun ends the call.
+func (c *call) endRun(e *Ended) {
 	c.ending.Store(e)
 	if cancel := c.ender.Load(); cancel != nil {
 		(*cancel)()
@@ -49,15 +49,15 @@ func (c *call) describeRun(what string) Run {
 	}
 }
 
-// outlive is [sallyport.Call.Outlive].
-func (c *call) outlive(what string, shared bool, end func(why error)) (over func()) {
-	return c.outliving(what, shared, end, nil)
+// outliveCall is [sallyport.Call.Outlive].
+func (c *call) outliveCall(what string, shared bool, end func(why error)) (over func()) {
+	return c.registerOutliving(what, shared, end, nil)
 }
 
-// outliving has what the call leaves running ended when it may not run any more.
+// registerOutliving has what the call leaves running ended when it may not run any more.
 // What serves an upstream server serves every session of its principal, and every
 // principal where it is shared.
-func (c *call) outliving(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func()) {
+func (c *call) registerOutliving(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func()) {
 	run := new(c.describeRun(what))
 	if server := c.entry.tool.Server(); server != "" {
 		run.Tool, run.Session, run.SessionKey = ServerRun(server), "", ""
@@ -68,13 +68,13 @@ func (c *call) outliving(what string, shared bool, end func(why error), narrow f
 	run.scope, run.narrow = c.scope, narrow
 	run.end = func(e *Ended) { go end(e) }
 	c.r.runs.add(run)
-	c.heed(run)
+	c.reviewReplaced(run)
 	return func() { c.r.runs.remove(run) }
 }
 
-// heed holds what the call begins to what is in force, when another registry has
+// reviewReplaced holds what the call begins to what is in force, when another registry has
 // replaced its own meanwhile.
-func (c *call) heed(run *Run) {
+func (c *call) reviewReplaced(run *Run) {
 	if c.r.workers.ending() {
 		c.r.runs.again(run)
 	}

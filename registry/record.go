@@ -69,7 +69,7 @@ func (c *call) bind(ctx context.Context, clock *runClock) bool {
 	c.describeToTool()
 	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
 	if len(c.grant.Process.Binaries) > 0 {
-		turn.Outlive = c.outliving
+		turn.Outlive = c.registerOutliving
 	}
 	binding, err := c.scope.Bind(ctx, &c.out, turn, c.addDecision)
 	if err != nil {

@@ -230,7 +230,7 @@ func (r *Runs) finish(run *Run, why string) {
 	}
 	r.o.Logger.Warn("ended what ran", "what", run.What, "tool", run.Tool, "principal", run.Principal.Name, "call", run.CallID, "why", why)
 	if e := (&Ended{why}); run.call != nil {
-		run.call.end(e)
+		run.call.endRun(e)
 	} else {
 		run.end(e)
 	}
@@ -289,17 +289,17 @@ func (r *Runs) reviewOne(run *Run, judge func(run *Run) (now *sallyport.Grant, w
 	}
 	r.mu.Unlock()
 	if why == "" && now != nil && was != nil {
-		why = lost(was, now)
+		why = lostItem(was, now)
 	}
 	switch {
 	case why != "":
 		r.finish(run, "the configuration changed: "+why)
 	case now == nil || was == nil || last == nil && sameNetwork(&was.Network, &now.Network):
 	case narrow == nil || !narrow(now.Network):
-		if narrower(&was.Network, &now.Network) {
+		if isNarrower(&was.Network, &now.Network) {
 			r.finish(run, "the configuration changed: hosts of it are not granted any more")
 		}
-	case narrower(&was.Network, &now.Network) && (last == nil || !sameNetwork(last, &now.Network)):
+	case isNarrower(&was.Network, &now.Network) && (last == nil || !sameNetwork(last, &now.Network)):
 		why := "the configuration changed: hosts of it are not granted any more"
 		r.o.Logger.Warn("narrowed what runs", "what", run.What, "tool", run.Tool, "principal", run.Principal.Name, "call", run.CallID, "why", why)
 		r.record(run, audit.ActionNarrow, why)
