@@ -97,7 +97,7 @@ func (c *call) cacheResult() {
 	if c.key == "" || !c.result.OK {
 		return
 	}
-	if _, size := weight(c.result.Parts); int64(len(c.result.Value))+size > maxKept {
+	if _, size := partsSize(c.result.Parts); int64(len(c.result.Value))+size > maxKept {
 		return
 	}
 	ttl := c.entry.tool.Cache.TTL

@@ -69,7 +69,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		return c.finishRefused(ctx)
 	}
 	c.checkReturns()
-	c.parts()
+	c.checkParts()
 	c.reduceResult()
 	c.cleanResult()
 	c.cacheResult()

@@ -24,8 +24,8 @@ const maxPartName = 256
 // unknownBytes is the media type of data of which nothing is known.
 const unknownBytes = "application/octet-stream"
 
-// asked is the URI that a call of FormResource reads; empty otherwise.
-func (c *call) asked() string {
+// requestedURI is the URI that a call of FormResource reads; empty otherwise.
+func (c *call) requestedURI() string {
 	if c.entry.tool.Form != sallyport.FormResource {
 		return ""
 	}
@@ -33,10 +33,10 @@ func (c *call) asked() string {
 	return uri
 }
 
-// parts holds the parts of a result to the tool's form, and makes a copy that
+// checkParts holds the parts of a result to the tool's form, and makes a copy that
 // is well formed and bounded. What does not fit gives way to a text that says
 // so.
-func (c *call) parts() {
+func (c *call) checkParts() {
 	form := c.entry.tool.Form
 	switch {
 	case form == sallyport.FormTool && c.result.Parts == nil:
@@ -45,7 +45,7 @@ func (c *call) parts() {
 		c.result.Parts = nil
 		return
 	}
-	if why := misshapen(form, c.asked(), &c.result); why != "" {
+	if why := misfitReason(form, c.requestedURI(), &c.result); why != "" {
 		c.replaceBroken("The tool returned what a " + string(form) + " cannot be: " + why)
 		return
 	}
@@ -53,12 +53,12 @@ func (c *call) parts() {
 	most := min(len(given), maxParts)
 	out, left, lost := make([]sallyport.Part, most), c.r.o.PartBytes, 0
 	for i := range out {
-		part, why := ofKind(&given[i], left)
+		part, why := partOfKind(&given[i], left)
 		if more := len(given) - most; more > 0 && i == most-1 {
 			why = fmt.Sprintf("%d parts were left out: a result has at most %d", more+1, maxParts)
 		}
 		if why != "" {
-			part = c.leftOut(&given[i], why)
+			part = c.omittedPart(&given[i], why)
 			lost++
 		}
 		if form == sallyport.FormTool {
@@ -68,11 +68,11 @@ func (c *call) parts() {
 		out[i] = part
 	}
 	c.result.Parts = out
-	c.lost(lost + len(given) - most)
+	c.noteLostParts(lost + len(given) - most)
 }
 
-// lost tells the operator of parts that the caller did not get.
-func (c *call) lost(n int) {
+// noteLostParts tells the operator of parts that the caller did not get.
+func (c *call) noteLostParts(n int) {
 	if n > 0 {
 		c.addDecision(sallyport.Decision{
 			Step: sallyport.StepReturns, Allowed: true, Why: fmt.Sprintf("%d parts of the result were left out", n),
@@ -80,17 +80,17 @@ func (c *call) lost(n int) {
 	}
 }
 
-// leftOut is what stands in the place of a part.
-func (c *call) leftOut(p *sallyport.Part, why string) sallyport.Part {
+// omittedPart is what stands in the place of a part.
+func (c *call) omittedPart(p *sallyport.Part, why string) sallyport.Part {
 	out := sallyport.Part{Kind: sallyport.PartText, Role: p.Role, Text: "[" + why + "]"}
-	if uri := c.asked(); uri != "" {
+	if uri := c.requestedURI(); uri != "" {
 		out.Kind, out.URI, out.MediaType = sallyport.PartResource, uri, "text/plain"
 	}
 	return out
 }
 
-// misshapen says why parts are not what a form answers with; "" when they are.
-func misshapen(form sallyport.Form, asked string, res *sallyport.Result) string {
+// misfitReason says why parts are not what a form answers with; "" when they are.
+func misfitReason(form sallyport.Form, asked string, res *sallyport.Result) string {
 	if form == sallyport.FormTool {
 		return ""
 	}
@@ -108,7 +108,7 @@ func misshapen(form sallyport.Form, asked string, res *sallyport.Result) string 
 			if p.Kind != sallyport.PartResource {
 				return fmt.Sprintf("part %d is no resource", i)
 			}
-			if !under(asked, p.URI) {
+			if !isURIUnder(asked, p.URI) {
 				return fmt.Sprintf("part %d is neither the URI that was asked for nor under it", i)
 			}
 		default:
@@ -118,9 +118,9 @@ func misshapen(form sallyport.Form, asked string, res *sallyport.Result) string 
 	return ""
 }
 
-// under reports whether a URI is the one that was asked for, or below it by
+// isURIUnder reports whether a URI is the one that was asked for, or below it by
 // whole segments without a step up.
-func under(asked, uri string) bool {
+func isURIUnder(asked, uri string) bool {
 	if uri == asked {
 		return true
 	}
@@ -140,9 +140,9 @@ func under(asked, uri string) bool {
 	return true
 }
 
-// ofKind returns a copy of a part that has only what counts for its kind, or
+// partOfKind returns a copy of a part that has only what counts for its kind, or
 // why there is none. left is how many bytes of data may still come.
-func ofKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
+func partOfKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 	out = sallyport.Part{Kind: p.Kind, Role: p.Role}
 	switch p.Kind {
 	case sallyport.PartText:
@@ -155,26 +155,26 @@ func ofKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 		}
 		return withData(out, p.Data, left)
 	case sallyport.PartResource:
-		return ofResource(p, left)
+		return resourcePart(p, left)
 	case sallyport.PartLink:
 		out.URI, out.Name, out.Title, out.Description = p.URI, p.Name, p.Title, p.Description
 		out.MediaType, out.Size = mediaType(p.MediaType), max(p.Size, 0)
-		return out, unnamed(p)
+		return out, uriFault(p)
 	default:
 		return out, "a part of an unknown kind was left out"
 	}
 }
 
-// ofResource is ofKind for a resource. A text is cleaned and bounded as one,
+// resourcePart is ofKind for a resource. A text is cleaned and bounded as one,
 // however it was sent.
-func ofResource(p *sallyport.Part, left int) (out sallyport.Part, why string) {
+func resourcePart(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 	out = sallyport.Part{Kind: p.Kind, Role: p.Role, URI: p.URI, Text: p.Text, MediaType: mediaType(p.MediaType)}
-	switch why = unnamed(p); {
+	switch why = uriFault(p); {
 	case why != "" || len(p.Data) == 0:
 		return out, why
 	case p.Text != "":
 		return out, "a resource was left out: it is text and data at once"
-	case textual(out.MediaType) && len(p.Data) <= left:
+	case isTextual(out.MediaType) && len(p.Data) <= left:
 		out.Text = textOf(p.Data)
 		return out, ""
 	}
@@ -202,9 +202,9 @@ func textOf(data []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// unnamed says why a part that is known by its URI is left out; "" when it is
+// uriFault says why a part that is known by its URI is left out; "" when it is
 // not.
-func unnamed(p *sallyport.Part) string {
+func uriFault(p *sallyport.Part) string {
 	if p.URI == "" || len(p.URI) > maxURI {
 		return fmt.Sprintf("a %s was left out: its URI is empty or too long", p.Kind)
 	}
@@ -220,8 +220,8 @@ func withData(out sallyport.Part, data []byte, left int) (_ sallyport.Part, why 
 	return out, ""
 }
 
-// textual reports whether data of a media type is read as text.
-func textual(mediaType string) bool {
+// isTextual reports whether data of a media type is read as text.
+func isTextual(mediaType string) bool {
 	kind, _, _ := strings.Cut(strings.ToLower(mediaType), ";")
 	kind = strings.TrimSpace(kind)
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "/json") || strings.HasSuffix(kind, "+json") ||
@@ -243,21 +243,21 @@ func (c *call) cleanParts(cl *output.Cleaner) {
 	for i := range c.result.Parts {
 		p := &c.result.Parts[i]
 		if cl.Holds(p.Data) {
-			*p = c.leftOut(p, fmt.Sprintf("%d bytes were left out: they hold a secret", len(p.Data)))
+			*p = c.omittedPart(p, fmt.Sprintf("%d bytes were left out: they hold a secret", len(p.Data)))
 			lost++
 		}
 		p.Text, p.Description = cl.Text(p.Text), cl.Text(p.Description)
-		p.Name, p.Title, p.URI = short(cl.Text(p.Name)), short(cl.Text(p.Title)), encoded(cl.Text(p.URI))
+		p.Name, p.Title, p.URI = shortenName(cl.Text(p.Name)), shortenName(cl.Text(p.Title)), encodeURI(cl.Text(p.URI))
 		if cl.Text(p.MediaType) != p.MediaType {
 			p.MediaType = ""
 		}
 	}
-	c.lost(lost)
+	c.noteLostParts(lost)
 }
 
-// short is a name on one line, cut to what a name may have: it is shown as it is,
+// shortenName is a name on one line, cut to what a name may have: it is shown as it is,
 // and is no place for a text to a model.
-func short(name string) string {
+func shortenName(name string) string {
 	name = strings.Join(strings.Fields(name), " ")
 	if runes := []rune(name); len(runes) > maxPartName {
 		return string(runes[:maxPartName]) + "…"
@@ -265,8 +265,8 @@ func short(name string) string {
 	return name
 }
 
-// encoded is a URI without what none can hold, so that it does not read as a text.
-func encoded(uri string) string {
+// encodeURI is a URI without what none can hold, so that it does not read as a text.
+func encodeURI(uri string) string {
 	var b strings.Builder
 	for i := range len(uri) {
 		if c := uri[i]; c <= ' ' || c == 0x7f || strings.IndexByte("\"<>", c) >= 0 {
@@ -292,7 +292,7 @@ func (c *call) trimParts(res *sallyport.Result, limit int) (cut bool) {
 		}
 		if left < 0 {
 			why := fmt.Sprintf("%d parts were left out: the result has no room for their names", len(res.Parts)-i)
-			*p = c.leftOut(p, why)
+			*p = c.omittedPart(p, why)
 			res.Parts = res.Parts[:i+1]
 			return true
 		}
@@ -306,8 +306,8 @@ func (c *call) trimParts(res *sallyport.Result, limit int) (cut bool) {
 	return cut
 }
 
-// weight is the number of parts and the bytes of their text and data.
-func weight(parts []sallyport.Part) (n int, size int64) {
+// partsSize is the number of parts and the bytes of their text and data.
+func partsSize(parts []sallyport.Part) (n int, size int64) {
 	for i := range parts {
 		size += int64(len(parts[i].Text) + len(parts[i].Data))
 	}

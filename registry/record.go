@@ -99,7 +99,7 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 	e.OK, e.Code, e.Error = res.OK, res.Code, res.Error
 	e.Stage, e.DryRun, e.Cached = c.stage, c.caller.DryRun, c.from != nil
 	e.ValueChars = utf8.RuneCountInString(res.Value)
-	e.Parts, e.PartBytes = weight(res.Parts)
+	e.Parts, e.PartBytes = partsSize(res.Parts)
 	e.CostUSD = res.CostUSD
 	e.Duration = c.elapsedTime()
 	e.Full, _ = output.Trim(c.full, recordFull)
