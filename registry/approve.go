@@ -38,7 +38,7 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 	if c.hold.why == "" && !c.role.requiresApproval(&c.entry.tool) {
 		return c.allowStep(sallyport.StepApprove)
 	}
-	if !c.probe(ctx) {
+	if !c.probeAccess(ctx) {
 		return false
 	}
 	digest, err := c.approvalDigest(ctx)
@@ -76,7 +76,7 @@ type heldCall struct {
 	digest string
 	a      sallyport.Approval
 	waited bool
-	notice *progress // set once somebody was told of the wait
+	notice *progressReporter // set once somebody was told of the wait
 }
 
 // requestDecision asks once and waits. It is not done when another call of the same
@@ -117,9 +117,9 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 		return
 	}
 	if h.notice == nil {
-		h.notice = &progress{call: h.call, sink: h.caller.Progress}
+		h.notice = &progressReporter{call: h.call, sink: h.caller.Progress}
 		// Nobody's slow stream keeps a decision waiting.
-		go h.notice.emit(sallyport.Progress{
+		go h.notice.emitReport(sallyport.Progress{
 			Message: "waits for approval " + h.a.ID, Audience: sallyport.AudienceUser,
 		})
 	}
@@ -139,7 +139,7 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 // endNotice takes back what told the user of the wait.
 func (h *heldCall) endNotice() {
 	if h.notice != nil {
-		h.notice.end()
+		h.notice.close()
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
 		x.Facts = c.entry.tool.Facts(x.Grant, c.level, placeOf(x.Grant, c.workspace()))
-		r.withhold(x.Grant, x.role)
+		r.dropLinked(x.Grant, x.role)
 	}
 	return x, err
 }

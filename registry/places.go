@@ -32,9 +32,9 @@ func (r *Registry) ownPlaces() *place.Map {
 	return r.known.m
 }
 
-// writesOf notes where a role, or the tools of a registry without roles, may write.
+// noteWrites notes where a role, or the tools of a registry without roles, may write.
 // What was computed before is computed again when that closes a link.
-func (r *Registry) writesOf(by string, paths []string) {
+func (r *Registry) noteWrites(by string, paths []string) {
 	if r.backends.Places != nil || len(paths) == 0 {
 		return
 	}
@@ -47,15 +47,15 @@ func (r *Registry) writesOf(by string, paths []string) {
 	_ = r.ownPlaces().Add(context.Background(), writes...) // Without a ledger nothing can fail.
 }
 
-// placer finds the places of the paths of one grant.
-type placer struct {
+// placeFinder finds the places of the paths of one grant.
+type placeFinder struct {
 	places sallyport.Places
 	names  map[string]string // of paths that lead elsewhere than they are spelled
 	first  map[string]string // how a place was spelled first
 }
 
-// of returns the places of paths, and those that lead nowhere with the reason.
-func (p *placer) of(paths []string) (led []string, nowhere map[string]sallyport.Place) {
+// findPlaces returns the places of paths, and those that lead nowhere with the reason.
+func (p *placeFinder) findPlaces(paths []string) (led []string, nowhere map[string]sallyport.Place) {
 	for _, path := range paths {
 		clean, err := reach.CleanPath(path)
 		if err != nil {
@@ -81,8 +81,8 @@ func (p *placer) of(paths []string) (led []string, nowhere map[string]sallyport.
 	return led, nowhere
 }
 
-// spelled is how the configuration names a place.
-func (p *placer) spelled(path string) string {
+// spellingOf is how the configuration names a place.
+func (p *placeFinder) spellingOf(path string) string {
 	if s, ok := p.first[path]; ok {
 		return s
 	}
@@ -97,10 +97,10 @@ func placeOf(g *sallyport.Grant, workspace string) string {
 	return workspace
 }
 
-// withhold moves what a link withholds at this moment from a grant to what was
+// dropLinked moves what a link withholds at this moment from a grant to what was
 // dropped, for those who ask what a grant is worth now. The grant of a call keeps
 // it: it is looked at each time it is opened.
-func (r *Registry) withhold(g *sallyport.Grant, ro *role) {
+func (r *Registry) dropLinked(g *sallyport.Grant, ro *role) {
 	look := func(key string, list []string) []string {
 		var kept []string
 		for _, path := range list {

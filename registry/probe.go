@@ -7,9 +7,9 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// probe refuses a call that the accessors would refuse anyway, with the words
+// probeAccess refuses a call that the accessors would refuse anyway, with the words
 // of their refusal, before a person is asked about it.
-func (c *call) probe(ctx context.Context) bool {
+func (c *call) probeAccess(ctx context.Context) bool {
 	touches := c.entry.tool.Touches
 	if len(touches) == 0 {
 		return true

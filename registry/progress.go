@@ -13,10 +13,10 @@ import (
 // people, not a result.
 const maxMessage = 1000
 
-// progress is a running tool's way to report: named, cleaned, bounded, and
+// progressReporter is a running tool's way to report: named, cleaned, bounded, and
 // over with the call. The sink belongs to an edge whose stream ends with the
 // call, so that nothing may reach it later.
-type progress struct {
+type progressReporter struct {
 	call *call
 	sink func(sallyport.Progress) // the caller's; nil drops everything
 
@@ -26,8 +26,8 @@ type progress struct {
 	idle   chan struct{} // made by end, closed when none is active
 }
 
-// emit hands a report to the caller's sink.
-func (p *progress) emit(e sallyport.Progress) {
+// emitReport hands a report to the caller's sink.
+func (p *progressReporter) emitReport(e sallyport.Progress) {
 	c := p.call
 	if p.sink == nil {
 		return
@@ -41,13 +41,13 @@ func (p *progress) emit(e sallyport.Progress) {
 		}
 	}
 	e.Message, _ = output.Trim(c.cleaner().Text(e.Message), maxMessage)
-	if p.begin() {
-		defer p.done()
+	if p.beginReport() {
+		defer p.endReport()
 		p.sink(e)
 	}
 }
 
-func (p *progress) begin() bool {
+func (p *progressReporter) beginReport() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -57,7 +57,7 @@ func (p *progress) begin() bool {
 	return true
 }
 
-func (p *progress) done() {
+func (p *progressReporter) endReport() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.active--; p.active == 0 && p.idle != nil {
@@ -65,9 +65,9 @@ func (p *progress) done() {
 	}
 }
 
-// end drops later reports and waits for those on their way, but not for ever:
+// close drops later reports and waits for those on their way, but not for ever:
 // a sink that hangs must not keep the call.
-func (p *progress) end() {
+func (p *progressReporter) close() {
 	p.mu.Lock()
 	p.over = true
 	if p.active == 0 {

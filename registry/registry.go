@@ -247,7 +247,7 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 	for _, e := range entries {
 		r.tools[e.id] = e
 		if f := e.tool.Capabilities.FSReach; f != nil && r.backends.Personalities == nil {
-			r.writesOf("tool "+e.id, f.Write.Paths)
+			r.noteWrites("tool "+e.id, f.Write.Paths)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ type resolver struct {
 	tool  *sallyport.Tool
 	role  *role
 	vars  map[string]string
-	at    placer
+	at    placeFinder
 	grant sallyport.Grant
 }
 
@@ -29,7 +29,7 @@ func (r *Registry) grantOf(t *sallyport.Tool, ro *role) (*sallyport.Grant, error
 // variables and on where paths lead. An error is a declaration that cannot be read
 // here, such as an empty variable.
 func resolve(t *sallyport.Tool, ro *role, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
-	r := resolver{tool: t, role: ro, vars: vars, at: placer{places: places, names: map[string]string{}, first: map[string]string{}}}
+	r := resolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
 	for _, step := range []func() error{r.network, r.secrets, r.files, r.process, r.input} {
 		if err := step(); err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func (r *resolver) grounded() {
 		if r.at.places.Place(path).Ground != "" {
 			return false
 		}
-		r.drop("fs_reach.write", r.at.spelled(path), "that tools may write there could not be kept in the state", "fs_reach.write")
+		r.drop("fs_reach.write", r.at.spellingOf(path), "that tools may write there could not be kept in the state", "fs_reach.write")
 		return true
 	})
 }
@@ -173,7 +173,7 @@ func (r *resolver) grounded() {
 func (r *resolver) nameReach() {
 	g := &r.grant.FS
 	if w := r.vars["workspace"]; w != "" && len(g.Read)+len(g.Write) > 0 {
-		r.at.of([]string{w})
+		r.at.findPlaces([]string{w})
 	}
 	for name, path := range r.at.names {
 		touches := func(granted string) bool { return reach.Within(granted, path) || reach.Within(path, granted) }
@@ -211,10 +211,10 @@ func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []strin
 		granted, _ := reach.IntersectPaths(declared, declared)
 		return granted, nil
 	}
-	ceiling, _ = r.at.of(ceiling)
+	ceiling, _ = r.at.findPlaces(ceiling)
 	granted, dropped := reach.IntersectPaths(declared, ceiling)
 	for _, p := range dropped {
-		p = r.at.spelled(p)
+		p = r.at.spellingOf(p)
 		r.drop(key, p, fmt.Sprintf("path %q is not covered by personality %s", p, key), key)
 	}
 	return granted, nil
@@ -222,7 +222,7 @@ func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []strin
 
 // placesOf finds the places of paths, and drops those that lead nowhere.
 func (r *resolver) placesOf(key string, paths []string) []string {
-	led, nowhere := r.at.of(paths)
+	led, nowhere := r.at.findPlaces(paths)
 	for _, path := range paths {
 		if p, ok := nowhere[path]; ok {
 			r.grant.Dropped = append(r.grant.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Fix: p.Fix, Linked: true})
@@ -282,7 +282,7 @@ func (r *resolver) execFrom(declared []string) error {
 	granted, dropped := reach.IntersectPaths(r.placesOf("process.execFrom", paths), r.grant.FS.Write)
 	r.grant.Process.ExecFrom = granted
 	for _, path := range dropped {
-		path = r.at.spelled(path)
+		path = r.at.spellingOf(path)
 		r.drop("process.execFrom", path, fmt.Sprintf("path %q is not in the granted fs_reach.write", path), "fs_reach.write")
 	}
 	return nil
@@ -314,7 +314,7 @@ func (r *Registry) Misfits(personality string) Faults {
 			faults = append(faults, Fault{Tool: e.id, Personality: personality, Message: err.Error()})
 			continue
 		}
-		r.withhold(g, ro)
+		r.dropLinked(g, ro)
 		if _, err := r.confinementLevel(g); err != nil {
 			faults = append(faults, Fault{
 				Tool: e.id, Personality: personality, Capability: "process",

@@ -47,9 +47,9 @@ func (c *call) run(ctx context.Context) bool {
 	if !c.bind(ctx, clock) {
 		return false
 	}
-	p := &progress{call: c, sink: c.caller.Progress}
-	defer p.end()
-	c.out.Emit = p.emit
+	p := &progressReporter{call: c, sink: c.caller.Progress}
+	defer p.close()
+	c.out.Emit = p.emitReport
 
 	j := &job{ctx: ctx, tool: &c.entry.tool, out: &c.out, failed: c.attempted, done: make(chan struct{}, 1)}
 	c.r.workers.do(j)

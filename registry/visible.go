@@ -52,7 +52,7 @@ func (r *Registry) role(name string) *role {
 		return v.(*role)
 	}
 	if p.FSReach != nil {
-		r.writesOf("personality "+name, p.FSReach.Write)
+		r.noteWrites("personality "+name, p.FSReach.Write)
 	}
 	fresh := newRole(p, true)
 	r.roles.Store(name, fresh)
