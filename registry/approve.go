@@ -132,7 +132,7 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 		h.a = a
 	case waiting.Err() == nil:
 		// The request is kept, whatever failed here.
-		h.fault("waiting for an approval", err)
+		h.logFault("waiting for an approval", err)
 	}
 }
 
@@ -191,8 +191,8 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 	return sallyport.Approval{
 		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.hold.why,
 		Args: shownArgs(cl, h.doc.Value), Hidden: countHidden(h.doc.Value),
-		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: word(cl, h.caller.Personality),
-		Session: word(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
+		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: cleanWord(cl, h.caller.Personality),
+		Session: cleanWord(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *call) refuseUnavailable(err error) bool {
 		c.result.RetryAfter = fullRetry
 		return false
 	}
-	c.fault("approval", err)
+	c.logFault("approval", err)
 	return c.refuseUnapproved("the approval cannot be asked for: "+err.Error(), sallyport.CodeNotAvailable,
 		"The call was not made: its approval cannot be asked for (call "+c.id+")")
 }

@@ -29,7 +29,7 @@ func (c *call) checkConfinement() bool {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok && e.Detail != "" {
 		text += ": " + e.Detail
 	} else {
-		c.fault("confinement", err)
+		c.logFault("confinement", err)
 	}
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
 }

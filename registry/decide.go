@@ -141,7 +141,7 @@ func (c *call) validateArgs() bool {
 func (c *call) resolveGrant() bool {
 	scope, err := c.r.scope(c.entry, c.role)
 	if err != nil {
-		c.fault("grant", err)
+		c.logFault("grant", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
 			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}

@@ -46,7 +46,7 @@ func (c *call) checkFlow(ctx context.Context) bool {
 	case err != nil && (judged || ctx.Err() != nil):
 		return c.refuseUnknownFacts(ctx, err)
 	case err != nil:
-		c.fault("session facts", err)
+		c.logFault("session facts", err)
 	case judged && !c.applyFlowRules(known):
 		return false
 	}
@@ -141,7 +141,7 @@ func (c *call) sourceOf(m *sallyport.FactMark) string {
 	if m.Session {
 		whose = "in the session"
 	}
-	return fmt.Sprintf(" (%s %s, call %s)", word(c.cleaner(), m.Tool), whose, m.CallID)
+	return fmt.Sprintf(" (%s %s, call %s)", cleanWord(c.cleaner(), m.Tool), whose, m.CallID)
 }
 
 // flowFix is the smallest change that would let a call pass.
@@ -161,7 +161,7 @@ func (c *call) flowFix(key string) string {
 func (c *call) recordFacts(ctx context.Context, marks []sallyport.FactMark, judged bool) bool {
 	before, err := c.r.facts.recordMarks(ctx, c.caller, marks)
 	if err != nil && !judged && ctx.Err() == nil {
-		c.fault("session facts", err)
+		c.logFault("session facts", err)
 		err = c.r.facts.rememberUnstored(ctx, c.caller, marks)
 	}
 	switch {
@@ -202,7 +202,7 @@ func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 	if how := ended(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
-	c.fault("session facts", err)
+	c.logFault("session facts", err)
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepApprove, Why: "what was read before cannot be told: " + err.Error(), Source: c.role.source("safety.flow"),
 	}, sallyport.CodeNotAvailable, "The call was not made: what was read before it cannot be told (call "+c.id+")")

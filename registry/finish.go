@@ -91,7 +91,7 @@ func (c *call) reduceResult() {
 func (c *call) runReducer(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.fault("reducer panicked", v)
+			c.logFault("reducer panicked", v)
 			c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer panicked; the result was left as it was"})
 			ok = false
 		}
@@ -135,7 +135,7 @@ func (c *call) finishResult(ctx context.Context) sallyport.Result {
 		c.wrapUntrusted(&res)
 	}
 	c.result = res
-	return c.record(ctx, c.result)
+	return c.recordOutcome(ctx, c.result)
 }
 
 // limitChars is the value's bound: the call's share of the batch and the
@@ -178,7 +178,7 @@ func (c *call) wrapUntrusted(res *sallyport.Result) {
 // wrapped; they are cleaned, because they may repeat what the caller sent.
 func (c *call) finishRefused(ctx context.Context) sallyport.Result {
 	c.result.Error, _ = output.Trim(c.cleaner().Text(c.result.Error), c.budget)
-	return c.record(ctx, c.result)
+	return c.recordOutcome(ctx, c.result)
 }
 
 // describeDryRun answers a dry run: no accessor is made and no limit consumed.
@@ -194,7 +194,7 @@ func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
 	c.result.CallID = c.id
 	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
 	c.allowStep(sallyport.StepDryRun)
-	return c.record(ctx, c.result)
+	return c.recordOutcome(ctx, c.result)
 }
 
 // abridgeJSON shortens string literals of more than 500 characters in JSON text,

@@ -73,7 +73,7 @@ func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 		ok, err := o.Standing.Stands(ctx, c.caller.Principal.Name, c.start)
 		switch {
 		case err != nil:
-			c.fault("standing of the caller", err)
+			c.logFault("standing of the caller", err)
 			return "whether the principal may still call cannot be read"
 		case !ok:
 			return "principal " + c.caller.Principal.Name + " was revoked, removed, expired or given another token while the call waited for an answer"
@@ -83,7 +83,7 @@ func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 		kind, why, err := o.Switches.Stopped(ctx, c.caller.Principal.Name, c.sessionKey, c.q.Tool)
 		switch {
 		case err != nil:
-			c.fault("kill switches", err)
+			c.logFault("kill switches", err)
 			return "what is stopped cannot be read"
 		case kind != "":
 			return why

@@ -84,7 +84,7 @@ func (c *call) refuseUncounted(ctx context.Context, err error) bool {
 	if how := ended(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepLimit, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
-	c.fault("rate limit not counted", err)
+	c.logFault("rate limit not counted", err)
 	d := sallyport.Decision{
 		Step: sallyport.StepLimit, Source: c.limitSource(),
 		Why: "the limiter could not count the call: " + err.Error(),

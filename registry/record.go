@@ -29,13 +29,13 @@ const (
 	recordWait = 10 * time.Second
 )
 
-// intent records that the tool is about to run. When the record cannot be
+// recordIntent records that the tool is about to run. When the record cannot be
 // kept, a call that may change something, or reach out, does not run. Nor does one that
 // nobody waits for any more.
-func (c *call) intent(ctx context.Context) bool {
+func (c *call) recordIntent(ctx context.Context) bool {
 	var err error
 	if c.r.o.Recorder != nil && ctx.Err() == nil {
-		e := c.event(audit.KindIntent)
+		e := c.newEvent(audit.KindIntent)
 		e.Grant, e.Durable = c.grant, c.mustRecord()
 		err = c.r.o.Recorder.Record(ctx, e)
 	}
@@ -49,7 +49,7 @@ func (c *call) intent(ctx context.Context) bool {
 	if err == nil {
 		return c.allowStep(sallyport.StepIntent)
 	}
-	c.fault("intent not recorded", err)
+	c.logFault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
 	if !c.mustRecord() {
 		d.Allowed = true
@@ -64,8 +64,8 @@ func (c *call) intent(ctx context.Context) bool {
 // that only reads can still carry something out.
 func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool.OpenWorld() }
 
-// bind makes the accessors of the grant.
-func (c *call) bind(ctx context.Context, clock *runClock) bool {
+// bindAccessors makes the accessors of the grant.
+func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 	c.describeToTool()
 	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
 	if len(c.grant.Process.Binaries) > 0 {
@@ -73,7 +73,7 @@ func (c *call) bind(ctx context.Context, clock *runClock) bool {
 	}
 	binding, err := c.scope.Bind(ctx, &c.out, turn, c.addDecision)
 	if err != nil {
-		c.fault("bind", err)
+		c.logFault("bind", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
 			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}
@@ -81,13 +81,13 @@ func (c *call) bind(ctx context.Context, clock *runClock) bool {
 	return true
 }
 
-// record keeps the outcome and returns the result. The caller's cancellation
+// recordOutcome keeps the outcome and returns the result. The caller's cancellation
 // does not reach it: what happened is recorded whoever still listens.
-func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Result {
+func (c *call) recordOutcome(ctx context.Context, res sallyport.Result) sallyport.Result {
 	if c.r.o.Recorder == nil {
 		return res
 	}
-	e := c.event(audit.KindOutcome)
+	e := c.newEvent(audit.KindOutcome)
 	e.Decisions = c.trail.decisions()
 	cl := c.cleaner()
 	for i := range e.Decisions {
@@ -107,18 +107,18 @@ func (c *call) record(ctx context.Context, res sallyport.Result) sallyport.Resul
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	if err := c.r.o.Recorder.Record(ctx, e); err != nil {
-		c.fault("outcome not recorded", err)
+		c.logFault("outcome not recorded", err)
 	}
 	return res
 }
 
-// event fills in what intent and outcome share.
-func (c *call) event(kind audit.Kind) *audit.Event {
+// newEvent fills in what intent and outcome share.
+func (c *call) newEvent(kind audit.Kind) *audit.Event {
 	o, cl := c.caller, c.cleaner()
 	e := &audit.Event{
-		Kind: kind, Time: time.Now(), CallID: c.id, ToolCallID: word(cl, c.q.ID), Tool: word(cl, c.q.Tool),
-		Principal: o.Principal.Name, Session: word(cl, c.session), Personality: word(cl, o.Personality),
-		Platform: o.Platform, Agent: word(cl, o.Agent), Team: word(cl, o.Team), Level: c.recordedLevel(),
+		Kind: kind, Time: time.Now(), CallID: c.id, ToolCallID: cleanWord(cl, c.q.ID), Tool: cleanWord(cl, c.q.Tool),
+		Principal: o.Principal.Name, Session: cleanWord(cl, c.session), Personality: cleanWord(cl, o.Personality),
+		Platform: o.Platform, Agent: cleanWord(cl, o.Agent), Team: cleanWord(cl, o.Team), Level: c.recordedLevel(),
 	}
 	if c.entry != nil {
 		e.Definition = c.entry.definition
@@ -131,9 +131,9 @@ func (c *call) event(kind audit.Kind) *audit.Event {
 	return e
 }
 
-// word cleans and bounds a word that a caller chose: cleaning comes first, so
+// cleanWord cleans and bounds a word that a caller chose: cleaning comes first, so
 // that no cut leaves half of a secret.
-func word(cl *output.Cleaner, s string) string {
+func cleanWord(cl *output.Cleaner, s string) string {
 	const most = 256
 	if s = cl.Text(s); len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "")
@@ -145,16 +145,16 @@ func word(cl *output.Cleaner, s string) string {
 func cleanWords(cl *output.Cleaner, list []string) []string {
 	var clean []string
 	for _, s := range list {
-		clean = append(clean, word(cl, s))
+		clean = append(clean, cleanWord(cl, s))
 	}
 	return clean
 }
 
-// fault tells the operator's log what went wrong. Words of tools and backends
+// logFault tells the operator's log what went wrong. Words of tools and backends
 // may hold a secret there too.
-func (c *call) fault(what string, why any, more ...any) {
+func (c *call) logFault(what string, why any, more ...any) {
 	cl := c.cleaner()
-	c.r.o.Logger.With("call", c.id, "tool", word(cl, c.q.Tool)).
+	c.r.o.Logger.With("call", c.id, "tool", cleanWord(cl, c.q.Tool)).
 		Error(what, append([]any{"error", cl.Text(fmt.Sprint(why))}, more...)...)
 }
 
@@ -182,9 +182,9 @@ type knownSecrets struct {
 // out is known at once.
 const secretsAge = time.Second
 
-// secretsKnown returns the cleaner, asking the backend again when its answer
+// knownCleaner returns the cleaner, asking the backend again when its answer
 // is old. When it cannot answer, the old list stays in force.
-func (r *Registry) secretsKnown(ctx context.Context) (*output.Cleaner, error) {
+func (r *Registry) knownCleaner(ctx context.Context) (*output.Cleaner, error) {
 	now := time.Now()
 	known := r.cleaner.Load()
 	if known != nil && now.Sub(known.asked) < secretsAge {
@@ -205,7 +205,7 @@ func (r *Registry) secretsKnown(ctx context.Context) (*output.Cleaner, error) {
 		r.cleaner.Store(&knownSecrets{values, known.cleaner, now})
 		return known.cleaner, nil
 	}
-	fresh, err := output.New(&output.Options{Secrets: r.searchable(values)})
+	fresh, err := output.New(&output.Options{Secrets: r.searchableSecrets(values)})
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +213,9 @@ func (r *Registry) secretsKnown(ctx context.Context) (*output.Cleaner, error) {
 	return fresh, nil
 }
 
-// searchable leaves out values that cannot be told from ordinary text, such as
+// searchableSecrets leaves out values that cannot be told from ordinary text, such as
 // eight blanks. No accessor hands one out.
-func (r *Registry) searchable(values []sallyport.Secret) []sallyport.Secret {
+func (r *Registry) searchableSecrets(values []sallyport.Secret) []sallyport.Secret {
 	out := make([]sallyport.Secret, 0, len(values))
 	for _, v := range values {
 		if err := output.CheckSecret(v); err != nil {
@@ -230,7 +230,7 @@ func (r *Registry) searchable(values []sallyport.Secret) []sallyport.Secret {
 // cleaner returns what cleans this call: every known value and those that
 // its accessors handed out.
 func (c *call) cleaner() *output.Cleaner {
-	base, err := c.r.secretsKnown(context.Background())
+	base, err := c.r.knownCleaner(context.Background())
 	if err != nil {
 		// The list was read at construction, so an old one is in force; a
 		// failure here means that a fresh one could not be compiled.

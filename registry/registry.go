@@ -174,7 +174,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	}
 	r.cache = newResultCache(r.o.CacheEntries)
 	r.facts = newConversationFacts(r.o.Facts)
-	if _, err := r.secretsKnown(context.Background()); err != nil {
+	if _, err := r.knownCleaner(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	return r, nil

@@ -44,7 +44,7 @@ func (c *call) run(ctx context.Context) bool {
 	ctx, clock, cancel := c.withTimeLimit(ctx, limit)
 	defer cancel()
 	c.endWith(cancel)
-	if !c.bind(ctx, clock) {
+	if !c.bindAccessors(ctx, clock) {
 		return false
 	}
 	p := &progressReporter{call: c, sink: c.caller.Progress}
@@ -145,7 +145,7 @@ func (c *call) settle(ended string, o *outcome) {
 	res := o.result
 	switch {
 	case o.panic != nil:
-		c.fault("tool panicked", o.panic, "stack", c.cleaner().Text(string(o.stack)))
+		c.logFault("tool panicked", o.panic, "stack", c.cleaner().Text(string(o.stack)))
 		d.Why = "the tool panicked"
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.id+")", sallyport.CodeExecutionFailed)

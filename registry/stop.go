@@ -48,7 +48,7 @@ func (c *call) checkStopped(ctx context.Context) bool {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
 	kind, why, err := c.r.o.Switches.Stopped(ctx, c.caller.Principal.Name, c.sessionKey, c.q.Tool)
 	if err != nil {
-		c.fault("kill switches", err)
+		c.logFault("kill switches", err)
 		d.Why = "what is stopped cannot be read"
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}
@@ -98,7 +98,7 @@ func (c *call) stands(ctx context.Context) bool {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
 	switch {
 	case err != nil:
-		c.fault("standing of the caller", err)
+		c.logFault("standing of the caller", err)
 		d.Why = "whether the principal may still call cannot be read"
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case !ok:
