@@ -145,7 +145,7 @@ func (h *heldCall) endNotice() {
 
 // useApproval takes the approval for this run.
 func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
-	if h.waited && (h.r.workers.ending() || h.r.find(h.q.Tool) != h.entry || h.r.role(h.caller.Personality) != h.role) {
+	if h.waited && (h.r.workers.ending() || h.r.findEntry(h.q.Tool) != h.entry || h.r.role(h.caller.Personality) != h.role) {
 		return true, h.refuseUndecided("the configuration changed while the call waited")
 	}
 	if before := h.named; h.waited && len(before) > 0 {

@@ -31,7 +31,7 @@ type availabilityCheck struct {
 // checkAvailability decides whether the tool says that it can work now. A check that
 // panics or hangs hides this tool only. said is true when the reason is one for
 // callers.
-func (r *Registry) checkAvailability(e *entry) (d sallyport.Decision, said bool) {
+func (r *Registry) checkAvailability(e *toolEntry) (d sallyport.Decision, said bool) {
 	d = sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
 	if e.tool.IsAvailable == nil {
 		return d, false

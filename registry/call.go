@@ -91,7 +91,7 @@ type call struct {
 	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
 
 	late  bool // the registry is closed
-	entry *entry
+	entry *toolEntry
 	role  *role
 	doc   schema.Document
 	scope *scoped.Scope
@@ -124,7 +124,7 @@ func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget
 	}
 	c.sessionKey = sallyport.SessionKey(caller.Principal.Name, c.session)
 	c.result.CallID = c.id
-	c.entry = r.find(q.Tool)
+	c.entry = r.findEntry(q.Tool)
 	return c
 }
 

@@ -160,7 +160,7 @@ type compiled struct {
 
 // scope returns the compiled grant of a tool under a role, compiled again when
 // paths may lead elsewhere than before.
-func (r *Registry) scope(e *entry, ro *role) (*scoped.Scope, error) {
+func (r *Registry) scope(e *toolEntry, ro *role) (*scoped.Scope, error) {
 	revision := r.places().Revision()
 	v, found := ro.scopes.Load(e)
 	if found && v.(*compiled).revision == revision {

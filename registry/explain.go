@@ -151,10 +151,10 @@ var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalP
 // Definitions returns what List returns, in the form that surfaces hand to
 // models.
 func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
-	return r.definitionsOf(r.seen(caller, sallyport.FormTool))
+	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormTool))
 }
 
-func (r *Registry) definitionsOf(entries []*entry) []Definition {
+func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
 	cleaner := r.cleaner.Load().cleaner
 	out := make([]Definition, len(entries))
 	for i, e := range entries {

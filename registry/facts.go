@@ -209,7 +209,7 @@ func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 }
 
 // mayHoldForFlow reports whether a rule about what was read before may hold a call.
-func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *entry) bool {
+func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
 	c := &call{r: r, caller: caller, entry: e, role: r.role(caller.Personality)}
 	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
 		return false

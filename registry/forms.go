@@ -221,7 +221,7 @@ func (r *reads) match(uri string) int {
 // Prompts returns the prompts that the caller sees, sorted by name. Name is the
 // bare name; the call is of "prompt:" and the name.
 func (r *Registry) Prompts(caller *sallyport.Caller) []Definition {
-	return r.definitionsOf(r.seen(caller, sallyport.FormPrompt))
+	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormPrompt))
 }
 
 // Resources returns the resources that the caller sees, sorted by URI or
@@ -230,7 +230,7 @@ func (r *Registry) Prompts(caller *sallyport.Caller) []Definition {
 func (r *Registry) Resources(caller *sallyport.Caller) []sallyport.Resource {
 	cl := r.cleaner.Load().cleaner
 	count := map[string]int{}
-	entries := r.seen(caller, sallyport.FormResource)
+	entries := r.visibleEntries(caller, sallyport.FormResource)
 	for _, e := range entries {
 		for i := range e.tool.Resources {
 			count[resourceKey(&e.tool.Resources[i])]++
@@ -260,7 +260,7 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 		return "", false
 	}
 	best, several := readsNot, false
-	for _, e := range r.seen(caller, sallyport.FormResource) {
+	for _, e := range r.visibleEntries(caller, sallyport.FormResource) {
 		switch how := e.reads.match(uri); {
 		case how == readsNot || how < best:
 		case how == best:
@@ -281,8 +281,8 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 // the personality does not keep decisions for the operator. What an operator
 // has stopped is put before nobody.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
-	e, ro := r.find(id), r.role(caller.Personality)
-	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopped(caller)(id)
+	e, ro := r.findEntry(id), r.role(caller.Personality)
+	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopFilter(caller)(id)
 }
 
 // checkResourceURI refuses a URI that the tool does not list. It is judged where the

@@ -9,7 +9,7 @@ import (
 // HTTP: none for what is no tool, and for one that the caller does not see,
 // which the call itself refuses. They are shared: read only.
 func (r *Registry) Headers(caller *sallyport.Caller, tool string) []schema.Header {
-	e := r.find(tool)
+	e := r.findEntry(tool)
 	if e == nil || e.tool.Form != sallyport.FormTool || len(e.args.Headers()) == 0 {
 		return nil
 	}

@@ -95,7 +95,7 @@ func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 // Inquires reports whether a tool declares that it asks whoever called. What a
 // role leaves it of that is decided when it asks.
 func (r *Registry) Inquires(id string) bool {
-	e := r.find(id)
+	e := r.findEntry(id)
 	return e != nil && len(e.tool.Capabilities.Input) > 0
 }
 

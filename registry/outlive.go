@@ -86,7 +86,7 @@ func ServerRun(server string) string { return "mcp__" + server + "__*" }
 // Holds says what a run would be granted now, if it began as a call of a tool, or
 // why it would not be let begin.
 func (r *Registry) Holds(run *Run, tool string) (now *sallyport.Grant, why string) {
-	e := r.find(tool)
+	e := r.findEntry(tool)
 	if e == nil {
 		return nil, "there is no tool " + tool + " any more"
 	}

@@ -128,14 +128,14 @@ type Registry struct {
 	known knownPlaces
 
 	mu       sync.RWMutex
-	tools    map[string]*entry // by their ID
+	tools    map[string]*toolEntry // by their ID
 	reducers map[string]*sallyport.Reducer
 	// ownApprovals is the queue of a registry that was given none, else nil.
 	ownApprovals *approvals.Queue
 }
 
-// entry is a registered tool with what was computed once.
-type entry struct {
+// toolEntry is a registered tool with what was computed once.
+type toolEntry struct {
 	tool       sallyport.Tool
 	id         string
 	args       *schema.Schema
@@ -152,7 +152,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	r := &Registry{
 		schemas:  schema.NewCache(),
 		workers:  newWorkers(),
-		tools:    map[string]*entry{},
+		tools:    map[string]*toolEntry{},
 		reducers: map[string]*sallyport.Reducer{},
 	}
 	if b != nil {
@@ -162,7 +162,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		r.o = *o
 		r.o.Variables = maps.Clone(o.Variables)
 	}
-	if err := r.o.complete(); err != nil {
+	if err := r.o.fillDefaults(); err != nil {
 		return nil, err
 	}
 	if r.runs = r.o.Runs; r.runs == nil {
@@ -189,8 +189,8 @@ func (r *Registry) Approvals() sallyport.ApprovalDesk {
 	return r.ownApprovals
 }
 
-// complete fills in defaults and reports every field that is out of range.
-func (o *Options) complete() error {
+// fillDefaults fills in defaults and reports every field that is out of range.
+func (o *Options) fillDefaults() error {
 	var faults []error
 	positive := func(name string, v *int, otherwise int) {
 		if *v < 0 {
@@ -224,7 +224,7 @@ func (o *Options) complete() error {
 // lists every fault of every tool at once. An ID that is taken is a fault,
 // never a replacement. The registry keeps copies.
 func (r *Registry) Register(tools ...sallyport.Tool) error {
-	entries := make([]*entry, 0, len(tools))
+	entries := make([]*toolEntry, 0, len(tools))
 	var faults Faults
 	for i := range tools {
 		e, f := r.compile(&tools[i])
@@ -253,26 +253,26 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 	return nil
 }
 
-// find returns the registered tool of an ID, nil when there is none.
-func (r *Registry) find(id string) *entry {
+// findEntry returns the registered tool of an ID, nil when there is none.
+func (r *Registry) findEntry(id string) *toolEntry {
 	r.mu.RLock()
 	e := r.tools[id]
 	r.mu.RUnlock()
 	return e
 }
 
-// entries returns the tools of some forms, of all when none is named, sorted by
+// listEntries returns the tools of some forms, of all when none is named, sorted by
 // name.
-func (r *Registry) entries(forms ...sallyport.Form) []*entry {
+func (r *Registry) listEntries(forms ...sallyport.Form) []*toolEntry {
 	r.mu.RLock()
-	var all []*entry
+	var all []*toolEntry
 	for _, e := range r.tools {
 		if len(forms) == 0 || slices.Contains(forms, e.tool.Form) {
 			all = append(all, e)
 		}
 	}
 	r.mu.RUnlock()
-	slices.SortFunc(all, func(a, b *entry) int {
+	slices.SortFunc(all, func(a, b *toolEntry) int {
 		if n := strings.Compare(a.tool.Name, b.tool.Name); n != 0 {
 			return n
 		}
@@ -285,16 +285,16 @@ func (r *Registry) entries(forms ...sallyport.Form) []*entry {
 // that the gate would let past visibility and availability. The slice is the
 // caller's; the tools' schemas are shared and read only.
 func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
-	return tools(r.seen(caller, sallyport.FormTool))
+	return toolsOf(r.visibleEntries(caller, sallyport.FormTool))
 }
 
-// seen returns what the caller sees of a form, sorted by name.
-func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry {
+// visibleEntries returns what the caller sees of a form, sorted by name.
+func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form) []*toolEntry {
 	if !mayAssumeRole(&caller.Principal, caller.Personality) {
 		return nil
 	}
-	role, stopped := r.role(caller.Personality), r.stopped(caller)
-	return slices.DeleteFunc(r.entries(form), func(e *entry) bool {
+	role, stopped := r.role(caller.Personality), r.stopFilter(caller)
+	return slices.DeleteFunc(r.listEntries(form), func(e *toolEntry) bool {
 		if !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
 			return true
 		}
@@ -306,9 +306,9 @@ func (r *Registry) seen(caller *sallyport.Caller, form sallyport.Form) []*entry 
 // Tools returns every registered tool of any form, sorted by name, for checks and
 // reference pages. The slice is the caller's; the tools' schemas are shared
 // and read only.
-func (r *Registry) Tools() []sallyport.Tool { return tools(r.entries()) }
+func (r *Registry) Tools() []sallyport.Tool { return toolsOf(r.listEntries()) }
 
-func tools(entries []*entry) []sallyport.Tool {
+func toolsOf(entries []*toolEntry) []sallyport.Tool {
 	out := make([]sallyport.Tool, len(entries))
 	for i, e := range entries {
 		out[i] = cloneTool(&e.tool)

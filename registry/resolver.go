@@ -305,7 +305,7 @@ func (o *Options) variables() map[string]string {
 func (r *Registry) Misfits(personality string) Faults {
 	ro := r.role(personality)
 	var faults Faults
-	for _, e := range r.entries() {
+	for _, e := range r.listEntries() {
 		if !ro.visible(&e.tool, nil).Allowed {
 			continue
 		}

@@ -108,9 +108,9 @@ func (c *call) stands(ctx context.Context) bool {
 	return true
 }
 
-// stopped reports whether a listing leaves a tool out. What cannot be read is
+// stopFilter reports whether a listing leaves a tool out. What cannot be read is
 // stopped.
-func (r *Registry) stopped(caller *sallyport.Caller) func(tool string) bool {
+func (r *Registry) stopFilter(caller *sallyport.Caller) func(tool string) bool {
 	if r.o.Switches == nil {
 		return func(string) bool { return false }
 	}

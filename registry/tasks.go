@@ -9,7 +9,7 @@ import (
 
 // Tasks returns what a tool declares about tasks; nothing for an unknown one.
 func (r *Registry) Tasks(id string) sallyport.TaskSupport {
-	if e := r.find(id); e != nil {
+	if e := r.findEntry(id); e != nil {
 		return e.tool.Tasks
 	}
 	return sallyport.TaskNever

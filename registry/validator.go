@@ -69,7 +69,7 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // compile checks a declaration and computes what calls need. The entry is
 // valid only without faults.
-func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
+func (r *Registry) compile(t *sallyport.Tool) (*toolEntry, Faults) {
 	own := cloneTool(t)
 	t = &own
 	c := checker{tool: t}
@@ -83,7 +83,7 @@ func (r *Registry) compile(t *sallyport.Tool) (*entry, Faults) {
 	c.others()
 	c.input()
 	c.touches()
-	e := &entry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
+	e := &toolEntry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
 	if t.RateLimit != nil && r.o.Limiter == nil {
 		e.missing = append(e.missing, "rateLimit")
 	}
