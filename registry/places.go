@@ -40,7 +40,7 @@ func (r *Registry) noteWrites(by string, paths []string) {
 	}
 	writes := make([]place.Write, 0, len(paths))
 	for _, p := range paths {
-		if abs, err := reach.Expand(p, r.o.variables()); err == nil {
+		if abs, err := reach.Expand(p, r.o.pathVariables()); err == nil {
 			writes = append(writes, place.Write{Path: abs, By: by})
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// resolver computes one grant: declaration ∩ personality, item by item, with
+// grantResolver computes one grant: declaration ∩ personality, item by item, with
 // the reason for everything that is dropped.
-type resolver struct {
+type grantResolver struct {
 	tool  *sallyport.Tool
 	role  *role
 	vars  map[string]string
@@ -22,15 +22,15 @@ type resolver struct {
 
 // grantOf computes the grant of a tool under a role.
 func (r *Registry) grantOf(t *sallyport.Tool, ro *role) (*sallyport.Grant, error) {
-	return resolve(t, ro, r.o.variables(), r.places())
+	return computeGrant(t, ro, r.o.pathVariables(), r.places())
 }
 
-// resolve computes the grant of a tool under a role. It depends on both, on the
+// computeGrant computes the grant of a tool under a role. It depends on both, on the
 // variables and on where paths lead. An error is a declaration that cannot be read
 // here, such as an empty variable.
-func resolve(t *sallyport.Tool, ro *role, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
-	r := resolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
-	for _, step := range []func() error{r.network, r.secrets, r.files, r.process, r.input} {
+func computeGrant(t *sallyport.Tool, ro *role, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
+	r := grantResolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
+	for _, step := range []func() error{r.resolveNetwork, r.resolveSecrets, r.resolveFiles, r.resolveProcess, r.resolveInput} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func resolve(t *sallyport.Tool, ro *role, vars map[string]string, places sallypo
 	return &r.grant, nil
 }
 
-func (r *resolver) drop(capability, item, why, key string) {
+func (r *grantResolver) dropItem(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.source(key)}
 	if p := r.role.personality; p != nil {
 		if item == everything || item == fromPersonality {
@@ -64,9 +64,9 @@ const (
 	fromPersonality = "from-personality"
 )
 
-// network intersects hosts. Without a network block, or with one that has no
+// resolveNetwork intersects hosts. Without a network block, or with one that has no
 // allow list, exact hosts and wildcards stand and "*" gives nothing.
-func (r *resolver) network() error {
+func (r *grantResolver) resolveNetwork() error {
 	n := r.tool.Capabilities.Network
 	if n == nil {
 		return nil
@@ -85,7 +85,7 @@ func (r *resolver) network() error {
 	if policy.Allow == nil {
 		for _, d := range declared {
 			if d.Any() {
-				r.drop("network", everything, "* means what the personality allows, and it has no network allow list", "safety.network.allow")
+				r.dropItem("network", everything, "* means what the personality allows, and it has no network allow list", "safety.network.allow")
 				continue
 			}
 			g.Allow = append(g.Allow, d.String())
@@ -106,12 +106,12 @@ func (r *resolver) network() error {
 		if p.Any() {
 			why = "* means what the personality allows, and its network allow list is empty"
 		}
-		r.drop("network", p.String(), why, "safety.network.allow")
+		r.dropItem("network", p.String(), why, "safety.network.allow")
 	}
 	return nil
 }
 
-func (r *resolver) secrets() error {
+func (r *grantResolver) resolveSecrets() error {
 	declared := r.tool.Capabilities.Secrets
 	if len(declared) == 0 {
 		return nil
@@ -124,12 +124,12 @@ func (r *resolver) secrets() error {
 	granted, dropped := reach.IntersectRefs(declared, p.Secrets)
 	r.grant.Secrets = granted
 	for _, ref := range dropped {
-		r.drop("secrets", ref, fmt.Sprintf("secret %q is not covered by personality safety.secrets.allow", ref), "safety.secrets.allow")
+		r.dropItem("secrets", ref, fmt.Sprintf("secret %q is not covered by personality safety.secrets.allow", ref), "safety.secrets.allow")
 	}
 	return nil
 }
 
-func (r *resolver) files() (err error) {
+func (r *grantResolver) resolveFiles() (err error) {
 	f := r.tool.Capabilities.FSReach
 	if f == nil {
 		return nil
@@ -144,33 +144,33 @@ func (r *resolver) files() (err error) {
 	if ceiling.Mode == sallyport.FSOverlay && r.tool.Capabilities.Process != nil {
 		g.Mode = ceiling.Mode
 	}
-	if g.Read, err = r.paths("read", f.Read, ceiling.Read, bounded); err != nil {
+	if g.Read, err = r.resolvePaths("read", f.Read, ceiling.Read, bounded); err != nil {
 		return err
 	}
-	if g.Write, err = r.paths("write", f.Write, ceiling.Write, bounded); err != nil {
+	if g.Write, err = r.resolvePaths("write", f.Write, ceiling.Write, bounded); err != nil {
 		return err
 	}
-	r.grounded()
+	r.dropUngrounded()
 	r.nameReach()
 	return nil
 }
 
-// grounded drops places for writing that are not known as such: the decision
+// dropUngrounded drops places for writing that are not known as such: the decision
 // about links, here and in every other process, does not reckon with them.
-func (r *resolver) grounded() {
+func (r *grantResolver) dropUngrounded() {
 	g := &r.grant.FS
 	g.Write = slices.DeleteFunc(g.Write, func(path string) bool {
 		if r.at.places.Place(path).Ground != "" {
 			return false
 		}
-		r.drop("fs_reach.write", r.at.spellingOf(path), "that tools may write there could not be kept in the state", "fs_reach.write")
+		r.dropItem("fs_reach.write", r.at.spellingOf(path), "that tools may write there could not be kept in the state", "fs_reach.write")
 		return true
 	})
 }
 
 // nameReach keeps the names of the reach that lead elsewhere by a link of the
 // operator, and that of the workspace.
-func (r *resolver) nameReach() {
+func (r *grantResolver) nameReach() {
 	g := &r.grant.FS
 	if w := r.vars["workspace"]; w != "" && len(g.Read)+len(g.Write) > 0 {
 		r.at.findPlaces([]string{w})
@@ -186,13 +186,13 @@ func (r *resolver) nameReach() {
 	}
 }
 
-// paths resolves one direction. Without a personality an explicit list stands
+// resolvePaths resolves one direction. Without a personality an explicit list stands
 // and from-personality gives nothing.
-func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []string, bounded bool) ([]string, error) {
+func (r *grantResolver) resolvePaths(direction string, l sallyport.PathList, ceiling []string, bounded bool) ([]string, error) {
 	key := "fs_reach." + direction
 	if l.FromPersonality {
 		if len(ceiling) == 0 {
-			r.drop(key, fromPersonality, "the personality has no "+key, key)
+			r.dropItem(key, fromPersonality, "the personality has no "+key, key)
 		}
 		ceiling = r.placesOf(key, ceiling)
 		granted, _ := reach.IntersectPaths(ceiling, ceiling)
@@ -215,13 +215,13 @@ func (r *resolver) paths(direction string, l sallyport.PathList, ceiling []strin
 	granted, dropped := reach.IntersectPaths(declared, ceiling)
 	for _, p := range dropped {
 		p = r.at.spellingOf(p)
-		r.drop(key, p, fmt.Sprintf("path %q is not covered by personality %s", p, key), key)
+		r.dropItem(key, p, fmt.Sprintf("path %q is not covered by personality %s", p, key), key)
 	}
 	return granted, nil
 }
 
 // placesOf finds the places of paths, and drops those that lead nowhere.
-func (r *resolver) placesOf(key string, paths []string) []string {
+func (r *grantResolver) placesOf(key string, paths []string) []string {
 	led, nowhere := r.at.findPlaces(paths)
 	for _, path := range paths {
 		if p, ok := nowhere[path]; ok {
@@ -231,7 +231,7 @@ func (r *resolver) placesOf(key string, paths []string) []string {
 	return led
 }
 
-func (r *resolver) process() error {
+func (r *grantResolver) resolveProcess() error {
 	p := r.tool.Capabilities.Process
 	if p == nil {
 		return nil
@@ -250,15 +250,15 @@ func (r *resolver) process() error {
 	var dropped []string
 	g.Binaries, dropped = reach.IntersectNames(p.AllowedBinaries, r.role.personality.Process)
 	for _, b := range dropped {
-		r.drop("process", b, fmt.Sprintf("binary %q is not in personality safety.process.allow", b), "safety.process.allow")
+		r.dropItem("process", b, fmt.Sprintf("binary %q is not in personality safety.process.allow", b), "safety.process.allow")
 	}
 	return nil
 }
 
-func (r *resolver) input() error {
+func (r *grantResolver) resolveInput() error {
 	for _, kind := range r.tool.Capabilities.Input {
 		if p := r.role.personality; p != nil && p.Input != nil && !slices.Contains(p.Input, kind) {
-			r.drop("input", string(kind), fmt.Sprintf("input of kind %q is not in personality safety.input.allow", kind), "safety.input.allow")
+			r.dropItem("input", string(kind), fmt.Sprintf("input of kind %q is not in personality safety.input.allow", kind), "safety.input.allow")
 			continue
 		}
 		r.grant.Input = append(r.grant.Input, kind)
@@ -270,7 +270,7 @@ func (r *resolver) input() error {
 // execFrom resolves the write reach that may be executed. What may not be
 // written needs no leave here: the files that a child may read and run are
 // those of the system and of the toolchains.
-func (r *resolver) execFrom(declared []string) error {
+func (r *grantResolver) execFrom(declared []string) error {
 	paths := make([]string, 0, len(declared))
 	for _, path := range declared {
 		abs, err := reach.Expand(path, r.vars)
@@ -283,13 +283,13 @@ func (r *resolver) execFrom(declared []string) error {
 	r.grant.Process.ExecFrom = granted
 	for _, path := range dropped {
 		path = r.at.spellingOf(path)
-		r.drop("process.execFrom", path, fmt.Sprintf("path %q is not in the granted fs_reach.write", path), "fs_reach.write")
+		r.dropItem("process.execFrom", path, fmt.Sprintf("path %q is not in the granted fs_reach.write", path), "fs_reach.write")
 	}
 	return nil
 }
 
-// variables returns what declared paths may begin with.
-func (o *Options) variables() map[string]string {
+// pathVariables returns what declared paths may begin with.
+func (o *Options) pathVariables() map[string]string {
 	vars := maps.Clone(o.Variables)
 	if vars == nil {
 		vars = map[string]string{}
