@@ -65,7 +65,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		return c.finishRefused(ctx)
 	case c.answerFromCache():
 		return c.finishResult(ctx)
-	case !c.recordIntent(ctx), !c.run(ctx):
+	case !c.recordIntent(ctx), !c.runTool(ctx):
 		return c.finishRefused(ctx)
 	}
 	c.checkReturns()

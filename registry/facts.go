@@ -199,7 +199,7 @@ func (c *call) unrecordedMarks(known []sallyport.FactMark) (marks []sallyport.Fa
 // refuseUnknownFacts refuses a call of which nobody can tell what came before it, or
 // whose own facts would be lost. A caller who went away is no fault.
 func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
-	if how := ended(ctx, ctx, 0); how != "" {
+	if how := endReason(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
 	c.logFault("session facts", err)

@@ -81,7 +81,7 @@ func (c *call) refuseExceeded(l sallyport.RateLimit, wait time.Duration) bool {
 
 // refuseUncounted refuses a call of which nobody knows whether it is one too many.
 func (c *call) refuseUncounted(ctx context.Context, err error) bool {
-	if how := ended(ctx, ctx, 0); how != "" {
+	if how := endReason(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepLimit, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
 	c.logFault("rate limit not counted", err)

@@ -39,7 +39,7 @@ func (c *call) recordIntent(ctx context.Context) bool {
 		e.Grant, e.Durable = c.grant, c.mustRecord()
 		err = c.r.o.Recorder.Record(ctx, e)
 	}
-	how := ended(ctx, ctx, 0)
+	how := endReason(ctx, ctx, 0)
 	if e := c.ending.Load(); e != nil {
 		how = "was ended: " + e.Error()
 	}

@@ -25,24 +25,24 @@ const (
 	attemptChars = 500
 )
 
-// run runs the tool until it does not fail or may not be run again, all under
+// runWithRetries runs the tool until it does not fail or may not be run again, all under
 // the call's deadline.
-func (j *job) run() {
+func (j *toolJob) runWithRetries() {
 	if !j.tool.Idempotent || len(j.tool.Capabilities.Input) > 0 { // nobody is asked twice
-		j.once()
+		j.runOnce()
 		return
 	}
 	given := *j.out // a tool may have changed its own
 	wait := firstWait
 	for n := 0; ; n++ {
-		j.once()
+		j.runOnce()
 		j.end.retries = n
-		next := jittered(wait)
-		if !j.end.transient || n == maxRetries || !fits(j.ctx, next) {
+		next := withJitter(wait)
+		if !j.end.transient || n == maxRetries || !hasTimeFor(j.ctx, next) {
 			return
 		}
 		j.failed(n+1, j.end.result.Error, next)
-		if !pause(j.ctx, next) {
+		if !sleepUnlessDone(j.ctx, next) {
 			return
 		}
 		wait *= 4
@@ -51,9 +51,9 @@ func (j *job) run() {
 	}
 }
 
-// attempted puts an attempt that failed into the trail. Words of a tool may
+// noteAttempt puts an attempt that failed into the trail. Words of a tool may
 // hold a secret: they are cleaned before they are cut, so that no half is left.
-func (c *call) attempted(n int, why string, wait time.Duration) {
+func (c *call) noteAttempt(n int, why string, wait time.Duration) {
 	why, _ = output.Trim(c.cleaner().Text(why), attemptChars)
 	c.addDecision(sallyport.Decision{
 		Step: sallyport.StepRun,
@@ -61,13 +61,13 @@ func (c *call) attempted(n int, why string, wait time.Duration) {
 	})
 }
 
-// jittered is between half and one and a half times d, so that callers who
+// withJitter is between half and one and a half times d, so that callers who
 // failed together do not come back together.
-func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+func withJitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// fits reports whether there is time left after a wait. When there is none,
+// hasTimeFor reports whether there is time left after a wait. When there is none,
 // the failure is a better answer than a timeout.
-func fits(ctx context.Context, wait time.Duration) bool {
+func hasTimeFor(ctx context.Context, wait time.Duration) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -75,8 +75,8 @@ func fits(ctx context.Context, wait time.Duration) bool {
 	return !ok || time.Until(deadline) > wait
 }
 
-// pause waits, and reports false when the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepUnlessDone waits, and reports false when the context ends first.
+func sleepUnlessDone(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -87,10 +87,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// transient reports whether a failure may be gone in a moment: a connection
+// isTransient reports whether a failure may be gone in a moment: a connection
 // that broke or was not taken, an answer that ended early or did not come in
 // time. A refusal stays one, and so does a name that is not found.
-func transient(err error) bool {
+func isTransient(err error) bool {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok && e.Code != sallyport.CodeExecutionFailed {
 		return false
 	}

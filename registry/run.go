@@ -18,8 +18,8 @@ import (
 // already dead.
 const grace = time.Second
 
-// outcome is what a tool's goroutine hands back.
-type outcome struct {
+// runOutcome is what a tool's goroutine hands back.
+type runOutcome struct {
 	result sallyport.Result
 	failed bool // the tool returned an error, which the result tells
 	own    bool // and it is an accessor's own text
@@ -32,10 +32,10 @@ type outcome struct {
 	stack     []byte
 }
 
-// run binds the accessors, calls the tool on another goroutine, all under one
+// runTool binds the accessors, calls the tool on another goroutine, all under one
 // deadline, and turns whatever happens into a result. When it returns, the
 // context of the call is over, and no progress comes any more.
-func (c *call) run(ctx context.Context) bool {
+func (c *call) runTool(ctx context.Context) bool {
 	limit := c.entry.tool.Timeout
 	if limit == 0 {
 		limit = c.r.o.Timeout
@@ -51,35 +51,35 @@ func (c *call) run(ctx context.Context) bool {
 	defer p.close()
 	c.out.Emit = p.emitReport
 
-	j := &job{ctx: ctx, tool: &c.entry.tool, out: &c.out, failed: c.attempted, done: make(chan struct{}, 1)}
+	j := &toolJob{ctx: ctx, tool: &c.entry.tool, out: &c.out, failed: c.noteAttempt, done: make(chan struct{}, 1)}
 	c.r.workers.do(j)
 	select {
 	case <-j.done:
-		c.settle(c.endedHow(caller, ctx, limit), &j.end)
+		c.finalizeOutcome(c.runEndReason(caller, ctx, limit), &j.end)
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
-		o := &outcome{failed: true}
+		o := &runOutcome{failed: true}
 		select {
 		case <-j.done:
 			o = &j.end
 		case <-timer.C:
 		}
-		c.settle(c.endedHow(caller, ctx, limit), o)
+		c.finalizeOutcome(c.runEndReason(caller, ctx, limit), o)
 	}
 	return true
 }
 
-// endedHow is ended, of a call that the gate may have ended.
-func (c *call) endedHow(caller, ctx context.Context, limit time.Duration) string {
+// runEndReason is ended, of a call that the gate may have ended.
+func (c *call) runEndReason(caller, ctx context.Context, limit time.Duration) string {
 	if e := c.ending.Load(); e != nil && ctx.Err() != nil {
 		return "was ended: " + e.Error()
 	}
-	return ended(caller, ctx, limit)
+	return endReason(caller, ctx, limit)
 }
 
-// ended says how the context of a call ended, "" when it has not.
-func ended(caller, ctx context.Context, limit time.Duration) string {
+// endReason says how the context of a call ended, "" when it has not.
+func endReason(caller, ctx context.Context, limit time.Duration) string {
 	switch {
 	case ctx.Err() == nil:
 		return ""
@@ -97,19 +97,19 @@ func ended(caller, ctx context.Context, limit time.Duration) string {
 	}
 }
 
-// once calls the tool and hands its outcome over, whether it returns, panics or
+// runOnce calls the tool and hands its outcome over, whether it returns, panics or
 // ends its goroutine. Its error is asked for its text here too: a nil pointer
 // in an error is a panic of the tool's.
-func (j *job) once() {
+func (j *toolJob) runOnce() {
 	j.end.panic = "the tool ended its goroutine"
 	defer func() {
 		if v := recover(); v != nil {
-			j.end = outcome{panic: v, stack: debug.Stack()}
+			j.end = runOutcome{panic: v, stack: debug.Stack()}
 		}
 	}()
 	res, err := j.tool.Run(j.ctx, j.out)
 	if err == nil {
-		j.end = outcome{result: res}
+		j.end = runOutcome{result: res}
 		return
 	}
 	source := res.Source
@@ -117,9 +117,9 @@ func (j *job) once() {
 	res.Source = source
 	e, coded := errors.AsType[*sallyport.Error](err)
 	refused := coded && e.Code.Scoped()
-	j.end = outcome{
+	j.end = runOutcome{
 		result: res, failed: true, scoped: refused,
-		transient: transient(err),
+		transient: isTransient(err),
 		own:       coded && isGateText(e),
 	}
 }
@@ -138,9 +138,9 @@ func isGateText(e *sallyport.Error) bool {
 	}
 }
 
-// settle turns the tool's outcome into the result. What a panic says stays in
+// finalizeOutcome turns the tool's outcome into the result. What a panic says stays in
 // the log; a deadline or cancellation is named as such.
-func (c *call) settle(ended string, o *outcome) {
+func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 	d := sallyport.Decision{Step: sallyport.StepRun}
 	res := o.result
 	switch {

@@ -14,14 +14,14 @@ import (
 // several times per call, which costs more than the rest of the gate.
 const maxIdle = 16
 
-// job is one run of a tool.
-type job struct {
+// toolJob is one run of a tool.
+type toolJob struct {
 	ctx  context.Context
 	tool *sallyport.Tool
 	out  *sallyport.Call
 	// failed hears of an attempt that is followed by another one.
 	failed func(attempt int, why string, wait time.Duration)
-	end    outcome       // set before done
+	end    runOutcome    // set before done
 	done   chan struct{} // buffered: nobody may be waiting any more
 }
 
@@ -29,9 +29,9 @@ type job struct {
 // The zero value is not usable.
 type workers struct {
 	mu     sync.Mutex
-	idle   []chan *job // the waiting goroutines, the last to come first
-	busy   int         // calls and goroutines under way
-	closed bool        // no call may begin
+	idle   []chan *toolJob // the waiting goroutines, the last to come first
+	busy   int             // calls and goroutines under way
+	closed bool            // no call may begin
 	empty  chan struct{}
 	// closing is closed once nothing may wait for people any more: at the
 	// latest when close begins, so that they do not keep it up.
@@ -64,7 +64,7 @@ func (w *workers) leave() {
 
 // do starts a job and does not wait for it. The call that does it is counted,
 // so that the count cannot be zero.
-func (w *workers) do(j *job) {
+func (w *workers) do(j *toolJob) {
 	w.mu.Lock()
 	if n := len(w.idle); n > 0 {
 		next := w.idle[n-1]
@@ -84,15 +84,15 @@ func (w *workers) do(j *job) {
 // work runs a job, then those that come while it may wait. It is listed as
 // waiting before the gate hears that the job is done, so that the next call
 // of the same caller finds it.
-func (w *workers) work(j *job) {
-	jobs := make(chan *job, 1)
+func (w *workers) work(j *toolJob) {
+	jobs := make(chan *toolJob, 1)
 	defer func() {
 		if j != nil { // the tool ended the goroutine
 			j.done <- struct{}{}
 		}
 	}()
 	for j != nil {
-		j.run()
+		j.runWithRetries()
 		waits := w.wait(jobs)
 		j.done <- struct{}{}
 		j = nil
@@ -103,7 +103,7 @@ func (w *workers) work(j *job) {
 }
 
 // wait lists a goroutine as waiting unless enough others do.
-func (w *workers) wait(jobs chan *job) bool {
+func (w *workers) wait(jobs chan *toolJob) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || len(w.idle) >= maxIdle {
