@@ -157,7 +157,7 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	if ctx.Err() != nil {
 		return true, h.refuseUndecided(h.undecidedReason(ctx))
 	}
-	if !h.stands(ctx) {
+	if !h.stillAuthorized(ctx) {
 		return true, false
 	}
 	ok, err := h.r.o.Approvals.Use(ctx, h.a.ID)

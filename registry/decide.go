@@ -146,7 +146,7 @@ func (c *call) resolveGrant() bool {
 			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	}
 	c.scope, c.grant = scope, scope.Grant()
-	c.r.runs.granted(&c.entered, scope)
+	c.r.runs.setScope(&c.entered, scope)
 	c.reviewReplaced(&c.entered)
 	return c.allowStep(sallyport.StepGrant)
 }

@@ -76,7 +76,7 @@ func (c *call) registerOutliving(what string, shared bool, end func(why error), 
 // replaced its own meanwhile.
 func (c *call) reviewReplaced(run *Run) {
 	if c.r.workers.ending() {
-		c.r.runs.again(run)
+		c.r.runs.repeatReview(run)
 	}
 }
 

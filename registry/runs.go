@@ -85,15 +85,15 @@ type RunsOptions struct {
 type Runs struct {
 	o RunsOptions
 	// life ends with Close, and with it every look; looking is those under way.
-	life    context.Context
-	close   context.CancelFunc
-	looking sync.WaitGroup
+	life     context.Context
+	close    context.CancelFunc
+	checking sync.WaitGroup
 
-	mu    sync.Mutex
-	all   map[*Run]struct{}
-	armed bool
-	known time.Time                                         // when it could be said last what may go on
-	judge func(run *Run) (now *sallyport.Grant, why string) // of the last review; nil before one
+	mu     sync.Mutex
+	all    map[*Run]struct{}
+	armed  bool
+	known  time.Time                                         // when it could be said last what may go on
+	review func(run *Run) (now *sallyport.Grant, why string) // of the last review; nil before one
 }
 
 // NewRuns returns an empty set. A nil o means the defaults.
@@ -121,16 +121,16 @@ func (r *Runs) add(run *Run) {
 	if !r.armed {
 		r.known = time.Now()
 	}
-	r.arm()
+	r.scheduleCheck()
 }
 
-// arm has the set looked at after a pause. The caller holds the lock.
-func (r *Runs) arm() {
+// scheduleCheck has the set looked at after a pause. The caller holds the lock.
+func (r *Runs) scheduleCheck() {
 	if r.armed || r.life.Err() != nil || r.o.Switches == nil && r.o.Standing == nil {
 		return
 	}
 	r.armed = true
-	time.AfterFunc(r.o.Pause, r.look)
+	time.AfterFunc(r.o.Pause, r.checkAll)
 }
 
 // remove takes a run out and reports whether it was there: whoever takes it out
@@ -143,27 +143,27 @@ func (r *Runs) remove(run *Run) bool {
 	return ok
 }
 
-// granted says under which grant a run goes on.
-func (r *Runs) granted(run *Run, s *scoped.Scope) {
+// setScope says under which grant a run goes on.
+func (r *Runs) setScope(run *Run, s *scoped.Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.scope = s
 }
 
-// again asks about a run what the last review asked, for a registry that another
+// repeatReview asks about a run what the last review asked, for a registry that another
 // one has replaced: what it was about to begin then was not there to be asked about.
-func (r *Runs) again(run *Run) {
+func (r *Runs) repeatReview(run *Run) {
 	r.mu.Lock()
-	judge := r.judge
+	judge := r.review
 	r.mu.Unlock()
 	if judge != nil {
 		r.reviewOne(run, judge)
 	}
 }
 
-// reach is the grant under which a run goes on, nil while none is known, and what
+// currentGrant is the grant under which a run goes on, nil while none is known, and what
 // narrows it. The caller holds the lock.
-func (run *Run) reach() (g *sallyport.Grant, narrow func(sallyport.NetworkGrant) bool) {
+func (run *Run) currentGrant() (g *sallyport.Grant, narrow func(sallyport.NetworkGrant) bool) {
 	switch {
 	case run.scope == nil:
 		return nil, nil
@@ -185,23 +185,23 @@ func (r *Runs) list() []*Run {
 	return list
 }
 
-// look ends what may not go on, and looks again after a pause while something
+// checkAll ends what may not go on, and looks again after a pause while something
 // runs.
-func (r *Runs) look() {
+func (r *Runs) checkAll() {
 	r.mu.Lock()
 	if r.life.Err() != nil {
 		r.mu.Unlock()
 		return
 	}
-	r.looking.Add(1)
+	r.checking.Add(1)
 	r.mu.Unlock()
-	defer r.looking.Done()
+	defer r.checking.Done()
 	ctx, cancel := context.WithTimeout(r.life, stopWait)
 	defer cancel()
-	v := views{r: r, stopped: map[stopKey]string{}, gone: map[standKey]string{}}
+	v := runCheck{r: r, stopped: map[stopKey]string{}, gone: map[standKey]string{}}
 	for _, run := range r.list() {
-		if why := v.why(ctx, run); why != "" {
-			r.finish(run, why)
+		if why := v.endReason(ctx, run); why != "" {
+			r.endRun(run, why)
 		}
 	}
 	r.mu.Lock()
@@ -211,7 +211,7 @@ func (r *Runs) look() {
 	}
 	r.armed = false
 	if len(r.all) > 0 {
-		r.arm()
+		r.scheduleCheck()
 	}
 }
 
@@ -220,11 +220,11 @@ func (r *Runs) Close() {
 	r.mu.Lock()
 	r.close()
 	r.mu.Unlock()
-	r.looking.Wait()
+	r.checking.Wait()
 }
 
-// finish ends a run and records it.
-func (r *Runs) finish(run *Run, why string) {
+// endRun ends a run and records it.
+func (r *Runs) endRun(run *Run, why string) {
 	if !r.remove(run) {
 		return
 	}
@@ -236,15 +236,15 @@ func (r *Runs) finish(run *Run, why string) {
 	}
 	// The outcome of a call is its record.
 	if run.What != calling {
-		r.record(run, audit.ActionEnd, why)
+		r.recordChange(run, audit.ActionEnd, why)
 	}
 }
 
 // calling is a [Run.What].
 const calling = "call"
 
-// record keeps what was done to a run.
-func (r *Runs) record(run *Run, action audit.Action, why string) {
+// recordChange keeps what was done to a run.
+func (r *Runs) recordChange(run *Run, action audit.Action, why string) {
 	if r.o.Recorder == nil {
 		return
 	}
@@ -269,7 +269,7 @@ func (r *Runs) record(run *Run, action audit.Action, why string) {
 // now; a nil grant leaves it as it is. What has lost more than hosts ends.
 func (r *Runs) Review(judge func(run *Run) (now *sallyport.Grant, why string)) {
 	r.mu.Lock()
-	r.judge = judge
+	r.review = judge
 	r.mu.Unlock()
 	for _, run := range r.list() {
 		r.reviewOne(run, judge)
@@ -282,7 +282,7 @@ func (r *Runs) reviewOne(run *Run, judge func(run *Run) (now *sallyport.Grant, w
 	r.mu.Unlock()
 	now, why := judge(&own)
 	r.mu.Lock()
-	was, narrow := run.reach()
+	was, narrow := run.currentGrant()
 	last := run.narrowed
 	if now != nil && was != nil && (last != nil || !sameNetwork(&was.Network, &now.Network)) {
 		run.narrowed = &now.Network
@@ -293,16 +293,16 @@ func (r *Runs) reviewOne(run *Run, judge func(run *Run) (now *sallyport.Grant, w
 	}
 	switch {
 	case why != "":
-		r.finish(run, "the configuration changed: "+why)
+		r.endRun(run, "the configuration changed: "+why)
 	case now == nil || was == nil || last == nil && sameNetwork(&was.Network, &now.Network):
 	case narrow == nil || !narrow(now.Network):
 		if isNarrower(&was.Network, &now.Network) {
-			r.finish(run, "the configuration changed: hosts of it are not granted any more")
+			r.endRun(run, "the configuration changed: hosts of it are not granted any more")
 		}
 	case isNarrower(&was.Network, &now.Network) && (last == nil || !sameNetwork(last, &now.Network)):
 		why := "the configuration changed: hosts of it are not granted any more"
 		r.o.Logger.Warn("narrowed what runs", "what", run.What, "tool", run.Tool, "principal", run.Principal.Name, "call", run.CallID, "why", why)
-		r.record(run, audit.ActionNarrow, why)
+		r.recordChange(run, audit.ActionNarrow, why)
 	}
 }
 
@@ -314,20 +314,20 @@ type standKey struct {
 	since     int64
 }
 
-// views are the answers of one look.
-type views struct {
+// runCheck are the answers of one look.
+type runCheck struct {
 	r       *Runs
 	stopped map[stopKey]string
 	gone    map[standKey]string
 	failed  error
 }
 
-// why says why a run may not go on, empty when it may. What cannot be read for
+// endReason says why a run may not go on, empty when it may. What cannot be read for
 // long counts as no.
-func (v *views) why(ctx context.Context, run *Run) string {
-	why, err := v.stop(ctx, run)
+func (v *runCheck) endReason(ctx context.Context, run *Run) string {
+	why, err := v.stopReason(ctx, run)
 	if why == "" && err == nil {
-		why, err = v.stands(ctx, run)
+		why, err = v.standingReason(ctx, run)
 	}
 	if err == nil {
 		return why
@@ -344,7 +344,7 @@ func (v *views) why(ctx context.Context, run *Run) string {
 	return "whether it may go on cannot be read"
 }
 
-func (v *views) stop(ctx context.Context, run *Run) (why string, err error) {
+func (v *runCheck) stopReason(ctx context.Context, run *Run) (why string, err error) {
 	if v.r.o.Switches == nil {
 		return "", nil
 	}
@@ -358,7 +358,7 @@ func (v *views) stop(ctx context.Context, run *Run) (why string, err error) {
 	return why, err
 }
 
-func (v *views) stands(ctx context.Context, run *Run) (why string, err error) {
+func (v *runCheck) standingReason(ctx context.Context, run *Run) (why string, err error) {
 	name := run.Principal.Name
 	if v.r.o.Standing == nil || name == "" {
 		return "", nil

@@ -87,9 +87,9 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// stands decides whether the caller of a held call may still call: an approval
+// stillAuthorized decides whether the caller of a held call may still call: an approval
 // may come long after the edge let the caller in.
-func (c *call) stands(ctx context.Context) bool {
+func (c *call) stillAuthorized(ctx context.Context) bool {
 	if c.r.o.Standing == nil {
 		return true
 	}
