@@ -14,7 +14,7 @@ func (c *call) checkConfinement() bool {
 	if c.entry.tool.Capabilities.Process == nil {
 		return true
 	}
-	scope, err := c.r.scope(c.entry, c.role)
+	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {
 		return true // what grants are refused for is told where they are
 	}

@@ -139,7 +139,7 @@ func (c *call) validateArgs() bool {
 // resolveGrant finds the grant. It is computed once per tool and personality and
 // shared by calls, with the accessors' compiled policies.
 func (c *call) resolveGrant() bool {
-	scope, err := c.r.scope(c.entry, c.role)
+	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {
 		c.logFault("grant", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
@@ -151,20 +151,20 @@ func (c *call) resolveGrant() bool {
 	return c.allowStep(sallyport.StepGrant)
 }
 
-// compiled is the compiled grant of a tool under a role, and the revision of the
+// compiledScope is the compiled grant of a tool under a role, and the revision of the
 // places by which it was computed.
-type compiled struct {
+type compiledScope struct {
 	scope    *scoped.Scope
 	revision uint64
 }
 
-// scope returns the compiled grant of a tool under a role, compiled again when
+// scopeFor returns the compiled grant of a tool under a role, compiled again when
 // paths may lead elsewhere than before.
-func (r *Registry) scope(e *toolEntry, ro *role) (*scoped.Scope, error) {
+func (r *Registry) scopeFor(e *toolEntry, ro *role) (*scoped.Scope, error) {
 	revision := r.places().Revision()
 	v, found := ro.scopes.Load(e)
-	if found && v.(*compiled).revision == revision {
-		return v.(*compiled).scope, nil
+	if found && v.(*compiledScope).revision == revision {
+		return v.(*compiledScope).scope, nil
 	}
 	g, err := r.grantOf(&e.tool, ro)
 	if err != nil {
@@ -174,20 +174,20 @@ func (r *Registry) scope(e *toolEntry, ro *role) (*scoped.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := &compiled{fresh, revision}
+	next := &compiledScope{fresh, revision}
 	if !found {
 		if v, taken := ro.scopes.LoadOrStore(e, next); taken {
 			fresh.Close()
-			return v.(*compiled).scope, nil
+			return v.(*compiledScope).scope, nil
 		}
 		return fresh, nil
 	}
 	if !ro.scopes.CompareAndSwap(e, v, next) {
 		fresh.Close()
-		return r.scope(e, ro)
+		return r.scopeFor(e, ro)
 	}
 	// Calls may still run in the one before.
-	ro.retire(v.(*compiled).scope)
+	ro.retire(v.(*compiledScope).scope)
 	return fresh, nil
 }
 

@@ -220,7 +220,7 @@ func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
 
 // predictFacts computes what a call would do before it is made.
 func (c *call) predictFacts() bool {
-	scope, err := c.r.scope(c.entry, c.role)
+	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {
 		return false
 	}

@@ -92,15 +92,15 @@ func checkPromptSchema(raw json.RawMessage) error {
 	return nil
 }
 
-// reads is what a tool of FormResource reads, compiled.
-type reads struct {
+// resourceMatcher is what a tool of FormResource reads, compiled.
+type resourceMatcher struct {
 	exact     map[string]bool
-	templates []*template
+	templates []*uriTemplate
 	cost      int // of all templates
 }
 
 // resources checks what the tool lists and compiles it.
-func (c *checker) resources() *reads {
+func (c *checker) resources() *resourceMatcher {
 	t := c.tool
 	if t.Form != sallyport.FormResource {
 		return nil
@@ -109,7 +109,7 @@ func (c *checker) resources() *reads {
 		c.fault("", "Resources: expected 1 to %d, found %d", MaxResources, n)
 		return nil
 	}
-	out, seen := &reads{exact: map[string]bool{}}, map[string]bool{}
+	out, seen := &resourceMatcher{exact: map[string]bool{}}, map[string]bool{}
 	for i := range t.Resources {
 		res := &t.Resources[i]
 		tpl, err := checkResource(res)
@@ -139,7 +139,7 @@ func CheckResource(res *sallyport.Resource) error {
 }
 
 // checkResource returns the compiled template of a family.
-func checkResource(res *sallyport.Resource) (*template, error) {
+func checkResource(res *sallyport.Resource) (*uriTemplate, error) {
 	switch {
 	case (res.URI == "") == (res.Template == ""):
 		return nil, errors.New("expected exactly one of URI and Template")
@@ -205,13 +205,13 @@ const (
 
 // match reports how the tool reads a URI. One that would take too long with
 // that many templates is read by none.
-func (r *reads) match(uri string) int {
+func (r *resourceMatcher) match(uri string) int {
 	switch {
 	case r.exact[uri]:
 		return readsExactly
 	case len(uri)*r.cost > maxMatching:
 		return readsNot
-	case slices.ContainsFunc(r.templates, func(t *template) bool { return t.match(uri) }):
+	case slices.ContainsFunc(r.templates, func(t *uriTemplate) bool { return t.match(uri) }):
 		return readsFamily
 	default:
 		return readsNot

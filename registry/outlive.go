@@ -102,7 +102,7 @@ func (r *Registry) Holds(run *Run, tool string) (now *sallyport.Grant, why strin
 			return nil, "the permission " + permission + " is gone"
 		}
 	}
-	scope, err := r.scope(e, role)
+	scope, err := r.scopeFor(e, role)
 	if err != nil {
 		return nil, "its grant cannot be resolved: " + err.Error()
 	}

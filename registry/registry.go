@@ -139,10 +139,10 @@ type toolEntry struct {
 	tool       sallyport.Tool
 	id         string
 	args       *schema.Schema
-	returns    *schema.Schema // nil when the tool has no returns schema
-	reads      *reads         // of FormResource; nil otherwise
-	definition string         // digest of the declaration
-	missing    []string       // declared groups without a backend
+	returns    *schema.Schema   // nil when the tool has no returns schema
+	reads      *resourceMatcher // of FormResource; nil otherwise
+	definition string           // digest of the declaration
+	missing    []string         // declared groups without a backend
 	available  availability
 }
 

@@ -29,19 +29,19 @@ const (
 	reserved   = `(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})`
 )
 
-// template is a compiled URI template (RFC 6570): it matches what an expansion
+// uriTemplate is a compiled URI template (RFC 6570): it matches what an expansion
 // can give when each variable is a string, a list where the template says "*",
 // or undefined. Nothing else matches, whatever it looks like.
-type template struct {
+type uriTemplate struct {
 	re *regexp.Regexp
 	// cost is how many values the expression may have to try at once.
 	cost int
 }
 
-func (t *template) match(uri string) bool { return t.re.MatchString(uri) }
+func (t *uriTemplate) match(uri string) bool { return t.re.MatchString(uri) }
 
-// operator is how an expression expands (RFC 6570, appendix A).
-type operator struct {
+// expressionOperator is how an expression expands (RFC 6570, appendix A).
+type expressionOperator struct {
 	first, sep string
 	named      bool
 	empty      string // after the name of an empty value
@@ -50,24 +50,24 @@ type operator struct {
 
 // operatorOf returns what an expression begins with; ok is false for one of
 // the reserved operators.
-func operatorOf(c byte) (op operator, ok bool) {
+func operatorOf(c byte) (op expressionOperator, ok bool) {
 	switch c {
 	case '+':
-		return operator{"", ",", false, "", reserved}, true
+		return expressionOperator{"", ",", false, "", reserved}, true
 	case '#':
-		return operator{"#", ",", false, "", reserved}, true
+		return expressionOperator{"#", ",", false, "", reserved}, true
 	case '.':
-		return operator{".", ".", false, "", unreserved}, true
+		return expressionOperator{".", ".", false, "", unreserved}, true
 	case '/':
-		return operator{"/", "/", false, "", unreserved}, true
+		return expressionOperator{"/", "/", false, "", unreserved}, true
 	case ';':
-		return operator{";", ";", true, "", unreserved}, true
+		return expressionOperator{";", ";", true, "", unreserved}, true
 	case '?':
-		return operator{"?", "&", true, "=", unreserved}, true
+		return expressionOperator{"?", "&", true, "=", unreserved}, true
 	case '&':
-		return operator{"&", "&", true, "=", unreserved}, true
+		return expressionOperator{"&", "&", true, "=", unreserved}, true
 	default:
-		return operator{}, false
+		return expressionOperator{}, false
 	}
 }
 
@@ -75,7 +75,7 @@ func operatorOf(c byte) (op operator, ok bool) {
 var variable = regexp.MustCompile(`^(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*$`)
 
 // parseTemplate compiles a URI template.
-func parseTemplate(text string) (*template, error) {
+func parseTemplate(text string) (*uriTemplate, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("the template has %d bytes, expected at most %d", len(text), maxTemplate)
 	}
@@ -94,7 +94,7 @@ func parseTemplate(text string) (*template, error) {
 		if !closed {
 			return nil, errors.New("the template has a { without a }")
 		}
-		if err := p.expression(inner); err != nil {
+		if err := p.parseExpression(inner); err != nil {
 			return nil, err
 		}
 		rest = next
@@ -104,7 +104,7 @@ func parseTemplate(text string) (*template, error) {
 	if err != nil {
 		return nil, errors.New("the template is too complex")
 	}
-	return &template{re, 1 + p.cost + p.prefix*maxVarsEach}, nil
+	return &uriTemplate{re, 1 + p.cost + p.prefix*maxVarsEach}, nil
 }
 
 // templateParser writes the expression that matches a template.
@@ -113,13 +113,13 @@ type templateParser struct {
 	vars, prefix, cost int
 }
 
-// expression adds what is between braces: any of its variables may be
+// parseExpression adds what is between braces: any of its variables may be
 // undefined, so that it is absent with its separator.
-func (p *templateParser) expression(inner string) error {
+func (p *templateParser) parseExpression(inner string) error {
 	if inner == "" {
 		return errors.New("the template has an empty {}")
 	}
-	op := operator{sep: ",", value: unreserved}
+	op := expressionOperator{sep: ",", value: unreserved}
 	if c := inner[0]; strings.IndexByte("+#./;?&=,!@|$", c) >= 0 {
 		var ok bool
 		if op, ok = operatorOf(c); !ok {
@@ -137,7 +137,7 @@ func (p *templateParser) expression(inner string) error {
 	items := make([]string, len(names))
 	for i, name := range names {
 		var err error
-		if items[i], err = p.item(op, name); err != nil {
+		if items[i], err = p.variablePattern(op, name); err != nil {
 			return err
 		}
 	}
@@ -153,8 +153,8 @@ func (p *templateParser) expression(inner string) error {
 	return nil
 }
 
-// item is what one variable expands to.
-func (p *templateParser) item(op operator, spec string) (string, error) {
+// variablePattern is what one variable expands to.
+func (p *templateParser) variablePattern(op expressionOperator, spec string) (string, error) {
 	name, list := strings.CutSuffix(spec, "*")
 	times, some := "*", "+"
 	if before, digits, ok := strings.Cut(name, ":"); ok {

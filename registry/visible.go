@@ -77,7 +77,7 @@ func newRole(p *sallyport.Personality, known bool) *role {
 
 func (ro *role) close() {
 	ro.scopes.Range(func(_, v any) bool {
-		v.(*compiled).scope.Close()
+		v.(*compiledScope).scope.Close()
 		return true
 	})
 	ro.mu.Lock()
