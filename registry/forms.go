@@ -32,29 +32,29 @@ var resourceArgs = json.RawMessage(`{"type":"object","properties":{"uri":{"type"
 
 // form checks what depends on the form, and returns the schema of the
 // arguments.
-func (c *checker) form() json.RawMessage {
+func (c *declarationChecker) form() json.RawMessage {
 	t := c.tool
 	if t.Form != sallyport.FormResource && t.Resources != nil {
-		c.fault("", "Resources belong to the form resource only")
+		c.addFault("", "Resources belong to the form resource only")
 	}
 	if t.Form != sallyport.FormTool && t.Returns != nil {
-		c.fault("", "Returns belong to tools only: the form %s answers in parts", t.Form)
+		c.addFault("", "Returns belong to tools only: the form %s answers in parts", t.Form)
 	}
 	switch t.Form {
 	case sallyport.FormTool:
 		return t.Schema
 	case sallyport.FormPrompt:
 		if err := checkPromptSchema(t.Schema); err != nil {
-			c.fault("", "schema: %v", err)
+			c.addFault("", "schema: %v", err)
 		}
 		return t.Schema
 	case sallyport.FormResource:
 		if t.Schema != nil {
-			c.fault("", "schema: the form resource has none of its own, its one argument is uri")
+			c.addFault("", "schema: the form resource has none of its own, its one argument is uri")
 		}
 		return resourceArgs
 	default:
-		c.fault("", "form %q: expected nothing, prompt or resource", t.Form)
+		c.addFault("", "form %q: expected nothing, prompt or resource", t.Form)
 		return t.Schema
 	}
 }
@@ -100,13 +100,13 @@ type resourceMatcher struct {
 }
 
 // resources checks what the tool lists and compiles it.
-func (c *checker) resources() *resourceMatcher {
+func (c *declarationChecker) resources() *resourceMatcher {
 	t := c.tool
 	if t.Form != sallyport.FormResource {
 		return nil
 	}
 	if n := len(t.Resources); n == 0 || n > MaxResources {
-		c.fault("", "Resources: expected 1 to %d, found %d", MaxResources, n)
+		c.addFault("", "Resources: expected 1 to %d, found %d", MaxResources, n)
 		return nil
 	}
 	out, seen := &resourceMatcher{exact: map[string]bool{}}, map[string]bool{}
@@ -120,7 +120,7 @@ func (c *checker) resources() *resourceMatcher {
 		}
 		switch {
 		case err != nil:
-			c.fault("", "resource %q: %v", cmp.Or(res.URI, res.Template), err)
+			c.addFault("", "resource %q: %v", cmp.Or(res.URI, res.Template), err)
 		case tpl != nil:
 			out.templates = append(out.templates, tpl)
 			out.cost += tpl.cost

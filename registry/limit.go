@@ -16,10 +16,10 @@ import (
 const limitWait = 10 * time.Second
 
 // rateLimit refuses a limit that no store counts.
-func (c *checker) rateLimit(l sallyport.RateLimit) {
+func (c *declarationChecker) rateLimit(l sallyport.RateLimit) {
 	if err := window.Check(l); err != nil {
 		for why := range strings.SplitSeq(err.Error(), "\n") {
-			c.fault("", "rateLimit: %s", why)
+			c.addFault("", "rateLimit: %s", why)
 		}
 	}
 }

@@ -227,7 +227,7 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 	entries := make([]*toolEntry, 0, len(tools))
 	var faults Faults
 	for i := range tools {
-		e, f := r.compile(&tools[i])
+		e, f := r.compileTool(&tools[i])
 		faults = append(faults, f...)
 		entries = append(entries, e)
 	}

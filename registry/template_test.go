@@ -92,11 +92,11 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 // TestMatchingIsBounded: a server lists what is slow to match, a thousand times,
 // and has the agent ask for long URIs.
 func TestMatchingIsBounded(t *testing.T) {
-	slow := &checker{tool: &sallyport.Tool{Name: "slow", Form: sallyport.FormResource}}
+	slow := &declarationChecker{tool: &sallyport.Tool{Name: "slow", Form: sallyport.FormResource}}
 	for i := range MaxResources {
 		slow.tool.Resources = append(slow.tool.Resources, sallyport.Resource{Name: "n", Template: fmt.Sprintf("mem:{+a,b,c,d,e,f,g,h*}!%d", i)})
 	}
-	plain := &checker{tool: &sallyport.Tool{Name: "plain", Form: sallyport.FormResource, Resources: []sallyport.Resource{
+	plain := &declarationChecker{tool: &sallyport.Tool{Name: "plain", Form: sallyport.FormResource, Resources: []sallyport.Resource{
 		{Name: "n", Template: "mem:{+path}"}, {Name: "n", Template: "mem:/{a}/{b}{?c,d}"},
 	}}}
 	r, p := slow.resources(), plain.resources()

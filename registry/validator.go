@@ -67,12 +67,12 @@ func (f Faults) Error() string {
 // name is the set of tool names that every model API accepts.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// compile checks a declaration and computes what calls need. The entry is
+// compileTool checks a declaration and computes what calls need. The entry is
 // valid only without faults.
-func (r *Registry) compile(t *sallyport.Tool) (*toolEntry, Faults) {
+func (r *Registry) compileTool(t *sallyport.Tool) (*toolEntry, Faults) {
 	own := cloneTool(t)
 	t = &own
-	c := checker{tool: t}
+	c := declarationChecker{tool: t}
 	c.identity()
 	args, reads := c.form(), c.resources()
 	c.network()
@@ -89,11 +89,11 @@ func (r *Registry) compile(t *sallyport.Tool) (*toolEntry, Faults) {
 	}
 	var err error
 	if e.args, err = r.schemas.Compile(args); err != nil {
-		c.fault("", "schema: %v", err)
+		c.addFault("", "schema: %v", err)
 	}
 	if t.Returns != nil {
 		if e.returns, err = r.schemas.CompileAny(t.Returns); err != nil {
-			c.fault("", "returns: %v", err)
+			c.addFault("", "returns: %v", err)
 		}
 	}
 	e.definition = definitionDigest(t)
@@ -108,102 +108,102 @@ func (r *Registry) compile(t *sallyport.Tool) (*toolEntry, Faults) {
 	return e, c.faults
 }
 
-// checker collects the faults of one declaration.
-type checker struct {
+// declarationChecker collects the faults of one declaration.
+type declarationChecker struct {
 	tool   *sallyport.Tool
 	faults Faults
 }
 
-func (c *checker) fault(capability, format string, args ...any) {
+func (c *declarationChecker) addFault(capability, format string, args ...any) {
 	c.faults = append(c.faults, Fault{
 		Tool: c.tool.ID(), Capability: capability, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-func (c *checker) identity() {
+func (c *declarationChecker) identity() {
 	t := c.tool
 	if !toolName.MatchString(t.Name) {
-		c.fault("", "the name does not match [a-zA-Z0-9_-]{1,64}")
+		c.addFault("", "the name does not match [a-zA-Z0-9_-]{1,64}")
 	}
 	if strings.HasPrefix(t.Name, "mcp__") && (t.Server() == "" || t.Name == "mcp__"+t.Server()+"__") {
-		c.fault("", "a name that begins with mcp__ has the form mcp__<server>__<tool>")
+		c.addFault("", "a name that begins with mcp__ has the form mcp__<server>__<tool>")
 	}
 	if t.Run == nil {
-		c.fault("", "Run is nil")
+		c.addFault("", "Run is nil")
 	}
 	if t.MaxResultChars < 0 {
-		c.fault("", "MaxResultChars is negative")
+		c.addFault("", "MaxResultChars is negative")
 	}
 	if t.Timeout < 0 {
-		c.fault("", "Timeout is negative")
+		c.addFault("", "Timeout is negative")
 	}
 	if t.Cache != nil && t.Cache.TTL < 0 {
-		c.fault("", "Cache.TTL is negative")
+		c.addFault("", "Cache.TTL is negative")
 	}
 	if t.RateLimit != nil {
 		c.rateLimit(*t.RateLimit)
 	}
 	if !t.Tasks.Valid() || t.Tasks != sallyport.TaskNever && t.Form != sallyport.FormTool {
-		c.fault("", "Tasks %q: expected optional or required, of a tool only", t.Tasks)
+		c.addFault("", "Tasks %q: expected optional or required, of a tool only", t.Tasks)
 	}
 	for _, p := range t.Permissions {
 		if p == "" || strings.ContainsAny(p, " \t\n,") {
-			c.fault("", "permission %q: expected a word such as http:read", p)
+			c.addFault("", "permission %q: expected a word such as http:read", p)
 		}
 	}
 	if p := &t.Capabilities; t.ReadOnly && (p.Process != nil || p.Mail != nil ||
 		p.FSReach != nil && !p.FSReach.Write.IsZero() ||
 		p.Database != nil && p.Database.Mode == sallyport.ModeWrite) {
-		c.fault("", "ReadOnly contradicts a declaration of writes, processes or mail")
+		c.addFault("", "ReadOnly contradicts a declaration of writes, processes or mail")
 	}
 }
 
-func (c *checker) network() {
+func (c *declarationChecker) network() {
 	n := c.tool.Capabilities.Network
 	if n == nil {
 		return
 	}
 	if len(n.AllowedHosts) == 0 {
-		c.fault("network", "allowedHosts is empty: list hosts, or leave network out")
+		c.addFault("network", "allowedHosts is empty: list hosts, or leave network out")
 	}
 	for _, h := range n.AllowedHosts {
 		if _, err := reach.ParseHost(h); err != nil {
-			c.fault("network", "%v", err)
+			c.addFault("network", "%v", err)
 		}
 	}
 }
 
-func (c *checker) secrets() {
+func (c *declarationChecker) secrets() {
 	for _, ref := range c.tool.Capabilities.Secrets {
 		if _, err := reach.ParseRef(ref); err != nil {
-			c.fault("secrets", "%v", err)
+			c.addFault("secrets", "%v", err)
 		}
 	}
 }
 
-func (c *checker) storage() {
+func (c *declarationChecker) storage() {
 	s := c.tool.Capabilities.Storage
 	if s == nil {
 		return
 	}
 	if !s.Scope.Valid() {
-		c.fault("storage", "scope %q: expected tool-private, session or personality", s.Scope)
+		c.addFault("storage", "scope %q: expected tool-private, session or personality", s.Scope)
 	}
 	if s.Kind != "kv" {
-		c.fault("storage", `kind %q: expected "kv"`, s.Kind)
+		c.addFault("storage", `kind %q: expected "kv"`, s.Kind)
 	}
 	if most := int64(math.MaxInt64 / time.Second); s.TTLSecondsDefault < 0 || s.TTLSecondsDefault > most {
-		c.fault("storage", "ttlSecondsDefault: expected 0 to %d", most)
+		c.addFault("storage", "ttlSecondsDefault: expected 0 to %d", most)
 	}
 }
 
-func (c *checker) files() {
+func (c *declarationChecker) files() {
 	f := c.tool.Capabilities.FSReach
 	if f == nil {
 		return
 	}
 	if f.Read.IsZero() && f.Write.IsZero() {
-		c.fault("fs_reach", "neither read nor write is declared")
+		c.addFault("fs_reach", "neither read nor write is declared")
 	}
 	c.paths("fs_reach.read", f.Read)
 	c.paths("fs_reach.write", f.Write)
@@ -212,12 +212,12 @@ func (c *checker) files() {
 	case sallyport.FSOverlay:
 		c.overlay(f)
 	default:
-		c.fault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
+		c.addFault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
 	}
 }
 
 // touches holds what the tool says that it reaches for to what it declares.
-func (c *checker) touches() {
+func (c *declarationChecker) touches() {
 	p := &c.tool.Capabilities
 	for _, t := range c.tool.Touches {
 		declared, known := map[string]bool{
@@ -226,33 +226,33 @@ func (c *checker) touches() {
 		}[t.Capability]
 		switch {
 		case !known:
-			c.fault("", "Touches %q: expected network, fs_reach.read, fs_reach.write, process, secrets, database or mail", t.Capability)
+			c.addFault("", "Touches %q: expected network, fs_reach.read, fs_reach.write, process, secrets, database or mail", t.Capability)
 		case !declared:
-			c.fault(t.Capability, "Touches names it and the capabilities do not declare it")
+			c.addFault(t.Capability, "Touches names it and the capabilities do not declare it")
 		case (t.Argument == "") == (t.Item == ""):
-			c.fault(t.Capability, "Touches: expected exactly one of Argument and Item")
+			c.addFault(t.Capability, "Touches: expected exactly one of Argument and Item")
 		}
 	}
 }
 
 // overlay holds the mode to what has a layer: the writes of children. Those of
 // the accessor are single files that are replaced whole, and go to the disk.
-func (c *checker) overlay(f *sallyport.FSCapability) {
+func (c *declarationChecker) overlay(f *sallyport.FSCapability) {
 	if c.tool.Capabilities.Process == nil {
-		c.fault("fs_reach", "mode overlay without process: only what child processes write goes to a layer")
+		c.addFault("fs_reach", "mode overlay without process: only what child processes write goes to a layer")
 	}
 	if f.Write.IsZero() {
-		c.fault("fs_reach", "mode overlay without write: there is nothing to carry over")
+		c.addFault("fs_reach", "mode overlay without write: there is nothing to carry over")
 	}
 }
 
-func (c *checker) paths(capability string, l sallyport.PathList) {
+func (c *declarationChecker) paths(capability string, l sallyport.PathList) {
 	if l.FromPersonality && len(l.Paths) > 0 {
-		c.fault(capability, "from-personality and a list exclude each other")
+		c.addFault(capability, "from-personality and a list exclude each other")
 	}
 	for _, p := range l.Paths {
 		if _, err := reach.Expand(p, anyVariables()); err != nil {
-			c.fault(capability, "%v", err)
+			c.addFault(capability, "%v", err)
 		}
 	}
 }
@@ -263,65 +263,65 @@ func anyVariables() map[string]string {
 	return map[string]string{"workspace": "/workspace", "home": "/home", "self": "/self"}
 }
 
-func (c *checker) process() {
+func (c *declarationChecker) process() {
 	p := c.tool.Capabilities.Process
 	if p == nil {
 		return
 	}
 	if len(p.AllowedBinaries) == 0 {
-		c.fault("process", "allowedBinaries is empty: list binaries, or leave process out")
+		c.addFault("process", "allowedBinaries is empty: list binaries, or leave process out")
 	}
 	for _, b := range p.AllowedBinaries {
 		if _, err := reach.ParseBinary(b); err != nil {
-			c.fault("process", "binary %q: %v", b, err)
+			c.addFault("process", "binary %q: %v", b, err)
 		}
 	}
 	for _, path := range p.Programs {
 		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-			c.fault("process", "program %q: expected a clean absolute path", path)
+			c.addFault("process", "program %q: expected a clean absolute path", path)
 		}
 	}
 	c.paths("process.execFrom", sallyport.Paths(p.ExecFrom...))
 	if f := c.tool.Capabilities.FSReach; len(p.ExecFrom) > 0 && (f == nil || f.Write.IsZero()) {
-		c.fault("process.execFrom", "execFrom without fs_reach.write: it lists write reach that may also be executed")
+		c.addFault("process.execFrom", "execFrom without fs_reach.write: it lists write reach that may also be executed")
 	}
 }
 
 // others checks the groups that are short.
-func (c *checker) others() {
+func (c *declarationChecker) others() {
 	p := &c.tool.Capabilities
 	if a := p.Attachments; a != nil {
 		if !a.All && len(a.Kinds) == 0 {
-			c.fault("attachments", `kinds is empty: expected "*", image or file`)
+			c.addFault("attachments", `kinds is empty: expected "*", image or file`)
 		}
 		for _, k := range a.Kinds {
 			if k != sallyport.KindImage && k != sallyport.KindFile {
-				c.fault("attachments", "kind %q: expected image or file", k)
+				c.addFault("attachments", "kind %q: expected image or file", k)
 			}
 		}
 	}
 	if d := p.Database; d != nil {
 		if len(d.Connections) == 0 {
-			c.fault("database", "connections is empty")
+			c.addFault("database", "connections is empty")
 		}
 		for _, name := range d.Connections {
 			if name == "" {
-				c.fault("database", "a connection's name is empty")
+				c.addFault("database", "a connection's name is empty")
 			}
 		}
 		switch d.Mode {
 		case "", sallyport.ModeRead, sallyport.ModeWrite:
 		default:
-			c.fault("database", "mode %q: expected read or write", d.Mode)
+			c.addFault("database", "mode %q: expected read or write", d.Mode)
 		}
 	}
 	if m := p.Mail; m != nil {
 		if len(m.To) == 0 {
-			c.fault("mail", "to is empty: list recipients, or leave mail out")
+			c.addFault("mail", "to is empty: list recipients, or leave mail out")
 		}
 		for _, to := range m.To {
 			if err := scoped.CheckRecipient(to); err != nil {
-				c.fault("mail", "%v", err)
+				c.addFault("mail", "%v", err)
 			}
 		}
 	}
@@ -329,15 +329,15 @@ func (c *checker) others() {
 
 // input checks whom the tool asks. What somebody answers is no argument, so
 // that a kept result would be that of another answer.
-func (c *checker) input() {
+func (c *declarationChecker) input() {
 	kinds := c.tool.Capabilities.Input
 	for i, k := range kinds {
 		if !k.Valid() || slices.Contains(kinds[:i], k) {
-			c.fault("input", "kind %q: expected each of person, model and folders at most once", k)
+			c.addFault("input", "kind %q: expected each of person, model and folders at most once", k)
 		}
 	}
 	if len(kinds) > 0 && c.tool.Cache != nil {
-		c.fault("input", "a tool that asks cannot have its results kept: leave Cache or input out")
+		c.addFault("input", "a tool that asks cannot have its results kept: leave Cache or input out")
 	}
 }
 
