@@ -30,9 +30,9 @@ const (
 // resourceArgs is the schema of every tool of FormResource.
 var resourceArgs = json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","minLength":1,"maxLength":8192}},"required":["uri"],"additionalProperties":false}`)
 
-// form checks what depends on the form, and returns the schema of the
+// checkForm checks what depends on the form, and returns the schema of the
 // arguments.
-func (c *declarationChecker) form() json.RawMessage {
+func (c *declarationChecker) checkForm() json.RawMessage {
 	t := c.tool
 	if t.Form != sallyport.FormResource && t.Resources != nil {
 		c.addFault("", "Resources belong to the form resource only")
@@ -99,8 +99,8 @@ type resourceMatcher struct {
 	cost      int // of all templates
 }
 
-// resources checks what the tool lists and compiles it.
-func (c *declarationChecker) resources() *resourceMatcher {
+// compileResources checks what the tool lists and compiles it.
+func (c *declarationChecker) compileResources() *resourceMatcher {
 	t := c.tool
 	if t.Form != sallyport.FormResource {
 		return nil

@@ -15,8 +15,8 @@ import (
 // half as long for another process.
 const limitWait = 10 * time.Second
 
-// rateLimit refuses a limit that no store counts.
-func (c *declarationChecker) rateLimit(l sallyport.RateLimit) {
+// checkRateLimit refuses a limit that no store counts.
+func (c *declarationChecker) checkRateLimit(l sallyport.RateLimit) {
 	if err := window.Check(l); err != nil {
 		for why := range strings.SplitSeq(err.Error(), "\n") {
 			c.addFault("", "rateLimit: %s", why)

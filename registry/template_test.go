@@ -99,7 +99,7 @@ func TestMatchingIsBounded(t *testing.T) {
 	plain := &declarationChecker{tool: &sallyport.Tool{Name: "plain", Form: sallyport.FormResource, Resources: []sallyport.Resource{
 		{Name: "n", Template: "mem:{+path}"}, {Name: "n", Template: "mem:/{a}/{b}{?c,d}"},
 	}}}
-	r, p := slow.resources(), plain.resources()
+	r, p := slow.compileResources(), plain.compileResources()
 	if len(slow.faults)+len(plain.faults) > 0 {
 		t.Fatal(slow.faults, plain.faults)
 	}

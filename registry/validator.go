@@ -73,16 +73,16 @@ func (r *Registry) compileTool(t *sallyport.Tool) (*toolEntry, Faults) {
 	own := cloneTool(t)
 	t = &own
 	c := declarationChecker{tool: t}
-	c.identity()
-	args, reads := c.form(), c.resources()
-	c.network()
-	c.secrets()
-	c.storage()
-	c.files()
-	c.process()
-	c.others()
-	c.input()
-	c.touches()
+	c.checkIdentity()
+	args, reads := c.checkForm(), c.compileResources()
+	c.checkNetwork()
+	c.checkSecrets()
+	c.checkStorage()
+	c.checkFiles()
+	c.checkProcess()
+	c.checkSmallGroups()
+	c.checkInput()
+	c.checkTouches()
 	e := &toolEntry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
 	if t.RateLimit != nil && r.o.Limiter == nil {
 		e.missing = append(e.missing, "rateLimit")
@@ -120,7 +120,7 @@ func (c *declarationChecker) addFault(capability, format string, args ...any) {
 	})
 }
 
-func (c *declarationChecker) identity() {
+func (c *declarationChecker) checkIdentity() {
 	t := c.tool
 	if !toolName.MatchString(t.Name) {
 		c.addFault("", "the name does not match [a-zA-Z0-9_-]{1,64}")
@@ -141,7 +141,7 @@ func (c *declarationChecker) identity() {
 		c.addFault("", "Cache.TTL is negative")
 	}
 	if t.RateLimit != nil {
-		c.rateLimit(*t.RateLimit)
+		c.checkRateLimit(*t.RateLimit)
 	}
 	if !t.Tasks.Valid() || t.Tasks != sallyport.TaskNever && t.Form != sallyport.FormTool {
 		c.addFault("", "Tasks %q: expected optional or required, of a tool only", t.Tasks)
@@ -158,7 +158,7 @@ func (c *declarationChecker) identity() {
 	}
 }
 
-func (c *declarationChecker) network() {
+func (c *declarationChecker) checkNetwork() {
 	n := c.tool.Capabilities.Network
 	if n == nil {
 		return
@@ -173,7 +173,7 @@ func (c *declarationChecker) network() {
 	}
 }
 
-func (c *declarationChecker) secrets() {
+func (c *declarationChecker) checkSecrets() {
 	for _, ref := range c.tool.Capabilities.Secrets {
 		if _, err := reach.ParseRef(ref); err != nil {
 			c.addFault("secrets", "%v", err)
@@ -181,7 +181,7 @@ func (c *declarationChecker) secrets() {
 	}
 }
 
-func (c *declarationChecker) storage() {
+func (c *declarationChecker) checkStorage() {
 	s := c.tool.Capabilities.Storage
 	if s == nil {
 		return
@@ -197,7 +197,7 @@ func (c *declarationChecker) storage() {
 	}
 }
 
-func (c *declarationChecker) files() {
+func (c *declarationChecker) checkFiles() {
 	f := c.tool.Capabilities.FSReach
 	if f == nil {
 		return
@@ -205,19 +205,19 @@ func (c *declarationChecker) files() {
 	if f.Read.IsZero() && f.Write.IsZero() {
 		c.addFault("fs_reach", "neither read nor write is declared")
 	}
-	c.paths("fs_reach.read", f.Read)
-	c.paths("fs_reach.write", f.Write)
+	c.checkPaths("fs_reach.read", f.Read)
+	c.checkPaths("fs_reach.write", f.Write)
 	switch f.Mode {
 	case "", sallyport.FSDirect:
 	case sallyport.FSOverlay:
-		c.overlay(f)
+		c.checkOverlay(f)
 	default:
 		c.addFault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
 	}
 }
 
-// touches holds what the tool says that it reaches for to what it declares.
-func (c *declarationChecker) touches() {
+// checkTouches holds what the tool says that it reaches for to what it declares.
+func (c *declarationChecker) checkTouches() {
 	p := &c.tool.Capabilities
 	for _, t := range c.tool.Touches {
 		declared, known := map[string]bool{
@@ -235,9 +235,9 @@ func (c *declarationChecker) touches() {
 	}
 }
 
-// overlay holds the mode to what has a layer: the writes of children. Those of
+// checkOverlay holds the mode to what has a layer: the writes of children. Those of
 // the accessor are single files that are replaced whole, and go to the disk.
-func (c *declarationChecker) overlay(f *sallyport.FSCapability) {
+func (c *declarationChecker) checkOverlay(f *sallyport.FSCapability) {
 	if c.tool.Capabilities.Process == nil {
 		c.addFault("fs_reach", "mode overlay without process: only what child processes write goes to a layer")
 	}
@@ -246,7 +246,7 @@ func (c *declarationChecker) overlay(f *sallyport.FSCapability) {
 	}
 }
 
-func (c *declarationChecker) paths(capability string, l sallyport.PathList) {
+func (c *declarationChecker) checkPaths(capability string, l sallyport.PathList) {
 	if l.FromPersonality && len(l.Paths) > 0 {
 		c.addFault(capability, "from-personality and a list exclude each other")
 	}
@@ -263,7 +263,7 @@ func anyVariables() map[string]string {
 	return map[string]string{"workspace": "/workspace", "home": "/home", "self": "/self"}
 }
 
-func (c *declarationChecker) process() {
+func (c *declarationChecker) checkProcess() {
 	p := c.tool.Capabilities.Process
 	if p == nil {
 		return
@@ -281,14 +281,14 @@ func (c *declarationChecker) process() {
 			c.addFault("process", "program %q: expected a clean absolute path", path)
 		}
 	}
-	c.paths("process.execFrom", sallyport.Paths(p.ExecFrom...))
+	c.checkPaths("process.execFrom", sallyport.Paths(p.ExecFrom...))
 	if f := c.tool.Capabilities.FSReach; len(p.ExecFrom) > 0 && (f == nil || f.Write.IsZero()) {
 		c.addFault("process.execFrom", "execFrom without fs_reach.write: it lists write reach that may also be executed")
 	}
 }
 
-// others checks the groups that are short.
-func (c *declarationChecker) others() {
+// checkSmallGroups checks the groups that are short.
+func (c *declarationChecker) checkSmallGroups() {
 	p := &c.tool.Capabilities
 	if a := p.Attachments; a != nil {
 		if !a.All && len(a.Kinds) == 0 {
@@ -327,9 +327,9 @@ func (c *declarationChecker) others() {
 	}
 }
 
-// input checks whom the tool asks. What somebody answers is no argument, so
+// checkInput checks whom the tool asks. What somebody answers is no argument, so
 // that a kept result would be that of another answer.
-func (c *declarationChecker) input() {
+func (c *declarationChecker) checkInput() {
 	kinds := c.tool.Capabilities.Input
 	for i, k := range kinds {
 		if !k.Valid() || slices.Contains(kinds[:i], k) {
