@@ -145,7 +145,7 @@ func (h *heldCall) endNotice() {
 
 // useApproval takes the approval for this run.
 func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
-	if h.waited && (h.r.workers.ending() || h.r.findEntry(h.q.Tool) != h.entry || h.r.role(h.caller.Personality) != h.role) {
+	if h.waited && (h.r.workers.ending() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
 		return true, h.refuseUndecided("the configuration changed while the call waited")
 	}
 	if before := h.named; h.waited && len(before) > 0 {
@@ -237,16 +237,16 @@ func (c *call) refuseUnavailable(err error) bool {
 
 // refuseUnapproved refuses at this step, with the rule that asks for it.
 func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bool {
-	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.source("approvals.require")}
+	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf("approvals.require")}
 	if c.hold.key != "" {
-		d.Why, d.Source, d.Fix = why+": "+c.hold.why, c.role.source(c.hold.key), c.flowFix(c.hold.key)
+		d.Why, d.Source, d.Fix = why+": "+c.hold.why, c.role.sourceOf(c.hold.key), c.flowFix(c.hold.key)
 	}
 	return c.refuse(d, code, text)
 }
 
 // requiresApproval reports whether a human decides about a tool under this role: its name
 // is listed, its label as "@label", or "*".
-func (ro *role) requiresApproval(t *sallyport.Tool) bool {
+func (ro *compiledRole) requiresApproval(t *sallyport.Tool) bool {
 	if ro.personality == nil || ro.personality.Approvals == nil {
 		return false
 	}
@@ -254,7 +254,7 @@ func (ro *role) requiresApproval(t *sallyport.Tool) bool {
 }
 
 // mayElicit reports whether the person behind a client may decide.
-func (ro *role) mayElicit() bool {
+func (ro *compiledRole) mayElicit() bool {
 	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
 }
 
@@ -270,7 +270,7 @@ func listsTool(list []string, t *sallyport.Tool) bool {
 
 // approvalRules is how calls are held: those that are may be held by another rule
 // than the list.
-func (ro *role) approvalRules() sallyport.Approvals {
+func (ro *compiledRole) approvalRules() sallyport.Approvals {
 	if ro.personality.Approvals == nil {
 		return sallyport.Approvals{Wait: DefaultApprovalWait}
 	}

@@ -92,7 +92,7 @@ type call struct {
 
 	late  bool // the registry is closed
 	entry *toolEntry
-	role  *role
+	role  *compiledRole
 	doc   schema.Document
 	scope *scoped.Scope
 	grant *sallyport.Grant
@@ -161,14 +161,14 @@ func (c *call) describeToTool() {
 // the tool.
 func (c *call) addDecision(d sallyport.Decision) {
 	if d.Step == sallyport.StepAccess && !d.Allowed {
-		d = c.located(d)
+		d = c.explainRefusal(d)
 	}
 	c.trail.addDecision(d)
 }
 
-// located adds to an accessor's refusal the rule that it comes from.
-func (c *call) located(d sallyport.Decision) sallyport.Decision {
-	return c.role.located(&c.entry.tool, d)
+// explainRefusal adds to an accessor's refusal the rule that it comes from.
+func (c *call) explainRefusal(d sallyport.Decision) sallyport.Decision {
+	return c.role.explainRefusal(&c.entry.tool, d)
 }
 
 // allowStep notes a step that let the call pass.

@@ -58,16 +58,16 @@ func (c *call) expectedReason() string {
 // checkVisible is where the caller must be one that may call at all: not stopped,
 // in a role that it may take, and the role must offer the tool.
 func (c *call) checkVisible(ctx context.Context) bool {
-	c.role = c.r.role(c.caller.Personality)
+	c.role = c.r.roleFor(c.caller.Personality)
 	if !c.checkStopped(ctx) || !c.checkRole() {
 		return false
 	}
-	d := c.role.visible(&c.entry.tool, c.caller.Exclude)
+	d := c.role.decideVisible(&c.entry.tool, c.caller.Exclude)
 	if d.Allowed {
 		return c.allowStep(sallyport.StepVisible)
 	}
 	text := "Tool " + c.q.Tool + " is not permitted for this personality"
-	if excluded(&c.entry.tool, c.caller.Exclude) {
+	if isExcluded(&c.entry.tool, c.caller.Exclude) {
 		text = "Tool " + c.q.Tool + " is not available on this surface"
 	}
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
@@ -160,7 +160,7 @@ type compiledScope struct {
 
 // scopeFor returns the compiled grant of a tool under a role, compiled again when
 // paths may lead elsewhere than before.
-func (r *Registry) scopeFor(e *toolEntry, ro *role) (*scoped.Scope, error) {
+func (r *Registry) scopeFor(e *toolEntry, ro *compiledRole) (*scoped.Scope, error) {
 	revision := r.places().Revision()
 	v, found := ro.scopes.Load(e)
 	if found && v.(*compiledScope).revision == revision {
@@ -187,7 +187,7 @@ func (r *Registry) scopeFor(e *toolEntry, ro *role) (*scoped.Scope, error) {
 		return r.scopeFor(e, ro)
 	}
 	// Calls may still run in the one before.
-	ro.retire(v.(*compiledScope).scope)
+	ro.retireScope(v.(*compiledScope).scope)
 	return fresh, nil
 }
 

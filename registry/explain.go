@@ -29,7 +29,7 @@ type Explanation struct {
 	// Facts is what a call does to its conversation.
 	Facts sallyport.Facts `json:"facts,omitzero"`
 
-	role  *role
+	role  *compiledRole
 	entry *sallyport.Tool
 }
 
@@ -47,7 +47,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	}
 	x.Declared = cloneCapabilities(&c.entry.tool.Capabilities)
 	var err error
-	x.role, x.entry = r.role(caller.Personality), &c.entry.tool
+	x.role, x.entry = r.roleFor(caller.Personality), &c.entry.tool
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
 		x.Facts = c.entry.tool.Facts(x.Grant, c.level, placeOf(x.Grant, c.workspace()))
 		r.dropLinked(x.Grant, x.role)
@@ -61,7 +61,7 @@ func (c *call) predictApproval() {
 	if c.role.requiresApproval(&c.entry.tool) {
 		c.addDecision(sallyport.Decision{
 			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until somebody approves it",
-			Source: c.role.source("approvals.require"),
+			Source: c.role.sourceOf("approvals.require"),
 		})
 	}
 	c.predictFlow()
@@ -97,7 +97,7 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	if !scoped.OutsideGrant(refusal) {
 		d.Source = scoped.FloorSource
 	}
-	return x.role.located(x.entry, d)
+	return x.role.explainRefusal(x.entry, d)
 }
 
 // Path asks the tool's own file accessor whether it would open a path for an
@@ -113,7 +113,7 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 	c.describeToTool()
 	_, err := c.scope.Bind(ctx, &c.out, scoped.Turn{}, func(n sallyport.Decision) {
 		if !n.Allowed {
-			n = c.located(n)
+			n = c.explainRefusal(n)
 			noted = &n
 		}
 	})

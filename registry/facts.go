@@ -116,7 +116,7 @@ func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 		return true
 	}
 	return c.refuse(sallyport.Decision{
-		Step: sallyport.StepApprove, Why: why, Source: c.role.source(key), Fix: c.flowFix(key),
+		Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf(key), Fix: c.flowFix(key),
 	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
 }
 
@@ -204,13 +204,13 @@ func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 	}
 	c.logFault("session facts", err)
 	return c.refuse(sallyport.Decision{
-		Step: sallyport.StepApprove, Why: "what was read before cannot be told: " + err.Error(), Source: c.role.source("safety.flow"),
+		Step: sallyport.StepApprove, Why: "what was read before cannot be told: " + err.Error(), Source: c.role.sourceOf("safety.flow"),
 	}, sallyport.CodeNotAvailable, "The call was not made: what was read before it cannot be told (call "+c.id+")")
 }
 
 // mayHoldForFlow reports whether a rule about what was read before may hold a call.
 func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
-	c := &call{r: r, caller: caller, entry: e, role: r.role(caller.Personality)}
+	c := &call{r: r, caller: caller, entry: e, role: r.roleFor(caller.Personality)}
 	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
 		return false
 	}
@@ -252,7 +252,7 @@ func (c *call) predictFlow() {
 			why += "; not for the local user at the command line"
 		}
 	}
-	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.source(key)})
+	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.sourceOf(key)})
 }
 
 // newestMark returns the newest mark of a fact that still counts, nil for none.

@@ -281,7 +281,7 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 // the personality does not keep decisions for the operator. What an operator
 // has stopped is put before nobody.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
-	e, ro := r.findEntry(id), r.role(caller.Personality)
+	e, ro := r.findEntry(id), r.roleFor(caller.Personality)
 	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopFilter(caller)(id)
 }
 

@@ -13,7 +13,7 @@ func (r *Registry) Headers(caller *sallyport.Caller, tool string) []schema.Heade
 	if e == nil || e.tool.Form != sallyport.FormTool || len(e.args.Headers()) == 0 {
 		return nil
 	}
-	if !mayAssumeRole(&caller.Principal, caller.Personality) || !r.role(caller.Personality).visible(&e.tool, caller.Exclude).Allowed {
+	if !mayAssumeRole(&caller.Principal, caller.Personality) || !r.roleFor(caller.Personality).decideVisible(&e.tool, caller.Exclude).Allowed {
 		return nil
 	}
 	return e.args.Headers()

@@ -90,11 +90,11 @@ func (r *Registry) Holds(run *Run, tool string) (now *sallyport.Grant, why strin
 	if e == nil {
 		return nil, "there is no tool " + tool + " any more"
 	}
-	role := r.role(run.Personality)
+	role := r.roleFor(run.Personality)
 	if !mayAssumeRole(&run.Principal, run.Personality) {
 		return nil, "the principal may not take the role " + run.Personality + " any more"
 	}
-	if d := role.visible(&e.tool, nil); !d.Allowed {
+	if d := role.decideVisible(&e.tool, nil); !d.Allowed {
 		return nil, d.Why
 	}
 	for _, permission := range e.tool.Permissions {

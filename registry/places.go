@@ -100,7 +100,7 @@ func placeOf(g *sallyport.Grant, workspace string) string {
 // dropLinked moves what a link withholds at this moment from a grant to what was
 // dropped, for those who ask what a grant is worth now. The grant of a call keeps
 // it: it is looked at each time it is opened.
-func (r *Registry) dropLinked(g *sallyport.Grant, ro *role) {
+func (r *Registry) dropLinked(g *sallyport.Grant, ro *compiledRole) {
 	look := func(key string, list []string) []string {
 		var kept []string
 		for _, path := range list {
@@ -109,7 +109,7 @@ func (r *Registry) dropLinked(g *sallyport.Grant, ro *role) {
 				kept = append(kept, path)
 				continue
 			}
-			g.Dropped = append(g.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Source: ro.source(key), Fix: p.Fix, Linked: true})
+			g.Dropped = append(g.Dropped, sallyport.Dropped{Capability: key, Item: path, Why: p.Why, Source: ro.sourceOf(key), Fix: p.Fix, Linked: true})
 		}
 		return kept
 	}

@@ -293,9 +293,9 @@ func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form)
 	if !mayAssumeRole(&caller.Principal, caller.Personality) {
 		return nil
 	}
-	role, stopped := r.role(caller.Personality), r.stopFilter(caller)
+	role, stopped := r.roleFor(caller.Personality), r.stopFilter(caller)
 	return slices.DeleteFunc(r.listEntries(form), func(e *toolEntry) bool {
-		if !role.visible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
+		if !role.decideVisible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
 			return true
 		}
 		ready, _ := r.checkAvailability(e)
@@ -328,7 +328,7 @@ func (r *Registry) Close(ctx context.Context) error {
 		err = fmt.Errorf("registry: %w", err)
 	}
 	r.roles.Range(func(_, v any) bool {
-		v.(*role).close()
+		v.(*compiledRole).close()
 		return true
 	})
 	return err

@@ -14,21 +14,21 @@ import (
 // the reason for everything that is dropped.
 type grantResolver struct {
 	tool  *sallyport.Tool
-	role  *role
+	role  *compiledRole
 	vars  map[string]string
 	at    placeFinder
 	grant sallyport.Grant
 }
 
 // grantOf computes the grant of a tool under a role.
-func (r *Registry) grantOf(t *sallyport.Tool, ro *role) (*sallyport.Grant, error) {
+func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Grant, error) {
 	return computeGrant(t, ro, r.o.pathVariables(), r.places())
 }
 
 // computeGrant computes the grant of a tool under a role. It depends on both, on the
 // variables and on where paths lead. An error is a declaration that cannot be read
 // here, such as an empty variable.
-func computeGrant(t *sallyport.Tool, ro *role, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
+func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
 	r := grantResolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
 	for _, step := range []func() error{r.resolveNetwork, r.resolveSecrets, r.resolveFiles, r.resolveProcess, r.resolveInput} {
 		if err := step(); err != nil {
@@ -48,7 +48,7 @@ func computeGrant(t *sallyport.Tool, ro *role, vars map[string]string, places sa
 }
 
 func (r *grantResolver) dropItem(capability, item, why, key string) {
-	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.source(key)}
+	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.sourceOf(key)}
 	if p := r.role.personality; p != nil {
 		if item == everything || item == fromPersonality {
 			item = "what the tool may reach"
@@ -303,10 +303,10 @@ func (o *Options) pathVariables() map[string]string {
 // items, "*" and from-personality, are no misfits: they mean whatever the
 // personality gives.
 func (r *Registry) Misfits(personality string) Faults {
-	ro := r.role(personality)
+	ro := r.roleFor(personality)
 	var faults Faults
 	for _, e := range r.listEntries() {
-		if !ro.visible(&e.tool, nil).Allowed {
+		if !ro.decideVisible(&e.tool, nil).Allowed {
 			continue
 		}
 		g, err := r.grantOf(&e.tool, ro)

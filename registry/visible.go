@@ -12,9 +12,9 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// role is a personality with its lists compiled and its grants remembered.
+// compiledRole is a personality with its lists compiled and its grants remembered.
 // A role is replaced when the lookup returns another personality.
-type role struct {
+type compiledRole struct {
 	personality *sallyport.Personality // nil when there is none
 	known       bool                   // false: a name that the lookup does not know
 	all         bool                   // no toolset: every built-in tool
@@ -26,41 +26,41 @@ type role struct {
 	retired []*scoped.Scope // closed with the role, for calls may run in them
 }
 
-// retire keeps a scope that was replaced until the role is closed.
-func (ro *role) retire(s *scoped.Scope) {
+// retireScope keeps a scope that was replaced until the role is closed.
+func (ro *compiledRole) retireScope(s *scoped.Scope) {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	ro.retired = append(ro.retired, s)
 }
 
-// role returns the compiled personality of a name. A registry without
+// roleFor returns the compiled personality of a name. A registry without
 // personalities has one role for every name: declarations stand on their own.
-func (r *Registry) role(name string) *role {
+func (r *Registry) roleFor(name string) *compiledRole {
 	if r.backends.Personalities == nil {
 		name = ""
 		if v, ok := r.roles.Load(name); ok {
-			return v.(*role)
+			return v.(*compiledRole)
 		}
-		v, _ := r.roles.LoadOrStore(name, newRole(nil, true))
-		return v.(*role)
+		v, _ := r.roles.LoadOrStore(name, newCompiledRole(nil, true))
+		return v.(*compiledRole)
 	}
 	p, ok := r.backends.Personalities.Personality(name)
 	if !ok {
-		return &role{}
+		return &compiledRole{}
 	}
-	if v, found := r.roles.Load(name); found && v.(*role).personality == p {
-		return v.(*role)
+	if v, found := r.roles.Load(name); found && v.(*compiledRole).personality == p {
+		return v.(*compiledRole)
 	}
 	if p.FSReach != nil {
 		r.noteWrites("personality "+name, p.FSReach.Write)
 	}
-	fresh := newRole(p, true)
+	fresh := newCompiledRole(p, true)
 	r.roles.Store(name, fresh)
 	return fresh
 }
 
-func newRole(p *sallyport.Personality, known bool) *role {
-	ro := &role{personality: p, known: known, all: p == nil || p.Toolset == nil}
+func newCompiledRole(p *sallyport.Personality, known bool) *compiledRole {
+	ro := &compiledRole{personality: p, known: known, all: p == nil || p.Toolset == nil}
 	if ro.all {
 		return ro
 	}
@@ -75,7 +75,7 @@ func newRole(p *sallyport.Personality, known bool) *role {
 	return ro
 }
 
-func (ro *role) close() {
+func (ro *compiledRole) close() {
 	ro.scopes.Range(func(_, v any) bool {
 		v.(*compiledScope).scope.Close()
 		return true
@@ -88,19 +88,19 @@ func (ro *role) close() {
 }
 
 // name is the personality's name in messages.
-func (ro *role) name() string {
+func (ro *compiledRole) name() string {
 	if ro.personality == nil {
 		return ""
 	}
 	return ro.personality.Name
 }
 
-// source is the place of a key of this personality.
-func (ro *role) source(key string) string { return ro.personality.Source(key) }
+// sourceOf is the place of a key of this personality.
+func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
 
-// ceiling returns the personality's key that bounds a capability, "" when
+// ceilingKey returns the personality's key that bounds a capability, "" when
 // there is none.
-func ceiling(capability string) string {
+func ceilingKey(capability string) string {
 	switch capability {
 	case "fs_reach.read", "fs_reach.write":
 		return capability
@@ -111,21 +111,21 @@ func ceiling(capability string) string {
 	}
 }
 
-// located adds to an accessor's refusal the place of the rule and the smallest
+// explainRefusal adds to an accessor's refusal the place of the rule and the smallest
 // change, where the accessor did not know them. A floor has a source and no
 // change.
-func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
-	if d.Source == scoped.FloorSource && ro.denies(d) {
-		d.Source = ro.source("safety.network.deny")
+func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
+	if d.Source == scoped.FloorSource && ro.deniesHost(d) {
+		d.Source = ro.sourceOf("safety.network.deny")
 		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
 		return d
 	}
-	key := ceiling(d.Capability)
+	key := ceilingKey(d.Capability)
 	if d.Source == scoped.LinkSource {
-		d.Source = ro.source(key)
+		d.Source = ro.sourceOf(key)
 		return d
 	}
-	deferred := defers(&t.Capabilities, d.Capability)
+	deferred := defersGroup(&t.Capabilities, d.Capability)
 	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
 	if key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != "") {
 		return d
@@ -138,7 +138,7 @@ func (ro *role) located(t *sallyport.Tool, d sallyport.Decision) sallyport.Decis
 	if strings.HasPrefix(key, "fs_reach.") {
 		item = targetOf(item)
 	}
-	d.Source = ro.source(key)
+	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d
 }
@@ -153,10 +153,10 @@ func targetOf(path string) string {
 	return path
 }
 
-// denies reports whether a refused host is on the personality's own list.
+// deniesHost reports whether a refused host is on the personality's own list.
 // Whatever port an entry names, the host that a decision is about may stand
 // without one.
-func (ro *role) denies(d sallyport.Decision) bool {
+func (ro *compiledRole) deniesHost(d sallyport.Decision) bool {
 	if d.Capability != "network" || ro.personality == nil || ro.personality.Network == nil {
 		return false
 	}
@@ -172,8 +172,8 @@ func (ro *role) denies(d sallyport.Decision) bool {
 	return deny.Match(host, 443) || deny.Match(host, 80)
 }
 
-// defers reports whether a declaration leaves a group to the personality.
-func defers(c *sallyport.Capabilities, capability string) bool {
+// defersGroup reports whether a declaration leaves a group to the personality.
+func defersGroup(c *sallyport.Capabilities, capability string) bool {
 	switch capability {
 	case "network":
 		return c.Network != nil && slices.Contains(c.Network.AllowedHosts, everything)
@@ -188,56 +188,56 @@ func defers(c *sallyport.Capabilities, capability string) bool {
 	}
 }
 
-// visible decides whether the personality and the surface offer a tool. A
+// decideVisible decides whether the personality and the surface offer a tool. A
 // surface's exclusion beats everything; then the list that is responsible
 // for the tool's origin decides.
-func (ro *role) visible(t *sallyport.Tool, exclude []string) sallyport.Decision {
+func (ro *compiledRole) decideVisible(t *sallyport.Tool, exclude []string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
 	switch server := t.Server(); {
-	case excluded(t, exclude):
+	case isExcluded(t, exclude):
 		d.Why = "excluded by the surface"
 	case !ro.known:
 		d.Why = "no such personality"
 	case strings.HasPrefix(t.Name, "mcp__"):
-		return ro.listed(d, "mcp_servers", server, ro.servers())
+		return ro.decideListed(d, "mcp_servers", server, ro.listedServers())
 	case t.Plugin != "":
-		return ro.listed(d, "plugins", t.Plugin, ro.plugins())
+		return ro.decideListed(d, "plugins", t.Plugin, ro.listedPlugins())
 	case t.AlwaysInclude, ro.all, ro.names[t.Name], t.Toolset != "" && ro.labels[t.Toolset]:
 		d.Allowed = true
 	default:
 		d.Why = fmt.Sprintf("%s is not in the toolset of personality %s", t.Name, ro.name())
-		d.Source = ro.source("toolset")
+		d.Source = ro.sourceOf("toolset")
 		d.Fix = fmt.Sprintf("add %s to personalities.%s.toolset", t.Name, ro.name())
 	}
 	return d
 }
 
-// excluded reports whether a surface leaves a tool out, by its name for every
+// isExcluded reports whether a surface leaves a tool out, by its name for every
 // form of it or by its ID.
-func excluded(t *sallyport.Tool, exclude []string) bool {
+func isExcluded(t *sallyport.Tool, exclude []string) bool {
 	return len(exclude) > 0 && (slices.Contains(exclude, t.Name) || slices.Contains(exclude, t.ID()))
 }
 
-// listed decides by a list that means "none" when it is absent.
-func (ro *role) listed(d sallyport.Decision, key, item string, list []string) sallyport.Decision {
+// decideListed decides by a list that means "none" when it is absent.
+func (ro *compiledRole) decideListed(d sallyport.Decision, key, item string, list []string) sallyport.Decision {
 	if item != "" && slices.Contains(list, item) {
 		d.Allowed = true
 		return d
 	}
 	d.Why = fmt.Sprintf("%q is not in %s of personality %s", item, key, ro.name())
-	d.Source = ro.source(key)
+	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d
 }
 
-func (ro *role) servers() []string {
+func (ro *compiledRole) listedServers() []string {
 	if ro.personality == nil {
 		return nil
 	}
 	return ro.personality.MCPServers
 }
 
-func (ro *role) plugins() []string {
+func (ro *compiledRole) listedPlugins() []string {
 	if ro.personality == nil {
 		return nil
 	}
