@@ -124,7 +124,7 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 		})
 	}
 	h.waited = true
-	waiting, stop := h.r.workers.until(waiting)
+	waiting, stop := h.r.workers.withClosing(waiting)
 	defer stop()
 	a, err := h.r.o.Approvals.Wait(waiting, h.a.ID)
 	switch {
@@ -145,7 +145,7 @@ func (h *heldCall) endNotice() {
 
 // useApproval takes the approval for this run.
 func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
-	if h.waited && (h.r.workers.ending() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
+	if h.waited && (h.r.workers.isClosing() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
 		return true, h.refuseUndecided("the configuration changed while the call waited")
 	}
 	if before := h.named; h.waited && len(before) > 0 {
@@ -211,7 +211,7 @@ func (h *heldCall) undecidedReason(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
 		return "the caller went away while the call waited"
-	case h.r.workers.ending():
+	case h.r.workers.isClosing():
 		return "the gate closed while the call waited"
 	default:
 		return "nobody has decided yet"

@@ -42,8 +42,8 @@ func orUnknownCaller(c *sallyport.Caller) *sallyport.Caller {
 // refuses has set the result and returns false.
 func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
 	c := r.newCall(caller, q, budget)
-	if c.late = !r.workers.enter(); !c.late {
-		defer r.workers.leave()
+	if c.late = !r.workers.acquire(); !c.late {
+		defer r.workers.release()
 	}
 	c.registerRun()
 	defer r.runs.remove(&c.entered)

@@ -36,7 +36,7 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	if err := a.cleanQuestions(questions); err != nil {
 		return nil, err
 	}
-	waiting, stop := a.call.r.workers.until(ctx)
+	waiting, stop := a.call.r.workers.withClosing(ctx)
 	defer stop()
 	a.clock.stop()
 	answers, err := a.call.caller.Input.Ask(waiting, questions...)

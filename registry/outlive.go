@@ -75,7 +75,7 @@ func (c *call) registerOutliving(what string, shared bool, end func(why error), 
 // reviewReplaced holds what the call begins to what is in force, when another registry has
 // replaced its own meanwhile.
 func (c *call) reviewReplaced(run *Run) {
-	if c.r.workers.ending() {
+	if c.r.workers.isClosing() {
 		c.r.runs.repeatReview(run)
 	}
 }

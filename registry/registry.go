@@ -120,7 +120,7 @@ type Registry struct {
 	schemas  *schema.Cache
 	cache    *resultCache
 	cleaner  atomic.Pointer[knownSecrets]
-	workers  *workers
+	workers  *workerPool
 	runs     *Runs
 	facts    *conversationFacts
 
@@ -151,7 +151,7 @@ type toolEntry struct {
 func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	r := &Registry{
 		schemas:  schema.NewCache(),
-		workers:  newWorkers(),
+		workers:  newWorkerPool(),
 		tools:    map[string]*toolEntry{},
 		reducers: map[string]*sallyport.Reducer{},
 	}

@@ -52,7 +52,7 @@ func (c *call) runTool(ctx context.Context) bool {
 	c.out.Emit = p.emitReport
 
 	j := &toolJob{ctx: ctx, tool: &c.entry.tool, out: &c.out, failed: c.noteAttempt, done: make(chan struct{}, 1)}
-	c.r.workers.do(j)
+	c.r.workers.startJob(j)
 	select {
 	case <-j.done:
 		c.finalizeOutcome(c.runEndReason(caller, ctx, limit), &j.end)

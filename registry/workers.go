@@ -25,9 +25,9 @@ type toolJob struct {
 	done   chan struct{} // buffered: nobody may be waiting any more
 }
 
-// workers runs jobs, each at once: on a waiting goroutine, else on a new one.
+// workerPool runs jobs, each at once: on a waiting goroutine, else on a new one.
 // The zero value is not usable.
-type workers struct {
+type workerPool struct {
 	mu     sync.Mutex
 	idle   []chan *toolJob // the waiting goroutines, the last to come first
 	busy   int             // calls and goroutines under way
@@ -35,15 +35,17 @@ type workers struct {
 	empty  chan struct{}
 	// closing is closed once nothing may wait for people any more: at the
 	// latest when close begins, so that they do not keep it up.
-	closing chan struct{}
-	hushed  sync.Once
+	closing   chan struct{}
+	closeOnce sync.Once
 }
 
-func newWorkers() *workers { return &workers{empty: make(chan struct{}), closing: make(chan struct{})} }
+func newWorkerPool() *workerPool {
+	return &workerPool{empty: make(chan struct{}), closing: make(chan struct{})}
+}
 
-// enter counts a call in; false means that the registry is closed. Every true
+// acquire counts a call in; false means that the registry is closed. Every true
 // is followed by one leave.
-func (w *workers) enter() bool {
+func (w *workerPool) acquire() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -53,7 +55,7 @@ func (w *workers) enter() bool {
 	return true
 }
 
-func (w *workers) leave() {
+func (w *workerPool) release() {
 	w.mu.Lock()
 	w.busy--
 	if w.closed && w.busy == 0 {
@@ -62,9 +64,9 @@ func (w *workers) leave() {
 	w.mu.Unlock()
 }
 
-// do starts a job and does not wait for it. The call that does it is counted,
+// startJob starts a job and does not wait for it. The call that does it is counted,
 // so that the count cannot be zero.
-func (w *workers) do(j *toolJob) {
+func (w *workerPool) startJob(j *toolJob) {
 	w.mu.Lock()
 	if n := len(w.idle); n > 0 {
 		next := w.idle[n-1]
@@ -76,15 +78,15 @@ func (w *workers) do(j *toolJob) {
 	w.busy++
 	w.mu.Unlock()
 	go func() {
-		defer w.leave()
-		w.work(j)
+		defer w.release()
+		w.runJobs(j)
 	}()
 }
 
-// work runs a job, then those that come while it may wait. It is listed as
+// runJobs runs a job, then those that come while it may wait. It is listed as
 // waiting before the gate hears that the job is done, so that the next call
 // of the same caller finds it.
-func (w *workers) work(j *toolJob) {
+func (w *workerPool) runJobs(j *toolJob) {
 	jobs := make(chan *toolJob, 1)
 	defer func() {
 		if j != nil { // the tool ended the goroutine
@@ -93,7 +95,7 @@ func (w *workers) work(j *toolJob) {
 	}()
 	for j != nil {
 		j.runWithRetries()
-		waits := w.wait(jobs)
+		waits := w.markIdle(jobs)
 		j.done <- struct{}{}
 		j = nil
 		if waits {
@@ -102,8 +104,8 @@ func (w *workers) work(j *toolJob) {
 	}
 }
 
-// wait lists a goroutine as waiting unless enough others do.
-func (w *workers) wait(jobs chan *toolJob) bool {
+// markIdle lists a goroutine as waiting unless enough others do.
+func (w *workerPool) markIdle(jobs chan *toolJob) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || len(w.idle) >= maxIdle {
@@ -115,7 +117,7 @@ func (w *workers) wait(jobs chan *toolJob) bool {
 
 // close lets no further call begin, and waits until neither a call nor a tool
 // runs, or the context ends.
-func (w *workers) close(ctx context.Context) error {
+func (w *workerPool) close(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
@@ -138,10 +140,10 @@ func (w *workers) close(ctx context.Context) error {
 }
 
 // stopWaiting ends every wait for people, now and later.
-func (w *workers) stopWaiting() { w.hushed.Do(func() { close(w.closing) }) }
+func (w *workerPool) stopWaiting() { w.closeOnce.Do(func() { close(w.closing) }) }
 
-// ending reports whether stopWaiting or close was called.
-func (w *workers) ending() bool {
+// isClosing reports whether stopWaiting or close was called.
+func (w *workerPool) isClosing() bool {
 	select {
 	case <-w.closing:
 		return true
@@ -150,10 +152,10 @@ func (w *workers) ending() bool {
 	}
 }
 
-// until returns a context that ends with every wait too. The caller calls stop.
-func (w *workers) until(ctx context.Context) (_ context.Context, stop func()) {
+// withClosing returns a context that ends with every wait too. The caller calls stop.
+func (w *workerPool) withClosing(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	if w.ending() {
+	if w.isClosing() {
 		cancel() // at once: nobody is asked in vain
 	}
 	go func() {
