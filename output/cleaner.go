@@ -70,7 +70,7 @@ func New(o *Options) (*Cleaner, error) {
 	for _, s := range secrets {
 		values[s.Reveal()] = struct{}{}
 	}
-	return build(values)
+	return compileCleaner(values)
 }
 
 // With returns a Cleaner that knows more secrets; it returns c itself when c
@@ -78,10 +78,10 @@ func New(o *Options) (*Cleaner, error) {
 // [CheckSecret] refuses is left out: the backends and the accessor refuse it
 // before a tool sees it.
 func (c *Cleaner) With(secrets ...sallyport.Secret) *Cleaner {
-	if c.knows(secrets) {
+	if c.coversSecrets(secrets) {
 		return c
 	}
-	if d := c.derived.Load(); d != nil && d.knows(secrets) {
+	if d := c.derived.Load(); d != nil && d.coversSecrets(secrets) {
 		return d
 	}
 	values := make(map[string]struct{}, len(c.values)+len(secrets))
@@ -96,7 +96,7 @@ func (c *Cleaner) With(secrets ...sallyport.Secret) *Cleaner {
 	if len(values) == len(c.values) {
 		return c
 	}
-	d, err := build(values)
+	d, err := compileCleaner(values)
 	if err != nil {
 		// Every value has been checked, so only their number is left: what
 		// the call itself handed out comes before what it might have.
@@ -108,8 +108,8 @@ func (c *Cleaner) With(secrets ...sallyport.Secret) *Cleaner {
 	return d
 }
 
-// knows reports whether c searches for all of the secrets.
-func (c *Cleaner) knows(secrets []sallyport.Secret) bool {
+// coversSecrets reports whether c searches for all of the secrets.
+func (c *Cleaner) coversSecrets(secrets []sallyport.Secret) bool {
 	for _, s := range secrets {
 		if _, ok := c.values[s.Reveal()]; !ok {
 			return false
@@ -127,8 +127,8 @@ func CheckSecret(s sallyport.Secret) error {
 	return c.addNeedles()
 }
 
-// build compiles the values.
-func build(values map[string]struct{}) (*Cleaner, error) {
+// compileCleaner compiles the values.
+func compileCleaner(values map[string]struct{}) (*Cleaner, error) {
 	c := &Cleaner{values: values}
 	if err := c.addNeedles(); err != nil {
 		return nil, err
@@ -154,39 +154,39 @@ func (c *Cleaner) Text(s string) string {
 	if len(c.values) > 0 && plain(s) != s {
 		// The end of a terminal sequence may be the first letter of a value:
 		// what is known goes before the sequence takes a part of it.
-		s = c.hide(s)
+		s = c.redactKnown(s)
 	}
 	for range maxRounds {
 		s = plain(s)
-		spans := c.sweep(s)
+		spans := c.findSpans(s)
 		if len(spans) == 0 {
 			return s
 		}
-		s = replace(s, spans)
+		s = replaceSpans(s, spans)
 	}
-	return c.give(s)
+	return c.redactBetween(s)
 }
 
-// hide replaces known values in text as it came, and nothing else.
-func (c *Cleaner) hide(s string) string {
-	spans := slices.DeleteFunc(c.sweep(s), func(x span) bool { return x.mark != markSecret })
+// redactKnown replaces known values in text as it came, and nothing else.
+func (c *Cleaner) redactKnown(s string) string {
+	spans := slices.DeleteFunc(c.findSpans(s), func(x markedSpan) bool { return x.mark != markSecret })
 	if len(spans) == 0 {
 		return s
 	}
-	return replace(s, spans)
+	return replaceSpans(s, spans)
 }
 
-// give ends a text whose markers keep completing secrets: everything between
+// redactBetween ends a text whose markers keep completing secrets: everything between
 // the first and the last find goes, and if that does not help, all of it.
-func (c *Cleaner) give(s string) string {
+func (c *Cleaner) redactBetween(s string) string {
 	s = plain(s)
-	spans := c.sweep(s)
+	spans := c.findSpans(s)
 	if len(spans) == 0 {
 		return s
 	}
 	end := spans[len(spans)-1].end
 	s = plain(s[:spans[0].start] + markSecret.String() + s[end:])
-	if len(c.sweep(s)) == 0 {
+	if len(c.findSpans(s)) == 0 {
 		return s
 	}
 	return markSecret.String()

@@ -100,17 +100,17 @@ func quote(s string, i int) int {
 
 // findValue looks for the value of the name that the separator before end
 // follows: name=value, name: value, "name": "value".
-func findValue(s string, end int, n *name) (span, bool) {
+func findValue(s string, end int, n *name) (markedSpan, bool) {
 	i := end - 1
 	for k := 0; k < maxBlanks && i > 0 && (s[i-1] == ' ' || s[i-1] == '\t'); k++ {
 		i--
 	}
 	if i < len(n.text) || !strings.EqualFold(s[i-len(n.text):i], n.text) {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	i = blanks(s, quote(s, end-1))
 	if i >= len(s) || s[i] != '=' && s[i] != ':' {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	i++
 	if i < len(s) && (s[i] == '=' || s[i] == '>') {
@@ -122,9 +122,9 @@ func findValue(s string, end int, n *name) (span, bool) {
 	}
 	stop := valueEnd(s, start)
 	if stop-start < n.least || !random(s[start:stop]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{start, stop, markValue}, true
+	return markedSpan{start, stop, markValue}, true
 }
 
 // scheme returns the index after the name of an authentication scheme at i.
@@ -217,17 +217,17 @@ func kindOf(b byte) byte {
 }
 
 // findPassword looks for the password in a URL whose "://" ends at end.
-func findPassword(s string, end int) (span, bool) {
+func findPassword(s string, end int) (markedSpan, bool) {
 	const most = 1 << 10
 	if end < 3 || s[end-3:end] != "://" {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	user := end
 	for user < len(s) && user-end < most && urlByte(s[user]) && s[user] != ':' {
 		user++
 	}
 	if user == len(s) || s[user] != ':' {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	start := user + 1
 	stop := start
@@ -235,9 +235,9 @@ func findPassword(s string, end int) (span, bool) {
 		stop++
 	}
 	if stop == start || stop == len(s) || s[stop] != '@' || placeholder(s[start:stop]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{start, stop, markURL}, true
+	return markedSpan{start, stop, markURL}, true
 }
 
 // urlByte reports whether b may stand in the user part of a URL, RFC 3986
@@ -262,29 +262,29 @@ func placeholder(v string) bool {
 
 // findBearer looks for the token after the word that ends at end; RFC 6750
 // section 2.1 gives its alphabet.
-func findBearer(s string, end int) (span, bool) {
+func findBearer(s string, end int) (markedSpan, bool) {
 	const least = 16
 	start, ok := credentials(s, end, "bearer")
 	if !ok {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	stop := start
 	for stop < len(s) && (isBase64(s[stop]) || strings.IndexByte(".~=", s[stop]) >= 0) {
 		stop++
 	}
 	if stop-start < least || !random(s[start:stop]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{start, stop, markBearer}, true
+	return markedSpan{start, stop, markBearer}, true
 }
 
 // findBasic looks for base64 of user:password after the word that ends at
 // end, RFC 7617.
-func findBasic(s string, end int) (span, bool) {
+func findBasic(s string, end int) (markedSpan, bool) {
 	const least, most = 6, 1 << 10
 	start, ok := credentials(s, end, "basic")
 	if !ok {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	stop := padded.run(s[:min(len(s), start+most)], start)
 	v := strings.TrimRight(s[start:stop], "=")
@@ -292,14 +292,14 @@ func findBasic(s string, end int) (span, bool) {
 	n, err := base64.RawStdEncoding.Decode(buf[:], []byte(v))
 	dec := buf[:n]
 	if err != nil || len(v) < least || !utf8.Valid(dec) || bytes.IndexByte(dec, ':') < 0 {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	for _, b := range dec {
 		if b < ' ' {
-			return span{}, false
+			return markedSpan{}, false
 		}
 	}
-	return span{start, stop, markBasic}, true
+	return markedSpan{start, stop, markBasic}, true
 }
 
 // credentials returns the start of what follows a scheme's name that ends at

@@ -89,7 +89,7 @@ func (m *matcher) digit(i int) (d byte, n int) {
 
 // widen takes in the digits beside a base64 match that hold some of its bits,
 // and the padding.
-func (m *matcher) widen(x span, f *form) span {
+func (m *matcher) widen(x markedSpan, f *form) markedSpan {
 	if f.lead && x.start > 0 && isBase64(m.s[x.start-1]) {
 		x.start--
 	}

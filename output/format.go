@@ -202,7 +202,7 @@ func formatAnchors() []anchor {
 
 // findFormat looks for a token of format i whose first symbols, up to ten,
 // end at end.
-func findFormat(s string, end, i int) (span, bool) {
+func findFormat(s string, end, i int) (markedSpan, bool) {
 	f := &formats[i]
 	n := min(len(f.prefix), window)
 	if n < keySymbols {
@@ -210,11 +210,11 @@ func findFormat(s string, end, i int) (span, bool) {
 	}
 	start := end - n
 	if start < 0 || !strings.HasPrefix(s[start:], f.prefix) {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	begin, ok := f.begin(s, start)
 	if !ok {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	body := start + len(f.prefix)
 	most := len(s)
@@ -223,9 +223,9 @@ func findFormat(s string, end, i int) (span, bool) {
 	}
 	stop := f.body.run(s[:most], body)
 	if stop-body < f.least || f.exact && stop-body != f.least {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{begin, f.rest.run(s, stop), markFormat + mark(i)}, true
+	return markedSpan{begin, f.rest.run(s, stop), markFormat + mark(i)}, true
 }
 
 // begin returns where the token begins whose prefix is at i, and whether it

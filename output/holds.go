@@ -12,15 +12,15 @@ func (c *Cleaner) Holds(data []byte) bool {
 	if len(c.values) == 0 || len(data) == 0 {
 		return false
 	}
-	return c.holds(data) || c.holds(narrowed(data, 2)) || c.holds(narrowed(data, 4))
+	return c.holdsSecret(data) || c.holdsSecret(narrowChars(data, 2)) || c.holdsSecret(narrowChars(data, 4))
 }
 
-// narrowed returns the runs of characters of ASCII that are so many bytes wide,
+// narrowChars returns the runs of characters of ASCII that are so many bytes wide,
 // in either order of the bytes, with something else between them.
-func narrowed(data []byte, width int) (out []byte) {
+func narrowChars(data []byte, width int) (out []byte) {
 	for i, run := 0, false; i < len(data); {
 		switch b := data[i]; {
-		case b != 0 && b < 0x80 && zeros(data[i+1:min(i+width, len(data))]):
+		case b != 0 && b < 0x80 && isAllZero(data[i+1:min(i+width, len(data))]):
 			out, run, i = append(out, b), true, i+width
 		case run: // the last one of a run may have no zeros after it
 			out, run, i = append(out, b, 0xff), false, i+1
@@ -35,7 +35,7 @@ func narrowed(data []byte, width int) (out []byte) {
 	return out
 }
 
-func zeros(data []byte) bool {
+func isAllZero(data []byte) bool {
 	for _, b := range data {
 		if b != 0 {
 			return false
@@ -44,6 +44,6 @@ func zeros(data []byte) bool {
 	return true
 }
 
-func (c *Cleaner) holds(data []byte) bool {
-	return slices.ContainsFunc(c.sweep(string(data)), func(x span) bool { return x.mark == markSecret })
+func (c *Cleaner) holdsSecret(data []byte) bool {
+	return slices.ContainsFunc(c.findSpans(string(data)), func(x markedSpan) bool { return x.mark == markSecret })
 }

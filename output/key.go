@@ -4,52 +4,52 @@ import "strings"
 
 // findJWT looks for a compact JWS or JWE, RFC 7515 and 7516: at least two
 // dots, the first part a JSON object.
-func findJWT(s string, end int) (span, bool) {
+func findJWT(s string, end int) (markedSpan, bool) {
 	const least = 10
 	start := end - 3
 	if start < 0 || s[start:end] != "eyJ" || start > 0 && dashed.has(s[start-1]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	i := dashed.run(s, end)
 	if i-start < least || i >= len(s) || s[i] != '.' {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	part := i + 1
 	i = dashed.run(s, part)
 	encrypted := i == part // the direct key of a JWE is empty
 	if !encrypted && i-part < least || i >= len(s) || s[i] != '.' {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{start, dotted.run(s, i), markJWT}, true
+	return markedSpan{start, dotted.run(s, i), markJWT}, true
 }
 
 // findKey looks for a private key in PEM, RFC 7468, or OpenPGP armour whose
 // "-----B" ends at end. Without its end line a header takes the lines of
 // base64 that follow.
-func findKey(s string, end int) (span, bool) {
+func findKey(s string, end int) (markedSpan, bool) {
 	const rule, most = "-----", 64
 	start := end - len("-----B")
 	if start < 0 || !strings.HasPrefix(s[start:], "-----BEGIN ") {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	label := s[end:min(len(s), end+most)]
 	n := strings.Index(label, rule)
 	if n < 0 || !strings.Contains(label[:n], "PRIVATE KEY") {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	body := end + n + len(rule)
 	k := strings.Index(s[body:], rule)
 	if k < 0 || !strings.HasPrefix(s[body+k:], "-----END ") {
-		return span{start, keyLines(s, body), markKey}, true
+		return markedSpan{start, keyLines(s, body), markKey}, true
 	}
 	if !hasDigits(s[body : body+k]) {
-		return span{start, body, markKey}, true
+		return markedSpan{start, body, markKey}, true
 	}
 	stop := body + k + len(rule)
 	if n := strings.Index(s[stop:min(len(s), stop+most)], rule); n >= 0 {
 		stop += n + len(rule)
 	}
-	return span{start, stop, markKey}, true
+	return markedSpan{start, stop, markKey}, true
 }
 
 // leastLine is the smallest run of base64 that counts as a line of a key.

@@ -10,7 +10,7 @@ func (w *sweeper) form(id, start int) {
 	f := &w.c.forms[id]
 	n := &w.c.needles[f.needle]
 	m := matcher{s: w.s, classes: basicPlane()}
-	x := span{start: start, mark: markSecret}
+	x := markedSpan{start: start, mark: markSecret}
 	var ok bool
 	switch f.shape {
 	case shapeText:

@@ -8,10 +8,10 @@ const netrcBack = 512
 // findNetrc looks for the password of a netrc(5) entry, whose "password" ends at
 // end: behind "machine HOST" or "default", with "login USER" or "account NAME" in
 // between or not, over one line or several.
-func findNetrc(s string, end int) (span, bool) {
+func findNetrc(s string, end int) (markedSpan, bool) {
 	start := end - len("password")
 	if start <= 0 || s[start:end] != "password" || !isSpace(s[start-1]) || end == len(s) || !isSpace(s[end]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	words := strings.Fields(s[max(0, start-netrcBack):start])
 	for n := len(words); n >= 2 && (words[n-2] == "login" || words[n-2] == "account"); n = len(words) {
@@ -19,7 +19,7 @@ func findNetrc(s string, end int) (span, bool) {
 	}
 	n := len(words)
 	if n == 0 || words[n-1] != "default" && (n < 2 || words[n-2] != "machine") || !entryBegins(s[:start], words[n-1]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	for end < len(s) && isSpace(s[end]) {
 		end++
@@ -29,9 +29,9 @@ func findNetrc(s string, end int) (span, bool) {
 		stop++
 	}
 	if stop == end || placeholder(s[end:stop]) {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{end, stop, markValue}, true
+	return markedSpan{end, stop, markValue}, true
 }
 
 // entryBegins reports whether the last entry in front of a password, "default" or

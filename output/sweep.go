@@ -47,8 +47,8 @@ func (m mark) String() string {
 	}
 }
 
-// weaker reports whether m says less than o about the same text.
-func (m mark) weaker(o mark) bool {
+// isWeaker reports whether m says less than o about the same text.
+func (m mark) isWeaker(o mark) bool {
 	rank := func(m mark) int {
 		switch {
 		case m == markSecret:
@@ -62,8 +62,8 @@ func (m mark) weaker(o mark) bool {
 	return rank(m) > rank(o)
 }
 
-// span is a part of a text that is to be replaced.
-type span struct {
+// markedSpan is a part of a text that is to be replaced.
+type markedSpan struct {
 	start, end int
 	mark       mark
 }
@@ -73,15 +73,15 @@ type sweeper struct {
 	c       *Cleaner
 	s       string
 	classes *classes
-	spans   []span
+	spans   []markedSpan
 	// covered holds for each rule the end of its last span: nothing that
 	// begins inside needs another look.
 	covered [rules]int
 }
 
-// sweep returns what has to be replaced in s, which plain has passed, in
+// findSpans returns what has to be replaced in s, which plain has passed, in
 // order and without overlap.
-func (c *Cleaner) sweep(s string) []span {
+func (c *Cleaner) findSpans(s string) []markedSpan {
 	w := sweeper{c: c, s: s}
 	var (
 		v    uint64
@@ -107,7 +107,7 @@ func (c *Cleaner) sweep(s string) []span {
 		}
 	}
 	w.sweepEscaped()
-	return merge(w.spans)
+	return mergeSpans(w.spans)
 }
 
 // hit looks at the anchors that end before end.
@@ -139,7 +139,7 @@ func (w *sweeper) check(a *anchor, end int) {
 // note runs a static rule at the anchor's place.
 func (w *sweeper) note(r rule, at, arg int) {
 	var (
-		x  span
+		x  markedSpan
 		ok bool
 	)
 	switch r {
@@ -175,10 +175,10 @@ func (w *sweeper) note(r rule, at, arg int) {
 }
 
 // add notes a span, joined with the last one where they are the same.
-func (w *sweeper) add(x span) {
+func (w *sweeper) add(x markedSpan) {
 	if n := len(w.spans); n > 0 {
 		l := &w.spans[n-1]
-		if x.start >= l.start && x.end <= l.end && !l.mark.weaker(x.mark) {
+		if x.start >= l.start && x.end <= l.end && !l.mark.isWeaker(x.mark) {
 			return
 		}
 	}
@@ -204,12 +204,12 @@ func (w *sweeper) back(end, size int) int {
 	return end
 }
 
-// merge sorts spans and joins those that overlap.
-func merge(spans []span) []span {
+// mergeSpans sorts spans and joins those that overlap.
+func mergeSpans(spans []markedSpan) []markedSpan {
 	if len(spans) < 2 {
 		return spans
 	}
-	byStart := func(a, b span) int { return cmp.Compare(a.start, b.start) }
+	byStart := func(a, b markedSpan) int { return cmp.Compare(a.start, b.start) }
 	if !slices.IsSortedFunc(spans, byStart) {
 		slices.SortStableFunc(spans, byStart)
 	}
@@ -222,15 +222,15 @@ func merge(spans []span) []span {
 			continue
 		}
 		l.end = max(l.end, x.end)
-		if l.mark.weaker(x.mark) {
+		if l.mark.isWeaker(x.mark) {
 			l.mark = x.mark
 		}
 	}
 	return spans[:n+1]
 }
 
-// replace writes s with a marker in place of each span.
-func replace(s string, spans []span) string {
+// replaceSpans writes s with a marker in place of each span.
+func replaceSpans(s string, spans []markedSpan) string {
 	size := len(s)
 	for _, x := range spans {
 		size += len(x.mark.String()) - (x.end - x.start)

@@ -216,10 +216,10 @@ func (t *tagReader) word() []byte {
 }
 
 // findTag looks for a template token in angle brackets that begins at start.
-func findTag(s string, start int) (span, bool) {
+func findTag(s string, start int) (markedSpan, bool) {
 	t := tagReader{s: s, i: start}
 	if !t.take('<') {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	ok := false
 	switch {
@@ -231,7 +231,7 @@ func findTag(s string, start int) (span, bool) {
 		t.take('/')
 		ok = t.plain()
 	}
-	return span{start, t.i, markTemplate}, ok
+	return markedSpan{start, t.i, markTemplate}, ok
 }
 
 // plain reads name> or name|>.
@@ -306,45 +306,45 @@ func (t *tagReader) sys() bool {
 // findBracket looks for a token in square brackets that begins at start. In
 // small letters, which no tokenizer takes, it is a list or an index in code
 // unless it begins a line.
-func findBracket(s string, start int) (span, bool) {
+func findBracket(s string, start int) (markedSpan, bool) {
 	t := tagReader{s: s, i: start}
 	if !t.take('[') {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	mixed, known := bracketNames[string(t.word())]
 	if !known || !t.take(']') {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	if line := backBlanks(s, start); t.lower && !(mixed && t.upper) && line > 0 && s[line-1] != '\n' {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{start, t.i, markTemplate}, true
+	return markedSpan{start, t.i, markTemplate}, true
 }
 
 // findTurn looks for a name that opens a turn: alone at the beginning of a
 // line after an empty one, its colon before end. The beginning of the text
 // counts as an empty line, since whoever shows the text may put one there.
-func findTurn(s string, end int, name string) (span, bool) {
+func findTurn(s string, end int, name string) (markedSpan, bool) {
 	i := end - 1
 	for i > 0 && !utf8.RuneStart(s[i]) {
 		i--
 	}
 	i = backBlanks(s, i)
 	if i < len(name) || s[i-len(name):i] != name {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	i = backBlanks(s, i-len(name))
 	if i == 0 || s[i-1] != '\n' {
-		return span{}, false
+		return markedSpan{}, false
 	}
 	i = backBlanks(s, backReturn(s, i-1))
 	if i > 0 {
 		if s[i-1] != '\n' {
-			return span{}, false
+			return markedSpan{}, false
 		}
 		i = backReturn(s, i-1)
 	}
-	return span{i, end, markTemplate}, true
+	return markedSpan{i, end, markTemplate}, true
 }
 
 // backBlanks returns the start of the blanks before i.
@@ -364,10 +364,10 @@ func backReturn(s string, i int) int {
 }
 
 // findLiteral looks for a token whose first symbols, up to ten, end at end.
-func findLiteral(s string, end int, token string) (span, bool) {
+func findLiteral(s string, end int, token string) (markedSpan, bool) {
 	start := end - len(token)
 	if start < 0 || s[start:end] != token {
-		return span{}, false
+		return markedSpan{}, false
 	}
-	return span{start, end, markTemplate}, true
+	return markedSpan{start, end, markTemplate}, true
 }
