@@ -25,12 +25,12 @@ func (w *sweeper) sweepEscaped() {
 	next := escapes{s: w.s}
 	done := 0 // what lies before has been seen
 	for i := next.from(0); i < len(w.s); i = next.from(max(i+1, done)) {
-		if _, end := w.unescape(i); end > i {
+		if _, end := w.decodeEscape(i); end > i {
 			// Nearly every text has lines that begin with such a sign. A value is
 			// one word, or its lines are looked for on their own.
 			lines := w.s[i] == '\n'
-			if start := max(done, w.before(i, lines)); !lines || start < i {
-				done = w.around(start, end, lines)
+			if start := max(done, w.symbolsBefore(i, lines)); !lines || start < i {
+				done = w.sweepAround(start, end, lines)
 			}
 		}
 	}
@@ -88,9 +88,9 @@ func followsEscape(b, c byte) bool {
 	}
 }
 
-// before returns the start of the symbols in front of an escape; with whole, of
+// symbolsBefore returns the start of the symbols in front of an escape; with whole, of
 // those of its word.
-func (w *sweeper) before(i int, whole bool) int {
+func (w *sweeper) symbolsBefore(i int, whole bool) int {
 	from := max(0, i-escapeBack)
 	for n := 0; i > from && n < window; {
 		i--
@@ -104,10 +104,10 @@ func (w *sweeper) before(i int, whole bool) int {
 	return i
 }
 
-// around runs the second register from start on until ten symbols behind the last
+// sweepAround runs the second register from start on until ten symbols behind the last
 // escape, with whole until the word behind it ends, and returns where it ended. at
 // is the end of the first escape.
-func (w *sweeper) around(start, at int, whole bool) int {
+func (w *sweeper) sweepAround(start, at int, whole bool) int {
 	var (
 		v      uint64
 		starts [window]int
@@ -118,7 +118,7 @@ func (w *sweeper) around(start, at int, whole bool) int {
 	}
 	i := start
 	for left := window; i < len(w.s) && left > 0; {
-		r, end := w.unescape(i)
+		r, end := w.decodeEscape(i)
 		if end > i {
 			left = window
 		} else if end = i + 1; w.s[i] < utf8.RuneSelf {
@@ -145,15 +145,15 @@ func (w *sweeper) around(start, at int, whole bool) int {
 			if i >= at {
 				left--
 			}
-			w.hitEscaped(v, &starts, seen)
+			w.checkEscaped(v, &starts, seen)
 		}
 		i = end
 	}
 	return i
 }
 
-// hitEscaped compares the forms whose anchors end here.
-func (w *sweeper) hitEscaped(v uint64, starts *[window]int, seen int) {
+// checkEscaped compares the forms whose anchors end here.
+func (w *sweeper) checkEscaped(v uint64, starts *[window]int, seen int) {
 	key := v & keyMask
 	if w.c.index.bits[key/64]>>(key%64)&1 == 0 {
 		return
@@ -162,16 +162,16 @@ func (w *sweeper) hitEscaped(v uint64, starts *[window]int, seen int) {
 	for k := range bucket {
 		a := &bucket[k]
 		if a.rule == ruleForm && v&a.mask == a.code && int(a.size) <= seen && w.c.forms[a.arg].shape == shapeText {
-			w.form(int(a.arg), starts[(seen-int(a.size))%window])
+			w.matchForm(int(a.arg), starts[(seen-int(a.size))%window])
 		}
 	}
 }
 
-// unescape returns the character that the escape at i stands for, and the index
+// decodeEscape returns the character that the escape at i stands for, and the index
 // after it; i when there is none. A line break with the sign of a diff or a
 // quotation behind it, with which the line in front begins too, stands for nothing,
 // which is -1.
-func (w *sweeper) unescape(i int) (r rune, end int) {
+func (w *sweeper) decodeEscape(i int) (r rune, end int) {
 	m := matcher{s: w.s, classes: w.classes}
 	switch w.s[i] {
 	case '%':

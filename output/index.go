@@ -61,11 +61,11 @@ func wideSymbol(r rune, c class) symbol {
 	}
 }
 
-// rule says what to do where an anchor is found.
-type rule uint8
+// anchorRule says what to do where an anchor is found.
+type anchorRule uint8
 
 const (
-	ruleForm rule = iota
+	ruleForm anchorRule = iota
 	ruleFormat
 	ruleName
 	ruleURL
@@ -84,7 +84,7 @@ const (
 // anchor is a run of symbols to look for.
 type anchor struct {
 	code, mask uint64
-	rule       rule
+	rule       anchorRule
 	// size is the number of symbols.
 	size uint8
 	// arg is the index of the form, format, name or literal.
@@ -150,7 +150,7 @@ func codes(dst []uint64, s string) []uint64 {
 }
 
 // pack makes an anchor of at most ten symbols.
-func pack(run []uint64, r rule, arg int) anchor {
+func pack(run []uint64, r anchorRule, arg int) anchor {
 	a := anchor{rule: r, size: uint8(len(run)), arg: int32(arg)}
 	for _, c := range run {
 		a.code = a.code<<symbolBits | c
@@ -160,13 +160,13 @@ func pack(run []uint64, r rule, arg int) anchor {
 }
 
 // head makes an anchor of the first symbols of s.
-func head(s string, r rule, arg int) anchor {
+func head(s string, r anchorRule, arg int) anchor {
 	run := codes(nil, s)
 	return pack(run[:min(len(run), window)], r, arg)
 }
 
 // tail makes an anchor of the last symbols of s.
-func tail(s string, r rule, arg int) anchor {
+func tail(s string, r anchorRule, arg int) anchor {
 	run := codes(nil, s)
 	return pack(run[max(0, len(run)-window):], r, arg)
 }
@@ -175,7 +175,7 @@ func tail(s string, r rule, arg int) anchor {
 // third to the tenth symbol: the end that ordinary text has least often is
 // taken, because the last three symbols select it. It is false for a text
 // with fewer symbols.
-func rarest(s string, r rule) (anchor, bool) {
+func rarest(s string, r anchorRule) (anchor, bool) {
 	run := codes(nil, s)
 	run = run[:min(len(run), window)]
 	if len(run) < keySymbols {
@@ -207,7 +207,7 @@ func commonness(code uint64) int {
 }
 
 // anyThird makes the anchors of two characters followed by any symbol.
-func anyThird(s string, r rule) []anchor {
+func anyThird(s string, r anchorRule) []anchor {
 	run := append(codes(nil, s), 0)
 	all := make([]anchor, 0, 1<<symbolBits)
 	for c := range uint64(1 << symbolBits) {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// form compares a form of a needle with the text at start.
-func (w *sweeper) form(id, start int) {
+// matchForm compares a form of a needle with the text at start.
+func (w *sweeper) matchForm(id, start int) {
 	f := &w.c.forms[id]
 	n := &w.c.needles[f.needle]
 	m := matcher{s: w.s, classes: basicPlane()}
@@ -25,7 +25,7 @@ func (w *sweeper) form(id, start int) {
 		}
 	}
 	if ok {
-		w.add(x)
+		w.addSpan(x)
 	}
 }
 

@@ -103,41 +103,41 @@ func (c *Cleaner) findSpans(s string) []markedSpan {
 		v = v<<(sym>>8&63) | uint64(sym&63)
 		key := v & keyMask
 		if hits[key/64]>>(key%64)&1 != 0 && sym != 0 {
-			w.hit(v, key, i)
+			w.checkAnchors(v, key, i)
 		}
 	}
 	w.sweepEscaped()
 	return mergeSpans(w.spans)
 }
 
-// hit looks at the anchors that end before end.
-func (w *sweeper) hit(v, key uint64, end int) {
+// checkAnchors looks at the anchors that end before end.
+func (w *sweeper) checkAnchors(v, key uint64, end int) {
 	bucket := w.c.index.bucket(key)
 	for i := range bucket {
 		if a := &bucket[i]; v&a.mask == a.code {
-			w.check(a, end)
+			w.checkAnchor(a, end)
 		}
 	}
 }
 
-// check looks at the text around an anchor and notes what has to go.
-func (w *sweeper) check(a *anchor, end int) {
+// checkAnchor looks at the text around an anchor and notes what has to go.
+func (w *sweeper) checkAnchor(a *anchor, end int) {
 	switch a.rule {
 	case ruleForm:
-		w.form(int(a.arg), w.back(end, int(a.size)))
+		w.matchForm(int(a.arg), w.symbolStart(end, int(a.size)))
 		return
 	case ruleTag, ruleBracket:
-		w.note(a.rule, w.back(end, int(a.size)), 0)
+		w.applyRule(a.rule, w.symbolStart(end, int(a.size)), 0)
 		return
 	}
 	if end <= w.covered[a.rule] {
 		return
 	}
-	w.note(a.rule, end, int(a.arg))
+	w.applyRule(a.rule, end, int(a.arg))
 }
 
-// note runs a static rule at the anchor's place.
-func (w *sweeper) note(r rule, at, arg int) {
+// applyRule runs a static rule at the anchor's place.
+func (w *sweeper) applyRule(r anchorRule, at, arg int) {
 	var (
 		x  markedSpan
 		ok bool
@@ -169,13 +169,13 @@ func (w *sweeper) note(r rule, at, arg int) {
 		x, ok = findLiteral(w.s, at, literals[arg])
 	}
 	if ok {
-		w.add(x)
+		w.addSpan(x)
 		w.covered[r] = x.end
 	}
 }
 
-// add notes a span, joined with the last one where they are the same.
-func (w *sweeper) add(x markedSpan) {
+// addSpan notes a span, joined with the last one where they are the same.
+func (w *sweeper) addSpan(x markedSpan) {
 	if n := len(w.spans); n > 0 {
 		l := &w.spans[n-1]
 		if x.start >= l.start && x.end <= l.end && !l.mark.isWeaker(x.mark) {
@@ -185,8 +185,8 @@ func (w *sweeper) add(x markedSpan) {
 	w.spans = append(w.spans, x)
 }
 
-// back returns the start of the symbol that is size symbols before end.
-func (w *sweeper) back(end, size int) int {
+// symbolStart returns the start of the symbol that is size symbols before end.
+func (w *sweeper) symbolStart(end, size int) int {
 	for size > 0 {
 		if b := w.s[end-1]; b < utf8.RuneSelf {
 			end--

@@ -95,7 +95,7 @@ var literals = [...]string{"]~b]", "]~!b[", "[e~["}
 func templateAnchors() []anchor {
 	all := anyThird("<|", ruleTag)
 	all = append(all, head("<<s", ruleTag, 0), head("<</", ruleTag, 0))
-	add := func(s string, r rule) {
+	add := func(s string, r anchorRule) {
 		if a := head(s, r, 0); !slices.Contains(all, a) {
 			all = append(all, a)
 		}
