@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// name is the end of a name whose value is a credential. Keys that are no
+// credentialName is the end of a name whose value is a credential. Keys that are no
 // secrets, such as the one of a cache, are not here.
-type name struct {
+type credentialName struct {
 	text string
 	// least is the smallest value; passwords are shorter than tokens.
 	least int
 }
 
-var names = [...]name{
+var names = [...]credentialName{
 	{"password", 12},
 	{"passwd", 12},
 	{"passphrase", 12},
@@ -79,16 +79,16 @@ func contextAnchors() []anchor {
 // maxBlanks bounds the blanks between a name and its value.
 const maxBlanks = 8
 
-// blanks returns the index after at most maxBlanks blanks at i.
-func blanks(s string, i int) int {
+// skipBlanks returns the index after at most maxBlanks blanks at i.
+func skipBlanks(s string, i int) int {
 	for end := i + maxBlanks; i < len(s) && i < end && (s[i] == ' ' || s[i] == '\t'); {
 		i++
 	}
 	return i
 }
 
-// quote returns the index after a quotation mark at i, escaped or not.
-func quote(s string, i int) int {
+// skipQuote returns the index after a quotation mark at i, escaped or not.
+func skipQuote(s string, i int) int {
 	for n := 0; n < maxBackslashes && i+1 < len(s) && s[i] == '\\'; n++ {
 		i++
 	}
@@ -100,7 +100,7 @@ func quote(s string, i int) int {
 
 // findValue looks for the value of the name that the separator before end
 // follows: name=value, name: value, "name": "value".
-func findValue(s string, end int, n *name) (markedSpan, bool) {
+func findValue(s string, end int, n *credentialName) (markedSpan, bool) {
 	i := end - 1
 	for k := 0; k < maxBlanks && i > 0 && (s[i-1] == ' ' || s[i-1] == '\t'); k++ {
 		i--
@@ -108,7 +108,7 @@ func findValue(s string, end int, n *name) (markedSpan, bool) {
 	if i < len(n.text) || !strings.EqualFold(s[i-len(n.text):i], n.text) {
 		return markedSpan{}, false
 	}
-	i = blanks(s, quote(s, end-1))
+	i = skipBlanks(s, skipQuote(s, end-1))
 	if i >= len(s) || s[i] != '=' && s[i] != ':' {
 		return markedSpan{}, false
 	}
@@ -116,24 +116,24 @@ func findValue(s string, end int, n *name) (markedSpan, bool) {
 	if i < len(s) && (s[i] == '=' || s[i] == '>') {
 		i++
 	}
-	start := quote(s, blanks(s, i))
-	if word := scheme(s, start); n.text == "authorization" && word > start {
+	start := skipQuote(s, skipBlanks(s, i))
+	if word := skipScheme(s, start); n.text == "authorization" && word > start {
 		start = word
 	}
 	stop := valueEnd(s, start)
-	if stop-start < n.least || !random(s[start:stop]) {
+	if stop-start < n.least || !looksRandom(s[start:stop]) {
 		return markedSpan{}, false
 	}
 	return markedSpan{start, stop, markValue}, true
 }
 
-// scheme returns the index after the name of an authentication scheme at i.
-func scheme(s string, i int) int {
+// skipScheme returns the index after the name of an authentication scheme at i.
+func skipScheme(s string, i int) int {
 	k := i
 	for k < len(s) && k-i < 16 && (isAlnum(s[k]) || s[k] == '-') {
 		k++
 	}
-	if end := blanks(s, k); end > k {
+	if end := skipBlanks(s, k); end > k {
 		return end
 	}
 	return i
@@ -160,11 +160,11 @@ func valueEnd(s string, i int) int {
 	return stop
 }
 
-// random reports whether a value looks generated. Generated text changes
+// looksRandom reports whether a value looks generated. Generated text changes
 // between lower case, upper case and digits about every second character,
 // names and words do so every fourth or later and seldom to a digit and back
 // twice; one run of twenty is longer than a word.
-func random(v string) bool {
+func looksRandom(v string) bool {
 	const longWord, variety, switches = 20, 6, 4
 	var seen [128]bool
 	var runs, longest, run, chars, digits, distinct, mixed int
@@ -234,7 +234,7 @@ func findPassword(s string, end int) (markedSpan, bool) {
 	for stop < len(s) && stop-start < most && (urlByte(s[stop]) || s[stop] == '?' || s[stop] == '#') {
 		stop++
 	}
-	if stop == start || stop == len(s) || s[stop] != '@' || placeholder(s[start:stop]) {
+	if stop == start || stop == len(s) || s[stop] != '@' || isPlaceholder(s[start:stop]) {
 		return markedSpan{}, false
 	}
 	return markedSpan{start, stop, markURL}, true
@@ -246,9 +246,9 @@ func urlByte(b byte) bool {
 	return b > ' ' && b != 0x7F && strings.IndexByte("/?#@\"'<>`\\", b) < 0
 }
 
-// placeholder reports whether a password is one of the words that
+// isPlaceholder reports whether a password is one of the words that
 // documentation puts in its place.
-func placeholder(v string) bool {
+func isPlaceholder(v string) bool {
 	for _, word := range [...]string{"pass", "password", "passwd", "pwd", "pw", "secret", "token"} {
 		if strings.EqualFold(v, word) {
 			return true
@@ -264,7 +264,7 @@ func placeholder(v string) bool {
 // section 2.1 gives its alphabet.
 func findBearer(s string, end int) (markedSpan, bool) {
 	const least = 16
-	start, ok := credentials(s, end, "bearer")
+	start, ok := credentialsStart(s, end, "bearer")
 	if !ok {
 		return markedSpan{}, false
 	}
@@ -272,7 +272,7 @@ func findBearer(s string, end int) (markedSpan, bool) {
 	for stop < len(s) && (isBase64(s[stop]) || strings.IndexByte(".~=", s[stop]) >= 0) {
 		stop++
 	}
-	if stop-start < least || !random(s[start:stop]) {
+	if stop-start < least || !looksRandom(s[start:stop]) {
 		return markedSpan{}, false
 	}
 	return markedSpan{start, stop, markBearer}, true
@@ -282,7 +282,7 @@ func findBearer(s string, end int) (markedSpan, bool) {
 // end, RFC 7617.
 func findBasic(s string, end int) (markedSpan, bool) {
 	const least, most = 6, 1 << 10
-	start, ok := credentials(s, end, "basic")
+	start, ok := credentialsStart(s, end, "basic")
 	if !ok {
 		return markedSpan{}, false
 	}
@@ -302,14 +302,14 @@ func findBasic(s string, end int) (markedSpan, bool) {
 	return markedSpan{start, stop, markBasic}, true
 }
 
-// credentials returns the start of what follows a scheme's name that ends at
+// credentialsStart returns the start of what follows a scheme's name that ends at
 // end.
-func credentials(s string, end int, scheme string) (int, bool) {
+func credentialsStart(s string, end int, scheme string) (int, bool) {
 	i := end - len(scheme)
 	if i < 0 || !strings.EqualFold(s[i:end], scheme) || i > 0 && isAlnum(s[i-1]) {
 		return 0, false
 	}
-	start := blanks(s, end)
+	start := skipBlanks(s, end)
 	if start == end && strings.HasPrefix(s[end:], "%20") {
 		start += 3
 	}

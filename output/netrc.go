@@ -28,7 +28,7 @@ func findNetrc(s string, end int) (markedSpan, bool) {
 	for stop < len(s) && !isSpace(s[stop]) {
 		stop++
 	}
-	if stop == end || placeholder(s[end:stop]) {
+	if stop == end || isPlaceholder(s[end:stop]) {
 		return markedSpan{}, false
 	}
 	return markedSpan{end, stop, markValue}, true
