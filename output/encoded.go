@@ -2,17 +2,17 @@ package output
 
 import "strings"
 
-// hex compares the bytes of a needle with a dump at i: two digits each, in
+// matchHex compares the bytes of a needle with a dump at i: two digits each, in
 // either case, with the separators that dumps use.
-func (m *matcher) hex(i int, raw string) (int, bool) {
+func (m *matcher) matchHex(i int, raw string) (int, bool) {
 	for k := range len(raw) {
-		p := m.separators(i)
+		p := m.skipSeparators(i)
 		if v, end := m.number(p, 2); raw[k] == '\n' && v == '\r' {
-			p = m.separators(end)
+			p = m.skipSeparators(end)
 		}
 		for _, want := range [2]byte{raw[k] >> 4, raw[k] & 15} {
-			p, _ = m.gap(p)
-			if hexValue(m.at(p)) != want {
+			p, _ = m.skipGap(p)
+			if hexValue(m.byteAt(p)) != want {
 				return 0, false
 			}
 			p++
@@ -22,14 +22,14 @@ func (m *matcher) hex(i int, raw string) (int, bool) {
 	return i, true
 }
 
-// separators returns the index after what may stand between two bytes of a
+// skipSeparators returns the index after what may stand between two bytes of a
 // dump.
-func (m *matcher) separators(i int) int {
+func (m *matcher) skipSeparators(i int) int {
 	for {
 		p := i
-		i, _ = m.gap(i)
-		switch c := m.at(i); {
-		case c == '0' && m.at(i+1)|0x20 == 'x', c == '\\' && m.at(i+1)|0x20 == 'x':
+		i, _ = m.skipGap(i)
+		switch c := m.byteAt(i); {
+		case c == '0' && m.byteAt(i+1)|0x20 == 'x', c == '\\' && m.byteAt(i+1)|0x20 == 'x':
 			i += 2
 		case c != 0 && strings.IndexByte(" :-,;.%=", c) >= 0:
 			i++
@@ -40,19 +40,19 @@ func (m *matcher) separators(i int) int {
 	}
 }
 
-// base64 compares digits with the text at i, in either alphabet of RFC 4648,
+// matchBase64 compares digits with the text at i, in either alphabet of RFC 4648,
 // broken over lines, and with the escapes that JSON and URLs add.
-func (m *matcher) base64(i int, digits string) (int, bool) {
+func (m *matcher) matchBase64(i int, digits string) (int, bool) {
 	for k := range len(digits) {
 		for {
-			i, _ = m.gap(i)
-			c, end := m.read(i + 1)
-			if m.at(i) != '\\' || c != 'n' && c != 'r' {
+			i, _ = m.skipGap(i)
+			c, end := m.readByte(i + 1)
+			if m.byteAt(i) != '\\' || c != 'n' && c != 'r' {
 				break
 			}
 			i = end
 		}
-		d, n := m.digit(i)
+		d, n := m.base64Digit(i)
 		if n == 0 || d != digits[k] {
 			return 0, false
 		}
@@ -61,10 +61,10 @@ func (m *matcher) base64(i int, digits string) (int, bool) {
 	return i, true
 }
 
-// digit reads one base64 digit at i in the standard alphabet; n is 0 when
+// base64Digit reads one base64 digit at i in the standard alphabet; n is 0 when
 // there is none.
-func (m *matcher) digit(i int) (d byte, n int) {
-	switch c := m.at(i); {
+func (m *matcher) base64Digit(i int) (d byte, n int) {
+	switch c := m.byteAt(i); {
 	case isAlnum(c) || c == '+' || c == '/':
 		return c, 1
 	case c == '-':
@@ -72,7 +72,7 @@ func (m *matcher) digit(i int) (d byte, n int) {
 	case c == '_':
 		return '/', 1
 	case c == '\\':
-		e, end := m.read(i + 1)
+		e, end := m.readByte(i + 1)
 		if e == '/' {
 			return '/', end - i
 		}
@@ -87,17 +87,17 @@ func (m *matcher) digit(i int) (d byte, n int) {
 	return 0, 0
 }
 
-// widen takes in the digits beside a base64 match that hold some of its bits,
+// widenSpan takes in the digits beside a base64 match that hold some of its bits,
 // and the padding.
-func (m *matcher) widen(x markedSpan, f *form) markedSpan {
+func (m *matcher) widenSpan(x markedSpan, f *form) markedSpan {
 	if f.lead && x.start > 0 && isBase64(m.s[x.start-1]) {
 		x.start--
 	}
-	if _, n := m.digit(x.end); f.trail && n > 0 {
+	if _, n := m.base64Digit(x.end); f.trail && n > 0 {
 		x.end += n
 	}
 	for range 2 {
-		if m.at(x.end) == '=' {
+		if m.byteAt(x.end) == '=' {
 			x.end++
 		}
 	}

@@ -19,7 +19,7 @@ const notRune = utf8.MaxRune + 1
 // after a line break go with it.
 func (m *matcher) controls(i int, to *places) {
 	for seen := (escapeKind{}); ; {
-		p, _ := m.gap(i)
+		p, _ := m.skipGap(i)
 		if e := m.kind(p); e != seen {
 			// An escape of another kind may be what comes after.
 			seen = e
@@ -46,11 +46,11 @@ type escapeKind struct {
 
 // kind returns the escape that may begin at i.
 func (m *matcher) kind(i int) escapeKind {
-	e := escapeKind{lead: m.at(i)}
+	e := escapeKind{lead: m.byteAt(i)}
 	if e.lead == '\\' {
 		var k int
 		k, e.slashes = m.backslashes(i)
-		e.follows, _ = m.read(k)
+		e.follows, _ = m.readByte(k)
 	}
 	return e
 }
@@ -60,8 +60,8 @@ func (m *matcher) kind(i int) escapeKind {
 func (m *matcher) indent(i int, to *places) int {
 	plus := false
 	for {
-		p, _ := m.gap(i)
-		b, end := m.read(p)
+		p, _ := m.skipGap(i)
+		b, end := m.readByte(p)
 		switch v, after := m.number(end, 2); {
 		case b == ' ':
 			i = end
@@ -87,7 +87,7 @@ func (m *matcher) breaks(r rune) bool {
 // is -1 when there is none.
 func (m *matcher) control(i int) (r rune, end int) {
 	k, n := m.backslashes(i)
-	c, end := m.read(k)
+	c, end := m.readByte(k)
 	switch {
 	case n > 0 && c != 0 && strings.IndexByte("nrtfbv", c) >= 0:
 		if c == 'n' || c == 'r' {
@@ -122,7 +122,7 @@ func (m *matcher) percent(i int) (r rune, end int) {
 		if r, _ := utf8.DecodeRune(buf[:n+1]); r != utf8.RuneError {
 			return r, after
 		}
-		b, next := m.read(after)
+		b, next := m.readByte(after)
 		if b != '%' {
 			break
 		}
@@ -136,9 +136,9 @@ func (m *matcher) percent(i int) (r rune, end int) {
 func (m *matcher) blank(i int, u *unit, to *places) {
 	found, seen := false, byte(0)
 	for {
-		p, line := m.gap(i)
+		p, line := m.skipGap(i)
 		found = found || line
-		if b := m.at(p); found && b != seen && b != ' ' {
+		if b := m.byteAt(p); found && b != seen && b != ' ' {
 			// What follows may spell a blank, or be what comes after them.
 			seen = b
 			to.add(p)
@@ -163,7 +163,7 @@ func (m *matcher) blank(i int, u *unit, to *places) {
 // backslashes returns the index after the backslashes at i, and their number.
 func (m *matcher) backslashes(i int) (end, n int) {
 	for n < maxBackslashes {
-		b, k := m.read(i)
+		b, k := m.readByte(i)
 		if b != '\\' {
 			break
 		}
@@ -177,7 +177,7 @@ func (m *matcher) backslashes(i int) (end, n int) {
 // when they are not there.
 func (m *matcher) number(i, digits int) (v rune, end int) {
 	for range digits {
-		b, k := m.read(i)
+		b, k := m.readByte(i)
 		d := hexValue(b)
 		if d > 15 {
 			return notRune, k
@@ -192,13 +192,13 @@ func (m *matcher) spellings(i int, u *unit, to *places) {
 	if strings.HasPrefix(m.s[i:], u.text) {
 		to.add(i + len(u.text))
 	}
-	switch b := m.at(i); {
+	switch b := m.byteAt(i); {
 	case b >= utf8.RuneSelf:
 		if r, n := next(m.s, i); r >= 0xFF01 && r <= 0xFF5E && r-0xFEE0 == u.r {
 			to.add(i + n) // its full-width form
 		}
 	}
-	switch m.at(i) {
+	switch m.byteAt(i) {
 	case '%':
 		to.add(m.bytes(i, u.text, '%', 0))
 	case '+':
@@ -220,7 +220,7 @@ func (m *matcher) bytes(i int, text string, lead byte, slashes int) int {
 		if slashes > 0 {
 			i, n = m.backslashes(i)
 		}
-		b, p := m.read(i)
+		b, p := m.readByte(i)
 		v, end := m.number(p, 2)
 		if n != slashes || b != lead || v != rune(want) {
 			return -1
@@ -237,7 +237,7 @@ func (m *matcher) backslashed(i int, u *unit, to *places) {
 		m.run(i, len(u.text), to)
 	}
 	k, n := m.backslashes(i)
-	c, end := m.read(k)
+	c, end := m.readByte(k)
 	switch {
 	case c == 'u':
 		v, end := m.number(end, 4)
@@ -252,8 +252,8 @@ func (m *matcher) backslashed(i int, u *unit, to *places) {
 	case c == 'x':
 		to.add(m.bytes(i, u.text, 'x', n))
 	case c-'0' < 8 && len(u.text) == 1:
-		d, p := m.read(end)
-		e, p := m.read(p)
+		d, p := m.readByte(end)
+		e, p := m.readByte(p)
 		if d-'0' < 8 && e-'0' < 8 && rune(c-'0')<<6|rune(d-'0')<<3|rune(e-'0') == u.r {
 			to.add(p)
 		}
@@ -267,7 +267,7 @@ func (m *matcher) backslashed(i int, u *unit, to *places) {
 func (m *matcher) run(i, count int, to *places) {
 	const most = 8
 	for n := 1; n <= most*count; n++ {
-		b, end := m.read(i)
+		b, end := m.readByte(i)
 		if b != '\\' {
 			return
 		}
@@ -281,7 +281,7 @@ func (m *matcher) run(i, count int, to *places) {
 // low returns the low surrogate that is escaped at i, or 0.
 func (m *matcher) low(i, slashes int) (v rune, end int) {
 	i, n := m.backslashes(i)
-	b, i := m.read(i)
+	b, i := m.readByte(i)
 	v, end = m.number(i, 4)
 	if n != slashes || b != 'u' || v < 0xDC00 || v > 0xDFFF {
 		return 0, i
@@ -294,9 +294,9 @@ func (m *matcher) low(i, slashes int) (v rune, end int) {
 func (m *matcher) entity(i int, u *unit) int {
 	var buf [10]byte
 	name := buf[:0]
-	b, i := m.read(i)
+	b, i := m.readByte(i)
 	for b != ';' {
-		if b, i = m.read(i); b == 0 || len(name) == len(buf) {
+		if b, i = m.readByte(i); b == 0 || len(name) == len(buf) {
 			return -1
 		}
 		name = append(name, b)

@@ -183,7 +183,7 @@ func (w *sweeper) decodeEscape(i int) (r rune, end int) {
 		return unreference(w.s, i)
 	case '\n':
 		if k := signed(w.s, i); k > 0 {
-			return -1, m.marked(k)
+			return -1, m.skipLineSign(k)
 		}
 	case '\\':
 		return unbackslash(w.s, i)

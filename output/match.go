@@ -14,14 +14,14 @@ func (w *sweeper) matchForm(id, start int) {
 	var ok bool
 	switch f.shape {
 	case shapeText:
-		if x.end, ok = m.text(start, n); !ok {
-			x.end, ok = m.spaced(start, n)
+		if x.end, ok = m.matchText(start, n); !ok {
+			x.end, ok = m.matchSpaced(start, n)
 		}
 	case shapeHex:
-		x.end, ok = m.hex(start, n.raw)
+		x.end, ok = m.matchHex(start, n.raw)
 	case shapeBase64:
-		if x.end, ok = m.base64(start, f.digits); ok {
-			x = m.widen(x, f)
+		if x.end, ok = m.matchBase64(start, f.digits); ok {
+			x = m.widenSpan(x, f)
 		}
 	}
 	if ok {
@@ -36,24 +36,24 @@ type matcher struct {
 	classes *classes
 }
 
-// at returns the byte at i, 0 beyond the end.
-func (m *matcher) at(i int) byte {
+// byteAt returns the byte at i, 0 beyond the end.
+func (m *matcher) byteAt(i int) byte {
 	if i < len(m.s) {
 		return m.s[i]
 	}
 	return 0
 }
 
-// read returns the byte after any gap at i, 0 beyond the end, and the index
+// readByte returns the byte after any gap at i, 0 beyond the end, and the index
 // after it. What escapes consist of is read so, because they may be split too.
-func (m *matcher) read(i int) (byte, int) {
-	i, _ = m.gap(i)
-	return m.at(i), i + 1
+func (m *matcher) readByte(i int) (byte, int) {
+	i, _ = m.skipGap(i)
+	return m.byteAt(i), i + 1
 }
 
-// gap returns the index after what may split a secret, and whether a line
+// skipGap returns the index after what may split a secret, and whether a line
 // break is part of it: the indentation that follows one belongs to it.
-func (m *matcher) gap(i int) (int, bool) {
+func (m *matcher) skipGap(i int) (int, bool) {
 	line := false
 	for i < len(m.s) {
 		switch b := m.s[i]; {
@@ -78,9 +78,9 @@ func (m *matcher) gap(i int) (int, bool) {
 func (m *matcher) wideGap(i int) (int, bool) {
 	line := false
 	for {
-		end, broken := m.gap(i)
+		end, broken := m.skipGap(i)
 		line = line || broken
-		if m.at(end) < utf8.RuneSelf {
+		if m.byteAt(end) < utf8.RuneSelf {
 			return end, line
 		}
 		r, n := next(m.s, end)
@@ -91,13 +91,13 @@ func (m *matcher) wideGap(i int) (int, bool) {
 	}
 }
 
-// marked returns the index after the sign at i that a diff, a quotation or a
+// skipLineSign returns the index after the sign at i that a diff, a quotation or a
 // comment puts in front of a line, and the blanks behind it; i when there is none.
-func (m *matcher) marked(i int) int {
-	if !isSign(m.at(i)) {
+func (m *matcher) skipLineSign(i int) int {
+	if !isSign(m.byteAt(i)) {
 		return i
 	}
-	for i++; m.at(i) == ' ' || m.at(i) == '\t'; i++ {
+	for i++; m.byteAt(i) == ' ' || m.byteAt(i) == '\t'; i++ {
 	}
 	return i
 }
@@ -132,9 +132,9 @@ func (p *places) add(i int) {
 	p.n++
 }
 
-// text compares a needle with the text at i, where each character may be
+// matchText compares a needle with the text at i, where each character may be
 // written as it is or escaped.
-func (m *matcher) text(i int, n *needle) (int, bool) {
+func (m *matcher) matchText(i int, n *needle) (int, bool) {
 	if n.single != "" && strings.HasPrefix(m.s[i:], n.single) {
 		return i + len(n.single), true
 	}
@@ -152,13 +152,13 @@ func (m *matcher) text(i int, n *needle) (int, bool) {
 				m.controls(p, &then)
 				continue
 			}
-			q, line := m.gap(p)
+			q, line := m.skipGap(p)
 			m.spellings(q, u, &then)
 			if wide, broken := m.wideGap(q); wide > q {
 				q, line = wide, line || broken
 				m.spellings(q, u, &then)
 			}
-			if after := m.marked(q); line && after > q {
+			if after := m.skipLineSign(q); line && after > q {
 				m.spellings(after, u, &then)
 			}
 		}
@@ -174,8 +174,8 @@ func (m *matcher) text(i int, n *needle) (int, bool) {
 	return end, true
 }
 
-// spaced compares a needle with text that has blanks after every character.
-func (m *matcher) spaced(i int, n *needle) (int, bool) {
+// matchSpaced compares a needle with text that has blanks after every character.
+func (m *matcher) matchSpaced(i int, n *needle) (int, bool) {
 	const most = 3
 	if n.single == "" {
 		return 0, false
@@ -183,7 +183,7 @@ func (m *matcher) spaced(i int, n *needle) (int, bool) {
 	for k := range n.units {
 		if k > 0 {
 			p := i
-			for n := 0; n < most && m.at(i) == ' '; n++ {
+			for n := 0; n < most && m.byteAt(i) == ' '; n++ {
 				i, _ = m.wideGap(i + 1)
 			}
 			if i == p {
