@@ -7,7 +7,7 @@ import "strings"
 func (m *matcher) matchHex(i int, raw string) (int, bool) {
 	for k := range len(raw) {
 		p := m.skipSeparators(i)
-		if v, end := m.number(p, 2); raw[k] == '\n' && v == '\r' {
+		if v, end := m.readHexNumber(p, 2); raw[k] == '\n' && v == '\r' {
 			p = m.skipSeparators(end)
 		}
 		for _, want := range [2]byte{raw[k] >> 4, raw[k] & 15} {
@@ -76,11 +76,11 @@ func (m *matcher) base64Digit(i int) (d byte, n int) {
 		if e == '/' {
 			return '/', end - i
 		}
-		if v, after := m.number(end, 4); e == 'u' && (v == '+' || v == '/') {
+		if v, after := m.readHexNumber(end, 4); e == 'u' && (v == '+' || v == '/') {
 			return byte(v), after - i
 		}
 	case c == '%':
-		if v, end := m.number(i+1, 2); v == '+' || v == '/' {
+		if v, end := m.readHexNumber(i+1, 2); v == '+' || v == '/' {
 			return byte(v), end - i
 		}
 	}

@@ -14,24 +14,24 @@ const maxBackslashes = 15
 // notRune is a number beyond Unicode: what was read is no number.
 const notRune = utf8.MaxRune + 1
 
-// controls adds where any control characters at i end, as they are or escaped.
+// addControls adds where any control characters at i end, as they are or escaped.
 // There may be none; a gap at the end is left to what follows. The blanks
 // after a line break go with it.
-func (m *matcher) controls(i int, to *places) {
+func (m *matcher) addControls(i int, to *indexSet) {
 	for seen := (escapeKind{}); ; {
 		p, _ := m.skipGap(i)
-		if e := m.kind(p); e != seen {
+		if e := m.escapeKindAt(p); e != seen {
 			// An escape of another kind may be what comes after.
 			seen = e
 			to.add(i)
 		}
-		c, end := m.control(p)
+		c, end := m.readControl(p)
 		if c < 0 {
 			to.add(i)
 			return
 		}
-		if m.breaks(c) {
-			end = m.indent(end, to)
+		if m.breaksLine(c) {
+			end = m.skipIndent(end, to)
 		}
 		i = end
 	}
@@ -44,25 +44,25 @@ type escapeKind struct {
 	slashes       int
 }
 
-// kind returns the escape that may begin at i.
-func (m *matcher) kind(i int) escapeKind {
+// escapeKindAt returns the escape that may begin at i.
+func (m *matcher) escapeKindAt(i int) escapeKind {
 	e := escapeKind{lead: m.byteAt(i)}
 	if e.lead == '\\' {
 		var k int
-		k, e.slashes = m.backslashes(i)
+		k, e.slashes = m.skipBackslashes(i)
 		e.follows, _ = m.readByte(k)
 	}
 	return e
 }
 
-// indent returns the index after blanks at i. A plus sign is one in a query
+// skipIndent returns the index after blanks at i. A plus sign is one in a query
 // and itself elsewhere, so the index before the first is added.
-func (m *matcher) indent(i int, to *places) int {
+func (m *matcher) skipIndent(i int, to *indexSet) int {
 	plus := false
 	for {
 		p, _ := m.skipGap(i)
 		b, end := m.readByte(p)
-		switch v, after := m.number(end, 2); {
+		switch v, after := m.readHexNumber(end, 2); {
 		case b == ' ':
 			i = end
 		case b == '%' && v == ' ':
@@ -78,15 +78,15 @@ func (m *matcher) indent(i int, to *places) int {
 	}
 }
 
-// breaks reports whether a character ends a line.
-func (m *matcher) breaks(r rune) bool {
+// breaksLine reports whether a character ends a line.
+func (m *matcher) breaksLine(r rune) bool {
 	return r == '\n' || r == '\r' || m.classes.of(r)&lineBreak != 0
 }
 
-// control reads the escape of one character that a needle may have lost; it
+// readControl reads the escape of one character that a needle may have lost; it
 // is -1 when there is none.
-func (m *matcher) control(i int) (r rune, end int) {
-	k, n := m.backslashes(i)
+func (m *matcher) readControl(i int) (r rune, end int) {
+	k, n := m.skipBackslashes(i)
 	c, end := m.readByte(k)
 	switch {
 	case n > 0 && c != 0 && strings.IndexByte("nrtfbv", c) >= 0:
@@ -95,11 +95,11 @@ func (m *matcher) control(i int) (r rune, end int) {
 		}
 		return 0, end
 	case n > 0 && c == 'u':
-		r, end = m.number(end, 4)
+		r, end = m.readHexNumber(end, 4)
 	case n > 0 && c == 'x':
-		r, end = m.number(end, 2)
+		r, end = m.readHexNumber(end, 2)
 	case n == 0 && c == '%':
-		r, end = m.percent(end)
+		r, end = m.readPercent(end)
 	default:
 		return -1, end
 	}
@@ -109,12 +109,12 @@ func (m *matcher) control(i int) (r rune, end int) {
 	return r, end
 }
 
-// percent reads a character in percent-encoded UTF-8 whose first sign has been
+// readPercent reads a character in percent-encoded UTF-8 whose first sign has been
 // read.
-func (m *matcher) percent(i int) (r rune, end int) {
+func (m *matcher) readPercent(i int) (r rune, end int) {
 	var buf [utf8.UTFMax]byte
 	for n := range buf {
-		v, after := m.number(i, 2)
+		v, after := m.readHexNumber(i, 2)
 		if v > 0xFF {
 			break
 		}
@@ -131,9 +131,9 @@ func (m *matcher) percent(i int) (r rune, end int) {
 	return notRune, i
 }
 
-// blank adds where the blanks at i end. Any run of them stands for any other,
+// addBlanks adds where the blanks at i end. Any run of them stands for any other,
 // a line break too, since text is reflowed; a plus sign is a blank in a query.
-func (m *matcher) blank(i int, u *unit, to *places) {
+func (m *matcher) addBlanks(i int, u *unit, to *indexSet) {
 	found, seen := false, byte(0)
 	for {
 		p, line := m.skipGap(i)
@@ -143,13 +143,13 @@ func (m *matcher) blank(i int, u *unit, to *places) {
 			seen = b
 			to.add(p)
 		}
-		var one places
-		m.spellings(p, u, &one)
+		var one indexSet
+		m.addSpellings(p, u, &one)
 		if one.n > 0 {
 			i, found = one.at[0], true
 			continue
 		}
-		c, end := m.control(p)
+		c, end := m.readControl(p)
 		if !u.optional || c < 0 {
 			if found {
 				to.add(p)
@@ -160,8 +160,8 @@ func (m *matcher) blank(i int, u *unit, to *places) {
 	}
 }
 
-// backslashes returns the index after the backslashes at i, and their number.
-func (m *matcher) backslashes(i int) (end, n int) {
+// skipBackslashes returns the index after the backslashes at i, and their number.
+func (m *matcher) skipBackslashes(i int) (end, n int) {
 	for n < maxBackslashes {
 		b, k := m.readByte(i)
 		if b != '\\' {
@@ -173,9 +173,9 @@ func (m *matcher) backslashes(i int) (end, n int) {
 	return i, n
 }
 
-// number reads hexadecimal digits at i; it returns a number beyond Unicode
+// readHexNumber reads hexadecimal digits at i; it returns a number beyond Unicode
 // when they are not there.
-func (m *matcher) number(i, digits int) (v rune, end int) {
+func (m *matcher) readHexNumber(i, digits int) (v rune, end int) {
 	for range digits {
 		b, k := m.readByte(i)
 		d := hexValue(b)
@@ -187,8 +187,8 @@ func (m *matcher) number(i, digits int) (v rune, end int) {
 	return v, i
 }
 
-// spellings adds where each way to write u at i ends.
-func (m *matcher) spellings(i int, u *unit, to *places) {
+// addSpellings adds where each way to write u at i ends.
+func (m *matcher) addSpellings(i int, u *unit, to *indexSet) {
 	if strings.HasPrefix(m.s[i:], u.text) {
 		to.add(i + len(u.text))
 	}
@@ -200,28 +200,28 @@ func (m *matcher) spellings(i int, u *unit, to *places) {
 	}
 	switch m.byteAt(i) {
 	case '%':
-		to.add(m.bytes(i, u.text, '%', 0))
+		to.add(m.skipHexBytes(i, u.text, '%', 0))
 	case '+':
 		if u.r == ' ' {
 			to.add(i + 1)
 		}
 	case '&':
-		to.add(m.entity(i, u))
+		to.add(m.skipEntity(i, u))
 	case '\\':
-		m.backslashed(i, u, to)
+		m.addBackslashed(i, u, to)
 	}
 }
 
-// bytes returns the index after the bytes of text written in hexadecimal, each
+// skipHexBytes returns the index after the bytes of text written in hexadecimal, each
 // after slashes backslashes and the lead, or -1.
-func (m *matcher) bytes(i int, text string, lead byte, slashes int) int {
+func (m *matcher) skipHexBytes(i int, text string, lead byte, slashes int) int {
 	for _, want := range []byte(text) {
 		n := 0
 		if slashes > 0 {
-			i, n = m.backslashes(i)
+			i, n = m.skipBackslashes(i)
 		}
 		b, p := m.readByte(i)
-		v, end := m.number(p, 2)
+		v, end := m.readHexNumber(p, 2)
 		if n != slashes || b != lead || v != rune(want) {
 			return -1
 		}
@@ -230,19 +230,19 @@ func (m *matcher) bytes(i int, text string, lead byte, slashes int) int {
 	return i
 }
 
-// backslashed adds where the escapes of u at i end: those of JSON, C and
+// addBackslashed adds where the escapes of u at i end: those of JSON, C and
 // shells, with any number of backslashes from escaping more than once.
-func (m *matcher) backslashed(i int, u *unit, to *places) {
+func (m *matcher) addBackslashed(i int, u *unit, to *indexSet) {
 	if u.r == '\\' {
-		m.run(i, len(u.text), to)
+		m.addBackslashRun(i, len(u.text), to)
 	}
-	k, n := m.backslashes(i)
+	k, n := m.skipBackslashes(i)
 	c, end := m.readByte(k)
 	switch {
 	case c == 'u':
-		v, end := m.number(end, 4)
+		v, end := m.readHexNumber(end, 4)
 		if v >= 0xD800 && v < 0xDC00 {
-			if lo, after := m.low(end, n); lo != 0 {
+			if lo, after := m.lowSurrogate(end, n); lo != 0 {
 				v, end = (v-0xD800)<<10+lo-0xDC00+0x10000, after
 			}
 		}
@@ -250,7 +250,7 @@ func (m *matcher) backslashed(i int, u *unit, to *places) {
 			to.add(end)
 		}
 	case c == 'x':
-		to.add(m.bytes(i, u.text, 'x', n))
+		to.add(m.skipHexBytes(i, u.text, 'x', n))
 	case c-'0' < 8 && len(u.text) == 1:
 		d, p := m.readByte(end)
 		e, p := m.readByte(p)
@@ -262,9 +262,9 @@ func (m *matcher) backslashed(i int, u *unit, to *places) {
 	}
 }
 
-// run adds where a run of count backslashes at i ends, escaped up to three
+// addBackslashRun adds where a run of count backslashes at i ends, escaped up to three
 // times.
-func (m *matcher) run(i, count int, to *places) {
+func (m *matcher) addBackslashRun(i, count int, to *indexSet) {
 	const most = 8
 	for n := 1; n <= most*count; n++ {
 		b, end := m.readByte(i)
@@ -278,20 +278,20 @@ func (m *matcher) run(i, count int, to *places) {
 	}
 }
 
-// low returns the low surrogate that is escaped at i, or 0.
-func (m *matcher) low(i, slashes int) (v rune, end int) {
-	i, n := m.backslashes(i)
+// lowSurrogate returns the low surrogate that is escaped at i, or 0.
+func (m *matcher) lowSurrogate(i, slashes int) (v rune, end int) {
+	i, n := m.skipBackslashes(i)
 	b, i := m.readByte(i)
-	v, end = m.number(i, 4)
+	v, end = m.readHexNumber(i, 4)
 	if n != slashes || b != 'u' || v < 0xDC00 || v > 0xDFFF {
 		return 0, i
 	}
 	return v, end
 }
 
-// entity returns the index after an HTML character reference to u at i, or
+// skipEntity returns the index after an HTML character reference to u at i, or
 // -1.
-func (m *matcher) entity(i int, u *unit) int {
+func (m *matcher) skipEntity(i int, u *unit) int {
 	var buf [10]byte
 	name := buf[:0]
 	b, i := m.readByte(i)

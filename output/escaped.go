@@ -175,7 +175,7 @@ func (w *sweeper) decodeEscape(i int) (r rune, end int) {
 	m := matcher{s: w.s, classes: w.classes}
 	switch w.s[i] {
 	case '%':
-		if r, end = m.percent(i + 1); r > utf8.MaxRune {
+		if r, end = m.readPercent(i + 1); r > utf8.MaxRune {
 			return 0, i
 		}
 		return r, end

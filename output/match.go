@@ -112,14 +112,14 @@ func isSign(c byte) bool {
 	}
 }
 
-// places is a small set of indices: where a match may stand when the text can
+// indexSet is a small set of indices: where a match may stand when the text can
 // be read in two ways, such as "%25" for the needles "%2…" and "%".
-type places struct {
+type indexSet struct {
 	at [8]int
 	n  int
 }
 
-func (p *places) add(i int) {
+func (p *indexSet) add(i int) {
 	if i < 0 || p.n == len(p.at) {
 		return
 	}
@@ -138,28 +138,28 @@ func (m *matcher) matchText(i int, n *needle) (int, bool) {
 	if n.single != "" && strings.HasPrefix(m.s[i:], n.single) {
 		return i + len(n.single), true
 	}
-	var cur places
+	var cur indexSet
 	cur.add(i)
 	for k := range n.units {
 		u := &n.units[k]
-		var then places
+		var then indexSet
 		for _, p := range cur.at[:cur.n] {
 			if u.r == ' ' {
-				m.blank(p, u, &then)
+				m.addBlanks(p, u, &then)
 				continue
 			}
 			if u.optional {
-				m.controls(p, &then)
+				m.addControls(p, &then)
 				continue
 			}
 			q, line := m.skipGap(p)
-			m.spellings(q, u, &then)
+			m.addSpellings(q, u, &then)
 			if wide, broken := m.wideGap(q); wide > q {
 				q, line = wide, line || broken
-				m.spellings(q, u, &then)
+				m.addSpellings(q, u, &then)
 			}
 			if after := m.skipLineSign(q); line && after > q {
-				m.spellings(after, u, &then)
+				m.addSpellings(after, u, &then)
 			}
 		}
 		if then.n == 0 {
