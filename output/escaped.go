@@ -22,9 +22,9 @@ func (w *sweeper) sweepEscaped() {
 	if len(w.c.forms) == 0 {
 		return
 	}
-	next := escapes{s: w.s}
+	next := escapeFinder{s: w.s}
 	done := 0 // what lies before has been seen
-	for i := next.from(0); i < len(w.s); i = next.from(max(i+1, done)) {
+	for i := next.nextIndex(0); i < len(w.s); i = next.nextIndex(max(i+1, done)) {
 		if _, end := w.decodeEscape(i); end > i {
 			// Nearly every text has lines that begin with such a sign. A value is
 			// one word, or its lines are looked for on their own.
@@ -36,20 +36,20 @@ func (w *sweeper) sweepEscaped() {
 	}
 }
 
-// escapes finds the bytes with which an escape may begin, each kind by itself: a
+// escapeFinder finds the bytes with which an escape may begin, each kind by itself: a
 // text has few of most kinds.
-type escapes struct {
+type escapeFinder struct {
 	s  string
 	at [4]int // one more than the next place of each kind; 0 before the first look
 }
 
-// from returns the next place at or behind i, the length of the text when there
+// nextIndex returns the next place at or behind i, the length of the text when there
 // is none.
-func (e *escapes) from(i int) int {
+func (e *escapeFinder) nextIndex(i int) int {
 	first := len(e.s)
 	for k, b := range [...]byte{'%', '&', '\\', '\n'} {
 		if i < len(e.s) && e.at[k] <= i {
-			e.at[k] = e.find(i, b) + 1
+			e.at[k] = e.findByte(i, b) + 1
 		}
 		first = min(first, e.at[k]-1)
 	}
@@ -59,14 +59,14 @@ func (e *escapes) from(i int) int {
 	return first
 }
 
-// find returns the next place of one kind. Most are ruled out by the byte behind.
-func (e *escapes) find(i int, b byte) int {
+// findByte returns the next place of one kind. Most are ruled out by the byte behind.
+func (e *escapeFinder) findByte(i int, b byte) int {
 	for i < len(e.s) {
 		n := strings.IndexByte(e.s[i:], b)
 		if n < 0 {
 			break
 		}
-		if i += n + 1; i < len(e.s) && (b == '\n' && signed(e.s, i-1) > 0 || b != '\n' && followsEscape(b, e.s[i])) {
+		if i += n + 1; i < len(e.s) && (b == '\n' && lineSignStart(e.s, i-1) > 0 || b != '\n' && followsEscape(b, e.s[i])) {
 			return i - 1
 		}
 	}
@@ -180,21 +180,21 @@ func (w *sweeper) decodeEscape(i int) (r rune, end int) {
 		}
 		return r, end
 	case '&':
-		return unreference(w.s, i)
+		return decodeReference(w.s, i)
 	case '\n':
-		if k := signed(w.s, i); k > 0 {
+		if k := lineSignStart(w.s, i); k > 0 {
 			return -1, m.skipLineSign(k)
 		}
 	case '\\':
-		return unbackslash(w.s, i)
+		return decodeBackslash(w.s, i)
 	}
 	return 0, i
 }
 
-// signed returns the place of the sign of a diff, a quotation or a comment that
+// lineSignStart returns the place of the sign of a diff, a quotation or a comment that
 // begins the line behind the line feed at i and the one in front of it; 0 when
 // there is none.
-func signed(s string, i int) int {
+func lineSignStart(s string, i int) int {
 	k := i + 1
 	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
 		k++
@@ -222,9 +222,9 @@ func signOf(s string, end int) byte {
 	return 0
 }
 
-// unbackslash reads \uXXXX and \xXX, behind any number of backslashes; of a
+// decodeBackslash reads \uXXXX and \xXX, behind any number of backslashes; of a
 // surrogate pair the first half only, whose symbol is as good as another.
-func unbackslash(s string, i int) (rune, int) {
+func decodeBackslash(s string, i int) (rune, int) {
 	k := i
 	for k < len(s) && s[k] == '\\' && k-i < maxBackslashes {
 		k++
@@ -250,8 +250,8 @@ func unbackslash(s string, i int) (rune, int) {
 	return r, k + 1 + size
 }
 
-// unreference reads a reference of HTML.
-func unreference(s string, i int) (rune, int) {
+// decodeReference reads a reference of HTML.
+func decodeReference(s string, i int) (rune, int) {
 	const most = 12
 	n := strings.IndexByte(s[i:min(len(s), i+most)], ';')
 	if n < 2 {
