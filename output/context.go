@@ -286,7 +286,7 @@ func findBasic(s string, end int) (markedSpan, bool) {
 	if !ok {
 		return markedSpan{}, false
 	}
-	stop := padded.run(s[:min(len(s), start+most)], start)
+	stop := padded.skipRun(s[:min(len(s), start+most)], start)
 	v := strings.TrimRight(s[start:stop], "=")
 	var buf [most]byte
 	n, err := base64.RawStdEncoding.Decode(buf[:], []byte(v))

@@ -20,8 +20,8 @@ const (
 	capitals
 )
 
-// has reports whether b belongs to the alphabet.
-func (a alphabet) has(b byte) bool {
+// contains reports whether b belongs to the alphabet.
+func (a alphabet) contains(b byte) bool {
 	switch a {
 	case wordy:
 		return isWord(b)
@@ -42,17 +42,17 @@ func (a alphabet) has(b byte) bool {
 	}
 }
 
-// run returns the index of the first byte from i on that is not in the
+// skipRun returns the index of the first byte from i on that is not in the
 // alphabet.
-func (a alphabet) run(s string, i int) int {
-	for i < len(s) && a.has(s[i]) {
+func (a alphabet) skipRun(s string, i int) int {
+	for i < len(s) && a.contains(s[i]) {
 		i++
 	}
 	return i
 }
 
-// format is a kind of token that its prefix gives away.
-type format struct {
+// tokenFormat is a kind of token that its prefix gives away.
+type tokenFormat struct {
 	marker string
 	prefix string
 	body   alphabet
@@ -66,7 +66,7 @@ type format struct {
 // formats is taken from what the issuers publish and from the rules of
 // gitleaks (config/gitleaks.toml) and GitHub's secret scanning. A row whose
 // prefix is also an English beginning asks for a body that no word has.
-var formats = [...]format{
+var formats = [...]tokenFormat{
 	{"[REDACTED:openai-key]", "sk-", alnum, 20, false, dashed},
 	{"[REDACTED:openai-key]", "sk-proj-", dashed, 20, false, dashed},
 	{"[REDACTED:openai-key]", "sk-svcacct-", dashed, 20, false, dashed},
@@ -212,7 +212,7 @@ func findFormat(s string, end, i int) (markedSpan, bool) {
 	if start < 0 || !strings.HasPrefix(s[start:], f.prefix) {
 		return markedSpan{}, false
 	}
-	begin, ok := f.begin(s, start)
+	begin, ok := f.tokenStart(s, start)
 	if !ok {
 		return markedSpan{}, false
 	}
@@ -221,16 +221,16 @@ func findFormat(s string, end, i int) (markedSpan, bool) {
 	if f.exact {
 		most = min(most, body+f.least+1)
 	}
-	stop := f.body.run(s[:most], body)
+	stop := f.body.skipRun(s[:most], body)
 	if stop-body < f.least || f.exact && stop-body != f.least {
 		return markedSpan{}, false
 	}
-	return markedSpan{begin, f.rest.run(s, stop), markFormat + mark(i)}, true
+	return markedSpan{begin, f.rest.skipRun(s, stop), markFormat + mark(i)}, true
 }
 
-// begin returns where the token begins whose prefix is at i, and whether it
+// tokenStart returns where the token begins whose prefix is at i, and whether it
 // may begin there: not inside a longer word.
-func (f *format) begin(s string, i int) (int, bool) {
+func (f *tokenFormat) tokenStart(s string, i int) (int, bool) {
 	var before alphabet
 	least, most := 0, 0
 	switch f.prefix {
@@ -242,19 +242,19 @@ func (f *format) begin(s string, i int) (int, bool) {
 		before, least, most = alnum, 14, 14
 	}
 	start := i
-	for start > 0 && i-start < most && before.has(s[start-1]) {
+	for start > 0 && i-start < most && before.contains(s[start-1]) {
 		start--
 	}
 	if i-start < least {
 		return 0, false
 	}
 	free := start == 0 || !isWord(s[start-1]) || before == digits && strings.HasSuffix(s[:start], "bot")
-	return start, free || f.distinctive()
+	return start, free || f.isDistinctive()
 }
 
-// distinctive reports whether no word that goes on into the prefix can look
+// isDistinctive reports whether no word that goes on into the prefix can look
 // like a token.
-func (f *format) distinctive() bool {
+func (f *tokenFormat) isDistinctive() bool {
 	const prefix, body = 4, 30
 	last := f.prefix[len(f.prefix)-1]
 	return len(f.prefix) >= prefix && f.least >= body && f.body != dashed && (last == '_' || last == '-')

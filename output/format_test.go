@@ -6,7 +6,7 @@ import (
 )
 
 // sample returns a token of a format, as short as it may be.
-func sample(f *format) string {
+func sample(f *tokenFormat) string {
 	bodies := map[alphabet]string{
 		alnum: "a1B2", wordy: "a1B_", dashed: "a1B-", padded: "a1B/", dotted: "a1B.",
 		hexadecimal: "a1b2", digits: "1212", capitals: "A1B2",

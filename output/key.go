@@ -7,20 +7,20 @@ import "strings"
 func findJWT(s string, end int) (markedSpan, bool) {
 	const least = 10
 	start := end - 3
-	if start < 0 || s[start:end] != "eyJ" || start > 0 && dashed.has(s[start-1]) {
+	if start < 0 || s[start:end] != "eyJ" || start > 0 && dashed.contains(s[start-1]) {
 		return markedSpan{}, false
 	}
-	i := dashed.run(s, end)
+	i := dashed.skipRun(s, end)
 	if i-start < least || i >= len(s) || s[i] != '.' {
 		return markedSpan{}, false
 	}
 	part := i + 1
-	i = dashed.run(s, part)
+	i = dashed.skipRun(s, part)
 	encrypted := i == part // the direct key of a JWE is empty
 	if !encrypted && i-part < least || i >= len(s) || s[i] != '.' {
 		return markedSpan{}, false
 	}
-	return markedSpan{start, dotted.run(s, i), markJWT}, true
+	return markedSpan{start, dotted.skipRun(s, i), markJWT}, true
 }
 
 // findKey looks for a private key in PEM, RFC 7468, or OpenPGP armour whose
@@ -58,7 +58,7 @@ const leastLine = 16
 // hasDigits reports whether text has a line of a key in it.
 func hasDigits(text string) bool {
 	for i := 0; i < len(text); i++ {
-		end := padded.run(text, i)
+		end := padded.skipRun(text, i)
 		if end-i >= leastLine {
 			return true
 		}
@@ -78,7 +78,7 @@ func keyLines(s string, i int) int {
 			}
 			k++
 		}
-		end := padded.run(s, k)
+		end := padded.skipRun(s, k)
 		if end-k < leastLine {
 			return i
 		}
