@@ -52,7 +52,7 @@ type Cleaner struct {
 	// needles and forms are what is searched for.
 	needles []needle
 	forms   []form
-	index   *index
+	index   *anchorIndex
 	// digits is true when a known value may appear as a JSON number.
 	digits bool
 	// derived is the last Cleaner that With made of this one.

@@ -61,16 +61,16 @@ var names = [...]credentialName{
 // contextAnchors returns the anchors of what the surroundings give away.
 func contextAnchors() []anchor {
 	all := []anchor{
-		head("://", ruleURL, 0),
-		head("bearer", ruleBearer, 0),
-		head("basic", ruleBasic, 0),
-		head("-----b", rulePEM, 0),
-		head("eyJ", ruleJWT, 0),
-		head("password", ruleNetrc, 0),
+		headAnchor("://", ruleURL, 0),
+		headAnchor("bearer", ruleBearer, 0),
+		headAnchor("basic", ruleBasic, 0),
+		headAnchor("-----b", rulePEM, 0),
+		headAnchor("eyJ", ruleJWT, 0),
+		headAnchor("password", ruleNetrc, 0),
 	}
 	for i, n := range names {
 		for _, b := range []byte("=:\"'\\") {
-			all = append(all, tail(n.text+string(b), ruleName, i))
+			all = append(all, tailAnchor(n.text+string(b), ruleName, i))
 		}
 	}
 	return all

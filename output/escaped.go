@@ -158,7 +158,7 @@ func (w *sweeper) checkEscaped(v uint64, starts *[window]int, seen int) {
 	if w.c.index.bits[key/64]>>(key%64)&1 == 0 {
 		return
 	}
-	bucket := w.c.index.bucket(key)
+	bucket := w.c.index.anchorsOf(key)
 	for k := range bucket {
 		a := &bucket[k]
 		if a.rule == ruleForm && v&a.mask == a.code && int(a.size) <= seen && w.c.forms[a.arg].shape == shapeText {

@@ -190,11 +190,11 @@ func formatAnchors() []anchor {
 	for i := range formats {
 		f := &formats[i]
 		if len(f.prefix) >= keySymbols {
-			all = append(all, head(f.prefix, ruleFormat, i))
+			all = append(all, headAnchor(f.prefix, ruleFormat, i))
 			continue
 		}
 		for _, b := range []byte("0123456789abcdef") {
-			all = append(all, head(f.prefix+string(b), ruleFormat, i))
+			all = append(all, headAnchor(f.prefix+string(b), ruleFormat, i))
 		}
 	}
 	return all

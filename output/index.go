@@ -91,9 +91,9 @@ type anchor struct {
 	arg int32
 }
 
-// index finds anchors by their lowest three symbols: a bit says whether there
+// anchorIndex finds anchors by their lowest three symbols: a bit says whether there
 // is any, the rank of the bit is the number of the bucket.
-type index struct {
+type anchorIndex struct {
 	bits    [(keyMask + 1) / 64]uint64
 	rank    [(keyMask + 1) / 64]uint32
 	first   []uint32
@@ -101,8 +101,8 @@ type index struct {
 }
 
 // newIndex builds an index of the anchors in all lists.
-func newIndex(lists ...[]anchor) *index {
-	x := new(index)
+func newIndex(lists ...[]anchor) *anchorIndex {
+	x := new(anchorIndex)
 	x.anchors = slices.Concat(lists...)
 	slices.SortStableFunc(x.anchors, func(a, b anchor) int {
 		return cmp.Compare(a.code&keyMask, b.code&keyMask)
@@ -124,15 +124,15 @@ func newIndex(lists ...[]anchor) *index {
 	return x
 }
 
-// bucket returns the anchors of a key whose bit is set.
-func (x *index) bucket(key uint64) []anchor {
+// anchorsOf returns the anchors of a key whose bit is set.
+func (x *anchorIndex) anchorsOf(key uint64) []anchor {
 	below := x.bits[key/64] & (1<<(key%64) - 1)
 	n := x.rank[key/64] + uint32(bits.OnesCount64(below))
 	return x.anchors[x.first[n]:x.first[n+1]]
 }
 
-// codes appends the symbols of s.
-func codes(dst []uint64, s string) []uint64 {
+// appendCodes appends the symbols of s.
+func appendCodes(dst []uint64, s string) []uint64 {
 	t := basicPlane()
 	for i := 0; i < len(s); {
 		sym := symbols[s[i]]
@@ -149,8 +149,8 @@ func codes(dst []uint64, s string) []uint64 {
 	return dst
 }
 
-// pack makes an anchor of at most ten symbols.
-func pack(run []uint64, r anchorRule, arg int) anchor {
+// packAnchor makes an anchor of at most ten symbols.
+func packAnchor(run []uint64, r anchorRule, arg int) anchor {
 	a := anchor{rule: r, size: uint8(len(run)), arg: int32(arg)}
 	for _, c := range run {
 		a.code = a.code<<symbolBits | c
@@ -159,24 +159,24 @@ func pack(run []uint64, r anchorRule, arg int) anchor {
 	return a
 }
 
-// head makes an anchor of the first symbols of s.
-func head(s string, r anchorRule, arg int) anchor {
-	run := codes(nil, s)
-	return pack(run[:min(len(run), window)], r, arg)
+// headAnchor makes an anchor of the first symbols of s.
+func headAnchor(s string, r anchorRule, arg int) anchor {
+	run := appendCodes(nil, s)
+	return packAnchor(run[:min(len(run), window)], r, arg)
 }
 
-// tail makes an anchor of the last symbols of s.
-func tail(s string, r anchorRule, arg int) anchor {
-	run := codes(nil, s)
-	return pack(run[max(0, len(run)-window):], r, arg)
+// tailAnchor makes an anchor of the last symbols of s.
+func tailAnchor(s string, r anchorRule, arg int) anchor {
+	run := appendCodes(nil, s)
+	return packAnchor(run[max(0, len(run)-window):], r, arg)
 }
 
-// rarest makes an anchor of the beginning of s. It may end anywhere from the
+// rarestAnchor makes an anchor of the beginning of s. It may end anywhere from the
 // third to the tenth symbol: the end that ordinary text has least often is
 // taken, because the last three symbols select it. It is false for a text
 // with fewer symbols.
-func rarest(s string, r anchorRule) (anchor, bool) {
-	run := codes(nil, s)
+func rarestAnchor(s string, r anchorRule) (anchor, bool) {
+	run := appendCodes(nil, s)
 	run = run[:min(len(run), window)]
 	if len(run) < keySymbols {
 		return anchor{}, false
@@ -185,7 +185,7 @@ func rarest(s string, r anchorRule) (anchor, bool) {
 	for end := keySymbols; end <= len(run); end++ {
 		cost := 1
 		for _, c := range run[end-keySymbols : end] {
-			cost *= commonness(c)
+			cost *= symbolFrequency(c)
 		}
 		if run[end-1] == run[end-2] && run[end-2] == run[end-3] {
 			cost *= 100 // rules of dashes, padding, zeros
@@ -194,11 +194,11 @@ func rarest(s string, r anchorRule) (anchor, bool) {
 			best, least = end, cost
 		}
 	}
-	return pack(run[:best], r, 0), true
+	return packAnchor(run[:best], r, 0), true
 }
 
-// commonness is how often a symbol occurs in text, roughly.
-func commonness(code uint64) int {
+// symbolFrequency is how often a symbol occurs in text, roughly.
+func symbolFrequency(code uint64) int {
 	if code > 26 {
 		return 2
 	}
@@ -208,11 +208,11 @@ func commonness(code uint64) int {
 
 // anyThird makes the anchors of two characters followed by any symbol.
 func anyThird(s string, r anchorRule) []anchor {
-	run := append(codes(nil, s), 0)
+	run := append(appendCodes(nil, s), 0)
 	all := make([]anchor, 0, 1<<symbolBits)
 	for c := range uint64(1 << symbolBits) {
 		run[2] = c
-		all = append(all, pack(run, r, 0))
+		all = append(all, packAnchor(run, r, 0))
 	}
 	return all
 }

@@ -300,7 +300,7 @@ func base64Form(id int32, raw string, offset int) form {
 // addAnchor adds the anchor of a text, unless it is too short or there
 // already.
 func addAnchor(dst []anchor, s string) []anchor {
-	if a, ok := rarest(s, ruleForm); ok && !slices.Contains(dst, a) {
+	if a, ok := rarestAnchor(s, ruleForm); ok && !slices.Contains(dst, a) {
 		dst = append(dst, a)
 	}
 	return dst

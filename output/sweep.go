@@ -112,7 +112,7 @@ func (c *Cleaner) findSpans(s string) []markedSpan {
 
 // checkAnchors looks at the anchors that end before end.
 func (w *sweeper) checkAnchors(v, key uint64, end int) {
-	bucket := w.c.index.bucket(key)
+	bucket := w.c.index.anchorsOf(key)
 	for i := range bucket {
 		if a := &bucket[i]; v&a.mask == a.code {
 			w.checkAnchor(a, end)

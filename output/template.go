@@ -94,9 +94,9 @@ var literals = [...]string{"]~b]", "]~!b[", "[e~["}
 // templateAnchors returns the anchors of the template tokens.
 func templateAnchors() []anchor {
 	all := anyThird("<|", ruleTag)
-	all = append(all, head("<<s", ruleTag, 0), head("<</", ruleTag, 0))
+	all = append(all, headAnchor("<<s", ruleTag, 0), headAnchor("<</", ruleTag, 0))
 	add := func(s string, r anchorRule) {
-		if a := head(s, r, 0); !slices.Contains(all, a) {
+		if a := headAnchor(s, r, 0); !slices.Contains(all, a) {
 			all = append(all, a)
 		}
 	}
@@ -120,10 +120,10 @@ func templateAnchors() []anchor {
 		add("["+name+"]", ruleBracket)
 	}
 	for i, t := range turns {
-		all = append(all, tail(t+":", ruleTurn, i))
+		all = append(all, tailAnchor(t+":", ruleTurn, i))
 	}
 	for i, l := range literals {
-		all = append(all, head(l, ruleLiteral, i))
+		all = append(all, headAnchor(l, ruleLiteral, i))
 	}
 	return all
 }
