@@ -51,7 +51,7 @@ type Cleaner struct {
 	values map[string]struct{}
 	// needles and forms are what is searched for.
 	needles []needle
-	forms   []form
+	forms   []needleForm
 	index   *anchorIndex
 	// digits is true when a known value may appear as a JSON number.
 	digits bool

@@ -89,7 +89,7 @@ func (m *matcher) base64Digit(i int) (d byte, n int) {
 
 // widenSpan takes in the digits beside a base64 match that hold some of its bits,
 // and the padding.
-func (m *matcher) widenSpan(x markedSpan, f *form) markedSpan {
+func (m *matcher) widenSpan(x markedSpan, f *needleForm) markedSpan {
 	if f.lead && x.start > 0 && isBase64(m.s[x.start-1]) {
 		x.start--
 	}

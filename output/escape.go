@@ -133,7 +133,7 @@ func (m *matcher) readPercent(i int) (r rune, end int) {
 
 // addBlanks adds where the blanks at i end. Any run of them stands for any other,
 // a line break too, since text is reflowed; a plus sign is a blank in a query.
-func (m *matcher) addBlanks(i int, u *unit, to *indexSet) {
+func (m *matcher) addBlanks(i int, u *needleUnit, to *indexSet) {
 	found, seen := false, byte(0)
 	for {
 		p, line := m.skipGap(i)
@@ -188,7 +188,7 @@ func (m *matcher) readHexNumber(i, digits int) (v rune, end int) {
 }
 
 // addSpellings adds where each way to write u at i ends.
-func (m *matcher) addSpellings(i int, u *unit, to *indexSet) {
+func (m *matcher) addSpellings(i int, u *needleUnit, to *indexSet) {
 	if strings.HasPrefix(m.s[i:], u.text) {
 		to.add(i + len(u.text))
 	}
@@ -232,7 +232,7 @@ func (m *matcher) skipHexBytes(i int, text string, lead byte, slashes int) int {
 
 // addBackslashed adds where the escapes of u at i end: those of JSON, C and
 // shells, with any number of backslashes from escaping more than once.
-func (m *matcher) addBackslashed(i int, u *unit, to *indexSet) {
+func (m *matcher) addBackslashed(i int, u *needleUnit, to *indexSet) {
 	if u.r == '\\' {
 		m.addBackslashRun(i, len(u.text), to)
 	}
@@ -291,7 +291,7 @@ func (m *matcher) lowSurrogate(i, slashes int) (v rune, end int) {
 
 // skipEntity returns the index after an HTML character reference to u at i, or
 // -1.
-func (m *matcher) skipEntity(i int, u *unit) int {
+func (m *matcher) skipEntity(i int, u *needleUnit) int {
 	var buf [10]byte
 	name := buf[:0]
 	b, i := m.readByte(i)

@@ -38,13 +38,13 @@ type needle struct {
 	// raw is the bytes without outer blanks and controls, lines ended by line feeds.
 	raw string
 	// units is the text, one character each.
-	units []unit
+	units []needleUnit
 	// single is the text when it has no optional unit, for a fast compare.
 	single string
 }
 
-// unit is one character of a needle, or a run of backslashes.
-type unit struct {
+// needleUnit is one character of a needle, or a run of backslashes.
+type needleUnit struct {
 	text string
 	r    rune
 	// optional units are controls and hidden characters, which the text may
@@ -53,19 +53,19 @@ type unit struct {
 	optional, ends bool
 }
 
-// shape says how a form of a needle is compared.
-type shape uint8
+// formShape says how a form of a needle is compared.
+type formShape uint8
 
 const (
-	shapeText shape = iota
+	shapeText formShape = iota
 	shapeHex
 	shapeBase64
 )
 
-// form is one encoding of a needle.
-type form struct {
+// needleForm is one encoding of a needle.
+type needleForm struct {
 	needle int32
-	shape  shape
+	shape  formShape
 	// digits is the part of the base64 text that the needle alone decides;
 	// lead and trail say that the digit before or after holds some of its
 	// bits too.
@@ -90,7 +90,7 @@ func (c *Cleaner) addNeedles() error {
 		if len(v) < minSecret {
 			return errShort
 		}
-		raw := strings.TrimFunc(strings.ReplaceAll(v, "\r\n", "\n"), outer)
+		raw := strings.TrimFunc(strings.ReplaceAll(v, "\r\n", "\n"), isDroppedAtEnds)
 		if strings.Contains(markSecret.String(), raw) {
 			return errOwn
 		}
@@ -98,7 +98,7 @@ func (c *Cleaner) addNeedles() error {
 			return errShort
 		}
 		for line := range strings.SplitSeq(raw, "\n") {
-			line = strings.TrimFunc(line, outer)
+			line = strings.TrimFunc(line, isDroppedAtEnds)
 			if len(line) >= minLine && !strings.HasPrefix(line, "-----") {
 				c.addNeedle(line, seen)
 			}
@@ -119,7 +119,7 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 	visible, symbols, optional := 0, 0, false
 	for _, u := range n.units {
 		optional = optional || u.optional
-		if !u.optional && !outer(u.r) && u.r != utf8.RuneError {
+		if !u.optional && !isDroppedAtEnds(u.r) && u.r != utf8.RuneError {
 			visible += len(u.text)
 			symbols++
 		}
@@ -141,19 +141,19 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 
 // unitsOf splits a value into characters. A run of blanks becomes one, and
 // blanks after a line break are dropped, as the comparison does with the text.
-func unitsOf(raw string) []unit {
+func unitsOf(raw string) []needleUnit {
 	t := basicPlane()
 	s := strings.ToValidUTF8(raw, replacement)
-	units := make([]unit, 0, len(s))
+	units := make([]needleUnit, 0, len(s))
 	for i, r := range s {
-		u := unit{text: s[i : i+utf8.RuneLen(r)], r: r}
+		u := needleUnit{text: s[i : i+utf8.RuneLen(r)], r: r}
 		u.ends = r == '\n' || r == '\r' || t.of(r)&lineBreak != 0
 		u.optional = u.ends || r == '\t' || t.of(r)&hidden != 0
 		switch {
-		case r == ' ' && absorbed(units):
+		case r == ' ' && absorbsBlank(units):
 			continue
 		case r == ' ':
-			units = joined(units)
+			units = trimOptional(units)
 		case r == '\\' && len(units) > 0 && units[len(units)-1].r == '\\':
 			units[len(units)-1].text += u.text
 			continue
@@ -166,14 +166,14 @@ func unitsOf(raw string) []unit {
 	return units
 }
 
-// absorbed reports whether a blank after these units belongs to a line break.
-func absorbed(units []unit) bool {
+// absorbsBlank reports whether a blank after these units belongs to a line break.
+func absorbsBlank(units []needleUnit) bool {
 	return len(units) > 0 && units[len(units)-1].ends
 }
 
-// joined drops optional units at the end that a blank comes before: with a
+// trimOptional drops optional units at the end that a blank comes before: with a
 // blank after them too, the run is one blank that may hold controls.
-func joined(units []unit) []unit {
+func trimOptional(units []needleUnit) []needleUnit {
 	n := len(units)
 	for n > 0 && units[n-1].optional && units[n-1].r != ' ' {
 		n--
@@ -185,20 +185,20 @@ func joined(units []unit) []unit {
 	return units[:n]
 }
 
-// outer reports whether a character is left out at the ends of a value: the
+// isDroppedAtEnds reports whether a character is left out at the ends of a value: the
 // register does not see it, so a comparison begins after it.
-func outer(r rune) bool {
+func isDroppedAtEnds(r rune) bool {
 	c := basicPlane().of(r)
 	return r == '\n' || r == '\t' || c&(hidden|lineBreak|blank) != 0
 }
 
 // addForms adds the encodings of a needle.
 func (c *Cleaner) addForms(id int32, n *needle) {
-	text := form{needle: id, shape: shapeText}
+	text := needleForm{needle: id, shape: shapeText}
 	for _, s := range textForms(n) {
 		text.anchors = addAnchor(text.anchors, s)
 	}
-	hexa := form{needle: id, shape: shapeHex}
+	hexa := needleForm{needle: id, shape: shapeHex}
 	for _, s := range hexForms(n.raw) {
 		hexa.anchors = addAnchor(hexa.anchors, s)
 	}
@@ -284,10 +284,10 @@ func hexForms(raw string) []string {
 
 // base64Form returns the digits that a needle decides when offset bytes of
 // something else come before it in a group of three.
-func base64Form(id int32, raw string, offset int) form {
+func base64Form(id int32, raw string, offset int) needleForm {
 	padded := make([]byte, offset, offset+len(raw))
 	enc := base64.RawStdEncoding.EncodeToString(append(padded, raw...))
-	f := form{needle: id, shape: shapeBase64, lead: offset > 0}
+	f := needleForm{needle: id, shape: shapeBase64, lead: offset > 0}
 	whole := (offset + len(raw)) * 8 / 6
 	f.trail = whole < len(enc)
 	// A digit holds six bits: the first that lies wholly in the needle is
