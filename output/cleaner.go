@@ -151,13 +151,13 @@ func compileCleaner(values map[string]struct{}) (*Cleaner, error) {
 //
 // Text(Text(s)) is Text(s). The time is linear in the length of s.
 func (c *Cleaner) Text(s string) string {
-	if len(c.values) > 0 && plain(s) != s {
+	if len(c.values) > 0 && toPlainText(s) != s {
 		// The end of a terminal sequence may be the first letter of a value:
 		// what is known goes before the sequence takes a part of it.
 		s = c.redactKnown(s)
 	}
 	for range maxRounds {
-		s = plain(s)
+		s = toPlainText(s)
 		spans := c.findSpans(s)
 		if len(spans) == 0 {
 			return s
@@ -179,13 +179,13 @@ func (c *Cleaner) redactKnown(s string) string {
 // redactBetween ends a text whose markers keep completing secrets: everything between
 // the first and the last find goes, and if that does not help, all of it.
 func (c *Cleaner) redactBetween(s string) string {
-	s = plain(s)
+	s = toPlainText(s)
 	spans := c.findSpans(s)
 	if len(spans) == 0 {
 		return s
 	}
 	end := spans[len(spans)-1].end
-	s = plain(s[:spans[0].start] + markSecret.String() + s[end:])
+	s = toPlainText(s[:spans[0].start] + markSecret.String() + s[end:])
 	if len(c.findSpans(s)) == 0 {
 		return s
 	}

@@ -1,4 +1,4 @@
 package output
 
 // Plain is the first step of [Cleaner.Text] alone.
-var Plain = plain
+var Plain = toPlainText

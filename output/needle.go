@@ -128,7 +128,7 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 		return false
 	}
 	if !optional {
-		n.single = plain(raw)
+		n.single = toPlainText(raw)
 	}
 	seen[raw] = true
 	if _, err := strconv.ParseFloat(raw, 64); err == nil {

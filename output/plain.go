@@ -39,20 +39,20 @@ func asciiRun(s string, i int) int {
 	return i
 }
 
-// plain returns s as valid UTF-8 without terminal escapes, control and
+// toPlainText returns s as valid UTF-8 without terminal escapes, control and
 // invisible characters. It is idempotent and returns s itself when there is
 // nothing to do.
-func plain(s string) string {
+func toPlainText(s string) string {
 	i := asciiRun(s, 0)
 	if i == len(s) {
 		return s
 	}
-	p := plainer{s: s, classes: basicPlane()}
-	return p.run(i)
+	p := plainPass{s: s, classes: basicPlane()}
+	return p.cleanFrom(i)
 }
 
-// plainer is the state of one pass of plain.
-type plainer struct {
+// plainPass is the state of one pass of plain.
+type plainPass struct {
 	s       string
 	classes *classes
 	// out is the text so far, up to the byte at from; nil while nothing has
@@ -70,8 +70,8 @@ type plainer struct {
 	open, lineOpen int
 }
 
-// run does the work from i on; what lies before is printable ASCII.
-func (p *plainer) run(i int) string {
+// cleanFrom does the work from i on; what lies before is printable ASCII.
+func (p *plainPass) cleanFrom(i int) string {
 	p.invalid = -1
 	if i > 0 {
 		p.prev = rune(p.s[i-1])
@@ -83,9 +83,9 @@ func (p *plainer) run(i int) string {
 			i = asciiRun(p.s, i)
 			p.prev, p.marks = rune(p.s[i-1]), 0
 		case b < utf8.RuneSelf:
-			i = p.control(i, b)
+			i = p.handleControl(i, b)
 		default:
-			i = p.wide(i)
+			i = p.handleWide(i)
 		}
 	}
 	if p.out == nil && p.from == 0 {
@@ -94,8 +94,8 @@ func (p *plainer) run(i int) string {
 	return string(append(p.out, p.s[p.from:]...))
 }
 
-// cut replaces the bytes from i to end by with.
-func (p *plainer) cut(i, end int, with string) int {
+// replaceBytes replaces the bytes from i to end by with.
+func (p *plainPass) replaceBytes(i, end int, with string) int {
 	if p.out == nil {
 		p.out = make([]byte, 0, len(p.s))
 	}
@@ -108,26 +108,26 @@ func (p *plainer) cut(i, end int, with string) int {
 	return end
 }
 
-// control treats an ASCII control character.
-func (p *plainer) control(i int, b byte) int {
+// handleControl treats an ASCII control character.
+func (p *plainPass) handleControl(i int, b byte) int {
 	switch {
 	case b == '\r' && i+1 < len(p.s) && p.s[i+1] == '\n':
 		p.prev, p.marks = '\r', 0
 		return i + 1
 	case b == '\r':
-		return p.cut(i, i+1, "\n")
+		return p.replaceBytes(i, i+1, "\n")
 	case b == escape:
-		return p.cut(i, p.sequence(i), "")
+		return p.replaceBytes(i, p.sequence(i), "")
 	default:
-		return p.cut(i, i+1, "")
+		return p.replaceBytes(i, i+1, "")
 	}
 }
 
-// wide treats a character beyond ASCII.
-func (p *plainer) wide(i int) int {
+// handleWide treats a character beyond ASCII.
+func (p *plainPass) handleWide(i int) int {
 	r, n := next(p.s, i)
 	if r == utf8.RuneError && n == 1 {
-		return p.bad(i)
+		return p.handleInvalid(i)
 	}
 	c := p.classes.of(r)
 	switch {
@@ -135,45 +135,45 @@ func (p *plainer) wide(i int) int {
 		p.prev, p.marks = r, 0
 		return i + n
 	case c&lineBreak != 0:
-		return p.cut(i, i+n, "\n")
+		return p.replaceBytes(i, i+n, "\n")
 	case c&hidden == 0:
 		if p.marks++; p.marks > maxCombining {
-			return p.cut(i, i+n, "")
+			return p.replaceBytes(i, i+n, "")
 		}
 		p.prev = r
 		return i + n
 	case r < 0xA0:
-		return p.cut(i, p.c1(i, byte(r), n), "")
+		return p.replaceBytes(i, p.c1(i, byte(r), n), "")
 	}
-	if k := p.needed(r, i+n); k > 0 {
+	if k := p.neededLength(r, i+n); k > 0 {
 		p.prev = r
 		return i + n + k - 1
 	}
-	return p.cut(i, i+n, "")
+	return p.replaceBytes(i, i+n, "")
 }
 
-// bad treats a byte that is not UTF-8: an 8-bit control of a terminal that
+// handleInvalid treats a byte that is not UTF-8: an 8-bit control of a terminal that
 // opens a sequence goes with it, any run of other bytes becomes one
 // replacement character.
-func (p *plainer) bad(i int) int {
+func (p *plainPass) handleInvalid(i int) int {
 	b := p.s[i]
 	fresh := p.invalid != i
 	if fresh {
 		if end := p.raw(i, b); end > i {
-			return p.cut(i, end, "")
+			return p.replaceBytes(i, end, "")
 		}
 	}
 	p.invalid = i + 1
 	if fresh {
-		return p.cut(i, i+1, replacement)
+		return p.replaceBytes(i, i+1, replacement)
 	}
-	return p.cut(i, i+1, "")
+	return p.replaceBytes(i, i+1, "")
 }
 
-// needed reports whether the hidden character r belongs where it stands: 0
+// neededLength reports whether the hidden character r belongs where it stands: 0
 // for no, else one more than the number of bytes after it, which begin at
 // rest, that belong to it.
-func (p *plainer) needed(r rune, rest int) int {
+func (p *plainPass) neededLength(r rune, rest int) int {
 	c := p.classes.of(p.prev)
 	keep := false
 	switch {
@@ -189,7 +189,7 @@ func (p *plainer) needed(r rune, rest int) int {
 	case r >= 0x180B && r <= 0x180D, r == 0x180F:
 		keep = p.prev >= 0x1800 && p.prev <= 0x18AF && c&hidden == 0
 	case r >= 0xE0020 && r < 0xE007F && p.prev == 0x1F3F4:
-		return p.flag(rest)
+		return p.flagLength(rest)
 	}
 	if keep && c&hidden == 0 || keep && p.prev == 0xFE0F {
 		return 1
@@ -198,7 +198,7 @@ func (p *plainer) needed(r rune, rest int) int {
 }
 
 // nextClass returns the class of the character at i.
-func (p *plainer) nextClass(i int) class {
+func (p *plainPass) nextClass(i int) class {
 	if i >= len(p.s) {
 		return 0
 	}
@@ -206,10 +206,10 @@ func (p *plainer) nextClass(i int) class {
 	return p.classes.of(r)
 }
 
-// flag keeps the three flags of emoji-sequences.txt that are spelled with tag
+// flagLength keeps the three flags of emoji-sequences.txt that are spelled with tag
 // characters: England, Scotland and Wales. Any other run of them is a hidden
 // message. The first tag, U+E0067, has been read.
-func (p *plainer) flag(rest int) int {
+func (p *plainPass) flagLength(rest int) int {
 	for _, tail := range [...]string{
 		"\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
 		"\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",

@@ -15,7 +15,7 @@ const (
 )
 
 // sequence returns the end of the escape sequence at i, complete or not.
-func (p *plainer) sequence(i int) int {
+func (p *plainPass) sequence(i int) int {
 	i++
 	if i == len(p.s) {
 		return i
@@ -45,7 +45,7 @@ func (p *plainer) sequence(i int) int {
 
 // params returns the end of a control sequence whose parameters begin at i.
 // One that breaks off ends where it does.
-func (p *plainer) params(i int) int {
+func (p *plainPass) params(i int) int {
 	for i < len(p.s) && p.s[i] >= 0x20 && p.s[i] < 0x40 {
 		i++
 	}
@@ -59,7 +59,7 @@ func (p *plainer) params(i int) int {
 // CAN and SUB end it, and so does the next escape sequence. A command string
 // (OSC) stays on its line; one without an end goes to the end of its line
 // only, so that a lone introducer cannot swallow the rest of the text.
-func (p *plainer) str(i int, lines bool) int {
+func (p *plainPass) str(i int, lines bool) int {
 	eol := -1
 	for j := i; j < len(p.s); j++ {
 		switch b := p.s[j]; {
@@ -89,7 +89,7 @@ func (p *plainer) str(i int, lines bool) int {
 }
 
 // c1 returns the end of what the C1 control at i, n bytes long, introduces.
-func (p *plainer) c1(i int, b byte, n int) int {
+func (p *plainPass) c1(i int, b byte, n int) int {
 	switch b - 0x40 {
 	case csi:
 		return p.params(i + n)
@@ -106,7 +106,7 @@ func (p *plainer) c1(i int, b byte, n int) int {
 // introduces nothing. A terminal reads such bytes only outside UTF-8, where
 // the same bytes are also letters of the Windows code pages, so a string
 // counts only when it ends on its line.
-func (p *plainer) raw(i int, b byte) int {
+func (p *plainPass) raw(i int, b byte) int {
 	switch b - 0x40 {
 	case csi:
 		return p.params(i + 1)
@@ -119,7 +119,7 @@ func (p *plainer) raw(i int, b byte) int {
 
 // rawString returns the end of the control string at i, or i when it does not
 // end on its line.
-func (p *plainer) rawString(i int) int {
+func (p *plainPass) rawString(i int) int {
 	if i < p.lineOpen {
 		return i
 	}

@@ -48,7 +48,7 @@ func Wrap(text, source, tool string) string {
 // attribute makes s fit for an attribute: line ends become spaces, angle
 // brackets go, quotation marks become apostrophes.
 func attribute(s string) string {
-	s = plain(s)
+	s = toPlainText(s)
 	clean := func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
