@@ -80,7 +80,7 @@ func (m *matcher) skipIndent(i int, to *indexSet) int {
 
 // breaksLine reports whether a character ends a line.
 func (m *matcher) breaksLine(r rune) bool {
-	return r == '\n' || r == '\r' || m.classes.of(r)&lineBreak != 0
+	return r == '\n' || r == '\r' || m.classes.classOf(r)&lineBreak != 0
 }
 
 // readControl reads the escape of one character that a needle may have lost; it
@@ -103,7 +103,7 @@ func (m *matcher) readControl(i int) (r rune, end int) {
 	default:
 		return -1, end
 	}
-	if r != '\n' && r != '\t' && (r > utf8.MaxRune || m.classes.of(r)&(hidden|lineBreak) == 0) {
+	if r != '\n' && r != '\t' && (r > utf8.MaxRune || m.classes.classOf(r)&(hidden|lineBreak) == 0) {
 		return -1, end
 	}
 	return r, end
@@ -194,7 +194,7 @@ func (m *matcher) addSpellings(i int, u *needleUnit, to *indexSet) {
 	}
 	switch b := m.byteAt(i); {
 	case b >= utf8.RuneSelf:
-		if r, n := next(m.s, i); r >= 0xFF01 && r <= 0xFF5E && r-0xFEE0 == u.r {
+		if r, n := decodeRune(m.s, i); r >= 0xFF01 && r <= 0xFF5E && r-0xFEE0 == u.r {
 			to.add(i + n) // its full-width form
 		}
 	}

@@ -127,7 +127,7 @@ func (w *sweeper) sweepAround(start, at int, whole bool) int {
 			}
 		} else {
 			var n int
-			r, n = next(w.s, i)
+			r, n = decodeRune(w.s, i)
 			end = i + n
 		}
 		sym := symbol(0)
@@ -136,7 +136,7 @@ func (w *sweeper) sweepAround(start, at int, whole bool) int {
 		case r < utf8.RuneSelf:
 			sym = symbols[r]
 		default:
-			sym = wideSymbol(r, w.classes.of(r))
+			sym = wideSymbol(r, w.classes.classOf(r))
 		}
 		if sym != 0 {
 			starts[seen%window] = i

@@ -49,7 +49,7 @@ var symbols = func() (t [256]symbol) {
 // wideSymbol returns the symbol of a character beyond ASCII: that of the
 // ASCII character it looks like, none for blank and hidden ones, and a spread
 // over all symbols for the rest.
-func wideSymbol(r rune, c class) symbol {
+func wideSymbol(r rune, c runeClass) symbol {
 	switch {
 	case c&(hidden|blank) != 0:
 		return 0
@@ -138,8 +138,8 @@ func appendCodes(dst []uint64, s string) []uint64 {
 		sym := symbols[s[i]]
 		n := 1
 		if s[i] >= 0x80 {
-			r, k := next(s, i)
-			sym, n = wideSymbol(r, t.of(r)), k
+			r, k := decodeRune(s, i)
+			sym, n = wideSymbol(r, t.classOf(r)), k
 		}
 		if sym != 0 {
 			dst = append(dst, uint64(sym&0xFF))

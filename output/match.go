@@ -33,7 +33,7 @@ func (w *sweeper) matchForm(id, start int) {
 // the match.
 type matcher struct {
 	s       string
-	classes *classes
+	classes *classTable
 }
 
 // byteAt returns the byte at i, 0 beyond the end.
@@ -63,8 +63,8 @@ func (m *matcher) skipGap(i int) (int, bool) {
 		case b < utf8.RuneSelf:
 			return i, line
 		default:
-			r, n := next(m.s, i)
-			if m.classes.of(r)&hidden == 0 {
+			r, n := decodeRune(m.s, i)
+			if m.classes.classOf(r)&hidden == 0 {
 				return i, line
 			}
 			i += n - 1
@@ -83,8 +83,8 @@ func (m *matcher) wideGap(i int) (int, bool) {
 		if m.byteAt(end) < utf8.RuneSelf {
 			return end, line
 		}
-		r, n := next(m.s, end)
-		if m.classes.of(r)&blank == 0 {
+		r, n := decodeRune(m.s, end)
+		if m.classes.classOf(r)&blank == 0 {
 			return end, line
 		}
 		i = end + n

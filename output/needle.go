@@ -147,8 +147,8 @@ func unitsOf(raw string) []needleUnit {
 	units := make([]needleUnit, 0, len(s))
 	for i, r := range s {
 		u := needleUnit{text: s[i : i+utf8.RuneLen(r)], r: r}
-		u.ends = r == '\n' || r == '\r' || t.of(r)&lineBreak != 0
-		u.optional = u.ends || r == '\t' || t.of(r)&hidden != 0
+		u.ends = r == '\n' || r == '\r' || t.classOf(r)&lineBreak != 0
+		u.optional = u.ends || r == '\t' || t.classOf(r)&hidden != 0
 		switch {
 		case r == ' ' && absorbsBlank(units):
 			continue
@@ -188,7 +188,7 @@ func trimOptional(units []needleUnit) []needleUnit {
 // isDroppedAtEnds reports whether a character is left out at the ends of a value: the
 // register does not see it, so a comparison begins after it.
 func isDroppedAtEnds(r rune) bool {
-	c := basicPlane().of(r)
+	c := basicPlane().classOf(r)
 	return r == '\n' || r == '\t' || c&(hidden|lineBreak|blank) != 0
 }
 

@@ -54,7 +54,7 @@ func toPlainText(s string) string {
 // plainPass is the state of one pass of plain.
 type plainPass struct {
 	s       string
-	classes *classes
+	classes *classTable
 	// out is the text so far, up to the byte at from; nil while nothing has
 	// changed.
 	out  []byte
@@ -117,7 +117,7 @@ func (p *plainPass) handleControl(i int, b byte) int {
 	case b == '\r':
 		return p.replaceBytes(i, i+1, "\n")
 	case b == escape:
-		return p.replaceBytes(i, p.sequence(i), "")
+		return p.replaceBytes(i, p.sequenceEnd(i), "")
 	default:
 		return p.replaceBytes(i, i+1, "")
 	}
@@ -125,11 +125,11 @@ func (p *plainPass) handleControl(i int, b byte) int {
 
 // handleWide treats a character beyond ASCII.
 func (p *plainPass) handleWide(i int) int {
-	r, n := next(p.s, i)
+	r, n := decodeRune(p.s, i)
 	if r == utf8.RuneError && n == 1 {
 		return p.handleInvalid(i)
 	}
-	c := p.classes.of(r)
+	c := p.classes.classOf(r)
 	switch {
 	case c&(hidden|lineBreak|combining) == 0:
 		p.prev, p.marks = r, 0
@@ -143,7 +143,7 @@ func (p *plainPass) handleWide(i int) int {
 		p.prev = r
 		return i + n
 	case r < 0xA0:
-		return p.replaceBytes(i, p.c1(i, byte(r), n), "")
+		return p.replaceBytes(i, p.c1End(i, byte(r), n), "")
 	}
 	if k := p.neededLength(r, i+n); k > 0 {
 		p.prev = r
@@ -159,7 +159,7 @@ func (p *plainPass) handleInvalid(i int) int {
 	b := p.s[i]
 	fresh := p.invalid != i
 	if fresh {
-		if end := p.raw(i, b); end > i {
+		if end := p.rawEnd(i, b); end > i {
 			return p.replaceBytes(i, end, "")
 		}
 	}
@@ -174,7 +174,7 @@ func (p *plainPass) handleInvalid(i int) int {
 // for no, else one more than the number of bytes after it, which begin at
 // rest, that belong to it.
 func (p *plainPass) neededLength(r rune, rest int) int {
-	c := p.classes.of(p.prev)
+	c := p.classes.classOf(p.prev)
 	keep := false
 	switch {
 	case r == 0x200D:
@@ -198,12 +198,12 @@ func (p *plainPass) neededLength(r rune, rest int) int {
 }
 
 // nextClass returns the class of the character at i.
-func (p *plainPass) nextClass(i int) class {
+func (p *plainPass) nextClass(i int) runeClass {
 	if i >= len(p.s) {
 		return 0
 	}
-	r, _ := next(p.s, i)
-	return p.classes.of(r)
+	r, _ := decodeRune(p.s, i)
+	return p.classes.classOf(r)
 }
 
 // flagLength keeps the three flags of emoji-sequences.txt that are spelled with tag

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// class says how a character is treated; the bits combine.
-type class uint8
+// runeClass says how a character is treated; the bits combine.
+type runeClass uint8
 
 const (
 	// hidden characters show nothing: they are dropped unless their place
 	// needs them, and skipped in a comparison.
-	hidden class = 1 << iota
+	hidden runeClass = 1 << iota
 	// lineBreak characters become a line feed.
 	lineBreak
 	// combining characters stack on the one before; their runs are bounded.
@@ -29,11 +29,11 @@ const (
 	alike
 )
 
-// classes maps the basic multilingual plane.
-type classes [1 << 16]class
+// classTable maps the basic multilingual plane.
+type classTable [1 << 16]runeClass
 
-// of returns the class of any character.
-func (t *classes) of(r rune) class {
+// classOf returns the class of any character.
+func (t *classTable) classOf(r rune) runeClass {
 	if r < 1<<16 {
 		return t[r]
 	}
@@ -44,17 +44,17 @@ func (t *classes) of(r rune) class {
 // unicode and the ranges below.
 var basicPlane = sync.OnceValue(newClasses)
 
-// span32 is an inclusive range of characters with its class.
-type span32 struct {
+// classRange is an inclusive range of characters with its class.
+type classRange struct {
 	lo, hi rune
-	class  class
+	class  runeClass
 }
 
 // basicRanges lists what the general categories do not say. The hidden ones
 // are Default_Ignorable_Code_Point of the Unicode Character Database
 // (DerivedCoreProperties.txt, version 17) together with the controls, the
 // interlinear annotation marks and the noncharacters.
-var basicRanges = [...]span32{
+var basicRanges = [...]classRange{
 	{0x0000, 0x0008, hidden},
 	{0x000B, 0x001F, hidden},
 	{0x007F, 0x009F, hidden},
@@ -120,8 +120,8 @@ var basicRanges = [...]span32{
 }
 
 // newClasses fills the table.
-func newClasses() *classes {
-	t := new(classes)
+func newClasses() *classTable {
+	t := new(classTable)
 	for _, x := range basicRanges {
 		for r := x.lo; r <= x.hi; r++ {
 			t[r] |= x.class
@@ -131,14 +131,14 @@ func newClasses() *classes {
 	for _, x := range lookalikes {
 		t[x.r] |= alike
 	}
-	fill(t, unicode.Mn, combining)
-	fill(t, unicode.Me, combining)
-	fill(t, unicode.Zs, blank)
+	fillClass(t, unicode.Mn, combining)
+	fillClass(t, unicode.Me, combining)
+	fillClass(t, unicode.Zs, blank)
 	return t
 }
 
-// fill adds a class to the basic characters of a range table.
-func fill(t *classes, table *unicode.RangeTable, c class) {
+// fillClass adds a class to the basic characters of a range table.
+func fillClass(t *classTable, table *unicode.RangeTable, c runeClass) {
 	for _, x := range table.R16 {
 		for r := uint32(x.Lo); r <= uint32(x.Hi); r += uint32(x.Stride) {
 			t[r] |= c
@@ -147,7 +147,7 @@ func fill(t *classes, table *unicode.RangeTable, c class) {
 }
 
 // highClass returns the class of a character beyond the basic plane.
-func highClass(r rune) class {
+func highClass(r rune) runeClass {
 	switch {
 	case r >= 0x1F000 && r <= 0x1FAFF:
 		return pictograph
@@ -223,9 +223,9 @@ func asciiOf(r rune) byte {
 	return 0
 }
 
-// next decodes the character at i, for loops that have ruled out ASCII. The
+// decodeRune decodes the character at i, for loops that have ruled out ASCII. The
 // common sequences of two and three bytes are read without a call.
-func next(s string, i int) (rune, int) {
+func decodeRune(s string, i int) (rune, int) {
 	if i+2 < len(s) {
 		a, b, c := s[i], s[i+1], s[i+2]
 		switch {

@@ -72,7 +72,7 @@ type markedSpan struct {
 type sweeper struct {
 	c       *Cleaner
 	s       string
-	classes *classes
+	classes *classTable
 	spans   []markedSpan
 	// covered holds for each rule the end of its last span: nothing that
 	// begins inside needs another look.
@@ -96,8 +96,8 @@ func (c *Cleaner) findSpans(s string) []markedSpan {
 			if w.classes == nil {
 				w.classes = basicPlane()
 			}
-			r, n := next(s, i)
-			sym = wideSymbol(r, w.classes.of(r))
+			r, n := decodeRune(s, i)
+			sym = wideSymbol(r, w.classes.classOf(r))
 			i += n
 		}
 		v = v<<(sym>>8&63) | uint64(sym&63)
@@ -197,7 +197,7 @@ func (w *sweeper) symbolStart(end, size int) int {
 		}
 		r, n := utf8.DecodeLastRuneInString(w.s[:end])
 		end -= n
-		if wideSymbol(r, basicPlane().of(r)) != 0 {
+		if wideSymbol(r, basicPlane().classOf(r)) != 0 {
 			size--
 		}
 	}

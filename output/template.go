@@ -140,8 +140,8 @@ func skip(s string, i int, blanks bool) (end int, spaced bool) {
 			i++
 			continue
 		}
-		r, n := next(s, i)
-		c := basicPlane().of(r)
+		r, n := decodeRune(s, i)
+		c := basicPlane().classOf(r)
 		if c&hidden == 0 && (c&blank == 0 || !blanks) {
 			break
 		}
@@ -160,8 +160,8 @@ func fold(s string, i int) (b byte, end int) {
 	if s[i] < utf8.RuneSelf {
 		return s[i], i + 1
 	}
-	r, n := next(s, i)
-	if basicPlane().of(r)&alike == 0 {
+	r, n := decodeRune(s, i)
+	if basicPlane().classOf(r)&alike == 0 {
 		return 0, i + n
 	}
 	return asciiOf(r), i + n

@@ -14,8 +14,8 @@ const (
 	apc    = '_'
 )
 
-// sequence returns the end of the escape sequence at i, complete or not.
-func (p *plainPass) sequence(i int) int {
+// sequenceEnd returns the end of the escape sequence at i, complete or not.
+func (p *plainPass) sequenceEnd(i int) int {
 	i++
 	if i == len(p.s) {
 		return i
@@ -23,11 +23,11 @@ func (p *plainPass) sequence(i int) int {
 	b := p.s[i]
 	switch {
 	case b == csi:
-		return p.params(i + 1)
+		return p.paramsEnd(i + 1)
 	case b == osc:
-		return p.str(i+1, false)
+		return p.stringEnd(i+1, false)
 	case b == dcs || b == sos || b == pm || b == apc:
-		return p.str(i+1, true)
+		return p.stringEnd(i+1, true)
 	case b >= 0x20 && b < 0x30:
 		for i < len(p.s) && p.s[i] >= 0x20 && p.s[i] < 0x30 {
 			i++
@@ -43,9 +43,9 @@ func (p *plainPass) sequence(i int) int {
 	}
 }
 
-// params returns the end of a control sequence whose parameters begin at i.
+// paramsEnd returns the end of a control sequence whose parameters begin at i.
 // One that breaks off ends where it does.
-func (p *plainPass) params(i int) int {
+func (p *plainPass) paramsEnd(i int) int {
 	for i < len(p.s) && p.s[i] >= 0x20 && p.s[i] < 0x40 {
 		i++
 	}
@@ -55,11 +55,11 @@ func (p *plainPass) params(i int) int {
 	return i
 }
 
-// str returns the end of a control string whose body begins at i. BEL, ST,
+// stringEnd returns the end of a control string whose body begins at i. BEL, ST,
 // CAN and SUB end it, and so does the next escape sequence. A command string
 // (OSC) stays on its line; one without an end goes to the end of its line
 // only, so that a lone introducer cannot swallow the rest of the text.
-func (p *plainPass) str(i int, lines bool) int {
+func (p *plainPass) stringEnd(i int, lines bool) int {
 	eol := -1
 	for j := i; j < len(p.s); j++ {
 		switch b := p.s[j]; {
@@ -88,38 +88,38 @@ func (p *plainPass) str(i int, lines bool) int {
 	return len(p.s)
 }
 
-// c1 returns the end of what the C1 control at i, n bytes long, introduces.
-func (p *plainPass) c1(i int, b byte, n int) int {
+// c1End returns the end of what the C1 control at i, n bytes long, introduces.
+func (p *plainPass) c1End(i int, b byte, n int) int {
 	switch b - 0x40 {
 	case csi:
-		return p.params(i + n)
+		return p.paramsEnd(i + n)
 	case osc:
-		return p.str(i+n, false)
+		return p.stringEnd(i+n, false)
 	case dcs, sos, pm, apc:
-		return p.str(i+n, true)
+		return p.stringEnd(i+n, true)
 	default:
 		return i + n
 	}
 }
 
-// raw returns the end of what the bare byte b at i introduces, or i when it
+// rawEnd returns the end of what the bare byte b at i introduces, or i when it
 // introduces nothing. A terminal reads such bytes only outside UTF-8, where
 // the same bytes are also letters of the Windows code pages, so a string
 // counts only when it ends on its line.
-func (p *plainPass) raw(i int, b byte) int {
+func (p *plainPass) rawEnd(i int, b byte) int {
 	switch b - 0x40 {
 	case csi:
-		return p.params(i + 1)
+		return p.paramsEnd(i + 1)
 	case osc, dcs, sos, pm, apc:
-		return p.rawString(i)
+		return p.rawStringEnd(i)
 	default:
 		return i
 	}
 }
 
-// rawString returns the end of the control string at i, or i when it does not
+// rawStringEnd returns the end of the control string at i, or i when it does not
 // end on its line.
-func (p *plainPass) rawString(i int) int {
+func (p *plainPass) rawStringEnd(i int) int {
 	if i < p.lineOpen {
 		return i
 	}

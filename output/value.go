@@ -299,7 +299,7 @@ func quoted(s string) int {
 	for i := 0; i < len(s); {
 		b := s[i]
 		if b >= utf8.RuneSelf {
-			r, k := next(s, i)
+			r, k := decodeRune(s, i)
 			switch {
 			case r == utf8.RuneError && k == 1, r == '\u2028', r == '\u2029':
 				n += 6 - k

@@ -53,7 +53,7 @@ func attribute(s string) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case basicPlane().of(r)&alike != 0:
+		case basicPlane().classOf(r)&alike != 0:
 			switch asciiOf(r) {
 			case '<', '>':
 				return -1
