@@ -76,7 +76,7 @@ const (
 	ruleNetrc
 	ruleTag
 	ruleBracket
-	ruleTurn
+	ruleChatMarker
 	ruleLiteral
 	rules
 )

@@ -163,8 +163,8 @@ func (w *sweeper) applyRule(r anchorRule, at, arg int) {
 		x, ok = findTag(w.s, at)
 	case ruleBracket:
 		x, ok = findBracket(w.s, at)
-	case ruleTurn:
-		x, ok = findTurn(w.s, at, turns[arg])
+	case ruleChatMarker:
+		x, ok = findChatMarker(w.s, at, chatSpeakers[arg])
 	case ruleLiteral:
 		x, ok = findLiteral(w.s, at, literals[arg])
 	}

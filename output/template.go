@@ -85,8 +85,8 @@ var bracketNames = map[string]bool{
 // roles follow <|im_start|> and go with it.
 var roles = [...]string{"system", "user", "assistant", "tool", "developer"}
 
-// turns are the names that open a turn after a blank line.
-var turns = [...]string{"Human", "Assistant"}
+// chatSpeakers are the names that open a turn after a blank line.
+var chatSpeakers = [...]string{"Human", "Assistant"}
 
 // literals are tokens of other shapes: MiniMax.
 var literals = [...]string{"]~b]", "]~!b[", "[e~["}
@@ -119,8 +119,8 @@ func templateAnchors() []anchor {
 	for name := range bracketNames {
 		add("["+name+"]", ruleBracket)
 	}
-	for i, t := range turns {
-		all = append(all, tailAnchor(t+":", ruleTurn, i))
+	for i, t := range chatSpeakers {
+		all = append(all, tailAnchor(t+":", ruleChatMarker, i))
 	}
 	for i, l := range literals {
 		all = append(all, headAnchor(l, ruleLiteral, i))
@@ -128,9 +128,9 @@ func templateAnchors() []anchor {
 	return all
 }
 
-// skip returns the index after hidden characters and, when they are allowed,
+// skipHidden returns the index after hidden characters and, when they are allowed,
 // blanks at i, and whether there were blanks.
-func skip(s string, i int, blanks bool) (end int, spaced bool) {
+func skipHidden(s string, i int, blanks bool) (end int, spaced bool) {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
 			if !blanks || c != ' ' && c != '\t' {
@@ -151,9 +151,9 @@ func skip(s string, i int, blanks bool) (end int, spaced bool) {
 	return i, spaced
 }
 
-// fold reads the character at i as the ASCII character that it is or looks
+// foldToASCII reads the character at i as the ASCII character that it is or looks
 // like, 0 for any other.
-func fold(s string, i int) (b byte, end int) {
+func foldToASCII(s string, i int) (b byte, end int) {
 	if i >= len(s) {
 		return 0, i
 	}
@@ -180,11 +180,11 @@ type tagReader struct {
 // longestName bounds the name of a token.
 const longestName = 48
 
-// take passes the character b, after blanks, and reports whether it was
+// acceptByte passes the character b, after blanks, and reports whether it was
 // there.
-func (t *tagReader) take(b byte) bool {
-	i, spaced := skip(t.s, t.i, true)
-	c, end := fold(t.s, i)
+func (t *tagReader) acceptByte(b byte) bool {
+	i, spaced := skipHidden(t.s, t.i, true)
+	c, end := foldToASCII(t.s, i)
 	if c != b {
 		return false
 	}
@@ -192,14 +192,14 @@ func (t *tagReader) take(b byte) bool {
 	return true
 }
 
-// word reads a name in small letters, after blanks.
-func (t *tagReader) word() []byte {
-	i, spaced := skip(t.s, t.i, true)
+// readName reads a name in small letters, after blanks.
+func (t *tagReader) readName() []byte {
+	i, spaced := skipHidden(t.s, t.i, true)
 	t.spaced = t.spaced || spaced
 	name := t.name[:0]
 	for len(name) < longestName {
-		i, _ = skip(t.s, i, false)
-		b, end := fold(t.s, i)
+		i, _ = skipHidden(t.s, i, false)
+		b, end := foldToASCII(t.s, i)
 		switch {
 		case isUpper(b):
 			b, t.upper = b|0x20, true
@@ -218,36 +218,36 @@ func (t *tagReader) word() []byte {
 // findTag looks for a template token in angle brackets that begins at start.
 func findTag(s string, start int) (markedSpan, bool) {
 	t := tagReader{s: s, i: start}
-	if !t.take('<') {
+	if !t.acceptByte('<') {
 		return markedSpan{}, false
 	}
 	ok := false
 	switch {
-	case t.take('|'):
-		ok = t.piped()
-	case t.take('<'):
-		ok = t.sys()
+	case t.acceptByte('|'):
+		ok = t.readPiped()
+	case t.acceptByte('<'):
+		ok = t.readSys()
 	default:
-		t.take('/')
-		ok = t.plain()
+		t.acceptByte('/')
+		ok = t.readPlain()
 	}
 	return markedSpan{start, t.i, markTemplate}, ok
 }
 
-// plain reads name> or name|>.
-func (t *tagReader) plain() bool {
-	known := tagNames[string(t.word())]
+// readPlain reads name> or name|>.
+func (t *tagReader) readPlain() bool {
+	known := tagNames[string(t.readName())]
 	switch {
-	case known&halfPiped != 0 && t.take('|'):
-		return t.take('>')
+	case known&halfPiped != 0 && t.acceptByte('|'):
+		return t.acceptByte('>')
 	case known&attrTag != 0:
-		return t.attributes()
-	case known&valueTag != 0 && t.take('='):
-		return t.attributes()
+		return t.skipAttributes()
+	case known&valueTag != 0 && t.acceptByte('='):
+		return t.skipAttributes()
 	case known&plainTag != 0:
-		return t.take('>')
+		return t.acceptByte('>')
 	case known&exactTag != 0:
-		return t.take('>') && !t.spaced && !t.upper
+		return t.acceptByte('>') && !t.spaced && !t.upper
 	default:
 		return false
 	}
@@ -256,14 +256,14 @@ func (t *tagReader) plain() bool {
 // maxAttributes bounds what follows the name of a tag.
 const maxAttributes = 512
 
-// attributes passes what follows a name up to the end of the tag. Without an end
+// skipAttributes passes what follows a name up to the end of the tag. Without an end
 // the beginning is a token too; a longer word is another name.
-func (t *tagReader) attributes() bool {
-	if t.i < len(t.s) && isWord(t.s[t.i]) && !t.take('=') && t.s[t.i-1] != '=' {
+func (t *tagReader) skipAttributes() bool {
+	if t.i < len(t.s) && isWord(t.s[t.i]) && !t.acceptByte('=') && t.s[t.i-1] != '=' {
 		return false
 	}
 	for k := t.i; k < len(t.s) && k-t.i < maxAttributes; {
-		b, end := fold(t.s, k)
+		b, end := foldToASCII(t.s, k)
 		if b == '<' {
 			break
 		}
@@ -275,14 +275,14 @@ func (t *tagReader) attributes() bool {
 	return true
 }
 
-// piped reads name|> and the role that ChatML puts after its start.
-func (t *tagReader) piped() bool {
-	name := t.word()
+// readPiped reads name|> and the role that ChatML puts after its start.
+func (t *tagReader) readPiped() bool {
+	name := t.readName()
 	known := tagNames[string(name)]
-	if known&halfPiped != 0 && t.take('>') {
+	if known&halfPiped != 0 && t.acceptByte('>') {
 		return !t.spaced
 	}
-	if len(name) == 0 || !t.take('|') || !t.take('>') || t.spaced && known == 0 {
+	if len(name) == 0 || !t.acceptByte('|') || !t.acceptByte('>') || t.spaced && known == 0 {
 		return false
 	}
 	if string(name) != "im_start" {
@@ -297,10 +297,10 @@ func (t *tagReader) piped() bool {
 	return true
 }
 
-// sys reads SYS>> or /SYS>>.
-func (t *tagReader) sys() bool {
-	t.take('/')
-	return string(t.word()) == "sys" && t.take('>') && t.take('>')
+// readSys reads SYS>> or /SYS>>.
+func (t *tagReader) readSys() bool {
+	t.acceptByte('/')
+	return string(t.readName()) == "sys" && t.acceptByte('>') && t.acceptByte('>')
 }
 
 // findBracket looks for a token in square brackets that begins at start. In
@@ -308,11 +308,11 @@ func (t *tagReader) sys() bool {
 // unless it begins a line.
 func findBracket(s string, start int) (markedSpan, bool) {
 	t := tagReader{s: s, i: start}
-	if !t.take('[') {
+	if !t.acceptByte('[') {
 		return markedSpan{}, false
 	}
-	mixed, known := bracketNames[string(t.word())]
-	if !known || !t.take(']') {
+	mixed, known := bracketNames[string(t.readName())]
+	if !known || !t.acceptByte(']') {
 		return markedSpan{}, false
 	}
 	if line := backBlanks(s, start); t.lower && !(mixed && t.upper) && line > 0 && s[line-1] != '\n' {
@@ -321,10 +321,10 @@ func findBracket(s string, start int) (markedSpan, bool) {
 	return markedSpan{start, t.i, markTemplate}, true
 }
 
-// findTurn looks for a name that opens a turn: alone at the beginning of a
+// findChatMarker looks for a name that opens a turn: alone at the beginning of a
 // line after an empty one, its colon before end. The beginning of the text
 // counts as an empty line, since whoever shows the text may put one there.
-func findTurn(s string, end int, name string) (markedSpan, bool) {
+func findChatMarker(s string, end int, name string) (markedSpan, bool) {
 	i := end - 1
 	for i > 0 && !utf8.RuneStart(s[i]) {
 		i--

@@ -29,10 +29,10 @@ func Wrap(text, source, tool string) string {
 		source = unknown
 	}
 	if len(text) > 0 && (text[0] == '\n' || text[0] == '\r') {
-		text = unturn(text)
+		text = breakChatMarker(text)
 	}
 	text = escapeTags(text)
-	source, tool = attribute(source), attribute(tool)
+	source, tool = attributeText(source), attributeText(tool)
 	var b strings.Builder
 	b.Grow(len(text) + len(source) + len(tool) + 64)
 	b.WriteString(`<untrusted source="`)
@@ -45,9 +45,9 @@ func Wrap(text, source, tool string) string {
 	return b.String()
 }
 
-// attribute makes s fit for an attribute: line ends become spaces, angle
+// attributeText makes s fit for an attribute: line ends become spaces, angle
 // brackets go, quotation marks become apostrophes.
-func attribute(s string) string {
+func attributeText(s string) string {
 	s = toPlainText(s)
 	clean := func(r rune) rune {
 		switch {
@@ -78,11 +78,11 @@ func attribute(s string) string {
 	return s
 }
 
-// unturn neutralises a turn at the beginning of a text, where the line feed
+// breakChatMarker neutralises a turn at the beginning of a text, where the line feed
 // of the wrapper would be its empty line.
-func unturn(text string) string {
+func breakChatMarker(text string) string {
 	head := strings.TrimLeft(text, " \t\r\n")
-	for _, name := range turns {
+	for _, name := range chatSpeakers {
 		rest, ok := strings.CutPrefix(head, name)
 		if !ok {
 			continue
@@ -104,7 +104,7 @@ func escapeTags(s string) string {
 			i++
 			continue
 		}
-		b, end := fold(s, i)
+		b, end := foldToASCII(s, i)
 		if b == '<' && tagAt(s, end) {
 			out = append(append(out, s[from:i]...), "&lt;"...)
 			from = end
@@ -121,19 +121,19 @@ func escapeTags(s string) string {
 // tag of the wrapper.
 func tagAt(s string, i int) bool {
 	i = skipSpace(s, i)
-	if b, end := fold(s, i); b == '/' || b == '\\' {
+	if b, end := foldToASCII(s, i); b == '/' || b == '\\' {
 		i = skipSpace(s, end)
 	}
 	for _, want := range []byte(untrusted) {
-		b, end := fold(s, skipSpace(s, i))
+		b, end := foldToASCII(s, skipSpace(s, i))
 		if b|0x20 != want {
 			return false
 		}
 		i = end
 	}
 	// A longer name is another tag, however the letters are spelled.
-	i, _ = skip(s, i, false)
-	b, _ := fold(s, i)
+	i, _ = skipHidden(s, i, false)
+	b, _ := foldToASCII(s, i)
 	return !isWord(b) && b != '-'
 }
 
@@ -141,7 +141,7 @@ func tagAt(s string, i int) bool {
 // characters at i.
 func skipSpace(s string, i int) int {
 	for {
-		i, _ = skip(s, i, true)
+		i, _ = skipHidden(s, i, true)
 		if i >= len(s) || s[i] > ' ' && s[i] != 0x7F {
 			return i
 		}
