@@ -32,9 +32,9 @@ func Source(_ string, args any) string {
 		{"command", "cmd:"},
 		{"query", "query:"},
 	} {
-		v := words(object[s.key])
+		v := joinWords(object[s.key])
 		if s.key == "path" && v != "" {
-			return s.prefix + opened(v)
+			return s.prefix + openedPath(v)
 		}
 		if v != "" {
 			return s.prefix + v
@@ -43,9 +43,9 @@ func Source(_ string, args any) string {
 	return unknown
 }
 
-// opened returns the path that is opened for one as it was given. One with a
+// openedPath returns the path that is opened for one as it was given. One with a
 // control character is refused, and names nothing.
-func opened(path string) string {
+func openedPath(path string) string {
 	if strings.ContainsFunc(path, unicode.IsControl) {
 		return unknown
 	}
@@ -55,8 +55,8 @@ func opened(path string) string {
 	return path
 }
 
-// words returns a string, or the strings of a list joined by spaces, else "".
-func words(v any) string {
+// joinWords returns a string, or the strings of a list joined by spaces, else "".
+func joinWords(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v

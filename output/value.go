@@ -35,7 +35,7 @@ const (
 // values, or has no JSON form is replaced by a marker.
 func (c *Cleaner) Value(v any) any {
 	w := valueCleaner{c: c}
-	out, changed := w.value(v, 0)
+	out, changed := w.cleanValue(v, 0)
 	if !changed {
 		return v
 	}
@@ -48,8 +48,8 @@ type valueCleaner struct {
 	nodes int
 }
 
-// value cleans one value. The result counts only when it has changed.
-func (w *valueCleaner) value(v any, depth int) (any, bool) {
+// cleanValue cleans one value. The result counts only when it has changed.
+func (w *valueCleaner) cleanValue(v any, depth int) (any, bool) {
 	if w.nodes++; w.nodes > maxNodes {
 		return tooMany, true
 	}
@@ -60,32 +60,32 @@ func (w *valueCleaner) value(v any, depth int) (any, bool) {
 	case nil, bool:
 		return nil, false
 	case string:
-		return w.text(v)
+		return w.cleanText(v)
 	case json.Number:
-		return w.number(string(v))
+		return w.cleanNumber(string(v))
 	case float64:
-		return w.float(v, 64)
+		return w.cleanFloat(v, 64)
 	case int:
-		return w.integer(int64(v))
+		return w.cleanInteger(int64(v))
 	case int64:
-		return w.integer(v)
+		return w.cleanInteger(v)
 	case map[string]any:
-		return w.object(v, depth)
+		return w.cleanObject(v, depth)
 	case []any:
-		return w.list(v, depth)
+		return w.cleanList(v, depth)
 	default:
-		return w.typed(v, depth)
+		return w.cleanTyped(v, depth)
 	}
 }
 
-// typed cleans the types that tools written in Go use beside those of a JSON
+// cleanTyped cleans the types that tools written in Go use beside those of a JSON
 // decoder.
-func (w *valueCleaner) typed(v any, depth int) (any, bool) {
+func (w *valueCleaner) cleanTyped(v any, depth int) (any, bool) {
 	switch v := v.(type) {
 	case []string:
 		for i, s := range v {
 			if w.c.Text(s) != s {
-				return w.strings(v, i), true
+				return w.cleanStrings(v, i), true
 			}
 		}
 		return nil, false
@@ -96,7 +96,7 @@ func (w *valueCleaner) typed(v any, depth int) (any, bool) {
 				for k, s := range v {
 					m[k] = s
 				}
-				return w.object(m, depth)
+				return w.cleanObject(m, depth)
 			}
 		}
 		return nil, false
@@ -107,16 +107,16 @@ func (w *valueCleaner) typed(v any, depth int) (any, bool) {
 		}
 		return w.c.Text(string(v)), true
 	case float32:
-		return w.float(float64(v), 32)
+		return w.cleanFloat(float64(v), 32)
 	case int8, int16, uint8, uint16:
 		return nil, false // too few digits for a secret
 	default:
-		return w.encoded(v, depth)
+		return w.cleanEncoded(v, depth)
 	}
 }
 
-// strings copies a list with everything from the i-th string on cleaned.
-func (w *valueCleaner) strings(v []string, i int) []string {
+// cleanStrings copies a list with everything from the i-th string on cleaned.
+func (w *valueCleaner) cleanStrings(v []string, i int) []string {
 	out := slices.Clone(v)
 	for ; i < len(out); i++ {
 		out[i] = w.c.Text(out[i])
@@ -124,8 +124,8 @@ func (w *valueCleaner) strings(v []string, i int) []string {
 	return out
 }
 
-// encoded cleans any other type by way of its JSON form.
-func (w *valueCleaner) encoded(v any, depth int) (any, bool) {
+// cleanEncoded cleans any other type by way of its JSON form.
+func (w *valueCleaner) cleanEncoded(v any, depth int) (any, bool) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return opaque, true
@@ -136,16 +136,16 @@ func (w *valueCleaner) encoded(v any, depth int) (any, bool) {
 	if d.Decode(&plain) != nil {
 		return opaque, true
 	}
-	return w.value(plain, depth+1)
+	return w.cleanValue(plain, depth+1)
 }
 
-// object cleans a map. Keys that become equal are told apart by a number, in
+// cleanObject cleans a map. Keys that become equal are told apart by a number, in
 // the order of the original keys.
-func (w *valueCleaner) object(v map[string]any, depth int) (any, bool) {
+func (w *valueCleaner) cleanObject(v map[string]any, depth int) (any, bool) {
 	var changes map[string]any
 	clean := true
 	for k, x := range v {
-		if y, changed := w.value(x, depth+1); changed {
+		if y, changed := w.cleanValue(x, depth+1); changed {
 			if changes == nil {
 				changes = make(map[string]any)
 			}
@@ -170,7 +170,7 @@ func (w *valueCleaner) object(v map[string]any, depth int) (any, bool) {
 		}
 		name := w.c.Text(k)
 		if name != k {
-			for n := 2; has(out, v, name); n++ {
+			for n := 2; isKeyTaken(out, v, name); n++ {
 				name = w.c.Text(k) + "#" + strconv.Itoa(n)
 			}
 		}
@@ -179,18 +179,18 @@ func (w *valueCleaner) object(v map[string]any, depth int) (any, bool) {
 	return out, true
 }
 
-// has reports whether a new key is taken.
-func has(out, v map[string]any, key string) bool {
+// isKeyTaken reports whether a new key is taken.
+func isKeyTaken(out, v map[string]any, key string) bool {
 	_, written := out[key]
 	_, coming := v[key]
 	return written || coming
 }
 
-// list cleans a slice.
-func (w *valueCleaner) list(v []any, depth int) (any, bool) {
+// cleanList cleans a slice.
+func (w *valueCleaner) cleanList(v []any, depth int) (any, bool) {
 	var out []any
 	for i, x := range v {
-		y, changed := w.value(x, depth+1)
+		y, changed := w.cleanValue(x, depth+1)
 		if !changed {
 			continue
 		}
@@ -202,40 +202,40 @@ func (w *valueCleaner) list(v []any, depth int) (any, bool) {
 	return out, out != nil
 }
 
-func (w *valueCleaner) number(text string) (any, bool) {
+func (w *valueCleaner) cleanNumber(text string) (any, bool) {
 	if !w.c.digits {
 		return nil, false
 	}
-	return w.text(text)
+	return w.cleanText(text)
 }
 
-// text cleans a string; one that stays is not put into an interface.
-func (w *valueCleaner) text(s string) (any, bool) {
+// cleanText cleans a string; one that stays is not put into an interface.
+func (w *valueCleaner) cleanText(s string) (any, bool) {
 	if t := w.c.Text(s); t != s {
 		return t, true
 	}
 	return nil, false
 }
 
-func (w *valueCleaner) integer(n int64) (any, bool) {
+func (w *valueCleaner) cleanInteger(n int64) (any, bool) {
 	if !w.c.digits {
 		return nil, false
 	}
-	return w.number(strconv.FormatInt(n, 10))
+	return w.cleanNumber(strconv.FormatInt(n, 10))
 }
 
-// float cleans a number in both forms in which it may be written.
-func (w *valueCleaner) float(f float64, size int) (any, bool) {
+// cleanFloat cleans a number in both forms in which it may be written.
+func (w *valueCleaner) cleanFloat(f float64, size int) (any, bool) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return opaque, true
 	}
 	if !w.c.digits {
 		return nil, false
 	}
-	if s, changed := w.number(strconv.FormatFloat(f, 'f', -1, size)); changed {
+	if s, changed := w.cleanNumber(strconv.FormatFloat(f, 'f', -1, size)); changed {
 		return s, true
 	}
-	return w.number(strconv.FormatFloat(f, 'g', -1, size))
+	return w.cleanNumber(strconv.FormatFloat(f, 'g', -1, size))
 }
 
 // Bytes returns the length of structured data as JSON, not escaped for HTML,
@@ -244,12 +244,12 @@ func (w *valueCleaner) float(f float64, size int) (any, bool) {
 // [Cleaner.Value] walks without encoding it; another type counts with its JSON
 // form, and one that has none does not fit.
 func Bytes(v any, limit int) (n int, fits bool) {
-	n = count(v, limit, 0)
+	n = countJSON(v, limit, 0)
 	return n, n <= limit
 }
 
-// count adds up the JSON form of v. It stops once the sum is over limit.
-func count(v any, limit, depth int) int {
+// countJSON adds up the JSON form of v. It stops once the sum is over limit.
+func countJSON(v any, limit, depth int) int {
 	if depth > maxDepth {
 		return limit + 1
 	}
@@ -262,7 +262,7 @@ func count(v any, limit, depth int) int {
 		}
 		return len("false")
 	case string:
-		return quoted(v)
+		return quotedLength(v)
 	case json.Number:
 		return len(v)
 	case map[string]any:
@@ -271,7 +271,7 @@ func count(v any, limit, depth int) int {
 			if n > limit {
 				return n
 			}
-			n += quoted(k) + 2 + count(x, limit-n, depth+1)
+			n += quotedLength(k) + 2 + countJSON(x, limit-n, depth+1)
 		}
 		return max(2, n-1)
 	case []any:
@@ -280,7 +280,7 @@ func count(v any, limit, depth int) int {
 			if n > limit {
 				return n
 			}
-			n += 1 + count(x, limit-n, depth+1)
+			n += 1 + countJSON(x, limit-n, depth+1)
 		}
 		return max(2, n-1)
 	default:
@@ -292,9 +292,9 @@ func count(v any, limit, depth int) int {
 	}
 }
 
-// quoted is the length of a JSON string as encoding/json writes it without
+// quotedLength is the length of a JSON string as encoding/json writes it without
 // escaping HTML.
-func quoted(s string) int {
+func quotedLength(s string) int {
 	n := len(s) + 2
 	for i := 0; i < len(s); {
 		b := s[i]
