@@ -85,7 +85,7 @@ type decoder struct {
 	// unsure is true when the rule, or keys equal under case folding, call
 	// for a closer look. absent is true when a default is to be filled in.
 	unsure, absent bool
-	budget         budget
+	budget         stepBudget
 
 	// keys is a stack: the keys of the objects that are open.
 	keys   []string

@@ -47,5 +47,5 @@ func compilePattern(expr string) (jsonschema.Regexp, error) {
 	return pattern{re, len(program.Inst)}, nil
 }
 
-// steps is what matching a text of n bytes costs, in the unit of the budget.
-func (p pattern) steps(n int) int { return 1 + n*p.program/256 }
+// matchSteps is what matching a text of n bytes costs, in the unit of the budget.
+func (p pattern) matchSteps(n int) int { return 1 + n*p.program/256 }

@@ -28,7 +28,7 @@ func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (s
 	if !ok || added && !scan.absent {
 		t.Fatalf("%s fills defaults into %q, the rule sees none", s.raw, text)
 	}
-	if !affordable(s.root, v) {
+	if !isAffordable(s.root, v) {
 		return true
 	}
 	if f := s.check(v); f != nil {

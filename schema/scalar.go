@@ -60,7 +60,7 @@ func (r *rule) setEnum(s *jsonschema.Schema) bool {
 
 // sureString reports whether a string surely satisfies the rule. What it
 // costs is taken from the budget.
-func (r *rule) sureString(s string, b *budget) bool {
+func (r *rule) sureString(s string, b *stepBudget) bool {
 	if r.enum != nil && !slices.Contains(r.enum.strings, s) {
 		return false
 	}
@@ -70,10 +70,10 @@ func (r *rule) sureString(s string, b *budget) bool {
 			return false
 		}
 	}
-	if t.pattern != nil && (!b.spend(t.pattern.steps(len(s))) || !t.pattern.MatchString(s)) {
+	if t.pattern != nil && (!b.spendSteps(t.pattern.matchSteps(len(s))) || !t.pattern.MatchString(s)) {
 		return false
 	}
-	return t.format == nil || b.spend(len(s)/64) && t.format.Validate(s) == nil
+	return t.format == nil || b.spendSteps(len(s)/64) && t.format.Validate(s) == nil
 }
 
 // sureBool and sureNull report whether a literal surely satisfies the rule.

@@ -189,7 +189,7 @@ func (s *Schema) Check(d *Document) error {
 		scan.scan(d.text, s.rule)
 		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
 	}
-	if d.unsure && !affordable(s.root, d.Value) {
+	if d.unsure && !isAffordable(s.root, d.Value) {
 		return invalid(tooMuch())
 	}
 	if d.unsure || d.absent {
@@ -264,7 +264,7 @@ func (s *Schema) check(v any) Faults {
 
 // validateAt runs the validator on a decoded value, within bounds.
 func (s *Schema) validateAt(n *node, v any) Faults {
-	if !affordable(n, v) {
+	if !isAffordable(n, v) {
 		return tooMuch()
 	}
 	err := runValidator(n.schema, v)
