@@ -35,14 +35,16 @@ type cacheEntry struct {
 func NewCache() *Cache { return new(Cache) }
 
 // Compile is the function [Compile], remembered.
-func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) { return c.get(raw, true, Compile) }
+func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
+	return c.getOrCompile(raw, true, Compile)
+}
 
 // CompileAny is the function [CompileAny], remembered.
 func (c *Cache) CompileAny(raw json.RawMessage) (*Schema, error) {
-	return c.get(raw, false, CompileAny)
+	return c.getOrCompile(raw, false, CompileAny)
 }
 
-func (c *Cache) get(raw json.RawMessage, arguments bool, compile func(json.RawMessage) (*Schema, error)) (*Schema, error) {
+func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(json.RawMessage) (*Schema, error)) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return compile(raw)
 	}
@@ -50,14 +52,14 @@ func (c *Cache) get(raw json.RawMessage, arguments bool, compile func(json.RawMe
 	e := c.entries[cacheKey{arguments, string(raw)}]
 	c.mu.RUnlock()
 	if e == nil {
-		e = c.entry(cacheKey{arguments, string(raw)})
+		e = c.entryFor(cacheKey{arguments, string(raw)})
 	}
 	e.once.Do(func() { e.schema, e.err = compile(raw) })
 	return e.schema, e.err
 }
 
-// entry returns the entry of a key, a new one if need be.
-func (c *Cache) entry(k cacheKey) *cacheEntry {
+// entryFor returns the entry of a key, a new one if need be.
+func (c *Cache) entryFor(k cacheKey) *cacheEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[k]

@@ -14,11 +14,11 @@ const location = "sallyport://schema/text"
 // errOutside refuses every reference that leaves the schema.
 var errOutside = errors.New("references outside the schema are not followed")
 
-// sealed is a loader that loads nothing: neither files nor URLs.
-type sealed struct{}
+// sealedLoader is a loader that loads nothing: neither files nor URLs.
+type sealedLoader struct{}
 
 // Load refuses.
-func (sealed) Load(string) (any, error) { return nil, errOutside }
+func (sealedLoader) Load(string) (any, error) { return nil, errOutside }
 
 // compileValidator compiles a decoded schema.
 func compileValidator(doc any) (s *jsonschema.Schema, err error) {
@@ -30,7 +30,7 @@ func compileValidator(doc any) (s *jsonschema.Schema, err error) {
 		}
 	}()
 	c := jsonschema.NewCompiler()
-	c.UseLoader(sealed{})
+	c.UseLoader(sealedLoader{})
 	c.UseRegexpEngine(compilePattern)
 	c.AssertFormat()
 	if err := c.AddResource(location, doc); err != nil {

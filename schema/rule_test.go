@@ -31,7 +31,7 @@ func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (s
 	if !isAffordable(s.root, v) {
 		return true
 	}
-	if f := s.check(v); f != nil {
+	if f := s.checkValue(v); f != nil {
 		t.Fatalf("the rule of %s is sure of %q, the validator says %v", s.raw, text, f)
 	}
 	return true

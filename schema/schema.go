@@ -56,7 +56,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(noProperties)
 	}
-	return compile(raw, true)
+	return compileSchema(raw, true)
 }
 
 // CompileAny compiles a schema without asking for an object at the top, as
@@ -66,10 +66,10 @@ func CompileAny(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
 	}
-	return compile(raw, false)
+	return compileSchema(raw, false)
 }
 
-func compile(raw json.RawMessage, arguments bool) (*Schema, error) {
+func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	doc, err := Decode(raw, &Limits{Bytes: maxSchemaBytes, Nodes: maxSchemaNodes})
 	if err != nil {
 		return nil, err
@@ -143,13 +143,13 @@ func (d *Document) Canonical() []byte {
 // schema they must satisfy. Empty data means {}. The error is a
 // *sallyport.Error with code input_invalid. The document does not keep data
 // beyond its JSON field, which must not be changed while in use.
-func Parse(data json.RawMessage) (Document, error) { return parse(data, nil) }
+func Parse(data json.RawMessage) (Document, error) { return parseDocument(data, nil) }
 
 // Parse is the function Parse for a document that Check of the same schema
 // will be asked about: it looks at the text once for both.
-func (s *Schema) Parse(data json.RawMessage) (Document, error) { return parse(data, s) }
+func (s *Schema) Parse(data json.RawMessage) (Document, error) { return parseDocument(data, s) }
 
-func parse(data json.RawMessage, s *Schema) (Document, error) {
+func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
@@ -168,11 +168,11 @@ func parse(data json.RawMessage, s *Schema) (Document, error) {
 	*d = decoder{build: true}
 	v, ok := d.read(data, (*Limits)(nil).orDefault(), r)
 	if !ok {
-		return Document{}, invalid(d.fault())
+		return Document{}, inputError(d.fault())
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return Document{}, invalid(oneFault("", "must be an object"))
+		return Document{}, inputError(oneFault("", "must be an object"))
 	}
 	return Document{JSON: data, Value: m, text: d.s, by: s, unsure: d.unsure, absent: d.absent}, nil
 }
@@ -190,12 +190,12 @@ func (s *Schema) Check(d *Document) error {
 		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
 	}
 	if d.unsure && !isAffordable(s.root, d.Value) {
-		return invalid(tooMuch())
+		return inputError(tooMuch())
 	}
 	if d.unsure || d.absent {
 		added, ok := s.fill(d.Value)
 		if !ok {
-			return invalid(oneFault("", "would be filled with too many defaults"))
+			return inputError(oneFault("", "would be filled with too many defaults"))
 		}
 		if added {
 			d.JSON = appendJSON(make([]byte, 0, len(d.JSON)+64), d.Value, false)
@@ -203,8 +203,8 @@ func (s *Schema) Check(d *Document) error {
 		}
 	}
 	if d.unsure {
-		if f := s.check(d.Value); len(f) > 0 {
-			return invalid(f)
+		if f := s.checkValue(d.Value); len(f) > 0 {
+			return inputError(f)
 		}
 	}
 	return nil
@@ -222,14 +222,14 @@ func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
 	return d, nil
 }
 
-func invalid(f Faults) error {
+func inputError(f Faults) error {
 	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: f}
 }
 
 // Validate checks a value that a tool produced: what [Decode] returns, or Go
 // values, which are taken as encoding/json would write them. Nil means valid.
 func (s *Schema) Validate(v any) Faults {
-	v, err := normalize(v)
+	v, err := normalizeValue(v)
 	if err != nil {
 		return oneFault("", "is not a JSON value")
 	}
@@ -241,8 +241,8 @@ func (s *Schema) Validate(v any) Faults {
 	return s.validateAt(s.root, v)
 }
 
-// check validates a decoded value and looks for keys in the wrong case.
-func (s *Schema) check(v any) Faults {
+// checkValue validates a decoded value and looks for keys in the wrong case.
+func (s *Schema) checkValue(v any) Faults {
 	var w variants
 	w.walk([]*node{s.root}, v)
 	f := s.validateAt(s.root, v)
@@ -291,8 +291,8 @@ func runValidator(s *jsonschema.Schema, v any) (err error) {
 
 func tooMuch() Faults { return oneFault("", "takes too long to validate against the schema") }
 
-// normalize turns Go values into what Decode returns.
-func normalize(v any) (any, error) {
+// normalizeValue turns Go values into what Decode returns.
+func normalizeValue(v any) (any, error) {
 	if isDecoded(v, DefaultDepth) {
 		return v, nil
 	}

@@ -87,12 +87,12 @@ func ToolWithOutput[In, Out any](t sallyport.Tool, run func(ctx context.Context,
 		if err != nil {
 			return sallyport.Result{}, err
 		}
-		return structured(out)
+		return newStructuredResult(out)
 	})
 }
 
-// structured turns a typed result into a Result.
-func structured(out any) (sallyport.Result, error) {
+// newStructuredResult turns a typed result into a Result.
+func newStructuredResult(out any) (sallyport.Result, error) {
 	text, err := json.Marshal(out)
 	if err != nil {
 		return sallyport.Result{}, fmt.Errorf("encode result: %w", err)
@@ -113,7 +113,7 @@ func structured(out any) (sallyport.Result, error) {
 // decodeInto validates arguments, unless the gate did, and decodes them into a
 // pointer.
 func (s *Schema) decodeInto(args json.RawMessage, checked bool, in any) error {
-	if !checked && !s.accepts(args) {
+	if !checked && !s.acceptsText(args) {
 		doc, err := s.Arguments(args)
 		if err != nil {
 			return err
@@ -134,9 +134,9 @@ func (s *Schema) decodeInto(args json.RawMessage, checked bool, in any) error {
 	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: err}
 }
 
-// accepts reports whether a text surely is what Arguments accepts as it
+// acceptsText reports whether a text surely is what Arguments accepts as it
 // stands, which it is inside a gate.
-func (s *Schema) accepts(args json.RawMessage) bool {
+func (s *Schema) acceptsText(args json.RawMessage) bool {
 	var d decoder
 	_, ok := d.read(args, (*Limits)(nil).orDefault(), s.rule)
 	return ok && !d.unsure && !d.absent
