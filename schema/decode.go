@@ -60,15 +60,15 @@ func (l *Limits) orDefault() Limits {
 // as they were written. nil limits mean the defaults. The error is [Faults]
 // with one entry. The result shares no memory with data.
 func Decode(data []byte, l *Limits) (any, error) {
-	return decode(data, l.orDefault())
+	return decodeText(data, l.orDefault())
 }
 
-// decode is Decode without a schema.
-func decode(data []byte, l Limits) (any, error) {
+// decodeText is Decode without a schema.
+func decodeText(data []byte, l Limits) (any, error) {
 	d := decoder{build: true}
-	v, ok := d.read(data, l, nil)
+	v, ok := d.readText(data, l, nil)
 	if !ok {
-		return nil, d.fault()
+		return nil, d.faultList()
 	}
 	return v, nil
 }
@@ -98,44 +98,44 @@ type decoder struct {
 	path    []string
 }
 
-// read reads a whole text.
-func (d *decoder) read(data []byte, l Limits, r *rule) (any, bool) {
+// readText reads a whole text.
+func (d *decoder) readText(data []byte, l Limits, r *rule) (any, bool) {
 	if len(data) > l.Bytes {
-		return nil, d.fail(fmt.Sprintf("is larger than %d bytes", l.Bytes))
+		return nil, d.setFault(fmt.Sprintf("is larger than %d bytes", l.Bytes))
 	}
 	if !utf8.Valid(data) {
-		return nil, d.fail("is not valid UTF-8")
+		return nil, d.setFault("is not valid UTF-8")
 	}
-	return d.run(string(data), l, r)
+	return d.decodeValid(string(data), l, r)
 }
 
-// run reads a text that is valid UTF-8.
-func (d *decoder) run(text string, l Limits, r *rule) (any, bool) {
+// decodeValid reads a text that is valid UTF-8.
+func (d *decoder) decodeValid(text string, l Limits, r *rule) (any, bool) {
 	d.s, d.depth, d.nodes = text, l.Depth, l.Nodes
 	d.budget.left = maxSteps
 	d.keys = d.keybuf[:0]
-	d.space()
+	d.skipSpace()
 	v, ok := d.value(r)
 	if !ok {
 		return nil, false
 	}
-	d.space()
+	d.skipSpace()
 	if d.i < len(d.s) {
-		return nil, d.fail("has more text after the value")
+		return nil, d.setFault("has more text after the value")
 	}
 	return v, true
 }
 
-// scan checks a text that was decoded before against a rule, and builds
+// checkText checks a text that was decoded before against a rule, and builds
 // nothing. A fault of the text makes it unsure.
-func (d *decoder) scan(text string, r *rule) {
-	if _, ok := d.run(text, (*Limits)(nil).orDefault(), r); !ok {
+func (d *decoder) checkText(text string, r *rule) {
+	if _, ok := d.decodeValid(text, (*Limits)(nil).orDefault(), r); !ok {
 		d.unsure = true
 	}
 }
 
-// fail notes a fault that is not one of syntax.
-func (d *decoder) fail(message string) bool {
+// setFault notes a fault that is not one of syntax.
+func (d *decoder) setFault(message string) bool {
 	if d.message == "" {
 		d.message = message
 	}
@@ -148,10 +148,10 @@ func (d *decoder) syntaxError(what string) bool {
 		what = "unexpected end of text"
 	}
 	d.syntax = true
-	return d.fail(fmt.Sprintf("is not valid JSON: %s at byte %d", what, d.i+1))
+	return d.setFault(fmt.Sprintf("is not valid JSON: %s at byte %d", what, d.i+1))
 }
 
-func (d *decoder) fault() Faults {
+func (d *decoder) faultList() Faults {
 	if d.syntax {
 		// The place of a syntax error is the byte; the path up to it would
 		// suggest that the value there is known.
@@ -161,7 +161,7 @@ func (d *decoder) fault() Faults {
 	return oneFault(pointer(d.path), d.message)
 }
 
-func (d *decoder) space() {
+func (d *decoder) skipSpace() {
 	for d.i < len(d.s) {
 		switch d.s[d.i] {
 		case ' ', '\t', '\n', '\r':

@@ -15,7 +15,7 @@ import (
 // sure of, the validator and the search for case variants find nothing in.
 func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (sure bool) {
 	var scan decoder
-	scan.scan(text, s.rule)
+	scan.checkText(text, s.rule)
 	if scan.unsure {
 		return false
 	}

@@ -11,9 +11,9 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// string reads a string that begins at the present byte. One without escapes
+// readString reads a string that begins at the present byte. One without escapes
 // is a slice of the text.
-func (d *decoder) string() (string, bool) {
+func (d *decoder) readString() (string, bool) {
 	d.i++
 	start := d.i
 	for d.i < len(d.s) {
@@ -23,7 +23,7 @@ func (d *decoder) string() (string, bool) {
 			d.i++
 			return s, true
 		case c == '\\':
-			return d.escaped(start)
+			return d.readEscaped(start)
 		case c < 0x20:
 			return "", d.syntaxError("control character in a string")
 		}
@@ -32,8 +32,8 @@ func (d *decoder) string() (string, bool) {
 	return "", d.syntaxError("")
 }
 
-// escaped reads the rest of a string from its first escape on.
-func (d *decoder) escaped(start int) (string, bool) {
+// readEscaped reads the rest of a string from its first escape on.
+func (d *decoder) readEscaped(start int) (string, bool) {
 	var b strings.Builder
 	b.WriteString(d.s[start:d.i])
 	for d.i < len(d.s) {
@@ -43,7 +43,7 @@ func (d *decoder) escaped(start int) (string, bool) {
 			d.i++
 			return b.String(), true
 		case c == '\\':
-			if !d.escape(&b) {
+			if !d.readEscape(&b) {
 				return "", false
 			}
 			continue
@@ -59,8 +59,8 @@ func (d *decoder) escaped(start int) (string, bool) {
 	return "", d.syntaxError("")
 }
 
-// escape reads one escape sequence.
-func (d *decoder) escape(b *strings.Builder) bool {
+// readEscape reads one escape sequence.
+func (d *decoder) readEscape(b *strings.Builder) bool {
 	d.i++
 	if d.i >= len(d.s) {
 		return d.syntaxError("")
@@ -83,7 +83,7 @@ func (d *decoder) escape(b *strings.Builder) bool {
 // pair. Half a pair is not a character (RFC 8259 section 8.2): programs differ
 // in what they make of it, so it is refused.
 func (d *decoder) unicodeEscape(b *strings.Builder) bool {
-	r, ok := d.hex4()
+	r, ok := d.readHex4()
 	if !ok {
 		return false
 	}
@@ -92,7 +92,7 @@ func (d *decoder) unicodeEscape(b *strings.Builder) bool {
 			return d.syntaxError("half a surrogate pair in a string")
 		}
 		d.i++
-		low, ok := d.hex4()
+		low, ok := d.readHex4()
 		if !ok {
 			return false
 		}
@@ -104,7 +104,7 @@ func (d *decoder) unicodeEscape(b *strings.Builder) bool {
 	return true
 }
 
-func (d *decoder) hex4() (rune, bool) {
+func (d *decoder) readHex4() (rune, bool) {
 	d.i++
 	if len(d.s)-d.i < 4 {
 		d.i = len(d.s)
@@ -129,23 +129,23 @@ func (d *decoder) hex4() (rune, bool) {
 	return r, true
 }
 
-// number reads a number by the grammar of RFC 8259 section 6. whole is true
+// readNumber reads a number by the grammar of RFC 8259 section 6. whole is true
 // when it has neither fraction nor exponent.
-func (d *decoder) number() (n string, whole, ok bool) {
+func (d *decoder) readNumber() (n string, whole, ok bool) {
 	start := d.i
 	if d.s[d.i] == '-' {
 		d.i++
 	}
 	if d.i < len(d.s) && d.s[d.i] == '0' {
 		d.i++
-	} else if !d.digits() {
+	} else if !d.skipDigits() {
 		return "", false, false
 	}
 	whole = true
 	if d.i < len(d.s) && d.s[d.i] == '.' {
 		whole = false
 		d.i++
-		if !d.digits() {
+		if !d.skipDigits() {
 			return "", false, false
 		}
 	}
@@ -155,7 +155,7 @@ func (d *decoder) number() (n string, whole, ok bool) {
 		if d.i < len(d.s) && (d.s[d.i] == '+' || d.s[d.i] == '-') {
 			d.i++
 		}
-		if !d.digits() {
+		if !d.skipDigits() {
 			return "", false, false
 		}
 	}
@@ -164,12 +164,12 @@ func (d *decoder) number() (n string, whole, ok bool) {
 		return n, true, true
 	}
 	if len(n) > maxNumberBytes || !inRange(n) {
-		return "", false, d.fail("is a number out of range")
+		return "", false, d.setFault("is a number out of range")
 	}
 	return n, whole, true
 }
 
-func (d *decoder) digits() bool {
+func (d *decoder) skipDigits() bool {
 	start := d.i
 	for d.i < len(d.s) && isDigit(d.s[d.i]) {
 		d.i++

@@ -166,9 +166,9 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 		defer s.decoders.Put(d)
 	}
 	*d = decoder{build: true}
-	v, ok := d.read(data, (*Limits)(nil).orDefault(), r)
+	v, ok := d.readText(data, (*Limits)(nil).orDefault(), r)
 	if !ok {
-		return Document{}, inputError(d.fault())
+		return Document{}, inputError(d.faultList())
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -186,7 +186,7 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 func (s *Schema) Check(d *Document) error {
 	if d.by != s {
 		var scan decoder
-		scan.scan(d.text, s.rule)
+		scan.checkText(d.text, s.rule)
 		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
 	}
 	if d.unsure && !isAffordable(s.root, d.Value) {
@@ -234,7 +234,7 @@ func (s *Schema) Validate(v any) Faults {
 		return oneFault("", "is not a JSON value")
 	}
 	var scan decoder
-	scan.scan(string(appendJSON(nil, v, false)), s.rule)
+	scan.checkText(string(appendJSON(nil, v, false)), s.rule)
 	if !scan.unsure && !scan.absent {
 		return nil
 	}
@@ -340,6 +340,6 @@ func isNumber(n string) bool {
 	if n == "" || n[0] != '-' && !isDigit(n[0]) {
 		return false
 	}
-	_, _, ok := d.number()
+	_, _, ok := d.readNumber()
 	return ok && d.i == len(n)
 }

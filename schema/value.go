@@ -35,7 +35,7 @@ func (r *rule) form(k kinds) *rule {
 // value reads the value that begins at the present byte.
 func (d *decoder) value(r *rule) (any, bool) {
 	if d.nodes--; d.nodes < 0 {
-		return nil, d.fail("has too many values")
+		return nil, d.setFault("has too many values")
 	}
 	if d.i >= len(d.s) {
 		return nil, d.syntaxError("")
@@ -79,7 +79,7 @@ func (d *decoder) bool(r *rule, v bool) bool {
 }
 
 func (d *decoder) text(r *rule) (any, bool) {
-	s, ok := d.string()
+	s, ok := d.readString()
 	if !ok {
 		return nil, false
 	}
@@ -93,7 +93,7 @@ func (d *decoder) text(r *rule) (any, bool) {
 }
 
 func (d *decoder) numeral(r *rule) (any, bool) {
-	n, whole, ok := d.number()
+	n, whole, ok := d.readNumber()
 	if !ok {
 		return nil, false
 	}
@@ -118,7 +118,7 @@ type members struct {
 
 func (d *decoder) object(r *rule) (any, bool) {
 	if d.depth--; d.depth < 0 {
-		return nil, d.fail("is nested too deeply")
+		return nil, d.setFault("is nested too deeply")
 	}
 	var m members
 	if d.build {
@@ -127,7 +127,7 @@ func (d *decoder) object(r *rule) (any, bool) {
 	base := len(d.keys)
 	for first := true; ; first = false {
 		d.i++
-		d.space()
+		d.skipSpace()
 		if first && d.i < len(d.s) && d.s[d.i] == '}' {
 			break
 		}
@@ -163,19 +163,19 @@ func (d *decoder) member(m *members, r *rule) bool {
 	if d.i >= len(d.s) || d.s[d.i] != '"' {
 		return d.syntaxError("expected a key in double quotes")
 	}
-	key, ok := d.string()
+	key, ok := d.readString()
 	if !ok {
 		return false
 	}
 	if _, ok := m.values[key]; ok {
-		return d.fail("repeats the key " + quote(key))
+		return d.setFault("repeats the key " + quote(key))
 	}
-	d.space()
+	d.skipSpace()
 	if d.i >= len(d.s) || d.s[d.i] != ':' {
 		return d.syntaxError("expected : after a key")
 	}
 	d.i++
-	d.space()
+	d.skipSpace()
 	v, ok := d.value(d.property(m, r, key))
 	if !ok {
 		d.path = append(d.path, key)
@@ -185,7 +185,7 @@ func (d *decoder) member(m *members, r *rule) bool {
 		m.values[key] = v
 	}
 	d.keys = append(d.keys, key)
-	d.space()
+	d.skipSpace()
 	return true
 }
 
@@ -208,7 +208,7 @@ func (d *decoder) property(m *members, r *rule, key string) *rule {
 
 func (d *decoder) array(r *rule) (any, bool) {
 	if d.depth--; d.depth < 0 {
-		return nil, d.fail("is nested too deeply")
+		return nil, d.setFault("is nested too deeply")
 	}
 	a := []any{}
 	n := 0
@@ -218,7 +218,7 @@ func (d *decoder) array(r *rule) (any, bool) {
 	}
 	for first := true; ; first = false {
 		d.i++
-		d.space()
+		d.skipSpace()
 		if first && d.i < len(d.s) && d.s[d.i] == ']' {
 			break
 		}
@@ -230,7 +230,7 @@ func (d *decoder) array(r *rule) (any, bool) {
 		if n++; d.build {
 			a = append(a, v)
 		}
-		d.space()
+		d.skipSpace()
 		if d.i < len(d.s) && d.s[d.i] == ']' {
 			break
 		}
