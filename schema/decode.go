@@ -115,7 +115,7 @@ func (d *decoder) decodeValid(text string, l Limits, r *rule) (any, bool) {
 	d.budget.left = maxSteps
 	d.keys = d.keybuf[:0]
 	d.skipSpace()
-	v, ok := d.value(r)
+	v, ok := d.readValue(r)
 	if !ok {
 		return nil, false
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// want notes that the rule asks for one of the given types, and returns the
+// ruleForKind notes that the rule asks for one of the given types, and returns the
 // rule for a value of this type: the form that a choice selects.
-func (d *decoder) want(r *rule, k kinds) *rule {
+func (d *decoder) ruleForKind(r *rule, k kinds) *rule {
 	if r == nil {
 		return nil
 	}
@@ -15,15 +15,15 @@ func (d *decoder) want(r *rule, k kinds) *rule {
 		if r.forms == nil {
 			return r
 		}
-		r = r.form(k)
+		r = r.formFor(k)
 	}
 	d.unsure = true
 	return nil
 }
 
-// form returns the member of a choice that takes values of a type, nil when
+// formFor returns the member of a choice that takes values of a type, nil when
 // there is none.
-func (r *rule) form(k kinds) *rule {
+func (r *rule) formFor(k kinds) *rule {
 	for _, f := range r.forms {
 		if f.kinds&k != 0 {
 			return f
@@ -32,8 +32,8 @@ func (r *rule) form(k kinds) *rule {
 	return nil
 }
 
-// value reads the value that begins at the present byte.
-func (d *decoder) value(r *rule) (any, bool) {
+// readValue reads the value that begins at the present byte.
+func (d *decoder) readValue(r *rule) (any, bool) {
 	if d.nodes--; d.nodes < 0 {
 		return nil, d.setFault("has too many values")
 	}
@@ -42,28 +42,28 @@ func (d *decoder) value(r *rule) (any, bool) {
 	}
 	switch d.s[d.i] {
 	case '{':
-		return d.object(d.want(r, isObject))
+		return d.readObject(d.ruleForKind(r, isObject))
 	case '[':
-		return d.array(d.want(r, isArray))
+		return d.readArray(d.ruleForKind(r, isArray))
 	case '"':
-		return d.text(d.want(r, isString))
+		return d.readTextValue(d.ruleForKind(r, isString))
 	case 't':
-		return true, d.literal("true") && d.bool(d.want(r, isBool), true)
+		return true, d.readLiteral("true") && d.checkBool(d.ruleForKind(r, isBool), true)
 	case 'f':
-		return false, d.literal("false") && d.bool(d.want(r, isBool), false)
+		return false, d.readLiteral("false") && d.checkBool(d.ruleForKind(r, isBool), false)
 	case 'n':
-		if r := d.want(r, isNull); r != nil && !r.sureNull() {
+		if r := d.ruleForKind(r, isNull); r != nil && !r.sureNull() {
 			d.unsure = true
 		}
-		return nil, d.literal("null")
+		return nil, d.readLiteral("null")
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		return d.numeral(r)
+		return d.readNumeral(r)
 	default:
 		return nil, d.syntaxError("unexpected character")
 	}
 }
 
-func (d *decoder) literal(word string) bool {
+func (d *decoder) readLiteral(word string) bool {
 	if !strings.HasPrefix(d.s[d.i:], word) {
 		return d.syntaxError("unexpected word")
 	}
@@ -71,14 +71,14 @@ func (d *decoder) literal(word string) bool {
 	return true
 }
 
-func (d *decoder) bool(r *rule, v bool) bool {
+func (d *decoder) checkBool(r *rule, v bool) bool {
 	if r != nil && !r.sureBool(v) {
 		d.unsure = true
 	}
 	return true
 }
 
-func (d *decoder) text(r *rule) (any, bool) {
+func (d *decoder) readTextValue(r *rule) (any, bool) {
 	s, ok := d.readString()
 	if !ok {
 		return nil, false
@@ -92,7 +92,7 @@ func (d *decoder) text(r *rule) (any, bool) {
 	return s, true
 }
 
-func (d *decoder) numeral(r *rule) (any, bool) {
+func (d *decoder) readNumeral(r *rule) (any, bool) {
 	n, whole, ok := d.readNumber()
 	if !ok {
 		return nil, false
@@ -101,7 +101,7 @@ func (d *decoder) numeral(r *rule) (any, bool) {
 	if whole {
 		k = isInteger
 	}
-	if r := d.want(r, k); r != nil && !r.sureNumber(n) {
+	if r := d.ruleForKind(r, k); r != nil && !r.sureNumber(n) {
 		d.unsure = true
 	}
 	if !d.build {
@@ -110,17 +110,17 @@ func (d *decoder) numeral(r *rule) (any, bool) {
 	return json.Number(n), true
 }
 
-// members is an object while it is read.
-type members struct {
+// objectState is an object while it is read.
+type objectState struct {
 	values map[string]any // nil when nothing is built
 	seen   uint64         // the declared ones
 }
 
-func (d *decoder) object(r *rule) (any, bool) {
+func (d *decoder) readObject(r *rule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
 	}
-	var m members
+	var m objectState
 	if d.build {
 		m.values = make(map[string]any)
 	}
@@ -131,7 +131,7 @@ func (d *decoder) object(r *rule) (any, bool) {
 		if first && d.i < len(d.s) && d.s[d.i] == '}' {
 			break
 		}
-		if !d.member(&m, r) {
+		if !d.readMember(&m, r) {
 			return nil, false
 		}
 		if d.i < len(d.s) && d.s[d.i] == '}' {
@@ -158,8 +158,8 @@ func (d *decoder) object(r *rule) (any, bool) {
 	return m.values, true
 }
 
-// member reads one "key": value pair and the space after it.
-func (d *decoder) member(m *members, r *rule) bool {
+// readMember reads one "key": value pair and the space after it.
+func (d *decoder) readMember(m *objectState, r *rule) bool {
 	if d.i >= len(d.s) || d.s[d.i] != '"' {
 		return d.syntaxError("expected a key in double quotes")
 	}
@@ -176,7 +176,7 @@ func (d *decoder) member(m *members, r *rule) bool {
 	}
 	d.i++
 	d.skipSpace()
-	v, ok := d.value(d.property(m, r, key))
+	v, ok := d.readValue(d.propertyRule(m, r, key))
 	if !ok {
 		d.path = append(d.path, key)
 		return false
@@ -189,8 +189,8 @@ func (d *decoder) member(m *members, r *rule) bool {
 	return true
 }
 
-// property returns the rule of a property.
-func (d *decoder) property(m *members, r *rule, key string) *rule {
+// propertyRule returns the rule of a property.
+func (d *decoder) propertyRule(m *objectState, r *rule, key string) *rule {
 	if r == nil {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (d *decoder) property(m *members, r *rule, key string) *rule {
 	return o.rest
 }
 
-func (d *decoder) array(r *rule) (any, bool) {
+func (d *decoder) readArray(r *rule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
 	}
@@ -222,7 +222,7 @@ func (d *decoder) array(r *rule) (any, bool) {
 		if first && d.i < len(d.s) && d.s[d.i] == ']' {
 			break
 		}
-		v, ok := d.value(items)
+		v, ok := d.readValue(items)
 		if !ok {
 			d.path = append(d.path, itoa(n))
 			return nil, false
