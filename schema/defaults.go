@@ -48,9 +48,9 @@ func defaultOf(n *node) (any, bool) {
 // checkDefault validates one default, itself filled in.
 func (s *Schema) checkDefault(n *node, v any) Faults {
 	at := schemaPointer(n.schema.Location) + "/default"
-	v = clone(v)
-	f := filler{left: maxFilled}
-	if f.fill([]*node{n}, v); f.left < 0 {
+	v = cloneValue(v)
+	f := defaultFiller{left: maxFilled}
+	if f.fillValue([]*node{n}, v); f.left < 0 {
 		return oneFault(at, "leads to more and more defaults")
 	}
 	faults := s.validateAt(n, v)
@@ -60,26 +60,26 @@ func (s *Schema) checkDefault(n *node, v any) Faults {
 	return faults
 }
 
-// fill adds the defaults of absent properties to a decoded value, in place,
+// fillDefaults adds the defaults of absent properties to a decoded value, in place,
 // and reports whether it added any. ok is false when they are too many.
-func (s *Schema) fill(v any) (added, ok bool) {
+func (s *Schema) fillDefaults(v any) (added, ok bool) {
 	if !s.defaults {
 		return false, true
 	}
-	f := filler{left: maxFilled}
-	f.fill([]*node{s.root}, v)
+	f := defaultFiller{left: maxFilled}
+	f.fillValue([]*node{s.root}, v)
 	return f.left < maxFilled, f.left >= 0
 }
 
-type filler struct{ left int }
+type defaultFiller struct{ left int }
 
-// fill visits a value with the subschemas that surely apply to it.
-func (f *filler) fill(nodes []*node, v any) {
+// fillValue visits a value with the subschemas that surely apply to it.
+func (f *defaultFiller) fillValue(nodes []*node, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		sure := unite(nodes, func(n *node) []*node { return n.sure })
 		for _, n := range sure {
-			f.add(n, v)
+			f.addDefaults(n, v)
 		}
 		for key, value := range v {
 			if f.left >= 0 && isContainer(value) {
@@ -87,7 +87,7 @@ func (f *filler) fill(nodes []*node, v any) {
 				for _, n := range sure {
 					next = n.property(key, next)
 				}
-				f.fill(next, value)
+				f.fillValue(next, value)
 			}
 		}
 	case []any:
@@ -98,14 +98,14 @@ func (f *filler) fill(nodes []*node, v any) {
 				for _, n := range sure {
 					next = n.each(i, next)
 				}
-				f.fill(next, value)
+				f.fillValue(next, value)
 			}
 		}
 	}
 }
 
-// add fills in one node's defaults.
-func (f *filler) add(n *node, m map[string]any) {
+// addDefaults fills in one node's defaults.
+func (f *defaultFiller) addDefaults(n *node, m map[string]any) {
 	for name, v := range n.defaults {
 		if _, ok := m[name]; ok {
 			continue
@@ -113,7 +113,7 @@ func (f *filler) add(n *node, m map[string]any) {
 		if f.left--; f.left < 0 {
 			return
 		}
-		m[name] = clone(v)
+		m[name] = cloneValue(v)
 	}
 }
 
@@ -126,20 +126,20 @@ func isContainer(v any) bool {
 	}
 }
 
-// clone copies a decoded value, so that a tool that changes its arguments
+// cloneValue copies a decoded value, so that a tool that changes its arguments
 // does not change the schema.
-func clone(v any) any {
+func cloneValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		m := maps.Clone(v)
 		for k, item := range m {
-			m[k] = clone(item)
+			m[k] = cloneValue(item)
 		}
 		return m
 	case []any:
 		a := make([]any, len(v))
 		for i, item := range v {
-			a[i] = clone(item)
+			a[i] = cloneValue(item)
 		}
 		return a
 	default:

@@ -24,7 +24,7 @@ func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (s
 		// Without values a repeated key only makes the scan unsure.
 		t.Fatalf("the rule of %s is sure of %q, Decode says %v", s.raw, text, err)
 	}
-	added, ok := s.fill(v)
+	added, ok := s.fillDefaults(v)
 	if !ok || added && !scan.absent {
 		t.Fatalf("%s fills defaults into %q, the rule sees none", s.raw, text)
 	}

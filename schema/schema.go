@@ -193,7 +193,7 @@ func (s *Schema) Check(d *Document) error {
 		return inputError(tooMuch())
 	}
 	if d.unsure || d.absent {
-		added, ok := s.fill(d.Value)
+		added, ok := s.fillDefaults(d.Value)
 		if !ok {
 			return inputError(oneFault("", "would be filled with too many defaults"))
 		}
