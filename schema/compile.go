@@ -50,7 +50,7 @@ func compileFaults(err error) Faults {
 		if !ok {
 			return oneFault(schemaPointer(e.URL), "is not a valid schema")
 		}
-		f := explain(verr, nil, true)
+		f := explainError(verr, nil, true)
 		for i := range f {
 			f[i].Pointer = schemaPointer(e.URL) + f[i].Pointer
 		}

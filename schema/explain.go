@@ -30,10 +30,10 @@ type explainer struct {
 	findings []finding
 }
 
-// explain lists every fault in a tree of the validator's errors.
-func explain(e *jsonschema.ValidationError, nodes map[string]*node, meta bool) Faults {
+// explainError lists every fault in a tree of the validator's errors.
+func explainError(e *jsonschema.ValidationError, nodes map[string]*node, meta bool) Faults {
 	x := explainer{nodes: nodes, meta: meta}
-	x.visit(e)
+	x.visitError(e)
 	faults := make(Faults, len(x.findings))
 	for i, f := range x.findings {
 		faults[i] = Fault{pointer(f.path), f.message}
@@ -44,169 +44,169 @@ func explain(e *jsonschema.ValidationError, nodes map[string]*node, meta bool) F
 	return faults.tidy()
 }
 
-// put keeps a finding, unless there are too many to look at.
-func (x *explainer) put(f finding) {
+// addFinding keeps a finding, unless there are too many to look at.
+func (x *explainer) addFinding(f finding) {
 	if len(x.findings) < maxFindings {
 		x.findings = append(x.findings, f)
 	}
 }
 
-func (x *explainer) add(e *jsonschema.ValidationError, format string, args ...any) {
-	x.put(finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
+func (x *explainer) addFault(e *jsonschema.ValidationError, format string, args ...any) {
+	x.addFinding(finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
 }
 
-func (x *explainer) property(e *jsonschema.ValidationError, name, message string) {
-	x.put(finding{path: append(slices.Clone(e.InstanceLocation), name), message: message})
+func (x *explainer) addPropertyFault(e *jsonschema.ValidationError, name, message string) {
+	x.addFinding(finding{path: append(slices.Clone(e.InstanceLocation), name), message: message})
 }
 
 // wrongType notes that the value has none of the types.
 func (x *explainer) wrongType(e *jsonschema.ValidationError, types []string) {
-	x.put(finding{path: e.InstanceLocation, message: "must be " + typeNames(types), types: types})
+	x.addFinding(finding{path: e.InstanceLocation, message: "must be " + typeNames(types), types: types})
 }
 
 // wrongChoice notes that the value is none of those listed.
 func (x *explainer) wrongChoice(e *jsonschema.ValidationError, message string) {
-	x.put(finding{path: e.InstanceLocation, message: message, choice: true})
+	x.addFinding(finding{path: e.InstanceLocation, message: message, choice: true})
 }
 
-// visit explains one error: those that only hold others first.
-func (x *explainer) visit(e *jsonschema.ValidationError) {
+// visitError explains one error: those that only hold others first.
+func (x *explainer) visitError(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range e.Causes {
-			x.visit(cause)
+			x.visitError(cause)
 		}
 	case *kind.AnyOf:
-		x.alternatives(e)
+		x.explainAlternatives(e)
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
-			x.add(e, "matches more than one of the forms that exclude each other")
+			x.addFault(e, "matches more than one of the forms that exclude each other")
 			return
 		}
-		x.alternatives(e)
+		x.explainAlternatives(e)
 	case *kind.Type:
 		x.wrongType(e, k.Want)
 	case *kind.Enum:
-		x.wrongChoice(e, "must be one of "+values(k.Want))
+		x.wrongChoice(e, "must be one of "+formatValues(k.Want))
 	case *kind.Const:
-		x.wrongChoice(e, "must be "+values([]any{k.Want}))
+		x.wrongChoice(e, "must be "+formatValues([]any{k.Want}))
 	default:
-		if !x.object(e) && !x.array(e) && !x.scalar(e) {
-			x.add(e, "does not match the schema")
+		if !x.explainObject(e) && !x.explainArray(e) && !x.explainScalar(e) {
+			x.addFault(e, "does not match the schema")
 		}
 	}
 }
 
-func (x *explainer) object(e *jsonschema.ValidationError) bool {
+func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		for _, name := range k.Missing {
-			x.property(e, name, "is required"+listChoices(x.nodes[e.SchemaURL], name))
+			x.addPropertyFault(e, name, "is required"+listChoices(x.nodes[e.SchemaURL], name))
 		}
 	case *kind.Dependency:
 		for _, name := range k.Missing {
-			x.property(e, name, "is required together with "+quote(k.Prop))
+			x.addPropertyFault(e, name, "is required together with "+quote(k.Prop))
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			x.property(e, name, "is required together with "+quote(k.Prop))
+			x.addPropertyFault(e, name, "is required together with "+quote(k.Prop))
 		}
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			x.property(e, name, "is not a known property"+suggest(x.nodes[e.SchemaURL], name))
+			x.addPropertyFault(e, name, "is not a known property"+suggest(x.nodes[e.SchemaURL], name))
 		}
 	case *kind.PropertyNames:
 		if x.meta {
 			// The library names a wrong place here (see propertyNames).
-			x.put(finding{message: "uses the name " + quote(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
+			x.addFinding(finding{message: "uses the name " + quote(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
 			break
 		}
-		x.property(e, k.Property, "is not an allowed name")
+		x.addPropertyFault(e, k.Property, "is not an allowed name")
 	case *kind.MinProperties:
-		x.add(e, "must have at least %s", count(k.Want, "property", "properties"))
+		x.addFault(e, "must have at least %s", formatCount(k.Want, "property", "properties"))
 	case *kind.MaxProperties:
-		x.add(e, "must have at most %s", count(k.Want, "property", "properties"))
+		x.addFault(e, "must have at most %s", formatCount(k.Want, "property", "properties"))
 	default:
 		return false
 	}
 	return true
 }
 
-func (x *explainer) array(e *jsonschema.ValidationError) bool {
+func (x *explainer) explainArray(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.MinItems:
-		x.add(e, "must have at least %s", count(k.Want, "item", "items"))
+		x.addFault(e, "must have at least %s", formatCount(k.Want, "item", "items"))
 	case *kind.MaxItems:
-		x.add(e, "must have at most %s", count(k.Want, "item", "items"))
+		x.addFault(e, "must have at most %s", formatCount(k.Want, "item", "items"))
 	case *kind.AdditionalItems:
-		x.add(e, "has %s too many", count(k.Count, "item", "items"))
+		x.addFault(e, "has %s too many", formatCount(k.Count, "item", "items"))
 	case *kind.UniqueItems:
-		x.add(e, "must not have equal items: %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+		x.addFault(e, "must not have equal items: %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Contains:
-		x.add(e, "must have an item of the form that the schema asks for")
+		x.addFault(e, "must have an item of the form that the schema asks for")
 	case *kind.MinContains:
-		x.add(e, "must have at least %s of the form that the schema asks for", count(k.Want, "item", "items"))
+		x.addFault(e, "must have at least %s of the form that the schema asks for", formatCount(k.Want, "item", "items"))
 	case *kind.MaxContains:
-		x.add(e, "must have at most %s of the form that the schema names", count(k.Want, "item", "items"))
+		x.addFault(e, "must have at most %s of the form that the schema names", formatCount(k.Want, "item", "items"))
 	default:
 		return false
 	}
 	return true
 }
 
-func (x *explainer) scalar(e *jsonschema.ValidationError) bool {
+func (x *explainer) explainScalar(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.MinLength:
-		x.add(e, "must have at least %s", count(k.Want, "character", "characters"))
+		x.addFault(e, "must have at least %s", formatCount(k.Want, "character", "characters"))
 	case *kind.MaxLength:
-		x.add(e, "must have at most %s", count(k.Want, "character", "characters"))
+		x.addFault(e, "must have at most %s", formatCount(k.Want, "character", "characters"))
 	case *kind.Pattern:
-		x.add(e, "must match the pattern %s", visible(k.Want, maxPointerSize))
+		x.addFault(e, "must match the pattern %s", visible(k.Want, maxPointerSize))
 	case *kind.Format:
 		if k.Want == "regex" {
-			x.add(e, "must be %s", re2)
+			x.addFault(e, "must be %s", re2)
 			break
 		}
-		x.add(e, "must be a valid %s", visible(k.Want, maxQuoted))
+		x.addFault(e, "must be a valid %s", visible(k.Want, maxQuoted))
 	case *kind.Minimum:
-		x.add(e, "must be at least %s", rational(k.Want))
+		x.addFault(e, "must be at least %s", formatRational(k.Want))
 	case *kind.Maximum:
-		x.add(e, "must be at most %s", rational(k.Want))
+		x.addFault(e, "must be at most %s", formatRational(k.Want))
 	case *kind.ExclusiveMinimum:
-		x.add(e, "must be more than %s", rational(k.Want))
+		x.addFault(e, "must be more than %s", formatRational(k.Want))
 	case *kind.ExclusiveMaximum:
-		x.add(e, "must be less than %s", rational(k.Want))
+		x.addFault(e, "must be less than %s", formatRational(k.Want))
 	case *kind.MultipleOf:
-		x.add(e, "must be a multiple of %s", rational(k.Want))
+		x.addFault(e, "must be a multiple of %s", formatRational(k.Want))
 	case *kind.Not:
-		x.add(e, "must not have the form that the schema excludes")
+		x.addFault(e, "must not have the form that the schema excludes")
 	case *kind.FalseSchema:
-		x.add(e, "is not allowed")
+		x.addFault(e, "is not allowed")
 	case *kind.InvalidJsonValue:
-		x.add(e, "is not a JSON value")
+		x.addFault(e, "is not a JSON value")
 	default:
 		return false
 	}
 	return true
 }
 
-// alternatives explains a value that none of several forms accepts. When only
+// explainAlternatives explains a value that none of several forms accepts. When only
 // one of them comes into question, its faults say more than the choice.
-func (x *explainer) alternatives(e *jsonschema.ValidationError) {
+func (x *explainer) explainAlternatives(e *jsonschema.ValidationError) {
 	branches := make([][]finding, 0, len(e.Causes))
 	for _, cause := range e.Causes {
 		sub := explainer{nodes: x.nodes, meta: x.meta}
-		sub.visit(cause)
+		sub.visitError(cause)
 		branches = append(branches, sub.findings)
 	}
 	if types := onlyTypes(branches, len(e.InstanceLocation)); types != nil {
 		x.wrongType(e, types)
 		return
 	}
-	near := nearest(branches, len(e.InstanceLocation))
+	near := nearestBranches(branches, len(e.InstanceLocation))
 	if len(near) == 1 {
 		for _, f := range near[0] {
-			x.put(f)
+			x.addFinding(f)
 		}
 		return
 	}
@@ -220,9 +220,9 @@ func (x *explainer) alternatives(e *jsonschema.ValidationError) {
 		if i > 0 {
 			b.WriteString("; or ")
 		}
-		b.WriteString(summary(branch, len(e.InstanceLocation)))
+		b.WriteString(summarizeBranch(branch, len(e.InstanceLocation)))
 	}
-	x.add(e, "must match one of %d forms: %s", len(branches), b.String())
+	x.addFault(e, "must match one of %d forms: %s", len(branches), b.String())
 }
 
 // onlyTypes returns the types that the branches want when each of them failed
@@ -242,10 +242,10 @@ func onlyTypes(branches [][]finding, depth int) []string {
 	return types
 }
 
-// nearest drops the branches that the value plainly does not aim at: another
+// nearestBranches drops the branches that the value plainly does not aim at: another
 // type, then another constant in one of its properties. It keeps all when it
 // would drop all.
-func nearest(branches [][]finding, depth int) [][]finding {
+func nearestBranches(branches [][]finding, depth int) [][]finding {
 	drop := func(far func(finding) bool) {
 		var near [][]finding
 		for _, b := range branches {
@@ -262,8 +262,8 @@ func nearest(branches [][]finding, depth int) [][]finding {
 	return branches
 }
 
-// summary prints the faults of one branch, with pointers from the value on.
-func summary(branch []finding, depth int) string {
+// summarizeBranch prints the faults of one branch, with pointers from the value on.
+func summarizeBranch(branch []finding, depth int) string {
 	faults := make(Faults, len(branch))
 	for i, f := range branch {
 		faults[i] = Fault{pointer(f.path[min(depth, len(f.path)):]), f.message}
@@ -301,8 +301,8 @@ func typeNames(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// values prints what the schema allows, as JSON, bounded.
-func values(list []any) string {
+// formatValues prints what the schema allows, as JSON, bounded.
+func formatValues(list []any) string {
 	const shown = 20
 	var b strings.Builder
 	for i, v := range list {
@@ -328,19 +328,19 @@ func listChoices(n *node, name string) string {
 	if enum == nil {
 		return ""
 	}
-	return ": one of " + values(enum.Values)
+	return ": one of " + formatValues(enum.Values)
 }
 
-// count prints a number and its noun.
-func count(n int, one, many string) string {
+// formatCount prints a number and its noun.
+func formatCount(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// rational prints a limit of the schema as a decimal number.
-func rational(r *big.Rat) string {
+// formatRational prints a limit of the schema as a decimal number.
+func formatRational(r *big.Rat) string {
 	if r.IsInt() {
 		return visible(r.Num().String(), maxQuoted)
 	}

@@ -275,7 +275,7 @@ func (s *Schema) validateAt(n *node, v any) Faults {
 	if !ok {
 		return oneFault("", "does not match the schema")
 	}
-	return explain(verr, s.nodes, false)
+	return explainError(verr, s.nodes, false)
 }
 
 // runValidator runs the library. As in compileValidator, a defect that a
