@@ -60,15 +60,15 @@ func compileFaults(err error) Faults {
 		return oneFault(schemaPointer(e.URL), "must be "+re2)
 	}
 	if e, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return oneFault("", "refers to "+quote(strings.TrimPrefix(e.URL, "sallyport://schema"))+": "+errOutside.Error())
+		return oneFault("", "refers to "+quoteName(strings.TrimPrefix(e.URL, "sallyport://schema"))+": "+errOutside.Error())
 	}
 	if e, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
-		return oneFault("", "refers to "+quote(schemaPointer(e.URL))+", which does not exist")
+		return oneFault("", "refers to "+quoteName(schemaPointer(e.URL))+", which does not exist")
 	}
 	if e, ok := errors.AsType[*jsonschema.AnchorNotFoundError](err); ok {
-		return oneFault("", "refers to "+quote(strings.TrimPrefix(e.Reference, location))+", which does not exist")
+		return oneFault("", "refers to "+quoteName(strings.TrimPrefix(e.Reference, location))+", which does not exist")
 	}
-	return oneFault("", visible(strings.ReplaceAll(err.Error(), location, ""), maxPointerSize))
+	return oneFault("", escapeVisible(strings.ReplaceAll(err.Error(), location, ""), maxPointerSize))
 }
 
 // schemaPointer returns the pointer in an address of the library's.

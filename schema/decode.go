@@ -158,7 +158,7 @@ func (d *decoder) faultList() Faults {
 		return oneFault("", d.message)
 	}
 	slices.Reverse(d.path)
-	return oneFault(pointer(d.path), d.message)
+	return oneFault(formatPointer(d.path), d.message)
 }
 
 func (d *decoder) skipSpace() {

@@ -29,7 +29,7 @@ func (s *Schema) buildDefaults(nodes []*node) error {
 		}
 	}
 	if len(faults) > 0 {
-		return faults.tidy()
+		return faults.sortAndBound()
 	}
 	return nil
 }

@@ -36,12 +36,12 @@ func explainError(e *jsonschema.ValidationError, nodes map[string]*node, meta bo
 	x.visitError(e)
 	faults := make(Faults, len(x.findings))
 	for i, f := range x.findings {
-		faults[i] = Fault{pointer(f.path), f.message}
+		faults[i] = Fault{formatPointer(f.path), f.message}
 	}
 	if len(faults) == 0 {
 		return oneFault("", "does not match the schema")
 	}
-	return faults.tidy()
+	return faults.sortAndBound()
 }
 
 // addFinding keeps a finding, unless there are too many to look at.
@@ -105,11 +105,11 @@ func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 		}
 	case *kind.Dependency:
 		for _, name := range k.Missing {
-			x.addPropertyFault(e, name, "is required together with "+quote(k.Prop))
+			x.addPropertyFault(e, name, "is required together with "+quoteName(k.Prop))
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			x.addPropertyFault(e, name, "is required together with "+quote(k.Prop))
+			x.addPropertyFault(e, name, "is required together with "+quoteName(k.Prop))
 		}
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
@@ -118,7 +118,7 @@ func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 	case *kind.PropertyNames:
 		if x.meta {
 			// The library names a wrong place here (see propertyNames).
-			x.addFinding(finding{message: "uses the name " + quote(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
+			x.addFinding(finding{message: "uses the name " + quoteName(k.Property) + ", which is not allowed in its place; one of patternProperties must be " + re2})
 			break
 		}
 		x.addPropertyFault(e, k.Property, "is not an allowed name")
@@ -161,13 +161,13 @@ func (x *explainer) explainScalar(e *jsonschema.ValidationError) bool {
 	case *kind.MaxLength:
 		x.addFault(e, "must have at most %s", formatCount(k.Want, "character", "characters"))
 	case *kind.Pattern:
-		x.addFault(e, "must match the pattern %s", visible(k.Want, maxPointerSize))
+		x.addFault(e, "must match the pattern %s", escapeVisible(k.Want, maxPointerSize))
 	case *kind.Format:
 		if k.Want == "regex" {
 			x.addFault(e, "must be %s", re2)
 			break
 		}
-		x.addFault(e, "must be a valid %s", visible(k.Want, maxQuoted))
+		x.addFault(e, "must be a valid %s", escapeVisible(k.Want, maxQuoted))
 	case *kind.Minimum:
 		x.addFault(e, "must be at least %s", formatRational(k.Want))
 	case *kind.Maximum:
@@ -266,7 +266,7 @@ func nearestBranches(branches [][]finding, depth int) [][]finding {
 func summarizeBranch(branch []finding, depth int) string {
 	faults := make(Faults, len(branch))
 	for i, f := range branch {
-		faults[i] = Fault{pointer(f.path[min(depth, len(f.path)):]), f.message}
+		faults[i] = Fault{formatPointer(f.path[min(depth, len(f.path)):]), f.message}
 	}
 	slices.SortFunc(faults, compareFaults)
 	var b strings.Builder
@@ -313,7 +313,7 @@ func formatValues(list []any) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(visible(string(appendJSON(nil, v, false)), maxQuoted))
+		b.WriteString(escapeVisible(string(appendJSON(nil, v, false)), maxQuoted))
 	}
 	return b.String()
 }
@@ -342,7 +342,7 @@ func formatCount(n int, one, many string) string {
 // formatRational prints a limit of the schema as a decimal number.
 func formatRational(r *big.Rat) string {
 	if r.IsInt() {
-		return visible(r.Num().String(), maxQuoted)
+		return escapeVisible(r.Num().String(), maxQuoted)
 	}
 	f, _ := r.Float64()
 	return fmt.Sprint(f)

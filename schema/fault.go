@@ -29,9 +29,9 @@ type Fault struct {
 }
 
 // String returns "pointer: message", for the whole value the message alone.
-func (f Fault) String() string { return f.text("") }
+func (f Fault) String() string { return f.textFor("") }
 
-func (f Fault) text(whole string) string {
+func (f Fault) textFor(whole string) string {
 	if f.Pointer != "" {
 		whole = f.Pointer
 	}
@@ -47,15 +47,15 @@ func (f Fault) text(whole string) string {
 type Faults []Fault
 
 // Error returns the faults, separated by "; ".
-func (f Faults) Error() string { return f.text("") }
+func (f Faults) Error() string { return f.textFor("") }
 
-func (f Faults) text(whole string) string {
+func (f Faults) textFor(whole string) string {
 	var b strings.Builder
 	for i, one := range f {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(one.text(whole))
+		b.WriteString(one.textFor(whole))
 	}
 	return b.String()
 }
@@ -69,8 +69,8 @@ func compareFaults(a, b Fault) int {
 	return cmp.Or(comparePointers(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 }
 
-// tidy sorts, removes repetitions and bounds the list.
-func (f Faults) tidy() Faults {
+// sortAndBound sorts, removes repetitions and bounds the list.
+func (f Faults) sortAndBound() Faults {
 	slices.SortFunc(f, compareFaults)
 	f = slices.Compact(f)
 	if len(f) > maxFaults {
@@ -93,9 +93,9 @@ func comparePointers(a, b string) int {
 	})
 }
 
-// pointer writes a JSON pointer. It ends up in texts that people read, so
+// formatPointer writes a JSON pointer. It ends up in texts that people read, so
 // control and invisible characters are escaped and the length is bounded.
-func pointer(path []string) string {
+func formatPointer(path []string) string {
 	if len(path) == 0 {
 		return ""
 	}
@@ -103,7 +103,7 @@ func pointer(path []string) string {
 	for _, token := range path {
 		b.WriteByte('/')
 		left := maxPointerSize - b.Len()
-		if b.WriteString(escapeToken(visible(token, max(left, 0)))); len(token) > left {
+		if b.WriteString(escapeToken(escapeVisible(token, max(left, 0)))); len(token) > left {
 			break
 		}
 	}
@@ -115,11 +115,11 @@ func escapeToken(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
 
-// quote writes a name in double quotes, cut and made visible.
-func quote(s string) string { return `"` + visible(s, maxQuoted) + `"` }
+// quoteName writes a name in double quotes, cut and made visible.
+func quoteName(s string) string { return `"` + escapeVisible(s, maxQuoted) + `"` }
 
-// visible cuts s after limit bytes and escapes what does not print.
-func visible(s string, limit int) string {
+// escapeVisible cuts s after limit bytes and escapes what does not print.
+func escapeVisible(s string, limit int) string {
 	cut := len(s) > limit
 	if !cut && isPlain(s) {
 		return s

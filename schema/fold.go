@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// fold returns the form that all strings share which are equal under
+// foldCase returns the form that all strings share which are equal under
 // strings.EqualFold, the comparison that encoding/json uses for the fields of
 // a struct: simple Unicode case folding, under which U+017F is an s and
 // U+212A a k.
-func fold(s string) string {
+func foldCase(s string) string {
 	return strings.Map(foldRune, s)
 }
 
@@ -37,7 +37,7 @@ func foldCollision(keys []string) bool {
 	if len(keys) > 16 {
 		seen := make(map[string]struct{}, len(keys))
 		for _, k := range keys {
-			seen[fold(k)] = struct{}{}
+			seen[foldCase(k)] = struct{}{}
 		}
 		return len(seen) < len(keys)
 	}

@@ -40,7 +40,7 @@ func CompileForm(raw json.RawMessage) (*Schema, error) {
 		return nil, err
 	}
 	if f := form(doc); len(f) > 0 {
-		return nil, f.tidy()
+		return nil, f.sortAndBound()
 	}
 	// A person fills in what is asked, unless the schema says otherwise.
 	if top := doc.(map[string]any); top["additionalProperties"] == nil {
@@ -66,7 +66,7 @@ func form(doc any) (f Faults) {
 		return append(f, oneFault("/properties", "has more fields than a person fills in")...)
 	}
 	for name, v := range fields {
-		f = append(f, field(pointer([]string{"properties", name}), v)...)
+		f = append(f, field(formatPointer([]string{"properties", name}), v)...)
 	}
 	return f
 }
@@ -133,7 +133,7 @@ func choices(at string, v any) (f Faults) {
 func known(at string, m map[string]any, words []string) (f Faults) {
 	for key := range m {
 		if !slices.Contains(words, key) {
-			f = append(f, Fault{Pointer: at + pointer([]string{key}), Message: "is no keyword of a form"})
+			f = append(f, Fault{Pointer: at + formatPointer([]string{key}), Message: "is no keyword of a form"})
 		}
 	}
 	return f

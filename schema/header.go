@@ -39,7 +39,7 @@ func Headers(doc any) ([]Header, error) {
 		h.fault(nil, "asks for too many headers")
 	}
 	if len(h.faults) > 0 {
-		return nil, h.faults.tidy()
+		return nil, h.faults.sortAndBound()
 	}
 	return h.found, nil
 }
@@ -57,7 +57,7 @@ type headers struct {
 
 func (h *headers) fault(at []string, message string) {
 	if len(h.faults) <= maxFaults {
-		h.faults = append(h.faults, Fault{pointer(at), message})
+		h.faults = append(h.faults, Fault{formatPointer(at), message})
 	}
 }
 

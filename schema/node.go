@@ -190,7 +190,7 @@ func (b *builder) close(n *node) bool {
 			if n.folded == nil {
 				n.folded = map[string]string{}
 			}
-			key := fold(name)
+			key := foldCase(name)
 			if old, ok := n.folded[key]; !ok || name < old {
 				n.folded[key] = name
 			}

@@ -223,7 +223,7 @@ func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
 }
 
 func inputError(f Faults) error {
-	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: f}
+	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.textFor("arguments"), Err: f}
 }
 
 // Validate checks a value that a tool produced: what [Decode] returns, or Go
@@ -257,7 +257,7 @@ func (s *Schema) checkValue(v any) Faults {
 				w.faults = append(w.faults, one)
 			}
 		}
-		f = w.faults.tidy()
+		f = w.faults.sortAndBound()
 	}
 	return f
 }

@@ -7,8 +7,8 @@ func suggest(n *node, key string) string {
 	if n == nil {
 		return ""
 	}
-	if name, ok := n.folded[fold(key)]; ok {
-		return "; did you mean " + quote(name) + "?"
+	if name, ok := n.folded[foldCase(key)]; ok {
+		return "; did you mean " + quoteName(name) + "?"
 	}
 	if len(key) > maxQuoted {
 		return ""
@@ -23,7 +23,7 @@ func suggest(n *node, key string) string {
 	if name == "" {
 		return ""
 	}
-	return "; did you mean " + quote(name) + "?"
+	return "; did you mean " + quoteName(name) + "?"
 }
 
 // distance is the Levenshtein distance in bytes, exact up to 3.

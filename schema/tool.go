@@ -126,12 +126,12 @@ func (s *Schema) decodeInto(args json.RawMessage, checked bool, in any) error {
 	}
 	f := oneFault("", "does not fit the type that the tool takes")
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		f[0] = Fault{pointer(strings.Split(e.Field, ".")), "does not fit the type " + e.Type.String()}
+		f[0] = Fault{formatPointer(strings.Split(e.Field, ".")), "does not fit the type " + e.Type.String()}
 		if e.Field == "" {
 			f[0].Pointer = ""
 		}
 	}
-	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.text("arguments"), Err: err}
+	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.textFor("arguments"), Err: err}
 }
 
 // acceptsText reports whether a text surely is what Arguments accepts as it

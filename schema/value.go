@@ -168,7 +168,7 @@ func (d *decoder) readMember(m *objectState, r *rule) bool {
 		return false
 	}
 	if _, ok := m.values[key]; ok {
-		return d.setFault("repeats the key " + quote(key))
+		return d.setFault("repeats the key " + quoteName(key))
 	}
 	d.skipSpace()
 	if d.i >= len(d.s) || d.s[d.i] != ':' {
@@ -199,7 +199,7 @@ func (d *decoder) propertyRule(m *objectState, r *rule, key string) *rule {
 		m.seen |= 1 << i
 		return o.subs[i]
 	}
-	if o.closed || len(o.folded) > 0 && o.folded[fold(key)] != "" {
+	if o.closed || len(o.folded) > 0 && o.folded[foldCase(key)] != "" {
 		d.unsure = true
 		return nil
 	}

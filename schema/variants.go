@@ -13,7 +13,7 @@ type variants struct {
 
 func (w *variants) fault(key, message string) {
 	if len(w.faults) <= maxFaults {
-		w.faults = append(w.faults, Fault{pointer(append(w.path, key)), message})
+		w.faults = append(w.faults, Fault{formatPointer(append(w.path, key)), message})
 	}
 }
 
@@ -59,15 +59,15 @@ next:
 				continue next
 			}
 		}
-		folded := fold(key)
+		folded := foldCase(key)
 		for _, n := range nodes {
 			if name, ok := n.folded[folded]; ok {
-				w.fault(key, "is not a known property; did you mean "+quote(name)+"?")
+				w.fault(key, "is not a known property; did you mean "+quoteName(name)+"?")
 				continue next
 			}
 		}
 		if other, ok := undeclared[folded]; ok {
-			w.fault(key, "differs from "+quote(other)+" in case only")
+			w.fault(key, "differs from "+quoteName(other)+" in case only")
 		}
 		if undeclared == nil {
 			undeclared = map[string]string{}
