@@ -39,7 +39,7 @@ func CompileForm(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := form(doc); len(f) > 0 {
+	if f := checkForm(doc); len(f) > 0 {
 		return nil, f.sortAndBound()
 	}
 	// A person fills in what is asked, unless the schema says otherwise.
@@ -52,12 +52,12 @@ func CompileForm(raw json.RawMessage) (*Schema, error) {
 	return Compile(raw)
 }
 
-func form(doc any) (f Faults) {
+func checkForm(doc any) (f Faults) {
 	top, ok := doc.(map[string]any)
 	if !ok || top["type"] != "object" {
 		return oneFault("/type", `must be "object"`)
 	}
-	f = append(f, known("", top, formWords)...)
+	f = append(f, checkKeywords("", top, formWords)...)
 	if _, ok := top["additionalProperties"].(bool); !ok && top["additionalProperties"] != nil {
 		f = append(f, oneFault("/additionalProperties", "must be true or false")...)
 	}
@@ -66,24 +66,24 @@ func form(doc any) (f Faults) {
 		return append(f, oneFault("/properties", "has more fields than a person fills in")...)
 	}
 	for name, v := range fields {
-		f = append(f, field(formatPointer([]string{"properties", name}), v)...)
+		f = append(f, checkField(formatPointer([]string{"properties", name}), v)...)
 	}
 	return f
 }
 
-// field checks one property.
-func field(at string, v any) Faults {
+// checkField checks one property.
+func checkField(at string, v any) Faults {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return oneFault(at, "must be an object")
 	}
-	f := append(known(at, m, fieldWords), choices(at+"/oneOf", m["oneOf"])...)
+	f := append(checkKeywords(at, m, fieldWords), checkChoices(at+"/oneOf", m["oneOf"])...)
 	if m["type"] == "string" {
-		f = append(f, texts(at+"/enum", m["enum"])...)
+		f = append(f, checkTexts(at+"/enum", m["enum"])...)
 	} else if m["enum"] != nil {
 		f = append(f, oneFault(at+"/enum", "is for texts only")...)
 	}
-	f = append(f, texts(at+"/enumNames", m["enumNames"])...)
+	f = append(f, checkTexts(at+"/enumNames", m["enumNames"])...)
 	switch m["type"] {
 	case "string", "number", "integer", "boolean":
 		return f
@@ -92,17 +92,17 @@ func field(at string, v any) Faults {
 		if !ok || items["enum"] == nil && items["anyOf"] == nil && items["oneOf"] == nil {
 			return append(f, oneFault(at+"/items", "must list choices")...)
 		}
-		f = append(f, known(at+"/items", items, listWords)...)
-		f = append(f, texts(at+"/items/enum", items["enum"])...)
-		f = append(f, choices(at+"/items/anyOf", items["anyOf"])...)
-		return append(f, choices(at+"/items/oneOf", items["oneOf"])...)
+		f = append(f, checkKeywords(at+"/items", items, listWords)...)
+		f = append(f, checkTexts(at+"/items/enum", items["enum"])...)
+		f = append(f, checkChoices(at+"/items/anyOf", items["anyOf"])...)
+		return append(f, checkChoices(at+"/items/oneOf", items["oneOf"])...)
 	default:
 		return append(f, oneFault(at+"/type", "must be string, number, integer, boolean or array")...)
 	}
 }
 
-// texts checks a list of texts: a client shows nothing else.
-func texts(at string, v any) Faults {
+// checkTexts checks a list of texts: a client shows nothing else.
+func checkTexts(at string, v any) Faults {
 	list, ok := v.([]any)
 	if v != nil && !ok || slices.ContainsFunc(list, func(item any) bool { _, text := item.(string); return !text }) {
 		return oneFault(at, "must be a list of texts")
@@ -110,8 +110,8 @@ func texts(at string, v any) Faults {
 	return nil
 }
 
-// choices checks titled choices: {"const": "a", "title": "A"}.
-func choices(at string, v any) (f Faults) {
+// checkChoices checks titled choices: {"const": "a", "title": "A"}.
+func checkChoices(at string, v any) (f Faults) {
 	if v == nil {
 		return nil
 	}
@@ -124,13 +124,13 @@ func choices(at string, v any) (f Faults) {
 		if _, text := m["const"].(string); !text {
 			return oneFault(at, "each choice must have a const that is a text")
 		}
-		f = append(f, known(at, m, choiceWords)...)
+		f = append(f, checkKeywords(at, m, choiceWords)...)
 	}
 	return f
 }
 
-// known refuses keywords that forms do not have.
-func known(at string, m map[string]any, words []string) (f Faults) {
+// checkKeywords refuses keywords that forms do not have.
+func checkKeywords(at string, m map[string]any, words []string) (f Faults) {
 	for key := range m {
 		if !slices.Contains(words, key) {
 			f = append(f, Fault{Pointer: at + formatPointer([]string{key}), Message: "is no keyword of a form"})

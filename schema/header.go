@@ -33,10 +33,10 @@ type Header struct {
 // lead to, and its value is a token of HTTP that occurs once in a schema, in any
 // case.
 func Headers(doc any) ([]Header, error) {
-	h := headers{taken: map[string]bool{}}
-	h.walk(doc, nil, nil, true)
+	h := headerFinder{usedNames: map[string]bool{}}
+	h.walkSchema(doc, nil, nil, true)
 	if len(h.found) > maxHeaders {
-		h.fault(nil, "asks for too many headers")
+		h.addFault(nil, "asks for too many headers")
 	}
 	if len(h.faults) > 0 {
 		return nil, h.faults.sortAndBound()
@@ -48,22 +48,22 @@ func Headers(doc any) ([]Header, error) {
 // name does. They are shared: read only.
 func (s *Schema) Headers() []Header { return s.headers }
 
-// headers finds the keyword.
-type headers struct {
-	found  []Header
-	taken  map[string]bool
-	faults Faults
+// headerFinder finds the keyword.
+type headerFinder struct {
+	found     []Header
+	usedNames map[string]bool
+	faults    Faults
 }
 
-func (h *headers) fault(at []string, message string) {
+func (h *headerFinder) addFault(at []string, message string) {
 	if len(h.faults) <= maxFaults {
 		h.faults = append(h.faults, Fault{formatPointer(at), message})
 	}
 }
 
-// walk looks through a schema. at is its place, path the properties that lead
+// walkSchema looks through a schema. at is its place, path the properties that lead
 // to it; reached is false when something else does.
-func (h *headers) walk(doc any, at, path []string, reached bool) {
+func (h *headerFinder) walkSchema(doc any, at, path []string, reached bool) {
 	m, ok := doc.(map[string]any)
 	if !ok {
 		return
@@ -72,11 +72,11 @@ func (h *headers) walk(doc any, at, path []string, reached bool) {
 		inner := append(at[:len(at):len(at)], key)
 		switch key {
 		case headerKey:
-			h.mark(m, inner, path, reached)
+			h.addHeader(m, inner, path, reached)
 		case "properties":
-			h.each(m[key], inner, path, reached)
+			h.walkNamed(m[key], inner, path, reached)
 		case "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
-			h.each(m[key], inner, path, false)
+			h.walkNamed(m[key], inner, path, false)
 		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
 			"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema",
 			"allOf", "anyOf", "oneOf", "not", "if", "then", "else":
@@ -85,39 +85,39 @@ func (h *headers) walk(doc any, at, path []string, reached bool) {
 				list = []any{m[key]}
 			}
 			for _, one := range list {
-				h.walk(one, inner, path, false)
+				h.walkSchema(one, inner, path, false)
 			}
 		}
 	}
 }
 
-// each looks through schemas by name.
-func (h *headers) each(doc any, at, path []string, reached bool) {
+// walkNamed looks through schemas by name.
+func (h *headerFinder) walkNamed(doc any, at, path []string, reached bool) {
 	m, ok := doc.(map[string]any)
 	if !ok {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		h.walk(m[name], append(at[:len(at):len(at)], name), append(path[:len(path):len(path)], name), reached)
+		h.walkSchema(m[name], append(at[:len(at):len(at)], name), append(path[:len(path):len(path)], name), reached)
 	}
 }
 
-// mark takes the keyword of a schema over.
-func (h *headers) mark(m map[string]any, at, path []string, reached bool) {
+// addHeader takes the keyword of a schema over.
+func (h *headerFinder) addHeader(m map[string]any, at, path []string, reached bool) {
 	word, _ := m[headerKey].(string)
 	kind, _ := m["type"].(string)
 	name := textproto.CanonicalMIMEHeaderKey(headerPrefix + word)
 	switch {
 	case !reached || len(path) == 0:
-		h.fault(at, "belongs to a property of the arguments, or of an object among them")
+		h.addFault(at, "belongs to a property of the arguments, or of an object among them")
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		h.fault(at, "belongs to a property of type string, integer or boolean")
+		h.addFault(at, "belongs to a property of type string, integer or boolean")
 	case word == "" || strings.ContainsFunc(word, noToken):
-		h.fault(at, "must be the name of a header: letters, digits and !#$%&'*+-.^_`|~")
-	case h.taken[name]:
-		h.fault(at, "names a header that another property has")
+		h.addFault(at, "must be the name of a header: letters, digits and !#$%&'*+-.^_`|~")
+	case h.usedNames[name]:
+		h.addFault(at, "names a header that another property has")
 	default:
-		h.taken[name] = true
+		h.usedNames[name] = true
 		h.found = append(h.found, Header{name, path})
 	}
 }
