@@ -77,7 +77,7 @@ type defaultFiller struct{ left int }
 func (f *defaultFiller) fillValue(nodes []*node, v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		sure := unite(nodes, func(n *node) []*node { return n.sure })
+		sure := unionOf(nodes, func(n *node) []*node { return n.sure })
 		for _, n := range sure {
 			f.addDefaults(n, v)
 		}
@@ -91,7 +91,7 @@ func (f *defaultFiller) fillValue(nodes []*node, v any) {
 			}
 		}
 	case []any:
-		sure := unite(nodes, func(n *node) []*node { return n.sure })
+		sure := unionOf(nodes, func(n *node) []*node { return n.sure })
 		for i, value := range v {
 			if f.left >= 0 && isContainer(value) {
 				var next []*node

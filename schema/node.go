@@ -48,27 +48,27 @@ type patternNode struct {
 	node    *node
 }
 
-// build makes the nodes of a compiled schema, doc being its decoded text.
-func (s *Schema) build(doc any, validator *jsonschema.Schema, defaults bool) error {
-	b := builder{bySchema: map[*jsonschema.Schema]*node{}}
-	s.root = b.node(validator)
+// buildNodes makes the nodes of a compiled schema, doc being its decoded text.
+func (s *Schema) buildNodes(doc any, validator *jsonschema.Schema, defaults bool) error {
+	b := nodeBuilder{bySchema: map[*jsonschema.Schema]*node{}}
+	s.root = b.nodeFor(validator)
 	for len(b.queue) > 0 {
 		n := b.queue[0]
 		b.queue = b.queue[1:]
-		b.connect(n)
+		b.connectNode(n)
 	}
 	s.nodes = make(map[string]*node, len(b.all))
 	for _, n := range b.all {
 		s.nodes[n.schema.Location] = n
 	}
-	if n := b.dynamic(doc); n != nil {
+	if n := b.findDynamic(doc); n != nil {
 		return oneFault(schemaPointer(n.schema.Location), "uses dynamic references, which are not supported where their target depends on the path")
 	}
-	if n := b.cycle(); n != nil {
+	if n := b.findCycle(); n != nil {
 		return oneFault(schemaPointer(n.schema.Location), "refers to itself without an end")
 	}
 	for _, n := range b.all {
-		if !b.close(n) {
+		if !b.computeReach(n) {
 			return oneFault("", "combines too many subschemas at one place")
 		}
 	}
@@ -78,15 +78,15 @@ func (s *Schema) build(doc any, validator *jsonschema.Schema, defaults bool) err
 	return s.buildDefaults(b.all)
 }
 
-type builder struct {
+type nodeBuilder struct {
 	bySchema map[*jsonschema.Schema]*node
 	all      []*node
 	queue    []*node
 	reach    int
 }
 
-// node returns the node of a subschema, nil for nil.
-func (b *builder) node(s *jsonschema.Schema) *node {
+// nodeFor returns the node of a subschema, nil for nil.
+func (b *nodeBuilder) nodeFor(s *jsonschema.Schema) *node {
 	if s == nil {
 		return nil
 	}
@@ -100,88 +100,88 @@ func (b *builder) node(s *jsonschema.Schema) *node {
 	return n
 }
 
-// list returns the nodes of those subschemas that exist.
-func (b *builder) list(schemas ...*jsonschema.Schema) []*node {
+// nodesFor returns the nodes of those subschemas that exist.
+func (b *nodeBuilder) nodesFor(schemas ...*jsonschema.Schema) []*node {
 	var list []*node
 	for _, s := range schemas {
-		if n := b.node(s); n != nil {
+		if n := b.nodeFor(s); n != nil {
 			list = append(list, n)
 		}
 	}
 	return list
 }
 
-// connect follows every keyword that holds subschemas.
-func (b *builder) connect(n *node) {
+// connectNode follows every keyword that holds subschemas.
+func (b *nodeBuilder) connectNode(n *node) {
 	s := n.schema
 	if s.Ref != nil && s.DraftVersion < 2019 {
 		// Up to draft 7 a reference hides its neighbours.
-		n.always = b.list(s.Ref)
+		n.always = b.nodesFor(s.Ref)
 		n.here = n.always
 		return
 	}
 	b.connectObject(n)
 	b.connectArray(n)
-	n.always = append(b.list(s.Ref), b.list(s.AllOf...)...)
+	n.always = append(b.nodesFor(s.Ref), b.nodesFor(s.AllOf...)...)
 	n.here = append(n.here, n.always...)
-	n.here = append(n.here, b.list(s.AnyOf...)...)
-	n.here = append(n.here, b.list(s.OneOf...)...)
-	n.here = append(n.here, b.list(s.Not, s.If, s.Then, s.Else, s.RecursiveRef)...)
+	n.here = append(n.here, b.nodesFor(s.AnyOf...)...)
+	n.here = append(n.here, b.nodesFor(s.OneOf...)...)
+	n.here = append(n.here, b.nodesFor(s.Not, s.If, s.Then, s.Else, s.RecursiveRef)...)
 	if s.DynamicRef != nil {
-		n.here = append(n.here, b.list(s.DynamicRef.Ref)...)
+		n.here = append(n.here, b.nodesFor(s.DynamicRef.Ref)...)
 	}
 	for _, dep := range s.DependentSchemas {
-		n.here = append(n.here, b.node(dep))
+		n.here = append(n.here, b.nodeFor(dep))
 	}
 	for _, dep := range s.Dependencies {
 		if sub, ok := dep.(*jsonschema.Schema); ok {
-			n.here = append(n.here, b.node(sub))
+			n.here = append(n.here, b.nodeFor(sub))
 		}
 	}
 }
 
-func (b *builder) connectObject(n *node) {
+func (b *nodeBuilder) connectObject(n *node) {
 	s := n.schema
 	if len(s.Properties) > 0 {
 		n.props = make(map[string]*node, len(s.Properties))
 		for name, sub := range s.Properties {
-			n.props[name] = b.node(sub)
+			n.props[name] = b.nodeFor(sub)
 		}
 	}
 	for re, sub := range s.PatternProperties {
-		n.patterns = append(n.patterns, patternNode{re.(pattern), b.node(sub)})
+		n.patterns = append(n.patterns, patternNode{re.(pattern), b.nodeFor(sub)})
 	}
 	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		n.rest = b.list(sub)
+		n.rest = b.nodesFor(sub)
 	}
-	n.rest = append(n.rest, b.list(s.UnevaluatedProperties)...)
+	n.rest = append(n.rest, b.nodesFor(s.UnevaluatedProperties)...)
 	if s.PropertyNames != nil {
-		n.names = b.node(s.PropertyNames)
+		n.names = b.nodeFor(s.PropertyNames)
 		s.Extensions = append(s.Extensions, propertyNames{s.PropertyNames})
 		s.PropertyNames = nil
 	}
 }
 
-func (b *builder) connectArray(n *node) {
+func (b *nodeBuilder) connectArray(n *node) {
 	s := n.schema
-	n.prefix = b.list(s.PrefixItems...)
-	n.contains = b.node(s.Contains)
-	n.items = b.list(s.Items2020, s.UnevaluatedItems)
+	n.prefix = b.nodesFor(s.PrefixItems...)
+	n.contains = b.nodeFor(s.Contains)
+	n.items = b.nodesFor(s.Items2020, s.UnevaluatedItems)
 	switch items := s.Items.(type) {
 	case *jsonschema.Schema:
-		n.items = append(n.items, b.node(items))
+		n.items = append(n.items, b.nodeFor(items))
 	case []*jsonschema.Schema:
-		n.prefix = b.list(items...)
+		n.prefix = b.nodesFor(items...)
 	}
 	if sub, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
-		n.items = append(n.items, b.node(sub))
+		n.items = append(n.items, b.nodeFor(sub))
 	}
 }
 
-// close computes the reach of a node; false when it is too large.
-func (b *builder) close(n *node) bool {
-	n.reach = closure(n, func(n *node) []*node { return n.here })
-	n.sure = closure(n, func(n *node) []*node { return n.always })
+// computeReach computes the reach of a node; false when it is too large.
+func (b *nodeBuilder) computeReach(n *node) bool {
+	n.reach = reachableFrom(n, func(n *node) []*node { return n.here })
+	n.sure = reachableFrom(n, func(n *node) []*node { return n.always })
 	if b.reach += len(n.reach); b.reach > maxReach {
 		return false
 	}
@@ -199,10 +199,10 @@ func (b *builder) close(n *node) bool {
 	return true
 }
 
-// dynamic returns a node with a reference whose target depends on how the
+// findDynamic returns a node with a reference whose target depends on how the
 // validator came there: the walks over nodes could not follow it. With a
 // single anchor in the whole text there is only one target.
-func (b *builder) dynamic(doc any) *node {
+func (b *nodeBuilder) findDynamic(doc any) *node {
 	single := countKeys(doc, "$dynamicAnchor", "$recursiveAnchor") <= 1
 	for _, n := range b.all {
 		s := n.schema
@@ -232,8 +232,8 @@ func countKeys(v any, a, b string) int {
 	return n
 }
 
-// closure returns n and what it leads to, each once, nearest first.
-func closure(n *node, next func(*node) []*node) []*node {
+// reachableFrom returns n and what it leads to, each once, nearest first.
+func reachableFrom(n *node, next func(*node) []*node) []*node {
 	all := []*node{n}
 	if len(next(n)) == 0 {
 		return all
@@ -250,9 +250,9 @@ func closure(n *node, next func(*node) []*node) []*node {
 	return all
 }
 
-// cycle returns a node that leads back to itself at the same value, which no
+// findCycle returns a node that leads back to itself at the same value, which no
 // value could ever satisfy.
-func (b *builder) cycle() *node {
+func (b *nodeBuilder) findCycle() *node {
 	const active, done = 1, 2
 	state := map[*node]int{}
 	var visit func(n *node) *node
@@ -332,8 +332,8 @@ func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	}
 }
 
-// unite returns what the nodes lead to, each once.
-func unite(nodes []*node, leads func(*node) []*node) []*node {
+// unionOf returns what the nodes lead to, each once.
+func unionOf(nodes []*node, leads func(*node) []*node) []*node {
 	if len(nodes) == 1 {
 		return leads(nodes[0])
 	}

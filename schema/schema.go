@@ -89,7 +89,7 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.build(doc, validator, arguments); err != nil {
+	if err := s.buildNodes(doc, validator, arguments); err != nil {
 		return nil, err
 	}
 	made := rules{made: map[ruleKey]*rule{}}

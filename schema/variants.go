@@ -22,7 +22,7 @@ func (w *variants) walk(nodes []*node, v any) {
 	if !isContainer(v) {
 		return
 	}
-	reach := unite(nodes, func(n *node) []*node { return n.reach })
+	reach := unionOf(nodes, func(n *node) []*node { return n.reach })
 	switch v := v.(type) {
 	case map[string]any:
 		w.keys(nodes, v)
