@@ -85,7 +85,7 @@ func (f *defaultFiller) fillValue(nodes []*node, v any) {
 			if f.left >= 0 && isContainer(value) {
 				var next []*node
 				for _, n := range sure {
-					next = n.property(key, next)
+					next = n.appendProperty(key, next)
 				}
 				f.fillValue(next, value)
 			}
@@ -96,7 +96,7 @@ func (f *defaultFiller) fillValue(nodes []*node, v any) {
 			if f.left >= 0 && isContainer(value) {
 				var next []*node
 				for _, n := range sure {
-					next = n.each(i, next)
+					next = n.appendItem(i, next)
 				}
 				f.fillValue(next, value)
 			}

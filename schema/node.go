@@ -280,8 +280,8 @@ func (b *nodeBuilder) findCycle() *node {
 	return nil
 }
 
-// declares reports whether a property is named by a subschema in reach.
-func (n *node) declares(name string) bool {
+// declaresProperty reports whether a property is named by a subschema in reach.
+func (n *node) declaresProperty(name string) bool {
 	for _, r := range n.reach {
 		if _, ok := r.props[name]; ok {
 			return true
@@ -290,8 +290,8 @@ func (n *node) declares(name string) bool {
 	return false
 }
 
-// property adds the subschemas that apply to a property of this very node.
-func (n *node) property(name string, to []*node) []*node {
+// appendProperty adds the subschemas that apply to a property of this very node.
+func (n *node) appendProperty(name string, to []*node) []*node {
 	known := false
 	if sub := n.props[name]; sub != nil {
 		to, known = append(to, sub), true
@@ -307,8 +307,8 @@ func (n *node) property(name string, to []*node) []*node {
 	return to
 }
 
-// each adds the subschemas that apply to item i of this very node.
-func (n *node) each(i int, to []*node) []*node {
+// appendItem adds the subschemas that apply to item i of this very node.
+func (n *node) appendItem(i int, to []*node) []*node {
 	if i < len(n.prefix) {
 		return append(to, n.prefix[i])
 	}

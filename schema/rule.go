@@ -93,14 +93,14 @@ func (rs *rules) rule(n *node, filled bool) *rule {
 	if n.schema.Bool != nil && *n.schema.Bool {
 		return nil
 	}
-	if to := n.alias(); to != nil {
+	if to := n.aliasTarget(); to != nil {
 		// A chain of references has an end, or the schema was refused.
 		return rs.rule(to, filled)
 	}
 	r := &rule{kinds: kindsOf(n.schema.Types)}
 	rs.made[key] = r
 	switch {
-	case !n.plain():
+	case !n.isPlainNode():
 		r.hard = true
 	case len(n.here) > 0:
 		r.hard = !rs.choice(r, n)
@@ -112,9 +112,9 @@ func (rs *rules) rule(n *node, filled bool) *rule {
 	return r
 }
 
-// plain reports whether a node uses no keyword that rules leave to the
+// isPlainNode reports whether a node uses no keyword that rules leave to the
 // validator.
-func (n *node) plain() bool {
+func (n *node) isPlainNode() bool {
 	s := n.schema
 	return s.Bool == nil && len(n.patterns) == 0 && n.names == nil && n.prefix == nil && n.contains == nil &&
 		s.AdditionalItems == nil && s.UnevaluatedItems == nil && s.UnevaluatedProperties == nil &&
@@ -123,9 +123,9 @@ func (n *node) plain() bool {
 		s.ContentEncoding == nil && s.ContentMediaType == nil && s.ContentSchema == nil && s.Extensions == nil
 }
 
-// bare reports whether a plain node asserts nothing besides what its
+// isBareNode reports whether a plain node asserts nothing besides what its
 // references and combinations say.
-func (n *node) bare() bool {
+func (n *node) isBareNode() bool {
 	s := n.schema
 	return s.Types == nil && s.Enum == nil && s.Const == nil && s.Format == nil &&
 		s.Properties == nil && s.AdditionalProperties == nil && s.Required == nil &&
@@ -136,10 +136,10 @@ func (n *node) bare() bool {
 		s.MultipleOf == nil
 }
 
-// alias returns the node that n merely stands for: the target of a reference
+// aliasTarget returns the node that n merely stands for: the target of a reference
 // or the only member of an allOf, with nothing but annotations beside it.
-func (n *node) alias() *node {
-	if len(n.always) == 1 && len(n.here) == 1 && n.plain() && n.bare() {
+func (n *node) aliasTarget() *node {
+	if len(n.always) == 1 && len(n.here) == 1 && n.isPlainNode() && n.isBareNode() {
 		return n.always[0]
 	}
 	return nil
@@ -153,7 +153,7 @@ func (rs *rules) choice(r *rule, n *node) bool {
 	if branches == 0 {
 		branches = len(s.OneOf)
 	}
-	if branches != len(n.here) || !n.bare() {
+	if branches != len(n.here) || !n.isBareNode() {
 		return false
 	}
 	var all kinds

@@ -29,7 +29,7 @@ func (w *variants) walk(nodes []*node, v any) {
 		for key, value := range v {
 			var next []*node
 			for _, n := range reach {
-				next = n.property(key, next)
+				next = n.appendProperty(key, next)
 			}
 			w.path = append(w.path, key)
 			w.walk(next, value)
@@ -39,7 +39,7 @@ func (w *variants) walk(nodes []*node, v any) {
 		for i, value := range v {
 			var next []*node
 			for _, n := range reach {
-				next = n.each(i, next)
+				next = n.appendItem(i, next)
 			}
 			w.path = append(w.path, itoa(i))
 			w.walk(next, value)
@@ -55,7 +55,7 @@ func (w *variants) keys(nodes []*node, m map[string]any) {
 next:
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		for _, n := range nodes {
-			if n.declares(key) {
+			if n.declaresProperty(key) {
 				continue next
 			}
 		}
