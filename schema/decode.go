@@ -99,7 +99,7 @@ type decoder struct {
 }
 
 // readText reads a whole text.
-func (d *decoder) readText(data []byte, l Limits, r *rule) (any, bool) {
+func (d *decoder) readText(data []byte, l Limits, r *valueRule) (any, bool) {
 	if len(data) > l.Bytes {
 		return nil, d.setFault(fmt.Sprintf("is larger than %d bytes", l.Bytes))
 	}
@@ -110,7 +110,7 @@ func (d *decoder) readText(data []byte, l Limits, r *rule) (any, bool) {
 }
 
 // decodeValid reads a text that is valid UTF-8.
-func (d *decoder) decodeValid(text string, l Limits, r *rule) (any, bool) {
+func (d *decoder) decodeValid(text string, l Limits, r *valueRule) (any, bool) {
 	d.s, d.depth, d.nodes = text, l.Depth, l.Nodes
 	d.budget.left = maxSteps
 	d.keys = d.keybuf[:0]
@@ -128,7 +128,7 @@ func (d *decoder) decodeValid(text string, l Limits, r *rule) (any, bool) {
 
 // checkText checks a text that was decoded before against a rule, and builds
 // nothing. A fault of the text makes it unsure.
-func (d *decoder) checkText(text string, r *rule) {
+func (d *decoder) checkText(text string, r *valueRule) {
 	if _, ok := d.decodeValid(text, (*Limits)(nil).orDefault(), r); !ok {
 		d.unsure = true
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// kinds is a set of JSON types.
-type kinds uint8
+// kindSet is a set of JSON types.
+type kindSet uint8
 
 const (
-	isNull kinds = 1 << iota
+	isNull kindSet = 1 << iota
 	isBool
 	isString
 	isArray
@@ -26,18 +26,18 @@ const (
 // maxRuleProps is how many properties fit the bit set of those seen.
 const maxRuleProps = 64
 
-// rule is what a subschema asks of a value, in a form that the decoder checks
+// valueRule is what a subschema asks of a value, in a form that the decoder checks
 // while it reads. It answers "surely valid" or "not sure", and whatever it is
 // not sure of goes to the validator, which alone says what is wrong. So a rule
 // may know little, but must never be sure of a value that the validator
 // refuses. The nil rule accepts anything.
-type rule struct {
+type valueRule struct {
 	// hard is a subschema with keywords that only the validator knows.
 	hard  bool
-	kinds kinds
+	kinds kindSet
 	// forms holds one rule per type when the subschema is a choice by type.
-	forms []*rule
-	enum  *enum
+	forms []*valueRule
+	enum  *scalarEnum
 
 	object objectRule
 	array  arrayRule
@@ -48,12 +48,12 @@ type rule struct {
 // objectRule is the part for objects.
 type objectRule struct {
 	names []string
-	subs  []*rule
+	subs  []*valueRule
 	index map[string]int // position in names; nil when there are few
 	// folded maps the folded name of a property to its name.
 	folded map[string]string
-	closed bool  // no other properties
-	rest   *rule // for other properties
+	closed bool       // no other properties
+	rest   *valueRule // for other properties
 	// required and filled are bit sets over names: what must be there, and
 	// what a default fills in.
 	required, filled uint64
@@ -62,7 +62,7 @@ type objectRule struct {
 
 // arrayRule is the part for arrays.
 type arrayRule struct {
-	items       *rule
+	items       *valueRule
 	unique      bool
 	least, most int
 }
@@ -74,8 +74,8 @@ type textRule struct {
 	format      *jsonschema.Format
 }
 
-// rules makes the rules of nodes.
-type rules struct{ made map[ruleKey]*rule }
+// ruleBuilder makes the rules of nodes.
+type ruleBuilder struct{ cache map[ruleKey]*valueRule }
 
 // ruleKey tells a subschema whose defaults are filled in from the same one
 // inside a choice, where they are not.
@@ -84,10 +84,10 @@ type ruleKey struct {
 	filled bool
 }
 
-// rule returns the rule of a node.
-func (rs *rules) rule(n *node, filled bool) *rule {
+// ruleFor returns the rule of a node.
+func (rs *ruleBuilder) ruleFor(n *node, filled bool) *valueRule {
 	key := ruleKey{n, filled}
-	if r, ok := rs.made[key]; ok {
+	if r, ok := rs.cache[key]; ok {
 		return r
 	}
 	if n.schema.Bool != nil && *n.schema.Bool {
@@ -95,15 +95,15 @@ func (rs *rules) rule(n *node, filled bool) *rule {
 	}
 	if to := n.aliasTarget(); to != nil {
 		// A chain of references has an end, or the schema was refused.
-		return rs.rule(to, filled)
+		return rs.ruleFor(to, filled)
 	}
-	r := &rule{kinds: kindsOf(n.schema.Types)}
-	rs.made[key] = r
+	r := &valueRule{kinds: kindsOf(n.schema.Types)}
+	rs.cache[key] = r
 	switch {
 	case !n.isPlainNode():
 		r.hard = true
 	case len(n.here) > 0:
-		r.hard = !rs.choice(r, n)
+		r.hard = !rs.setChoice(r, n)
 	default:
 		r.hard = !r.setEnum(n.schema) || !r.setNumber(n.schema) || !rs.setObject(r, n, filled)
 		rs.setArray(r, n, filled)
@@ -145,9 +145,9 @@ func (n *node) aliasTarget() *node {
 	return nil
 }
 
-// choice makes a rule of anyOf or oneOf whose members differ by type, so that
+// setChoice makes a rule of anyOf or oneOf whose members differ by type, so that
 // the type of a value selects the one that can accept it.
-func (rs *rules) choice(r *rule, n *node) bool {
+func (rs *ruleBuilder) setChoice(r *valueRule, n *node) bool {
 	s := n.schema
 	branches := len(s.AnyOf)
 	if branches == 0 {
@@ -156,10 +156,10 @@ func (rs *rules) choice(r *rule, n *node) bool {
 	if branches != len(n.here) || !n.isBareNode() {
 		return false
 	}
-	var all kinds
-	var forms []*rule
+	var all kindSet
+	var forms []*valueRule
 	for _, b := range n.here {
-		sub := rs.rule(b, false)
+		sub := rs.ruleFor(b, false)
 		if sub == nil || sub.kinds&all != 0 {
 			return false
 		}
@@ -170,23 +170,23 @@ func (rs *rules) choice(r *rule, n *node) bool {
 	return true
 }
 
-func (rs *rules) setObject(r *rule, n *node, filled bool) bool {
+func (rs *ruleBuilder) setObject(r *valueRule, n *node, filled bool) bool {
 	s, o := n.schema, &r.object
 	if len(n.props) > maxRuleProps {
 		return false
 	}
 	o.folded = n.folded
-	o.least, o.most = limits(s.MinProperties, s.MaxProperties)
+	o.least, o.most = boundsOf(s.MinProperties, s.MaxProperties)
 	o.closed = s.AdditionalProperties == false
 	if len(n.rest) == 1 {
-		o.rest = rs.rule(n.rest[0], filled)
+		o.rest = rs.ruleFor(n.rest[0], filled)
 	}
 	for _, name := range sortedNames(n.props) {
 		if _, ok := n.defaults[name]; ok && filled {
 			o.filled |= 1 << len(o.names)
 		}
 		o.names = append(o.names, name)
-		o.subs = append(o.subs, rs.rule(n.props[name], filled))
+		o.subs = append(o.subs, rs.ruleFor(n.props[name], filled))
 	}
 	if len(o.names) > 8 {
 		o.index = make(map[string]int, len(o.names))
@@ -195,7 +195,7 @@ func (rs *rules) setObject(r *rule, n *node, filled bool) bool {
 		}
 	}
 	for _, name := range s.Required {
-		i := o.find(name)
+		i := o.propertyIndex(name)
 		if i < 0 {
 			return false
 		}
@@ -204,24 +204,24 @@ func (rs *rules) setObject(r *rule, n *node, filled bool) bool {
 	return true
 }
 
-func (rs *rules) setArray(r *rule, n *node, filled bool) {
+func (rs *ruleBuilder) setArray(r *valueRule, n *node, filled bool) {
 	r.array.unique = n.schema.UniqueItems
-	r.array.least, r.array.most = limits(n.schema.MinItems, n.schema.MaxItems)
+	r.array.least, r.array.most = boundsOf(n.schema.MinItems, n.schema.MaxItems)
 	if len(n.items) == 1 {
-		r.array.items = rs.rule(n.items[0], filled)
+		r.array.items = rs.ruleFor(n.items[0], filled)
 	}
 }
 
-func (r *rule) setText(s *jsonschema.Schema) {
-	r.text.least, r.text.most = limits(s.MinLength, s.MaxLength)
+func (r *valueRule) setText(s *jsonschema.Schema) {
+	r.text.least, r.text.most = boundsOf(s.MinLength, s.MaxLength)
 	r.text.format = s.Format
 	if p, ok := s.Pattern.(pattern); ok {
 		r.text.pattern = &p
 	}
 }
 
-// find returns the position of a property, -1 when it is not declared.
-func (o *objectRule) find(name string) int {
+// propertyIndex returns the position of a property, -1 when it is not declared.
+func (o *objectRule) propertyIndex(name string) int {
 	if o.index != nil {
 		if i, ok := o.index[name]; ok {
 			return i
@@ -236,15 +236,15 @@ func (o *objectRule) find(name string) int {
 	return -1
 }
 
-// sure reports whether an object with so many members, of which those in the
+// hasSureCounts reports whether an object with so many members, of which those in the
 // bit set are declared, has neither too few nor too many.
-func (o *objectRule) sure(members int, seen uint64) bool {
+func (o *objectRule) hasSureCounts(members int, seen uint64) bool {
 	members += bits.OnesCount64(o.filled &^ seen)
 	return o.required&^(seen|o.filled) == 0 && o.least <= members && members <= o.most
 }
 
-// limits returns a pair of bounds with the absent ones replaced.
-func limits(least, most *int) (int, int) {
+// boundsOf returns a pair of bounds with the absent ones replaced.
+func boundsOf(least, most *int) (int, int) {
 	const unlimited = int(^uint(0) >> 1)
 	low, high := 0, unlimited
 	if least != nil {
@@ -256,11 +256,11 @@ func limits(least, most *int) (int, int) {
 	return low, high
 }
 
-func kindsOf(types *jsonschema.Types) kinds {
+func kindsOf(types *jsonschema.Types) kindSet {
 	if types == nil {
 		return anyKind
 	}
-	var k kinds
+	var k kindSet
 	for _, name := range types.ToStrings() {
 		switch name {
 		case "null":

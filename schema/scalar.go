@@ -14,15 +14,15 @@ import (
 // there it fits an int64, or a double without loss of order.
 const maxSureDigits = 15
 
-// enum is the scalars that a subschema allows. A number is listed by its
+// scalarEnum is the scalars that a subschema allows. A number is listed by its
 // text: equal texts are equal numbers; for other texts the validator decides.
-type enum struct {
+type scalarEnum struct {
 	strings, numbers []string
 	null, yes, no    bool
 }
 
 // setEnum takes over enum and const; false when rules cannot hold them.
-func (r *rule) setEnum(s *jsonschema.Schema) bool {
+func (r *valueRule) setEnum(s *jsonschema.Schema) bool {
 	var list []any
 	switch {
 	case s.Enum != nil && s.Const != nil:
@@ -34,8 +34,8 @@ func (r *rule) setEnum(s *jsonschema.Schema) bool {
 	default:
 		return true
 	}
-	r.enum = new(enum)
-	var k kinds
+	r.enum = new(scalarEnum)
+	var k kindSet
 	for _, v := range list {
 		switch v := v.(type) {
 		case nil:
@@ -60,7 +60,7 @@ func (r *rule) setEnum(s *jsonschema.Schema) bool {
 
 // sureString reports whether a string surely satisfies the rule. What it
 // costs is taken from the budget.
-func (r *rule) sureString(s string, b *stepBudget) bool {
+func (r *valueRule) sureString(s string, b *stepBudget) bool {
 	if r.enum != nil && !slices.Contains(r.enum.strings, s) {
 		return false
 	}
@@ -77,27 +77,27 @@ func (r *rule) sureString(s string, b *stepBudget) bool {
 }
 
 // sureBool and sureNull report whether a literal surely satisfies the rule.
-func (r *rule) sureBool(v bool) bool {
+func (r *valueRule) sureBool(v bool) bool {
 	return r.enum == nil || v && r.enum.yes || !v && r.enum.no
 }
 
-func (r *rule) sureNull() bool { return r.enum == nil || r.enum.null }
+func (r *valueRule) sureNull() bool { return r.enum == nil || r.enum.null }
 
 // numberRule is the part for numbers.
 type numberRule struct {
-	low, high *bound
+	low, high *exactBound
 	multiple  int64 // 0 when there is none
 }
 
-// bound is a limit that a double holds exactly.
-type bound struct {
+// exactBound is a limit that a double holds exactly.
+type exactBound struct {
 	limit     float64
 	exclusive bool
 }
 
 // setNumber takes over the limits of numbers; false when rules cannot hold
 // them.
-func (r *rule) setNumber(s *jsonschema.Schema) bool {
+func (r *valueRule) setNumber(s *jsonschema.Schema) bool {
 	if m := s.MultipleOf; m != nil {
 		if !m.IsInt() || !m.Num().IsInt64() || m.Sign() <= 0 {
 			return false
@@ -111,7 +111,7 @@ func (r *rule) setNumber(s *jsonschema.Schema) bool {
 }
 
 // boundOf converts the two spellings of a limit, of which one may be there.
-func boundOf(inclusive, exclusive *big.Rat) (*bound, bool) {
+func boundOf(inclusive, exclusive *big.Rat) (*exactBound, bool) {
 	limit := inclusive
 	switch {
 	case inclusive != nil && exclusive != nil:
@@ -122,11 +122,11 @@ func boundOf(inclusive, exclusive *big.Rat) (*bound, bool) {
 		return nil, true
 	}
 	f, exact := limit.Float64()
-	return &bound{limit: f, exclusive: exclusive != nil}, exact
+	return &exactBound{limit: f, exclusive: exclusive != nil}, exact
 }
 
 // sureNumber reports whether a number surely satisfies the rule.
-func (r *rule) sureNumber(n string) bool {
+func (r *valueRule) sureNumber(n string) bool {
 	if r.enum != nil && !slices.Contains(r.enum.numbers, n) {
 		return false
 	}

@@ -38,7 +38,7 @@ const (
 type Schema struct {
 	raw      json.RawMessage
 	root     *node
-	rule     *rule            // of root; nil accepts anything
+	rule     *valueRule       // of root; nil accepts anything
 	nodes    map[string]*node // by the location that the validator reports
 	defaults bool             // some property has a default
 	headers  []Header         // arguments that clients repeat
@@ -92,8 +92,8 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	if err := s.buildNodes(doc, validator, arguments); err != nil {
 		return nil, err
 	}
-	made := rules{made: map[ruleKey]*rule{}}
-	s.rule = made.rule(s.root, true)
+	made := ruleBuilder{cache: map[ruleKey]*valueRule{}}
+	s.rule = made.ruleFor(s.root, true)
 	return s, nil
 }
 
@@ -153,7 +153,7 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
-	var r *rule
+	var r *valueRule
 	var d *decoder
 	if s != nil {
 		r = s.rule

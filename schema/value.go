@@ -7,7 +7,7 @@ import (
 
 // ruleForKind notes that the rule asks for one of the given types, and returns the
 // rule for a value of this type: the form that a choice selects.
-func (d *decoder) ruleForKind(r *rule, k kinds) *rule {
+func (d *decoder) ruleForKind(r *valueRule, k kindSet) *valueRule {
 	if r == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (d *decoder) ruleForKind(r *rule, k kinds) *rule {
 
 // formFor returns the member of a choice that takes values of a type, nil when
 // there is none.
-func (r *rule) formFor(k kinds) *rule {
+func (r *valueRule) formFor(k kindSet) *valueRule {
 	for _, f := range r.forms {
 		if f.kinds&k != 0 {
 			return f
@@ -33,7 +33,7 @@ func (r *rule) formFor(k kinds) *rule {
 }
 
 // readValue reads the value that begins at the present byte.
-func (d *decoder) readValue(r *rule) (any, bool) {
+func (d *decoder) readValue(r *valueRule) (any, bool) {
 	if d.nodes--; d.nodes < 0 {
 		return nil, d.setFault("has too many values")
 	}
@@ -71,14 +71,14 @@ func (d *decoder) readLiteral(word string) bool {
 	return true
 }
 
-func (d *decoder) checkBool(r *rule, v bool) bool {
+func (d *decoder) checkBool(r *valueRule, v bool) bool {
 	if r != nil && !r.sureBool(v) {
 		d.unsure = true
 	}
 	return true
 }
 
-func (d *decoder) readTextValue(r *rule) (any, bool) {
+func (d *decoder) readTextValue(r *valueRule) (any, bool) {
 	s, ok := d.readString()
 	if !ok {
 		return nil, false
@@ -92,7 +92,7 @@ func (d *decoder) readTextValue(r *rule) (any, bool) {
 	return s, true
 }
 
-func (d *decoder) readNumeral(r *rule) (any, bool) {
+func (d *decoder) readNumeral(r *valueRule) (any, bool) {
 	n, whole, ok := d.readNumber()
 	if !ok {
 		return nil, false
@@ -116,7 +116,7 @@ type objectState struct {
 	seen   uint64         // the declared ones
 }
 
-func (d *decoder) readObject(r *rule) (any, bool) {
+func (d *decoder) readObject(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
 	}
@@ -146,7 +146,7 @@ func (d *decoder) readObject(r *rule) (any, bool) {
 	keys := d.keys[base:]
 	d.keys = d.keys[:base]
 	if r != nil {
-		if !r.object.sure(len(keys), m.seen) {
+		if !r.object.hasSureCounts(len(keys), m.seen) {
 			d.unsure = true
 		}
 		d.absent = d.absent || r.object.filled&^m.seen != 0
@@ -159,7 +159,7 @@ func (d *decoder) readObject(r *rule) (any, bool) {
 }
 
 // readMember reads one "key": value pair and the space after it.
-func (d *decoder) readMember(m *objectState, r *rule) bool {
+func (d *decoder) readMember(m *objectState, r *valueRule) bool {
 	if d.i >= len(d.s) || d.s[d.i] != '"' {
 		return d.syntaxError("expected a key in double quotes")
 	}
@@ -190,12 +190,12 @@ func (d *decoder) readMember(m *objectState, r *rule) bool {
 }
 
 // propertyRule returns the rule of a property.
-func (d *decoder) propertyRule(m *objectState, r *rule, key string) *rule {
+func (d *decoder) propertyRule(m *objectState, r *valueRule, key string) *valueRule {
 	if r == nil {
 		return nil
 	}
 	o := &r.object
-	if i := o.find(key); i >= 0 {
+	if i := o.propertyIndex(key); i >= 0 {
 		m.seen |= 1 << i
 		return o.subs[i]
 	}
@@ -206,13 +206,13 @@ func (d *decoder) propertyRule(m *objectState, r *rule, key string) *rule {
 	return o.rest
 }
 
-func (d *decoder) readArray(r *rule) (any, bool) {
+func (d *decoder) readArray(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
 	}
 	a := []any{}
 	n := 0
-	var items *rule
+	var items *valueRule
 	if r != nil {
 		items = r.array.items
 	}
