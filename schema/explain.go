@@ -113,7 +113,7 @@ func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 		}
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			x.addPropertyFault(e, name, "is not a known property"+suggest(x.nodes[e.SchemaURL], name))
+			x.addPropertyFault(e, name, "is not a known property"+suggestName(x.nodes[e.SchemaURL], name))
 		}
 	case *kind.PropertyNames:
 		if x.meta {

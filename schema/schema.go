@@ -243,8 +243,8 @@ func (s *Schema) Validate(v any) Faults {
 
 // checkValue validates a decoded value and looks for keys in the wrong case.
 func (s *Schema) checkValue(v any) Faults {
-	var w variants
-	w.walk([]*node{s.root}, v)
+	var w caseVariants
+	w.walkValue([]*node{s.root}, v)
 	f := s.validateAt(s.root, v)
 	if len(w.faults) > 0 {
 		// A key in the wrong case is reported once, with the suggestion.

@@ -2,8 +2,8 @@ package schema
 
 import "strings"
 
-// suggest returns " did you mean" for a key that is nearly a declared one.
-func suggest(n *node, key string) string {
+// suggestName returns " did you mean" for a key that is nearly a declared one.
+func suggestName(n *node, key string) string {
 	if n == nil {
 		return ""
 	}
@@ -15,7 +15,7 @@ func suggest(n *node, key string) string {
 	}
 	best, name := 3, ""
 	for _, candidate := range n.folded {
-		d := distance(strings.ToLower(key), strings.ToLower(candidate))
+		d := editDistance(strings.ToLower(key), strings.ToLower(candidate))
 		if d < best && d*3 <= len(candidate) || d == best && candidate < name {
 			best, name = d, candidate
 		}
@@ -26,8 +26,8 @@ func suggest(n *node, key string) string {
 	return "; did you mean " + quoteName(name) + "?"
 }
 
-// distance is the Levenshtein distance in bytes, exact up to 3.
-func distance(a, b string) int {
+// editDistance is the Levenshtein distance in bytes, exact up to 3.
+func editDistance(a, b string) int {
 	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
 		return 3
 	}

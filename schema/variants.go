@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// variants finds keys in the wrong case.
-type variants struct {
+// caseVariants finds keys in the wrong case.
+type caseVariants struct {
 	path   []string
 	faults Faults
 }
 
-func (w *variants) fault(key, message string) {
+func (w *caseVariants) addFault(key, message string) {
 	if len(w.faults) <= maxFaults {
 		w.faults = append(w.faults, Fault{formatPointer(append(w.path, key)), message})
 	}
 }
 
-// walk visits a value with the subschemas that apply to it.
-func (w *variants) walk(nodes []*node, v any) {
+// walkValue visits a value with the subschemas that apply to it.
+func (w *caseVariants) walkValue(nodes []*node, v any) {
 	if !isContainer(v) {
 		return
 	}
 	reach := unionOf(nodes, func(n *node) []*node { return n.reach })
 	switch v := v.(type) {
 	case map[string]any:
-		w.keys(nodes, v)
+		w.compareKeys(nodes, v)
 		for key, value := range v {
 			var next []*node
 			for _, n := range reach {
 				next = n.appendProperty(key, next)
 			}
 			w.path = append(w.path, key)
-			w.walk(next, value)
+			w.walkValue(next, value)
 			w.path = w.path[:len(w.path)-1]
 		}
 	case []any:
@@ -42,15 +42,15 @@ func (w *variants) walk(nodes []*node, v any) {
 				next = n.appendItem(i, next)
 			}
 			w.path = append(w.path, itoa(i))
-			w.walk(next, value)
+			w.walkValue(next, value)
 			w.path = w.path[:len(w.path)-1]
 		}
 	}
 }
 
-// keys compares the keys of one object with the declared names, and those
+// compareKeys compares the keys of one object with the declared names, and those
 // that are not declared with each other.
-func (w *variants) keys(nodes []*node, m map[string]any) {
+func (w *caseVariants) compareKeys(nodes []*node, m map[string]any) {
 	var undeclared map[string]string
 next:
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -62,12 +62,12 @@ next:
 		folded := foldCase(key)
 		for _, n := range nodes {
 			if name, ok := n.folded[folded]; ok {
-				w.fault(key, "is not a known property; did you mean "+quoteName(name)+"?")
+				w.addFault(key, "is not a known property; did you mean "+quoteName(name)+"?")
 				continue next
 			}
 		}
 		if other, ok := undeclared[folded]; ok {
-			w.fault(key, "differs from "+quoteName(other)+" in case only")
+			w.addFault(key, "differs from "+quoteName(other)+" in case only")
 		}
 		if undeclared == nil {
 			undeclared = map[string]string{}
