@@ -7,10 +7,10 @@ import "strings"
 // KiB together.
 const maxBearerBytes = 16 << 10
 
-// bearer returns the token of the Authorization headers of a request: one
+// bearerToken returns the token of the Authorization headers of a request: one
 // header, of the scheme Bearer, with a token in the alphabet of RFC 6750. Two
 // headers are none: another program on the way may have looked at the other.
-func bearer(headers []string) (string, bool) {
+func bearerToken(headers []string) (string, bool) {
 	if len(headers) != 1 {
 		return "", false
 	}

@@ -15,17 +15,17 @@ func FuzzBearer(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		token, ok := bearer([]string{header})
+		token, ok := bearerToken([]string{header})
 		if !ok {
 			return
 		}
 		if token == "" || len(token) > maxBearerBytes || !strings.Contains(header, token) || strings.ContainsAny(token, " \t\r\n,;\"\x00") || !utf8.ValidString(token) {
 			t.Errorf("bearer(%q) = %q", header, token)
 		}
-		if again, ok := bearer([]string{"Bearer " + token}); !ok || again != token {
+		if again, ok := bearerToken([]string{"Bearer " + token}); !ok || again != token {
 			t.Errorf("bearer(%q) again = %q, %v", token, again, ok)
 		}
-		if _, ok := bearer([]string{header, header}); ok {
+		if _, ok := bearerToken([]string{header, header}); ok {
 			t.Error("two headers were taken for one")
 		}
 	})

@@ -88,13 +88,13 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	ip := net.ParseIP(host)
 	if g.every = host == "" || ip != nil && ip.IsUnspecified(); g.every {
 		// Browsers take 0.0.0.0 for this machine: it is nobody's name.
-		g.admit("localhost", port)
+		g.allowHost("localhost", port)
 	} else {
-		g.admit(host, port)
+		g.allowHost(host, port)
 	}
 	if Loopback(host) {
 		for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
-			g.admit(name, port)
+			g.allowHost(name, port)
 		}
 	}
 	if o != nil {
@@ -131,9 +131,9 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	return g, nil
 }
 
-// admit adds the forms in which a Host header names this server: at port 80,
+// allowHost adds the forms in which a Host header names this server: at port 80,
 // the default of http, clients leave the port out.
-func (g *Guard) admit(host, port string) {
+func (g *Guard) allowHost(host, port string) {
 	full := strings.ToLower(net.JoinHostPort(host, port))
 	g.hosts[full] = true
 	if port == "80" {
@@ -164,7 +164,7 @@ func PrincipalFrom(ctx context.Context) (p sallyport.Principal, ok bool) {
 // content type, 401 for the token, 503 when the token cannot be checked.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, why := g.refuse(r); status != 0 {
+		if status, why := g.refusalOf(r); status != 0 {
 			g.answer(w, status, why)
 			return
 		}
@@ -172,12 +172,12 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		again := g.asking(r)
+		again := g.newPrincipalCheck(r)
 		p, status := again(r.Context())
 		switch status {
 		case 0:
 		case http.StatusUnauthorized:
-			w.Header().Set("WWW-Authenticate", g.resource.challenge(r))
+			w.Header().Set("WWW-Authenticate", g.resource.challengeFor(r))
 			g.answer(w, status, "a bearer token is required")
 			return
 		default:
@@ -192,15 +192,15 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// asking returns the question whose request this is, which may be asked again
+// newPrincipalCheck returns the question whose request this is, which may be asked again
 // when the handler has the header no more. Why a token could not be checked is
 // the operator's to know, not the caller's.
-func (g *Guard) asking(r *http.Request) ask {
+func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	values := r.Header.Values("Authorization")
-	if len(values) == 0 && g.anonymous != nil && !forwarded(r.Header) {
+	if len(values) == 0 && g.anonymous != nil && !isForwarded(r.Header) {
 		return func(context.Context) (sallyport.Principal, int) { return g.anonymous(), 0 }
 	}
-	token, ok := bearer(values)
+	token, ok := bearerToken(values)
 	return func(ctx context.Context) (sallyport.Principal, int) {
 		if !ok {
 			return sallyport.Principal{}, http.StatusUnauthorized
@@ -217,9 +217,9 @@ func (g *Guard) asking(r *http.Request) ask {
 	}
 }
 
-// forwarded reports whether a proxy says that it passed a request on: whoever
+// isForwarded reports whether a proxy says that it passed a request on: whoever
 // is behind it need not be on this machine.
-func forwarded(h http.Header) bool {
+func isForwarded(h http.Header) bool {
 	for _, key := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
 		if len(h.Values(key)) > 0 {
 			return true
@@ -228,13 +228,13 @@ func forwarded(h http.Header) bool {
 	return false
 }
 
-// refuse names the first thing wrong with where a request comes from or goes
+// refusalOf names the first thing wrong with where a request comes from or goes
 // to; status 0 means nothing.
-func (g *Guard) refuse(r *http.Request) (status int, why string) {
-	if !g.own(r, r.Host) {
+func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
+	if !g.isOwnHost(r, r.Host) {
 		return http.StatusForbidden, "the Host header names another server"
 	}
-	if origin := r.Header.Values("Origin"); len(origin) > 0 && !g.ownOrigin(r, origin) {
+	if origin := r.Header.Values("Origin"); len(origin) > 0 && !g.isOwnOrigin(r, origin) {
 		return http.StatusForbidden, "the request comes from another site"
 	}
 	// Browsers send this header and scripts cannot change it. A page of
@@ -256,10 +256,10 @@ func (g *Guard) refuse(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// own reports whether a host, with its port, is this server. A literal that is
+// isOwnHost reports whether a host, with its port, is this server. A literal that is
 // where the connection arrived is: a page of another site reaches us under its
 // own name, never under our address.
-func (g *Guard) own(r *http.Request, host string) bool {
+func (g *Guard) isOwnHost(r *http.Request, host string) bool {
 	host = strings.ToLower(host)
 	if g.hosts[host] || !g.every {
 		return g.hosts[host]
@@ -268,11 +268,11 @@ func (g *Guard) own(r *http.Request, host string) bool {
 	return ok && (host == local.String() || host == strings.TrimSuffix(local.String(), ":80"))
 }
 
-func (g *Guard) ownOrigin(r *http.Request, values []string) bool {
+func (g *Guard) isOwnOrigin(r *http.Request, values []string) bool {
 	if len(values) != 1 {
 		return false
 	}
 	u, err := url.Parse(values[0])
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
-		u.Path == "" && u.User == nil && g.own(r, u.Host)
+		u.Path == "" && u.User == nil && g.isOwnHost(r, u.Host)
 }

@@ -38,7 +38,7 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	doc := metadata{Resource: base(r) + p.Path, Servers: []string{issuer}, Methods: []string{"header"}}
+	doc := metadata{Resource: baseURL(r) + p.Path, Servers: []string{issuer}, Methods: []string{"header"}}
 	if p.Scopes != nil {
 		doc.Scopes = p.Scopes()
 	}
@@ -49,21 +49,21 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = enc.Encode(doc)
 }
 
-// challenge is what a request without a good token is answered in
+// challengeFor is what a request without a good token is answered in
 // WWW-Authenticate. A nil resource has no provider to lead to.
-func (p *Resource) challenge(r *http.Request) string {
+func (p *Resource) challengeFor(r *http.Request) string {
 	const plain = `Bearer realm="sallyport"`
 	if p == nil || r.URL.Path != p.Path || p.Issuer() == "" {
 		return plain
 	}
-	return plain + `, resource_metadata="` + base(r) + MetadataPath + p.Path + `"`
+	return plain + `, resource_metadata="` + baseURL(r) + MetadataPath + p.Path + `"`
 }
 
-// base is this server as the client called it. The Host header is one that the
+// baseURL is this server as the client called it. The Host header is one that the
 // guard accepted, so that it holds nothing but a name and a port. Behind a
 // proxy that ends TLS the proxy says so; a client that says it itself changes
 // its own answer only.
-func base(r *http.Request) string {
+func baseURL(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
 		scheme = "https"

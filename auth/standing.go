@@ -30,8 +30,8 @@ const (
 // revocation.
 var ErrWithdrawn = errors.New("auth: the token of the request does not count any more")
 
-// ask says whose request it is now; a status other than 0 refuses it.
-type ask func(ctx context.Context) (p sallyport.Principal, status int)
+// principalCheck says whose request it is now; a status other than 0 refuses it.
+type principalCheck func(ctx context.Context) (p sallyport.Principal, status int)
 
 // arriving is a body on its way.
 type arriving struct {
@@ -76,7 +76,7 @@ func equal(a, b *sallyport.Principal) bool {
 // it is open, be it a stream on which a client only listens or one that waits for
 // a call. What a principal that holds less by now may still do is for others to
 // say. Its context names the principal. The function that it returns has to be called at the end.
-func (g *Guard) hold(r *http.Request, who sallyport.Principal, again ask) (held *http.Request, end func()) {
+func (g *Guard) hold(r *http.Request, who sallyport.Principal, again principalCheck) (held *http.Request, end func()) {
 	now := time.Now()
 	w := &watch{guard: g, who: who, again: again, known: now}
 	w.ctx, w.cancel = context.WithCancelCause(r.Context())
@@ -93,7 +93,7 @@ func (g *Guard) hold(r *http.Request, who sallyport.Principal, again ask) (held 
 type watch struct {
 	guard  *Guard
 	who    sallyport.Principal
-	again  ask
+	again  principalCheck
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	body   arriving
