@@ -186,7 +186,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		}
 		// The token goes no further: no handler can pass it on.
 		r.Header.Del("Authorization")
-		r, end := g.hold(r, p, again)
+		r, end := g.watchRequest(r, p, again)
 		defer end()
 		next.ServeHTTP(w, r)
 	})

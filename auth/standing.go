@@ -33,10 +33,10 @@ var ErrWithdrawn = errors.New("auth: the token of the request does not count any
 // principalCheck says whose request it is now; a status other than 0 refuses it.
 type principalCheck func(ctx context.Context) (p sallyport.Principal, status int)
 
-// arriving is a body on its way.
-type arriving struct {
+// watchedBody is a body on its way.
+type watchedBody struct {
 	io.ReadCloser
-	of    *watch
+	watch *requestWatch
 	ctx   context.Context // that of the request as it came
 	since time.Time
 	err   error // what it ended with
@@ -44,7 +44,7 @@ type arriving struct {
 
 // Read ends with [ErrWithdrawn] in place of the end of the body when the
 // caller is not who was let in.
-func (a *arriving) Read(p []byte) (int, error) {
+func (a *watchedBody) Read(p []byte) (int, error) {
 	if a.err != nil {
 		return 0, a.err
 	}
@@ -60,43 +60,43 @@ func (a *arriving) Read(p []byte) (int, error) {
 }
 
 // isSame reports whether the caller is who was let in, and may do the same.
-func (a *arriving) isSame() bool {
-	now, status := a.of.again(a.ctx)
-	return status == 0 && equal(&now, &a.of.who)
+func (a *watchedBody) isSame() bool {
+	now, status := a.watch.again(a.ctx)
+	return status == 0 && samePrincipal(&now, &a.watch.who)
 }
 
-// equal reports whether a principal is the same and may do the same.
-func equal(a, b *sallyport.Principal) bool {
+// samePrincipal reports whether a principal is the same and may do the same.
+func samePrincipal(a, b *sallyport.Principal) bool {
 	return a.Name == b.Name && slices.Equal(a.Permissions, b.Permissions) &&
 		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil) && a.Person == b.Person
 }
 
-// hold makes a request end with the token that let it in: a body before it is
+// watchRequest makes a request end with the token that let it in: a body before it is
 // whole, when the token stands for something else by then, and every answer while
 // it is open, be it a stream on which a client only listens or one that waits for
 // a call. What a principal that holds less by now may still do is for others to
 // say. Its context names the principal. The function that it returns has to be called at the end.
-func (g *Guard) hold(r *http.Request, who sallyport.Principal, again principalCheck) (held *http.Request, end func()) {
+func (g *Guard) watchRequest(r *http.Request, who sallyport.Principal, again principalCheck) (held *http.Request, end func()) {
 	now := time.Now()
-	w := &watch{guard: g, who: who, again: again, known: now}
+	w := &requestWatch{guard: g, who: who, again: again, known: now}
 	w.ctx, w.cancel = context.WithCancelCause(r.Context())
 	if r.Body != nil && r.Body != http.NoBody {
-		w.body = arriving{ReadCloser: r.Body, of: w, ctx: r.Context(), since: now}
+		w.body = watchedBody{ReadCloser: r.Body, watch: w, ctx: r.Context(), since: now}
 		r.Body = &w.body
 	}
 	// Most answers are there long before the timer fires.
-	w.begin()
-	return r.WithContext(context.WithValue(w.ctx, principalKey{}, who)), w.end
+	w.scheduleCheck()
+	return r.WithContext(context.WithValue(w.ctx, principalKey{}, who)), w.stop
 }
 
-// watch looks again and again whether a request may go on.
-type watch struct {
+// requestWatch looks again and again whether a request may go on.
+type requestWatch struct {
 	guard  *Guard
 	who    sallyport.Principal
 	again  principalCheck
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	body   arriving
+	body   watchedBody
 	known  time.Time // when it could be said last
 	doubt  bool      // the last look said no
 
@@ -105,8 +105,8 @@ type watch struct {
 	timer *time.Timer
 }
 
-// stands reports whether the token still lets its principal in.
-func (w *watch) stands() bool {
+// stillAuthorized reports whether the token still lets its principal in.
+func (w *requestWatch) stillAuthorized() bool {
 	now, status := w.again(w.ctx)
 	if status != 0 && status != http.StatusServiceUnavailable || status == 0 && now.Name != w.who.Name {
 		return false
@@ -122,33 +122,33 @@ func (w *watch) stands() bool {
 	return stands
 }
 
-// begin has the request looked at after a pause, unless it is over.
-func (w *watch) begin() {
+// scheduleCheck has the request looked at after a pause, unless it is over.
+func (w *requestWatch) scheduleCheck() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {
-		w.timer = time.AfterFunc(w.guard.pause, w.look)
+		w.timer = time.AfterFunc(w.guard.pause, w.checkNow)
 	}
 }
 
-func (w *watch) look() {
+func (w *requestWatch) checkNow() {
 	if w.ctx.Err() != nil {
 		return
 	}
 	// What runs for the request is ended by the gate, which knows why: only what
 	// is still open at the second look is ended here.
 	before := w.doubt
-	if w.doubt = !w.stands(); before && w.doubt && w.ctx.Err() == nil {
+	if w.doubt = !w.stillAuthorized(); before && w.doubt && w.ctx.Err() == nil {
 		w.cancel(&sallyport.Error{
 			Code: sallyport.CodePermissionDenied, Detail: "the token of the request does not count any more, or its principal is stopped", Err: ErrWithdrawn,
 		})
 		return
 	}
-	w.begin()
+	w.scheduleCheck()
 }
 
-// end is for a request that was answered.
-func (w *watch) end() {
+// stop is for a request that was answered.
+func (w *requestWatch) stop() {
 	w.mu.Lock()
 	w.over = true
 	w.timer.Stop()
