@@ -24,7 +24,7 @@ type Entry struct {
 // Entries returns every principal, sorted by name. Those of the state come
 // with their hash, which is no secret: nobody can make the token from it.
 func (d *Directory) Entries(ctx context.Context) ([]Entry, error) {
-	kept, err := d.kept(ctx)
+	kept, err := d.storedRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (d *Directory) Add(ctx context.Context, r Record) (token string, err error)
 	if d.store == nil {
 		return "", errNoStore
 	}
-	if err := d.mine(r.Name); err != nil {
+	if err := d.checkOwnName(r.Name); err != nil {
 		return "", err
 	}
 	now := d.o.Now()
@@ -67,8 +67,8 @@ func (d *Directory) Add(ctx context.Context, r Record) (token string, err error)
 	return token, nil
 }
 
-// mine refuses a name that the state may not have.
-func (d *Directory) mine(name string) error {
+// checkOwnName refuses a name that the state may not have.
+func (d *Directory) checkOwnName(name string) error {
 	switch {
 	case name == sallyport.LocalPrincipal:
 		return fmt.Errorf("auth: %q is the local user; the configuration says what it holds, under principals.%s", name, name)
@@ -82,7 +82,7 @@ func (d *Directory) mine(name string) error {
 // one ends at once. A zero time keeps the expiry as it is.
 func (d *Directory) Rotate(ctx context.Context, name string, expires time.Time) (token string, err error) {
 	token, hash := NewToken()
-	err = d.update(ctx, name, func(r *Record, now time.Time) error {
+	err = d.updateRecord(ctx, name, func(r *Record, now time.Time) error {
 		if !r.Revoked.IsZero() {
 			return fmt.Errorf("auth: principal %q was revoked at %s", name, r.Revoked.UTC().Format(time.RFC3339))
 		}
@@ -104,7 +104,7 @@ func (d *Directory) Rotate(ctx context.Context, name string, expires time.Time) 
 // Revoke ends a principal of the state at once and for good. Revoking twice
 // keeps the first time.
 func (d *Directory) Revoke(ctx context.Context, name string) error {
-	return d.update(ctx, name, func(r *Record, now time.Time) error {
+	return d.updateRecord(ctx, name, func(r *Record, now time.Time) error {
 		if r.Revoked.IsZero() {
 			// The hash goes: there is nothing left to compare with.
 			r.Revoked, r.TokenSHA256 = now, ""
@@ -113,11 +113,11 @@ func (d *Directory) Revoke(ctx context.Context, name string) error {
 	})
 }
 
-func (d *Directory) update(ctx context.Context, name string, change func(r *Record, now time.Time) error) error {
+func (d *Directory) updateRecord(ctx context.Context, name string, change func(r *Record, now time.Time) error) error {
 	if d.store == nil {
 		return errNoStore
 	}
-	if err := d.mine(name); err != nil {
+	if err := d.checkOwnName(name); err != nil {
 		return err
 	}
 	err := d.store.Update(ctx, name, func(r *Record) error { return change(r, d.o.Now()) })

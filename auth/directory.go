@@ -42,12 +42,12 @@ type Options struct {
 type Directory struct {
 	store     Store
 	o         Options
-	static    atomic.Pointer[static]
+	static    atomic.Pointer[staticDirectory]
 	revisions atomic.Uint64 // how many readings of a configuration there were
 }
 
-// static is the configuration's part. It is replaced, never changed.
-type static struct {
+// staticDirectory is the configuration's part. It is replaced, never changed.
+type staticDirectory struct {
 	revision uint64
 	defaults []string
 	byName   map[string]*Record
@@ -94,11 +94,11 @@ func (d *Directory) Replace(ctx context.Context, records []Record, defaults []st
 // with what else a configuration says. The revision is that of the principals
 // that are read from then on.
 func (d *Directory) Prepare(ctx context.Context, records []Record, defaults []string) (put func(), revision uint64, err error) {
-	next, err := compile(records, defaults)
+	next, err := compileRecords(records, defaults)
 	if err != nil {
 		return nil, 0, fmt.Errorf("auth: %w", err)
 	}
-	kept, err := d.kept(ctx)
+	kept, err := d.storedRecords(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("auth: %w", err)
 	}
@@ -114,14 +114,14 @@ func (d *Directory) Prepare(ctx context.Context, records []Record, defaults []st
 	}
 	next.revision = d.revisions.Add(1)
 	return func() {
-		next.rotate(d.static.Load(), d.o.Now())
+		next.noteRotations(d.static.Load(), d.o.Now())
 		d.static.Store(next)
 	}, next.revision, nil
 }
 
-// rotate notes when the tokens of a configuration took the place of others: what
+// noteRotations notes when the tokens of a configuration took the place of others: what
 // was begun with an old one does not stand any more.
-func (s *static) rotate(before *static, now time.Time) {
+func (s *staticDirectory) noteRotations(before *staticDirectory, now time.Time) {
 	if before == nil {
 		return
 	}
@@ -139,9 +139,9 @@ func (s *static) rotate(before *static, now time.Time) {
 // Revision is that of the configuration in force.
 func (d *Directory) Revision() uint64 { return d.static.Load().revision }
 
-// compile checks and copies the records of a configuration.
-func compile(records []Record, defaults []string) (*static, error) {
-	s := &static{defaults: slices.Clone(defaults), byName: map[string]*Record{}, byHash: map[string]*Record{}}
+// compileRecords checks and copies the records of a configuration.
+func compileRecords(records []Record, defaults []string) (*staticDirectory, error) {
+	s := &staticDirectory{defaults: slices.Clone(defaults), byName: map[string]*Record{}, byHash: map[string]*Record{}}
 	faults := []error{checkListed("default_permissions", defaults)}
 	for i := range records {
 		r := records[i].clone()
@@ -161,7 +161,7 @@ func compile(records []Record, defaults []string) (*static, error) {
 	return s, errors.Join(faults...)
 }
 
-func (d *Directory) kept(ctx context.Context) ([]Record, error) {
+func (d *Directory) storedRecords(ctx context.Context) ([]Record, error) {
 	if d.store == nil {
 		return nil, nil
 	}
@@ -176,65 +176,65 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 	}
 	hash, s := HashToken(token), d.static.Load()
 	if ok, err := d.isLocal(ctx, hash); ok || err != nil {
-		return s.local(), ok, err
+		return s.localPrincipal(), ok, err
 	}
 	// Looking a hash up takes a time that depends on the hash. Whoever sends
 	// tokens learns nothing from it: SHA-256 does not let them choose the
 	// hash that is looked up. The comparison after it says in constant time
 	// that the index answered what it was asked.
-	if r := s.byHash[hash]; r != nil && same(hash, r.TokenSHA256) {
+	if r := s.byHash[hash]; r != nil && equalHashes(hash, r.TokenSHA256) {
 		if !r.Live(d.o.Now()) {
 			return p, false, nil
 		}
-		return s.principal(r), true, nil
+		return s.principalOf(r), true, nil
 	}
 	if d.store == nil {
 		return p, false, nil
 	}
 	r, ok, err := d.store.ByToken(ctx, hash)
-	if err != nil || !ok || !same(hash, r.TokenSHA256) || !r.Live(d.o.Now()) {
+	if err != nil || !ok || !equalHashes(hash, r.TokenSHA256) || !r.Live(d.o.Now()) {
 		return p, false, err
 	}
-	if s.reserved(r.Name) {
+	if s.isReserved(r.Name) {
 		d.o.Logger.Warn("refused a token of the state whose name the configuration has", "principal", r.Name)
 		return p, false, nil
 	}
-	return s.principal(&r), true, nil
+	return s.principalOf(&r), true, nil
 }
 
 // isLocal reports whether a token is that of the local user.
 func (d *Directory) isLocal(ctx context.Context, hash string) (bool, error) {
-	if same(hash, d.o.LocalSHA256) || d.o.LocalToken == nil {
-		return same(hash, d.o.LocalSHA256), nil
+	if equalHashes(hash, d.o.LocalSHA256) || d.o.LocalToken == nil {
+		return equalHashes(hash, d.o.LocalSHA256), nil
 	}
 	kept, err := d.o.LocalToken(ctx)
-	return err == nil && same(hash, kept), err
+	return err == nil && equalHashes(hash, kept), err
 }
 
-// same compares in constant time; empty equals nothing.
-func same(hash, kept string) bool {
+// equalHashes compares in constant time; empty equals nothing.
+func equalHashes(hash, kept string) bool {
 	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
 }
 
-// reserved reports whether a principal of the state may not have a name.
-func (s *static) reserved(name string) bool {
+// isReserved reports whether a principal of the state may not have a name.
+func (s *staticDirectory) isReserved(name string) bool {
 	return s.byName[name] != nil || name == sallyport.LocalPrincipal
 }
 
-// local is the local user: the default permissions and what the
+// localPrincipal is the local user: the default permissions and what the
 // configuration says about it.
-func (s *static) local() sallyport.Principal {
+func (s *staticDirectory) localPrincipal() sallyport.Principal {
 	r := s.byName[sallyport.LocalPrincipal]
 	if r == nil {
 		r = &Record{Name: sallyport.LocalPrincipal}
 	}
-	p := s.principal(r)
+	p := s.principalOf(r)
 	p.Person = false
 	return p
 }
 
-// principal is who a record stands for.
-func (s *static) principal(r *Record) sallyport.Principal {
+// principalOf is who a record stands for.
+func (s *staticDirectory) principalOf(r *Record) sallyport.Principal {
 	p := r.principal(s.defaults)
 	p.Revision = s.revision
 	return p
@@ -248,7 +248,7 @@ func (d *Directory) DefaultPermissions() []string { return slices.Clone(d.static
 // and a client that started the server itself. There it is a person; behind
 // the local user's token over HTTP anything may be.
 func (d *Directory) Local() sallyport.Principal {
-	p := d.static.Load().local()
+	p := d.static.Load().localPrincipal()
 	p.Person = true
 	return p
 }
@@ -261,11 +261,11 @@ func (d *Directory) Named(ctx context.Context, name string) (p sallyport.Princip
 		return d.Local(), true, nil
 	}
 	s := d.static.Load()
-	r, err := d.standing(ctx, s, name)
+	r, err := d.liveRecord(ctx, s, name)
 	if err != nil || r == nil {
 		return p, false, err
 	}
-	return s.principal(r), true, nil
+	return s.principalOf(r), true, nil
 }
 
 // Stands reports whether a principal who was let in at a moment may still call:
@@ -275,19 +275,19 @@ func (d *Directory) Stands(ctx context.Context, name string, since time.Time) (b
 	if name == sallyport.LocalPrincipal {
 		return true, nil
 	}
-	r, err := d.standing(ctx, d.static.Load(), name)
+	r, err := d.liveRecord(ctx, d.static.Load(), name)
 	return r != nil && !r.Rotated.After(since), err
 }
 
-// standing returns the record of a name that is there now, else nil.
-func (d *Directory) standing(ctx context.Context, s *static, name string) (*Record, error) {
+// liveRecord returns the record of a name that is there now, else nil.
+func (d *Directory) liveRecord(ctx context.Context, s *staticDirectory, name string) (*Record, error) {
 	if r := s.byName[name]; r != nil {
 		if !r.Expires.IsZero() && !d.o.Now().Before(r.Expires) {
 			return nil, nil
 		}
 		return r, nil
 	}
-	kept, err := d.kept(ctx)
+	kept, err := d.storedRecords(ctx)
 	if err != nil {
 		return nil, err
 	}

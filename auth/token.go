@@ -64,7 +64,7 @@ type Single struct {
 
 // Principal compares in constant time. An empty hash matches nothing.
 func (s Single) Principal(_ context.Context, token string) (sallyport.Principal, bool, error) {
-	if !same(HashToken(token), s.Hash) {
+	if !equalHashes(HashToken(token), s.Hash) {
 		return sallyport.Principal{}, false, nil
 	}
 	return s.Owner, true, nil
