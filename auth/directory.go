@@ -235,7 +235,7 @@ func (s *staticDirectory) localPrincipal() sallyport.Principal {
 
 // principalOf is who a record stands for.
 func (s *staticDirectory) principalOf(r *Record) sallyport.Principal {
-	p := r.principal(s.defaults)
+	p := r.toPrincipal(s.defaults)
 	p.Revision = s.revision
 	return p
 }

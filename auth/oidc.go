@@ -120,7 +120,7 @@ func (o *OIDCOptions) complete() error {
 	}
 	for _, a := range o.Algorithms {
 		if !slices.Contains(algorithms(), a) {
-			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", clip(a), strings.Join(algorithms(), ", ")))
+			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", clipText(a), strings.Join(algorithms(), ", ")))
 		}
 	}
 	if o.PrincipalClaim == "" {
@@ -146,11 +146,11 @@ func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("issuer %q: expected a URL such as https://login.example.com", clip(issuer))
+		return fmt.Errorf("issuer %q: expected a URL such as https://login.example.com", clipText(issuer))
 	case u.Scheme == "https", u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	default:
-		return fmt.Errorf("issuer %q: expected https", clip(issuer))
+		return fmt.Errorf("issuer %q: expected https", clipText(issuer))
 	}
 }
 
@@ -200,7 +200,7 @@ func (i *OIDC) believe(ctx context.Context, token string, payload []byte) (p sal
 		return p, err
 	}
 	return sallyport.Principal{
-		Name: OIDCPrefix + name, Permissions: union(i.o.DefaultPermissions(), held),
+		Name: OIDCPrefix + name, Permissions: unionOf(i.o.DefaultPermissions(), held),
 		Personalities: slices.Clone(i.o.Personalities()),
 	}, nil
 }

@@ -98,7 +98,7 @@ func (c claims) name(claim string) (string, error) {
 	switch {
 	case !ok || name == "":
 		return "", fmt.Errorf("%s is missing", claim)
-	case len(name) > maxSubject || !utf8.ValidString(name) || strings.ContainsFunc(name, blank):
+	case len(name) > maxSubject || !utf8.ValidString(name) || strings.ContainsFunc(name, isBlank):
 		return "", fmt.Errorf("%s is no name", claim)
 	case claim == "email" && c["email_verified"] != any(true):
 		return "", errors.New("the issuer did not verify the email address")
@@ -126,7 +126,7 @@ func (c claims) permissions(claim string) ([]string, error) {
 	default:
 		return nil, fmt.Errorf("%s is neither a list nor a text", claim)
 	}
-	held = union(held, nil)
+	held = unionOf(held, nil)
 	return held, checkListed(claim, held)
 }
 

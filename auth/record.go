@@ -92,14 +92,14 @@ const maxName = 64
 // command line cannot have. There is no colon in a name: those such as
 // oidc:alice come from an issuer, and nobody can configure one.
 func CheckName(name string) error {
-	if name == "" || len(name) > maxName || !made(name, "_-") {
-		return fmt.Errorf("%q is no name of a principal: expected 1 to %d letters, digits, '_' and '-'", clip(name), maxName)
+	if name == "" || len(name) > maxName || !consistsOf(name, "_-") {
+		return fmt.Errorf("%q is no name of a principal: expected 1 to %d letters, digits, '_' and '-'", clipText(name), maxName)
 	}
 	return nil
 }
 
-// made reports whether a text is made of letters, digits and others.
-func made(s, others string) bool {
+// consistsOf reports whether a text is made of letters, digits and others.
+func consistsOf(s, others string) bool {
 	for i := range len(s) {
 		c := s[i]
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
@@ -115,8 +115,8 @@ func made(s, others string) bool {
 // mislead.
 func checkPermissions(list []string) error {
 	for _, p := range list {
-		if !made(p, ":._-/") {
-			return fmt.Errorf("permissions: %q: expected a word such as http:read; there are no wildcards", clip(p))
+		if !consistsOf(p, ":._-/") {
+			return fmt.Errorf("permissions: %q: expected a word such as http:read; there are no wildcards", clipText(p))
 		}
 	}
 	return checkListed("permissions", list)
@@ -141,8 +141,8 @@ func checkListed(what string, list []string) error {
 	}
 	for i, item := range list {
 		switch {
-		case item == "" || len(item) > maxListedBytes || !utf8.ValidString(item) || strings.ContainsFunc(item, blank):
-			return fmt.Errorf("%s: %q: expected 1 to %d bytes of text without spaces", what, clip(item), maxListedBytes)
+		case item == "" || len(item) > maxListedBytes || !utf8.ValidString(item) || strings.ContainsFunc(item, isBlank):
+			return fmt.Errorf("%s: %q: expected 1 to %d bytes of text without spaces", what, clipText(item), maxListedBytes)
 		case slices.Contains(list[:i], item):
 			return fmt.Errorf("%s: %q is there twice", what, item)
 		}
@@ -150,12 +150,12 @@ func checkListed(what string, list []string) error {
 	return nil
 }
 
-// blank reports what a permission, a personality or a subject cannot hold:
+// isBlank reports what a permission, a personality or a subject cannot hold:
 // what is not seen, or would break a line.
-func blank(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
+func isBlank(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
-// clip shortens what a message quotes.
-func clip(s string) string {
+// clipText shortens what a message quotes.
+func clipText(s string) string {
 	const most = 80
 	if len(s) > most {
 		return s[:most] + "..."
@@ -163,16 +163,16 @@ func clip(s string) string {
 	return s
 }
 
-// principal is who a record stands for. The lists are the caller's own.
-func (r *Record) principal(defaults []string) sallyport.Principal {
+// toPrincipal is who a record stands for. The lists are the caller's own.
+func (r *Record) toPrincipal(defaults []string) sallyport.Principal {
 	return sallyport.Principal{
-		Name: r.Name, Permissions: union(defaults, r.Permissions),
+		Name: r.Name, Permissions: unionOf(defaults, r.Permissions),
 		Personalities: slices.Clone(r.Personalities), Person: r.Person,
 	}
 }
 
-// union returns every item of both lists once, in a new slice.
-func union(a, b []string) []string {
+// unionOf returns every item of both lists once, in a new slice.
+func unionOf(a, b []string) []string {
 	out := make([]string, 0, len(a)+len(b))
 	for _, item := range slices.Concat(a, b) {
 		if !slices.Contains(out, item) {

@@ -91,7 +91,7 @@ type Switch struct {
 func (s *Switch) Check() error {
 	switch {
 	case !s.Kind.Valid():
-		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session, tool, server or everything", clip(string(s.Kind)))
+		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session, tool, server or everything", clipText(string(s.Kind)))
 	case s.Name == "" || len(s.Name) > maxSwitchName:
 		return fmt.Errorf("a %s to stop has a name of 1 to %d bytes", s.Kind, maxSwitchName)
 	case len(s.Reason) > maxReason || !utf8.ValidString(s.Reason) || hasControl(s.Reason):
