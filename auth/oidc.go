@@ -25,9 +25,9 @@ const OIDCPrefix = "oidc:"
 // that keep time at all are within a second or two.
 const oidcLeeway = 30 * time.Second
 
-// algorithms are the signatures that may be accepted. The symmetric ones are
+// acceptedAlgorithms are the signatures that may be accepted. The symmetric ones are
 // not there: with them whoever can check a token can make one.
-func algorithms() []string {
+func acceptedAlgorithms() []string {
 	return []string{
 		oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
 		oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
@@ -81,7 +81,7 @@ type OIDC struct {
 // NewOIDC asks the issuer where its keys are. An issuer that does not answer,
 // or that answers for another one, is an error.
 func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
-	if err := o.complete(); err != nil {
+	if err := o.fillDefaults(); err != nil {
 		return nil, fmt.Errorf("auth: oidc: %w", err)
 	}
 	client := fetcher(o.HTTPClient, strings.HasPrefix(o.Issuer, "http:"))
@@ -109,8 +109,8 @@ func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
 	return &OIDC{o: o, keys: k}, nil
 }
 
-// complete fills in defaults and reports everything that is wrong.
-func (o *OIDCOptions) complete() error {
+// fillDefaults fills in defaults and reports everything that is wrong.
+func (o *OIDCOptions) fillDefaults() error {
 	faults := []error{checkIssuer(o.Issuer)}
 	if o.Audience == "" {
 		faults = append(faults, errors.New("audience is missing: any token of the issuer would do, whoever it was made for"))
@@ -119,8 +119,8 @@ func (o *OIDCOptions) complete() error {
 		o.Algorithms = []string{oidc.RS256, oidc.ES256}
 	}
 	for _, a := range o.Algorithms {
-		if !slices.Contains(algorithms(), a) {
-			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", clipText(a), strings.Join(algorithms(), ", ")))
+		if !slices.Contains(acceptedAlgorithms(), a) {
+			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", clipText(a), strings.Join(acceptedAlgorithms(), ", ")))
 		}
 	}
 	if o.PrincipalClaim == "" {
@@ -165,7 +165,7 @@ func (i *OIDC) Principal(ctx context.Context, token string) (p sallyport.Princip
 		return p, false, fmt.Errorf("auth: oidc: %w", err)
 	}
 	if err == nil {
-		p, err = i.believe(ctx, token, payload)
+		p, err = i.checkClaims(ctx, token, payload)
 	}
 	if err != nil {
 		i.o.Logger.DebugContext(ctx, "a token of an issuer was refused", "why", err)
@@ -174,10 +174,10 @@ func (i *OIDC) Principal(ctx context.Context, token string) (p sallyport.Princip
 	return p, true, nil
 }
 
-// believe checks the claims of a token whose signature is good, with the
+// checkClaims checks the claims of a token whose signature is good, with the
 // library and then with our own stricter eyes.
-func (i *OIDC) believe(ctx context.Context, token string, payload []byte) (p sallyport.Principal, err error) {
-	library := oidc.NewVerifier(i.o.Issuer, signed(payload), &oidc.Config{
+func (i *OIDC) checkClaims(ctx context.Context, token string, payload []byte) (p sallyport.Principal, err error) {
+	library := oidc.NewVerifier(i.o.Issuer, verifiedPayload(payload), &oidc.Config{
 		ClientID: i.o.Audience, SupportedSigningAlgs: i.o.Algorithms,
 		SkipExpiryCheck: true, // its leeway is five minutes and only for nbf
 	})
@@ -188,14 +188,14 @@ func (i *OIDC) believe(ctx context.Context, token string, payload []byte) (p sal
 	if err != nil {
 		return p, err
 	}
-	if err := errors.Join(c.meant(i.o.Issuer, i.o.Audience), c.timely(i.o.Now())); err != nil {
+	if err := errors.Join(c.checkParties(i.o.Issuer, i.o.Audience), c.checkTimes(i.o.Now())); err != nil {
 		return p, err
 	}
-	name, err := c.name(i.o.PrincipalClaim)
+	name, err := c.readName(i.o.PrincipalClaim)
 	if err != nil {
 		return p, err
 	}
-	held, err := c.permissions(i.o.PermissionsClaim)
+	held, err := c.readPermissions(i.o.PermissionsClaim)
 	if err != nil {
 		return p, err
 	}
@@ -205,8 +205,8 @@ func (i *OIDC) believe(ctx context.Context, token string, payload []byte) (p sal
 	}, nil
 }
 
-// signed is the payload of a token whose signature was verified before.
-type signed []byte
+// verifiedPayload is the payload of a token whose signature was verified before.
+type verifiedPayload []byte
 
 // VerifySignature implements oidc.KeySet.
-func (s signed) VerifySignature(context.Context, string) ([]byte, error) { return s, nil }
+func (s verifiedPayload) VerifySignature(context.Context, string) ([]byte, error) { return s, nil }

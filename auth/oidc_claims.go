@@ -20,11 +20,11 @@ const (
 	maxSubject = 255
 )
 
-// claims is the payload of a token, read strictly: a key that is there twice
+// tokenClaims is the payload of a token, read strictly: a key that is there twice
 // is refused, and names are compared byte by byte.
-type claims map[string]any
+type tokenClaims map[string]any
 
-func readClaims(payload []byte) (claims, error) {
+func readClaims(payload []byte) (tokenClaims, error) {
 	v, err := schema.Decode(payload, &schema.Limits{Depth: claimDepth, Bytes: maxBearerBytes, Nodes: claimNodes})
 	if err != nil {
 		return nil, fmt.Errorf("the payload %w", err)
@@ -36,8 +36,8 @@ func readClaims(payload []byte) (claims, error) {
 	return c, nil
 }
 
-// meant checks who made the token and for whom.
-func (c claims) meant(issuer, audience string) error {
+// checkParties checks who made the token and for whom.
+func (c tokenClaims) checkParties(issuer, audience string) error {
 	if c["iss"] != any(issuer) {
 		return errors.New("iss is another issuer")
 	}
@@ -54,9 +54,9 @@ func (c claims) meant(issuer, audience string) error {
 	return errors.New("aud is somebody else")
 }
 
-// timely checks when the token counts. Without an end it counts never.
-func (c claims) timely(now time.Time) error {
-	end, ok, err := c.moment("exp")
+// checkTimes checks when the token counts. Without an end it counts never.
+func (c tokenClaims) checkTimes(now time.Time) error {
+	end, ok, err := c.readTime("exp")
 	switch {
 	case err != nil:
 		return err
@@ -66,7 +66,7 @@ func (c claims) timely(now time.Time) error {
 		return errors.New("the token is expired")
 	}
 	for _, key := range []string{"nbf", "iat"} {
-		at, ok, err := c.moment(key)
+		at, ok, err := c.readTime(key)
 		if err != nil {
 			return err
 		}
@@ -77,8 +77,8 @@ func (c claims) timely(now time.Time) error {
 	return nil
 }
 
-// moment reads seconds since 1970, up to the year 9999.
-func (c claims) moment(key string) (t time.Time, ok bool, err error) {
+// readTime reads seconds since 1970, up to the year 9999.
+func (c tokenClaims) readTime(key string) (t time.Time, ok bool, err error) {
 	v, ok := c[key]
 	if !ok {
 		return t, false, nil
@@ -92,8 +92,8 @@ func (c claims) moment(key string) (t time.Time, ok bool, err error) {
 	return time.Unix(int64(seconds), 0), true, nil
 }
 
-// name reads who it is.
-func (c claims) name(claim string) (string, error) {
+// readName reads who it is.
+func (c tokenClaims) readName(claim string) (string, error) {
 	name, ok := c[claim].(string)
 	switch {
 	case !ok || name == "":
@@ -106,9 +106,9 @@ func (c claims) name(claim string) (string, error) {
 	return name, nil
 }
 
-// permissions reads a list or a text with spaces; an absent claim holds none.
+// readPermissions reads a list or a text with spaces; an absent claim holds none.
 // Anything else refuses the token: what it means cannot be guessed.
-func (c claims) permissions(claim string) ([]string, error) {
+func (c tokenClaims) readPermissions(claim string) ([]string, error) {
 	var held []string
 	switch v := c.lookUp(claim).(type) {
 	case nil:
@@ -131,7 +131,7 @@ func (c claims) permissions(claim string) ([]string, error) {
 }
 
 // lookUp returns the claim of a name, or what a name with dots leads to.
-func (c claims) lookUp(claim string) any {
+func (c tokenClaims) lookUp(claim string) any {
 	if v, ok := c[claim]; ok || claim == "" {
 		return v
 	}

@@ -70,17 +70,17 @@ func (s Single) Principal(_ context.Context, token string) (sallyport.Principal,
 	return s.Owner, true, nil
 }
 
-// chain asks several in order.
-type chain []Tokens
+// tokenChain asks several in order.
+type tokenChain []Tokens
 
 // Chain returns Tokens that ask each of the given ones in order; the first
 // that knows a token decides. When none does and one could not say, its error
 // is returned: a directory that cannot be read does not lock out who comes
 // with a token of an issuer.
-func Chain(tokens ...Tokens) Tokens { return chain(slices.Clone(tokens)) }
+func Chain(tokens ...Tokens) Tokens { return tokenChain(slices.Clone(tokens)) }
 
 // Principal implements Tokens.
-func (c chain) Principal(ctx context.Context, token string) (sallyport.Principal, bool, error) {
+func (c tokenChain) Principal(ctx context.Context, token string) (sallyport.Principal, bool, error) {
 	var faults []error
 	for _, t := range c {
 		p, ok, err := t.Principal(ctx, token)
