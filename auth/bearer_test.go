@@ -85,7 +85,7 @@ func FuzzKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		set, err := parseKeys(text)
 		for i := range set {
-			if err != nil || !set[i].IsPublic() || !usable(&set[i]) {
+			if err != nil || !set[i].IsPublic() || !isUsableKey(&set[i]) {
 				t.Errorf("parseKeys() kept %+v, %v", set[i], err)
 			}
 		}

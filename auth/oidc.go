@@ -75,7 +75,7 @@ type OIDCOptions struct {
 // [Tokens] and is safe for concurrent use.
 type OIDC struct {
 	o    OIDCOptions
-	keys *keys
+	keys *keySet
 }
 
 // NewOIDC asks the issuer where its keys are. An issuer that does not answer,
@@ -84,7 +84,7 @@ func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
 	if err := o.fillDefaults(); err != nil {
 		return nil, fmt.Errorf("auth: oidc: %w", err)
 	}
-	client := fetcher(o.HTTPClient, strings.HasPrefix(o.Issuer, "http:"))
+	client := newFetchClient(o.HTTPClient, strings.HasPrefix(o.Issuer, "http:"))
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, client), fetchTime)
 	defer cancel()
 	provider, err := oidc.NewProvider(ctx, o.Issuer)
@@ -102,8 +102,8 @@ func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
 	for _, a := range o.Algorithms {
 		pinned = append(pinned, jose.SignatureAlgorithm(a))
 	}
-	k := &keys{url: found.Keys, client: client, algorithms: pinned, now: o.Now, logger: o.Logger}
-	if err := k.fetch(ctx); err != nil {
+	k := &keySet{url: found.Keys, client: client, algorithms: pinned, now: o.Now, logger: o.Logger}
+	if err := k.fetchKeys(ctx); err != nil {
 		return nil, fmt.Errorf("auth: oidc: the keys of the issuer %s: %.300s", o.Issuer, err)
 	}
 	return &OIDC{o: o, keys: k}, nil

@@ -45,8 +45,8 @@ const (
 // token.
 var errNoKeys = errors.New("the keys of the issuer cannot be fetched")
 
-// keys is the key set of an issuer.
-type keys struct {
+// keySet is the key set of an issuer.
+type keySet struct {
 	url        string
 	client     *http.Client
 	algorithms []jose.SignatureAlgorithm
@@ -64,7 +64,7 @@ type keys struct {
 // VerifySignature returns the payload of a token that a key of the issuer
 // signed with one of the pinned algorithms. Errors that match errNoKeys are
 // the issuer's.
-func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	// The parser refuses every other algorithm, none among them, a header
 	// with a key twice, and critical headers that it does not know. A key in
 	// the header is never used.
@@ -73,7 +73,7 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 		return nil, fmt.Errorf("malformed token: %w", err)
 	}
 	header := jws.Signatures[0].Header
-	candidates, err := k.find(ctx, header.KeyID, header.Algorithm)
+	candidates, err := k.findKeys(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,13 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 	return nil, errors.New("no key of the issuer made the signature")
 }
 
-// find returns the keys that may have signed a token. It fetches when the
+// findKeys returns the keys that may have signed a token. It fetches when the
 // token names a key that is not known, or when the keys are old.
-func (k *keys) find(ctx context.Context, kid, algorithm string) ([]jose.JSONWebKey, error) {
+func (k *keySet) findKeys(ctx context.Context, kid, algorithm string) ([]jose.JSONWebKey, error) {
 	for {
 		k.mu.Lock()
 		now := k.now()
-		found := k.matching(kid, algorithm, now)
+		found := k.matchingKeys(kid, algorithm, now)
 		fresh := now.Sub(k.fetched) < keysRefresh
 		paused := now.Sub(k.tried) < keysPause
 		flight, failed := k.flight, k.failed
@@ -117,15 +117,15 @@ func (k *keys) find(ctx context.Context, kid, algorithm string) ([]jose.JSONWebK
 		k.flight = make(chan struct{})
 		k.mu.Unlock()
 		// Others wait for this fetch: it does not end with this caller.
-		if err := k.fetch(context.WithoutCancel(ctx)); err != nil {
+		if err := k.fetchKeys(context.WithoutCancel(ctx)); err != nil {
 			k.logger.WarnContext(ctx, "the keys of the issuer cannot be fetched", "error", err)
 		}
 	}
 }
 
-// matching returns the keys that fit a token. A token that names none fits
+// matchingKeys returns the keys that fit a token. A token that names none fits
 // only a set of one: with several, OpenID Connect wants the name.
-func (k *keys) matching(kid, algorithm string, now time.Time) []jose.JSONWebKey {
+func (k *keySet) matchingKeys(kid, algorithm string, now time.Time) []jose.JSONWebKey {
 	if now.Sub(k.fetched) >= keysEnd {
 		return nil
 	}
@@ -139,10 +139,10 @@ func (k *keys) matching(kid, algorithm string, now time.Time) []jose.JSONWebKey 
 	return found
 }
 
-// fetch replaces the keys by those that the issuer publishes now. After an
+// fetchKeys replaces the keys by those that the issuer publishes now. After an
 // error the old ones stay.
-func (k *keys) fetch(ctx context.Context) error {
-	set, err := k.download(ctx)
+func (k *keySet) fetchKeys(ctx context.Context) error {
+	set, err := k.downloadKeys(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tried, k.failed = k.now(), err != nil
@@ -156,7 +156,7 @@ func (k *keys) fetch(ctx context.Context) error {
 	return err
 }
 
-func (k *keys) download(ctx context.Context) ([]jose.JSONWebKey, error) {
+func (k *keySet) downloadKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, nil)
@@ -193,7 +193,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set []jose.JSONWebKey
 	for _, raw := range document.Keys {
 		var key jose.JSONWebKey
-		if json.Unmarshal(raw, &key) == nil && usable(&key) {
+		if json.Unmarshal(raw, &key) == nil && isUsableKey(&key) {
 			set = append(set, key)
 		}
 	}
@@ -203,9 +203,9 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	return set, nil
 }
 
-// usable reports whether a key may verify signatures: public keys of these
+// isUsableKey reports whether a key may verify signatures: public keys of these
 // types only. A private key in a public place is everybody's.
-func usable(key *jose.JSONWebKey) bool {
+func isUsableKey(key *jose.JSONWebKey) bool {
 	if !key.Valid() || key.Use != "" && key.Use != "sig" {
 		return false
 	}
@@ -219,9 +219,9 @@ func usable(key *jose.JSONWebKey) bool {
 	}
 }
 
-// fetcher returns a client that keeps to our bounds. Redirects are refused:
+// newFetchClient returns a client that keeps to our bounds. Redirects are refused:
 // the issuer's documents are where it says.
-func fetcher(given *http.Client, plain bool) *http.Client {
+func newFetchClient(given *http.Client, plain bool) *http.Client {
 	c := http.Client{}
 	if given != nil {
 		c = *given
@@ -232,21 +232,21 @@ func fetcher(given *http.Client, plain bool) *http.Client {
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
 	}
-	c.Transport = &bounded{next: c.Transport, plain: plain}
+	c.Transport = &boundedTransport{next: c.Transport, plain: plain}
 	c.Jar = nil
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return errors.New("redirects are not followed") }
 	return &c
 }
 
-// bounded is a transport that bounds answers and asks over https only, or on
+// boundedTransport is a transport that bounds answers and asks over https only, or on
 // the loopback when the issuer itself is there.
-type bounded struct {
+type boundedTransport struct {
 	next  http.RoundTripper
 	plain bool
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && (!b.plain || !Loopback(r.URL.Hostname())) {
 		return nil, fmt.Errorf("%s: expected https", strings.ToValidUTF8(r.URL.Redacted(), ""))
 	}

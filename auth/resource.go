@@ -23,8 +23,8 @@ type Resource struct {
 	Scopes func() []string
 }
 
-// metadata is the document of RFC 9728, section 2.
-type metadata struct {
+// resourceMetadata is the document of RFC 9728, section 2.
+type resourceMetadata struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported,omitempty"`
@@ -38,7 +38,7 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	doc := metadata{Resource: baseURL(r) + p.Path, Servers: []string{issuer}, Methods: []string{"header"}}
+	doc := resourceMetadata{Resource: baseURL(r) + p.Path, Servers: []string{issuer}, Methods: []string{"header"}}
 	if p.Scopes != nil {
 		doc.Scopes = p.Scopes()
 	}
