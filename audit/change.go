@@ -63,10 +63,10 @@ type Change struct {
 	User string `json:"user,omitempty"`
 }
 
-// bounded returns the copy that is recorded.
-func (c *Change) bounded() *Change {
+// boundedCopy returns the copy that is recorded.
+func (c *Change) boundedCopy() *Change {
 	return &Change{
-		Action: Action(clip(string(c.Action), MaxName)), Target: clip(c.Target, MaxName),
-		Detail: clip(c.Detail, MaxReason), User: clip(c.User, MaxName),
+		Action: Action(clipText(string(c.Action), MaxName)), Target: clipText(c.Target, MaxName),
+		Detail: clipText(c.Detail, MaxReason), User: clipText(c.User, MaxName),
 	}
 }

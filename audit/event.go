@@ -128,18 +128,18 @@ type Event struct {
 	KeyID string `json:"key_id,omitempty"`
 }
 
-// plain is Event without its methods.
-type plain Event
+// plainEvent is Event without its methods.
+type plainEvent Event
 
-// wire adds the fields whose JSON form differs.
-type wire struct {
-	*plain
+// wireEvent adds the fields whose JSON form differs.
+type wireEvent struct {
+	*plainEvent
 	OK         *bool   `json:"ok,omitempty"`
 	DurationMS float64 `json:"duration_ms,omitempty"`
 }
 
-func (e *Event) wire() wire {
-	w := wire{plain: (*plain)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond)}
+func (e *Event) toWire() wireEvent {
+	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond)}
 	if e.Kind == KindOutcome {
 		w.OK = &e.OK
 	}
@@ -147,13 +147,13 @@ func (e *Event) wire() wire {
 }
 
 // MarshalJSON writes the event; ok is left out of an intent.
-func (e Event) MarshalJSON() ([]byte, error) { return json.Marshal(e.wire()) }
+func (e Event) MarshalJSON() ([]byte, error) { return json.Marshal(e.toWire()) }
 
 // UnmarshalJSON reads what MarshalJSON writes. Keys that it does not know
 // are ignored: a newer version may have written them.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	var fresh Event
-	w := wire{plain: (*plain)(&fresh)}
+	w := wireEvent{plainEvent: (*plainEvent)(&fresh)}
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
@@ -186,8 +186,8 @@ const (
 	MaxFull = 260 << 10
 )
 
-// bounded returns the copy of e that is recorded.
-func (e *Event) bounded() (Event, error) {
+// boundedCopy returns the copy of e that is recorded.
+func (e *Event) boundedCopy() (Event, error) {
 	b := *e
 	if !b.Kind.Valid() {
 		return b, fmt.Errorf("audit: %q is not the kind of an event", string(b.Kind))
@@ -198,7 +198,7 @@ func (e *Event) bounded() (Event, error) {
 		return b, errors.New("audit: a change says what was changed, and nothing else does")
 	}
 	if b.Change != nil {
-		b.Change = b.Change.bounded()
+		b.Change = b.Change.boundedCopy()
 	} else if b.Level == "" {
 		b.Level = sallyport.LevelNone
 	}
@@ -206,9 +206,9 @@ func (e *Event) bounded() (Event, error) {
 		&b.CallID, &b.ToolCallID, &b.Tool, &b.Principal, &b.Session, &b.Personality, (*string)(&b.Platform),
 		&b.Agent, &b.Team, &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
 	} {
-		*s = clip(*s, MaxName)
+		*s = clipText(*s, MaxName)
 	}
-	b.Args, b.Error, b.Full = clip(b.Args, MaxArgs), clip(b.Error, MaxError), clip(b.Full, MaxFull)
+	b.Args, b.Error, b.Full = clipText(b.Args, MaxArgs), clipText(b.Error, MaxError), clipText(b.Full, MaxFull)
 	b.Decisions = clipDecisions(b.Decisions)
 	return b, b.boundGrant()
 }
@@ -225,7 +225,7 @@ func (e *Event) boundGrant() error {
 		return fmt.Errorf("audit: grant: %w", err)
 	}
 	if len(text) > MaxGrant {
-		e.GrantDigest, e.Grant = digest(text), nil
+		e.GrantDigest, e.Grant = digestOf(text), nil
 	}
 	return nil
 }
@@ -270,14 +270,14 @@ func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
 	list = append([]sallyport.Decision(nil), list[:min(len(list), MaxDecisions)]...)
 	for i := range list {
 		d := &list[i]
-		d.Why, d.Source, d.Fix = clip(d.Why, MaxReason), clip(d.Source, MaxReason), clip(d.Fix, MaxReason)
+		d.Why, d.Source, d.Fix = clipText(d.Why, MaxReason), clipText(d.Source, MaxReason), clipText(d.Fix, MaxReason)
 	}
 	return list
 }
 
-// clip makes s valid UTF-8 of at most n bytes, cutting between code points
+// clipText makes s valid UTF-8 of at most n bytes, cutting between code points
 // and saying how long it was. It looks at no more than n bytes.
-func clip(s string, n int) string {
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		if utf8.ValidString(s) {
 			return s
@@ -302,7 +302,7 @@ func clip(s string, n int) string {
 func (e *Event) appendBody(buf *bytes.Buffer) error {
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e.wire()); err != nil {
+	if err := enc.Encode(e.toWire()); err != nil {
 		return fmt.Errorf("audit: encode: %w", err)
 	}
 	buf.Truncate(buf.Len() - 1)

@@ -54,16 +54,16 @@ func appendLine(b []byte, r *Record) []byte {
 	return append(b, "}\n"...)
 }
 
-// exported reads an export once.
-type exported struct{ r io.Reader }
+// exportedLog reads an export once.
+type exportedLog struct{ r io.Reader }
 
 // ReadExport returns a reader over what [Export] wrote, for [Verify] and
 // [Events]. It can be read once, and ignores Query.Last. A line that Export
 // would not have written exactly so is an error that names its number.
-func ReadExport(r io.Reader) Reader { return exported{r} }
+func ReadExport(r io.Reader) Reader { return exportedLog{r} }
 
 // Read implements [Reader].
-func (x exported) Read(ctx context.Context, q Query) iter.Seq2[Record, error] {
+func (x exportedLog) Read(ctx context.Context, q Query) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		lines := bufio.NewScanner(x.r)
 		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -113,7 +113,7 @@ func parseLine(line []byte) (Record, error) {
 		if err != nil {
 			return Record{}, err
 		}
-		rec.fill(&e)
+		rec.setFields(&e)
 	}
 	if again := appendLine(nil, &rec); !bytes.Equal(bytes.TrimSuffix(again, []byte("\n")), line) {
 		return Record{}, errors.New("not written as an export is")

@@ -26,19 +26,19 @@ type Key struct {
 	// Two pointers deep, because package fmt cannot call Format on an
 	// unexported field of another struct: it prints an address then, and
 	// for a verb that does not fit, what that address points to.
-	box *box
+	box *secretBox
 }
 
-type box struct{ secret *[KeyBytes]byte }
+type secretBox struct{ secret *[KeyBytes]byte }
 
-func (k Key) secret() []byte { return k.box.secret[:] }
+func (k Key) secretBytes() []byte { return k.box.secret[:] }
 
 // NewKey makes a key from [KeyBytes] random bytes, which it copies.
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) != KeyBytes {
 		return Key{}, fmt.Errorf("audit: a key has %d bytes, this one has %d", KeyBytes, len(secret))
 	}
-	return Key{&box{(*[KeyBytes]byte)(bytes.Clone(secret))}}, nil
+	return Key{&secretBox{(*[KeyBytes]byte)(bytes.Clone(secret))}}, nil
 }
 
 // IsZero reports whether k is not a key.
@@ -137,7 +137,7 @@ func readKey(path string) (k Key, empty bool, err error) {
 		// The cause would quote a digit.
 		return Key{}, false, fmt.Errorf("audit: key file %s does not hold a key of %d hex digits", path, 2*KeyBytes)
 	}
-	return Key{&box{&secret}}, false, nil
+	return Key{&secretBox{&secret}}, false, nil
 }
 
 // createKey writes a fresh key to a private temporary file and links it to

@@ -188,7 +188,7 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 func notKept(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
 
 func (l *Log) encode(p *pending, e *Event) error {
-	b, err := e.bounded()
+	b, err := e.boundedCopy()
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (l *Log) encode(p *pending, e *Event) error {
 		return err
 	}
 	p.rec = Record{Body: p.body.Bytes()}
-	p.rec.fill(&b)
+	p.rec.setFields(&b)
 	return nil
 }
 

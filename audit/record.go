@@ -105,8 +105,8 @@ func (r *Record) Event() (Event, error) {
 	return e, nil
 }
 
-// fill sets the searchable fields from an event.
-func (r *Record) fill(e *Event) {
+// setFields sets the searchable fields from an event.
+func (r *Record) setFields(e *Event) {
 	r.Time, r.Kind, r.Denied = e.Time.UnixNano(), e.Kind, e.Denied()
 	r.Call, r.Tool, r.Principal = e.CallID, e.Tool, e.Principal
 }
@@ -122,7 +122,7 @@ type sealer struct {
 	sum []byte
 }
 
-func newSealer(k Key) *sealer { return &sealer{mac: hmac.New(sha256.New, k.secret())} }
+func newSealer(k Key) *sealer { return &sealer{mac: hmac.New(sha256.New, k.secretBytes())} }
 
 // seal returns the hash of a record that follows prev.
 func (s *sealer) seal(prev Hash, r *Record) (h Hash) {
@@ -153,7 +153,7 @@ func (s *sealer) sign(b []byte) (h Hash) {
 	return h
 }
 
-func digest(b []byte) string {
+func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
