@@ -37,9 +37,9 @@ type Checkpoint struct {
 
 const checkpointDomain = "sallyport/audit/checkpoint/1\n"
 
-// sign returns the MAC over the fields of fixed width, so that no two
+// computeMAC returns the MAC over the fields of fixed width, so that no two
 // checkpoints give the same input. The key's id follows from the key.
-func (c *Checkpoint) sign(s *sealer) Hash {
+func (c *Checkpoint) computeMAC(s *recordSealer) Hash {
 	b := append(make([]byte, 0, 128), checkpointDomain...)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Version))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Seq))
@@ -47,11 +47,11 @@ func (c *Checkpoint) sign(s *sealer) Hash {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Time.UnixNano()))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Count))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Pruned.UnixNano()))
-	return s.sign(b)
+	return s.computeMAC(b)
 }
 
-// record returns the form in which a store keeps the checkpoint.
-func (c *Checkpoint) record() (Record, error) {
+// toRecord returns the form in which a store keeps the checkpoint.
+func (c *Checkpoint) toRecord() (Record, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return Record{}, fmt.Errorf("audit: encode checkpoint: %w", err)
@@ -72,11 +72,11 @@ func (r *Record) Checkpoint() (Checkpoint, error) {
 	return c, nil
 }
 
-// genuine reports whether c is the checkpoint that the key signed and r is
+// isGenuine reports whether c is the checkpoint that the key signed and r is
 // the record that holds it, to the byte.
-func (c *Checkpoint) genuine(r *Record, s *sealer, keyID string) bool {
-	want, err := c.record()
-	return err == nil && c.KeyID == keyID && c.sign(s) == c.MAC &&
+func (c *Checkpoint) isGenuine(r *Record, s *recordSealer, keyID string) bool {
+	want, err := c.toRecord()
+	return err == nil && c.KeyID == keyID && c.computeMAC(s) == c.MAC &&
 		want.Seq == r.Seq && want.Time == r.Time && want.Hash == r.Hash && bytes.Equal(want.Body, r.Body) &&
 		r.Call == "" && r.Tool == "" && r.Principal == "" && !r.Denied
 }
@@ -114,7 +114,7 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 	if key.IsZero() {
 		return 0, errors.New("audit: prune needs a key")
 	}
-	p := pruning{s: s, v: newVerifier(key, nil)}
+	p := pruneState{s: s, v: newVerifier(key, nil)}
 	for rec, err := range s.Read(ctx, Query{}) {
 		if err != nil {
 			return p.removed, fmt.Errorf("audit: prune: %w", err)
@@ -130,16 +130,16 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 		}
 		p.waiting, p.cut = p.waiting+1, rec
 		if p.waiting == pruneStep {
-			if err := p.step(ctx); err != nil {
+			if err := p.removeWaiting(ctx); err != nil {
 				return p.removed, err
 			}
 		}
 	}
-	return p.removed, p.step(ctx)
+	return p.removed, p.removeWaiting(ctx)
 }
 
-// pruning is the state of one Prune.
-type pruning struct {
+// pruneState is the state of one Prune.
+type pruneState struct {
 	s PrunableStore
 	v *verifier
 	// cut is the newest record that verified and may go, waiting the number
@@ -148,8 +148,8 @@ type pruning struct {
 	waiting, removed int64
 }
 
-// step removes what waits.
-func (p *pruning) step(ctx context.Context) error {
+// removeWaiting removes what waits.
+func (p *pruneState) removeWaiting(ctx context.Context) error {
 	if p.waiting == 0 {
 		return nil
 	}
@@ -157,8 +157,8 @@ func (p *pruning) step(ctx context.Context) error {
 		Version: Version, Seq: p.cut.Seq, Hash: p.cut.Hash, Time: unixTime(p.cut.Time),
 		Count: p.v.report.Pruned + p.removed + p.waiting, Pruned: time.Now().UTC().Round(0), KeyID: p.v.keyID,
 	}
-	c.MAC = c.sign(p.v.sealer)
-	rec, err := c.record()
+	c.MAC = c.computeMAC(p.v.sealer)
+	rec, err := c.toRecord()
 	if err != nil {
 		return err
 	}

@@ -49,14 +49,14 @@ func (k Key) ID() string {
 	if k.IsZero() {
 		return ""
 	}
-	h := newSealer(k).sign([]byte("sallyport/audit/key-id/1\n"))
+	h := newSealer(k).computeMAC([]byte("sallyport/audit/key-id/1\n"))
 	return hex.EncodeToString(h[:8])
 }
 
 // Derive returns another secret of [KeyBytes] bytes for a purpose, from which
 // neither this key nor what it derives for another purpose can be found.
 func (k Key) Derive(purpose string) []byte {
-	h := newSealer(k).sign([]byte("sallyport/audit/derive/1\n" + purpose))
+	h := newSealer(k).computeMAC([]byte("sallyport/audit/derive/1\n" + purpose))
 	return h[:]
 }
 

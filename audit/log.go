@@ -97,7 +97,7 @@ type Log struct {
 	disk flusher
 
 	// Owned by the committer.
-	sealer *sealer
+	sealer *recordSealer
 	batch  []*pending
 	sealed []Record
 	// settling is the work of the timer.
@@ -328,7 +328,7 @@ func (l *Log) commit() error {
 		for _, p := range l.batch {
 			r := p.rec
 			r.Seq = head.Seq + 1
-			r.Hash = l.sealer.seal(head.Hash, &r)
+			r.Hash = l.sealer.sealRecord(head.Hash, &r)
 			head = r.Head()
 			l.sealed = append(l.sealed, r)
 		}

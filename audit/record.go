@@ -115,17 +115,17 @@ func (r *Record) setFields(e *Event) {
 // key signs.
 const sealDomain = "sallyport/audit/record/1\n"
 
-// sealer computes hashes with one key. It is not safe for concurrent use.
-type sealer struct {
+// recordSealer computes hashes with one key. It is not safe for concurrent use.
+type recordSealer struct {
 	mac hash.Hash
 	buf []byte
 	sum []byte
 }
 
-func newSealer(k Key) *sealer { return &sealer{mac: hmac.New(sha256.New, k.secretBytes())} }
+func newSealer(k Key) *recordSealer { return &recordSealer{mac: hmac.New(sha256.New, k.secretBytes())} }
 
-// seal returns the hash of a record that follows prev.
-func (s *sealer) seal(prev Hash, r *Record) (h Hash) {
+// sealRecord returns the hash of a record that follows prev.
+func (s *recordSealer) sealRecord(prev Hash, r *Record) (h Hash) {
 	b := append(s.buf[:0], sealDomain...)
 	b = append(b, prev[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Seq))
@@ -142,10 +142,10 @@ func (s *sealer) seal(prev Hash, r *Record) (h Hash) {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Body)))
 	b = append(b, r.Body...)
 	s.buf = b
-	return s.sign(b)
+	return s.computeMAC(b)
 }
 
-func (s *sealer) sign(b []byte) (h Hash) {
+func (s *recordSealer) computeMAC(b []byte) (h Hash) {
 	s.mac.Reset()
 	s.mac.Write(b)
 	s.sum = s.mac.Sum(s.sum[:0])

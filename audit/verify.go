@@ -103,7 +103,7 @@ func Verify(ctx context.Context, r Reader, key Key, o *VerifyOptions) (Report, e
 
 // verifier holds the state of one walk.
 type verifier struct {
-	sealer *sealer
+	sealer *recordSealer
 	keyID  string
 	want   *Head
 	report Report
@@ -131,7 +131,7 @@ func (v *verifier) add(r *Record) *Fault {
 	case r.Seq < v.next:
 		return v.bad(r.Seq, fmt.Sprintf("is repeated or out of order: %d was expected", v.next))
 	}
-	if v.sealer.seal(v.prev, r) != r.Hash {
+	if v.sealer.sealRecord(v.prev, r) != r.Hash {
 		return v.bad(r.Seq, v.mismatch(r))
 	}
 	switch r.Kind {
@@ -173,7 +173,7 @@ func (v *verifier) addCheckpoint(r *Record) *Fault {
 	}
 	c, err := r.Checkpoint()
 	switch {
-	case err == nil && c.genuine(r, v.sealer, v.keyID):
+	case err == nil && c.isGenuine(r, v.sealer, v.keyID):
 	case err == nil && c.KeyID != v.keyID:
 		return v.bad(r.Seq, fmt.Sprintf("is a checkpoint signed with another key: it names key %s, not %s", c.KeyID, v.keyID))
 	default:
