@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// flusher brings commits to the disk. Whoever waits does it, for all who have
+// diskSyncer brings commits to the disk. Whoever waits does it, for all who have
 // committed until then; others go on committing meanwhile. It is safe for
 // concurrent use.
-type flusher struct {
+type diskSyncer struct {
 	store   Store
 	timeout time.Duration
 
@@ -18,34 +18,34 @@ type flusher struct {
 	// on the disk.
 	commits, kept uint64
 	// running is the sync under way; nil when there is none.
-	running *flush
+	running *storeSync
 }
 
-// flush is one sync of the store. Who hears that it is done may read err.
-type flush struct {
+// storeSync is one sync of the store. Who hears that it is done may read err.
+type storeSync struct {
 	upTo uint64
 	done chan struct{}
 	err  error
 }
 
-// committed counts a commit and returns its number.
-func (f *flusher) committed() uint64 {
+// countCommit counts a commit and returns its number.
+func (f *diskSyncer) countCommit() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.commits++
 	return f.commits
 }
 
-// newest returns the number of the newest commit.
-func (f *flusher) newest() uint64 {
+// newestCommit returns the number of the newest commit.
+func (f *diskSyncer) newestCommit() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.commits
 }
 
-// reach returns when commit n and all before it are on the disk. Cancelling
+// waitForCommit returns when commit n and all before it are on the disk. Cancelling
 // ctx ends the wait for others; a sync that it does itself ends in its own time.
-func (f *flusher) reach(ctx context.Context, n uint64) error {
+func (f *diskSyncer) waitForCommit(ctx context.Context, n uint64) error {
 	for {
 		f.mu.Lock()
 		if f.kept >= n {
@@ -54,10 +54,10 @@ func (f *flusher) reach(ctx context.Context, n uint64) error {
 		}
 		run := f.running
 		if run == nil {
-			run = &flush{upTo: f.commits, done: make(chan struct{})}
+			run = &storeSync{upTo: f.commits, done: make(chan struct{})}
 			f.running = run
 			f.mu.Unlock()
-			f.sync(ctx, run)
+			f.syncStore(ctx, run)
 		} else {
 			f.mu.Unlock()
 			select {
@@ -72,7 +72,7 @@ func (f *flusher) reach(ctx context.Context, n uint64) error {
 	}
 }
 
-func (f *flusher) sync(ctx context.Context, run *flush) {
+func (f *diskSyncer) syncStore(ctx context.Context, run *storeSync) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()
 	run.err = f.store.Sync(ctx)

@@ -94,7 +94,7 @@ type Log struct {
 	done   chan struct{}
 	pool   sync.Pool
 
-	disk flusher
+	disk diskSyncer
 
 	// Owned by the committer.
 	sealer *recordSealer
@@ -132,7 +132,7 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 	l := &Log{
 		store: store, keyID: key.ID(), o: opts,
 		queue: make(chan *pending, opts.Waiting), done: make(chan struct{}),
-		sealer: newSealer(key), disk: flusher{store: store, timeout: opts.Timeout},
+		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
 	l.pool.New = func() any { return &pending{result: make(chan error, 1)} }
 	go l.commitAll()
@@ -173,7 +173,7 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 		commit := p.commit
 		l.recycle(p)
 		if err == nil && e.Durable {
-			err = l.disk.reach(ctx, commit)
+			err = l.disk.waitForCommit(ctx, commit)
 		}
 		if err != nil {
 			return notKept(err)
@@ -278,7 +278,7 @@ func (l *Log) commitBatch(p *pending) {
 	err := l.commit()
 	n := uint64(0)
 	if err == nil {
-		n = l.disk.committed()
+		n = l.disk.countCommit()
 	}
 	for _, p := range l.batch {
 		p.commit = n
@@ -292,7 +292,7 @@ func (l *Log) commitBatch(p *pending) {
 
 // settle brings to the disk what it may lack. When that fails, the next
 // settle or durable record tries it again, and the latter reports it.
-func (l *Log) settle() { _ = l.disk.reach(context.Background(), l.disk.newest()) }
+func (l *Log) settle() { _ = l.disk.waitForCommit(context.Background(), l.disk.newestCommit()) }
 
 // collect fills the batch with what already waits. It yields once to callers
 // that the last commit has just woken, without which a full batch and one of
