@@ -90,7 +90,7 @@ type Log struct {
 	// mu lets Close wait for senders; the committer never takes it.
 	mu     sync.RWMutex
 	closed bool
-	queue  chan *pending
+	queue  chan *queuedRecord
 	done   chan struct{}
 	pool   sync.Pool
 
@@ -98,14 +98,14 @@ type Log struct {
 
 	// Owned by the committer.
 	sealer *recordSealer
-	batch  []*pending
+	batch  []*queuedRecord
 	sealed []Record
 	// settling is the work of the timer.
 	settling sync.WaitGroup
 }
 
-// pending is a record on its way into the store.
-type pending struct {
+// queuedRecord is a record on its way into the store.
+type queuedRecord struct {
 	rec    Record
 	body   bytes.Buffer
 	result chan error
@@ -131,10 +131,10 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 	}
 	l := &Log{
 		store: store, keyID: key.ID(), o: opts,
-		queue: make(chan *pending, opts.Waiting), done: make(chan struct{}),
+		queue: make(chan *queuedRecord, opts.Waiting), done: make(chan struct{}),
 		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
-	l.pool.New = func() any { return &pending{result: make(chan error, 1)} }
+	l.pool.New = func() any { return &queuedRecord{result: make(chan error, 1)} }
 	go l.commitAll()
 	return l, nil
 }
@@ -161,17 +161,17 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	if err := ctx.Err(); err != nil {
 		return notKept(err)
 	}
-	p := l.pool.Get().(*pending)
-	if err := l.encode(p, e); err != nil {
+	p := l.pool.Get().(*queuedRecord)
+	if err := l.encodeEvent(p, e); err != nil {
 		return notKept(err)
 	}
-	if err := l.enqueue(ctx, p); err != nil {
+	if err := l.enqueueRecord(ctx, p); err != nil {
 		return notKept(err)
 	}
 	select {
 	case err := <-p.result:
 		commit := p.commit
-		l.recycle(p)
+		l.recycleRecord(p)
 		if err == nil && e.Durable {
 			err = l.disk.waitForCommit(ctx, commit)
 		}
@@ -187,7 +187,7 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 
 func notKept(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
 
-func (l *Log) encode(p *pending, e *Event) error {
+func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
 	b, err := e.boundedCopy()
 	if err != nil {
 		return err
@@ -205,9 +205,9 @@ func (l *Log) encode(p *pending, e *Event) error {
 	return nil
 }
 
-// enqueue hands p to the committer. Holding the read lock keeps Close from
+// enqueueRecord hands p to the committer. Holding the read lock keeps Close from
 // closing the queue under it.
-func (l *Log) enqueue(ctx context.Context, p *pending) error {
+func (l *Log) enqueueRecord(ctx context.Context, p *queuedRecord) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {
@@ -221,9 +221,9 @@ func (l *Log) enqueue(ctx context.Context, p *pending) error {
 	}
 }
 
-// recycle keeps p for another record unless its buffer grew out of the
+// recycleRecord keeps p for another record unless its buffer grew out of the
 // ordinary.
-func (l *Log) recycle(p *pending) {
+func (l *Log) recycleRecord(p *queuedRecord) {
 	const keep = 16 << 10
 	if p.body.Cap() > keep {
 		p.body = bytes.Buffer{}
@@ -249,7 +249,7 @@ func (l *Log) Close() error {
 // what the disk may lack a while later.
 func (l *Log) commitAll() {
 	defer close(l.done)
-	defer l.settle()
+	defer l.syncCommits()
 	defer l.settling.Wait()
 	settle := time.NewTimer(l.o.Settle)
 	defer settle.Stop()
@@ -266,16 +266,16 @@ func (l *Log) commitAll() {
 			l.commitBatch(p)
 		case <-settle.C:
 			set = false
-			l.settling.Go(l.settle)
+			l.settling.Go(l.syncCommits)
 		}
 	}
 }
 
 // commitBatch commits p and what waits behind it.
-func (l *Log) commitBatch(p *pending) {
+func (l *Log) commitBatch(p *queuedRecord) {
 	l.batch = append(l.batch[:0], p)
-	l.collect()
-	err := l.commit()
+	l.collectBatch()
+	err := l.appendBatch()
 	n := uint64(0)
 	if err == nil {
 		n = l.disk.countCommit()
@@ -285,19 +285,19 @@ func (l *Log) commitBatch(p *pending) {
 		p.result <- err
 	}
 	if err != nil {
-		l.fail(err)
+		l.failWaiting(err)
 	}
 	clear(l.batch)
 }
 
-// settle brings to the disk what it may lack. When that fails, the next
+// syncCommits brings to the disk what it may lack. When that fails, the next
 // settle or durable record tries it again, and the latter reports it.
-func (l *Log) settle() { _ = l.disk.waitForCommit(context.Background(), l.disk.newestCommit()) }
+func (l *Log) syncCommits() { _ = l.disk.waitForCommit(context.Background(), l.disk.newestCommit()) }
 
-// collect fills the batch with what already waits. It yields once to callers
+// collectBatch fills the batch with what already waits. It yields once to callers
 // that the last commit has just woken, without which a full batch and one of
 // one record would take turns; it never waits.
-func (l *Log) collect() {
+func (l *Log) collectBatch() {
 	for yielded := false; len(l.batch) < l.o.Batch; {
 		select {
 		case p, ok := <-l.queue:
@@ -315,8 +315,8 @@ func (l *Log) collect() {
 	}
 }
 
-// commit seals and appends the batch.
-func (l *Log) commit() error {
+// appendBatch seals and appends the batch.
+func (l *Log) appendBatch() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()
 	defer func() {
@@ -336,9 +336,9 @@ func (l *Log) commit() error {
 	})
 }
 
-// fail gives the error of a commit to everybody who waited meanwhile, so that
+// failWaiting gives the error of a commit to everybody who waited meanwhile, so that
 // a store that hangs costs each record one timeout and not one per batch.
-func (l *Log) fail(err error) {
+func (l *Log) failWaiting(err error) {
 	for n := len(l.queue); n > 0; n-- {
 		p, ok := <-l.queue
 		if !ok {
