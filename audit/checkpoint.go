@@ -114,7 +114,7 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 	if key.IsZero() {
 		return 0, errors.New("audit: prune needs a key")
 	}
-	p := pruneState{s: s, v: newVerifier(key, nil)}
+	p := pruneState{s: s, v: newChainVerifier(key, nil)}
 	for rec, err := range s.Read(ctx, Query{}) {
 		if err != nil {
 			return p.removed, fmt.Errorf("audit: prune: %w", err)
@@ -122,7 +122,7 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 		if rec.Kind != KindCheckpoint && rec.Time >= before.UnixNano() {
 			break
 		}
-		if fault := p.v.add(&rec); fault != nil {
+		if fault := p.v.addRecord(&rec); fault != nil {
 			return p.removed, fmt.Errorf("audit: prune: %w: record %d %s", ErrBadChain, fault.Seq, fault.Why)
 		}
 		if rec.Kind == KindCheckpoint {
@@ -141,7 +141,7 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 // pruneState is the state of one Prune.
 type pruneState struct {
 	s PrunableStore
-	v *verifier
+	v *chainVerifier
 	// cut is the newest record that verified and may go, waiting the number
 	// of records since the last step.
 	cut              Record

@@ -88,21 +88,21 @@ func Verify(ctx context.Context, r Reader, key Key, o *VerifyOptions) (Report, e
 	if o != nil {
 		head = o.Head
 	}
-	v := newVerifier(key, head)
+	v := newChainVerifier(key, head)
 	for rec, err := range r.Read(ctx, Query{}) {
 		if err != nil {
-			return v.finish(), fmt.Errorf("audit: verify: %w", err)
+			return v.finishReport(), fmt.Errorf("audit: verify: %w", err)
 		}
-		if v.add(&rec) != nil {
-			return v.finish(), nil
+		if v.addRecord(&rec) != nil {
+			return v.finishReport(), nil
 		}
 	}
-	v.end()
-	return v.finish(), nil
+	v.checkEnd()
+	return v.finishReport(), nil
 }
 
-// verifier holds the state of one walk.
-type verifier struct {
+// chainVerifier holds the state of one walk.
+type chainVerifier struct {
 	sealer *recordSealer
 	keyID  string
 	want   *Head
@@ -114,25 +114,25 @@ type verifier struct {
 	open map[string]int64
 }
 
-func newVerifier(key Key, want *Head) *verifier {
-	return &verifier{sealer: newSealer(key), keyID: key.ID(), want: want, next: 1, open: make(map[string]int64)}
+func newChainVerifier(key Key, want *Head) *chainVerifier {
+	return &chainVerifier{sealer: newSealer(key), keyID: key.ID(), want: want, next: 1, open: make(map[string]int64)}
 }
 
-// add takes the next record and returns the fault it shows.
-func (v *verifier) add(r *Record) *Fault {
+// addRecord takes the next record and returns the fault it shows.
+func (v *chainVerifier) addRecord(r *Record) *Fault {
 	if r.Kind == KindCheckpoint {
 		return v.addCheckpoint(r)
 	}
 	switch {
 	case r.Seq > v.next && v.next == 1:
-		return v.bad(1, fmt.Sprintf("is missing: the chain begins at %d and no checkpoint stands for what was before", r.Seq))
+		return v.setFault(1, fmt.Sprintf("is missing: the chain begins at %d and no checkpoint stands for what was before", r.Seq))
 	case r.Seq > v.next:
-		return v.bad(v.next, fmt.Sprintf("is missing: %d follows %d", r.Seq, v.next-1))
+		return v.setFault(v.next, fmt.Sprintf("is missing: %d follows %d", r.Seq, v.next-1))
 	case r.Seq < v.next:
-		return v.bad(r.Seq, fmt.Sprintf("is repeated or out of order: %d was expected", v.next))
+		return v.setFault(r.Seq, fmt.Sprintf("is repeated or out of order: %d was expected", v.next))
 	}
 	if v.sealer.sealRecord(v.prev, r) != r.Hash {
-		return v.bad(r.Seq, v.mismatch(r))
+		return v.setFault(r.Seq, v.mismatchReason(r))
 	}
 	switch r.Kind {
 	case KindIntent:
@@ -141,14 +141,14 @@ func (v *verifier) add(r *Record) *Fault {
 		delete(v.open, r.Call)
 	}
 	v.report.Records++
-	return v.advance(r)
+	return v.advanceTo(r)
 }
 
-// advance makes r the newest record and compares it with the given head.
-func (v *verifier) advance(r *Record) *Fault {
+// advanceTo makes r the newest record and compares it with the given head.
+func (v *chainVerifier) advanceTo(r *Record) *Fault {
 	if v.want != nil && v.want.Seq == r.Seq {
 		if v.want.Hash != r.Hash {
-			return v.bad(r.Seq, "is not the one of the given head: the chain was cut and continued")
+			return v.setFault(r.Seq, "is not the one of the given head: the chain was cut and continued")
 		}
 		v.report.TailProven = true
 	}
@@ -156,8 +156,8 @@ func (v *verifier) advance(r *Record) *Fault {
 	return nil
 }
 
-// mismatch says what a wrong hash may mean.
-func (v *verifier) mismatch(r *Record) string {
+// mismatchReason says what a wrong hash may mean.
+func (v *chainVerifier) mismatchReason(r *Record) string {
 	if id := r.keyID(); id != "" && id != v.keyID {
 		return fmt.Sprintf("was sealed with another key: it names key %s, not %s", id, v.keyID)
 	}
@@ -167,32 +167,32 @@ func (v *verifier) mismatch(r *Record) string {
 	return "was altered, or does not belong after the record before it"
 }
 
-func (v *verifier) addCheckpoint(r *Record) *Fault {
+func (v *chainVerifier) addCheckpoint(r *Record) *Fault {
 	if v.next != 1 {
-		return v.bad(r.Seq, "is a checkpoint in the middle of the chain")
+		return v.setFault(r.Seq, "is a checkpoint in the middle of the chain")
 	}
 	c, err := r.Checkpoint()
 	switch {
 	case err == nil && c.isGenuine(r, v.sealer, v.keyID):
 	case err == nil && c.KeyID != v.keyID:
-		return v.bad(r.Seq, fmt.Sprintf("is a checkpoint signed with another key: it names key %s, not %s", c.KeyID, v.keyID))
+		return v.setFault(r.Seq, fmt.Sprintf("is a checkpoint signed with another key: it names key %s, not %s", c.KeyID, v.keyID))
 	default:
-		return v.bad(r.Seq, "is a checkpoint that was altered, or signed with another key")
+		return v.setFault(r.Seq, "is a checkpoint that was altered, or signed with another key")
 	}
 	v.report.Pruned = c.Count
-	return v.advance(r)
+	return v.advanceTo(r)
 }
 
-func (v *verifier) bad(seq int64, why string) *Fault {
+func (v *chainVerifier) setFault(seq int64, why string) *Fault {
 	v.report.Bad = &Fault{Seq: seq, Why: why}
 	v.report.TailProven = false
 	return v.report.Bad
 }
 
-// end compares the end of the chain with the given head.
-func (v *verifier) end() {
+// checkEnd compares the end of the chain with the given head.
+func (v *chainVerifier) checkEnd() {
 	if v.want != nil && v.want.Seq >= v.next {
-		v.bad(v.next, fmt.Sprintf("is missing: the given head is %d", v.want.Seq))
+		v.setFault(v.next, fmt.Sprintf("is missing: the given head is %d", v.want.Seq))
 	}
 	if v.want != nil && v.want.Seq == 0 && v.want.Hash == (Hash{}) {
 		// The head of an empty chain is part of every chain.
@@ -200,7 +200,7 @@ func (v *verifier) end() {
 	}
 }
 
-func (v *verifier) finish() Report {
+func (v *chainVerifier) finishReport() Report {
 	v.report.UnknownCount = len(v.open)
 	calls := slices.SortedFunc(maps.Keys(v.open), func(a, b string) int { return int(v.open[a] - v.open[b]) })
 	v.report.Unknown = calls[:min(len(calls), maxUnknown)]
