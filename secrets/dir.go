@@ -59,7 +59,7 @@ func (d *Dir) Secret(_ context.Context, ref string) (sallyport.Secret, bool, err
 	if err := checkRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
-	value, err := d.read(ref)
+	value, err := d.readSecret(ref)
 	switch {
 	// ENOTDIR is the path "a/b" where "a" is a file: nothing is there.
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -70,7 +70,7 @@ func (d *Dir) Secret(_ context.Context, ref string) (sallyport.Secret, bool, err
 		return sallyport.Secret{}, false, tooShort(ref)
 	}
 	s := sallyport.NewSecret(value)
-	d.remember(s)
+	d.addKnown(s)
 	return s, true, nil
 }
 
@@ -83,7 +83,7 @@ func (d *Dir) Known(ctx context.Context) ([]sallyport.Secret, error) {
 	if !d.listed.IsZero() && time.Since(d.listed) < knownFor {
 		return d.known, nil
 	}
-	fresh, err := d.list(ctx)
+	fresh, err := d.listSecrets(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("secrets: dir: %w", err)
 	}
@@ -94,9 +94,9 @@ func (d *Dir) Known(ctx context.Context) ([]sallyport.Secret, error) {
 	return d.known, nil
 }
 
-// read opens a file without waiting for a FIFO's writer and judges what was
+// readSecret opens a file without waiting for a FIFO's writer and judges what was
 // opened, not the name.
-func (d *Dir) read(name string) (string, error) {
+func (d *Dir) readSecret(name string) (string, error) {
 	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (d *Dir) read(name string) (string, error) {
 	if !st.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is not a regular file", f.Name())
 	}
-	if err := private(f.Name(), st); err != nil {
+	if err := checkPrivate(f.Name(), st); err != nil {
 		return "", err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
@@ -122,9 +122,9 @@ func (d *Dir) read(name string) (string, error) {
 	return trimNewline(string(data)), nil
 }
 
-// list reads every regular file. Links are skipped: what they lead to inside
+// listSecrets reads every regular file. Links are skipped: what they lead to inside
 // the directory is met under its own name, and nothing outside is handed out.
-func (d *Dir) list(ctx context.Context) ([]sallyport.Secret, error) {
+func (d *Dir) listSecrets(ctx context.Context) ([]sallyport.Secret, error) {
 	var found []sallyport.Secret
 	files := 0
 	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -141,7 +141,7 @@ func (d *Dir) list(ctx context.Context) ([]sallyport.Secret, error) {
 		if files++; files > d.most {
 			return fmt.Errorf("%s holds more than %d files", d.root.Name(), d.most)
 		}
-		if value, err := d.read(name); err == nil && len(value) >= reach.MinSecretBytes {
+		if value, err := d.readSecret(name); err == nil && len(value) >= reach.MinSecretBytes {
 			found = append(found, sallyport.NewSecret(value))
 		}
 		return ctx.Err()
@@ -149,9 +149,9 @@ func (d *Dir) list(ctx context.Context) ([]sallyport.Secret, error) {
 	return found, err
 }
 
-// remember adds a value that is about to be handed out to a listing that has
+// addKnown adds a value that is about to be handed out to a listing that has
 // not seen it. The slice is copied because the old one is in other hands.
-func (d *Dir) remember(s sallyport.Secret) {
+func (d *Dir) addKnown(s sallyport.Secret) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, k := range d.known {

@@ -51,7 +51,7 @@ func (e *Env) Secret(_ context.Context, ref string) (sallyport.Secret, bool, err
 	if err := checkRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
-	name, ok := e.variable(ref)
+	name, ok := e.variableOf(ref)
 	if !ok {
 		return sallyport.Secret{}, false, nil
 	}
@@ -82,11 +82,11 @@ func (e *Env) Check(refs []string) error {
 			faults = append(faults, fmt.Errorf("secret reference %q: %w", text, err))
 			continue
 		}
-		if name, ok := e.variable(ref.Path); ok {
+		if name, ok := e.variableOf(ref.Path); ok {
 			entries = append(entries, envEntry{ref, name})
 		}
 	}
-	return errors.Join(append(faults, collisions(entries)...)...)
+	return errors.Join(append(faults, findCollisions(entries)...)...)
 }
 
 // envEntry is a declared reference with the variable that it leads to, or for
@@ -96,23 +96,23 @@ type envEntry struct {
 	name string
 }
 
-func collisions(entries []envEntry) []error {
+func findCollisions(entries []envEntry) []error {
 	var faults []error
 	for i, a := range entries {
 		for _, b := range entries[:i] {
-			if a.ref == b.ref || a.ref.Covers(b.ref) || b.ref.Covers(a.ref) || !a.meets(b) {
+			if a.ref == b.ref || a.ref.Covers(b.ref) || b.ref.Covers(a.ref) || !a.overlaps(b) {
 				continue
 			}
 			faults = append(faults, fmt.Errorf(
 				"secret references %q and %q lead to one environment variable (%s); rename one of them",
-				b.ref, a.ref, longer(a.name, b.name)))
+				b.ref, a.ref, longerOf(a.name, b.name)))
 		}
 	}
 	return faults
 }
 
-// meets reports whether some variable belongs to both entries.
-func (a envEntry) meets(b envEntry) bool {
+// overlaps reports whether some variable belongs to both entries.
+func (a envEntry) overlaps(b envEntry) bool {
 	switch {
 	case a.ref.Below && b.ref.Below:
 		return strings.HasPrefix(a.name+"_", b.name+"_") || strings.HasPrefix(b.name+"_", a.name+"_")
@@ -125,16 +125,16 @@ func (a envEntry) meets(b envEntry) bool {
 	}
 }
 
-func longer(a, b string) string {
+func longerOf(a, b string) string {
 	if len(b) > len(a) {
 		return b
 	}
 	return a
 }
 
-// variable returns the name for a reference; ok is false when it has a
+// variableOf returns the name for a reference; ok is false when it has a
 // character that no portable variable name stands for.
-func (e *Env) variable(ref string) (name string, ok bool) { return Variable(e.prefix, ref) }
+func (e *Env) variableOf(ref string) (name string, ok bool) { return Variable(e.prefix, ref) }
 
 // Variable returns the name of the variable that holds the value of a reference
 // for an [Env] of a prefix; ok is false for a reference with a character that no

@@ -116,8 +116,8 @@ func FuzzEnvCheck(f *testing.F) {
 		if e.Check([]string{a, b}) != nil {
 			return
 		}
-		nameA, okA := e.variable(a)
-		nameB, okB := e.variable(b)
+		nameA, okA := e.variableOf(a)
+		nameB, okB := e.variableOf(b)
 		if okA && okB && nameA == nameB && a != b {
 			t.Fatalf("Check(%q, %q) = nil, both lead to %s", a, b, nameA)
 		}
