@@ -28,17 +28,17 @@ type Memory struct {
 	most int
 
 	mu  sync.Mutex
-	all map[string]*principal
+	all map[string]*principalFacts
 }
 
-// principal is what is known of one. Of each fact there is one mark.
-type principal struct {
+// principalFacts is what is known of one. Of each fact there is one mark.
+type principalFacts struct {
 	marks    []sallyport.FactMark
 	sessions map[string][]sallyport.FactMark
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{most: maxPrincipals, all: map[string]*principal{}} }
+func NewMemory() *Memory { return &Memory{most: maxPrincipals, all: map[string]*principalFacts{}} }
 
 // Facts implements sallyport.FactStore.
 func (m *Memory) Facts(ctx context.Context, name, session string) ([]sallyport.FactMark, error) {
@@ -47,11 +47,11 @@ func (m *Memory) Facts(ctx context.Context, name, session string) ([]sallyport.F
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.all[name].of(session), nil
+	return m.all[name].marksOf(session), nil
 }
 
-// of returns copies of what is kept.
-func (p *principal) of(session string) []sallyport.FactMark {
+// marksOf returns copies of what is kept.
+func (p *principalFacts) marksOf(session string) []sallyport.FactMark {
 	if p == nil {
 		return nil
 	}
@@ -66,28 +66,28 @@ func (m *Memory) Note(ctx context.Context, name, session string, marks []sallypo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before = m.all[name].of(session)
+	before = m.all[name].marksOf(session)
 	if len(marks) == 0 {
 		return before, nil
 	}
-	if m.all[name] == nil && !m.room(marks[0].Time) {
+	if m.all[name] == nil && !m.makeRoom(marks[0].Time) {
 		return nil, ErrFull
 	}
 	p := m.all[name]
 	if p == nil {
-		p = &principal{sessions: map[string][]sallyport.FactMark{}}
+		p = &principalFacts{sessions: map[string][]sallyport.FactMark{}}
 		m.all[strings.Clone(name)] = p
 	}
-	p.marks = merged(p.marks, marks, false)
+	p.marks = mergeMarks(p.marks, marks, false)
 	if session != "" {
-		p.sessions[strings.Clone(session)] = merged(p.sessions[session], marks, true)
-		p.bound()
+		p.sessions[strings.Clone(session)] = mergeMarks(p.sessions[session], marks, true)
+		p.dropOldestSession()
 	}
 	return before, nil
 }
 
-// merged puts marks in the place of older ones of the same fact.
-func merged(have, marks []sallyport.FactMark, session bool) []sallyport.FactMark {
+// mergeMarks puts marks in the place of older ones of the same fact.
+func mergeMarks(have, marks []sallyport.FactMark, session bool) []sallyport.FactMark {
 	for _, mark := range marks {
 		mark.Session = session
 		i := slices.IndexFunc(have, func(old sallyport.FactMark) bool { return old.Fact == mark.Fact })
@@ -101,23 +101,23 @@ func merged(have, marks []sallyport.FactMark, session bool) []sallyport.FactMark
 	return have
 }
 
-// bound forgets the session that was quiet longest when there are too many.
-func (p *principal) bound() {
+// dropOldestSession forgets the session that was quiet longest when there are too many.
+func (p *principalFacts) dropOldestSession() {
 	if len(p.sessions) <= sallyport.MaxFactSessions {
 		return
 	}
 	var oldest string
 	var at time.Time
 	for name, marks := range p.sessions {
-		if t := newest(marks); at.IsZero() || t.Before(at) {
+		if t := newestTime(marks); at.IsZero() || t.Before(at) {
 			oldest, at = name, t
 		}
 	}
 	delete(p.sessions, oldest)
 }
 
-// newest is the time of the newest mark.
-func newest(marks []sallyport.FactMark) (at time.Time) {
+// newestTime is the time of the newest mark.
+func newestTime(marks []sallyport.FactMark) (at time.Time) {
 	for i := range marks {
 		if marks[i].Time.After(at) {
 			at = marks[i].Time
@@ -126,22 +126,22 @@ func newest(marks []sallyport.FactMark) (at time.Time) {
 	return at
 }
 
-// room reports whether there may be one more principal, after forgetting those
+// makeRoom reports whether there may be one more principal, after forgetting those
 // of whom nothing counts any more if it must.
-func (m *Memory) room(now time.Time) bool {
+func (m *Memory) makeRoom(now time.Time) bool {
 	if len(m.all) < m.most {
 		return true
 	}
 	for name, p := range m.all {
-		if !p.counts(now) {
+		if !p.hasLiveMarks(now) {
 			delete(m.all, name)
 		}
 	}
 	return len(m.all) < m.most
 }
 
-// counts reports whether anything of a principal still counts.
-func (p *principal) counts(now time.Time) bool {
+// hasLiveMarks reports whether anything of a principal still counts.
+func (p *principalFacts) hasLiveMarks(now time.Time) bool {
 	holds := func(mark sallyport.FactMark) bool { return mark.Counts(now) }
 	for name, marks := range p.sessions {
 		if !slices.ContainsFunc(marks, holds) {
