@@ -17,14 +17,14 @@ var ErrFull = errors.New("budget: there is no room")
 type Budget struct {
 	most int64
 
-	mu   sync.Mutex
-	held int64
-	of   map[*Holding]struct{}
+	mu       sync.Mutex
+	held     int64
+	holdings map[*Holding]struct{}
 }
 
 // New returns a budget of so many bytes.
 func New(most int64) *Budget {
-	return &Budget{most: most, of: map[*Holding]struct{}{}}
+	return &Budget{most: most, holdings: map[*Holding]struct{}{}}
 }
 
 // Held is how many bytes are held now.
@@ -61,20 +61,20 @@ func (h *Holding) Grow(n int64) error {
 	b := h.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h.over || n > b.most || h.stays && b.ofOwner(h)+2*n > b.most-b.held {
+	if h.over || n > b.most || h.stays && b.bytesOfOwner(h)+2*n > b.most-b.held {
 		return ErrFull
 	}
 	for b.held+n > b.most {
-		larger := b.largerThan(h, n)
+		larger := b.findLarger(h, n)
 		if larger == nil {
 			return ErrFull
 		}
-		b.drop(larger)
+		b.dropHolding(larger)
 		go larger.giveWay()
 	}
 	h.bytes += n
 	b.held += n
-	b.of[h] = struct{}{}
+	b.holdings[h] = struct{}{}
 	return nil
 }
 
@@ -96,12 +96,12 @@ func (h *Holding) Release() {
 	}
 	h.b.mu.Lock()
 	defer h.b.mu.Unlock()
-	h.b.drop(h)
+	h.b.dropHolding(h)
 }
 
-// ofOwner is how much the owner of a holding holds. The caller holds the lock.
-func (b *Budget) ofOwner(h *Holding) (n int64) {
-	for other := range b.of {
+// bytesOfOwner is how much the owner of a holding holds. The caller holds the lock.
+func (b *Budget) bytesOfOwner(h *Holding) (n int64) {
+	for other := range b.holdings {
 		if other.group == h.group && other.owner == h.owner {
 			n += other.bytes
 		}
@@ -109,31 +109,31 @@ func (b *Budget) ofOwner(h *Holding) (n int64) {
 	return n
 }
 
-// drop ends a holding. The caller holds the lock.
-func (b *Budget) drop(h *Holding) {
+// dropHolding ends a holding. The caller holds the lock.
+func (b *Budget) dropHolding(h *Holding) {
 	b.held -= h.bytes
 	h.bytes, h.over = 0, true
-	delete(b.of, h)
+	delete(b.holdings, h)
 }
 
-// share is whose bytes are counted together.
-type share struct{ group, owner string }
+// ownerShare is whose bytes are counted together.
+type ownerShare struct{ group, owner string }
 
-// largerThan finds what gives way to a holding that wants n bytes more: the
+// findLarger finds what gives way to a holding that wants n bytes more: the
 // largest holding of the largest share, when that is larger than the share that
 // wants them would be. It is nil when there is none. The caller holds the lock.
-func (b *Budget) largerThan(wants *Holding, n int64) *Holding {
-	groups, owners := map[string]int64{}, map[share]int64{}
-	for h := range b.of {
+func (b *Budget) findLarger(wants *Holding, n int64) *Holding {
+	groups, owners := map[string]int64{}, map[ownerShare]int64{}
+	for h := range b.holdings {
 		groups[h.group] += h.bytes
-		owners[share{h.group, h.owner}] += h.bytes
+		owners[ownerShare{h.group, h.owner}] += h.bytes
 	}
 	var largest *Holding
-	for h := range b.of {
-		if h.giveWay == nil || !exceeds(groups, owners, h, wants, n) {
+	for h := range b.holdings {
+		if h.giveWay == nil || !exceedsShare(groups, owners, h, wants, n) {
 			continue
 		}
-		if largest == nil || exceeds(groups, owners, h, largest, 0) ||
+		if largest == nil || exceedsShare(groups, owners, h, largest, 0) ||
 			h.group == largest.group && h.owner == largest.owner && h.bytes > largest.bytes {
 			largest = h
 		}
@@ -141,11 +141,11 @@ func (b *Budget) largerThan(wants *Holding, n int64) *Holding {
 	return largest
 }
 
-// exceeds reports whether the share of a holding is larger than that of another
+// exceedsShare reports whether the share of a holding is larger than that of another
 // with n bytes more.
-func exceeds(groups map[string]int64, owners map[share]int64, h, than *Holding, n int64) bool {
+func exceedsShare(groups map[string]int64, owners map[ownerShare]int64, h, than *Holding, n int64) bool {
 	if h.group != than.group {
 		return groups[h.group] > groups[than.group]+n
 	}
-	return h.owner != than.owner && owners[share{h.group, h.owner}] > owners[share{than.group, than.owner}]+n
+	return h.owner != than.owner && owners[ownerShare{h.group, h.owner}] > owners[ownerShare{than.group, than.owner}]+n
 }

@@ -38,8 +38,8 @@ func TestTheLargestShareGivesWay(t *testing.T) {
 	}
 	small.Release()
 	second.Release()
-	if b.Held() != 0 || len(b.of) != 0 {
-		t.Errorf("%d bytes in %d holdings are held at the end", b.Held(), len(b.of))
+	if b.Held() != 0 || len(b.holdings) != 0 {
+		t.Errorf("%d bytes in %d holdings are held at the end", b.Held(), len(b.holdings))
 	}
 }
 

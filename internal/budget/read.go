@@ -19,7 +19,7 @@ func (h *Holding) ReadAll(r io.Reader, begin []byte) ([]byte, error) {
 		if err := h.Grow(pieceBytes); err != nil {
 			return nil, err
 		}
-		piece, err := fill(r, make([]byte, 0, pieceBytes))
+		piece, err := readPiece(r, make([]byte, 0, pieceBytes))
 		pieces, size = append(pieces, piece), size+len(piece)
 		if errors.Is(err, io.EOF) {
 			return Join(pieces, size), nil
@@ -30,8 +30,8 @@ func (h *Holding) ReadAll(r io.Reader, begin []byte) ([]byte, error) {
 	}
 }
 
-// fill reads until a piece is full. The error is that of the reader.
-func fill(r io.Reader, piece []byte) ([]byte, error) {
+// readPiece reads until a piece is full. The error is that of the reader.
+func readPiece(r io.Reader, piece []byte) ([]byte, error) {
 	for len(piece) < cap(piece) {
 		n, err := r.Read(piece[len(piece):cap(piece)])
 		if piece = piece[:len(piece)+n]; err != nil {
