@@ -14,7 +14,7 @@ type Set struct {
 
 	mu    sync.Mutex
 	next  int
-	those map[int]*one
+	those map[int]*runningEntry
 	// whose is how many by owner, counted how many of all, without those that
 	// made room.
 	whose   map[string]int
@@ -23,8 +23,8 @@ type Set struct {
 	stopped bool
 }
 
-// one is one that runs.
-type one struct {
+// runningEntry is one that runs.
+type runningEntry struct {
 	owner  string
 	cancel context.CancelFunc
 	left   bool // it made room, and ends
@@ -35,7 +35,7 @@ type one struct {
 // more than are free, so that however many some have, there is a place for
 // another.
 func New(most, each int) *Set {
-	s := &Set{most: most, each: each, those: map[int]*one{}, whose: map[string]int{}, idle: make(chan struct{})}
+	s := &Set{most: most, each: each, those: map[int]*runningEntry{}, whose: map[string]int{}, idle: make(chan struct{})}
 	close(s.idle)
 	return s
 }
@@ -55,7 +55,7 @@ func NewYielding(most, each int) *Set {
 func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.each > 0 && s.whose[owner] >= s.each || !s.fits(owner) && !s.makeRoom(owner) {
+	if s.each > 0 && s.whose[owner] >= s.each || !s.hasRoomFor(owner) && !s.makeRoom(owner) {
 		return ctx, func() {}, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -67,18 +67,18 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 	}
 	id := s.next
 	s.next++
-	s.those[id] = &one{owner: owner, cancel: cancel}
+	s.those[id] = &runningEntry{owner: owner, cancel: cancel}
 	s.counted++
 	s.whose[owner]++
 	return ctx, func() {
 		cancel()
-		s.end(id)
+		s.endEntry(id)
 	}, true
 }
 
-// fits reports whether there is a place for one more of an owner. The caller
+// hasRoomFor reports whether there is a place for one more of an owner. The caller
 // holds the lock.
-func (s *Set) fits(owner string) bool {
+func (s *Set) hasRoomFor(owner string) bool {
 	free := s.most - s.counted
 	return s.most == 0 || free > 0 && (s.each == 0 || s.whose[owner] < free)
 }
@@ -106,20 +106,20 @@ func (s *Set) makeRoom(comes string) bool {
 	}
 	o := s.those[oldest]
 	o.left = true
-	s.uncount(o)
+	s.releaseRoom(o)
 	o.cancel()
 	return true
 }
 
-// uncount says that one takes no place any more. The caller holds the lock.
-func (s *Set) uncount(o *one) {
+// releaseRoom says that one takes no place any more. The caller holds the lock.
+func (s *Set) releaseRoom(o *runningEntry) {
 	s.counted--
 	if s.whose[o.owner]--; s.whose[o.owner] == 0 {
 		delete(s.whose, o.owner)
 	}
 }
 
-func (s *Set) end(id int) {
+func (s *Set) endEntry(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.those[id]
@@ -127,7 +127,7 @@ func (s *Set) end(id int) {
 		return
 	}
 	if !o.left {
-		s.uncount(o)
+		s.releaseRoom(o)
 	}
 	if delete(s.those, id); len(s.those) == 0 {
 		close(s.idle)
