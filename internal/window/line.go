@@ -35,7 +35,7 @@ func (l Line) Nth(limit sallyport.RateLimit) (number int64, ok bool) {
 // admitted, and next differs from l when the clock was set far back, which has
 // to be remembered too.
 func (l Line) Step(limit sallyport.RateLimit, now, nth int64) (next Line, wait time.Duration) {
-	at, far := l.at(now, limit.Window)
+	at, far := l.timeAt(now, limit.Window)
 	next = l
 	_, full := l.Nth(limit)
 	if free := nth + int64(limit.Window); full && free > at {
@@ -52,10 +52,10 @@ func (l Line) Step(limit sallyport.RateLimit, now, nth int64) (next Line, wait t
 	return next, 0
 }
 
-// at is the key's time when the clock says now: never before the newest
+// timeAt is the key's time when the clock says now: never before the newest
 // admission, and no further from it than the clock can have moved. far reports
 // a clock that is more than a window behind.
-func (l Line) at(now int64, window time.Duration) (at int64, far bool) {
+func (l Line) timeAt(now int64, window time.Duration) (at int64, far bool) {
 	switch behind := l.Last - now; {
 	case behind <= 0:
 		return now, false

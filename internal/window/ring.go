@@ -33,26 +33,26 @@ func (r *Ring) Admit(limit sallyport.RateLimit, now int64) (wait time.Duration) 
 	next, wait := r.Step(limit, now, nth)
 	r.Line = next
 	if wait == 0 {
-		r.put(limit.Requests)
+		r.storeTime(limit.Requests)
 	}
 	return wait
 }
 
-// put keeps the time of the newest admission, of which at most n count.
-func (r *Ring) put(n int) {
+// storeTime keeps the time of the newest admission, of which at most n count.
+func (r *Ring) storeTime(n int) {
 	switch size := len(r.times); {
 	case size < n && r.kept == int64(size):
-		r.resize(min(n, max(leastSlots, 2*size)))
+		r.resizeTimes(min(n, max(leastSlots, 2*size)))
 	case size > max(2*n, leastSlots):
-		r.resize(n)
+		r.resizeTimes(n)
 	}
 	size := int64(len(r.times))
 	r.times[(r.Count-1)%size] = r.Last
 	r.kept = min(r.kept+1, size)
 }
 
-// resize keeps the newest times, without that of the admission under way.
-func (r *Ring) resize(size int) {
+// resizeTimes keeps the newest times, without that of the admission under way.
+func (r *Ring) resizeTimes(size int) {
 	times := make([]int64, size)
 	kept := min(r.kept, int64(size))
 	for number := r.Count - 1 - kept; number < r.Count-1; number++ {
