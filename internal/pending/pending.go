@@ -91,7 +91,7 @@ func (s Store) Add(b Batch) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return "", err
 	}
-	if names, err := s.names(); err != nil {
+	if names, err := s.listIDs(); err != nil {
 		return "", err
 	} else if len(names) >= MaxBatches {
 		return "", fmt.Errorf("%d changes wait already", len(names))
@@ -111,7 +111,7 @@ func (s Store) Add(b Batch) (string, error) {
 	return b.ID, os.Rename(tmp, filepath.Join(s.Dir, b.ID+".json"))
 }
 
-func (s Store) names() ([]string, error) {
+func (s Store) listIDs() ([]string, error) {
 	if s.Dir == "" {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (s Store) names() ([]string, error) {
 
 // List returns what waits, the oldest first.
 func (s Store) List() ([]Batch, error) {
-	names, err := s.names()
+	names, err := s.listIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (s Store) Drop(id string) error {
 
 // Current returns what is at the path of a change now, nil for nothing.
 func (f *File) Current() ([]byte, error) {
-	dir, err := f.open(false)
+	dir, err := f.openParent(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -186,11 +186,11 @@ func (f *File) Current() ([]byte, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return readPlain(dir, filepath.Base(f.Path))
+	return readRegular(dir, filepath.Base(f.Path))
 }
 
-// open opens the folder of a file, which must not be behind a symbolic link.
-func (f *File) open(create bool) (*os.Root, error) {
+// openParent opens the folder of a file, which must not be behind a symbolic link.
+func (f *File) openParent(create bool) (*os.Root, error) {
 	root, err := os.OpenRoot("/")
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func openFolder(root *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-func readPlain(dir *os.Root, base string) ([]byte, error) {
+func readRegular(dir *os.Root, base string) ([]byte, error) {
 	info, err := dir.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -277,15 +277,15 @@ func (s Store) Apply(b *Batch) error {
 		}
 	}
 	for i := range b.Files {
-		if err := b.Files[i].write(); err != nil {
+		if err := b.Files[i].writeFile(); err != nil {
 			return err
 		}
 	}
 	return s.Drop(b.ID)
 }
 
-func (f *File) write() error {
-	dir, err := f.open(!f.Removed)
+func (f *File) writeFile() error {
+	dir, err := f.openParent(!f.Removed)
 	if err != nil {
 		return err
 	}
@@ -323,15 +323,15 @@ func (b *Batch) Difference() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&out, "--- %s\n+++ %s\n", nameOf(f.Path, now == nil), nameOf(f.Path, f.Removed))
-		out.WriteString(f.permissions())
-		writeLines(&out, lines(now), lines(f.Content))
+		fmt.Fprintf(&out, "--- %s\n+++ %s\n", quotedName(f.Path, now == nil), quotedName(f.Path, f.Removed))
+		out.WriteString(f.permissionsLine())
+		writeLines(&out, quoteLines(now), quoteLines(f.Content))
 	}
 	return out.String(), nil
 }
 
-// permissions is a line that says those of the new file, empty where nothing changes.
-func (f *File) permissions() string {
+// permissionsLine is a line that says those of the new file, empty where nothing changes.
+func (f *File) permissionsLine() string {
 	was, err := os.Lstat(f.Path)
 	switch {
 	case f.Removed || err == nil && was.Mode().Perm() == f.Mode.Perm():
@@ -343,15 +343,15 @@ func (f *File) permissions() string {
 	}
 }
 
-func nameOf(path string, none bool) string {
+func quotedName(path string, none bool) string {
 	if none {
 		return "/dev/null"
 	}
 	return fmt.Sprintf("%q", path)
 }
 
-// lines quotes what a terminal would obey.
-func lines(text []byte) (out []string) {
+// quoteLines quotes what a terminal would obey.
+func quoteLines(text []byte) (out []string) {
 	for line := range bytes.Lines(text) {
 		quoted := fmt.Sprintf("%q", strings.TrimSuffix(string(line), "\n"))
 		out = append(out, strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
