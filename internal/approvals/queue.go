@@ -33,8 +33,8 @@ func New(now func() time.Time) *Queue {
 	return &Queue{now: now}
 }
 
-// lock takes the lock unless ctx is done.
-func (s *Queue) lock(ctx context.Context) (unlock func(), err error) {
+// lockUnlessDone takes the lock unless ctx is done.
+func (s *Queue) lockUnlessDone(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func (s *Queue) lock(ctx context.Context) (unlock func(), err error) {
 	return s.mu.Unlock, nil
 }
 
-// find returns the request of an id, nil when there is none.
-func (s *Queue) find(id string) *sallyport.Approval {
+// findByID returns the request of an id, nil when there is none.
+func (s *Queue) findByID(id string) *sallyport.Approval {
 	for i := range s.all {
 		if s.all[i].ID == id {
 			return &s.all[i]
@@ -52,8 +52,8 @@ func (s *Queue) find(id string) *sallyport.Approval {
 	return nil
 }
 
-// latest returns the newest request of a digest, nil when there is none.
-func (s *Queue) latest(digest string) *sallyport.Approval {
+// findNewest returns the newest request of a digest, nil when there is none.
+func (s *Queue) findNewest(digest string) *sallyport.Approval {
 	for i := len(s.all) - 1; i >= 0; i-- {
 		if s.all[i].Digest == digest {
 			return &s.all[i]
@@ -67,12 +67,12 @@ func (s *Queue) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approv
 	if err := a.Check(); err != nil {
 		return a, err
 	}
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockUnlessDone(ctx)
 	if err != nil {
 		return a, err
 	}
 	defer unlock()
-	now, last := s.now(), s.latest(a.Digest)
+	now, last := s.now(), s.findNewest(a.Digest)
 	expired, fresh := sallyport.NextApproval(last, now)
 	if expired {
 		last.State = sallyport.ApprovalExpired
@@ -80,18 +80,18 @@ func (s *Queue) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approv
 	if !fresh {
 		return *last, nil
 	}
-	own, total := s.pending(a.Principal, now)
+	own, total := s.countPending(a.Principal, now)
 	if own >= sallyport.MaxPendingApprovals || total >= sallyport.MaxPendingApprovalsTotal {
 		return a, sallyport.ErrApprovalsFull
 	}
 	a.State = sallyport.ApprovalPending
 	s.all = append(s.all, a)
-	s.trim(now)
+	s.dropOldest(now)
 	return a, nil
 }
 
-// pending counts the pending requests of a principal and of all.
-func (s *Queue) pending(principal string, now time.Time) (own, total int) {
+// countPending counts the pending requests of a principal and of all.
+func (s *Queue) countPending(principal string, now time.Time) (own, total int) {
 	for i := range s.all {
 		if s.all[i].StateAt(now) != sallyport.ApprovalPending {
 			continue
@@ -104,8 +104,8 @@ func (s *Queue) pending(principal string, now time.Time) (own, total int) {
 	return own, total
 }
 
-// trim drops the oldest requests that are over when there are too many.
-func (s *Queue) trim(now time.Time) {
+// dropOldest drops the oldest requests that are over when there are too many.
+func (s *Queue) dropOldest(now time.Time) {
 	over := len(s.all) - maxApprovals
 	if over <= 0 {
 		return
@@ -122,18 +122,18 @@ func (s *Queue) trim(now time.Time) {
 // Wait implements sallyport.ApprovalQueue.
 func (s *Queue) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
 	return Await(ctx, &s.changed, 0, s.now, func(context.Context) (sallyport.Approval, error) {
-		return s.get(id)
+		return s.findCopy(id)
 	})
 }
 
 // Use implements sallyport.ApprovalQueue.
 func (s *Queue) Use(ctx context.Context, id string) (ok bool, err error) {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockUnlessDone(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	a := s.find(id)
+	a := s.findByID(id)
 	ok = a != nil && a.Use(s.now())
 	if ok {
 		s.changed.Send()
@@ -143,7 +143,7 @@ func (s *Queue) Use(ctx context.Context, id string) (ok bool, err error) {
 
 // List implements sallyport.ApprovalDesk.
 func (s *Queue) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockUnlessDone(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,13 +163,13 @@ func (s *Queue) Get(ctx context.Context, id string) (sallyport.Approval, error) 
 	if err := ctx.Err(); err != nil {
 		return sallyport.Approval{}, err
 	}
-	return s.get(id)
+	return s.findCopy(id)
 }
 
-func (s *Queue) get(id string) (sallyport.Approval, error) {
+func (s *Queue) findCopy(id string) (sallyport.Approval, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.find(id)
+	a := s.findByID(id)
 	if a == nil {
 		return sallyport.Approval{}, sallyport.ErrApprovalUnknown
 	}
@@ -180,12 +180,12 @@ func (s *Queue) get(id string) (sallyport.Approval, error) {
 
 // Decide implements sallyport.ApprovalDesk.
 func (s *Queue) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockUnlessDone(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	a := s.find(id)
+	a := s.findByID(id)
 	if a == nil {
 		return sallyport.ErrApprovalUnknown
 	}
