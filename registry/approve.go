@@ -31,9 +31,10 @@ const (
 	maxAsks = 20
 )
 
-// awaitApproval is where a human decides. A call that needs a decision runs only on
-// an approval of exactly this call, which it takes before it goes on: when the
-// program dies from here on, the approval is spent and nothing runs twice.
+// awaitApproval waits until a human has decided about the call, when somebody
+// has to. A call that needs a decision runs only on an approval of exactly
+// this call, which it takes before it goes on: when the program dies from
+// here on, the approval is spent and nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
 	if c.hold.why == "" && !c.role.requiresApproval(&c.entry.tool) {
 		return c.allowStep(sallyport.StepApprove)
@@ -70,7 +71,7 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 // calls begin from now on is held to the last [Runs.Review].
 func (r *Registry) StopWaiting() { r.workers.stopWaiting() }
 
-// heldCall is the wait of one call for its decision.
+// heldCall is a call that waits for its decision.
 type heldCall struct {
 	*call
 	digest string
@@ -79,8 +80,8 @@ type heldCall struct {
 	notice *progressReporter // set once somebody was told of the wait
 }
 
-// requestDecision asks once and waits. It is not done when another call of the same
-// digest took the decision.
+// requestDecision asks once for a decision and waits for it. It is not done
+// when another call of the same digest took the decision.
 func (h *heldCall) requestDecision(ctx, waiting context.Context) (done, allowed bool) {
 	queue := h.r.o.Approvals
 	var err error
@@ -110,8 +111,8 @@ func (h *heldCall) requestDecision(ctx, waiting context.Context) (done, allowed 
 	}
 }
 
-// awaitDecision waits for the decision while the caller does, and tells the caller's
-// user so.
+// awaitDecision waits for the decision while the caller does, and tells the
+// caller's user so.
 func (h *heldCall) awaitDecision(waiting context.Context) {
 	if waiting.Err() != nil {
 		return
@@ -136,14 +137,14 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 	}
 }
 
-// endNotice takes back what told the user of the wait.
+// endNotice ends the notice that the caller's user was given of the wait.
 func (h *heldCall) endNotice() {
 	if h.notice != nil {
 		h.notice.close()
 	}
 }
 
-// useApproval takes the approval for this run.
+// useApproval spends the approval on this run.
 func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	if h.waited && (h.r.workers.isClosing() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
 		return true, h.refuseUndecided("the configuration changed while the call waited")
@@ -173,7 +174,8 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	return true, true
 }
 
-// reasonSuffix puts a reason after what it belongs to.
+// reasonSuffix returns a reason as the end of a sentence, "" when there is
+// none.
 func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""
@@ -181,7 +183,7 @@ func reasonSuffix(reason string) string {
 	return ": " + reason
 }
 
-// approvalRequest is the call as those who decide see it.
+// approvalRequest returns the call as those who decide see it.
 func (h *heldCall) approvalRequest() sallyport.Approval {
 	now, cl := time.Now().UTC(), h.cleaner()
 	lifetime := h.role.approvalRules().Expires
@@ -196,8 +198,8 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 	}
 }
 
-// refuseUndecided refuses a call that is still held; repeating it later uses the
-// decision.
+// refuseUndecided refuses a call that is still held; repeating it later uses
+// the decision.
 func (h *heldCall) refuseUndecided(why string) bool {
 	h.refuseUnapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
 		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
@@ -206,7 +208,7 @@ func (h *heldCall) refuseUndecided(why string) bool {
 	return false
 }
 
-// undecidedReason says why a call is not decided.
+// undecidedReason says why the call is not decided.
 func (h *heldCall) undecidedReason(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
@@ -218,12 +220,13 @@ func (h *heldCall) undecidedReason(ctx context.Context) string {
 	}
 }
 
+// refuseDenied refuses a call that somebody has denied.
 func (h *heldCall) refuseDenied() bool {
 	return h.refuseUnapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
 		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+reasonSuffix(h.a.Reason))
 }
 
-// refuseUnavailable refuses a call whose decision cannot be had.
+// refuseUnavailable refuses a call for which no decision can be had.
 func (c *call) refuseUnavailable(err error) bool {
 	if errors.Is(err, sallyport.ErrApprovalsFull) {
 		c.refuseUnapproved(err.Error(), sallyport.CodeRateLimited, "Rate limit exceeded: too many calls wait for a decision")
@@ -235,7 +238,8 @@ func (c *call) refuseUnavailable(err error) bool {
 		"The call was not made: its approval cannot be asked for (call "+c.id+")")
 }
 
-// refuseUnapproved refuses at this step, with the rule that asks for it.
+// refuseUnapproved refuses the call at the step of approvals, with the rule
+// that asks for one.
 func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bool {
 	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf("approvals.require")}
 	if c.hold.key != "" {
@@ -244,8 +248,8 @@ func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bo
 	return c.refuse(d, code, text)
 }
 
-// requiresApproval reports whether a human decides about a tool under this role: its name
-// is listed, its label as "@label", or "*".
+// requiresApproval reports whether a human decides about a tool under this
+// role: its name is listed, its label as "@label", or "*".
 func (ro *compiledRole) requiresApproval(t *sallyport.Tool) bool {
 	if ro.personality == nil || ro.personality.Approvals == nil {
 		return false
@@ -258,8 +262,8 @@ func (ro *compiledRole) mayElicit() bool {
 	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
 }
 
-// listsTool reports whether a list of tools has one: by name, by label, by server,
-// or all.
+// listsTool reports whether a list of tools includes one: by name, by label,
+// by server, or all.
 func listsTool(list []string, t *sallyport.Tool) bool {
 	server := t.Server()
 	return slices.ContainsFunc(list, func(item string) bool {
@@ -268,8 +272,7 @@ func listsTool(list []string, t *sallyport.Tool) bool {
 	})
 }
 
-// approvalRules is how calls are held: those that are may be held by another rule
-// than the list.
+// approvalRules returns how calls are held.
 func (ro *compiledRole) approvalRules() sallyport.Approvals {
 	if ro.personality.Approvals == nil {
 		return sallyport.Approvals{Wait: DefaultApprovalWait}
@@ -289,8 +292,8 @@ func shownArgs(cl *output.Cleaner, args map[string]any) string {
 	return text
 }
 
-// countHidden counts the characters of decoded JSON that nobody would see: those
-// who decide shall know that there are some.
+// countHidden counts the characters of decoded JSON that a reader would not
+// see, so that those who decide know of them.
 func countHidden(v any) (n int) {
 	switch v := v.(type) {
 	case string:

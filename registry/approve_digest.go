@@ -18,10 +18,10 @@ import (
 
 // approvalDigest binds a decision to what it was made about: the exact
 // arguments with defaults filled in, the tool's definition, what the call may
-// touch and what the names in it stand for, how its children are confined, who asks in which role, where
-// relative paths begin, what the turn brought along, and which rule about what
-// was read before held the call. Every part has its length before it, so that
-// no two calls run together to one text.
+// touch and what the names in it stand for, how its children are confined,
+// who asks in which role, where relative paths begin, what the turn brought
+// along, and which rule about what was read before held the call. Every part
+// has its length before it, so that no two calls run together to one text.
 //
 // The conversation is not bound, because a repeat may come from another one,
 // unless the tool keeps data of its conversation. Nor is what the grant
@@ -51,9 +51,9 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// grantTargets says what the names of the grant stand for now, the connections in
-// the order of the grant and then the relay. They are asked for once a call, so
-// that what is shown is what is bound.
+// grantTargets returns what the names of the grant stand for now, the
+// connections in the order of the grant and then the relay. They are asked
+// for once a call, so that what is shown is what is bound.
 func (c *call) grantTargets(ctx context.Context) []string {
 	if c.named != nil {
 		return c.named
@@ -114,6 +114,7 @@ func (c *call) addAttachment(ctx context.Context, h textHasher, a *sallyport.Att
 // textHasher hashes texts, each after its length.
 type textHasher struct{ hash.Hash }
 
+// addTexts adds texts to the hash, each after its length.
 func (h textHasher) addTexts(texts ...string) {
 	for _, s := range texts {
 		// A hash does not fail.

@@ -28,9 +28,9 @@ type availabilityCheck struct {
 	said  bool   // why is the tool's own reason, for callers too
 }
 
-// checkAvailability decides whether the tool says that it can work now. A check that
-// panics or hangs hides this tool only. said is true when the reason is one for
-// callers.
+// checkAvailability decides whether the tool says that it can work now. A
+// check that panics or hangs hides this tool only. said is true when the
+// reason is one for callers.
 func (r *Registry) checkAvailability(e *toolEntry) (d sallyport.Decision, said bool) {
 	d = sallyport.Decision{Step: sallyport.StepReady, Allowed: true}
 	if e.tool.IsAvailable == nil {
@@ -49,7 +49,7 @@ func (r *Registry) checkAvailability(e *toolEntry) (d sallyport.Decision, said b
 	return d, said
 }
 
-// joinCheck returns the check that is under way, else a new one.
+// joinCheck returns the check that is under way, or starts one.
 func (a *availability) joinCheck(r *Registry, t *sallyport.Tool) *availabilityCheck {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,7 +29,7 @@ func (r *Registry) Batch(ctx context.Context, caller *sallyport.Caller, requests
 	return results
 }
 
-// batchBudget is the number of code points of a batch.
+// batchBudget returns how many code points the results of a batch may have.
 func (r *Registry) batchBudget(caller *sallyport.Caller) int {
 	if caller.Budget > 0 {
 		return caller.Budget
@@ -60,6 +60,7 @@ func (r *Registry) RegisterReducer(red sallyport.Reducer) (remove func(), err er
 	}, nil
 }
 
+// findReducer returns the reducer of a tool, nil when it has none.
 func (r *Registry) findReducer(tool string) *sallyport.Reducer {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -29,8 +29,8 @@ func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sally
 	return c.finishRefused(ctx)
 }
 
-// orUnknownCaller stands in for a caller that an edge forgot: one without a name, which
-// is refused.
+// orUnknownCaller replaces a missing caller by one without a name, which is
+// refused.
 func orUnknownCaller(c *sallyport.Caller) *sallyport.Caller {
 	if c == nil {
 		return &sallyport.Caller{}
@@ -38,8 +38,8 @@ func orUnknownCaller(c *sallyport.Caller) *sallyport.Caller {
 	return c
 }
 
-// runCall is the path of one call: its body is the steps, in order. A step that
-// refuses has set the result and returns false.
+// runCall runs the steps of one call, in order. A step that refuses has set
+// the result and returns false.
 func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
 	c := r.newCall(caller, q, budget)
 	if c.late = !r.workers.acquire(); !c.late {
@@ -107,15 +107,15 @@ type call struct {
 	full   string          // the value before the reducer, when that changed it
 	from   *cachedResult   // set when the result came out of the cache
 	stage  sallyport.Step  // the step that refused
-	binder *scoped.Binding // what the accessors handed out; nil before bind
+	binder *scoped.Binding // what the accessors handed out; nil before bindAccessors
 
 	trail trail
 	out   sallyport.Call // the tool's: it may outlive the gate's interest
 }
 
-// newCall takes the facts of the call over. What the edge does not know stays
-// empty, but a call without a session gets one of its own, so that it shares
-// nothing.
+// newCall returns the state of a call that begins. What the edge does not
+// know stays empty, but a call without a session gets one of its own, so that
+// it shares nothing.
 func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
 	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
 	c.id = newID(c.start)
@@ -136,8 +136,8 @@ func (c *call) workspace() string {
 	return c.r.o.Workspace
 }
 
-// describeToTool fills in what the tool learns about the call. It is the tool's own
-// from then on: the gate does not look at it again.
+// describeToTool fills in what the tool learns about the call. It is the
+// tool's own from then on: the gate does not look at it again.
 func (c *call) describeToTool() {
 	caller := c.caller
 	c.out = sallyport.Call{
@@ -157,8 +157,8 @@ func (c *call) describeToTool() {
 	c.out.Principal.Personalities = slices.Clone(caller.Principal.Personalities)
 }
 
-// addDecision adds a decision to the trail. Accessors call it from any goroutine of
-// the tool.
+// addDecision adds a decision to the trail. Accessors call it from any
+// goroutine of the tool.
 func (c *call) addDecision(d sallyport.Decision) {
 	if d.Step == sallyport.StepAccess && !d.Allowed {
 		d = c.explainRefusal(d)
@@ -171,13 +171,13 @@ func (c *call) explainRefusal(d sallyport.Decision) sallyport.Decision {
 	return c.role.explainRefusal(&c.entry.tool, d)
 }
 
-// allowStep notes a step that let the call pass.
+// allowStep records a step that let the call pass.
 func (c *call) allowStep(s sallyport.Step) bool {
 	c.trail.passStep(s)
 	return true
 }
 
-// refuse notes a step that stopped the call and sets its result.
+// refuse records the step that stopped the call and sets its result.
 func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bool {
 	d.Allowed = false
 	c.addDecision(d)

@@ -7,9 +7,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// checkConfinement asks the process runner at which level the children of this call
-// would run. A machine that cannot hold them to the grant has no backend for
-// it: the tool never runs with less. Tools that start nothing pay nothing.
+// checkConfinement asks the process runner at which level the children of
+// this call would run, and refuses a call that it cannot confine. A machine
+// that cannot hold them to the grant has no backend for it: the tool never
+// runs with less. Tools that start nothing pay nothing.
 func (c *call) checkConfinement() bool {
 	if c.entry.tool.Capabilities.Process == nil {
 		return true
@@ -34,8 +35,8 @@ func (c *call) checkConfinement() bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, text)
 }
 
-// confinementLevel returns the level at which children with a grant run; it is empty
-// when the grant has no binaries.
+// confinementLevel returns the level at which children with a grant run; it
+// is empty when the grant has no binaries.
 func (r *Registry) confinementLevel(g *sallyport.Grant) (sallyport.Level, error) {
 	if len(g.Process.Binaries) == 0 || r.backends.Process == nil {
 		return "", nil
@@ -43,8 +44,9 @@ func (r *Registry) confinementLevel(g *sallyport.Grant) (sallyport.Level, error)
 	return r.backends.Process.Confines(g)
 }
 
-// recordedLevel is the level for the record: the weakest at which a child ran,
-// else the one that held for the children that might have.
+// recordedLevel returns the level of confinement for the record: the weakest
+// at which a child ran, else the one that held for the children that might
+// have.
 func (c *call) recordedLevel() sallyport.Level {
 	return cmp.Or(c.binder.Level(), c.level, c.r.o.Level)
 }

@@ -28,6 +28,8 @@ func (c *call) decodeArgs() bool {
 	return c.allowStep(sallyport.StepDecode)
 }
 
+// findTool refuses a call to a tool that is not registered, or by a caller
+// who is not known.
 func (c *call) findTool() bool {
 	d := sallyport.Decision{Step: sallyport.StepFind}
 	switch {
@@ -55,8 +57,8 @@ func (c *call) expectedReason() string {
 	return c.r.o.Expected(c.q.Tool)
 }
 
-// checkVisible is where the caller must be one that may call at all: not stopped,
-// in a role that it may take, and the role must offer the tool.
+// checkVisible refuses a caller who may not call at all: one that is stopped,
+// that may not assume its role, or whose role does not offer the tool.
 func (c *call) checkVisible(ctx context.Context) bool {
 	c.role = c.r.roleFor(c.caller.Personality)
 	if !c.checkStopped(ctx) || !c.checkRole() {
@@ -87,6 +89,7 @@ func (c *call) checkRole() bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
 }
 
+// checkReady refuses a tool that says that it cannot work now.
 func (c *call) checkReady() bool {
 	if d, said := c.r.checkAvailability(c.entry); !d.Allowed {
 		text := "Tool " + c.q.Tool + " is not currently available"
@@ -98,6 +101,7 @@ func (c *call) checkReady() bool {
 	return c.allowStep(sallyport.StepReady)
 }
 
+// checkBackends refuses a tool that lacks a backend or cannot be confined.
 func (c *call) checkBackends() bool {
 	if len(c.entry.missing) == 0 {
 		return c.checkConfinement() && c.allowStep(sallyport.StepBackends)
@@ -110,7 +114,7 @@ func (c *call) checkBackends() bool {
 		"Tool "+c.q.Tool+" declares capabilities but no capability backends are configured")
 }
 
-// checkPermissions asks for every permission that the tool lists.
+// checkPermissions refuses a principal that lacks a permission of the tool.
 func (c *call) checkPermissions() bool {
 	for _, p := range c.entry.tool.Permissions {
 		if !slices.Contains(c.caller.Principal.Permissions, p) {
@@ -127,7 +131,7 @@ func (c *call) checkPermissions() bool {
 	return c.allowStep(sallyport.StepPermit)
 }
 
-// validateArgs holds the arguments to the schema and fills in defaults.
+// validateArgs checks the arguments against the schema and fills in defaults.
 func (c *call) validateArgs() bool {
 	if err := c.entry.args.Check(&c.doc); err != nil {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
@@ -136,8 +140,8 @@ func (c *call) validateArgs() bool {
 	return c.checkResourceURI() && c.allowStep(sallyport.StepValidate)
 }
 
-// resolveGrant finds the grant. It is computed once per tool and personality and
-// shared by calls, with the accessors' compiled policies.
+// resolveGrant finds the grant. It is computed once per tool and personality
+// and shared by calls, with the accessors' compiled policies.
 func (c *call) resolveGrant() bool {
 	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {
@@ -151,15 +155,15 @@ func (c *call) resolveGrant() bool {
 	return c.allowStep(sallyport.StepGrant)
 }
 
-// compiledScope is the compiled grant of a tool under a role, and the revision of the
-// places by which it was computed.
+// compiledScope is the compiled grant of a tool under a role, and the
+// revision of the places by which it was computed.
 type compiledScope struct {
 	scope    *scoped.Scope
 	revision uint64
 }
 
-// scopeFor returns the compiled grant of a tool under a role, compiled again when
-// paths may lead elsewhere than before.
+// scopeFor returns the compiled grant of a tool under a role, compiled again
+// when paths may lead elsewhere than before.
 func (r *Registry) scopeFor(e *toolEntry, ro *compiledRole) (*scoped.Scope, error) {
 	revision := r.places().Revision()
 	v, found := ro.scopes.Load(e)

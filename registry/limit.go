@@ -24,8 +24,9 @@ func (c *declarationChecker) checkRateLimit(l sallyport.RateLimit) {
 	}
 }
 
-// consumeLimit consumes one admission of the principal's for this tool. A refused
-// call consumes none, and one that cannot be counted does not run.
+// consumeLimit counts the call against the rate limit of its principal for
+// this tool. A refused call consumes none, and one that cannot be counted
+// does not run.
 func (c *call) consumeLimit(ctx context.Context) bool {
 	l := c.entry.tool.RateLimit
 	if l == nil {
@@ -41,7 +42,7 @@ func (c *call) consumeLimit(ctx context.Context) bool {
 	return c.allowStep(sallyport.StepLimit)
 }
 
-// askLimiter asks the limiter.
+// askLimiter asks the limiter how long the call has to wait.
 func (c *call) askLimiter(ctx context.Context, l sallyport.RateLimit) (time.Duration, error) {
 	if c.r.o.Limiter == nil {
 		return 0, errors.New("no limiter is wired")
@@ -79,7 +80,7 @@ func (c *call) refuseExceeded(l sallyport.RateLimit, wait time.Duration) bool {
 	return false
 }
 
-// refuseUncounted refuses a call of which nobody knows whether it is one too many.
+// refuseUncounted refuses a call that could not be counted.
 func (c *call) refuseUncounted(ctx context.Context, err error) bool {
 	if how := endReason(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepLimit, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
