@@ -36,6 +36,8 @@ func newResultCache(most int) *resultCache {
 	return &resultCache{most: most, items: map[string]*list.Element{}, order: list.New()}
 }
 
+// findResult returns the result of a key, nil when there is none or it has
+// expired.
 func (k *resultCache) findResult(key string, now time.Time) *cachedResult {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,6 +55,8 @@ func (k *resultCache) findResult(key string, now time.Time) *cachedResult {
 	return hit
 }
 
+// storeResult stores a result, and drops the least recently used one when
+// there are too many.
 func (k *resultCache) storeResult(item *cachedResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,9 +73,9 @@ func (k *resultCache) storeResult(item *cachedResult) {
 	}
 }
 
-// answerFromCache looks the call up for a tool that asks for it. The result is cleaned
-// again, because there may be secrets that were not known when it was kept,
-// and cut to the present budget afterwards.
+// answerFromCache answers the call with a stored result, for a tool that
+// allows it. The result is cleaned again, because there may be secrets that
+// were not known when it was kept, and cut to the present budget afterwards.
 func (c *call) answerFromCache() bool {
 	if c.entry.tool.Cache == nil {
 		return false
@@ -91,8 +95,8 @@ func (c *call) answerFromCache() bool {
 	return true
 }
 
-// cacheResult stores a success. Errors are never kept, nor is what is so long that a
-// cache full of it would exhaust the memory.
+// cacheResult stores a success. Errors are never kept, nor is what is so long
+// that a cache full of it would exhaust the memory.
 func (c *call) cacheResult() {
 	if c.key == "" || !c.result.OK {
 		return

@@ -55,8 +55,8 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	return x, err
 }
 
-// predictApproval notes that a human will be asked, which no step before the arguments
-// decides.
+// predictApproval notes that a human will be asked, which no step before the
+// arguments decides.
 func (c *call) predictApproval() {
 	if c.role.requiresApproval(&c.entry.tool) {
 		c.addDecision(sallyport.Decision{
@@ -154,6 +154,7 @@ func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
 	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormTool))
 }
 
+// definitionsOf returns the definitions of tools.
 func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
 	cleaner := r.cleaner.Load().cleaner
 	out := make([]Definition, len(entries))

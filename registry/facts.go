@@ -22,16 +22,16 @@ const (
 	keyRefuse    = "safety.flow.after_untrusted.refuse"
 )
 
-// flowHold is why what was read before holds a call: in words for those who
+// flowHold says why what was read before holds a call: in words for those who
 // decide and for the caller, and the key of the rule. Empty when it does not.
 type flowHold struct{ why, because, key string }
 
-// checkFlow is where it counts what the conversation has read before: a call that
-// may carry data out, once private data and somebody else's words came in, is
-// held or refused. What the call itself brings in is kept before it runs, so
-// that a call under way counts, and a kept result like one that was made.
+// checkFlow applies the flow rules: a call that may carry data out, once
+// private data and untrusted content were read, is held or refused. What the
+// call itself brings in is kept before it runs, so that a call under way
+// counts, and a kept result like one that was made.
 //
-// Who has no personality has no rules.
+// Without a personality no flow rules apply.
 func (c *call) checkFlow(ctx context.Context) bool {
 	if c.role.personality == nil || c.r.o.NoConversation {
 		return c.awaitApproval(ctx)
@@ -60,20 +60,20 @@ func (c *call) checkFlow(ctx context.Context) bool {
 	return len(marks) == 0 || c.recordFacts(ctx, marks, judged)
 }
 
-// hasFlowRule reports whether a rule may be about the call.
+// hasFlowRule reports whether some flow rule may apply to the call.
 func (c *call) hasFlowRule() bool {
 	action, _ := c.flowRule(true, c.isLocalOperator())
 	return action != sallyport.FlowAllow
 }
 
-// isLocalOperator reports whether the caller is who holds the machine, at its command
-// line: the default rule would ask them about themselves.
+// isLocalOperator reports whether the caller is the local user at the command
+// line, whom the default rule would ask about themselves.
 func (c *call) isLocalOperator() bool {
 	return c.caller.Platform == sallyport.PlatformCLI && c.caller.Principal.Name == sallyport.LocalPrincipal
 }
 
-// flowRule returns the strictest action, and its key, for the call once untrusted
-// content was read, and private data too.
+// flowRule returns the strictest action, and its key, for the call once
+// untrusted content was read, and private data too.
 func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
 	f, t := &c.role.personality.Flow, &c.entry.tool
 	after := sallyport.FlowAllow
@@ -96,10 +96,10 @@ func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
 	}
 }
 
-// applyFlowRules applies the rules to what is known. A call that they hold has a reason
-// afterwards, which approve puts before somebody. Private data that the call
-// itself may read counts like what was read before: its arguments can name what
-// nobody has looked at yet.
+// applyFlowRules applies the flow rules to the facts that are known. A call
+// that they hold has a reason afterwards, which awaitApproval shows to people.
+// Private data that the call itself may read counts like what was read
+// before: its arguments can name what nobody has looked at yet.
 func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	c.hold = flowHold{}
 	private, untrusted := newestMark(known, sallyport.FactPrivate), newestMark(known, sallyport.FactUntrusted)
@@ -135,7 +135,7 @@ func (c *call) flowReason(key string, private, untrusted *sallyport.FactMark) (w
 	}
 }
 
-// sourceOf names the call that a mark is of.
+// sourceOf names the call that a mark comes from.
 func (c *call) sourceOf(m *sallyport.FactMark) string {
 	whose := "by the principal"
 	if m.Session {
@@ -153,8 +153,8 @@ func (c *call) flowFix(key string) string {
 	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.entry.tool.Name, c.role.name(), key)
 }
 
-// recordFacts keeps what the call brings in, before it runs. Another call may have
-// begun at the same moment: of the two, one sees the other here.
+// recordFacts records what the call brings in, before it runs. Another call
+// may have begun at the same moment: of the two, one sees the other here.
 //
 // When the store cannot take it, a call that no rule is about goes on, and what
 // it brings in is kept in memory.
@@ -177,7 +177,8 @@ func (c *call) recordFacts(ctx context.Context, marks []sallyport.FactMark, judg
 	return c.hold.key == "" || c.hold.key == asked || c.awaitApproval(ctx)
 }
 
-// unrecordedMarks returns the marks of the call that are not kept yet, or not lately.
+// unrecordedMarks returns the marks of the call that are not recorded yet, or
+// not lately.
 func (c *call) unrecordedMarks(known []sallyport.FactMark) (marks []sallyport.FactMark) {
 	now, session := time.Now(), c.caller.Session != ""
 	// What is kept of a session is kept of its principal.
@@ -196,8 +197,8 @@ func (c *call) unrecordedMarks(known []sallyport.FactMark) (marks []sallyport.Fa
 	return marks
 }
 
-// refuseUnknownFacts refuses a call of which nobody can tell what came before it, or
-// whose own facts would be lost. A caller who went away is no fault.
+// refuseUnknownFacts refuses a call when what was read before it cannot be
+// known, or its own facts would be lost. A caller who went away is no fault.
 func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 	if how := endReason(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
@@ -208,7 +209,7 @@ func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 	}, sallyport.CodeNotAvailable, "The call was not made: what was read before it cannot be told (call "+c.id+")")
 }
 
-// mayHoldForFlow reports whether a rule about what was read before may hold a call.
+// mayHoldForFlow reports whether a flow rule may hold a call of a tool.
 func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
 	c := &call{r: r, caller: caller, entry: e, role: r.roleFor(caller.Personality)}
 	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
@@ -218,7 +219,7 @@ func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
 	return action == sallyport.FlowApprove
 }
 
-// predictFacts computes what a call would do before it is made.
+// predictFacts computes the facts that a call would have before it is made.
 func (c *call) predictFacts() bool {
 	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {
@@ -267,7 +268,7 @@ func newestMark(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.
 	return found
 }
 
-// conversationFacts is what is known of sessions and principals.
+// conversationFacts reads and records the facts of sessions and principals.
 type conversationFacts struct {
 	store sallyport.FactStore
 	// unstored is what the store could not take, missed that there is some. It
@@ -284,8 +285,8 @@ func newConversationFacts(store sallyport.FactStore) *conversationFacts {
 	return k
 }
 
-// knownMarks returns what is known of a caller's principal and session. A caller
-// without a session has one of its own, of which nothing is known.
+// knownMarks returns what is known of a caller's principal and session. A
+// caller without a session has one of its own, of which nothing is known.
 func (k *conversationFacts) knownMarks(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
 	ctx, cancel := context.WithTimeout(ctx, factWait)
 	defer cancel()
@@ -293,7 +294,7 @@ func (k *conversationFacts) knownMarks(ctx context.Context, caller *sallyport.Ca
 	return k.addUnstored(ctx, caller, known, err)
 }
 
-// recordMarks keeps marks and returns what was known before.
+// recordMarks records marks and returns what was known before.
 func (k *conversationFacts) recordMarks(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
 	ctx, cancel := context.WithTimeout(ctx, factWait)
 	defer cancel()
@@ -301,7 +302,7 @@ func (k *conversationFacts) recordMarks(ctx context.Context, caller *sallyport.C
 	return k.addUnstored(ctx, caller, before, err)
 }
 
-// addUnstored adds what the store could not take to what it knows.
+// addUnstored adds the marks that the store refused to those that it has.
 func (k *conversationFacts) addUnstored(ctx context.Context, caller *sallyport.Caller, known []sallyport.FactMark, err error) ([]sallyport.FactMark, error) {
 	if err != nil || !k.missed.Load() {
 		return known, err
@@ -310,7 +311,7 @@ func (k *conversationFacts) addUnstored(ctx context.Context, caller *sallyport.C
 	return append(known, more...), err
 }
 
-// rememberUnstored keeps in memory what the store could not take.
+// rememberUnstored keeps in memory the marks that the store refused.
 func (k *conversationFacts) rememberUnstored(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) error {
 	k.missed.Store(true)
 	_, err := k.unstored.Note(context.WithoutCancel(ctx), caller.Principal.Name, caller.Session, marks)

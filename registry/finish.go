@@ -12,8 +12,8 @@ import (
 	"github.com/sallyport/sallyport/output"
 )
 
-// checkReturns makes the structured part plain, holds that of a success to the
-// tool's returns schema, and bounds it.
+// checkReturns makes the structured part plain, validates that of a success
+// against the tool's returns schema, and bounds it.
 func (c *call) checkReturns() {
 	held := c.result.OK && c.entry.returns != nil
 	if c.result.Structured == nil && !held {
@@ -46,7 +46,8 @@ func (c *call) boundStructured(tree map[string]any, size int) map[string]any {
 // forbidden begins the text of a failure of the returns schema.
 const forbidden = "The tool returned what its returns schema forbids: "
 
-// replaceBroken replaces a result that breaks the tool's own promise.
+// replaceBroken replaces a result that breaks the tool's own schema or form
+// by an error.
 func (c *call) replaceBroken(why string) {
 	c.addDecision(sallyport.Decision{Step: sallyport.StepReturns, Why: why})
 	cost := c.result.CostUSD
@@ -54,9 +55,10 @@ func (c *call) replaceBroken(why string) {
 	c.result.CallID, c.result.CostUSD = c.id, cost
 }
 
-// reduceResult applies the tool's reducer. Of what it returns the value, the error
-// and the structured part count: it neither sees nor changes other parts. One that fails leaves the result as it was;
-// the full value is kept for the operator.
+// reduceResult applies the tool's reducer. Of what it returns the value, the
+// error and the structured part count: it neither sees nor changes other
+// parts. One that fails leaves the result as it was; the full value is kept
+// for the operator.
 func (c *call) reduceResult() {
 	red := c.r.findReducer(c.q.Tool)
 	if red == nil {
@@ -116,8 +118,8 @@ func (c *call) cleanResult() {
 	c.cleanParts(cl)
 }
 
-// finishResult cuts the result to the budget, wraps what somebody else controls,
-// records the outcome and returns.
+// finishResult cuts the result to the budget, wraps what somebody else
+// controls, records the outcome and returns.
 func (c *call) finishResult(ctx context.Context) sallyport.Result {
 	t := &c.entry.tool
 	limit := c.limitChars()
@@ -148,8 +150,8 @@ func (c *call) limitChars() int {
 	return own
 }
 
-// wrapUntrusted marks a value or error whose text somebody else controls, and the texts
-// of the parts beside it.
+// wrapUntrusted wraps a value or error whose text somebody else controls, and
+// the texts of the parts beside it.
 func (c *call) wrapUntrusted(res *sallyport.Result) {
 	source := res.Source
 	if source == "" {
@@ -174,8 +176,9 @@ func (c *call) wrapUntrusted(res *sallyport.Result) {
 	}
 }
 
-// finishRefused ends a call that a step stopped. The gate's own texts are not
-// wrapped; they are cleaned, because they may repeat what the caller sent.
+// finishRefused finishes a call that a step stopped. The gate's own texts are
+// not wrapped; they are cleaned, because they may repeat what the caller
+// sent.
 func (c *call) finishRefused(ctx context.Context) sallyport.Result {
 	c.result.Error, _ = output.Trim(c.cleaner().Text(c.result.Error), c.budget)
 	return c.recordOutcome(ctx, c.result)
@@ -197,8 +200,8 @@ func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
 	return c.recordOutcome(ctx, c.result)
 }
 
-// abridgeJSON shortens string literals of more than 500 characters in JSON text,
-// which keeps a described call readable.
+// abridgeJSON shortens string literals of more than 500 characters in JSON
+// text, which keeps a described call readable.
 func abridgeJSON(text []byte) []byte {
 	const most = 500
 	if len(text) <= most {
@@ -242,5 +245,5 @@ func abridgeLiteral(literal []byte, most int) []byte {
 	return short
 }
 
-// elapsedTime is how long the call has taken.
+// elapsedTime returns how long the call has taken.
 func (c *call) elapsedTime() time.Duration { return time.Since(c.start) }

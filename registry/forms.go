@@ -92,14 +92,15 @@ func checkPromptSchema(raw json.RawMessage) error {
 	return nil
 }
 
-// resourceMatcher is what a tool of FormResource reads, compiled.
+// resourceMatcher matches the URIs that a tool of FormResource reads.
 type resourceMatcher struct {
 	exact     map[string]bool
 	templates []*uriTemplate
 	cost      int // of all templates
 }
 
-// compileResources checks what the tool lists and compiles it.
+// compileResources checks the resources that the tool lists and compiles
+// them.
 func (c *declarationChecker) compileResources() *resourceMatcher {
 	t := c.tool
 	if t.Form != sallyport.FormResource {
@@ -285,8 +286,8 @@ func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopFilter(caller)(id)
 }
 
-// checkResourceURI refuses a URI that the tool does not list. It is judged where the
-// arguments are, because it is one.
+// checkResourceURI refuses a URI that the tool does not list. It is judged
+// where the arguments are, because it is one.
 func (c *call) checkResourceURI() bool {
 	if c.entry.reads == nil {
 		return true
@@ -301,8 +302,8 @@ func (c *call) checkResourceURI() bool {
 	}, sallyport.CodeNotAvailable, "Unknown resource: "+uri)
 }
 
-// mediaType returns a media type as it stands, without parameters that are texts,
-// and "" for what is none.
+// mediaType returns a media type as it stands, without parameters that are
+// texts, and "" for what is none.
 func mediaType(s string) string {
 	const most = 255
 	if len(s) > most {

@@ -44,8 +44,8 @@ func ofTool(res sallyport.Result) sallyport.Result {
 	return res
 }
 
-// toPlainJSON turns structured data, which may hold a tool's own types, into a copy
-// of JSON's types, and returns the length of its text. nil stays nil.
+// toPlainJSON turns structured data, which may hold a tool's own types, into
+// a copy of JSON's types, and returns the length of its text. nil stays nil.
 func toPlainJSON(v map[string]any) (tree map[string]any, size int, err error) {
 	if v == nil {
 		return nil, 0, nil
