@@ -58,9 +58,9 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 	return answers, nil
 }
 
-// goneReason says why the call may not go on after somebody thought, whether there is
-// an answer or not: its principal was revoked or stopped meanwhile, or the edge
-// says that it may do something else by now.
+// goneReason says why the call may not go on after a question, whether it was
+// answered or not: its principal was revoked or stopped meanwhile, or the
+// edge says that it may do something else by now.
 func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 	c, o := a.call, &a.call.r.o
 	if ctx.Err() != nil {
@@ -99,8 +99,8 @@ func (r *Registry) Inquires(id string) bool {
 	return e != nil && len(e.tool.Capabilities.Input) > 0
 }
 
-// cleanQuestions takes out of questions what may not leave the gate or would deceive
-// who reads them. A form that the cleaning breaks is not put.
+// cleanQuestions removes from questions what may not leave the gate or would
+// deceive their reader. A form that the cleaning breaks is not put.
 func (a *asker) cleanQuestions(questions []sallyport.Question) error {
 	cl := a.call.cleaner()
 	for i := range questions {
@@ -155,8 +155,8 @@ type runClock struct {
 	waits int
 }
 
-// withTimeLimit is the context of a run. Where a tool may ask somebody, the waiting
-// does not count.
+// withTimeLimit returns the context of a run. Where a tool may ask somebody,
+// the waiting does not count.
 func (c *call) withTimeLimit(ctx context.Context, limit time.Duration) (context.Context, *runClock, context.CancelFunc) {
 	if len(c.grant.Input) == 0 || c.caller.Input == nil {
 		ctx, cancel := context.WithTimeout(ctx, limit)

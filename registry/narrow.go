@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// lostItem names something that a grant held and another does not, hosts left
-// aside; empty when there is nothing.
+// lostItem names something that a grant had and its successor has not, hosts
+// left aside; empty when there is nothing.
 func lostItem(was, now *sallyport.Grant) string {
 	for _, group := range []struct {
 		name     string
@@ -71,8 +71,8 @@ func sameNetwork(a, b *sallyport.NetworkGrant) bool {
 	return slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Deny, b.Deny) && a.AllowPrivate == b.AllowPrivate && a.ReadOnly == b.ReadOnly
 }
 
-// isNarrower reports whether a grant lets less through than another did. What
-// cannot be read does.
+// isNarrower reports whether the second grant lets less through than the
+// first. What cannot be read does.
 func isNarrower(was, now *sallyport.NetworkGrant) bool {
 	before, err := reach.ParseHosts(was.Allow)
 	allowed, bad := reach.ParseHosts(now.Allow)

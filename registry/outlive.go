@@ -7,10 +7,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// registerRun has the call ended when its caller may not call any more, while it waits
-// or runs. It costs a call that is over at once next to nothing: a context of its
-// own would cost more than the other steps together. Call r.runs.remove when it
-// has an answer.
+// registerRun registers the call, so that it ends when its caller may not
+// call any more, while it waits or runs. It costs a call that is over at once
+// next to nothing: a context of its own would cost more than the other steps
+// together. Call r.runs.remove when it has an answer.
 func (c *call) registerRun() {
 	c.entered = c.describeRun(calling)
 	c.entered.call = c
@@ -49,14 +49,14 @@ func (c *call) describeRun(what string) Run {
 	}
 }
 
-// outliveCall is [sallyport.Call.Outlive].
+// outliveCall implements [sallyport.Call.Outlive].
 func (c *call) outliveCall(what string, shared bool, end func(why error)) (over func()) {
 	return c.registerOutliving(what, shared, end, nil)
 }
 
-// registerOutliving has what the call leaves running ended when it may not run any more.
-// What serves an upstream server serves every session of its principal, and every
-// principal where it is shared.
+// registerOutliving registers what the call leaves running, so that it ends
+// when it may not run any more. What serves an upstream server serves every
+// session of its principal, and every principal where it is shared.
 func (c *call) registerOutliving(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func()) {
 	run := new(c.describeRun(what))
 	if server := c.entry.tool.Server(); server != "" {
@@ -72,8 +72,8 @@ func (c *call) registerOutliving(what string, shared bool, end func(why error), 
 	return func() { c.r.runs.remove(run) }
 }
 
-// reviewReplaced holds what the call begins to what is in force, when another registry has
-// replaced its own meanwhile.
+// reviewReplaced checks what the call begins against the rules in force, when
+// another registry has replaced its own meanwhile.
 func (c *call) reviewReplaced(run *Run) {
 	if c.r.workers.isClosing() {
 		c.r.runs.repeatReview(run)

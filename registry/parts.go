@@ -24,7 +24,8 @@ const maxPartName = 256
 // unknownBytes is the media type of data of which nothing is known.
 const unknownBytes = "application/octet-stream"
 
-// requestedURI is the URI that a call of FormResource reads; empty otherwise.
+// requestedURI returns the URI that a call of FormResource reads; empty
+// otherwise.
 func (c *call) requestedURI() string {
 	if c.entry.tool.Form != sallyport.FormResource {
 		return ""
@@ -33,9 +34,9 @@ func (c *call) requestedURI() string {
 	return uri
 }
 
-// checkParts holds the parts of a result to the tool's form, and makes a copy that
-// is well formed and bounded. What does not fit gives way to a text that says
-// so.
+// checkParts checks the parts of a result against the tool's form, and copies
+// them well formed and bounded. What does not fit gives way to a text that
+// says so.
 func (c *call) checkParts() {
 	form := c.entry.tool.Form
 	switch {
@@ -71,7 +72,7 @@ func (c *call) checkParts() {
 	c.noteLostParts(lost + len(given) - most)
 }
 
-// noteLostParts tells the operator of parts that the caller did not get.
+// noteLostParts notes for the operator how many parts the caller did not get.
 func (c *call) noteLostParts(n int) {
 	if n > 0 {
 		c.addDecision(sallyport.Decision{
@@ -80,7 +81,7 @@ func (c *call) noteLostParts(n int) {
 	}
 }
 
-// omittedPart is what stands in the place of a part.
+// omittedPart returns the text that stands in for a part that was left out.
 func (c *call) omittedPart(p *sallyport.Part, why string) sallyport.Part {
 	out := sallyport.Part{Kind: sallyport.PartText, Role: p.Role, Text: "[" + why + "]"}
 	if uri := c.requestedURI(); uri != "" {
@@ -89,7 +90,7 @@ func (c *call) omittedPart(p *sallyport.Part, why string) sallyport.Part {
 	return out
 }
 
-// misfitReason says why parts are not what a form answers with; "" when they are.
+// misfitReason says why parts do not fit the form of a tool; "" when they do.
 func misfitReason(form sallyport.Form, asked string, res *sallyport.Result) string {
 	if form == sallyport.FormTool {
 		return ""
@@ -118,8 +119,8 @@ func misfitReason(form sallyport.Form, asked string, res *sallyport.Result) stri
 	return ""
 }
 
-// isURIUnder reports whether a URI is the one that was asked for, or below it by
-// whole segments without a step up.
+// isURIUnder reports whether a URI is the one that was asked for, or below it
+// by whole segments without a step up.
 func isURIUnder(asked, uri string) bool {
 	if uri == asked {
 		return true
@@ -140,8 +141,8 @@ func isURIUnder(asked, uri string) bool {
 	return true
 }
 
-// partOfKind returns a copy of a part that has only what counts for its kind, or
-// why there is none. left is how many bytes of data may still come.
+// partOfKind returns a copy of a part that has only what counts for its kind,
+// or why there is none. left is how many bytes of data may still come.
 func partOfKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 	out = sallyport.Part{Kind: p.Kind, Role: p.Role}
 	switch p.Kind {
@@ -165,8 +166,8 @@ func partOfKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 	}
 }
 
-// resourcePart is ofKind for a resource. A text is cleaned and bounded as one,
-// however it was sent.
+// resourcePart is partOfKind for a resource. A text is cleaned and bounded as
+// one, however it was sent.
 func resourcePart(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 	out = sallyport.Part{Kind: p.Kind, Role: p.Role, URI: p.URI, Text: p.Text, MediaType: mediaType(p.MediaType)}
 	switch why = uriFault(p); {
@@ -182,9 +183,9 @@ func resourcePart(p *sallyport.Part, left int) (out sallyport.Part, why string) 
 	return withData(out, p.Data, left)
 }
 
-// textOf reads bytes that are said to be a text: as UTF-16 when they begin like
-// that, else as UTF-8, and what is neither is replaced. As data it would go past
-// the cleaning of texts.
+// textOf reads bytes that are said to be a text: as UTF-16 when they begin
+// like that, else as UTF-8, and what is neither is replaced. As data it would
+// go past the cleaning of texts.
 func textOf(data []byte) string {
 	var order binary.ByteOrder
 	switch {
@@ -202,8 +203,7 @@ func textOf(data []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// uriFault says why a part that is known by its URI is left out; "" when it is
-// not.
+// uriFault says why a part with this URI is left out; "" when it is not.
 func uriFault(p *sallyport.Part) string {
 	if p.URI == "" || len(p.URI) > maxURI {
 		return fmt.Sprintf("a %s was left out: its URI is empty or too long", p.Kind)
@@ -255,8 +255,8 @@ func (c *call) cleanParts(cl *output.Cleaner) {
 	c.noteLostParts(lost)
 }
 
-// shortenName is a name on one line, cut to what a name may have: it is shown as it is,
-// and is no place for a text to a model.
+// shortenName returns a name on one line, cut to what a name may have: it is
+// shown as it is, and is no place for a text to a model.
 func shortenName(name string) string {
 	name = strings.Join(strings.Fields(name), " ")
 	if runes := []rune(name); len(runes) > maxPartName {
@@ -265,7 +265,7 @@ func shortenName(name string) string {
 	return name
 }
 
-// encodeURI is a URI without what none can hold, so that it does not read as a text.
+// encodeURI escapes what no URI can hold, so that it does not read as a text.
 func encodeURI(uri string) string {
 	var b strings.Builder
 	for i := range len(uri) {
@@ -306,7 +306,7 @@ func (c *call) trimParts(res *sallyport.Result, limit int) (cut bool) {
 	return cut
 }
 
-// partsSize is the number of parts and the bytes of their text and data.
+// partsSize returns the number of parts and the bytes of their text and data.
 func partsSize(parts []sallyport.Part) (n int, size int64) {
 	for i := range parts {
 		size += int64(len(parts[i].Text) + len(parts[i].Data))

@@ -32,8 +32,9 @@ func (r *Registry) ownPlaces() *place.Map {
 	return r.known.m
 }
 
-// noteWrites notes where a role, or the tools of a registry without roles, may write.
-// What was computed before is computed again when that closes a link.
+// noteWrites notes where a role, or the tools of a registry without roles,
+// may write. What was computed before is computed again when that closes a
+// link.
 func (r *Registry) noteWrites(by string, paths []string) {
 	if r.backends.Places != nil || len(paths) == 0 {
 		return
@@ -54,7 +55,8 @@ type placeFinder struct {
 	first  map[string]string // how a place was spelled first
 }
 
-// findPlaces returns the places of paths, and those that lead nowhere with the reason.
+// findPlaces returns the places of paths, and those that lead nowhere with
+// the reason.
 func (p *placeFinder) findPlaces(paths []string) (led []string, nowhere map[string]sallyport.Place) {
 	for _, path := range paths {
 		clean, err := reach.CleanPath(path)
@@ -81,7 +83,7 @@ func (p *placeFinder) findPlaces(paths []string) (led []string, nowhere map[stri
 	return led, nowhere
 }
 
-// spellingOf is how the configuration names a place.
+// spellingOf returns the path by which the configuration names a place.
 func (p *placeFinder) spellingOf(path string) string {
 	if s, ok := p.first[path]; ok {
 		return s
@@ -97,9 +99,9 @@ func placeOf(g *sallyport.Grant, workspace string) string {
 	return workspace
 }
 
-// dropLinked moves what a link withholds at this moment from a grant to what was
-// dropped, for those who ask what a grant is worth now. The grant of a call keeps
-// it: it is looked at each time it is opened.
+// dropLinked moves what a link withholds at this moment from a grant to what
+// was dropped, for those who ask what a grant is worth now. The grant of a
+// call keeps it: it is looked at each time it is opened.
 func (r *Registry) dropLinked(g *sallyport.Grant, ro *compiledRole) {
 	look := func(key string, list []string) []string {
 		var kept []string

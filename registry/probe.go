@@ -7,8 +7,8 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// probeAccess refuses a call that the accessors would refuse anyway, with the words
-// of their refusal, before a person is asked about it.
+// probeAccess refuses a call that the accessors would refuse anyway, with the
+// words of their refusal, before a person is asked about it.
 func (c *call) probeAccess(ctx context.Context) bool {
 	touches := c.entry.tool.Touches
 	if len(touches) == 0 {

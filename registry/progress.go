@@ -13,9 +13,9 @@ import (
 // people, not a result.
 const maxMessage = 1000
 
-// progressReporter is a running tool's way to report: named, cleaned, bounded, and
-// over with the call. The sink belongs to an edge whose stream ends with the
-// call, so that nothing may reach it later.
+// progressReporter passes the reports of a running tool on: named, cleaned,
+// bounded, and none after the call. The sink belongs to an edge whose stream
+// ends with the call, so that nothing may reach it later.
 type progressReporter struct {
 	call *call
 	sink func(sallyport.Progress) // the caller's; nil drops everything
@@ -23,7 +23,7 @@ type progressReporter struct {
 	mu     sync.Mutex
 	active int           // reports that the sink has not taken yet
 	over   bool          // no further report
-	idle   chan struct{} // made by end, closed when none is active
+	idle   chan struct{} // made by close, closed when none is active
 }
 
 // emitReport hands a report to the caller's sink.
@@ -47,6 +47,7 @@ func (p *progressReporter) emitReport(e sallyport.Progress) {
 	}
 }
 
+// beginReport counts a report that begins; false means that it is too late.
 func (p *progressReporter) beginReport() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,6 +58,7 @@ func (p *progressReporter) beginReport() bool {
 	return true
 }
 
+// endReport counts a report that was handed over.
 func (p *progressReporter) endReport() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,9 +29,9 @@ const (
 	recordWait = 10 * time.Second
 )
 
-// recordIntent records that the tool is about to run. When the record cannot be
-// kept, a call that may change something, or reach out, does not run. Nor does one that
-// nobody waits for any more.
+// recordIntent records that the tool is about to run. When the record cannot
+// be kept, a call that may change something, or reach out, does not run. Nor
+// does one that nobody waits for any more.
 func (c *call) recordIntent(ctx context.Context) bool {
 	var err error
 	if c.r.o.Recorder != nil && ctx.Err() == nil {
@@ -64,7 +64,7 @@ func (c *call) recordIntent(ctx context.Context) bool {
 // that only reads can still carry something out.
 func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool.OpenWorld() }
 
-// bindAccessors makes the accessors of the grant.
+// bindAccessors binds the accessors of the grant to the call.
 func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 	c.describeToTool()
 	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
@@ -81,8 +81,9 @@ func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 	return true
 }
 
-// recordOutcome keeps the outcome and returns the result. The caller's cancellation
-// does not reach it: what happened is recorded whoever still listens.
+// recordOutcome records the outcome and returns the result. The caller's
+// cancellation does not reach it: what happened is recorded whoever still
+// listens.
 func (c *call) recordOutcome(ctx context.Context, res sallyport.Result) sallyport.Result {
 	if c.r.o.Recorder == nil {
 		return res
@@ -112,7 +113,7 @@ func (c *call) recordOutcome(ctx context.Context, res sallyport.Result) sallypor
 	return res
 }
 
-// newEvent fills in what intent and outcome share.
+// newEvent returns an event with what intent and outcome share.
 func (c *call) newEvent(kind audit.Kind) *audit.Event {
 	o, cl := c.caller, c.cleaner()
 	e := &audit.Event{
@@ -131,8 +132,8 @@ func (c *call) newEvent(kind audit.Kind) *audit.Event {
 	return e
 }
 
-// cleanWord cleans and bounds a word that a caller chose: cleaning comes first, so
-// that no cut leaves half of a secret.
+// cleanWord cleans and bounds a word that a caller chose: cleaning comes
+// first, so that no cut leaves half of a secret.
 func cleanWord(cl *output.Cleaner, s string) string {
 	const most = 256
 	if s = cl.Text(s); len(s) > most {
@@ -141,7 +142,7 @@ func cleanWord(cl *output.Cleaner, s string) string {
 	return s
 }
 
-// cleanWords is word for a list; nil for an empty one.
+// cleanWords is cleanWord for a list; nil for an empty one.
 func cleanWords(cl *output.Cleaner, list []string) []string {
 	var clean []string
 	for _, s := range list {
@@ -150,8 +151,8 @@ func cleanWords(cl *output.Cleaner, list []string) []string {
 	return clean
 }
 
-// logFault tells the operator's log what went wrong. Words of tools and backends
-// may hold a secret there too.
+// logFault tells the operator's log what went wrong. Words of tools and
+// backends may hold a secret there too.
 func (c *call) logFault(what string, why any, more ...any) {
 	cl := c.cleaner()
 	c.r.o.Logger.With("call", c.id, "tool", cleanWord(cl, c.q.Tool)).
@@ -213,8 +214,9 @@ func (r *Registry) knownCleaner(ctx context.Context) (*output.Cleaner, error) {
 	return fresh, nil
 }
 
-// searchableSecrets leaves out values that cannot be told from ordinary text, such as
-// eight blanks. No accessor hands one out.
+// searchableSecrets returns the secrets that can be told from ordinary text,
+// unlike a value of eight blanks, which no accessor hands out. No accessor
+// hands one out.
 func (r *Registry) searchableSecrets(values []sallyport.Secret) []sallyport.Secret {
 	out := make([]sallyport.Secret, 0, len(values))
 	for _, v := range values {
