@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// grantResolver computes one grant: declaration ∩ personality, item by item, with
-// the reason for everything that is dropped.
+// grantResolver computes one grant: declaration ∩ personality, item by item,
+// with the reason for everything that is dropped.
 type grantResolver struct {
 	tool  *sallyport.Tool
 	role  *compiledRole
@@ -25,9 +25,9 @@ func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Gran
 	return computeGrant(t, ro, r.o.pathVariables(), r.places())
 }
 
-// computeGrant computes the grant of a tool under a role. It depends on both, on the
-// variables and on where paths lead. An error is a declaration that cannot be read
-// here, such as an empty variable.
+// computeGrant computes the grant of a tool under a role. It depends on both,
+// on the variables and on where paths lead. An error is a declaration that
+// cannot be read here, such as an empty variable.
 func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
 	r := grantResolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
 	for _, step := range []func() error{r.resolveNetwork, r.resolveSecrets, r.resolveFiles, r.resolveProcess, r.resolveInput} {
@@ -47,6 +47,7 @@ func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, p
 	return &r.grant, nil
 }
 
+// dropItem records an item of the declaration that is not granted.
 func (r *grantResolver) dropItem(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.sourceOf(key)}
 	if p := r.role.personality; p != nil {
@@ -64,8 +65,8 @@ const (
 	fromPersonality = "from-personality"
 )
 
-// resolveNetwork intersects hosts. Without a network block, or with one that has no
-// allow list, exact hosts and wildcards stand and "*" gives nothing.
+// resolveNetwork intersects hosts. Without a network block, or with one that
+// has no allow list, exact hosts and wildcards stand and "*" gives nothing.
 func (r *grantResolver) resolveNetwork() error {
 	n := r.tool.Capabilities.Network
 	if n == nil {
@@ -111,6 +112,7 @@ func (r *grantResolver) resolveNetwork() error {
 	return nil
 }
 
+// resolveSecrets intersects references of secrets.
 func (r *grantResolver) resolveSecrets() error {
 	declared := r.tool.Capabilities.Secrets
 	if len(declared) == 0 {
@@ -129,6 +131,7 @@ func (r *grantResolver) resolveSecrets() error {
 	return nil
 }
 
+// resolveFiles intersects the paths for reading and for writing.
 func (r *grantResolver) resolveFiles() (err error) {
 	f := r.tool.Capabilities.FSReach
 	if f == nil {
@@ -155,8 +158,9 @@ func (r *grantResolver) resolveFiles() (err error) {
 	return nil
 }
 
-// dropUngrounded drops places for writing that are not known as such: the decision
-// about links, here and in every other process, does not reckon with them.
+// dropUngrounded drops places for writing that are not known as such: the
+// decision about links, here and in every other process, does not reckon with
+// them.
 func (r *grantResolver) dropUngrounded() {
 	g := &r.grant.FS
 	g.Write = slices.DeleteFunc(g.Write, func(path string) bool {
@@ -186,8 +190,8 @@ func (r *grantResolver) nameReach() {
 	}
 }
 
-// resolvePaths resolves one direction. Without a personality an explicit list stands
-// and from-personality gives nothing.
+// resolvePaths resolves one direction. Without a personality an explicit list
+// stands and from-personality gives nothing.
 func (r *grantResolver) resolvePaths(direction string, l sallyport.PathList, ceiling []string, bounded bool) ([]string, error) {
 	key := "fs_reach." + direction
 	if l.FromPersonality {
@@ -231,6 +235,7 @@ func (r *grantResolver) placesOf(key string, paths []string) []string {
 	return led
 }
 
+// resolveProcess intersects programs and where they may be started from.
 func (r *grantResolver) resolveProcess() error {
 	p := r.tool.Capabilities.Process
 	if p == nil {
@@ -255,6 +260,7 @@ func (r *grantResolver) resolveProcess() error {
 	return nil
 }
 
+// resolveInput intersects the kinds of questions that a tool may ask.
 func (r *grantResolver) resolveInput() error {
 	for _, kind := range r.tool.Capabilities.Input {
 		if p := r.role.personality; p != nil && p.Input != nil && !slices.Contains(p.Input, kind) {
@@ -288,7 +294,7 @@ func (r *grantResolver) execFrom(declared []string) error {
 	return nil
 }
 
-// pathVariables returns what declared paths may begin with.
+// pathVariables returns the variables that declared paths may begin with.
 func (o *Options) pathVariables() map[string]string {
 	vars := maps.Clone(o.Variables)
 	if vars == nil {

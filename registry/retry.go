@@ -25,8 +25,8 @@ const (
 	attemptChars = 500
 )
 
-// runWithRetries runs the tool until it does not fail or may not be run again, all under
-// the call's deadline.
+// runWithRetries runs the tool until it does not fail or may not be run
+// again, all under the call's deadline.
 func (j *toolJob) runWithRetries() {
 	if !j.tool.Idempotent || len(j.tool.Capabilities.Input) > 0 { // nobody is asked twice
 		j.runOnce()
@@ -51,8 +51,8 @@ func (j *toolJob) runWithRetries() {
 	}
 }
 
-// noteAttempt puts an attempt that failed into the trail. Words of a tool may
-// hold a secret: they are cleaned before they are cut, so that no half is left.
+// noteAttempt adds a failed attempt to the trail. Words of a tool may hold a
+// secret: they are cleaned before they are cut, so that no half is left.
 func (c *call) noteAttempt(n int, why string, wait time.Duration) {
 	why, _ = output.Trim(c.cleaner().Text(why), attemptChars)
 	c.addDecision(sallyport.Decision{
@@ -61,12 +61,12 @@ func (c *call) noteAttempt(n int, why string, wait time.Duration) {
 	})
 }
 
-// withJitter is between half and one and a half times d, so that callers who
-// failed together do not come back together.
+// withJitter returns between half and one and a half times d, so that callers
+// who failed together do not come back together.
 func withJitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// hasTimeFor reports whether there is time left after a wait. When there is none,
-// the failure is a better answer than a timeout.
+// hasTimeFor reports whether there is time left after a wait. When there is
+// none, the failure is a better answer than a timeout.
 func hasTimeFor(ctx context.Context, wait time.Duration) bool {
 	if ctx.Err() != nil {
 		return false

@@ -18,7 +18,7 @@ import (
 // already dead.
 const grace = time.Second
 
-// runOutcome is what a tool's goroutine hands back.
+// runOutcome is what the goroutine of a tool hands back.
 type runOutcome struct {
 	result sallyport.Result
 	failed bool // the tool returned an error, which the result tells
@@ -32,9 +32,9 @@ type runOutcome struct {
 	stack     []byte
 }
 
-// runTool binds the accessors, calls the tool on another goroutine, all under one
-// deadline, and turns whatever happens into a result. When it returns, the
-// context of the call is over, and no progress comes any more.
+// runTool binds the accessors, calls the tool on another goroutine, all under
+// one deadline, and turns whatever happens into a result. When it returns,
+// the context of the call is over, and no progress comes any more.
 func (c *call) runTool(ctx context.Context) bool {
 	limit := c.entry.tool.Timeout
 	if limit == 0 {
@@ -70,7 +70,7 @@ func (c *call) runTool(ctx context.Context) bool {
 	return true
 }
 
-// runEndReason is ended, of a call that the gate may have ended.
+// runEndReason is endReason for a call that the gate may have ended.
 func (c *call) runEndReason(caller, ctx context.Context, limit time.Duration) string {
 	if e := c.ending.Load(); e != nil && ctx.Err() != nil {
 		return "was ended: " + e.Error()
@@ -97,9 +97,9 @@ func endReason(caller, ctx context.Context, limit time.Duration) string {
 	}
 }
 
-// runOnce calls the tool and hands its outcome over, whether it returns, panics or
-// ends its goroutine. Its error is asked for its text here too: a nil pointer
-// in an error is a panic of the tool's.
+// runOnce calls the tool and hands its outcome over, whether it returns,
+// panics or ends its goroutine. Its error is asked for its text here too: a
+// nil pointer in an error is a panic of the tool's.
 func (j *toolJob) runOnce() {
 	j.end.panic = "the tool ended its goroutine"
 	defer func() {
@@ -138,8 +138,8 @@ func isGateText(e *sallyport.Error) bool {
 	}
 }
 
-// finalizeOutcome turns the tool's outcome into the result. What a panic says stays in
-// the log; a deadline or cancellation is named as such.
+// finalizeOutcome turns the tool's outcome into the result. What a panic says
+// stays in the log; a deadline or cancellation is named as such.
 func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 	d := sallyport.Decision{Step: sallyport.StepRun}
 	res := o.result

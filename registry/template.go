@@ -29,9 +29,10 @@ const (
 	reserved   = `(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})`
 )
 
-// uriTemplate is a compiled URI template (RFC 6570): it matches what an expansion
-// can give when each variable is a string, a list where the template says "*",
-// or undefined. Nothing else matches, whatever it looks like.
+// uriTemplate is a compiled URI template (RFC 6570): it matches what an
+// expansion can give when each variable is a string, a list where the
+// template says "*", or undefined. Nothing else matches, whatever it looks
+// like.
 type uriTemplate struct {
 	re *regexp.Regexp
 	// cost is how many values the expression may have to try at once.
@@ -153,7 +154,7 @@ func (p *templateParser) parseExpression(inner string) error {
 	return nil
 }
 
-// variablePattern is what one variable expands to.
+// variablePattern returns the pattern that one variable expands to.
 func (p *templateParser) variablePattern(op expressionOperator, spec string) (string, error) {
 	name, list := strings.CutSuffix(spec, "*")
 	times, some := "*", "+"

@@ -22,7 +22,8 @@ type trail struct {
 	said   []trailRemark
 }
 
-// trailRemark is a decision with words and the number of steps passed before it.
+// trailRemark is a decision with words and the number of steps passed before
+// it.
 type trailRemark struct {
 	decision sallyport.Decision
 	after    uint8
@@ -38,8 +39,9 @@ func (t *trail) passStep(s sallyport.Step) {
 	t.mu.Unlock()
 }
 
-// addDecision adds any other decision. Those of accessors are bounded, so that a tool
-// can neither grow the trail at will nor push the steps after it out.
+// addDecision adds any other decision. Those of accessors are bounded, so
+// that a tool can neither grow the trail at will nor push the steps after it
+// out.
 func (t *trail) addDecision(d sallyport.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

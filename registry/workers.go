@@ -25,8 +25,8 @@ type toolJob struct {
 	done   chan struct{} // buffered: nobody may be waiting any more
 }
 
-// workerPool runs jobs, each at once: on a waiting goroutine, else on a new one.
-// The zero value is not usable.
+// workerPool runs jobs, each at once: on a waiting goroutine, else on a new
+// one. The zero value is not usable.
 type workerPool struct {
 	mu     sync.Mutex
 	idle   []chan *toolJob // the waiting goroutines, the last to come first
@@ -43,8 +43,8 @@ func newWorkerPool() *workerPool {
 	return &workerPool{empty: make(chan struct{}), closing: make(chan struct{})}
 }
 
-// acquire counts a call in; false means that the registry is closed. Every true
-// is followed by one leave.
+// acquire counts a call in; false means that the registry is closed. Every
+// true is followed by one release.
 func (w *workerPool) acquire() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,6 +55,7 @@ func (w *workerPool) acquire() bool {
 	return true
 }
 
+// release counts a call or goroutine out.
 func (w *workerPool) release() {
 	w.mu.Lock()
 	w.busy--
@@ -64,8 +65,8 @@ func (w *workerPool) release() {
 	w.mu.Unlock()
 }
 
-// startJob starts a job and does not wait for it. The call that does it is counted,
-// so that the count cannot be zero.
+// startJob starts a job and does not wait for it. The call that does it is
+// counted, so that the count cannot be zero.
 func (w *workerPool) startJob(j *toolJob) {
 	w.mu.Lock()
 	if n := len(w.idle); n > 0 {
@@ -104,7 +105,7 @@ func (w *workerPool) runJobs(j *toolJob) {
 	}
 }
 
-// markIdle lists a goroutine as waiting unless enough others do.
+// markIdle lists a goroutine as waiting, unless enough others wait.
 func (w *workerPool) markIdle(jobs chan *toolJob) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +153,8 @@ func (w *workerPool) isClosing() bool {
 	}
 }
 
-// withClosing returns a context that ends with every wait too. The caller calls stop.
+// withClosing returns a context that also ends when nothing may wait for
+// people any more. The caller calls stop.
 func (w *workerPool) withClosing(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if w.isClosing() {
