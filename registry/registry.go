@@ -124,7 +124,7 @@ type Registry struct {
 	runs     *Runs
 	facts    *conversationFacts
 
-	roles sync.Map // personality name -> *role
+	roles sync.Map // personality name -> *compiledRole
 	known knownPlaces
 
 	mu       sync.RWMutex
@@ -261,8 +261,8 @@ func (r *Registry) findEntry(id string) *toolEntry {
 	return e
 }
 
-// listEntries returns the tools of some forms, of all when none is named, sorted by
-// name.
+// listEntries returns the tools of some forms, of all when none is named,
+// sorted by name.
 func (r *Registry) listEntries(forms ...sallyport.Form) []*toolEntry {
 	r.mu.RLock()
 	var all []*toolEntry
@@ -308,6 +308,7 @@ func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form)
 // and read only.
 func (r *Registry) Tools() []sallyport.Tool { return toolsOf(r.listEntries()) }
 
+// toolsOf returns copies of the tools of entries.
 func toolsOf(entries []*toolEntry) []sallyport.Tool {
 	out := make([]sallyport.Tool, len(entries))
 	for i, e := range entries {

@@ -84,7 +84,7 @@ type RunsOptions struct {
 // whichever process that was done in. It is safe for concurrent use.
 type Runs struct {
 	o RunsOptions
-	// life ends with Close, and with it every look; looking is those under way.
+	// life ends with Close, and with it every check; checking counts those under way.
 	life     context.Context
 	close    context.CancelFunc
 	checking sync.WaitGroup
@@ -112,8 +112,8 @@ func NewRuns(o *RunsOptions) *Runs {
 	return r
 }
 
-// add has a run looked at until it is over. Looking costs nothing while nothing
-// runs.
+// add adds a run, which is checked until it is over. A check costs nothing
+// while nothing runs.
 func (r *Runs) add(run *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,8 @@ func (r *Runs) add(run *Run) {
 	r.scheduleCheck()
 }
 
-// scheduleCheck has the set looked at after a pause. The caller holds the lock.
+// scheduleCheck has the runs checked after a pause. The caller holds the
+// lock.
 func (r *Runs) scheduleCheck() {
 	if r.armed || r.life.Err() != nil || r.o.Switches == nil && r.o.Standing == nil {
 		return
@@ -133,7 +134,7 @@ func (r *Runs) scheduleCheck() {
 	time.AfterFunc(r.o.Pause, r.checkAll)
 }
 
-// remove takes a run out and reports whether it was there: whoever takes it out
+// remove removes a run and reports whether it was there: whoever removes it
 // ends it, and nobody else.
 func (r *Runs) remove(run *Run) bool {
 	r.mu.Lock()
@@ -143,15 +144,16 @@ func (r *Runs) remove(run *Run) bool {
 	return ok
 }
 
-// setScope says under which grant a run goes on.
+// setScope sets the grant under which a run goes on.
 func (r *Runs) setScope(run *Run, s *scoped.Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.scope = s
 }
 
-// repeatReview asks about a run what the last review asked, for a registry that another
-// one has replaced: what it was about to begin then was not there to be asked about.
+// repeatReview reviews a run as the last review did, for a registry that
+// another one has replaced: what it was about to begin then was not there to
+// be reviewed.
 func (r *Runs) repeatReview(run *Run) {
 	r.mu.Lock()
 	judge := r.review
@@ -161,8 +163,8 @@ func (r *Runs) repeatReview(run *Run) {
 	}
 }
 
-// currentGrant is the grant under which a run goes on, nil while none is known, and what
-// narrows it. The caller holds the lock.
+// currentGrant returns the grant under which a run goes on, nil while none is
+// known, and what narrows it. The caller holds the lock.
 func (run *Run) currentGrant() (g *sallyport.Grant, narrow func(sallyport.NetworkGrant) bool) {
 	switch {
 	case run.scope == nil:
@@ -174,7 +176,7 @@ func (run *Run) currentGrant() (g *sallyport.Grant, narrow func(sallyport.Networ
 	}
 }
 
-// list returns what runs.
+// list returns the runs under way.
 func (r *Runs) list() []*Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +187,8 @@ func (r *Runs) list() []*Run {
 	return list
 }
 
-// checkAll ends what may not go on, and looks again after a pause while something
-// runs.
+// checkAll ends the runs that may not go on, and schedules the next check
+// while something runs.
 func (r *Runs) checkAll() {
 	r.mu.Lock()
 	if r.life.Err() != nil {
@@ -243,7 +245,7 @@ func (r *Runs) endRun(run *Run, why string) {
 // calling is a [Run.What].
 const calling = "call"
 
-// recordChange keeps what was done to a run.
+// recordChange records what was done to a run.
 func (r *Runs) recordChange(run *Run, action audit.Action, why string) {
 	if r.o.Recorder == nil {
 		return
@@ -314,7 +316,8 @@ type standKey struct {
 	since     int64
 }
 
-// runCheck are the answers of one look.
+// runCheck remembers the answers of one check, so that each question is asked
+// once.
 type runCheck struct {
 	r       *Runs
 	stopped map[stopKey]string
@@ -322,8 +325,8 @@ type runCheck struct {
 	failed  error
 }
 
-// endReason says why a run may not go on, empty when it may. What cannot be read for
-// long counts as no.
+// endReason says why a run may not go on, empty when it may. What cannot be
+// read for long counts as no.
 func (v *runCheck) endReason(ctx context.Context, run *Run) string {
 	why, err := v.stopReason(ctx, run)
 	if why == "" && err == nil {
@@ -344,6 +347,8 @@ func (v *runCheck) endReason(ctx context.Context, run *Run) string {
 	return "whether it may go on cannot be read"
 }
 
+// stopReason says what an operator has stopped of a run, empty when nothing
+// is.
 func (v *runCheck) stopReason(ctx context.Context, run *Run) (why string, err error) {
 	if v.r.o.Switches == nil {
 		return "", nil
@@ -358,6 +363,8 @@ func (v *runCheck) stopReason(ctx context.Context, run *Run) (why string, err er
 	return why, err
 }
 
+// standingReason says why the principal of a run may not call any more, empty
+// when it may.
 func (v *runCheck) standingReason(ctx context.Context, run *Run) (why string, err error) {
 	name := run.Principal.Name
 	if v.r.o.Standing == nil || name == "" {

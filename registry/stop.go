@@ -40,7 +40,8 @@ const (
 // caller's context.
 const stopWait = 5 * time.Second
 
-// checkStopped decides whether an operator has stopped the caller or the tool.
+// checkStopped refuses a call whose caller, server or tool an operator has
+// stopped.
 func (c *call) checkStopped(ctx context.Context) bool {
 	if c.r.o.Switches == nil {
 		return true
@@ -87,8 +88,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// stillAuthorized decides whether the caller of a held call may still call: an approval
-// may come long after the edge let the caller in.
+// stillAuthorized refuses a held call whose caller may not call any more: an
+// approval may come long after the edge let the caller in.
 func (c *call) stillAuthorized(ctx context.Context) bool {
 	if c.r.o.Standing == nil {
 		return true
@@ -108,8 +109,8 @@ func (c *call) stillAuthorized(ctx context.Context) bool {
 	return true
 }
 
-// stopFilter reports whether a listing leaves a tool out. What cannot be read is
-// stopped.
+// stopFilter returns a function that reports whether a listing leaves a tool
+// out because it is stopped. What cannot be read is stopped.
 func (r *Registry) stopFilter(caller *sallyport.Caller) func(tool string) bool {
 	if r.o.Switches == nil {
 		return func(string) bool { return false }
@@ -126,7 +127,7 @@ func (r *Registry) stopFilter(caller *sallyport.Caller) func(tool string) bool {
 	}
 }
 
-// mayAssumeRole decides whether a principal may take a role.
+// mayAssumeRole reports whether a principal may assume a role.
 func mayAssumeRole(p *sallyport.Principal, role string) bool {
 	return p.Personalities == nil || slices.Contains(p.Personalities, role)
 }

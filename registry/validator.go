@@ -114,12 +114,14 @@ type declarationChecker struct {
 	faults Faults
 }
 
+// addFault adds a fault of the declaration.
 func (c *declarationChecker) addFault(capability, format string, args ...any) {
 	c.faults = append(c.faults, Fault{
 		Tool: c.tool.ID(), Capability: capability, Message: fmt.Sprintf(format, args...),
 	})
 }
 
+// checkIdentity checks the names and texts of a tool.
 func (c *declarationChecker) checkIdentity() {
 	t := c.tool
 	if !toolName.MatchString(t.Name) {
@@ -158,6 +160,7 @@ func (c *declarationChecker) checkIdentity() {
 	}
 }
 
+// checkNetwork checks the hosts of a declaration.
 func (c *declarationChecker) checkNetwork() {
 	n := c.tool.Capabilities.Network
 	if n == nil {
@@ -173,6 +176,7 @@ func (c *declarationChecker) checkNetwork() {
 	}
 }
 
+// checkSecrets checks the references of a declaration.
 func (c *declarationChecker) checkSecrets() {
 	for _, ref := range c.tool.Capabilities.Secrets {
 		if _, err := reach.ParseRef(ref); err != nil {
@@ -181,6 +185,7 @@ func (c *declarationChecker) checkSecrets() {
 	}
 }
 
+// checkStorage checks the storage of a declaration.
 func (c *declarationChecker) checkStorage() {
 	s := c.tool.Capabilities.Storage
 	if s == nil {
@@ -197,6 +202,7 @@ func (c *declarationChecker) checkStorage() {
 	}
 }
 
+// checkFiles checks the paths of a declaration.
 func (c *declarationChecker) checkFiles() {
 	f := c.tool.Capabilities.FSReach
 	if f == nil {
@@ -216,7 +222,8 @@ func (c *declarationChecker) checkFiles() {
 	}
 }
 
-// checkTouches holds what the tool says that it reaches for to what it declares.
+// checkTouches checks what the tool says that it reaches for against what it
+// declares.
 func (c *declarationChecker) checkTouches() {
 	p := &c.tool.Capabilities
 	for _, t := range c.tool.Touches {
@@ -235,8 +242,9 @@ func (c *declarationChecker) checkTouches() {
 	}
 }
 
-// checkOverlay holds the mode to what has a layer: the writes of children. Those of
-// the accessor are single files that are replaced whole, and go to the disk.
+// checkOverlay checks that the mode fits what has a layer: the writes of
+// children. Those of the accessor are single files that are replaced whole,
+// and go to the disk.
 func (c *declarationChecker) checkOverlay(f *sallyport.FSCapability) {
 	if c.tool.Capabilities.Process == nil {
 		c.addFault("fs_reach", "mode overlay without process: only what child processes write goes to a layer")
@@ -263,6 +271,7 @@ func anyVariables() map[string]string {
 	return map[string]string{"workspace": "/workspace", "home": "/home", "self": "/self"}
 }
 
+// checkProcess checks the programs of a declaration.
 func (c *declarationChecker) checkProcess() {
 	p := c.tool.Capabilities.Process
 	if p == nil {
@@ -327,8 +336,8 @@ func (c *declarationChecker) checkSmallGroups() {
 	}
 }
 
-// checkInput checks whom the tool asks. What somebody answers is no argument, so
-// that a kept result would be that of another answer.
+// checkInput checks whom the tool asks. What somebody answers is no argument,
+// so that a kept result would be that of another answer.
 func (c *declarationChecker) checkInput() {
 	kinds := c.tool.Capabilities.Input
 	for i, k := range kinds {

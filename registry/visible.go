@@ -12,15 +12,15 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// compiledRole is a personality with its lists compiled and its grants remembered.
-// A role is replaced when the lookup returns another personality.
+// compiledRole is a personality with its lists compiled and its grants
+// remembered. A role is replaced when the lookup returns another personality.
 type compiledRole struct {
 	personality *sallyport.Personality // nil when there is none
 	known       bool                   // false: a name that the lookup does not know
 	all         bool                   // no toolset: every built-in tool
 	names       map[string]bool
 	labels      map[string]bool
-	scopes      sync.Map // *entry -> *compiled
+	scopes      sync.Map // *toolEntry -> *compiledScope
 
 	mu      sync.Mutex
 	retired []*scoped.Scope // closed with the role, for calls may run in them
@@ -87,7 +87,7 @@ func (ro *compiledRole) close() {
 	}
 }
 
-// name is the personality's name in messages.
+// name returns the personality's name in messages.
 func (ro *compiledRole) name() string {
 	if ro.personality == nil {
 		return ""
@@ -95,7 +95,7 @@ func (ro *compiledRole) name() string {
 	return ro.personality.Name
 }
 
-// sourceOf is the place of a key of this personality.
+// sourceOf returns the source of a key of this personality.
 func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
 
 // ceilingKey returns the personality's key that bounds a capability, "" when
@@ -111,9 +111,9 @@ func ceilingKey(capability string) string {
 	}
 }
 
-// explainRefusal adds to an accessor's refusal the place of the rule and the smallest
-// change, where the accessor did not know them. A floor has a source and no
-// change.
+// explainRefusal adds to an accessor's refusal the source of the rule and the
+// smallest change, where the accessor did not know them. A floor has a source
+// and no change.
 func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
 	if d.Source == scoped.FloorSource && ro.deniesHost(d) {
 		d.Source = ro.sourceOf("safety.network.deny")
@@ -230,6 +230,7 @@ func (ro *compiledRole) decideListed(d sallyport.Decision, key, item string, lis
 	return d
 }
 
+// listedServers returns the servers that the personality lists.
 func (ro *compiledRole) listedServers() []string {
 	if ro.personality == nil {
 		return nil
@@ -237,6 +238,7 @@ func (ro *compiledRole) listedServers() []string {
 	return ro.personality.MCPServers
 }
 
+// listedPlugins returns the plugins that the personality lists.
 func (ro *compiledRole) listedPlugins() []string {
 	if ro.personality == nil {
 		return nil
