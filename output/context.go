@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// credentialName is the end of a name whose value is a credential. Keys that are no
-// secrets, such as the one of a cache, are not here.
+// credentialName is the end of a name whose value is a credential. Keys that
+// are no secrets, such as the one of a cache, are not here.
 type credentialName struct {
 	text string
 	// least is the smallest value; passwords are shorter than tokens.
@@ -302,8 +302,8 @@ func findBasic(s string, end int) (markedSpan, bool) {
 	return markedSpan{start, stop, markBasic}, true
 }
 
-// credentialsStart returns the start of what follows a scheme's name that ends at
-// end.
+// credentialsStart returns the start of what follows a scheme's name that
+// ends at end.
 func credentialsStart(s string, end int, scheme string) (int, bool) {
 	i := end - len(scheme)
 	if i < 0 || !strings.EqualFold(s[i:end], scheme) || i > 0 && isAlnum(s[i-1]) {

@@ -40,8 +40,8 @@ func (m *matcher) skipSeparators(i int) int {
 	}
 }
 
-// matchBase64 compares digits with the text at i, in either alphabet of RFC 4648,
-// broken over lines, and with the escapes that JSON and URLs add.
+// matchBase64 compares digits with the text at i, in either alphabet of RFC
+// 4648, broken over lines, and with the escapes that JSON and URLs add.
 func (m *matcher) matchBase64(i int, digits string) (int, bool) {
 	for k := range len(digits) {
 		for {
@@ -87,8 +87,8 @@ func (m *matcher) base64Digit(i int) (d byte, n int) {
 	return 0, 0
 }
 
-// widenSpan takes in the digits beside a base64 match that hold some of its bits,
-// and the padding.
+// widenSpan widens a base64 match to the digits beside it that hold some of
+// its bits, and the padding.
 func (m *matcher) widenSpan(x markedSpan, f *needleForm) markedSpan {
 	if f.lead && x.start > 0 && isBase64(m.s[x.start-1]) {
 		x.start--

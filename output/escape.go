@@ -14,9 +14,9 @@ const maxBackslashes = 15
 // notRune is a number beyond Unicode: what was read is no number.
 const notRune = utf8.MaxRune + 1
 
-// addControls adds where any control characters at i end, as they are or escaped.
-// There may be none; a gap at the end is left to what follows. The blanks
-// after a line break go with it.
+// addControls adds where any control characters at i end, as they are or
+// escaped. There may be none; a gap at the end is left to what follows. The
+// blanks after a line break go with it.
 func (m *matcher) addControls(i int, to *indexSet) {
 	for seen := (escapeKind{}); ; {
 		p, _ := m.skipGap(i)
@@ -37,14 +37,14 @@ func (m *matcher) addControls(i int, to *indexSet) {
 	}
 }
 
-// escapeKind tells escapes apart: its first byte, how many backslashes, and what
-// follows them.
+// escapeKind tells escapes apart: its first byte, how many backslashes, and
+// what follows them.
 type escapeKind struct {
 	lead, follows byte
 	slashes       int
 }
 
-// escapeKindAt returns the escape that may begin at i.
+// escapeKindAt returns the kind of escape that may begin at i.
 func (m *matcher) escapeKindAt(i int) escapeKind {
 	e := escapeKind{lead: m.byteAt(i)}
 	if e.lead == '\\' {
@@ -109,8 +109,8 @@ func (m *matcher) readControl(i int) (r rune, end int) {
 	return r, end
 }
 
-// readPercent reads a character in percent-encoded UTF-8 whose first sign has been
-// read.
+// readPercent reads a character in percent-encoded UTF-8 whose first sign has
+// been read.
 func (m *matcher) readPercent(i int) (r rune, end int) {
 	var buf [utf8.UTFMax]byte
 	for n := range buf {
@@ -131,8 +131,9 @@ func (m *matcher) readPercent(i int) (r rune, end int) {
 	return notRune, i
 }
 
-// addBlanks adds where the blanks at i end. Any run of them stands for any other,
-// a line break too, since text is reflowed; a plus sign is a blank in a query.
+// addBlanks adds where the blanks at i end. Any run of them stands for any
+// other, a line break too, since text is reflowed; a plus sign is a blank in
+// a query.
 func (m *matcher) addBlanks(i int, u *needleUnit, to *indexSet) {
 	found, seen := false, byte(0)
 	for {
@@ -160,7 +161,8 @@ func (m *matcher) addBlanks(i int, u *needleUnit, to *indexSet) {
 	}
 }
 
-// skipBackslashes returns the index after the backslashes at i, and their number.
+// skipBackslashes returns the index after the backslashes at i, and their
+// number.
 func (m *matcher) skipBackslashes(i int) (end, n int) {
 	for n < maxBackslashes {
 		b, k := m.readByte(i)
@@ -173,8 +175,8 @@ func (m *matcher) skipBackslashes(i int) (end, n int) {
 	return i, n
 }
 
-// readHexNumber reads hexadecimal digits at i; it returns a number beyond Unicode
-// when they are not there.
+// readHexNumber reads hexadecimal digits at i; it returns a number beyond
+// Unicode when they are not there.
 func (m *matcher) readHexNumber(i, digits int) (v rune, end int) {
 	for range digits {
 		b, k := m.readByte(i)
@@ -212,8 +214,8 @@ func (m *matcher) addSpellings(i int, u *needleUnit, to *indexSet) {
 	}
 }
 
-// skipHexBytes returns the index after the bytes of text written in hexadecimal, each
-// after slashes backslashes and the lead, or -1.
+// skipHexBytes returns the index after the bytes of text written in
+// hexadecimal, each after slashes backslashes and the lead, or -1.
 func (m *matcher) skipHexBytes(i int, text string, lead byte, slashes int) int {
 	for _, want := range []byte(text) {
 		n := 0
@@ -262,8 +264,8 @@ func (m *matcher) addBackslashed(i int, u *needleUnit, to *indexSet) {
 	}
 }
 
-// addBackslashRun adds where a run of count backslashes at i ends, escaped up to three
-// times.
+// addBackslashRun adds where a run of count backslashes at i ends, escaped up
+// to three times.
 func (m *matcher) addBackslashRun(i, count int, to *indexSet) {
 	const most = 8
 	for n := 1; n <= most*count; n++ {

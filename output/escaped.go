@@ -17,7 +17,8 @@ import (
 // beyond ASCII may stand between the symbols.
 const escapeBack = 16 * window
 
-// sweepEscaped notes the known values of which parts of the beginning are escaped.
+// sweepEscaped notes the known values of which parts of the beginning are
+// escaped.
 func (w *sweeper) sweepEscaped() {
 	if len(w.c.forms) == 0 {
 		return
@@ -36,15 +37,15 @@ func (w *sweeper) sweepEscaped() {
 	}
 }
 
-// escapeFinder finds the bytes with which an escape may begin, each kind by itself: a
-// text has few of most kinds.
+// escapeFinder finds the bytes with which an escape may begin, each kind by
+// itself: a text has few of most kinds.
 type escapeFinder struct {
 	s  string
 	at [4]int // one more than the next place of each kind; 0 before the first look
 }
 
-// nextIndex returns the next place at or behind i, the length of the text when there
-// is none.
+// nextIndex returns the next place at or behind i, the length of the text
+// when there is none.
 func (e *escapeFinder) nextIndex(i int) int {
 	first := len(e.s)
 	for k, b := range [...]byte{'%', '&', '\\', '\n'} {
@@ -59,7 +60,8 @@ func (e *escapeFinder) nextIndex(i int) int {
 	return first
 }
 
-// findByte returns the next place of one kind. Most are ruled out by the byte behind.
+// findByte returns the next place of one kind. Most are ruled out by the byte
+// behind.
 func (e *escapeFinder) findByte(i int, b byte) int {
 	for i < len(e.s) {
 		n := strings.IndexByte(e.s[i:], b)
@@ -73,8 +75,9 @@ func (e *escapeFinder) findByte(i int, b byte) int {
 	return len(e.s)
 }
 
-// followsEscape reports whether c may be the second byte of an escape that begins
-// with b; both may be split from it by characters beyond ASCII or controls.
+// followsEscape reports whether c may be the second byte of an escape that
+// begins with b; both may be split from it by characters beyond ASCII or
+// controls.
 func followsEscape(b, c byte) bool {
 	switch {
 	case c >= utf8.RuneSelf || c < ' ':
@@ -88,8 +91,8 @@ func followsEscape(b, c byte) bool {
 	}
 }
 
-// symbolsBefore returns the start of the symbols in front of an escape; with whole, of
-// those of its word.
+// symbolsBefore returns the start of the symbols in front of an escape; with
+// whole, of those of its word.
 func (w *sweeper) symbolsBefore(i int, whole bool) int {
 	from := max(0, i-escapeBack)
 	for n := 0; i > from && n < window; {
@@ -104,9 +107,9 @@ func (w *sweeper) symbolsBefore(i int, whole bool) int {
 	return i
 }
 
-// sweepAround runs the second register from start on until ten symbols behind the last
-// escape, with whole until the word behind it ends, and returns where it ended. at
-// is the end of the first escape.
+// sweepAround runs the second register from start on until ten symbols behind
+// the last escape, with whole until the word behind it ends, and returns
+// where it ended. at is the end of the first escape.
 func (w *sweeper) sweepAround(start, at int, whole bool) int {
 	var (
 		v      uint64
@@ -167,10 +170,10 @@ func (w *sweeper) checkEscaped(v uint64, starts *[window]int, seen int) {
 	}
 }
 
-// decodeEscape returns the character that the escape at i stands for, and the index
-// after it; i when there is none. A line break with the sign of a diff or a
-// quotation behind it, with which the line in front begins too, stands for nothing,
-// which is -1.
+// decodeEscape returns the character that the escape at i stands for, and the
+// index after it; i when there is none. A line break with the sign of a diff
+// or a quotation behind it, with which the line in front begins too, stands
+// for nothing, which is -1.
 func (w *sweeper) decodeEscape(i int) (r rune, end int) {
 	m := matcher{s: w.s, classes: w.classes}
 	switch w.s[i] {
@@ -191,9 +194,9 @@ func (w *sweeper) decodeEscape(i int) (r rune, end int) {
 	return 0, i
 }
 
-// lineSignStart returns the place of the sign of a diff, a quotation or a comment that
-// begins the line behind the line feed at i and the one in front of it; 0 when
-// there is none.
+// lineSignStart returns the place of the sign of a diff, a quotation or a
+// comment that begins the line behind the line feed at i and the one in front
+// of it; 0 when there is none.
 func lineSignStart(s string, i int) int {
 	k := i + 1
 	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {

@@ -228,8 +228,8 @@ func findFormat(s string, end, i int) (markedSpan, bool) {
 	return markedSpan{begin, f.rest.skipRun(s, stop), markFormat + mark(i)}, true
 }
 
-// tokenStart returns where the token begins whose prefix is at i, and whether it
-// may begin there: not inside a longer word.
+// tokenStart returns where the token begins whose prefix is at i, and whether
+// it may begin there: not inside a longer word.
 func (f *tokenFormat) tokenStart(s string, i int) (int, bool) {
 	var before alphabet
 	least, most := 0, 0

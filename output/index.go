@@ -91,8 +91,8 @@ type anchor struct {
 	arg int32
 }
 
-// anchorIndex finds anchors by their lowest three symbols: a bit says whether there
-// is any, the rank of the bit is the number of the bucket.
+// anchorIndex finds anchors by their lowest three symbols: a bit says whether
+// there is any, the rank of the bit is the number of the bucket.
 type anchorIndex struct {
 	bits    [(keyMask + 1) / 64]uint64
 	rank    [(keyMask + 1) / 64]uint32
@@ -171,10 +171,10 @@ func tailAnchor(s string, r anchorRule, arg int) anchor {
 	return packAnchor(run[max(0, len(run)-window):], r, arg)
 }
 
-// rarestAnchor makes an anchor of the beginning of s. It may end anywhere from the
-// third to the tenth symbol: the end that ordinary text has least often is
-// taken, because the last three symbols select it. It is false for a text
-// with fewer symbols.
+// rarestAnchor makes an anchor of the beginning of s. It may end anywhere
+// from the third to the tenth symbol: the end that ordinary text has least
+// often is taken, because the last three symbols select it. It is false for a
+// text with fewer symbols.
 func rarestAnchor(s string, r anchorRule) (anchor, bool) {
 	run := appendCodes(nil, s)
 	run = run[:min(len(run), window)]
@@ -197,7 +197,7 @@ func rarestAnchor(s string, r anchorRule) (anchor, bool) {
 	return packAnchor(run[:best], r, 0), true
 }
 
-// symbolFrequency is how often a symbol occurs in text, roughly.
+// symbolFrequency returns how often a symbol occurs in text, roughly.
 func symbolFrequency(code uint64) int {
 	if code > 26 {
 		return 2

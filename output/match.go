@@ -91,8 +91,9 @@ func (m *matcher) wideGap(i int) (int, bool) {
 	}
 }
 
-// skipLineSign returns the index after the sign at i that a diff, a quotation or a
-// comment puts in front of a line, and the blanks behind it; i when there is none.
+// skipLineSign returns the index after the sign at i that a diff, a quotation
+// or a comment puts in front of a line, and the blanks behind it; i when
+// there is none.
 func (m *matcher) skipLineSign(i int) int {
 	if !isSign(m.byteAt(i)) {
 		return i
@@ -174,7 +175,8 @@ func (m *matcher) matchText(i int, n *needle) (int, bool) {
 	return end, true
 }
 
-// matchSpaced compares a needle with text that has blanks after every character.
+// matchSpaced compares a needle with text that has blanks after every
+// character.
 func (m *matcher) matchSpaced(i int, n *needle) (int, bool) {
 	const most = 3
 	if n.single == "" {

@@ -166,13 +166,14 @@ func unitsOf(raw string) []needleUnit {
 	return units
 }
 
-// absorbsBlank reports whether a blank after these units belongs to a line break.
+// absorbsBlank reports whether a blank after these units belongs to a line
+// break.
 func absorbsBlank(units []needleUnit) bool {
 	return len(units) > 0 && units[len(units)-1].ends
 }
 
-// trimOptional drops optional units at the end that a blank comes before: with a
-// blank after them too, the run is one blank that may hold controls.
+// trimOptional drops optional units at the end that a blank comes before:
+// with a blank after them too, the run is one blank that may hold controls.
 func trimOptional(units []needleUnit) []needleUnit {
 	n := len(units)
 	for n > 0 && units[n-1].optional && units[n-1].r != ' ' {
@@ -185,8 +186,8 @@ func trimOptional(units []needleUnit) []needleUnit {
 	return units[:n]
 }
 
-// isDroppedAtEnds reports whether a character is left out at the ends of a value: the
-// register does not see it, so a comparison begins after it.
+// isDroppedAtEnds reports whether a character is left out at the ends of a
+// value: the register does not see it, so a comparison begins after it.
 func isDroppedAtEnds(r rune) bool {
 	c := basicPlane().classOf(r)
 	return r == '\n' || r == '\t' || c&(hidden|lineBreak|blank) != 0
