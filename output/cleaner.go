@@ -176,8 +176,9 @@ func (c *Cleaner) redactKnown(s string) string {
 	return replaceSpans(s, spans)
 }
 
-// redactBetween ends a text whose markers keep completing secrets: everything between
-// the first and the last find goes, and if that does not help, all of it.
+// redactBetween redacts a text whose markers keep completing secrets:
+// everything between the first and the last find goes, and if that does not
+// help, all of it.
 func (c *Cleaner) redactBetween(s string) string {
 	s = toPlainText(s)
 	spans := c.findSpans(s)

@@ -15,8 +15,8 @@ func (c *Cleaner) Holds(data []byte) bool {
 	return c.holdsSecret(data) || c.holdsSecret(narrowChars(data, 2)) || c.holdsSecret(narrowChars(data, 4))
 }
 
-// narrowChars returns the runs of characters of ASCII that are so many bytes wide,
-// in either order of the bytes, with something else between them.
+// narrowChars returns the runs of characters of ASCII that are so many bytes
+// wide, in either order of the bytes, with something else between them.
 func narrowChars(data []byte, width int) (out []byte) {
 	for i, run := 0, false; i < len(data); {
 		switch b := data[i]; {
@@ -35,6 +35,7 @@ func narrowChars(data []byte, width int) (out []byte) {
 	return out
 }
 
+// isAllZero reports whether all bytes are zero.
 func isAllZero(data []byte) bool {
 	for _, b := range data {
 		if b != 0 {
@@ -44,6 +45,7 @@ func isAllZero(data []byte) bool {
 	return true
 }
 
+// holdsSecret reports whether bytes contain a known secret.
 func (c *Cleaner) holdsSecret(data []byte) bool {
 	return slices.ContainsFunc(c.findSpans(string(data)), func(x markedSpan) bool { return x.mark == markSecret })
 }

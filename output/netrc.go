@@ -5,9 +5,9 @@ import "strings"
 // netrcBack bounds what is looked at in front of a password.
 const netrcBack = 512
 
-// findNetrc looks for the password of a netrc(5) entry, whose "password" ends at
-// end: behind "machine HOST" or "default", with "login USER" or "account NAME" in
-// between or not, over one line or several.
+// findNetrc looks for the password of a netrc(5) entry, whose "password" ends
+// at end: behind "machine HOST" or "default", with "login USER" or "account
+// NAME" in between or not, over one line or several.
 func findNetrc(s string, end int) (markedSpan, bool) {
 	start := end - len("password")
 	if start <= 0 || s[start:end] != "password" || !isSpace(s[start-1]) || end == len(s) || !isSpace(s[end]) {
@@ -34,8 +34,8 @@ func findNetrc(s string, end int) (markedSpan, bool) {
 	return markedSpan{end, stop, markValue}, true
 }
 
-// entryBegins reports whether the last entry in front of a password, "default" or
-// the machine of a name, begins a line: in prose it does not.
+// entryBegins reports whether the last entry in front of a password,
+// "default" or the machine of a name, begins a line: in prose it does not.
 func entryBegins(s, name string) bool {
 	i := strings.LastIndex(s, name)
 	if name != "default" {

@@ -12,7 +12,7 @@ const maxCombining = 8
 // replacement is what an invalid byte sequence becomes.
 const replacement = "\uFFFD"
 
-// stops marks the bytes that the fast loop of plain cannot pass over:
+// stops marks the bytes that the fast loop of toPlainText cannot pass over:
 // everything but printable ASCII, tab and line feed.
 var stops = func() (t [256]uint8) {
 	for b := range t {
@@ -51,7 +51,7 @@ func toPlainText(s string) string {
 	return p.cleanFrom(i)
 }
 
-// plainPass is the state of one pass of plain.
+// plainPass is the state of one pass of toPlainText.
 type plainPass struct {
 	s       string
 	classes *classTable
@@ -70,7 +70,7 @@ type plainPass struct {
 	open, lineOpen int
 }
 
-// cleanFrom does the work from i on; what lies before is printable ASCII.
+// cleanFrom cleans the text from i on; what lies before is printable ASCII.
 func (p *plainPass) cleanFrom(i int) string {
 	p.invalid = -1
 	if i > 0 {
@@ -108,7 +108,7 @@ func (p *plainPass) replaceBytes(i, end int, with string) int {
 	return end
 }
 
-// handleControl treats an ASCII control character.
+// handleControl handles an ASCII control character.
 func (p *plainPass) handleControl(i int, b byte) int {
 	switch {
 	case b == '\r' && i+1 < len(p.s) && p.s[i+1] == '\n':
@@ -123,7 +123,7 @@ func (p *plainPass) handleControl(i int, b byte) int {
 	}
 }
 
-// handleWide treats a character beyond ASCII.
+// handleWide handles a character beyond ASCII.
 func (p *plainPass) handleWide(i int) int {
 	r, n := decodeRune(p.s, i)
 	if r == utf8.RuneError && n == 1 {
@@ -152,9 +152,9 @@ func (p *plainPass) handleWide(i int) int {
 	return p.replaceBytes(i, i+n, "")
 }
 
-// handleInvalid treats a byte that is not UTF-8: an 8-bit control of a terminal that
-// opens a sequence goes with it, any run of other bytes becomes one
-// replacement character.
+// handleInvalid handles a byte that is not UTF-8: an 8-bit control of a
+// terminal that opens a sequence goes with it, any run of other bytes becomes
+// one replacement character.
 func (p *plainPass) handleInvalid(i int) int {
 	b := p.s[i]
 	fresh := p.invalid != i
@@ -170,9 +170,9 @@ func (p *plainPass) handleInvalid(i int) int {
 	return p.replaceBytes(i, i+1, "")
 }
 
-// neededLength reports whether the hidden character r belongs where it stands: 0
-// for no, else one more than the number of bytes after it, which begin at
-// rest, that belong to it.
+// neededLength says how much of a hidden character and what follows belongs
+// where it stands: 0 for nothing, else one more than the number of bytes
+// after the character r, which begin at rest, that belong to it.
 func (p *plainPass) neededLength(r rune, rest int) int {
 	c := p.classes.classOf(p.prev)
 	keep := false
@@ -206,9 +206,9 @@ func (p *plainPass) nextClass(i int) runeClass {
 	return p.classes.classOf(r)
 }
 
-// flagLength keeps the three flags of emoji-sequences.txt that are spelled with tag
-// characters: England, Scotland and Wales. Any other run of them is a hidden
-// message. The first tag, U+E0067, has been read.
+// flagLength recognises the three flags of emoji-sequences.txt that are
+// spelled with tag characters: England, Scotland and Wales. Any other run of
+// them is a hidden message. The first tag, U+E0067, has been read.
 func (p *plainPass) flagLength(rest int) int {
 	for _, tail := range [...]string{
 		"\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",

@@ -223,8 +223,8 @@ func asciiOf(r rune) byte {
 	return 0
 }
 
-// decodeRune decodes the character at i, for loops that have ruled out ASCII. The
-// common sequences of two and three bytes are read without a call.
+// decodeRune decodes the character at i, for loops that have ruled out ASCII.
+// The common sequences of two and three bytes are read without a call.
 func decodeRune(s string, i int) (rune, int) {
 	if i+2 < len(s) {
 		a, b, c := s[i], s[i+1], s[i+2]

@@ -43,8 +43,8 @@ func Source(_ string, args any) string {
 	return unknown
 }
 
-// openedPath returns the path that is opened for one as it was given. One with a
-// control character is refused, and names nothing.
+// openedPath returns the path that is opened for one as it was given. One
+// with a control character is refused, and names nothing.
 func openedPath(path string) string {
 	if strings.ContainsFunc(path, unicode.IsControl) {
 		return unknown
@@ -55,7 +55,8 @@ func openedPath(path string) string {
 	return path
 }
 
-// joinWords returns a string, or the strings of a list joined by spaces, else "".
+// joinWords returns a string, or the strings of a list joined by spaces, else
+// "".
 func joinWords(v any) string {
 	switch v := v.(type) {
 	case string:

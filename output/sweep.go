@@ -62,7 +62,7 @@ func (m mark) isWeaker(o mark) bool {
 	return rank(m) > rank(o)
 }
 
-// markedSpan is a part of a text that is to be replaced.
+// markedSpan is a part of a text that is to be replaced by a marker.
 type markedSpan struct {
 	start, end int
 	mark       mark
@@ -79,7 +79,7 @@ type sweeper struct {
 	covered [rules]int
 }
 
-// findSpans returns what has to be replaced in s, which plain has passed, in
+// findSpans returns what has to be replaced in s, which is plain text, in
 // order and without overlap.
 func (c *Cleaner) findSpans(s string) []markedSpan {
 	w := sweeper{c: c, s: s}
@@ -110,7 +110,7 @@ func (c *Cleaner) findSpans(s string) []markedSpan {
 	return mergeSpans(w.spans)
 }
 
-// checkAnchors looks at the anchors that end before end.
+// checkAnchors checks the anchors that end before end.
 func (w *sweeper) checkAnchors(v, key uint64, end int) {
 	bucket := w.c.index.anchorsOf(key)
 	for i := range bucket {
@@ -120,7 +120,7 @@ func (w *sweeper) checkAnchors(v, key uint64, end int) {
 	}
 }
 
-// checkAnchor looks at the text around an anchor and notes what has to go.
+// checkAnchor checks the text around an anchor and notes what has to go.
 func (w *sweeper) checkAnchor(a *anchor, end int) {
 	switch a.rule {
 	case ruleForm:
@@ -136,7 +136,7 @@ func (w *sweeper) checkAnchor(a *anchor, end int) {
 	w.applyRule(a.rule, end, int(a.arg))
 }
 
-// applyRule runs a static rule at the anchor's place.
+// applyRule applies a static rule at the anchor's place.
 func (w *sweeper) applyRule(r anchorRule, at, arg int) {
 	var (
 		x  markedSpan
@@ -174,7 +174,7 @@ func (w *sweeper) applyRule(r anchorRule, at, arg int) {
 	}
 }
 
-// addSpan notes a span, joined with the last one where they are the same.
+// addSpan adds a span, joined with the last one where they are the same.
 func (w *sweeper) addSpan(x markedSpan) {
 	if n := len(w.spans); n > 0 {
 		l := &w.spans[n-1]

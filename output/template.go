@@ -128,8 +128,8 @@ func templateAnchors() []anchor {
 	return all
 }
 
-// skipHidden returns the index after hidden characters and, when they are allowed,
-// blanks at i, and whether there were blanks.
+// skipHidden returns the index after hidden characters and, when they are
+// allowed, blanks at i, and whether there were blanks.
 func skipHidden(s string, i int, blanks bool) (end int, spaced bool) {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -151,8 +151,8 @@ func skipHidden(s string, i int, blanks bool) (end int, spaced bool) {
 	return i, spaced
 }
 
-// foldToASCII reads the character at i as the ASCII character that it is or looks
-// like, 0 for any other.
+// foldToASCII reads the character at i as the ASCII character that it is or
+// looks like, 0 for any other.
 func foldToASCII(s string, i int) (b byte, end int) {
 	if i >= len(s) {
 		return 0, i
@@ -180,7 +180,7 @@ type tagReader struct {
 // longestName bounds the name of a token.
 const longestName = 48
 
-// acceptByte passes the character b, after blanks, and reports whether it was
+// acceptByte skips the character b, after blanks, and reports whether it was
 // there.
 func (t *tagReader) acceptByte(b byte) bool {
 	i, spaced := skipHidden(t.s, t.i, true)
@@ -256,8 +256,8 @@ func (t *tagReader) readPlain() bool {
 // maxAttributes bounds what follows the name of a tag.
 const maxAttributes = 512
 
-// skipAttributes passes what follows a name up to the end of the tag. Without an end
-// the beginning is a token too; a longer word is another name.
+// skipAttributes skips what follows a name up to the end of the tag. Without
+// an end the beginning is a token too; a longer word is another name.
 func (t *tagReader) skipAttributes() bool {
 	if t.i < len(t.s) && isWord(t.s[t.i]) && !t.acceptByte('=') && t.s[t.i-1] != '=' {
 		return false
@@ -321,9 +321,10 @@ func findBracket(s string, start int) (markedSpan, bool) {
 	return markedSpan{start, t.i, markTemplate}, true
 }
 
-// findChatMarker looks for a name that opens a turn: alone at the beginning of a
-// line after an empty one, its colon before end. The beginning of the text
-// counts as an empty line, since whoever shows the text may put one there.
+// findChatMarker looks for a name that opens a turn: alone at the beginning
+// of a line after an empty one, its colon before end. The beginning of the
+// text counts as an empty line, since whoever shows the text may put one
+// there.
 func findChatMarker(s string, end int, name string) (markedSpan, bool) {
 	i := end - 1
 	for i > 0 && !utf8.RuneStart(s[i]) {

@@ -55,10 +55,10 @@ func (p *plainPass) paramsEnd(i int) int {
 	return i
 }
 
-// stringEnd returns the end of a control string whose body begins at i. BEL, ST,
-// CAN and SUB end it, and so does the next escape sequence. A command string
-// (OSC) stays on its line; one without an end goes to the end of its line
-// only, so that a lone introducer cannot swallow the rest of the text.
+// stringEnd returns the end of a control string whose body begins at i. BEL,
+// ST, CAN and SUB end it, and so does the next escape sequence. A command
+// string (OSC) stays on its line; one without an end goes to the end of its
+// line only, so that a lone introducer cannot swallow the rest of the text.
 func (p *plainPass) stringEnd(i int, lines bool) int {
 	eol := -1
 	for j := i; j < len(p.s); j++ {
@@ -117,8 +117,8 @@ func (p *plainPass) rawEnd(i int, b byte) int {
 	}
 }
 
-// rawStringEnd returns the end of the control string at i, or i when it does not
-// end on its line.
+// rawStringEnd returns the end of the control string at i, or i when it does
+// not end on its line.
 func (p *plainPass) rawStringEnd(i int) int {
 	if i < p.lineOpen {
 		return i

@@ -78,8 +78,8 @@ func (w *valueCleaner) cleanValue(v any, depth int) (any, bool) {
 	}
 }
 
-// cleanTyped cleans the types that tools written in Go use beside those of a JSON
-// decoder.
+// cleanTyped cleans the types that tools written in Go use beside those of a
+// JSON decoder.
 func (w *valueCleaner) cleanTyped(v any, depth int) (any, bool) {
 	switch v := v.(type) {
 	case []string:
@@ -139,8 +139,8 @@ func (w *valueCleaner) cleanEncoded(v any, depth int) (any, bool) {
 	return w.cleanValue(plain, depth+1)
 }
 
-// cleanObject cleans a map. Keys that become equal are told apart by a number, in
-// the order of the original keys.
+// cleanObject cleans a map. Keys that become equal are told apart by a
+// number, in the order of the original keys.
 func (w *valueCleaner) cleanObject(v map[string]any, depth int) (any, bool) {
 	var changes map[string]any
 	clean := true
@@ -179,7 +179,7 @@ func (w *valueCleaner) cleanObject(v map[string]any, depth int) (any, bool) {
 	return out, true
 }
 
-// isKeyTaken reports whether a new key is taken.
+// isKeyTaken reports whether another entry has a new key.
 func isKeyTaken(out, v map[string]any, key string) bool {
 	_, written := out[key]
 	_, coming := v[key]
@@ -202,6 +202,7 @@ func (w *valueCleaner) cleanList(v []any, depth int) (any, bool) {
 	return out, out != nil
 }
 
+// cleanNumber cleans a number that is written as a text.
 func (w *valueCleaner) cleanNumber(text string) (any, bool) {
 	if !w.c.digits {
 		return nil, false
@@ -217,6 +218,7 @@ func (w *valueCleaner) cleanText(s string) (any, bool) {
 	return nil, false
 }
 
+// cleanInteger cleans an integer.
 func (w *valueCleaner) cleanInteger(n int64) (any, bool) {
 	if !w.c.digits {
 		return nil, false
@@ -292,8 +294,8 @@ func countJSON(v any, limit, depth int) int {
 	}
 }
 
-// quotedLength is the length of a JSON string as encoding/json writes it without
-// escaping HTML.
+// quotedLength returns the length of a JSON string as encoding/json writes it
+// without escaping HTML.
 func quotedLength(s string) int {
 	n := len(s) + 2
 	for i := 0; i < len(s); {

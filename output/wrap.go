@@ -78,8 +78,8 @@ func attributeText(s string) string {
 	return s
 }
 
-// breakChatMarker neutralises a turn at the beginning of a text, where the line feed
-// of the wrapper would be its empty line.
+// breakChatMarker breaks a chat marker at the beginning of a text, where the
+// line feed of the wrapper would be its empty line.
 func breakChatMarker(text string) string {
 	head := strings.TrimLeft(text, " \t\r\n")
 	for _, name := range chatSpeakers {
