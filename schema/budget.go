@@ -16,13 +16,16 @@ func isAffordable(n *node, v any) bool {
 	return b.visitNode(n, v)
 }
 
+// stepBudget counts down the steps that a validation may take.
 type stepBudget struct{ left int }
 
+// spendSteps spends steps, and reports whether there were enough.
 func (b *stepBudget) spendSteps(steps int) bool {
 	b.left -= steps
 	return b.left >= 0
 }
 
+// visitNode spends what validating a value against one node costs.
 func (b *stepBudget) visitNode(n *node, v any) bool {
 	s := n.schema
 	if !b.spendSteps(1) {
@@ -53,6 +56,7 @@ func (b *stepBudget) visitNode(n *node, v any) bool {
 	}
 }
 
+// chargeText spends what validating a text costs.
 func (b *stepBudget) chargeText(n *node, v string) bool {
 	if n.schema.Format != nil && !b.spendSteps(len(v)/64) {
 		return false
@@ -63,6 +67,7 @@ func (b *stepBudget) chargeText(n *node, v string) bool {
 	return true
 }
 
+// visitObject spends what validating an object costs.
 func (b *stepBudget) visitObject(n *node, v map[string]any) bool {
 	for key, value := range v {
 		if n.names != nil && !b.visitNode(n.names, key) {
@@ -85,6 +90,7 @@ func (b *stepBudget) visitObject(n *node, v map[string]any) bool {
 	return true
 }
 
+// visitArray spends what validating an array costs.
 func (b *stepBudget) visitArray(n *node, v []any) bool {
 	if n.schema.UniqueItems && !b.spendSteps(countValues(v)*5) {
 		return false

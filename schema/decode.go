@@ -134,7 +134,7 @@ func (d *decoder) checkText(text string, r *valueRule) {
 	}
 }
 
-// setFault notes a fault that is not one of syntax.
+// setFault sets a fault that is not one of syntax; the first one counts.
 func (d *decoder) setFault(message string) bool {
 	if d.message == "" {
 		d.message = message
@@ -151,6 +151,7 @@ func (d *decoder) syntaxError(what string) bool {
 	return d.setFault(fmt.Sprintf("is not valid JSON: %s at byte %d", what, d.i+1))
 }
 
+// faultList returns the fault that ended the reading.
 func (d *decoder) faultList() Faults {
 	if d.syntax {
 		// The place of a syntax error is the byte; the path up to it would
@@ -161,6 +162,7 @@ func (d *decoder) faultList() Faults {
 	return oneFault(formatPointer(d.path), d.message)
 }
 
+// skipSpace skips white space.
 func (d *decoder) skipSpace() {
 	for d.i < len(d.s) {
 		switch d.s[d.i] {

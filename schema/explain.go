@@ -44,17 +44,19 @@ func explainError(e *jsonschema.ValidationError, nodes map[string]*node, meta bo
 	return faults.sortAndBound()
 }
 
-// addFinding keeps a finding, unless there are too many to look at.
+// addFinding adds a finding, unless there are too many to look at.
 func (x *explainer) addFinding(f finding) {
 	if len(x.findings) < maxFindings {
 		x.findings = append(x.findings, f)
 	}
 }
 
+// addFault adds a fault at the place of an error.
 func (x *explainer) addFault(e *jsonschema.ValidationError, format string, args ...any) {
 	x.addFinding(finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
 }
 
+// addPropertyFault adds a fault at a property of the place of an error.
 func (x *explainer) addPropertyFault(e *jsonschema.ValidationError, name, message string) {
 	x.addFinding(finding{path: append(slices.Clone(e.InstanceLocation), name), message: message})
 }
@@ -97,6 +99,7 @@ func (x *explainer) visitError(e *jsonschema.ValidationError) {
 	}
 }
 
+// explainObject explains an error of an object; false when it is another one.
 func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -132,6 +135,7 @@ func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 	return true
 }
 
+// explainArray explains an error of an array; false when it is another one.
 func (x *explainer) explainArray(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.MinItems:
@@ -154,6 +158,8 @@ func (x *explainer) explainArray(e *jsonschema.ValidationError) bool {
 	return true
 }
 
+// explainScalar explains an error of a text or number; false when it is
+// another one.
 func (x *explainer) explainScalar(e *jsonschema.ValidationError) bool {
 	switch k := e.ErrorKind.(type) {
 	case *kind.MinLength:
@@ -190,8 +196,9 @@ func (x *explainer) explainScalar(e *jsonschema.ValidationError) bool {
 	return true
 }
 
-// explainAlternatives explains a value that none of several forms accepts. When only
-// one of them comes into question, its faults say more than the choice.
+// explainAlternatives explains a value that none of several forms accepts.
+// When only one of them comes into question, its faults say more than the
+// choice.
 func (x *explainer) explainAlternatives(e *jsonschema.ValidationError) {
 	branches := make([][]finding, 0, len(e.Causes))
 	for _, cause := range e.Causes {
@@ -242,9 +249,9 @@ func onlyTypes(branches [][]finding, depth int) []string {
 	return types
 }
 
-// nearestBranches drops the branches that the value plainly does not aim at: another
-// type, then another constant in one of its properties. It keeps all when it
-// would drop all.
+// nearestBranches drops the branches that the value plainly does not aim at:
+// another type, then another constant in one of its properties. It keeps all
+// when it would drop all.
 func nearestBranches(branches [][]finding, depth int) [][]finding {
 	drop := func(far func(finding) bool) {
 		var near [][]finding
@@ -262,7 +269,8 @@ func nearestBranches(branches [][]finding, depth int) [][]finding {
 	return branches
 }
 
-// summarizeBranch prints the faults of one branch, with pointers from the value on.
+// summarizeBranch prints the faults of one branch, with pointers from the
+// value on.
 func summarizeBranch(branch []finding, depth int) string {
 	faults := make(Faults, len(branch))
 	for i, f := range branch {

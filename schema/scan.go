@@ -11,8 +11,8 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// readString reads a string that begins at the present byte. One without escapes
-// is a slice of the text.
+// readString reads a string that begins at the present byte. One without
+// escapes is a slice of the text.
 func (d *decoder) readString() (string, bool) {
 	d.i++
 	start := d.i
@@ -104,6 +104,7 @@ func (d *decoder) unicodeEscape(b *strings.Builder) bool {
 	return true
 }
 
+// readHex4 reads four hexadecimal digits.
 func (d *decoder) readHex4() (rune, bool) {
 	d.i++
 	if len(d.s)-d.i < 4 {
@@ -169,6 +170,7 @@ func (d *decoder) readNumber() (n string, whole, ok bool) {
 	return n, whole, true
 }
 
+// skipDigits skips digits, and reports whether there were any.
 func (d *decoder) skipDigits() bool {
 	start := d.i
 	for d.i < len(d.s) && isDigit(d.s[d.i]) {

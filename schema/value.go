@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ruleForKind notes that the rule asks for one of the given types, and returns the
-// rule for a value of this type: the form that a choice selects.
+// ruleForKind notes that the rule asks for one of the given types, and
+// returns the rule for a value of this type: the form that a choice selects.
 func (d *decoder) ruleForKind(r *valueRule, k kindSet) *valueRule {
 	if r == nil {
 		return nil
@@ -63,6 +63,7 @@ func (d *decoder) readValue(r *valueRule) (any, bool) {
 	}
 }
 
+// readLiteral reads true, false or null.
 func (d *decoder) readLiteral(word string) bool {
 	if !strings.HasPrefix(d.s[d.i:], word) {
 		return d.syntaxError("unexpected word")
@@ -71,6 +72,7 @@ func (d *decoder) readLiteral(word string) bool {
 	return true
 }
 
+// checkBool checks a truth value against a rule.
 func (d *decoder) checkBool(r *valueRule, v bool) bool {
 	if r != nil && !r.sureBool(v) {
 		d.unsure = true
@@ -78,6 +80,7 @@ func (d *decoder) checkBool(r *valueRule, v bool) bool {
 	return true
 }
 
+// readTextValue reads a string and checks it against a rule.
 func (d *decoder) readTextValue(r *valueRule) (any, bool) {
 	s, ok := d.readString()
 	if !ok {
@@ -92,6 +95,7 @@ func (d *decoder) readTextValue(r *valueRule) (any, bool) {
 	return s, true
 }
 
+// readNumeral reads a number and checks it against a rule.
 func (d *decoder) readNumeral(r *valueRule) (any, bool) {
 	n, whole, ok := d.readNumber()
 	if !ok {
@@ -110,12 +114,13 @@ func (d *decoder) readNumeral(r *valueRule) (any, bool) {
 	return json.Number(n), true
 }
 
-// objectState is an object while it is read.
+// objectState is the state of an object while it is read.
 type objectState struct {
 	values map[string]any // nil when nothing is built
 	seen   uint64         // the declared ones
 }
 
+// readObject reads an object and checks it against a rule.
 func (d *decoder) readObject(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
@@ -206,6 +211,7 @@ func (d *decoder) propertyRule(m *objectState, r *valueRule, key string) *valueR
 	return o.rest
 }
 
+// readArray reads an array and checks it against a rule.
 func (d *decoder) readArray(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
