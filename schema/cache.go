@@ -44,6 +44,8 @@ func (c *Cache) CompileAny(raw json.RawMessage) (*Schema, error) {
 	return c.getOrCompile(raw, false, CompileAny)
 }
 
+// getOrCompile returns the compiled schema of a text, compiling it the first
+// time.
 func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(json.RawMessage) (*Schema, error)) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return compile(raw)

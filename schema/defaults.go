@@ -60,8 +60,9 @@ func (s *Schema) checkDefault(n *node, v any) Faults {
 	return faults
 }
 
-// fillDefaults adds the defaults of absent properties to a decoded value, in place,
-// and reports whether it added any. ok is false when they are too many.
+// fillDefaults adds the defaults of absent properties to a decoded value, in
+// place, and reports whether it added any. ok is false when they are too
+// many.
 func (s *Schema) fillDefaults(v any) (added, ok bool) {
 	if !s.defaults {
 		return false, true
@@ -71,6 +72,7 @@ func (s *Schema) fillDefaults(v any) (added, ok bool) {
 	return f.left < maxFilled, f.left >= 0
 }
 
+// defaultFiller fills in defaults, as many as are left.
 type defaultFiller struct{ left int }
 
 // fillValue visits a value with the subschemas that surely apply to it.
@@ -104,7 +106,7 @@ func (f *defaultFiller) fillValue(nodes []*node, v any) {
 	}
 }
 
-// addDefaults fills in one node's defaults.
+// addDefaults adds one node's defaults.
 func (f *defaultFiller) addDefaults(n *node, m map[string]any) {
 	for name, v := range n.defaults {
 		if _, ok := m[name]; ok {

@@ -52,6 +52,7 @@ func CompileForm(raw json.RawMessage) (*Schema, error) {
 	return Compile(raw)
 }
 
+// checkForm checks the schema of a form.
 func checkForm(doc any) (f Faults) {
 	top, ok := doc.(map[string]any)
 	if !ok || top["type"] != "object" {

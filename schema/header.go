@@ -48,7 +48,7 @@ func Headers(doc any) ([]Header, error) {
 // name does. They are shared: read only.
 func (s *Schema) Headers() []Header { return s.headers }
 
-// headerFinder finds the keyword.
+// headerFinder finds the arguments that clients repeat in a header.
 type headerFinder struct {
 	found     []Header
 	usedNames map[string]bool
@@ -61,7 +61,7 @@ func (h *headerFinder) addFault(at []string, message string) {
 	}
 }
 
-// walkSchema looks through a schema. at is its place, path the properties that lead
+// walkSchema walks a schema. at is its place, path the properties that lead
 // to it; reached is false when something else does.
 func (h *headerFinder) walkSchema(doc any, at, path []string, reached bool) {
 	m, ok := doc.(map[string]any)
@@ -91,7 +91,7 @@ func (h *headerFinder) walkSchema(doc any, at, path []string, reached bool) {
 	}
 }
 
-// walkNamed looks through schemas by name.
+// walkNamed walks schemas that have names.
 func (h *headerFinder) walkNamed(doc any, at, path []string, reached bool) {
 	m, ok := doc.(map[string]any)
 	if !ok {
@@ -102,7 +102,7 @@ func (h *headerFinder) walkNamed(doc any, at, path []string, reached bool) {
 	}
 }
 
-// addHeader takes the keyword of a schema over.
+// addHeader adds the header that a schema names.
 func (h *headerFinder) addHeader(m map[string]any, at, path []string, reached bool) {
 	word, _ := m[headerKey].(string)
 	kind, _ := m["type"].(string)

@@ -78,6 +78,7 @@ func (s *Schema) buildNodes(doc any, validator *jsonschema.Schema, defaults bool
 	return s.buildDefaults(b.all)
 }
 
+// nodeBuilder builds the nodes of a schema.
 type nodeBuilder struct {
 	bySchema map[*jsonschema.Schema]*node
 	all      []*node
@@ -111,7 +112,7 @@ func (b *nodeBuilder) nodesFor(schemas ...*jsonschema.Schema) []*node {
 	return list
 }
 
-// connectNode follows every keyword that holds subschemas.
+// connectNode connects a node with the subschemas of every keyword.
 func (b *nodeBuilder) connectNode(n *node) {
 	s := n.schema
 	if s.Ref != nil && s.DraftVersion < 2019 {
@@ -250,8 +251,8 @@ func reachableFrom(n *node, next func(*node) []*node) []*node {
 	return all
 }
 
-// findCycle returns a node that leads back to itself at the same value, which no
-// value could ever satisfy.
+// findCycle returns a node that leads back to itself at the same value, which
+// no value could ever satisfy.
 func (b *nodeBuilder) findCycle() *node {
 	const active, done = 1, 2
 	state := map[*node]int{}
@@ -290,7 +291,8 @@ func (n *node) declaresProperty(name string) bool {
 	return false
 }
 
-// appendProperty adds the subschemas that apply to a property of this very node.
+// appendProperty adds the subschemas that apply to a property of this very
+// node.
 func (n *node) appendProperty(name string, to []*node) []*node {
 	known := false
 	if sub := n.props[name]; sub != nil {

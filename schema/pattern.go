@@ -47,5 +47,6 @@ func compilePattern(expr string) (jsonschema.Regexp, error) {
 	return pattern{re, len(program.Inst)}, nil
 }
 
-// matchSteps is what matching a text of n bytes costs, in the unit of the budget.
+// matchSteps returns what matching a text of n bytes costs, in the unit of
+// the budget.
 func (p pattern) matchSteps(n int) int { return 1 + n*p.program/256 }

@@ -26,11 +26,11 @@ const (
 // maxRuleProps is how many properties fit the bit set of those seen.
 const maxRuleProps = 64
 
-// valueRule is what a subschema asks of a value, in a form that the decoder checks
-// while it reads. It answers "surely valid" or "not sure", and whatever it is
-// not sure of goes to the validator, which alone says what is wrong. So a rule
-// may know little, but must never be sure of a value that the validator
-// refuses. The nil rule accepts anything.
+// valueRule is what a subschema asks of a value, in a form that the decoder
+// checks while it reads. It answers "surely valid" or "not sure", and
+// whatever it is not sure of goes to the validator, which alone says what is
+// wrong. So a rule may know little, but must never be sure of a value that
+// the validator refuses. The nil rule accepts anything.
 type valueRule struct {
 	// hard is a subschema with keywords that only the validator knows.
 	hard  bool
@@ -74,7 +74,7 @@ type textRule struct {
 	format      *jsonschema.Format
 }
 
-// ruleBuilder makes the rules of nodes.
+// ruleBuilder builds the rules of nodes, each once.
 type ruleBuilder struct{ cache map[ruleKey]*valueRule }
 
 // ruleKey tells a subschema whose defaults are filled in from the same one
@@ -136,8 +136,9 @@ func (n *node) isBareNode() bool {
 		s.MultipleOf == nil
 }
 
-// aliasTarget returns the node that n merely stands for: the target of a reference
-// or the only member of an allOf, with nothing but annotations beside it.
+// aliasTarget returns the node that n merely stands for: the target of a
+// reference or the only member of an allOf, with nothing but annotations
+// beside it.
 func (n *node) aliasTarget() *node {
 	if len(n.always) == 1 && len(n.here) == 1 && n.isPlainNode() && n.isBareNode() {
 		return n.always[0]
@@ -145,8 +146,8 @@ func (n *node) aliasTarget() *node {
 	return nil
 }
 
-// setChoice makes a rule of anyOf or oneOf whose members differ by type, so that
-// the type of a value selects the one that can accept it.
+// setChoice sets the rule of anyOf or oneOf whose members differ by type, so
+// that the type of a value selects the one that can accept it.
 func (rs *ruleBuilder) setChoice(r *valueRule, n *node) bool {
 	s := n.schema
 	branches := len(s.AnyOf)
@@ -236,8 +237,9 @@ func (o *objectRule) propertyIndex(name string) int {
 	return -1
 }
 
-// hasSureCounts reports whether an object with so many members, of which those in the
-// bit set are declared, has neither too few nor too many.
+// hasSureCounts reports whether an object with so many members, of which
+// those in the bit set are declared, surely has all that are required and
+// neither too few nor too many.
 func (o *objectRule) hasSureCounts(members int, seen uint64) bool {
 	members += bits.OnesCount64(o.filled &^ seen)
 	return o.required&^(seen|o.filled) == 0 && o.least <= members && members <= o.most

@@ -69,6 +69,7 @@ func CompileAny(raw json.RawMessage) (*Schema, error) {
 	return compileSchema(raw, false)
 }
 
+// compileSchema compiles a schema; that of arguments must describe an object.
 func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	doc, err := Decode(raw, &Limits{Bytes: maxSchemaBytes, Nodes: maxSchemaNodes})
 	if err != nil {
@@ -149,6 +150,8 @@ func Parse(data json.RawMessage) (Document, error) { return parseDocument(data, 
 // will be asked about: it looks at the text once for both.
 func (s *Schema) Parse(data json.RawMessage) (Document, error) { return parseDocument(data, s) }
 
+// parseDocument parses arguments, checking the rule of a schema where there
+// is one.
 func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
@@ -222,6 +225,7 @@ func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
 	return d, nil
 }
 
+// inputError returns faults of arguments as an error.
 func inputError(f Faults) error {
 	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.textFor("arguments"), Err: f}
 }

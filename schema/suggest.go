@@ -26,7 +26,7 @@ func suggestName(n *node, key string) string {
 	return "; did you mean " + quoteName(name) + "?"
 }
 
-// editDistance is the Levenshtein distance in bytes, exact up to 3.
+// editDistance returns the Levenshtein distance in bytes, exact up to 3.
 func editDistance(a, b string) int {
 	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
 		return 3

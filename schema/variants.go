@@ -48,8 +48,8 @@ func (w *caseVariants) walkValue(nodes []*node, v any) {
 	}
 }
 
-// compareKeys compares the keys of one object with the declared names, and those
-// that are not declared with each other.
+// compareKeys compares the keys of one object with the declared names, and
+// those that are not declared with each other.
 func (w *caseVariants) compareKeys(nodes []*node, m map[string]any) {
 	var undeclared map[string]string
 next:
