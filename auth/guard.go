@@ -131,8 +131,8 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	return g, nil
 }
 
-// allowHost adds the forms in which a Host header names this server: at port 80,
-// the default of http, clients leave the port out.
+// allowHost adds the forms in which a Host header names this server: at port
+// 80, the default of http, clients leave the port out.
 func (g *Guard) allowHost(host, port string) {
 	full := strings.ToLower(net.JoinHostPort(host, port))
 	g.hosts[full] = true
@@ -192,9 +192,9 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// newPrincipalCheck returns the question whose request this is, which may be asked again
-// when the handler has the header no more. Why a token could not be checked is
-// the operator's to know, not the caller's.
+// newPrincipalCheck returns the check of a request's principal, which may be
+// repeated when the handler has no header any more. Why a token could not be
+// checked is the operator's to know, not the caller's.
 func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && g.anonymous != nil && !isForwarded(r.Header) {
@@ -228,8 +228,8 @@ func isForwarded(h http.Header) bool {
 	return false
 }
 
-// refusalOf names the first thing wrong with where a request comes from or goes
-// to; status 0 means nothing.
+// refusalOf returns the first thing wrong with where a request comes from or
+// goes to; status 0 means nothing.
 func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
 	if !g.isOwnHost(r, r.Host) {
 		return http.StatusForbidden, "the Host header names another server"
@@ -256,9 +256,9 @@ func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// isOwnHost reports whether a host, with its port, is this server. A literal that is
-// where the connection arrived is: a page of another site reaches us under its
-// own name, never under our address.
+// isOwnHost reports whether a host, with its port, is this server. A literal
+// that is where the connection arrived is: a page of another site reaches us
+// under its own name, never under our address.
 func (g *Guard) isOwnHost(r *http.Request, host string) bool {
 	host = strings.ToLower(host)
 	if g.hosts[host] || !g.every {

@@ -49,8 +49,8 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = enc.Encode(doc)
 }
 
-// challengeFor is what a request without a good token is answered in
-// WWW-Authenticate. A nil resource has no provider to lead to.
+// challengeFor returns the WWW-Authenticate header for a request without a
+// good token. A nil resource has no provider to lead to.
 func (p *Resource) challengeFor(r *http.Request) string {
 	const plain = `Bearer realm="sallyport"`
 	if p == nil || r.URL.Path != p.Path || p.Issuer() == "" {
@@ -59,10 +59,10 @@ func (p *Resource) challengeFor(r *http.Request) string {
 	return plain + `, resource_metadata="` + baseURL(r) + MetadataPath + p.Path + `"`
 }
 
-// baseURL is this server as the client called it. The Host header is one that the
-// guard accepted, so that it holds nothing but a name and a port. Behind a
-// proxy that ends TLS the proxy says so; a client that says it itself changes
-// its own answer only.
+// baseURL returns the URL of this server as the client called it. The Host
+// header is one that the guard accepted, so that it holds nothing but a name
+// and a port. Behind a proxy that ends TLS the proxy says so; a client that
+// says it itself changes its own answer only.
 func baseURL(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {

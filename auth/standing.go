@@ -30,10 +30,11 @@ const (
 // revocation.
 var ErrWithdrawn = errors.New("auth: the token of the request does not count any more")
 
-// principalCheck says whose request it is now; a status other than 0 refuses it.
+// principalCheck returns whose request it is now; a status other than 0
+// refuses it.
 type principalCheck func(ctx context.Context) (p sallyport.Principal, status int)
 
-// watchedBody is a body on its way.
+// watchedBody is the body of a request that is watched until it ends.
 type watchedBody struct {
 	io.ReadCloser
 	watch *requestWatch
@@ -71,11 +72,12 @@ func samePrincipal(a, b *sallyport.Principal) bool {
 		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil) && a.Person == b.Person
 }
 
-// watchRequest makes a request end with the token that let it in: a body before it is
-// whole, when the token stands for something else by then, and every answer while
-// it is open, be it a stream on which a client only listens or one that waits for
-// a call. What a principal that holds less by now may still do is for others to
-// say. Its context names the principal. The function that it returns has to be called at the end.
+// watchRequest ends a request together with the token that let it in: a body
+// before it is whole, when the token stands for something else by then, and
+// every answer while it is open, be it a stream on which a client only
+// listens or one that waits for a call. What a principal that holds less by
+// now may still do is for others to say. Its context names the principal. The
+// function that it returns has to be called at the end.
 func (g *Guard) watchRequest(r *http.Request, who sallyport.Principal, again principalCheck) (held *http.Request, end func()) {
 	now := time.Now()
 	w := &requestWatch{guard: g, who: who, again: again, known: now}
@@ -89,7 +91,7 @@ func (g *Guard) watchRequest(r *http.Request, who sallyport.Principal, again pri
 	return r.WithContext(context.WithValue(w.ctx, principalKey{}, who)), w.stop
 }
 
-// requestWatch looks again and again whether a request may go on.
+// requestWatch checks again and again whether a request may go on.
 type requestWatch struct {
 	guard  *Guard
 	who    sallyport.Principal
@@ -122,7 +124,8 @@ func (w *requestWatch) stillAuthorized() bool {
 	return stands
 }
 
-// scheduleCheck has the request looked at after a pause, unless it is over.
+// scheduleCheck schedules a check of the request after a pause, unless it is
+// over.
 func (w *requestWatch) scheduleCheck() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,6 +134,7 @@ func (w *requestWatch) scheduleCheck() {
 	}
 }
 
+// checkNow ends the request when two checks in a row have refused it.
 func (w *requestWatch) checkNow() {
 	if w.ctx.Err() != nil {
 		return
@@ -147,7 +151,7 @@ func (w *requestWatch) checkNow() {
 	w.scheduleCheck()
 }
 
-// stop is for a request that was answered.
+// stop ends the watch over a request that was answered.
 func (w *requestWatch) stop() {
 	w.mu.Lock()
 	w.over = true
