@@ -46,7 +46,8 @@ type Directory struct {
 	revisions atomic.Uint64 // how many readings of a configuration there were
 }
 
-// staticDirectory is the configuration's part. It is replaced, never changed.
+// staticDirectory holds the principals of the configuration. It is replaced,
+// never changed.
 type staticDirectory struct {
 	revision uint64
 	defaults []string
@@ -119,8 +120,8 @@ func (d *Directory) Prepare(ctx context.Context, records []Record, defaults []st
 	}, next.revision, nil
 }
 
-// noteRotations notes when the tokens of a configuration took the place of others: what
-// was begun with an old one does not stand any more.
+// noteRotations notes when the tokens of a configuration took the place of
+// others: what was begun with an old one does not stand any more.
 func (s *staticDirectory) noteRotations(before *staticDirectory, now time.Time) {
 	if before == nil {
 		return
@@ -161,6 +162,7 @@ func compileRecords(records []Record, defaults []string) (*staticDirectory, erro
 	return s, errors.Join(faults...)
 }
 
+// storedRecords returns the records of the state.
 func (d *Directory) storedRecords(ctx context.Context) ([]Record, error) {
 	if d.store == nil {
 		return nil, nil
@@ -216,12 +218,13 @@ func equalHashes(hash, kept string) bool {
 	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
 }
 
-// isReserved reports whether a principal of the state may not have a name.
+// isReserved reports whether a name may not be that of a principal of the
+// state.
 func (s *staticDirectory) isReserved(name string) bool {
 	return s.byName[name] != nil || name == sallyport.LocalPrincipal
 }
 
-// localPrincipal is the local user: the default permissions and what the
+// localPrincipal returns the local user: the default permissions and what the
 // configuration says about it.
 func (s *staticDirectory) localPrincipal() sallyport.Principal {
 	r := s.byName[sallyport.LocalPrincipal]
@@ -233,7 +236,7 @@ func (s *staticDirectory) localPrincipal() sallyport.Principal {
 	return p
 }
 
-// principalOf is who a record stands for.
+// principalOf returns the principal of a record.
 func (s *staticDirectory) principalOf(r *Record) sallyport.Principal {
 	p := r.toPrincipal(s.defaults)
 	p.Revision = s.revision
@@ -279,7 +282,7 @@ func (d *Directory) Stands(ctx context.Context, name string, since time.Time) (b
 	return r != nil && !r.Rotated.After(since), err
 }
 
-// liveRecord returns the record of a name that is there now, else nil.
+// liveRecord returns the record of a principal that may call now, else nil.
 func (d *Directory) liveRecord(ctx context.Context, s *staticDirectory, name string) (*Record, error) {
 	if r := s.byName[name]; r != nil {
 		if !r.Expires.IsZero() && !d.o.Now().Before(r.Expires) {

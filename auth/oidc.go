@@ -25,8 +25,9 @@ const OIDCPrefix = "oidc:"
 // that keep time at all are within a second or two.
 const oidcLeeway = 30 * time.Second
 
-// acceptedAlgorithms are the signatures that may be accepted. The symmetric ones are
-// not there: with them whoever can check a token can make one.
+// acceptedAlgorithms returns the signatures that may be accepted. The
+// symmetric ones are not there: with them whoever can check a token can make
+// one.
 func acceptedAlgorithms() []string {
 	return []string{
 		oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
@@ -175,7 +176,7 @@ func (i *OIDC) Principal(ctx context.Context, token string) (p sallyport.Princip
 }
 
 // checkClaims checks the claims of a token whose signature is good, with the
-// library and then with our own stricter eyes.
+// library and then by our own stricter rules.
 func (i *OIDC) checkClaims(ctx context.Context, token string, payload []byte) (p sallyport.Principal, err error) {
 	library := oidc.NewVerifier(i.o.Issuer, verifiedPayload(payload), &oidc.Config{
 		ClientID: i.o.Audience, SupportedSigningAlgs: i.o.Algorithms,
@@ -205,7 +206,8 @@ func (i *OIDC) checkClaims(ctx context.Context, token string, payload []byte) (p
 	}, nil
 }
 
-// verifiedPayload is the payload of a token whose signature was verified before.
+// verifiedPayload is the payload of a token whose signature was verified
+// before.
 type verifiedPayload []byte
 
 // VerifySignature implements oidc.KeySet.

@@ -20,8 +20,8 @@ const (
 	maxSubject = 255
 )
 
-// tokenClaims is the payload of a token, read strictly: a key that is there twice
-// is refused, and names are compared byte by byte.
+// tokenClaims is the payload of a token, read strictly: a key that is there
+// twice is refused, and names are compared byte by byte.
 type tokenClaims map[string]any
 
 func readClaims(payload []byte) (tokenClaims, error) {
@@ -36,7 +36,7 @@ func readClaims(payload []byte) (tokenClaims, error) {
 	return c, nil
 }
 
-// checkParties checks who made the token and for whom.
+// checkParties checks who issued the token and for whom.
 func (c tokenClaims) checkParties(issuer, audience string) error {
 	if c["iss"] != any(issuer) {
 		return errors.New("iss is another issuer")
@@ -54,7 +54,8 @@ func (c tokenClaims) checkParties(issuer, audience string) error {
 	return errors.New("aud is somebody else")
 }
 
-// checkTimes checks when the token counts. Without an end it counts never.
+// checkTimes checks that the token is valid now. Without an end it counts
+// never.
 func (c tokenClaims) checkTimes(now time.Time) error {
 	end, ok, err := c.readTime("exp")
 	switch {
@@ -92,7 +93,7 @@ func (c tokenClaims) readTime(key string) (t time.Time, ok bool, err error) {
 	return time.Unix(int64(seconds), 0), true, nil
 }
 
-// readName reads who it is.
+// readName reads the name of the principal.
 func (c tokenClaims) readName(claim string) (string, error) {
 	name, ok := c[claim].(string)
 	switch {
@@ -106,8 +107,8 @@ func (c tokenClaims) readName(claim string) (string, error) {
 	return name, nil
 }
 
-// readPermissions reads a list or a text with spaces; an absent claim holds none.
-// Anything else refuses the token: what it means cannot be guessed.
+// readPermissions reads a list or a text with spaces; an absent claim holds
+// none. Anything else refuses the token: what it means cannot be guessed.
 func (c tokenClaims) readPermissions(claim string) ([]string, error) {
 	var held []string
 	switch v := c.lookUp(claim).(type) {

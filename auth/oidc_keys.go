@@ -156,6 +156,7 @@ func (k *keySet) fetchKeys(ctx context.Context) error {
 	return err
 }
 
+// downloadKeys downloads the keys of the issuer.
 func (k *keySet) downloadKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -219,7 +220,7 @@ func isUsableKey(key *jose.JSONWebKey) bool {
 	}
 }
 
-// newFetchClient returns a client that keeps to our bounds. Redirects are refused:
+// newFetchClient returns a client within our bounds. Redirects are refused:
 // the issuer's documents are where it says.
 func newFetchClient(given *http.Client, plain bool) *http.Client {
 	c := http.Client{}
@@ -238,8 +239,8 @@ func newFetchClient(given *http.Client, plain bool) *http.Client {
 	return &c
 }
 
-// boundedTransport is a transport that bounds answers and asks over https only, or on
-// the loopback when the issuer itself is there.
+// boundedTransport bounds answers and asks over https only, or on the
+// loopback when the issuer itself is there.
 type boundedTransport struct {
 	next  http.RoundTripper
 	plain bool

@@ -98,7 +98,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// consistsOf reports whether a text is made of letters, digits and others.
+// consistsOf reports whether a text consists of letters, digits and others.
 func consistsOf(s, others string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -150,8 +150,8 @@ func checkListed(what string, list []string) error {
 	return nil
 }
 
-// isBlank reports what a permission, a personality or a subject cannot hold:
-// what is not seen, or would break a line.
+// isBlank reports whether a permission, a personality or a subject cannot
+// hold a character: one that is not seen, or would break a line.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
 // clipText shortens what a message quotes.
@@ -163,7 +163,8 @@ func clipText(s string) string {
 	return s
 }
 
-// toPrincipal is who a record stands for. The lists are the caller's own.
+// toPrincipal returns the principal of a record. The lists are the caller's
+// own.
 func (r *Record) toPrincipal(defaults []string) sallyport.Principal {
 	return sallyport.Principal{
 		Name: r.Name, Permissions: unionOf(defaults, r.Permissions),

@@ -70,7 +70,7 @@ func (s Single) Principal(_ context.Context, token string) (sallyport.Principal,
 	return s.Owner, true, nil
 }
 
-// tokenChain asks several in order.
+// tokenChain asks several directories in order.
 type tokenChain []Tokens
 
 // Chain returns Tokens that ask each of the given ones in order; the first
