@@ -148,7 +148,7 @@ type pruneState struct {
 	waiting, removed int64
 }
 
-// removeWaiting removes what waits.
+// removeWaiting removes the records that wait to be removed.
 func (p *pruneState) removeWaiting(ctx context.Context) error {
 	if p.waiting == 0 {
 		return nil

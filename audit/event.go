@@ -138,6 +138,7 @@ type wireEvent struct {
 	DurationMS float64 `json:"duration_ms,omitempty"`
 }
 
+// toWire returns the JSON form of the event.
 func (e *Event) toWire() wireEvent {
 	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond)}
 	if e.Kind == KindOutcome {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// diskSyncer brings commits to the disk. Whoever waits does it, for all who have
-// committed until then; others go on committing meanwhile. It is safe for
-// concurrent use.
+// diskSyncer brings commits to the disk. Whoever waits does it, for all who
+// have committed until then; others go on committing meanwhile. It is safe
+// for concurrent use.
 type diskSyncer struct {
 	store   Store
 	timeout time.Duration
@@ -43,8 +43,9 @@ func (f *diskSyncer) newestCommit() uint64 {
 	return f.commits
 }
 
-// waitForCommit returns when commit n and all before it are on the disk. Cancelling
-// ctx ends the wait for others; a sync that it does itself ends in its own time.
+// waitForCommit waits until commit n and all before it are on the disk.
+// Cancelling ctx ends the wait for others; a sync that it does itself ends in
+// its own time.
 func (f *diskSyncer) waitForCommit(ctx context.Context, n uint64) error {
 	for {
 		f.mu.Lock()
@@ -72,6 +73,7 @@ func (f *diskSyncer) waitForCommit(ctx context.Context, n uint64) error {
 	}
 }
 
+// syncStore runs one sync and notes what it has brought to the disk.
 func (f *diskSyncer) syncStore(ctx context.Context, run *storeSync) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()

@@ -187,6 +187,7 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 
 func notKept(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
 
+// encodeEvent encodes an event into a record.
 func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
 	b, err := e.boundedCopy()
 	if err != nil {
@@ -205,8 +206,8 @@ func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
 	return nil
 }
 
-// enqueueRecord hands p to the committer. Holding the read lock keeps Close from
-// closing the queue under it.
+// enqueueRecord hands p to the committer. Holding the read lock keeps Close
+// from closing the queue under it.
 func (l *Log) enqueueRecord(ctx context.Context, p *queuedRecord) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -221,8 +222,8 @@ func (l *Log) enqueueRecord(ctx context.Context, p *queuedRecord) error {
 	}
 }
 
-// recycleRecord keeps p for another record unless its buffer grew out of the
-// ordinary.
+// recycleRecord recycles p for another record unless its buffer grew out of
+// the ordinary.
 func (l *Log) recycleRecord(p *queuedRecord) {
 	const keep = 16 << 10
 	if p.body.Cap() > keep {
@@ -291,12 +292,12 @@ func (l *Log) commitBatch(p *queuedRecord) {
 }
 
 // syncCommits brings to the disk what it may lack. When that fails, the next
-// settle or durable record tries it again, and the latter reports it.
+// sync or durable record tries it again, and the latter reports it.
 func (l *Log) syncCommits() { _ = l.disk.waitForCommit(context.Background(), l.disk.newestCommit()) }
 
-// collectBatch fills the batch with what already waits. It yields once to callers
-// that the last commit has just woken, without which a full batch and one of
-// one record would take turns; it never waits.
+// collectBatch fills the batch with what already waits. It yields once to
+// callers that the last commit has just woken, without which a full batch and
+// one of one record would take turns; it never waits.
 func (l *Log) collectBatch() {
 	for yielded := false; len(l.batch) < l.o.Batch; {
 		select {
@@ -315,7 +316,7 @@ func (l *Log) collectBatch() {
 	}
 }
 
-// appendBatch seals and appends the batch.
+// appendBatch seals the batch and appends it to the store.
 func (l *Log) appendBatch() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()
@@ -336,8 +337,9 @@ func (l *Log) appendBatch() error {
 	})
 }
 
-// failWaiting gives the error of a commit to everybody who waited meanwhile, so that
-// a store that hangs costs each record one timeout and not one per batch.
+// failWaiting gives the error of a commit to everybody who waited meanwhile,
+// so that a store that hangs costs each record one timeout and not one per
+// batch.
 func (l *Log) failWaiting(err error) {
 	for n := len(l.queue); n > 0; n-- {
 		p, ok := <-l.queue

@@ -145,6 +145,7 @@ func (s *recordSealer) sealRecord(prev Hash, r *Record) (h Hash) {
 	return s.computeMAC(b)
 }
 
+// computeMAC returns the MAC of bytes.
 func (s *recordSealer) computeMAC(b []byte) (h Hash) {
 	s.mac.Reset()
 	s.mac.Write(b)
@@ -153,6 +154,7 @@ func (s *recordSealer) computeMAC(b []byte) (h Hash) {
 	return h
 }
 
+// digestOf returns the SHA-256 of bytes in hexadecimal digits.
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

@@ -118,7 +118,7 @@ func newChainVerifier(key Key, want *Head) *chainVerifier {
 	return &chainVerifier{sealer: newSealer(key), keyID: key.ID(), want: want, next: 1, open: make(map[string]int64)}
 }
 
-// addRecord takes the next record and returns the fault it shows.
+// addRecord verifies the next record and returns the fault it shows.
 func (v *chainVerifier) addRecord(r *Record) *Fault {
 	if r.Kind == KindCheckpoint {
 		return v.addCheckpoint(r)
@@ -183,6 +183,7 @@ func (v *chainVerifier) addCheckpoint(r *Record) *Fault {
 	return v.advanceTo(r)
 }
 
+// setFault sets the fault at which the chain is bad, and returns it.
 func (v *chainVerifier) setFault(seq int64, why string) *Fault {
 	v.report.Bad = &Fault{Seq: seq, Why: why}
 	v.report.TailProven = false
@@ -200,6 +201,7 @@ func (v *chainVerifier) checkEnd() {
 	}
 }
 
+// finishReport completes the report with the calls without an outcome.
 func (v *chainVerifier) finishReport() Report {
 	v.report.UnknownCount = len(v.open)
 	calls := slices.SortedFunc(maps.Keys(v.open), func(a, b string) int { return int(v.open[a] - v.open[b]) })
