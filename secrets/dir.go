@@ -94,8 +94,8 @@ func (d *Dir) Known(ctx context.Context) ([]sallyport.Secret, error) {
 	return d.known, nil
 }
 
-// readSecret opens a file without waiting for a FIFO's writer and judges what was
-// opened, not the name.
+// readSecret reads the file of a secret without waiting for a FIFO's writer,
+// and checks what was opened, not the name.
 func (d *Dir) readSecret(name string) (string, error) {
 	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -122,8 +122,9 @@ func (d *Dir) readSecret(name string) (string, error) {
 	return trimNewline(string(data)), nil
 }
 
-// listSecrets reads every regular file. Links are skipped: what they lead to inside
-// the directory is met under its own name, and nothing outside is handed out.
+// listSecrets reads every regular file. Links are skipped: what they lead to
+// inside the directory is met under its own name, and nothing outside is
+// handed out.
 func (d *Dir) listSecrets(ctx context.Context) ([]sallyport.Secret, error) {
 	var found []sallyport.Secret
 	files := 0

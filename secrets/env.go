@@ -96,6 +96,8 @@ type envEntry struct {
 	name string
 }
 
+// findCollisions returns a fault for each two entries that lead to one
+// variable.
 func findCollisions(entries []envEntry) []error {
 	var faults []error
 	for i, a := range entries {
@@ -125,6 +127,7 @@ func (a envEntry) overlaps(b envEntry) bool {
 	}
 }
 
+// longerOf returns the longer one of two texts.
 func longerOf(a, b string) string {
 	if len(b) > len(a) {
 		return b
@@ -132,8 +135,8 @@ func longerOf(a, b string) string {
 	return a
 }
 
-// variableOf returns the name for a reference; ok is false when it has a
-// character that no portable variable name stands for.
+// variableOf returns the variable's name for a reference; ok is false when it
+// has a character that no portable variable name stands for.
 func (e *Env) variableOf(ref string) (name string, ok bool) { return Variable(e.prefix, ref) }
 
 // Variable returns the name of the variable that holds the value of a reference
