@@ -33,7 +33,7 @@ func New(now func() time.Time) *Queue {
 	return &Queue{now: now}
 }
 
-// lockUnlessDone takes the lock unless ctx is done.
+// lockUnlessDone locks the queue unless ctx is done.
 func (s *Queue) lockUnlessDone(ctx context.Context) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -166,6 +166,7 @@ func (s *Queue) Get(ctx context.Context, id string) (sallyport.Approval, error) 
 	return s.findCopy(id)
 }
 
+// findCopy returns a copy of a request, with its state now.
 func (s *Queue) findCopy(id string) (sallyport.Approval, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

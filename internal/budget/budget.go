@@ -99,7 +99,8 @@ func (h *Holding) Release() {
 	h.b.dropHolding(h)
 }
 
-// bytesOfOwner is how much the owner of a holding holds. The caller holds the lock.
+// bytesOfOwner returns how many bytes the owner of a holding holds. The
+// caller holds the lock.
 func (b *Budget) bytesOfOwner(h *Holding) (n int64) {
 	for other := range b.holdings {
 		if other.group == h.group && other.owner == h.owner {
@@ -116,12 +117,13 @@ func (b *Budget) dropHolding(h *Holding) {
 	delete(b.holdings, h)
 }
 
-// ownerShare is whose bytes are counted together.
+// ownerShare says whose bytes are counted together.
 type ownerShare struct{ group, owner string }
 
 // findLarger finds what gives way to a holding that wants n bytes more: the
-// largest holding of the largest share, when that is larger than the share that
-// wants them would be. It is nil when there is none. The caller holds the lock.
+// largest holding of the largest share, when that is larger than the share
+// that wants them would be. It is nil when there is none. The caller holds
+// the lock.
 func (b *Budget) findLarger(wants *Holding, n int64) *Holding {
 	groups, owners := map[string]int64{}, map[ownerShare]int64{}
 	for h := range b.holdings {
@@ -141,8 +143,8 @@ func (b *Budget) findLarger(wants *Holding, n int64) *Holding {
 	return largest
 }
 
-// exceedsShare reports whether the share of a holding is larger than that of another
-// with n bytes more.
+// exceedsShare reports whether the share of a holding is larger than that of
+// another with n bytes more.
 func exceedsShare(groups map[string]int64, owners map[ownerShare]int64, h, than *Holding, n int64) bool {
 	if h.group != than.group {
 		return groups[h.group] > groups[than.group]+n

@@ -31,7 +31,8 @@ type Memory struct {
 	all map[string]*principalFacts
 }
 
-// principalFacts is what is known of one. Of each fact there is one mark.
+// principalFacts is what is known of one principal and its sessions. Of each
+// fact there is one mark.
 type principalFacts struct {
 	marks    []sallyport.FactMark
 	sessions map[string][]sallyport.FactMark
@@ -50,7 +51,7 @@ func (m *Memory) Facts(ctx context.Context, name, session string) ([]sallyport.F
 	return m.all[name].marksOf(session), nil
 }
 
-// marksOf returns copies of what is kept.
+// marksOf returns copies of the marks of a principal and a session.
 func (p *principalFacts) marksOf(session string) []sallyport.FactMark {
 	if p == nil {
 		return nil
@@ -86,7 +87,8 @@ func (m *Memory) Note(ctx context.Context, name, session string, marks []sallypo
 	return before, nil
 }
 
-// mergeMarks puts marks in the place of older ones of the same fact.
+// mergeMarks replaces older marks of the same fact by newer ones, and adds
+// the others.
 func mergeMarks(have, marks []sallyport.FactMark, session bool) []sallyport.FactMark {
 	for _, mark := range marks {
 		mark.Session = session
@@ -101,7 +103,8 @@ func mergeMarks(have, marks []sallyport.FactMark, session bool) []sallyport.Fact
 	return have
 }
 
-// dropOldestSession forgets the session that was quiet longest when there are too many.
+// dropOldestSession drops the session that was quiet longest when there are
+// too many.
 func (p *principalFacts) dropOldestSession() {
 	if len(p.sessions) <= sallyport.MaxFactSessions {
 		return
@@ -116,7 +119,7 @@ func (p *principalFacts) dropOldestSession() {
 	delete(p.sessions, oldest)
 }
 
-// newestTime is the time of the newest mark.
+// newestTime returns the time of the newest mark.
 func newestTime(marks []sallyport.FactMark) (at time.Time) {
 	for i := range marks {
 		if marks[i].Time.After(at) {
@@ -126,8 +129,8 @@ func newestTime(marks []sallyport.FactMark) (at time.Time) {
 	return at
 }
 
-// makeRoom reports whether there may be one more principal, after forgetting those
-// of whom nothing counts any more if it must.
+// makeRoom reports whether there is room for one more principal, after
+// dropping those of whom nothing counts any more if it must.
 func (m *Memory) makeRoom(now time.Time) bool {
 	if len(m.all) < m.most {
 		return true
@@ -140,7 +143,8 @@ func (m *Memory) makeRoom(now time.Time) bool {
 	return len(m.all) < m.most
 }
 
-// hasLiveMarks reports whether anything of a principal still counts.
+// hasLiveMarks reports whether any mark of a principal still counts, and
+// drops the sessions of which none does.
 func (p *principalFacts) hasLiveMarks(now time.Time) bool {
 	holds := func(mark sallyport.FactMark) bool { return mark.Counts(now) }
 	for name, marks := range p.sessions {

@@ -111,6 +111,7 @@ func (s Store) Add(b Batch) (string, error) {
 	return b.ID, os.Rename(tmp, filepath.Join(s.Dir, b.ID+".json"))
 }
 
+// listIDs returns the ids of the batches.
 func (s Store) listIDs() ([]string, error) {
 	if s.Dir == "" {
 		return nil, nil
@@ -189,7 +190,8 @@ func (f *File) Current() ([]byte, error) {
 	return readRegular(dir, filepath.Base(f.Path))
 }
 
-// openParent opens the folder of a file, which must not be behind a symbolic link.
+// openParent opens the folder of a file, which must not be behind a symbolic
+// link.
 func (f *File) openParent(create bool) (*os.Root, error) {
 	root, err := os.OpenRoot("/")
 	if err != nil {
@@ -215,8 +217,8 @@ func (f *File) openParent(create bool) (*os.Root, error) {
 	return root.OpenRoot(".")
 }
 
-// openFolder opens a folder of another one, and nothing that a link in its place
-// leads to.
+// openFolder opens a folder of another one, and nothing that a link in its
+// place leads to.
 func openFolder(root *os.Root, name string) (*os.Root, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -240,6 +242,7 @@ func openFolder(root *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
+// readRegular reads a regular file of a folder, nil when there is none.
 func readRegular(dir *os.Root, base string) ([]byte, error) {
 	info, err := dir.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,6 +287,7 @@ func (s Store) Apply(b *Batch) error {
 	return s.Drop(b.ID)
 }
 
+// writeFile writes the file in place of the old one, or removes it.
 func (f *File) writeFile() error {
 	dir, err := f.openParent(!f.Removed)
 	if err != nil {
@@ -330,7 +334,8 @@ func (b *Batch) Difference() (string, error) {
 	return out.String(), nil
 }
 
-// permissionsLine is a line that says those of the new file, empty where nothing changes.
+// permissionsLine returns a line with the permissions of the new file, empty
+// where nothing changes.
 func (f *File) permissionsLine() string {
 	was, err := os.Lstat(f.Path)
 	switch {
@@ -343,6 +348,7 @@ func (f *File) permissionsLine() string {
 	}
 }
 
+// quotedName returns the name of a file for a difference.
 func quotedName(path string, none bool) string {
 	if none {
 		return "/dev/null"
@@ -350,7 +356,8 @@ func quotedName(path string, none bool) string {
 	return fmt.Sprintf("%q", path)
 }
 
-// quoteLines quotes what a terminal would obey.
+// quoteLines returns the lines of a text, with what a terminal would obey
+// quoted.
 func quoteLines(text []byte) (out []string) {
 	for line := range bytes.Lines(text) {
 		quoted := fmt.Sprintf("%q", strings.TrimSuffix(string(line), "\n"))

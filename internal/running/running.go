@@ -23,7 +23,7 @@ type Set struct {
 	stopped bool
 }
 
-// runningEntry is one that runs.
+// runningEntry is one of what runs.
 type runningEntry struct {
 	owner  string
 	cancel context.CancelFunc
@@ -76,8 +76,8 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 	}, true
 }
 
-// hasRoomFor reports whether there is a place for one more of an owner. The caller
-// holds the lock.
+// hasRoomFor reports whether there is room for one more of an owner. The
+// caller holds the lock.
 func (s *Set) hasRoomFor(owner string) bool {
 	free := s.most - s.counted
 	return s.most == 0 || free > 0 && (s.each == 0 || s.whose[owner] < free)
@@ -111,7 +111,7 @@ func (s *Set) makeRoom(comes string) bool {
 	return true
 }
 
-// releaseRoom says that one takes no place any more. The caller holds the lock.
+// releaseRoom gives the room of an entry back. The caller holds the lock.
 func (s *Set) releaseRoom(o *runningEntry) {
 	s.counted--
 	if s.whose[o.owner]--; s.whose[o.owner] == 0 {
@@ -119,6 +119,7 @@ func (s *Set) releaseRoom(o *runningEntry) {
 	}
 }
 
+// endEntry removes an entry that has ended.
 func (s *Set) endEntry(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,9 +52,9 @@ func (l Line) Step(limit sallyport.RateLimit, now, nth int64) (next Line, wait t
 	return next, 0
 }
 
-// timeAt is the key's time when the clock says now: never before the newest
-// admission, and no further from it than the clock can have moved. far reports
-// a clock that is more than a window behind.
+// timeAt returns the time of the key when the clock says now: never before
+// the newest admission, and no further from it than the clock can have moved.
+// far reports a clock that is more than a window behind.
 func (l Line) timeAt(now int64, window time.Duration) (at int64, far bool) {
 	switch behind := l.Last - now; {
 	case behind <= 0:

@@ -38,7 +38,8 @@ func (r *Ring) Admit(limit sallyport.RateLimit, now int64) (wait time.Duration) 
 	return wait
 }
 
-// storeTime keeps the time of the newest admission, of which at most n count.
+// storeTime stores the time of the newest admission, of which at most n
+// count.
 func (r *Ring) storeTime(n int) {
 	switch size := len(r.times); {
 	case size < n && r.kept == int64(size):
@@ -51,7 +52,8 @@ func (r *Ring) storeTime(n int) {
 	r.kept = min(r.kept+1, size)
 }
 
-// resizeTimes keeps the newest times, without that of the admission under way.
+// resizeTimes resizes the ring and keeps the newest times, without that of
+// the admission under way.
 func (r *Ring) resizeTimes(size int) {
 	times := make([]int64, size)
 	kept := min(r.kept, int64(size))
