@@ -65,7 +65,7 @@ func Decode(data []byte, l *Limits) (any, error) {
 
 // decodeText is Decode without a schema.
 func decodeText(data []byte, l Limits) (any, error) {
-	d := decoder{build: true}
+	d := jsonDecoder{build: true}
 	v, ok := d.readText(data, l, nil)
 	if !ok {
 		return nil, d.faultList()
@@ -73,9 +73,9 @@ func decodeText(data []byte, l Limits) (any, error) {
 	return v, nil
 }
 
-// decoder reads one text, and checks the rule of a schema while it reads. Its
+// jsonDecoder reads one text, and checks the rule of a schema while it reads. Its
 // methods return false after the first fault of the text.
-type decoder struct {
+type jsonDecoder struct {
 	s     string
 	i     int
 	depth int  // nesting still allowed
@@ -99,7 +99,7 @@ type decoder struct {
 }
 
 // readText reads a whole text.
-func (d *decoder) readText(data []byte, l Limits, r *valueRule) (any, bool) {
+func (d *jsonDecoder) readText(data []byte, l Limits, r *valueRule) (any, bool) {
 	if len(data) > l.Bytes {
 		return nil, d.setFault(fmt.Sprintf("is larger than %d bytes", l.Bytes))
 	}
@@ -110,7 +110,7 @@ func (d *decoder) readText(data []byte, l Limits, r *valueRule) (any, bool) {
 }
 
 // decodeValid reads a text that is valid UTF-8.
-func (d *decoder) decodeValid(text string, l Limits, r *valueRule) (any, bool) {
+func (d *jsonDecoder) decodeValid(text string, l Limits, r *valueRule) (any, bool) {
 	d.s, d.depth, d.nodes = text, l.Depth, l.Nodes
 	d.budget.left = maxSteps
 	d.keys = d.keybuf[:0]
@@ -128,14 +128,14 @@ func (d *decoder) decodeValid(text string, l Limits, r *valueRule) (any, bool) {
 
 // checkText checks a text that was decoded before against a rule, and builds
 // nothing. A fault of the text makes it unsure.
-func (d *decoder) checkText(text string, r *valueRule) {
+func (d *jsonDecoder) checkText(text string, r *valueRule) {
 	if _, ok := d.decodeValid(text, (*Limits)(nil).orDefault(), r); !ok {
 		d.unsure = true
 	}
 }
 
 // setFault sets a fault that is not one of syntax; the first one counts.
-func (d *decoder) setFault(message string) bool {
+func (d *jsonDecoder) setFault(message string) bool {
 	if d.message == "" {
 		d.message = message
 	}
@@ -143,7 +143,7 @@ func (d *decoder) setFault(message string) bool {
 }
 
 // syntaxError notes that the text is not JSON at the present byte.
-func (d *decoder) syntaxError(what string) bool {
+func (d *jsonDecoder) syntaxError(what string) bool {
 	if d.i >= len(d.s) {
 		what = "unexpected end of text"
 	}
@@ -152,7 +152,7 @@ func (d *decoder) syntaxError(what string) bool {
 }
 
 // faultList returns the fault that ended the reading.
-func (d *decoder) faultList() Faults {
+func (d *jsonDecoder) faultList() Faults {
 	if d.syntax {
 		// The place of a syntax error is the byte; the path up to it would
 		// suggest that the value there is known.
@@ -163,7 +163,7 @@ func (d *decoder) faultList() Faults {
 }
 
 // skipSpace skips white space.
-func (d *decoder) skipSpace() {
+func (d *jsonDecoder) skipSpace() {
 	for d.i < len(d.s) {
 		switch d.s[d.i] {
 		case ' ', '\t', '\n', '\r':

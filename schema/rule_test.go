@@ -14,7 +14,7 @@ import (
 // checkSure holds the rule of a schema to the validator: what the rule is
 // sure of, the validator and the search for case variants find nothing in.
 func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (sure bool) {
-	var scan decoder
+	var scan jsonDecoder
 	scan.checkText(text, s.rule)
 	if scan.unsure {
 		return false

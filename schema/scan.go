@@ -13,7 +13,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 
 // readString reads a string that begins at the present byte. One without
 // escapes is a slice of the text.
-func (d *decoder) readString() (string, bool) {
+func (d *jsonDecoder) readString() (string, bool) {
 	d.i++
 	start := d.i
 	for d.i < len(d.s) {
@@ -33,7 +33,7 @@ func (d *decoder) readString() (string, bool) {
 }
 
 // readEscaped reads the rest of a string from its first escape on.
-func (d *decoder) readEscaped(start int) (string, bool) {
+func (d *jsonDecoder) readEscaped(start int) (string, bool) {
 	var b strings.Builder
 	b.WriteString(d.s[start:d.i])
 	for d.i < len(d.s) {
@@ -60,7 +60,7 @@ func (d *decoder) readEscaped(start int) (string, bool) {
 }
 
 // readEscape reads one escape sequence.
-func (d *decoder) readEscape(b *strings.Builder) bool {
+func (d *jsonDecoder) readEscape(b *strings.Builder) bool {
 	d.i++
 	if d.i >= len(d.s) {
 		return d.syntaxError("")
@@ -82,7 +82,7 @@ func (d *decoder) readEscape(b *strings.Builder) bool {
 // unicodeEscape reads XXXX of \uXXXX, and the second half of a surrogate
 // pair. Half a pair is not a character (RFC 8259 section 8.2): programs differ
 // in what they make of it, so it is refused.
-func (d *decoder) unicodeEscape(b *strings.Builder) bool {
+func (d *jsonDecoder) unicodeEscape(b *strings.Builder) bool {
 	r, ok := d.readHex4()
 	if !ok {
 		return false
@@ -105,7 +105,7 @@ func (d *decoder) unicodeEscape(b *strings.Builder) bool {
 }
 
 // readHex4 reads four hexadecimal digits.
-func (d *decoder) readHex4() (rune, bool) {
+func (d *jsonDecoder) readHex4() (rune, bool) {
 	d.i++
 	if len(d.s)-d.i < 4 {
 		d.i = len(d.s)
@@ -132,7 +132,7 @@ func (d *decoder) readHex4() (rune, bool) {
 
 // readNumber reads a number by the grammar of RFC 8259 section 6. whole is true
 // when it has neither fraction nor exponent.
-func (d *decoder) readNumber() (n string, whole, ok bool) {
+func (d *jsonDecoder) readNumber() (n string, whole, ok bool) {
 	start := d.i
 	if d.s[d.i] == '-' {
 		d.i++
@@ -171,7 +171,7 @@ func (d *decoder) readNumber() (n string, whole, ok bool) {
 }
 
 // skipDigits skips digits, and reports whether there were any.
-func (d *decoder) skipDigits() bool {
+func (d *jsonDecoder) skipDigits() bool {
 	start := d.i
 	for d.i < len(d.s) && isDigit(d.s[d.i]) {
 		d.i++

@@ -42,7 +42,7 @@ type Schema struct {
 	nodes    map[string]*node // by the location that the validator reports
 	defaults bool             // some property has a default
 	headers  []Header         // arguments that clients repeat
-	decoders sync.Pool        // of *decoder: one is as large as all it makes of small arguments
+	decoders sync.Pool        // of *jsonDecoder: one is as large as all it makes of small arguments
 }
 
 // noProperties is the schema of a tool that declares none.
@@ -157,18 +157,18 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 		data = json.RawMessage("{}")
 	}
 	var r *valueRule
-	var d *decoder
+	var d *jsonDecoder
 	if s != nil {
 		r = s.rule
-		d, _ = s.decoders.Get().(*decoder)
+		d, _ = s.decoders.Get().(*jsonDecoder)
 	}
 	if d == nil {
-		d = &decoder{}
+		d = &jsonDecoder{}
 	}
 	if s != nil {
 		defer s.decoders.Put(d)
 	}
-	*d = decoder{build: true}
+	*d = jsonDecoder{build: true}
 	v, ok := d.readText(data, (*Limits)(nil).orDefault(), r)
 	if !ok {
 		return Document{}, inputError(d.faultList())
@@ -188,7 +188,7 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 // Faults; the document is then not for use.
 func (s *Schema) Check(d *Document) error {
 	if d.by != s {
-		var scan decoder
+		var scan jsonDecoder
 		scan.checkText(d.text, s.rule)
 		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
 	}
@@ -237,7 +237,7 @@ func (s *Schema) Validate(v any) Faults {
 	if err != nil {
 		return oneFault("", "is not a JSON value")
 	}
-	var scan decoder
+	var scan jsonDecoder
 	scan.checkText(string(appendJSON(nil, v, false)), s.rule)
 	if !scan.unsure && !scan.absent {
 		return nil
@@ -340,7 +340,7 @@ func isDecoded(v any, depth int) bool {
 
 // isNumber reports whether a text is one number and nothing else.
 func isNumber(n string) bool {
-	d := decoder{s: n}
+	d := jsonDecoder{s: n}
 	if n == "" || n[0] != '-' && !isDigit(n[0]) {
 		return false
 	}

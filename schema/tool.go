@@ -137,7 +137,7 @@ func (s *Schema) decodeInto(args json.RawMessage, checked bool, in any) error {
 // acceptsText reports whether a text surely is what Arguments accepts as it
 // stands, which it is inside a gate.
 func (s *Schema) acceptsText(args json.RawMessage) bool {
-	var d decoder
+	var d jsonDecoder
 	_, ok := d.readText(args, (*Limits)(nil).orDefault(), s.rule)
 	return ok && !d.unsure && !d.absent
 }

@@ -7,7 +7,7 @@ import (
 
 // ruleForKind notes that the rule asks for one of the given types, and
 // returns the rule for a value of this type: the form that a choice selects.
-func (d *decoder) ruleForKind(r *valueRule, k kindSet) *valueRule {
+func (d *jsonDecoder) ruleForKind(r *valueRule, k kindSet) *valueRule {
 	if r == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (r *valueRule) formFor(k kindSet) *valueRule {
 }
 
 // readValue reads the value that begins at the present byte.
-func (d *decoder) readValue(r *valueRule) (any, bool) {
+func (d *jsonDecoder) readValue(r *valueRule) (any, bool) {
 	if d.nodes--; d.nodes < 0 {
 		return nil, d.setFault("has too many values")
 	}
@@ -64,7 +64,7 @@ func (d *decoder) readValue(r *valueRule) (any, bool) {
 }
 
 // readLiteral reads true, false or null.
-func (d *decoder) readLiteral(word string) bool {
+func (d *jsonDecoder) readLiteral(word string) bool {
 	if !strings.HasPrefix(d.s[d.i:], word) {
 		return d.syntaxError("unexpected word")
 	}
@@ -73,7 +73,7 @@ func (d *decoder) readLiteral(word string) bool {
 }
 
 // checkBool checks a truth value against a rule.
-func (d *decoder) checkBool(r *valueRule, v bool) bool {
+func (d *jsonDecoder) checkBool(r *valueRule, v bool) bool {
 	if r != nil && !r.sureBool(v) {
 		d.unsure = true
 	}
@@ -81,7 +81,7 @@ func (d *decoder) checkBool(r *valueRule, v bool) bool {
 }
 
 // readTextValue reads a string and checks it against a rule.
-func (d *decoder) readTextValue(r *valueRule) (any, bool) {
+func (d *jsonDecoder) readTextValue(r *valueRule) (any, bool) {
 	s, ok := d.readString()
 	if !ok {
 		return nil, false
@@ -96,7 +96,7 @@ func (d *decoder) readTextValue(r *valueRule) (any, bool) {
 }
 
 // readNumeral reads a number and checks it against a rule.
-func (d *decoder) readNumeral(r *valueRule) (any, bool) {
+func (d *jsonDecoder) readNumeral(r *valueRule) (any, bool) {
 	n, whole, ok := d.readNumber()
 	if !ok {
 		return nil, false
@@ -121,7 +121,7 @@ type objectState struct {
 }
 
 // readObject reads an object and checks it against a rule.
-func (d *decoder) readObject(r *valueRule) (any, bool) {
+func (d *jsonDecoder) readObject(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
 	}
@@ -164,7 +164,7 @@ func (d *decoder) readObject(r *valueRule) (any, bool) {
 }
 
 // readMember reads one "key": value pair and the space after it.
-func (d *decoder) readMember(m *objectState, r *valueRule) bool {
+func (d *jsonDecoder) readMember(m *objectState, r *valueRule) bool {
 	if d.i >= len(d.s) || d.s[d.i] != '"' {
 		return d.syntaxError("expected a key in double quotes")
 	}
@@ -195,7 +195,7 @@ func (d *decoder) readMember(m *objectState, r *valueRule) bool {
 }
 
 // propertyRule returns the rule of a property.
-func (d *decoder) propertyRule(m *objectState, r *valueRule, key string) *valueRule {
+func (d *jsonDecoder) propertyRule(m *objectState, r *valueRule, key string) *valueRule {
 	if r == nil {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (d *decoder) propertyRule(m *objectState, r *valueRule, key string) *valueR
 }
 
 // readArray reads an array and checks it against a rule.
-func (d *decoder) readArray(r *valueRule) (any, bool) {
+func (d *jsonDecoder) readArray(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
 	}
