@@ -49,7 +49,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	var err error
 	x.role, x.entry = r.roleFor(caller.Personality), &c.entry.tool
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
-		x.Facts = c.entry.tool.Facts(x.Grant, c.level, placeOf(x.Grant, c.workspace()))
+		x.Facts = c.entry.tool.Facts(x.Grant, c.level, workspaceUnder(x.Grant, c.workspace()))
 		r.dropLinked(x.Grant, x.role)
 	}
 	return x, err

@@ -36,7 +36,7 @@ func (c *call) checkFlow(ctx context.Context) bool {
 	if c.role.personality == nil || c.r.o.NoConversation {
 		return c.awaitApproval(ctx)
 	}
-	c.facts = c.entry.tool.Facts(c.grant, c.level, placeOf(c.grant, c.workspace()))
+	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
 	judged := c.hasFlowRule()
 	if !judged && !c.facts.Private && !c.facts.Untrusted {
 		return c.awaitApproval(ctx)
@@ -225,7 +225,7 @@ func (c *call) predictFacts() bool {
 	if err != nil {
 		return false
 	}
-	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, placeOf(scope.Grant(), c.workspace()))
+	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, workspaceUnder(scope.Grant(), c.workspace()))
 	return true
 }
 

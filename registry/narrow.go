@@ -29,11 +29,11 @@ func lostItem(was, now *sallyport.Grant) string {
 			}
 		}
 	}
-	return lostPart(was, now)
+	return lostGroupItem(was, now)
 }
 
-// lostPart is the same for groups that are no lists of resources.
-func lostPart(was, now *sallyport.Grant) string {
+// lostGroupItem is the same for groups that are no lists of resources.
+func lostGroupItem(was, now *sallyport.Grant) string {
 	gone := func(group, item string) string { return fmt.Sprintf("%s %s is not granted any more", group, item) }
 	if was.FS.Mode != now.FS.Mode {
 		return "writes reach the disk in another way"

@@ -12,7 +12,7 @@ import (
 // next to nothing: a context of its own would cost more than the other steps
 // together. Call r.runs.remove when it has an answer.
 func (c *call) registerRun() {
-	c.entered = c.describeRun(calling)
+	c.entered = c.newRun(calling)
 	c.entered.call = c
 	c.r.runs.add(&c.entered)
 }
@@ -33,16 +33,16 @@ func (c *call) endWith(cancel context.CancelFunc) {
 	}
 }
 
-// endedWhy is why the gate ended the call, for the operator.
-func (c *call) endedWhy() string {
+// endedSuffix is why the gate ended the call, for the operator.
+func (c *call) endedSuffix() string {
 	if e := c.ending.Load(); e != nil {
 		return ": " + e.Why
 	}
 	return ""
 }
 
-// describeRun is something of this call that runs.
-func (c *call) describeRun(what string) Run {
+// newRun is something of this call that runs.
+func (c *call) newRun(what string) Run {
 	return Run{
 		What: what, CallID: c.id, Tool: c.q.Tool, Session: c.session, SessionKey: c.sessionKey, Principal: c.caller.Principal,
 		Personality: c.caller.Personality, Platform: c.caller.Platform, Since: c.start,
@@ -58,7 +58,7 @@ func (c *call) outliveCall(what string, shared bool, end func(why error)) (over 
 // when it may not run any more. What serves an upstream server serves every
 // session of its principal, and every principal where it is shared.
 func (c *call) registerOutliving(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func()) {
-	run := new(c.describeRun(what))
+	run := new(c.newRun(what))
 	if server := c.entry.tool.Server(); server != "" {
 		run.Tool, run.Session, run.SessionKey = ServerRun(server), "", ""
 	}

@@ -154,7 +154,7 @@ func partOfKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 		if !strings.HasPrefix(strings.ToLower(out.MediaType), string(p.Kind)+"/") {
 			return out, fmt.Sprintf("%d bytes were left out: their media type is none of %s", len(p.Data), p.Kind)
 		}
-		return withData(out, p.Data, left)
+		return attachData(out, p.Data, left)
 	case sallyport.PartResource:
 		return resourcePart(p, left)
 	case sallyport.PartLink:
@@ -176,17 +176,17 @@ func resourcePart(p *sallyport.Part, left int) (out sallyport.Part, why string) 
 	case p.Text != "":
 		return out, "a resource was left out: it is text and data at once"
 	case isTextual(out.MediaType) && len(p.Data) <= left:
-		out.Text = textOf(p.Data)
+		out.Text = decodeText(p.Data)
 		return out, ""
 	}
 	out.MediaType = cmp.Or(out.MediaType, unknownBytes)
-	return withData(out, p.Data, left)
+	return attachData(out, p.Data, left)
 }
 
-// textOf reads bytes that are said to be a text: as UTF-16 when they begin
+// decodeText reads bytes that are said to be a text: as UTF-16 when they begin
 // like that, else as UTF-8, and what is neither is replaced. As data it would
 // go past the cleaning of texts.
-func textOf(data []byte) string {
+func decodeText(data []byte) string {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -211,8 +211,8 @@ func uriFault(p *sallyport.Part) string {
 	return ""
 }
 
-// withData gives a part a copy of its data when there is room for it.
-func withData(out sallyport.Part, data []byte, left int) (_ sallyport.Part, why string) {
+// attachData gives a part a copy of its data when there is room for it.
+func attachData(out sallyport.Part, data []byte, left int) (_ sallyport.Part, why string) {
 	if len(data) > left {
 		return out, fmt.Sprintf("%d bytes of %s were left out: too much for one result", len(data), out.MediaType)
 	}

@@ -91,8 +91,8 @@ func (p *placeFinder) spellingOf(path string) string {
 	return path
 }
 
-// placeOf is where a workspace lies under a grant.
-func placeOf(g *sallyport.Grant, workspace string) string {
+// workspaceUnder is where a workspace lies under a grant.
+func workspaceUnder(g *sallyport.Grant, workspace string) string {
 	if path, ok := g.FS.Names[workspace]; ok {
 		return path
 	}

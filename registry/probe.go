@@ -19,7 +19,7 @@ func (c *call) probeAccess(ctx context.Context) bool {
 		return c.refuseUnavailable(err)
 	}
 	for _, t := range touches {
-		for _, item := range c.itemsOf(t) {
+		for _, item := range c.touchedItems(t) {
 			if err := scoped.Probe(&c.out, t.Capability, item); err != nil {
 				res := sallyport.ErrorResult(err)
 				return c.refuse(sallyport.Decision{
@@ -32,8 +32,8 @@ func (c *call) probeAccess(ctx context.Context) bool {
 	return true
 }
 
-// itemsOf is what the arguments name as one touch.
-func (c *call) itemsOf(t sallyport.Touch) []string {
+// touchedItems is what the arguments name as one touch.
+func (c *call) touchedItems(t sallyport.Touch) []string {
 	if t.Item != "" {
 		return []string{t.Item}
 	}

@@ -44,7 +44,7 @@ func (c *call) recordIntent(ctx context.Context) bool {
 		how = "was ended: " + e.Error()
 	}
 	if how != "" {
-		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how + c.endedWhy()}, sallyport.CodeExecutionFailed, "The call "+how)
+		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how + c.endedSuffix()}, sallyport.CodeExecutionFailed, "The call "+how)
 	}
 	if err == nil {
 		return c.allowStep(sallyport.StepIntent)

@@ -154,7 +154,7 @@ func (r *grantResolver) resolveFiles() (err error) {
 		return err
 	}
 	r.dropUngrounded()
-	r.nameReach()
+	r.recordLinkNames()
 	return nil
 }
 
@@ -172,9 +172,9 @@ func (r *grantResolver) dropUngrounded() {
 	})
 }
 
-// nameReach keeps the names of the reach that lead elsewhere by a link of the
+// recordLinkNames keeps the names of the reach that lead elsewhere by a link of the
 // operator, and that of the workspace.
-func (r *grantResolver) nameReach() {
+func (r *grantResolver) recordLinkNames() {
 	g := &r.grant.FS
 	if w := r.vars["workspace"]; w != "" && len(g.Read)+len(g.Write) > 0 {
 		r.at.findPlaces([]string{w})
@@ -245,7 +245,7 @@ func (r *grantResolver) resolveProcess() error {
 	// The operator named them as what runs, which is narrower than any reach:
 	// a personality without files can still be given such a tool.
 	g.Programs = slices.Sorted(slices.Values(p.Programs))
-	if err := r.execFrom(p.ExecFrom); err != nil {
+	if err := r.resolveExecFrom(p.ExecFrom); err != nil {
 		return err
 	}
 	if r.role.personality == nil || r.role.personality.Process == nil {
@@ -273,10 +273,10 @@ func (r *grantResolver) resolveInput() error {
 	return nil
 }
 
-// execFrom resolves the write reach that may be executed. What may not be
+// resolveExecFrom resolves the write reach that may be executed. What may not be
 // written needs no leave here: the files that a child may read and run are
 // those of the system and of the toolchains.
-func (r *grantResolver) execFrom(declared []string) error {
+func (r *grantResolver) resolveExecFrom(declared []string) error {
 	paths := make([]string, 0, len(declared))
 	for _, path := range declared {
 		abs, err := reach.Expand(path, r.vars)

@@ -150,7 +150,7 @@ func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.id+")", sallyport.CodeExecutionFailed)
 	case o.failed && ended != "":
-		d.Why = ended + c.endedWhy()
+		d.Why = ended + c.endedSuffix()
 		c.bare = true
 		res = sallyport.Err("The call "+ended, sallyport.CodeExecutionFailed)
 	case o.failed:
@@ -167,7 +167,7 @@ func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 	default:
 		d.Allowed = true
 	}
-	res = ofTool(res)
+	res = stripGateFields(res)
 	res.CallID, res.Crashed = c.id, o.panic != nil
 	c.result = res
 	if d.Allowed && o.retries == 0 {

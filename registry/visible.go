@@ -136,17 +136,17 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	}
 	item := d.Resource
 	if strings.HasPrefix(key, "fs_reach.") {
-		item = targetOf(item)
+		item = resolveLinks(item)
 	}
 	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d
 }
 
-// targetOf is where a path leads: a grant that passes a link which tools may
+// resolveLinks is where a path leads: a grant that passes a link which tools may
 // replace is withheld, so that only the target itself can be granted. A path of
 // which nothing is there stays.
-func targetOf(path string) string {
+func resolveLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
