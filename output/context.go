@@ -171,7 +171,7 @@ func looksRandom(v string) bool {
 	last := byte(0)
 	for i := range len(v) {
 		b := v[i]
-		k := kindOf(b)
+		k := charKind(b)
 		if k == 0 {
 			last, run = 0, 0
 			continue
@@ -201,9 +201,9 @@ func looksRandom(v string) bool {
 	return digits > 0 && digits < chars && distinct >= variety && (mixed >= switches || 10*chars <= 31*runs)
 }
 
-// kindOf returns l, u or d for a lower or upper case letter or a digit, else
+// charKind returns l, u or d for a lower or upper case letter or a digit, else
 // 0.
-func kindOf(b byte) byte {
+func charKind(b byte) byte {
 	switch {
 	case isLower(b):
 		return 'l'

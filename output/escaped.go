@@ -202,15 +202,15 @@ func lineSignStart(s string, i int) int {
 	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
 		k++
 	}
-	if k == len(s) || !isSign(s[k]) || signOf(s, i) != s[k] {
+	if k == len(s) || !isSign(s[k]) || firstSign(s, i) != s[k] {
 		return 0
 	}
 	return k
 }
 
-// signOf returns the first byte of the line that ends at end, without blanks; 0
+// firstSign returns the first byte of the line that ends at end, without blanks; 0
 // for a line that is longer than a line of a split value.
-func signOf(s string, end int) byte {
+func firstSign(s string, end int) byte {
 	const most = 256
 	from := max(0, end-most)
 	n := strings.LastIndexByte(s[from:end], '\n')

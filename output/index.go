@@ -54,7 +54,7 @@ func wideSymbol(r rune, c runeClass) symbol {
 	case c&(hidden|blank) != 0:
 		return 0
 	case c&alike != 0:
-		return symbols[asciiOf(r)]
+		return symbols[lookalikeASCII(r)]
 	default:
 		// Fibonacci hashing: the multiplier is 2^32 over the golden ratio.
 		return shifted | symbol(1+uint32(r)*0x9E3779B9>>26%63)
@@ -206,8 +206,8 @@ func symbolFrequency(code uint64) int {
 	return max(1, 12-strings.IndexByte(letters, byte('a'+code-1))/2)
 }
 
-// anyThird makes the anchors of two characters followed by any symbol.
-func anyThird(s string, r anchorRule) []anchor {
+// pairAnchors makes the anchors of two characters followed by any symbol.
+func pairAnchors(s string, r anchorRule) []anchor {
 	run := append(appendCodes(nil, s), 0)
 	all := make([]anchor, 0, 1<<symbolBits)
 	for c := range uint64(1 << symbolBits) {

@@ -40,7 +40,7 @@ func findKey(s string, end int) (markedSpan, bool) {
 	body := end + n + len(rule)
 	k := strings.Index(s[body:], rule)
 	if k < 0 || !strings.HasPrefix(s[body+k:], "-----END ") {
-		return markedSpan{start, keyLines(s, body), markKey}, true
+		return markedSpan{start, skipKeyLines(s, body), markKey}, true
 	}
 	if !hasDigits(s[body : body+k]) {
 		return markedSpan{start, body, markKey}, true
@@ -67,9 +67,9 @@ func hasDigits(text string) bool {
 	return false
 }
 
-// keyLines returns the end of the lines of base64 at i, as they are or with
+// skipKeyLines returns the end of the lines of base64 at i, as they are or with
 // escaped line ends.
-func keyLines(s string, i int) int {
+func skipKeyLines(s string, i int) int {
 	for {
 		k := i
 		for k < len(s) && (s[k] <= ' ' || s[k] == '\\' && k+1 < len(s) && (s[k+1] == 'n' || s[k+1] == 'r')) {

@@ -74,8 +74,8 @@ func (m *matcher) skipGap(i int) (int, bool) {
 	return i, line
 }
 
-// wideGap is gap with the blanks beyond ASCII that may split a secret too.
-func (m *matcher) wideGap(i int) (int, bool) {
+// skipWideGap is gap with the blanks beyond ASCII that may split a secret too.
+func (m *matcher) skipWideGap(i int) (int, bool) {
 	line := false
 	for {
 		end, broken := m.skipGap(i)
@@ -155,7 +155,7 @@ func (m *matcher) matchText(i int, n *needle) (int, bool) {
 			}
 			q, line := m.skipGap(p)
 			m.addSpellings(q, u, &then)
-			if wide, broken := m.wideGap(q); wide > q {
+			if wide, broken := m.skipWideGap(q); wide > q {
 				q, line = wide, line || broken
 				m.addSpellings(q, u, &then)
 			}
@@ -186,7 +186,7 @@ func (m *matcher) matchSpaced(i int, n *needle) (int, bool) {
 		if k > 0 {
 			p := i
 			for n := 0; n < most && m.byteAt(i) == ' '; n++ {
-				i, _ = m.wideGap(i + 1)
+				i, _ = m.skipWideGap(i + 1)
 			}
 			if i == p {
 				return 0, false

@@ -115,7 +115,7 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 	if seen[raw] {
 		return true
 	}
-	n := needle{raw: raw, units: unitsOf(raw)}
+	n := needle{raw: raw, units: splitUnits(raw)}
 	visible, symbols, optional := 0, 0, false
 	for _, u := range n.units {
 		optional = optional || u.optional
@@ -139,9 +139,9 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 	return true
 }
 
-// unitsOf splits a value into characters. A run of blanks becomes one, and
+// splitUnits splits a value into characters. A run of blanks becomes one, and
 // blanks after a line break are dropped, as the comparison does with the text.
-func unitsOf(raw string) []needleUnit {
+func splitUnits(raw string) []needleUnit {
 	t := basicPlane()
 	s := strings.ToValidUTF8(raw, replacement)
 	units := make([]needleUnit, 0, len(s))

@@ -41,7 +41,7 @@ func entryBegins(s, name string) bool {
 	if name != "default" {
 		i = strings.LastIndex(s[:i], "machine")
 	}
-	i = backBlanks(s, i)
+	i = blanksStart(s, i)
 	return i == 0 || s[i-1] == '\n'
 }
 

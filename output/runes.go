@@ -210,8 +210,8 @@ var lookalikes = [...]struct {
 	{'\u2581', '_'},
 }
 
-// asciiOf returns the ASCII character that an alike character stands for.
-func asciiOf(r rune) byte {
+// lookalikeASCII returns the ASCII character that an alike character stands for.
+func lookalikeASCII(r rune) byte {
 	if r >= 0xFF01 && r <= 0xFF5E {
 		return byte(r - 0xFEE0)
 	}

@@ -93,7 +93,7 @@ var literals = [...]string{"]~b]", "]~!b[", "[e~["}
 
 // templateAnchors returns the anchors of the template tokens.
 func templateAnchors() []anchor {
-	all := anyThird("<|", ruleTag)
+	all := pairAnchors("<|", ruleTag)
 	all = append(all, headAnchor("<<s", ruleTag, 0), headAnchor("<</", ruleTag, 0))
 	add := func(s string, r anchorRule) {
 		if a := headAnchor(s, r, 0); !slices.Contains(all, a) {
@@ -164,7 +164,7 @@ func foldToASCII(s string, i int) (b byte, end int) {
 	if basicPlane().classOf(r)&alike == 0 {
 		return 0, i + n
 	}
-	return asciiOf(r), i + n
+	return lookalikeASCII(r), i + n
 }
 
 // tagReader reads the parts of a tag.
@@ -315,7 +315,7 @@ func findBracket(s string, start int) (markedSpan, bool) {
 	if !known || !t.acceptByte(']') {
 		return markedSpan{}, false
 	}
-	if line := backBlanks(s, start); t.lower && !(mixed && t.upper) && line > 0 && s[line-1] != '\n' {
+	if line := blanksStart(s, start); t.lower && !(mixed && t.upper) && line > 0 && s[line-1] != '\n' {
 		return markedSpan{}, false
 	}
 	return markedSpan{start, t.i, markTemplate}, true
@@ -330,34 +330,34 @@ func findChatMarker(s string, end int, name string) (markedSpan, bool) {
 	for i > 0 && !utf8.RuneStart(s[i]) {
 		i--
 	}
-	i = backBlanks(s, i)
+	i = blanksStart(s, i)
 	if i < len(name) || s[i-len(name):i] != name {
 		return markedSpan{}, false
 	}
-	i = backBlanks(s, i-len(name))
+	i = blanksStart(s, i-len(name))
 	if i == 0 || s[i-1] != '\n' {
 		return markedSpan{}, false
 	}
-	i = backBlanks(s, backReturn(s, i-1))
+	i = blanksStart(s, returnStart(s, i-1))
 	if i > 0 {
 		if s[i-1] != '\n' {
 			return markedSpan{}, false
 		}
-		i = backReturn(s, i-1)
+		i = returnStart(s, i-1)
 	}
 	return markedSpan{i, end, markTemplate}, true
 }
 
-// backBlanks returns the start of the blanks before i.
-func backBlanks(s string, i int) int {
+// blanksStart returns the start of the blanks before i.
+func blanksStart(s string, i int) int {
 	for i > 0 && (s[i-1] == ' ' || s[i-1] == '\t') {
 		i--
 	}
 	return i
 }
 
-// backReturn returns the index of a carriage return before i, else i.
-func backReturn(s string, i int) int {
+// returnStart returns the index of a carriage return before i, else i.
+func returnStart(s string, i int) int {
 	if i > 0 && s[i-1] == '\r' {
 		i--
 	}

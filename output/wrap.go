@@ -54,7 +54,7 @@ func attributeText(s string) string {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
 		case basicPlane().classOf(r)&alike != 0:
-			switch asciiOf(r) {
+			switch lookalikeASCII(r) {
 			case '<', '>':
 				return -1
 			case '"':
