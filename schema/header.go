@@ -112,7 +112,7 @@ func (h *headerFinder) addHeader(m map[string]any, at, path []string, reached bo
 		h.addFault(at, "belongs to a property of the arguments, or of an object among them")
 	case kind != "string" && kind != "integer" && kind != "boolean":
 		h.addFault(at, "belongs to a property of type string, integer or boolean")
-	case word == "" || strings.ContainsFunc(word, noToken):
+	case word == "" || strings.ContainsFunc(word, isNotTokenRune):
 		h.addFault(at, "must be the name of a header: letters, digits and !#$%&'*+-.^_`|~")
 	case h.usedNames[name]:
 		h.addFault(at, "names a header that another property has")
@@ -122,8 +122,8 @@ func (h *headerFinder) addHeader(m map[string]any, at, path []string, reached bo
 	}
 }
 
-// noToken reports whether a character cannot be in a token (RFC 9110 section
+// isNotTokenRune reports whether a character cannot be in a token (RFC 9110 section
 // 5.6.2).
-func noToken(c rune) bool {
+func isNotTokenRune(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 }

@@ -76,7 +76,7 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 		return nil, err
 	}
 	if arguments {
-		if err := wantObject(doc); err != nil {
+		if err := requireObject(doc); err != nil {
 			return nil, err
 		}
 	}
@@ -98,8 +98,8 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	return s, nil
 }
 
-// wantObject checks the top level of an arguments schema.
-func wantObject(doc any) error {
+// requireObject checks the top level of an arguments schema.
+func requireObject(doc any) error {
 	m, ok := doc.(map[string]any)
 	if !ok {
 		return oneFault("", "must be an object schema")
@@ -193,7 +193,7 @@ func (s *Schema) Check(d *Document) error {
 		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
 	}
 	if d.unsure && !isAffordable(s.root, d.Value) {
-		return inputError(tooMuch())
+		return inputError(tooCostly())
 	}
 	if d.unsure || d.absent {
 		added, ok := s.fillDefaults(d.Value)
@@ -269,7 +269,7 @@ func (s *Schema) checkValue(v any) Faults {
 // validateAt runs the validator on a decoded value, within bounds.
 func (s *Schema) validateAt(n *node, v any) Faults {
 	if !isAffordable(n, v) {
-		return tooMuch()
+		return tooCostly()
 	}
 	err := runValidator(n.schema, v)
 	if err == nil {
@@ -293,7 +293,7 @@ func runValidator(s *jsonschema.Schema, v any) (err error) {
 	return s.Validate(v)
 }
 
-func tooMuch() Faults { return oneFault("", "takes too long to validate against the schema") }
+func tooCostly() Faults { return oneFault("", "takes too long to validate against the schema") }
 
 // normalizeValue turns Go values into what Decode returns.
 func normalizeValue(v any) (any, error) {
