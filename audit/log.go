@@ -159,14 +159,14 @@ func checkKey(ctx context.Context, r Reader, key Key) error {
 // give it a deadline.
 func (l *Log) Record(ctx context.Context, e *Event) error {
 	if err := ctx.Err(); err != nil {
-		return notKept(err)
+		return notKeptError(err)
 	}
 	p := l.pool.Get().(*queuedRecord)
 	if err := l.encodeEvent(p, e); err != nil {
-		return notKept(err)
+		return notKeptError(err)
 	}
 	if err := l.enqueueRecord(ctx, p); err != nil {
-		return notKept(err)
+		return notKeptError(err)
 	}
 	select {
 	case err := <-p.result:
@@ -176,16 +176,16 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 			err = l.disk.waitForCommit(ctx, commit)
 		}
 		if err != nil {
-			return notKept(err)
+			return notKeptError(err)
 		}
 		return nil
 	case <-ctx.Done():
 		// The committer still holds p, so it is not used again.
-		return notKept(ctx.Err())
+		return notKeptError(ctx.Err())
 	}
 }
 
-func notKept(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
+func notKeptError(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
 
 // encodeEvent encodes an event into a record.
 func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
