@@ -201,8 +201,8 @@ func looksRandom(v string) bool {
 	return digits > 0 && digits < chars && distinct >= variety && (mixed >= switches || 10*chars <= 31*runs)
 }
 
-// charKind returns l, u or d for a lower or upper case letter or a digit, else
-// 0.
+// charKind returns l, u or d for a lower or upper case letter or a digit,
+// else 0.
 func charKind(b byte) byte {
 	switch {
 	case isLower(b):

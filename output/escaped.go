@@ -208,8 +208,8 @@ func lineSignStart(s string, i int) int {
 	return k
 }
 
-// firstSign returns the first byte of the line that ends at end, without blanks; 0
-// for a line that is longer than a line of a split value.
+// firstSign returns the first byte of the line that ends at end, without
+// blanks; 0 for a line that is longer than a line of a split value.
 func firstSign(s string, end int) byte {
 	const most = 256
 	from := max(0, end-most)

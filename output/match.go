@@ -74,7 +74,8 @@ func (m *matcher) skipGap(i int) (int, bool) {
 	return i, line
 }
 
-// skipWideGap is gap with the blanks beyond ASCII that may split a secret too.
+// skipWideGap is skipGap with the blanks beyond ASCII that may split a secret
+// too.
 func (m *matcher) skipWideGap(i int) (int, bool) {
 	line := false
 	for {

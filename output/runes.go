@@ -25,7 +25,7 @@ const (
 	variable
 	// blank characters are spaces.
 	blank
-	// alike characters look like an ASCII character; see [asciiOf].
+	// alike characters look like an ASCII character; see [lookalikeASCII].
 	alike
 )
 
@@ -210,7 +210,8 @@ var lookalikes = [...]struct {
 	{'\u2581', '_'},
 }
 
-// lookalikeASCII returns the ASCII character that an alike character stands for.
+// lookalikeASCII returns the ASCII character that an alike character stands
+// for.
 func lookalikeASCII(r rune) byte {
 	if r >= 0xFF01 && r <= 0xFF5E {
 		return byte(r - 0xFEE0)
