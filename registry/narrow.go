@@ -32,7 +32,7 @@ func lostItem(was, now *sallyport.Grant) string {
 	return lostGroupItem(was, now)
 }
 
-// lostGroupItem is the same for groups that are no lists of resources.
+// lostGroupItem is lostItem for groups that are no lists of resources.
 func lostGroupItem(was, now *sallyport.Grant) string {
 	gone := func(group, item string) string { return fmt.Sprintf("%s %s is not granted any more", group, item) }
 	if was.FS.Mode != now.FS.Mode {

@@ -33,7 +33,8 @@ func (c *call) endWith(cancel context.CancelFunc) {
 	}
 }
 
-// endedSuffix is why the gate ended the call, for the operator.
+// endedSuffix says why the gate ended the call, for the operator, as the end
+// of a sentence.
 func (c *call) endedSuffix() string {
 	if e := c.ending.Load(); e != nil {
 		return ": " + e.Why
@@ -41,7 +42,7 @@ func (c *call) endedSuffix() string {
 	return ""
 }
 
-// newRun is something of this call that runs.
+// newRun describes something of this call that runs.
 func (c *call) newRun(what string) Run {
 	return Run{
 		What: what, CallID: c.id, Tool: c.q.Tool, Session: c.session, SessionKey: c.sessionKey, Principal: c.caller.Principal,

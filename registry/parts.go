@@ -183,9 +183,9 @@ func resourcePart(p *sallyport.Part, left int) (out sallyport.Part, why string) 
 	return attachData(out, p.Data, left)
 }
 
-// decodeText reads bytes that are said to be a text: as UTF-16 when they begin
-// like that, else as UTF-8, and what is neither is replaced. As data it would
-// go past the cleaning of texts.
+// decodeText decodes bytes that are said to be a text: as UTF-16 when they
+// begin like that, else as UTF-8, and what is neither is replaced. As data it
+// would go past the cleaning of texts.
 func decodeText(data []byte) string {
 	var order binary.ByteOrder
 	switch {
@@ -211,7 +211,7 @@ func uriFault(p *sallyport.Part) string {
 	return ""
 }
 
-// attachData gives a part a copy of its data when there is room for it.
+// attachData attaches a copy of its data to a part when there is room for it.
 func attachData(out sallyport.Part, data []byte, left int) (_ sallyport.Part, why string) {
 	if len(data) > left {
 		return out, fmt.Sprintf("%d bytes of %s were left out: too much for one result", len(data), out.MediaType)

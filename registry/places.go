@@ -91,7 +91,7 @@ func (p *placeFinder) spellingOf(path string) string {
 	return path
 }
 
-// workspaceUnder is where a workspace lies under a grant.
+// workspaceUnder returns where a workspace lies under a grant.
 func workspaceUnder(g *sallyport.Grant, workspace string) string {
 	if path, ok := g.FS.Names[workspace]; ok {
 		return path

@@ -32,7 +32,7 @@ func (c *call) probeAccess(ctx context.Context) bool {
 	return true
 }
 
-// touchedItems is what the arguments name as one touch.
+// touchedItems returns what the arguments name as one touch.
 func (c *call) touchedItems(t sallyport.Touch) []string {
 	if t.Item != "" {
 		return []string{t.Item}

@@ -172,8 +172,8 @@ func (r *grantResolver) dropUngrounded() {
 	})
 }
 
-// recordLinkNames keeps the names of the reach that lead elsewhere by a link of the
-// operator, and that of the workspace.
+// recordLinkNames records the names of the reach that lead elsewhere by a
+// link of the operator, and that of the workspace.
 func (r *grantResolver) recordLinkNames() {
 	g := &r.grant.FS
 	if w := r.vars["workspace"]; w != "" && len(g.Read)+len(g.Write) > 0 {
@@ -273,8 +273,8 @@ func (r *grantResolver) resolveInput() error {
 	return nil
 }
 
-// resolveExecFrom resolves the write reach that may be executed. What may not be
-// written needs no leave here: the files that a child may read and run are
+// resolveExecFrom resolves the write reach that may be executed. What may not
+// be written needs no leave here: the files that a child may read and run are
 // those of the system and of the toolchains.
 func (r *grantResolver) resolveExecFrom(declared []string) error {
 	paths := make([]string, 0, len(declared))

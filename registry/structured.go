@@ -18,8 +18,9 @@ const (
 	maxValues  = 4 << 20 // many times what the byte limit admits
 )
 
-// stripGateFields keeps of a result what a tool may say. Approvals are the gate's
-// alone, and a cost that is no amount would make the record unwritable.
+// stripGateFields removes from a result what only the gate may say. Approvals
+// are the gate's alone, and a cost that is no amount would make the record
+// unwritable.
 func stripGateFields(res sallyport.Result) sallyport.Result {
 	res.ApprovalID, res.ExpiresAt = "", time.Time{}
 	if !(res.CostUSD >= 0) || math.IsInf(res.CostUSD, 0) {

@@ -143,9 +143,9 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	return d
 }
 
-// resolveLinks is where a path leads: a grant that passes a link which tools may
-// replace is withheld, so that only the target itself can be granted. A path of
-// which nothing is there stays.
+// resolveLinks returns where a path leads: a grant that passes a link which
+// tools may replace is withheld, so that only the target itself can be
+// granted. A path of which nothing is there stays.
 func resolveLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
