@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// listedArgs bounds the arguments in a list, in characters; a call that
-	// is named is shown whole.
+	// listedArgs bounds the arguments in a list, in characters. A call that the
+	// user names is shown whole.
 	listedArgs = 1000
-	// shortestID is how much of an id must be given: the time to a quarter
-	// of a second, so that a short one cannot come to mean a later call.
+	// shortestID is the number of characters of an id that the user must give.
+	// They hold the time to a quarter of a second, so that a short id cannot
+	// come to mean a later call.
 	shortestID = 8
 )
 
@@ -40,7 +41,8 @@ exactly this call, once. What MCP servers offer is approved with approve.`,
 	return cmd
 }
 
-// withApprovals runs a command on the held calls without building the gate.
+// withApprovals opens the state without building the gate and runs a command on
+// the held calls.
 func withApprovals(ctx context.Context, env *environment, f *flags, do func(s sallyport.ApprovalStore) error) error {
 	return withState(ctx, env, f, func(g *gate) error { return do(g.approvals) })
 }
@@ -115,7 +117,7 @@ approval_denied until the request would have expired, and may then be held anew.
 	return cmd
 }
 
-// decideApproval decides about the one held call that an id means.
+// decideApproval decides about the one held call that an id selects.
 func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, reason string) (sallyport.Approval, error) {
 	var none sallyport.Approval
 	list, err := g.approvals.List(ctx, true)
@@ -137,8 +139,8 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 	return decided, nil
 }
 
-// chosen returns the held calls that ids name, each whole or by a beginning
-// that only one has.
+// chosen returns the held calls with these ids. An id is complete or a unique
+// prefix.
 func chosen(list []sallyport.Approval, ids []string) ([]sallyport.Approval, error) {
 	var out []sallyport.Approval
 	for _, id := range ids {
@@ -167,7 +169,7 @@ func chosen(list []sallyport.Approval, ids []string) ([]sallyport.Approval, erro
 	return out, nil
 }
 
-// printApprovals prints a block for each held call.
+// printApprovals prints one block for each held call.
 func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole bool) error {
 	if p.json {
 		return p.value(append([]sallyport.Approval{}, list...))
@@ -199,7 +201,7 @@ func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole 
 	return nil
 }
 
-// state is a state in a word and a colour.
+// state returns the word for a state, in its colour.
 func (p *printer) state(s sallyport.ApprovalState) string {
 	switch s {
 	case sallyport.ApprovalApproved:
@@ -213,7 +215,7 @@ func (p *printer) state(s sallyport.ApprovalState) string {
 	}
 }
 
-// when says how old a held call is and how long there is to decide.
+// when returns the age of a held call and the time that is left to decide.
 func when(a *sallyport.Approval, now time.Time) string {
 	age := max(now.Sub(a.Created), 0).Truncate(time.Second)
 	if a.State != sallyport.ApprovalPending && a.State != sallyport.ApprovalApproved {
@@ -222,8 +224,9 @@ func when(a *sallyport.Approval, now time.Time) string {
 	return fmt.Sprintf("%s ago, expires in %s", age, max(a.Expires.Sub(now), 0).Truncate(time.Second))
 }
 
-// legible replaces what would control a terminal or deceive a reader: what was
-// kept is data of an agent's. Line breaks become blanks.
+// legible replaces characters that would control a terminal or deceive a
+// reader: the text of a held call comes from an agent. Line breaks become
+// blanks.
 func legible(s string) string {
 	plain := func(r rune) bool { return r == ' ' || unicode.IsPrint(r) && r != utf8.RuneError }
 	if !slices.ContainsFunc([]rune(s), func(r rune) bool { return !plain(r) }) {

@@ -39,18 +39,19 @@ approvals approve.`,
 		},
 	}
 	cmd.Flags().StringVar(&expect, "expect", "", "the `HASH` that diff printed")
-	// The flag is there: it was declared the line before.
+	// MarkFlagRequired fails only for an unknown flag, and the line before
+	// declares this one.
 	_ = cmd.MarkFlagRequired("expect")
 	return cmd
 }
 
-// approved is the answer of approve.
+// approved is the JSON answer of approve.
 type approved struct {
 	File    string        `json:"file"`
 	Scope   string        `json:"scope"`
 	SHA256  string        `json:"sha256"`
 	Changes []lock.Change `json:"changes"`
-	// Next says what is left to be done.
+	// Next says what the user still has to do.
 	Next string `json:"next,omitempty"`
 }
 
@@ -84,7 +85,7 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 	return a.print(env.printer(f))
 }
 
-// next says which servers have yet to be asked what they offer.
+// next lists the servers that were not asked yet what they offer.
 func (d *difference) next(s lock.Scope) string {
 	var held []string
 	for i := range d.Servers {
