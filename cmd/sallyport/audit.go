@@ -30,7 +30,8 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 	return cmd
 }
 
-// withState runs a command on the record without building the gate.
+// withState opens the state without building the gate and runs a command on the
+// record.
 func withState(ctx context.Context, env *environment, f *flags, do func(g *gate) error) (err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
@@ -41,7 +42,7 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 	open := g.openStore
 	if path := c.State.Path; path != "" {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			// Reading must not make a state file.
+			// A command that only reads must not create a state file.
 			fmt.Fprintf(env.stderr, "sallyport: no record yet: %s does not exist\n", path)
 			open = g.openMemory
 		}
@@ -52,7 +53,7 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 	return do(g)
 }
 
-// filter are the flags that narrow a reading.
+// filter holds the flags that select records.
 type filter struct {
 	tool, principal, since string
 	denied                 bool
@@ -80,7 +81,7 @@ func (q *filter) query(now time.Time) (audit.Query, error) {
 	return out, err
 }
 
-// parseTime reads a day, a moment or an age.
+// parseTime parses a day, a point in time or an age.
 func parseTime(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
@@ -124,7 +125,7 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 	return cmd
 }
 
-// printEvent prints one record in a line.
+// printEvent prints one record on one line.
 func printEvent(p *printer, e *audit.Event) error {
 	if p.json {
 		return p.value(e)
@@ -133,7 +134,7 @@ func printEvent(p *printer, e *audit.Event) error {
 	return nil
 }
 
-// outcomeWord says in a word what became of a call.
+// outcomeWord returns one word for the outcome of a call.
 func outcomeWord(p *printer, e *audit.Event) string {
 	switch {
 	case e.Kind == audit.KindIntent:
@@ -169,10 +170,10 @@ func describeEvent(e *audit.Event) string {
 	return text
 }
 
-// oneLine folds line breaks, so that a record stays a line.
+// oneLine replaces line breaks with blanks, so that a record stays on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// shorten cuts at a whole character.
+// shorten cuts a text at a character boundary.
 func shorten(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {
@@ -211,7 +212,7 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 	}
 }
 
-// eventsOf returns the records of one call; none is an error.
+// eventsOf returns the records of one call. It is an error when there are none.
 func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error) {
 	var events []audit.Event
 	for e, err := range audit.Events(ctx, g.state, audit.Query{Call: call}) {
@@ -226,7 +227,7 @@ func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error)
 	return events, nil
 }
 
-// head is the newest record.
+// head returns the newest record.
 func (g *gate) head(ctx context.Context) (audit.Head, error) { return audit.Newest(ctx, g.state) }
 
 func auditHead(env *environment, f *flags) *cobra.Command {
@@ -254,8 +255,8 @@ with it that nothing was cut off the end.`,
 	}
 }
 
-// checker is the ability of a store to find damage outside the records, such
-// as an index that no longer agrees with them.
+// checker is implemented by a store that can find damage outside the records,
+// such as an index that no longer agrees with them.
 type checker interface {
 	Check(ctx context.Context) error
 }
@@ -315,7 +316,8 @@ when a record is bad.`,
 	return cmd
 }
 
-// printReport prints what verify found and fails when a record is bad.
+// printReport prints what verify found and returns an error when a record is
+// bad.
 func printReport(p *printer, r *audit.Report) error {
 	if p.json {
 		answer := struct {
