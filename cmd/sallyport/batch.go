@@ -16,8 +16,8 @@ import (
 // Bounds of a batch.
 const (
 	maxBatch      = 10_000    // calls
-	maxBatchLine  = 9 << 20   // bytes: the gate's bound on arguments and an envelope
-	maxBatchBytes = 256 << 20 // bytes: every line is held until the calls are made
+	maxBatchLine  = 9 << 20   // bytes: the gate's bound on arguments, and an envelope
+	maxBatchBytes = 256 << 20 // bytes: all lines are in memory until the calls are made
 )
 
 func batchCommand(env *environment, f *flags) *cobra.Command {
@@ -69,16 +69,16 @@ refused. The exit code is 1 when any answer is an error.`,
 	return cmd
 }
 
-// batchLine is one line of the input with its answer.
+// batchLine is one line of the input and its answer.
 type batchLine struct {
 	id      json.RawMessage
 	request sallyport.Request
-	broken  string // what is wrong with the line itself
+	broken  string // the fault of the line itself
 	result  *sallyport.Result
 }
 
-// readBatch reads every line before any call is made, so that a repeated id
-// refuses the later line and not a call that has already run.
+// readBatch reads all lines before it makes any call. A repeated id therefore
+// refuses the later line, and never a call that has already run.
 func readBatch(in io.Reader) ([]batchLine, error) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	var lines []batchLine
@@ -103,8 +103,8 @@ func readBatch(in io.Reader) ([]batchLine, error) {
 	}
 }
 
-// readLine reads a line. Of one that is longer than most it returns a little
-// more than that, and drops the rest.
+// readLine reads one line. It returns a little more than most bytes of a longer
+// line and drops the rest.
 func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
@@ -118,8 +118,8 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// parseLine reads one line strictly and notes its id in seen. What is wrong
-// with it becomes its answer; the arguments are the gate's to judge.
+// parseLine parses one line strictly and adds its id to seen. A fault in the
+// line becomes the answer to it. The gate checks the arguments.
 func parseLine(text []byte, seen map[string]bool) (line batchLine) {
 	broken := func(why string) batchLine {
 		line.broken = why
@@ -137,7 +137,7 @@ func parseLine(text []byte, seen map[string]bool) (line batchLine) {
 	if json.Unmarshal(keys["id"], &id) != nil || id == "" {
 		return broken("id: expected a string that is not empty")
 	}
-	// Ids are compared as what they mean: one may be spelled in two ways.
+	// Compare ids after decoding: JSON can spell one id in two ways.
 	if seen[id] {
 		return broken("id " + string(line.id) + " is repeated")
 	}
@@ -149,8 +149,8 @@ func parseLine(text []byte, seen map[string]bool) (line batchLine) {
 	return line
 }
 
-// topLevel splits an object into its members and refuses a repeated or
-// unknown key.
+// topLevel splits an object into its members. It refuses a key that is repeated
+// or unknown.
 func topLevel(text []byte) (map[string]json.RawMessage, error) {
 	keys := map[string]json.RawMessage{}
 	list, err := members(text)
@@ -169,7 +169,7 @@ func topLevel(text []byte) (map[string]json.RawMessage, error) {
 	return keys, nil
 }
 
-// wellFormed returns the requests to be made and the lines they belong to.
+// wellFormed returns the requests to make and, for each, the index of its line.
 func wellFormed(lines []batchLine) (requests []sallyport.Request, places []int) {
 	for i := range lines {
 		if lines[i].broken == "" {
@@ -179,7 +179,7 @@ func wellFormed(lines []batchLine) (requests []sallyport.Request, places []int) 
 	return requests, places
 }
 
-// printBatch writes one answer per line.
+// printBatch writes one answer for each line.
 func printBatch(w io.Writer, lines []batchLine) error {
 	bad := false
 	out := bufio.NewWriter(w)

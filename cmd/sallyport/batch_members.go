@@ -6,13 +6,14 @@ import (
 	"errors"
 )
 
-// member is one key of a JSON object, in its place.
+// member is one key of a JSON object with its value.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// members reads an object in its order; nothing is the empty object.
+// members returns the members of an object in their order. An empty text counts
+// as the empty object.
 func members(text []byte) ([]member, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
