@@ -11,11 +11,11 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// maxStdin bounds arguments given on standard input: the gate's own bound on
-// arguments is 8 MiB.
+// maxStdin bounds the arguments on standard input, in bytes. The gate's own
+// bound on arguments is 8 MiB.
 const maxStdin = 9 << 20
 
-// role are the flags that say who calls.
+// role holds the flags that name the caller and its role.
 type role struct {
 	personality, principal, session string
 	dryRun                          bool
@@ -27,12 +27,12 @@ func (r *role) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
 }
 
-// registerDry adds the flag of the commands that make calls.
+// registerDry adds the flag --dry-run to a command that makes calls.
 func (r *role) registerDry(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
 }
 
-// with opens a gate, says who calls, and closes the gate after do.
+// with opens a gate, creates the caller, runs do, and closes the gate.
 func (r *role) with(
 	ctx context.Context, env *environment, f *flags,
 	open func(context.Context, *environment, *flags) (*gate, error),
@@ -93,14 +93,15 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 	return cmd
 }
 
-// progress shows what a tool reports to its user.
+// progress shows the progress that a tool reports to its user.
 func (e *environment) progress(p sallyport.Progress) {
 	if p.VisibleTo() == sallyport.AudienceUser {
 		fmt.Fprintf(e.stderr, "%s: %s\n", p.Tool, p.Message)
 	}
 }
 
-// arguments returns the JSON text of a call: none, an argument, or "-".
+// arguments returns the arguments of a call as JSON text. The command line
+// gives none, the text itself, or "-" for standard input.
 func arguments(env *environment, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -115,7 +116,7 @@ func arguments(env *environment, args []string) ([]byte, error) {
 	return text, nil
 }
 
-// answer prints a result and says whether it is a failure.
+// answer prints a result. It returns an error when the call failed.
 func answer(p *printer, res sallyport.Result) error {
 	switch {
 	case p.json:

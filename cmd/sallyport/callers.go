@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/store/memory"
 )
 
-// openCallers finds who may call: the principals of the configuration and
-// those of the state, less what is stopped.
+// openCallers finds the principals that may call: those of the configuration
+// and those of the state, without the stopped ones.
 func (g *gate) openCallers(ctx context.Context) (err error) {
 	if g.switches, err = auth.NewSwitches(g.desk.Switches()); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (g *gate) openCallers(ctx context.Context) (err error) {
 	return err
 }
 
-// recordsOf returns the principals of a configuration in the form that auth
-// takes, by name.
+// recordsOf returns the principals of a configuration as records of package
+// auth, sorted by name.
 func recordsOf(c *config.Config) []auth.Record {
 	var records []auth.Record
 	for _, name := range slices.Sorted(maps.Keys(c.Principals)) {
@@ -45,14 +45,14 @@ func recordsOf(c *config.Config) []auth.Record {
 	return records
 }
 
-// standing says whether a principal that was let in may still call.
+// standing checks whether an authenticated principal may still call.
 type standing struct {
 	callers *auth.Directory
 	live    *atomic.Pointer[live]
 }
 
-// Stands implements registry.Standing. The issuer says when a caller of its
-// own is gone, as its tokens end, as long as the issuer is believed.
+// Stands implements registry.Standing. A principal of an issuer loses access
+// when its token ends, as long as the configuration trusts the issuer.
 func (s standing) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
 	if strings.HasPrefix(principal, auth.OIDCPrefix) {
 		l := s.live.Load()
@@ -61,7 +61,7 @@ func (s standing) Stands(ctx context.Context, principal string, since time.Time)
 	return s.callers.Stands(ctx, principal, since)
 }
 
-// openCounters says where rate limits are counted.
+// openCounters chooses the store that counts rate limits.
 func (g *gate) openCounters() error {
 	g.counters = g.state
 	if g.config.Limits != config.LimitsMemory {
@@ -76,8 +76,8 @@ func (g *gate) openCounters() error {
 	return nil
 }
 
-// principal is whom the command line calls as: the local user, or another whom
-// the operator of this machine names.
+// principal returns the principal for a call at the command line: the local
+// user, or another one that the operator of this machine names.
 func (g *gate) principal(ctx context.Context, name string) (sallyport.Principal, error) {
 	if name == "" || name == sallyport.LocalPrincipal {
 		return g.callers.Local(), nil
