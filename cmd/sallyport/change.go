@@ -17,8 +17,8 @@ import (
 // changeWait bounds how long the record of a change may take.
 const changeWait = 10 * time.Second
 
-// keep records a change that an operator made, or tried to make: who is the
-// local user unless the event names another.
+// keep records a change that an operator made or tried to make. The principal
+// of the record is the local user unless the event names another one.
 func (g *gate) keep(ctx context.Context, e *audit.Event) error {
 	if g.log == nil {
 		if err := g.openLog(ctx); err != nil {
@@ -33,15 +33,15 @@ func (g *gate) keep(ctx context.Context, e *audit.Event) error {
 		e.CallID = "change-" + strings.ToLower(rand.Text())
 	}
 	e.Change.User = systemUser()
-	// What was done is recorded, also when nobody waits any more.
+	// Record the change even when the caller has stopped waiting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 	defer cancel()
 	return g.log.Record(ctx, e)
 }
 
-// keepDone records a change that was made. It is for changes that take
-// something away, which no fault of the record may hold up, and for those that
-// give nobody anything before their answer is printed.
+// keepDone records a change after it was made. Two kinds of changes use it:
+// those that take rights away, which a fault of the record must not hold up,
+// and those that give no rights before their answer is printed.
 func (g *gate) keepDone(ctx context.Context, e *audit.Event, unless string) error {
 	if err := g.keep(ctx, e); err != nil {
 		return fmt.Errorf("this is done, and there is no record of it%s: %w", unless, err)
@@ -49,8 +49,8 @@ func (g *gate) keepDone(ctx context.Context, e *audit.Event, unless string) erro
 	return nil
 }
 
-// keepFirst records a change before it is made, and once more when it could
-// not be: what lets somebody do more is not done without a record.
+// keepFirst records a change before it is made, and records it once more when
+// it fails. A change that gives rights is never made without a record.
 func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() error) error {
 	if err := g.keep(ctx, e); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
@@ -64,12 +64,12 @@ func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() erro
 	return errors.Join(err, g.keep(ctx, &again))
 }
 
-// changed is the event of a change.
+// changed returns the event for a change.
 func changed(action audit.Action, target, detail string) *audit.Event {
 	return &audit.Event{Change: &audit.Change{Action: action, Target: target, Detail: detail}}
 }
 
-// switched is the event of a kill switch.
+// switched returns the event for a kill switch.
 func switched(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
 	e := changed(action, string(kind)+" "+name, reason)
 	if kind == auth.SwitchTool {
@@ -78,12 +78,13 @@ func switched(action audit.Action, kind auth.SwitchKind, name, reason string) *a
 	return e
 }
 
-// describeRecord says what a principal holds. Nothing of its token is in it.
+// describeRecord describes what a principal holds. The text holds nothing of
+// its token.
 func describeRecord(r *auth.Record) string {
 	return fmt.Sprintf("permissions %q, personalities %q, expires %s", r.Permissions, r.Personalities, ends(r.Expires))
 }
 
-// describeChange says in a line what was changed.
+// describeChange describes a change on one line.
 func describeChange(e *audit.Event) string {
 	c := e.Change
 	text := fmt.Sprintf("%s %s by %s", c.Action, c.Target, e.Principal)
@@ -96,12 +97,12 @@ func describeChange(e *audit.Event) string {
 	if e.Error != "" {
 		text += " -> not done: " + shorten(e.Error, 160)
 	}
-	// A reason, or the name of a session, is somebody else's text.
+	// A reason or a session name is text from another party.
 	return legible(text)
 }
 
-// systemUser is who runs this program, for the record. The number comes first:
-// without an entry for it, the name is what the environment says.
+// systemUser returns the user of this process, for the record. The numeric id
+// comes first: without an account entry, the name comes from the environment.
 func systemUser() string {
 	u, err := user.Current()
 	if err != nil {

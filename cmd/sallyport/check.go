@@ -50,7 +50,7 @@ answer, 2 when the configuration cannot be loaded.`,
 	}
 }
 
-// checkReport is the answer of check.
+// checkReport is the JSON answer of check.
 type checkReport struct {
 	OK            bool            `json:"ok"`
 	Files         []string        `json:"files"`
@@ -89,7 +89,8 @@ func (r *checkReport) print(p *printer, g *gate) {
 	printEnforcement(p, r.Enforced)
 }
 
-// misfits collects what declared more than its personality gives.
+// misfits collects the declarations that ask for more than their personality
+// grants.
 func (g *gate) misfits() registry.Faults {
 	all := registry.Faults{}
 	for _, name := range g.config.Names() {
@@ -99,15 +100,16 @@ func (g *gate) misfits() registry.Faults {
 	return append(all, g.programFaults()...)
 }
 
-// enforced is one line of what this machine holds tools to.
+// enforced is one line about a limit that this machine enforces.
 type enforced struct {
 	What string `json:"what"`
 	How  string `json:"how"`
 	On   bool   `json:"on"`
 }
 
-// enforcement says what is enforced here and what is not. The first lines
-// hold on every system; the kernel's part is named where it is missing.
+// enforcement lists the limits that are enforced here and those that are not.
+// The first lines hold on every system. A limit that needs the kernel is named
+// where the kernel lacks it.
 func (g *gate) enforcement() []enforced {
 	report := g.children.Report()
 	list := []enforced{
