@@ -11,11 +11,12 @@ import (
 	"github.com/sallyport/sallyport/sandbox"
 )
 
-// warmHelpers is how many sandboxes a server keeps ready for the next child.
+// warmHelpers is the number of sandboxes that a server keeps ready for its next
+// children.
 const warmHelpers = 2
 
-// openChildren makes the runner of child processes. A single command starts
-// its child cold; a server keeps some warm.
+// openChildren creates the runner of child processes. A single command starts
+// its child cold; a server keeps some sandboxes warm.
 func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, network *sallyport.NetworkBackend) error {
 	shown, err := g.toolchains(env.home)
 	if err != nil {
@@ -39,9 +40,9 @@ func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, netw
 	return nil
 }
 
-// toolchains are those of the configuration, or what this machine has when it
-// names none. One that is found by itself and that tools can change is left
-// out, one that is named is an error.
+// toolchains returns the toolchains of the configuration, or those found on
+// this machine when the configuration names none. A folder that tools can write
+// is left out when it was found, and is an error when it was named.
 func (g *gate) toolchains(home string) ([]sandbox.Toolchain, error) {
 	list := []sandbox.Toolchain{}
 	if g.config.Sandbox.Toolchains == nil {
@@ -65,8 +66,9 @@ func (g *gate) toolchains(home string) ([]sandbox.Toolchain, error) {
 	return list, nil
 }
 
-// toolchain makes a toolchain of a folder of the configuration, which has been
-// judged by its name; now the disk says where links lead.
+// toolchain returns a toolchain for a folder of the configuration. The
+// configuration has checked the name of the folder; this function follows its
+// links on the disk.
 func (g *gate) toolchain(dir, home string) (sandbox.Toolchain, error) {
 	if info, err := os.Stat(filepath.Join(dir, "bin")); err != nil || !info.IsDir() {
 		return sandbox.Toolchain{}, fmt.Errorf("%q has no folder bin: expected the folder of a toolchain, such as /opt/node", dir)
@@ -74,11 +76,12 @@ func (g *gate) toolchain(dir, home string) (sandbox.Toolchain, error) {
 	return sandbox.Dir(dir), g.config.CheckToolchain(dir, home, followed)
 }
 
-// writable reports whether a tool of some personality may write a folder, or
+// writable reports whether a tool of any personality may write a folder or a
 // part of it.
 func (g *gate) writable(dir string) bool { return g.config.Writable(dir, followed) != nil }
 
-// followed is a path without links; what does not exist has none.
+// followed returns a path with its symbolic links resolved. It returns a path
+// that does not exist unchanged.
 func followed(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -89,7 +92,8 @@ func followed(path string) string {
 	return path
 }
 
-// confinement is what check and serve say about child processes.
+// confinement describes the confinement of child processes, for check and
+// serve.
 func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforced {
 	switch {
 	case r.Level == "":
@@ -104,8 +108,8 @@ func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforced {
 	return append(list, visible(r.Level, shown)...)
 }
 
-// sharing names the write entries whose children run as root although others of
-// this gate do not.
+// sharing names the write entries whose children run as root although other
+// children of this gate do not.
 func (g *gate) sharing() (list []enforced) {
 	for _, path := range g.config.WriteEntries() {
 		if why := g.children.Shared(path); why != nil {
@@ -115,7 +119,7 @@ func (g *gate) sharing() (list []enforced) {
 	return list
 }
 
-// visible says what of this machine children see besides the system's own
+// visible describes what children see of this machine besides the system
 // folders and their reach. Caches are shown where there is a mount namespace.
 func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforced {
 	var dirs, caches []string

@@ -8,22 +8,24 @@ import (
 	"github.com/sallyport/sallyport/internal/listening"
 )
 
-// Connections without a good token may take an eighth of the descriptors that
-// the process may open, and at most maxStrangers; those with one a quarter, and
-// at most maxKnown.
+// Bounds of open connections. Connections without a valid token may take an
+// eighth of the descriptors that the process may open, and at most
+// maxStrangers. Connections with a valid token may take a quarter, and at most
+// maxKnown.
 const (
 	strangersShare, maxStrangers = 8, 512
 	knownShare, maxKnown         = 4, 10_000
 )
 
-// connectionBounds is the connections of serve.
+// connectionBounds returns the bounds on the connections of serve.
 func connectionBounds() *listening.Crowd {
 	return listening.NewCrowd(listening.CrowdOptions{
 		Strangers: maxStrangers, StrangersShare: strangersShare, Known: maxKnown, KnownShare: knownShare,
 	})
 }
 
-// admitted says whose connections those of requests are that the guard let in.
+// admitted assigns the connection of each request that the guard accepted to
+// the principal. It answers 503 when too many connections are open.
 func admitted(c *listening.Crowd, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p, ok := auth.PrincipalFrom(r.Context()); ok && !c.Admit(r.Context(), p.Name) {
@@ -36,8 +38,9 @@ func admitted(c *listening.Crowd, next http.Handler) http.Handler {
 	})
 }
 
-// processBound is how many processes of MCP servers may run: of a sixteenth of
-// the descriptors that the process may open, each takes a few.
+// processBound returns how many processes of MCP servers may run at once: a
+// sixteenth of the number of descriptors that the process may open, since each
+// server takes a few of them.
 func processBound() int {
 	const most, least = 128, 4
 	if part := listening.Share(16); part > 0 {
