@@ -53,7 +53,7 @@ func knownClient(name string) (clients.Client, error) {
 	return c, nil
 }
 
-// folders say where clients keep their settings.
+// folders returns the folders in which clients keep their settings.
 func (e *environment) folders() *clients.Folders {
 	f := &clients.Folders{Home: e.home, Dir: e.dir, OS: runtime.GOOS}
 	f.AppData, _ = e.lookup("APPDATA")
@@ -83,14 +83,14 @@ func (e *environment) connect(f *flags, c *clients.Client, role string, print bo
 	return nil
 }
 
-// stdioEntry is what a client needs to start this server.
+// stdioEntry returns the entry with which a client starts this server.
 func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map[string]any, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	if isTemporary(exe) {
-		exe = "sallyport" // `go run`: the installed binary is meant
+		exe = "sallyport" // `go run` built this binary: use the installed one
 	}
 	args := []string{"serve", "--stdio"}
 	if role != "" {
@@ -110,7 +110,7 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	return entry, nil
 }
 
-// configPaths are the absolute paths of the files of the configuration; none
+// configPaths returns the absolute paths of the configuration files, and none
 // when there is no file.
 func configPaths(env *environment, f *flags) []string {
 	paths := slices.Clone(f.config)
@@ -131,8 +131,8 @@ func isTemporary(exe string) bool {
 	return strings.Contains(exe, string(filepath.Separator)+"go-build")
 }
 
-// addEntry puts the server into a client's file and leaves everything else as
-// it is.
+// addEntry adds the server to the file of a client and leaves everything else
+// as it is.
 func (e *environment) addEntry(c *clients.Client, path string, entry map[string]any) error {
 	value, err := json.Marshal(entry)
 	if err != nil {
@@ -144,14 +144,14 @@ func (e *environment) addEntry(c *clients.Client, path string, entry map[string]
 	}
 	text, err := file.Connect(value)
 	if err != nil || bytes.Equal(text, file.Text) {
-		return err // the copy is of the file before the entry
+		return err // the copy holds the file as it was before the entry
 	}
 	_, err = e.changeFile(file.Path, file.Text, text, time.Now())
 	return err
 }
 
-// replaceFile writes beside the file and renames, so that a client never
-// reads half of it.
+// replaceFile writes a temporary file beside the file and renames it, so that a
+// client never reads a partial file.
 func replaceFile(path string, text []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".sallyport-*")
 	if err != nil {
