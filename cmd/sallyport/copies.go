@@ -16,22 +16,23 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// The copies of files are named after the time of the change. They may hold the
-// secrets of a client, so that they lie where neither an agent nor git looks: in
-// the user's folder of state, which is on the deny floor.
+// The names of copies hold the time of the change. A copy may hold the secrets
+// of a client. It therefore lies in the user's state folder, which is on the
+// deny floor, so that neither an agent nor git reads it.
 const (
 	copyStamp  = "20060102T150405.000Z"
 	copyEnding = ".bak"
-	// copyBase bounds what a copy's name keeps of its file's.
+	// copyBase bounds the part of the original file name that a copy's name
+	// holds, in bytes.
 	copyBase = 100
 )
 
-// copyDir is the folder of the copies.
+// copyDir returns the folder of the copies.
 func (e *environment) copyDir() string {
 	return filepath.Join(e.home, ".local", "state", "sallyport", "copies")
 }
 
-// copyPrefix begins the names of the copies of one file.
+// copyPrefix returns the prefix of the names of all copies of one file.
 func copyPrefix(path string) string {
 	base := filepath.Base(path)
 	if len(base) > copyBase {
@@ -41,8 +42,9 @@ func copyPrefix(path string) string {
 	return base + "." + hex.EncodeToString(sum[:8]) + "."
 }
 
-// changeFile replaces the text of a file that is still what was read, and keeps
-// a copy of it, whose path it returns; none of a file that is new.
+// changeFile replaces the text of a file, provided that the file still holds
+// the old text. It keeps a copy of the old text and returns the path of the
+// copy, or an empty path when the file is new.
 func (e *environment) changeFile(path string, old, text []byte, now time.Time) (copied string, err error) {
 	found, err := os.ReadFile(path)
 	switch {
@@ -60,20 +62,21 @@ func (e *environment) changeFile(path string, old, text []byte, now time.Time) (
 		return "", fmt.Errorf("no copy of %s can be kept: %w", path, err)
 	}
 	if err := replaceFile(path, text); err != nil {
-		// It may hold secrets, and is what is still there.
+		// Remove the copy: it may hold secrets, and the file itself is
+		// unchanged.
 		return "", errors.Join(err, os.Remove(copied))
 	}
 	return copied, nil
 }
 
-// copyFile keeps a text for its user alone.
+// copyFile writes a copy that only the user may read.
 func (e *environment) copyFile(path string, text []byte, now time.Time) (copied string, err error) {
 	dir := e.copyDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	for _, folder := range []string{filepath.Dir(dir), dir} {
-		// A link would put the copy where somebody else chose.
+		// A link would put the copy in a folder that another party chose.
 		if info, err := os.Lstat(folder); err != nil || !info.IsDir() {
 			return "", errors.Join(err, fmt.Errorf("%s: expected a folder", folder))
 		}
@@ -88,14 +91,14 @@ func (e *environment) copyFile(path string, text []byte, now time.Time) (copied 
 	}
 	_, writeErr := file.Write(text)
 	if err := errors.Join(writeErr, file.Sync(), file.Close()); err != nil {
-		// Half a copy is the way back to nothing.
+		// An incomplete copy cannot restore the file.
 		return "", errors.Join(err, os.Remove(copied))
 	}
 	return copied, nil
 }
 
-// copiesOf lists the copies of a file, the newest first: its own, and those that
-// earlier versions left beside it.
+// copiesOf lists the copies of a file, the newest first. The list includes the
+// copies that earlier versions left beside the file.
 func (e *environment) copiesOf(path string) []string {
 	list := append(stamped(e.copyDir(), copyPrefix(path)), copiesBeside(path)...)
 	stamp := func(name string) string {
@@ -116,7 +119,7 @@ func copiesBeside(path string) []string {
 func stamped(dir, prefix string) (list []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // a folder that cannot be listed has no copy to offer
+		return nil // a folder that cannot be listed offers no copy
 	}
 	for _, f := range entries {
 		stamp, ok := strings.CutPrefix(f.Name(), prefix)
@@ -128,8 +131,8 @@ func stamped(dir, prefix string) (list []string) {
 	return list
 }
 
-// warnOfCopies says which copies of clients' files, and of further ones, earlier
-// versions left where git finds them.
+// warnOfCopies names the copies that earlier versions left where git finds
+// them. It looks beside the files of clients and beside the further files.
 func (e *environment) warnOfCopies(further ...string) {
 	folders, seen := e.folders(), map[string]bool{}
 	for _, c := range clients.Known() {

@@ -8,21 +8,21 @@ import (
 	"github.com/sallyport/sallyport/audit"
 )
 
-// decisions is the desk of held calls for a server: what the person behind a
-// client decides is recorded like what an operator does.
+// decisions lets the person behind a client decide about held calls. Each
+// decision is recorded like one of an operator.
 type decisions struct{ g *gate }
 
-// List returns held calls.
+// List returns the held calls.
 func (d decisions) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
 	return d.g.approvals.List(ctx, all)
 }
 
-// Get returns one.
+// Get returns one held call.
 func (d decisions) Get(ctx context.Context, id string) (sallyport.Approval, error) {
 	return d.g.approvals.Get(ctx, id)
 }
 
-// Decide decides about one and records it.
+// Decide approves or denies a held call and records the decision.
 func (d decisions) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	a, err := d.g.approvals.Get(ctx, id)
 	if err != nil {
@@ -31,7 +31,8 @@ func (d decisions) Decide(ctx context.Context, id, by string, approve bool, reas
 	return d.g.decide(ctx, &a, by, approve, reason)
 }
 
-// decide decides about a held call. An approval is recorded before it is given.
+// decide approves or denies a held call. An approval is recorded before it
+// takes effect.
 func (g *gate) decide(ctx context.Context, a *sallyport.Approval, by string, approve bool, reason string) error {
 	decide := func() error {
 		err := g.approvals.Decide(ctx, a.ID, by, approve, reason)
