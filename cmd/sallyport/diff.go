@@ -44,23 +44,23 @@ The exit code is 1 when something differs or a server does not answer.`,
 	}
 }
 
-// difference is what is pinned beside what is.
+// difference compares the pinned definitions with the present ones.
 type difference struct {
 	File    string        `json:"file"`
 	Same    bool          `json:"same"`
 	Servers []serverState `json:"servers"`
 	Changes []lock.Change `json:"changes"`
-	// Tools maps changed tools, as SERVER/TOOL, to the commands that approve them
-	// alone.
+	// Tools maps each changed tool, as SERVER/TOOL, to the command that
+	// approves that tool alone.
 	Tools map[string]string `json:"tools,omitempty"`
-	// SHA256 is the digest to expect of everything.
+	// SHA256 is the digest to expect when everything is approved.
 	SHA256  string `json:"sha256,omitempty"`
 	Approve string `json:"approve,omitempty"`
 
 	now *looked
 }
 
-// difference compares a part of the lock file with what servers are now.
+// difference compares a part of the lock file with what the servers offer now.
 func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*difference, error) {
 	p := g.servers.pins
 	if p.file == nil {
@@ -92,7 +92,7 @@ func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*differe
 	return d, nil
 }
 
-// compare marks the servers that differ and returns how.
+// compare marks the servers that differ and returns the changes.
 func (g *gate) compare(f *flags, now *looked) []lock.Change {
 	own := []string{}
 	for _, tool := range g.tools {
@@ -106,7 +106,7 @@ func (g *gate) compare(f *flags, now *looked) []lock.Change {
 	}
 	changes := lock.Diff(asked, now.file, own...)
 	changes = slices.DeleteFunc(changes, func(c lock.Change) bool {
-		// What was added by this command is no change of what is pinned.
+		// A server that this command has just added is no change of a pin.
 		return slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == c.Server && st.State == stateAdded })
 	})
 	for i := range now.states {
@@ -124,7 +124,7 @@ func (g *gate) compare(f *flags, now *looked) []lock.Change {
 	return changes
 }
 
-// approval is the command that approves a part as it was shown.
+// approval returns the command that approves a part as it was shown.
 func approval(f *flags, s lock.Scope, digest string) string {
 	words := []string{"sallyport", "approve"}
 	for _, path := range f.config {
@@ -138,8 +138,8 @@ func approval(f *flags, s lock.Scope, digest string) string {
 
 var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+-][a-zA-Z0-9_./:@%+=-]*$`)
 
-// shellWord is a word that a shell takes as it stands: somebody else may have
-// chosen it, and somebody pastes it.
+// shellWord quotes a word for a shell. Another party may have chosen the word,
+// and a user pastes the command.
 func shellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -147,7 +147,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// print prints the changes, the worst first for each server.
+// print prints the changes, the most serious change of each server first.
 func (d *difference) print(p *printer) error {
 	var err error
 	if p.json {
@@ -169,15 +169,16 @@ func (d *difference) text(p *printer) {
 	for i := range d.Servers {
 		printState(p, &d.Servers[i])
 	}
-	// One that is no longer declared is taken out with everything.
+	// Only the approval of everything removes a server that is no longer
+	// declared.
 	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st serverState) bool { return st.Server == order[0] })
 	if d.Approve != "" && !alone {
 		p.line("approve all of it: %s", d.Approve)
 	}
 }
 
-// printChanges prints changes below their servers, and returns these. after is
-// called behind the changes of each.
+// printChanges prints the changes below the names of their servers and returns
+// these names. It calls after behind the changes of each server.
 func printChanges(p *printer, changes []lock.Change, after func(server string)) (order []string) {
 	byServer := map[string][]lock.Change{}
 	for _, c := range changes {
@@ -194,7 +195,8 @@ func printChanges(p *printer, changes []lock.Change, after func(server string)) 
 	return order
 }
 
-// printApprovals prints the commands that approve what a server is now.
+// printApprovals prints the commands that approve the present state of a
+// server.
 func (d *difference) printApprovals(p *printer, server string) {
 	for _, st := range d.Servers {
 		if st.Server != server || st.Approve == "" {
@@ -236,7 +238,7 @@ func printChange(p *printer, c *lock.Change) {
 	}
 }
 
-// scopeOf reads SERVER or SERVER/TOOL.
+// scopeOf parses SERVER or SERVER/TOOL.
 func scopeOf(args []string) (s lock.Scope, err error) {
 	if len(args) == 0 {
 		return s, nil
