@@ -17,13 +17,13 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// questions are what explain may be asked beside the grant.
+// questions holds the questions that explain answers besides the grant.
 type questions struct {
 	host, path, call string
 	write            bool
 }
 
-// check refuses flags that would be passed over in silence.
+// check refuses flags that the command would otherwise ignore.
 func (q *questions) check(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{"host", "path", "call"} {
 		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
@@ -87,7 +87,7 @@ it. The exit code is 1 when the answer is no.`,
 	return cmd
 }
 
-// explanation is the answer as JSON.
+// explanation is the JSON answer of explain.
 type explanation struct {
 	registry.Explanation
 	Questions []sallyport.Decision `json:"questions,omitempty"`
@@ -115,7 +115,7 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 	return err
 }
 
-// ask answers the questions about one host or path.
+// ask answers the question about one host or path.
 func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *questions) ([]sallyport.Decision, error) {
 	var answers []sallyport.Decision
 	if q.host != "" {
@@ -135,8 +135,8 @@ func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Ex
 	return answers, nil
 }
 
-// askHost asks about a port, or about the two that a host without one means: a
-// host is reachable when one of them is.
+// askHost answers the question about a host and a port. A host without a port
+// means both default ports: the host is reachable when one of them is.
 func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decision {
 	if port != 0 {
 		return x.Host(host, port)
@@ -167,7 +167,7 @@ func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.D
 	}
 }
 
-// printFacts says what a call does to its conversation.
+// printFacts prints the facts that a call adds to its conversation.
 func printFacts(p *printer, f sallyport.Facts) {
 	words := map[sallyport.Fact]string{
 		sallyport.FactPrivate:   "may bring private data",
@@ -254,14 +254,14 @@ func kinds(a *sallyport.AttachmentsCapability) []string {
 	return out
 }
 
-// printDecision prints what one step said.
+// printDecision prints the decision of one step.
 func printDecision(p *printer, d sallyport.Decision) {
 	words := []string{p.mark(d.Allowed), string(d.Step)}
 	if d.Resource != "" {
 		words = append(words, oneLine(d.Resource))
 	}
 	p.line("%s", strings.Join(words, " "))
-	// What a caller chose must not read as a line of this answer.
+	// Text from a caller must not look like another line of this answer.
 	if d.Why != "" {
 		p.line("      why: %s", oneLine(d.Why))
 	}
@@ -280,7 +280,7 @@ func orNone(s string) string {
 	return s
 }
 
-// explainCall tells a past call from its records.
+// explainCall explains a past call from its records.
 func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 	events, err := g.eventsOf(ctx, call)
 	if err != nil {
@@ -326,7 +326,7 @@ func explainOutcome(p *printer, last *audit.Event) {
 	explainDecisions(p, last)
 }
 
-// explainDecisions prints what was refused, and what was used beside it.
+// explainDecisions prints what was refused and what the call used.
 func explainDecisions(p *printer, e *audit.Event) {
 	var used, changed []string
 	refusals, children := 0, false
@@ -352,7 +352,8 @@ func explainDecisions(p *printer, e *audit.Event) {
 	printLines(p, "changed at the same time:", changed)
 }
 
-// printLines prints lines under a heading, nothing when there are none.
+// printLines prints lines under a heading. It prints nothing when there are no
+// lines.
 func printLines(p *printer, heading string, lines []string) {
 	if len(lines) > 0 {
 		p.line("%s", heading)
@@ -362,8 +363,8 @@ func printLines(p *printer, heading string, lines []string) {
 	}
 }
 
-// access describes one thing that a call used: what kind it is, which, and
-// how.
+// access describes one thing that a call used: its kind, its name and the kind
+// of access.
 func access(d sallyport.Decision) string {
 	return strings.TrimSpace(d.Capability + " " + d.Resource + ": " + d.Why)
 }
