@@ -23,10 +23,10 @@ import (
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
-// closeWait bounds how long the end of a command waits for running tools.
+// closeWait bounds how long a command waits at its end for running tools.
 const closeWait = 10 * time.Second
 
-// state is what a store must offer to be the state of a gate.
+// state is what a store must implement to hold the state of a gate.
 type state interface {
 	audit.Store
 	audit.Reader
@@ -38,8 +38,8 @@ type state interface {
 	Close() error
 }
 
-// desk is where a state keeps who may call, what is stopped and what sessions
-// have read.
+// desk stores the principals, the kill switches, and the facts about what
+// sessions have read.
 type desk interface {
 	sallyport.PlaceLedger
 	Principals() auth.Store
@@ -47,7 +47,7 @@ type desk interface {
 	Facts() sallyport.FactStore
 }
 
-// settings keeps small named values.
+// settings stores small named values.
 type settings interface {
 	Get(ctx context.Context, name string) (value string, ok bool, err error)
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
@@ -56,20 +56,22 @@ type settings interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// gate is everything a command needs. What depends on the configuration alone
-// is its turn, which a server exchanges when the configuration changes.
+// gate holds everything that a command needs. The parts that depend on the
+// configuration alone are in its turn, which a server replaces when the
+// configuration changes.
 type gate struct {
 	*turn
-	builtin  bool // no file: the configuration that init would write
+	builtin  bool // no file: this is the configuration that init would write
 	passing  bool // the state ends with the command
 	views    bool // the command only looks
 	state    state
 	settings settings
 	trusted  settings // of the state that the configuration names; nil for settings
-	// desk is the state's, also where only that is asked of it.
+	// desk belongs to the state of the configuration, even in a view, which
+	// uses nothing else of that state.
 	desk desk
-	// approvals holds calls for a human, counters count rate limits, switches
-	// stop what an operator stopped, callers knows who calls.
+	// approvals holds calls for a human, counters counts rate limits, switches
+	// stops what an operator stopped, callers authenticates principals.
 	approvals sallyport.ApprovalStore
 	counters  sallyport.Limiter
 	switches  *auth.Switches
@@ -81,7 +83,7 @@ type gate struct {
 	files     *sallyport.FileBackend
 	network   *sallyport.NetworkBackend
 	store     *install.Store // of packages
-	look      look           // what the command wants of upstream servers
+	look      look           // what the command asks of upstream servers
 	live      atomic.Pointer[live]
 	children  *sandbox.Runner
 	shown     []sandbox.Toolchain // what children see
@@ -91,8 +93,8 @@ type gate struct {
 }
 
 // loadConfig reads the configuration that the flags, the environment or the
-// folder name. Without a file it is the one that init would write, held in
-// memory; builtin then is true.
+// working folder name. Without a file it returns the configuration that init
+// would write, held in memory, and builtin is true.
 func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err error) {
 	o := configOptions(env)
 	paths := f.config
@@ -102,8 +104,7 @@ func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err
 		}
 	}
 	if len(paths) == 0 {
-		// A link that leads nowhere is a configuration that is missing, not
-		// the absence of one.
+		// A dangling link is a missing configuration, not the absence of one.
 		_, err := os.Lstat(filepath.Join(env.dir, configName))
 		if errors.Is(err, fs.ErrNotExist) {
 			text, err := config.Preset(config.DefaultPreset)
@@ -119,7 +120,7 @@ func loadConfig(env *environment, f *flags) (c *config.Config, builtin bool, err
 	return c, false, err
 }
 
-// configOptions are what a configuration may know of its surroundings.
+// configOptions returns what a configuration may know of its environment.
 func configOptions(env *environment) *config.Options {
 	return &config.Options{Home: env.home, Dir: env.dir, Environ: func(name string) string {
 		v, _ := env.lookup(name)
@@ -127,15 +128,15 @@ func configOptions(env *environment) *config.Options {
 	}}
 }
 
-// openGate wires backends, registry and record for calls. The caller closes
-// it.
+// openGate connects backends, registry and record for calls. The caller closes
+// the gate.
 func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	return wire(ctx, env, f, (*gate).openStore)
 }
 
-// viewGate wires a gate that is only asked what it would decide. It leaves no
-// state file behind and needs none; when there is one, its principals and kill
-// switches count.
+// viewGate returns a gate that only answers what it would decide. It needs no
+// state file and leaves none behind. When there is a state file, its principals
+// and kill switches count.
 func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
 		g.views = true
@@ -143,8 +144,8 @@ func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	})
 }
 
-// checkGate wires a gate that keeps a record of what it asks, and changes nothing
-// else.
+// checkGate returns a gate that records what it asks of servers and changes
+// nothing else.
 func checkGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
 		g.views = true
@@ -152,8 +153,8 @@ func checkGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	})
 }
 
-// askGate wires a gate that starts upstream servers to ask what they offer,
-// which is recorded as a call is. Without servers it is a viewGate.
+// askGate returns a gate that starts upstream servers to ask what they offer.
+// It records these questions like calls. Without servers it is a viewGate.
 func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
 		if len(g.config.Servers) > 0 {
@@ -203,8 +204,8 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 	return g, nil
 }
 
-// openHands opens what tools work with and no reload exchanges: files, network,
-// children, what turns bring along.
+// openHands opens the parts that tools work with and that no reload replaces:
+// files, network, children and attachments.
 func (g *gate) openHands(env *environment) (err error) {
 	if g.uploads, err = newUploads(); err != nil {
 		return err
@@ -223,12 +224,12 @@ func (g *gate) openHands(env *environment) (err error) {
 	if g.commands, err = terminal.New(nil); err != nil {
 		return err
 	}
-	// Its children end before the runner that holds them.
+	// Close the children before the runner that holds them.
 	g.closers = append(g.closers, g.commands.Close)
 	return nil
 }
 
-// openLog opens the log on the state and the key beside it.
+// openLog opens the audit log on the state and reads the key beside it.
 func (g *gate) openLog(ctx context.Context) (err error) {
 	if g.key, err = g.loadKey(ctx); err != nil {
 		return err
@@ -265,8 +266,8 @@ func (g *gate) openMemory(context.Context) error {
 	return nil
 }
 
-// openView opens a state that ends with the command, beside what the state of
-// the configuration says of callers.
+// openView opens a state that ends with the command. It takes the principals
+// and kill switches from the state of the configuration.
 func (g *gate) openView(ctx context.Context) error {
 	if err := g.openMemory(ctx); err != nil {
 		return err
@@ -280,7 +281,7 @@ func (g *gate) openView(ctx context.Context) error {
 	}
 	db, err := sqlite.Open(ctx, path, nil)
 	if err != nil {
-		// Somebody else's state is no reason to say nothing about a
+		// A state of another owner must not keep the command from describing a
 		// configuration.
 		g.logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
 		return nil
@@ -290,15 +291,16 @@ func (g *gate) openView(ctx context.Context) error {
 	return nil
 }
 
-// keyPath is where the key of the chain lives: beside the state file, never
-// in it.
+// keyPath returns the path of the chain's key. The key lies beside the state
+// file, never in it.
 func (g *gate) keyPath() string {
 	return filepath.Join(filepath.Dir(g.config.State.Path), "audit.key")
 }
 
-// loadKey reads the key, and makes one for a chain that has not begun. A key
-// that is lost is not replaced by one that fits no record. The chain is asked
-// first: whoever begins it at the same time has made the key before.
+// loadKey reads the key, or creates one for a chain that has not begun. It does
+// not replace a lost key, since a new key would fit no record. It looks at the
+// chain before the key: another process that begins the chain at the same time
+// creates the key first.
 func (g *gate) loadKey(ctx context.Context) (audit.Key, error) {
 	if g.passing {
 		return randomKey()
@@ -316,10 +318,10 @@ func (g *gate) loadKey(ctx context.Context) (audit.Key, error) {
 	return audit.LoadKey(g.keyPath())
 }
 
-// ownFiles is what no tool may reach: configuration, state, key and secrets.
-// A file in which a later command would look for its configuration belongs to
-// it even while there is none: a tool that writes one would set its own
-// ceiling.
+// ownFiles returns the files that no tool may reach: configuration, state, key
+// and secrets. The list includes the names at which a later command would look
+// for its configuration, even while no file has them: a tool that wrote one
+// would set its own ceiling.
 func (g *gate) ownFiles(dir string) []string {
 	own := append([]string{}, g.config.Files...)
 	for _, folder := range []string{dir, g.config.Dir, g.config.Workspace} {
