@@ -11,9 +11,10 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// heed has what a changed configuration takes away end or narrow what this
-// command runs, until the function that it returns is called. The command goes on
-// under the configuration with which it began otherwise.
+// heed watches the configuration while a command runs. When a change takes
+// rights away, heed ends or narrows what the command runs. In all other
+// respects the command keeps the configuration with which it began. The caller
+// calls stop to end the watch.
 func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
 	if g.builtin {
 		return func() {}
@@ -28,10 +29,10 @@ func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
 	}
 }
 
-// heeder asks the configuration on the disk about what a command runs.
+// heeder compares what a command runs with the configuration on the disk.
 type heeder struct {
 	follower
-	judge *turn // the last good configuration
+	judge *turn // the last valid configuration
 }
 
 func (h *heeder) run(ctx context.Context) {
@@ -50,7 +51,7 @@ func (h *heeder) run(ctx context.Context) {
 		}
 		h.report(h.look(ctx))
 		if h.judge != h.g.turn {
-			// Again each time: a batch begins calls as others end.
+			// Review at each look: a batch begins new calls as others end.
 			h.g.review(ctx, h.g.turn, h.judge)
 		}
 	}
@@ -60,7 +61,7 @@ func (h *heeder) run(ctx context.Context) {
 func (h *heeder) look(ctx context.Context) error {
 	now, err := h.settled(ctx)
 	if err != nil || now == h.seen {
-		return nil // what cannot be read may be about to be replaced
+		return nil // another process may be about to replace an unreadable file
 	}
 	h.seen = now
 	c, err := config.Load(h.g.config.Files, configOptions(h.env))
@@ -87,7 +88,7 @@ func (h *heeder) look(ctx context.Context) error {
 	return nil
 }
 
-// report says that a changed configuration does not count for what runs.
+// report warns that a changed configuration does not apply to what runs.
 func (h *heeder) report(err error) {
 	if err != nil {
 		fmt.Fprintf(h.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",

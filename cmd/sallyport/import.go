@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// importing are the flags of import.
+// importing holds the flags of import.
 type importing struct {
 	write, observe, rollback, force bool
 	role                            string
@@ -69,7 +69,7 @@ it is named like.`,
 	return cmd
 }
 
-// importServers does what the flags say.
+// importServers runs the action that the flags select.
 func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importing, name string) error {
 	if o.rollback {
 		if o.write || o.observe {
@@ -130,7 +130,7 @@ func (e *environment) settingsOf(name string) (clients.Client, []*clients.File, 
 		}
 		if file.Text != nil {
 			files = append(files, file)
-			c = file.Client // which key a file has is known now
+			c = file.Client // the file has told which key it uses
 		}
 	}
 	if len(files) == 0 {
@@ -149,7 +149,7 @@ type foundClient struct {
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
-// listClients lists the files of known clients that are there.
+// listClients lists the files of known clients that exist.
 func (e *environment) listClients(f *flags) error {
 	folders := e.folders()
 	found := []foundClient{}
@@ -217,7 +217,7 @@ func printFound(p *printer, found []foundClient) {
 	}
 }
 
-// valuesOf reads NAME=VALUE.
+// valuesOf parses a list of NAME=VALUE.
 func valuesOf(flag string, list []string) (map[string][]string, error) {
 	values := map[string][]string{}
 	for _, s := range list {
