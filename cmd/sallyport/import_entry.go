@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// entry is the declaration of a server. Its JSON is what the reader of
-// declarations takes, in the order in which people write it.
+// entry is the declaration of a server. Its JSON is the input of the reader of
+// declarations, with the keys in the order in which people write them.
 type entry struct {
 	Command      []string               `json:"command,omitempty"`
 	Cwd          string                 `json:"cwd,omitempty"`
@@ -26,7 +26,7 @@ type entry struct {
 	Capabilities sallyport.Capabilities `json:"capabilities"`
 }
 
-// secretEnv is a variable that holds a stand-in.
+// secretEnv is an environment variable that holds a stand-in for a secret.
 type secretEnv struct {
 	Secret string   `json:"secret"`
 	Hosts  []string `json:"hosts"`
@@ -38,12 +38,12 @@ type secretHeader struct {
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// sameLaunch reports whether two declarations start the same.
+// sameLaunch reports whether two declarations start the same server.
 func sameLaunch(a, b *entry) bool {
 	return a.URL == b.URL && a.Transport == b.Transport && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
 }
 
-// launch says what is started, or where a remote server listens.
+// launch sets what the declaration starts, or the address of a remote server.
 func (i *importer) launch(p *planned) {
 	s := &p.from
 	command := i.withoutShell(append([]string{s.Command}, s.Args...))
@@ -60,7 +60,7 @@ func (i *importer) launch(p *planned) {
 	}
 }
 
-// withoutShell takes off what Windows needs to start a script of npm.
+// withoutShell removes the shell that Windows needs to start a script of npm.
 func (i *importer) withoutShell(command []string) []string {
 	if len(command) > 2 && strings.EqualFold(programName(command[0]), "cmd") && strings.EqualFold(command[1], "/c") {
 		return command[2:]
@@ -68,7 +68,7 @@ func (i *importer) withoutShell(command []string) []string {
 	return command
 }
 
-// programName is the name of a program without folder and ending.
+// programName returns the name of a program without its folder and extension.
 func programName(path string) string {
 	name := filepath.Base(strings.ReplaceAll(path, `\`, "/"))
 	for _, ending := range []string{".exe", ".cmd", ".bat"} {
@@ -77,7 +77,7 @@ func programName(path string) string {
 	return name
 }
 
-// remote takes the address of a server.
+// remote sets the address of a remote server.
 func (i *importer) remote(p *planned, address string) {
 	text, ok := i.text(p, "url", address)
 	switch {
@@ -95,8 +95,8 @@ func (i *importer) remote(p *planned, address string) {
 	}
 }
 
-// bridged takes the address out of a command that does nothing but pass on
-// messages to one.
+// bridged finds the address of a remote server in a command that only forwards
+// messages to it.
 func (i *importer) bridged(p *planned, command []string) bool {
 	pkg, args, err := install.Parse(command)
 	if pkg.Name != "mcp-remote" || pkg.Registry != install.NPM || len(args) == 0 || err != nil && pkg.Version != "" && pkg.Version != "latest" {
@@ -135,7 +135,7 @@ func next(args []string, i int) string {
 	return ""
 }
 
-// local takes a command with its arguments.
+// local sets the command and its arguments.
 func (i *importer) local(p *planned, command []string) {
 	binary, ok := i.text(p, "command", command[0])
 	if !ok {
@@ -165,12 +165,13 @@ func (i *importer) local(p *planned, command []string) {
 	i.pin(p)
 }
 
-// interpreters are programs that are the same wherever they lie.
+// interpreters lists programs that behave alike wherever they are installed.
 var interpreters = []string{
 	"npx", "bunx", "uvx", "pipx", "node", "nodejs", "python", "python3", "uv", "bun", "deno", "ruby", "php", "java", "perl", "bash", "sh",
 }
 
-// found reports whether the program of a path is started here by its name.
+// found reports whether a program may be started by its name, from the search
+// path, in place of its path.
 func (i *importer) found(p *planned, path, name string) bool {
 	dir := filepath.Dir(path)
 	_, err := os.Stat(filepath.Join(filepath.Dir(dir), "pyvenv.cfg"))
@@ -187,8 +188,8 @@ func (i *importer) found(p *planned, path, name string) bool {
 	return false
 }
 
-// argument is an argument as a declaration has it: what is relative to a folder
-// of the client's is written out.
+// argument translates one argument. It expands what is relative to a folder of
+// the client.
 func (i *importer) argument(p *planned, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
@@ -208,8 +209,8 @@ func (i *importer) argument(p *planned, text string) string {
 	return text
 }
 
-// base is the folder in which the client starts a server; empty when it is not
-// known.
+// base returns the folder in which the client starts a server, or an empty path
+// when it is not known.
 func (i *importer) base(p *planned) string {
 	if p.entry.Cwd != "" {
 		return p.entry.Cwd
@@ -217,7 +218,8 @@ func (i *importer) base(p *planned) string {
 	return p.from.Project
 }
 
-// anchored is a folder of the client's, absolute.
+// anchored returns an absolute path for a path that is relative to a folder of
+// the client.
 func (i *importer) anchored(p *planned, path string) string {
 	switch {
 	case filepath.IsAbs(path):
@@ -230,7 +232,7 @@ func (i *importer) anchored(p *planned, path string) string {
 	}
 }
 
-// pin writes the version that --pin says into the command.
+// pin writes the version from --pin into the command.
 func (i *importer) pin(p *planned) {
 	versions := p.of(i.pins)
 	if len(versions) == 0 {
@@ -257,8 +259,8 @@ func (i *importer) pin(p *planned) {
 	p.entry.Command[at] = pkg.Name + sign + pkg.Version
 }
 
-// text is a value of the client's with its references in place. What cannot be
-// said here blocks the server, and the value is never repeated.
+// text translates a value of the client with its references. A value that
+// cannot be translated blocks the server. No message repeats the value.
 func (i *importer) text(p *planned, key, value string) (string, bool) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	for _, r := range refs {
