@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// observeWait bounds one watched run. A launcher that fetches its package
-	// first takes its time.
+	// observeWait bounds one observed run. A launcher that first fetches its
+	// package needs most of it.
 	observeWait = 2 * time.Minute
-	// leaveWait is how long a server has to end after its input did.
+	// leaveWait is the time that a server has to end after its input ends.
 	leaveWait = 3 * time.Second
 )
 
-// registries are the hosts that package launchers fetch from, which a server
-// that is installed does not need.
+// registries lists the hosts from which package launchers fetch. An installed
+// server does not need them.
 var registries = []string{"registry.npmjs.org", "pypi.org", "files.pythonhosted.org"}
 
 // observe starts a server as the client does, asks what it offers, and adds
-// what it was seen to use to what is proposed.
+// what it used to the proposal.
 func (i *importer) observe(ctx context.Context, p *planned) {
 	if len(p.entry.Command) == 0 {
 		p.note("not observed: it runs elsewhere")
@@ -62,7 +62,7 @@ func (i *importer) observe(ctx context.Context, p *planned) {
 	}
 }
 
-// adopt adds what a server was seen to use to what is proposed.
+// adopt adds what a server used to the proposal.
 func (i *importer) adopt(p *planned, seen *sandbox.Observation) {
 	c, hosts := &p.entry.Capabilities, seen.Capabilities.Network
 	_, _, launched := install.Parse(p.entry.Command)
@@ -82,8 +82,8 @@ func (i *importer) adopt(p *planned, seen *sandbox.Observation) {
 	}
 }
 
-// forget takes back the guess about the folder of a program: it was seen what
-// the program loads.
+// forget withdraws the guess about the folder of a program: the observation
+// shows what the program loads.
 func (p *planned) forget() {
 	fs := p.entry.Capabilities.FSReach
 	if fs == nil || p.folder == "" {
@@ -95,8 +95,8 @@ func (p *planned) forget() {
 	}
 }
 
-// spelled are paths as the configuration spells them, whose workspace may be
-// another than the folder in which the server was watched.
+// spelled returns paths in the spelling of the configuration. Its workspace may
+// differ from the folder in which the server was observed.
 func (i *importer) spelled(p *planned, paths []string) []string {
 	out := slices.Clone(paths)
 	base := i.base(p)
@@ -111,7 +111,8 @@ func (i *importer) spelled(p *planned, paths []string) []string {
 	return out
 }
 
-// observedHosts proposes hosts, or names them where a secret would go to them.
+// observedHosts proposes the hosts that the server reached. It only names them
+// in a note where a secret would go to them.
 func (i *importer) observedHosts(p *planned, hosts []string) {
 	switch {
 	case len(hosts) == 0:
@@ -130,7 +131,7 @@ func (i *importer) observedHosts(p *planned, hosts []string) {
 	}
 }
 
-// joined are the paths of both.
+// joined returns the paths of both lists.
 func joined(a, b *sallyport.FSCapability) *sallyport.FSCapability {
 	if a == nil {
 		a = &sallyport.FSCapability{}
@@ -147,7 +148,7 @@ func joined(a, b *sallyport.FSCapability) *sallyport.FSCapability {
 	return &sallyport.FSCapability{Read: add(a.Read, b.Read), Write: add(a.Write, b.Write)}
 }
 
-// watch runs a server until it has said what it offers.
+// watch runs a server until it has listed what it offers.
 func (i *importer) watch(ctx context.Context, p *planned) (*sandbox.Observation, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -184,11 +185,12 @@ func (i *importer) watch(ctx context.Context, p *planned) (*sandbox.Observation,
 	return e.seen, nil
 }
 
-// streams are those of a watched server, and the other ends of them.
+// streams holds the standard streams of an observed server and their other
+// ends.
 type streams struct {
 	in, out, errs        *os.File
 	toServer, fromServer *os.File
-	// said gets the end of what it wrote to standard error.
+	// said receives the end of what the server wrote to standard error.
 	said chan string
 }
 
@@ -210,15 +212,15 @@ func openStreams() (*streams, error) {
 	return s, nil
 }
 
-// close closes the server's ends. A file that was never opened has nothing to
-// close.
+// close closes the server's ends. The error of a file that was never opened
+// does not matter.
 func (s *streams) close() {
 	for _, f := range []*os.File{s.in, s.out, s.errs} {
 		_ = f.Close()
 	}
 }
 
-// lastWords reads to the end and returns the last of it.
+// lastWords reads to the end and returns the last part of the text.
 func lastWords(r io.Reader) string {
 	const kept = 300
 	var end []byte
@@ -237,21 +239,21 @@ func lastWords(r io.Reader) string {
 	return ""
 }
 
-// offers is a conversation with a server up to the list of its tools. It ends
-// the server's input.
+// offers talks to a server until it has listed its tools, then ends the
+// server's input.
 func offers(ctx context.Context, t mcp.Transport) error {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: version()}, nil).Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
-	// A server that has answered may close as it likes.
+	// The server has answered: the way in which it closes does not matter.
 	defer session.Close()
 	_, err = session.ListTools(ctx, nil)
 	return err
 }
 
-// variables are those that the client sets, secrets too: the server is what it
-// is there.
+// variables returns the variables that the client sets, secrets included, so
+// that the server behaves as it does there.
 func (i *importer) variables(p *planned) map[string]string {
 	env := map[string]string{}
 	for _, v := range p.from.Env {
@@ -265,11 +267,12 @@ func (i *importer) variables(p *planned) map[string]string {
 	return env
 }
 
-// withoutSecrets is what a server wrote without the secrets that it was given.
+// withoutSecrets removes the secrets that a server was given from what it
+// wrote.
 func (i *importer) withoutSecrets(p *planned, text string) string {
 	values := i.variables(p)
 	for _, v := range p.from.Env {
-		// What a reference leads to is held for one wherever it stands.
+		// Treat the value of a reference as a secret wherever it appears.
 		if value := values[v.Name]; value != "" && (value != v.Value || !clients.Harmless(v.Name, value)) {
 			text = strings.ReplaceAll(text, value, "[redacted]")
 		}

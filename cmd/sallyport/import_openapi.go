@@ -56,7 +56,7 @@ taken, left out and changed is printed on stderr with its place.`,
 	return cmd
 }
 
-// path anchors a file name at the working directory.
+// path makes a file name absolute, relative to the working directory.
 func (e *environment) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -64,11 +64,11 @@ func (e *environment) path(name string) string {
 	return filepath.Join(e.dir, name)
 }
 
-// secretFlags reads SCHEME=REF.
+// secretFlags parses a list of SCHEME=REF.
 func secretFlags(list []string) (map[string]string, error) {
 	refs := map[string]string{}
 	for _, s := range list {
-		// Names of schemes have no =.
+		// The name of a scheme holds no =.
 		scheme, ref, ok := strings.Cut(s, "=")
 		if !ok || scheme == "" || ref == "" {
 			return nil, fmt.Errorf("--secret %s: expected SCHEME=REF, such as api_key=providers/petstore/key", s)
@@ -81,7 +81,7 @@ func secretFlags(list []string) (map[string]string, error) {
 	return refs, nil
 }
 
-// builtinNames lists the names that no action may have.
+// builtinNames lists the names of the built-in tools, which no action may have.
 func builtinNames() ([]string, error) {
 	commands, err := terminal.New(nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func readDocument(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, openapi.MaxBytes+1))
 }
 
-// imported prints a layer, or writes it to a file, and says what came of it.
+// imported prints a layer or writes it to a file, then reports the result.
 func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
 	p := e.printer(f)
 	if out != "" {
@@ -139,7 +139,7 @@ func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
 	return err
 }
 
-// importReport is the answer of an import as JSON.
+// importReport is the JSON answer of an import.
 type importReport struct {
 	File       string         `json:"file,omitempty"`
 	Config     string         `json:"config,omitempty"`
