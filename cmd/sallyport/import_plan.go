@@ -24,62 +24,62 @@ type importer struct {
 	f      *flags
 	o      *importing
 	client clients.Client
-	// arg is how the client was named.
+	// arg is the name of the client as the user gave it.
 	arg string
-	// config is the one in force, to which they are added.
+	// config is the configuration in force, to which the servers are added.
 	config *config.Config
 	hosts  map[string][]string
 	pins   map[string][]string
 	plains map[string][]string
-	// taken holds which server has a name.
+	// taken maps each name to the server that has it.
 	taken map[string]*planned
 }
 
-// importState says what becomes of a server.
+// importState is the outcome of the import of one server.
 type importState string
 
 const (
-	// importReady is a server that is written.
+	// importReady: the server is written.
 	importReady importState = "ready"
-	// importThere is one that the configuration declares already.
+	// importThere: the configuration already declares the server.
 	importThere importState = "there"
-	// importLeft stays with the client.
+	// importLeft: the server stays with the client.
 	importLeft importState = "left"
-	// importBlocked cannot be carried over as it is.
+	// importBlocked: the server cannot be carried over as it is.
 	importBlocked importState = "blocked"
 )
 
-// planned is one server with what becomes of it.
+// planned is one server with the outcome of its import.
 type planned struct {
 	from  clients.Server
 	name  string
 	state importState
-	// why says why a server is left or blocked.
+	// why holds the reasons why a server is left or blocked.
 	why   []string
 	entry entry
-	// notes say what is not as it was.
+	// notes describe what differs from the client's declaration.
 	notes   []string
 	secrets []wanted
-	// folder is the one that its program is guessed to load the rest of itself
-	// from.
+	// folder is the folder from which the program probably loads its other
+	// files.
 	folder string
-	// veiled lists headers whose value came out of a variable that looks like a
+	// veiled lists headers whose value came from a variable that looks like a
 	// secret.
 	veiled []string
-	// observed says that it was watched.
+	// observed is true when the server was observed.
 	observed bool
-	// hostless says that nothing but the hosts of its secrets is missing.
+	// hostless is true when only the hosts of its secrets are missing.
 	hostless bool
 }
 
-// wanted is a secret that somebody has to put somewhere.
+// wanted is a secret that the user has to store.
 type wanted struct {
 	Name string `json:"name"`
 	Ref  string `json:"ref"`
 	Put  string `json:"put"`
 }
 
-// importPlan is what becomes of the servers of a client.
+// importPlan is the outcome for all servers of a client.
 type importPlan struct {
 	files   []*clients.File
 	role    string
@@ -142,10 +142,11 @@ func (i *importer) unused(p *importPlan) error {
 	return nil
 }
 
-// called reports whether a server goes by a name, here or at the client.
+// called reports whether a server has a name, in the configuration or at the
+// client.
 func (p *planned) called(name string) bool { return name == p.name || name == p.from.Name }
 
-// of is what a flag says of a server.
+// of returns the values that a flag gives for a server.
 func (p *planned) of(values map[string][]string) []string {
 	if v, ok := values[p.name]; ok {
 		return v
@@ -187,7 +188,7 @@ func (i *importer) server(ctx context.Context, s clients.Server) *planned {
 	return p
 }
 
-// translate makes the declaration.
+// translate creates the declaration.
 func (i *importer) translate(p *planned) {
 	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = entry{}, nil, nil, nil, importReady, false
 	if p.name != p.from.Name {
@@ -202,8 +203,8 @@ func (i *importer) translate(p *planned) {
 	}
 }
 
-// judge holds a declaration to the reader of declarations, and to what the
-// configuration says already.
+// judge checks a declaration with the reader of declarations and against the
+// present configuration.
 func (i *importer) judge(p *planned) {
 	if p.state != importReady {
 		return
@@ -236,13 +237,14 @@ func (i *importer) judge(p *planned) {
 	}
 }
 
-// repeated are signs that stand twice in a row.
+// repeated matches separators that stand twice in a row.
 var repeated = regexp.MustCompile(`(_|-)[_-]+`)
 
-// maxServerName is the longest name of a server (gateway/lock).
+// maxServerName is the longest name of a server, in bytes (gateway/lock).
 const maxServerName = 40
 
-// serverName is the name of a server here: what it cannot hold becomes a dash.
+// serverName returns a valid server name. It replaces each character that a
+// name cannot hold with a dash.
 func serverName(name string) string {
 	out := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
@@ -261,14 +263,14 @@ func serverName(name string) string {
 	return out
 }
 
-// numbered tells a name apart by the digest of something else.
+// numbered makes a name unique with the digest of another text.
 func numbered(name, apart string) string {
 	sum := sha256.Sum256([]byte(apart))
 	end := "-" + hex.EncodeToString(sum[:3])
 	return strings.TrimRight(name[:min(len(name), maxServerName-len(end))], "_-") + end
 }
 
-// count is how many servers are in a state.
+// count returns the number of servers in a state.
 func (p *importPlan) count(state importState) (n int) {
 	for _, s := range p.servers {
 		if s.state == state {
@@ -278,7 +280,7 @@ func (p *importPlan) count(state importState) (n int) {
 	return n
 }
 
-// taken reports whether the client gives a server away.
+// taken reports whether the import takes a server away from the client.
 func (p *importPlan) taken(s clients.Server) bool {
 	return slices.ContainsFunc(p.servers, func(other *planned) bool {
 		return other.from.At == s.At && (other.state == importReady || other.state == importThere)
