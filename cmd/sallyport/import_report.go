@@ -17,12 +17,12 @@ type importedServer struct {
 	Declaration *entry      `json:"declaration,omitempty"`
 }
 
-// importedServers is the answer of import as JSON.
+// importedServers is the JSON answer of import.
 type importedServers struct {
 	Client      string           `json:"client"`
 	Personality string           `json:"personality"`
 	Servers     []importedServer `json:"servers"`
-	// Config is the whole as a configuration; after a write it is empty.
+	// Config is the complete configuration text. It is empty after a write.
 	Config string `json:"config,omitempty"`
 	// Wrote and Copies list what a write changed.
 	Wrote  []string `json:"wrote,omitempty"`
@@ -44,7 +44,7 @@ func (i *importer) report(p *importPlan) *importedServers {
 	return r
 }
 
-// preview prints what would be written. The answer is a configuration.
+// preview prints what a write would change. The answer is a configuration.
 func (i *importer) preview(p *importPlan) error {
 	var titles []string
 	for _, f := range p.files {
@@ -77,7 +77,7 @@ func (i *importer) preview(p *importPlan) error {
 	return nil
 }
 
-// again is the command that writes what was shown, for a shell.
+// again returns the shell command that writes what was shown.
 func (i *importer) again() string {
 	words := []string{"sallyport", "import", i.arg}
 	add := func(flag string, values ...string) {
@@ -102,7 +102,7 @@ func (i *importer) again() string {
 	return strings.Join(append(words, "--write"), " ")
 }
 
-// elsewhere says which servers the files have for other folders.
+// elsewhere names the servers that the files declare for other folders.
 func (i *importer) elsewhere(p *importPlan, say func(string, ...any)) {
 	for _, f := range p.files {
 		for k, dir := range f.Elsewhere {
@@ -115,7 +115,7 @@ func (i *importer) elsewhere(p *importPlan, say func(string, ...any)) {
 	}
 }
 
-// summary counts the servers by what becomes of them.
+// summary counts the servers by their outcome.
 func (p *importPlan) summary() string {
 	parts := []string{}
 	for _, s := range []struct {

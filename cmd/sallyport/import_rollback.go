@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// rollback brings back the servers of a client, or of every client that has a
+// rollback restores the servers of one client, or of every client that has a
 // copy and starts this program.
 func (e *environment) rollback(f *flags, o *importing, name string) error {
 	files, err := e.rewritten(name)
@@ -47,7 +47,7 @@ func (e *environment) rollback(f *flags, o *importing, name string) error {
 	return nil
 }
 
-// lookedFor names the copies that there might be.
+// lookedFor names the copies that the rollback looked for.
 func (e *environment) lookedFor(files []*clients.File) string {
 	var names []string
 	for _, f := range files {
@@ -59,7 +59,8 @@ func (e *environment) lookedFor(files []*clients.File) string {
 	return "; looked for " + strings.Join(names, " and ")
 }
 
-// rewritten lists the files of a client; without a name, all that can be read.
+// rewritten lists the files of a client. Without a name it lists the files of
+// all clients that can be read.
 func (e *environment) rewritten(name string) (files []*clients.File, err error) {
 	if name != "" {
 		_, files, err = e.settingsOf(name)
@@ -76,8 +77,9 @@ func (e *environment) rewritten(name string) (files []*clients.File, err error) 
 	return files, nil
 }
 
-// restore brings back the servers of one file from its newest copy that has
-// others; done says what was done, and is empty when there is nothing to do.
+// restore restores the servers of one file from the newest copy that declares
+// others. The text done describes the change; it is empty when there is nothing
+// to do.
 func (e *environment) restore(o *importing, file *clients.File) (done string, err error) {
 	if !file.Connected() && !o.force {
 		return "", nil
@@ -91,7 +93,8 @@ func (e *environment) restore(o *importing, file *clients.File) (done string, er
 		if bytes.Equal(copied.Text, file.Text) {
 			continue
 		}
-		// The sections of a project belong to the file, not to its copy.
+		// Restore keeps the sections of projects from the file, not from its
+		// copy.
 		text, err := file.Restore(copied)
 		switch {
 		case err == nil && bytes.Equal(text, file.Text):
@@ -109,8 +112,8 @@ func (e *environment) restore(o *importing, file *clients.File) (done string, er
 	return "", nil
 }
 
-// put writes the restored text. A copy that is the file again is removed: it
-// may hold secrets, and says nothing more.
+// put writes the restored text. It removes a copy that equals the file again:
+// such a copy may hold secrets and has no further use.
 func (e *environment) put(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
 	if bytes.Equal(text, copied.Text) {
 		found, err := os.ReadFile(file.Path)
