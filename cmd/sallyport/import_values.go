@@ -15,7 +15,7 @@ import (
 	"github.com/sallyport/sallyport/secrets"
 )
 
-// environment takes over the variables of a program.
+// environment translates the environment variables of a program.
 func (i *importer) environment(p *planned) {
 	if len(p.entry.Command) == 0 {
 		return
@@ -28,7 +28,7 @@ func (i *importer) environment(p *planned) {
 		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
 		switch {
 		case v.Value == "":
-			// Empty is what it is without being set, for most programs.
+			// Most programs treat an empty variable like a missing one.
 		case !reach.IsEnvName(v.Name):
 			p.note("a variable is not carried over: %q is not a name of one", v.Name)
 		case scoped.ReservedEnv(v.Name):
@@ -41,14 +41,15 @@ func (i *importer) environment(p *planned) {
 	}
 }
 
-// harmless reports whether a value may be copied: it is known to say nothing, or
-// a person said so.
+// harmless reports whether a value may be copied: either its name is known to
+// hold no secret, or the user says so.
 func (i *importer) harmless(p *planned, name, value string) bool {
 	return clients.Harmless(name, value) ||
 		slices.ContainsFunc(p.of(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
-// settled puts defaults into the place of references; false when one has none.
+// settled replaces references by their defaults. It returns false when a
+// reference has no default.
 func (i *importer) settled(p *planned, name string, text *string, refs []clients.Ref) bool {
 	if clients.SecretName(name) {
 		return false
@@ -65,7 +66,7 @@ func (i *importer) settled(p *planned, name string, text *string, refs []clients
 	return true
 }
 
-// plain is a variable whose value may be read by everybody.
+// plain adds a variable whose value every user may read.
 func (i *importer) plain(p *planned, name, text string) {
 	if strings.Contains(text, "${") {
 		p.note("%s is not carried over: ${ would be a variable here", name)
@@ -77,8 +78,8 @@ func (i *importer) plain(p *planned, name, text string) {
 	p.entry.Env[name] = text
 }
 
-// secretVariable is a variable that holds a stand-in. Without a host that gets
-// the value it would be of no use.
+// secretVariable adds a variable that holds a stand-in. A stand-in is of no use
+// without a host that gets the value.
 func (i *importer) secretVariable(p *planned, name, text string, refs []clients.Ref, hosts []string) {
 	what := name + " looks like a secret"
 	if !clients.SecretPair(name, text) {
@@ -100,8 +101,9 @@ func (i *importer) secretVariable(p *planned, name, text string, refs []clients.
 	p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
 }
 
-// services are hosts that take the keys of well-known variables, as their makers
-// document them. They are proposed, never granted by themselves.
+// services maps prefixes of well-known variables to the hosts that take their
+// keys, as the makers document. Import proposes these hosts and never grants
+// them by itself.
 var services = []struct{ begin, host string }{
 	{"ANTHROPIC_", "api.anthropic.com"},
 	{"BRAVE_", "api.search.brave.com"},
@@ -119,7 +121,7 @@ var services = []struct{ begin, host string }{
 	{"TAVILY_", "api.tavily.com"},
 }
 
-// suggested names the host that a variable of this name is usually for.
+// suggested returns the usual host for a variable of this name.
 func suggested(name string) string {
 	for _, s := range services {
 		if strings.HasPrefix(name, s.begin) {
@@ -129,7 +131,7 @@ func suggested(name string) string {
 	return ""
 }
 
-// put says how the value of a secret is put where it belongs.
+// put describes how the user stores the value of a secret.
 func (i *importer) put(ref string) string {
 	prefix := ""
 	for _, b := range i.config.Secrets {
@@ -151,13 +153,13 @@ func (i *importer) put(ref string) string {
 	return "the variable " + name + ": export " + name + "=… where the client is started"
 }
 
-// inShell is a word for a shell.
+// inShell quotes a word for a shell.
 func inShell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// schemes begin the values of headers that hold a secret.
+// schemes lists the prefixes of header values that hold a secret.
 var schemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bearer "}
 
-// headers takes over what is sent to a remote server.
+// headers translates the headers that the client sends to a remote server.
 func (i *importer) headers(p *planned) {
 	if p.entry.URL == "" {
 		if len(p.from.Headers) > 0 {
@@ -174,8 +176,8 @@ func (i *importer) headers(p *planned) {
 	}
 }
 
-// header takes over one header. A secret is the whole value, or what follows
-// the name of a scheme.
+// header translates one header. The secret is the whole value, or the part
+// behind the name of a scheme.
 func (i *importer) header(p *planned, name, value string) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	begin, rest := "", text
@@ -200,11 +202,11 @@ func (i *importer) header(p *planned, name, value string) {
 	p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
 }
 
-// manifests mark the folder of a program.
+// manifests lists the files that mark the folder of a program.
 var manifests = []string{"package.json", "pyproject.toml", "requirements.txt", "Gemfile", "composer.json"}
 
-// reach proposes what a server may touch: nothing, but the folders and files
-// that its arguments name, for reading, and the hosts that a flag names.
+// reach proposes what a server may touch: read access to the folders and files
+// that its arguments name, the hosts that a flag names, and nothing else.
 func (i *importer) reach(p *planned) {
 	var reads []string
 	add := func(path string) {
@@ -243,7 +245,7 @@ func (i *importer) reach(p *planned) {
 	}
 }
 
-// proposal says where the capabilities of a program come from.
+// proposal describes the origin of the proposed capabilities of a program.
 func (p *planned) proposal(home string) {
 	c := &p.entry.Capabilities
 	switch {
@@ -260,8 +262,8 @@ func (p *planned) proposal(home string) {
 	}
 }
 
-// programFolder is the folder that a script loads the rest of its program from:
-// the nearest one with a manifest, else its own.
+// programFolder returns the folder from which a script loads the rest of its
+// program: the nearest folder with a manifest, or else its own folder.
 func programFolder(script string) string {
 	for dir := filepath.Dir(script); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		for _, name := range manifests {
@@ -273,7 +275,7 @@ func programFolder(script string) string {
 	return filepath.Dir(script)
 }
 
-// describe is the state of a server in a line.
+// describe returns the state of a server on one line.
 func (p *planned) describe() string {
 	return fmt.Sprintf("%s: %s", shown(p.from.Name), strings.Join(p.why, "; "))
 }
