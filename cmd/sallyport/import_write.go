@@ -19,8 +19,8 @@ import (
 )
 
 // write adds the servers to the configuration and rewrites the client's files.
-// The configuration comes first: whoever is interrupted between the two has a
-// client that is as it was, and runs the command again.
+// It writes the configuration first: after an interruption between the two, the
+// client is unchanged and the user runs the command again.
 func (i *importer) write(ctx context.Context, p *importPlan) error {
 	paths := configPaths(i.env, i.f)
 	switch {
@@ -70,8 +70,8 @@ func joinedOr(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// chosen refuses a personality that would change which one is taken where
-// nobody chooses.
+// chosen refuses a personality that would change the default: the personality
+// of a caller that names none.
 func (i *importer) chosen(p *importPlan, path string) error {
 	names := i.config.Names()
 	switch _, there := i.config.Personalities[p.role]; {
@@ -85,7 +85,7 @@ func (i *importer) chosen(p *importPlan, path string) error {
 	}
 }
 
-// refusal says what is blocked.
+// refusal returns the error that names the blocked servers.
 func (i *importer) refusal(p *importPlan) error {
 	text := "nothing was written: not every server can be carried over"
 	for _, s := range p.servers {
@@ -123,7 +123,8 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	return err
 }
 
-// added is the text of the configuration with the servers and the personality.
+// added returns the text of the configuration with the servers and the
+// personality added.
 func (i *importer) added(p *importPlan, text string) (string, error) {
 	var err error
 	add := func(path []string, lines []string) {
@@ -154,13 +155,13 @@ func (i *importer) added(p *importPlan, text string) (string, error) {
 	return text, err
 }
 
-// without are the items of a list that are not in another.
+// without returns the items of a list that another list does not hold.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-// holds reads the new text as the configuration that it would be, and refuses
-// it when it says anything else than was meant.
+// holds parses the new text as the new configuration. It refuses a text that
+// means anything other than the plan.
 func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths []string, text string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".sallyport-import-*"+filepath.Ext(path))
 	if err != nil {
@@ -191,8 +192,8 @@ func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths 
 	return nil
 }
 
-// compare holds a configuration to the old one with the plan: nothing but the
-// servers and the personality may differ.
+// compare checks that a configuration differs from the old one only by the
+// servers and the personality of the plan.
 func (i *importer) compare(p *importPlan, c *config.Config) error {
 	servers := map[string]string{}
 	for k := range c.Servers {
@@ -263,14 +264,14 @@ func (i *importer) compareRoles(p *importPlan, c *config.Config) error {
 	return nil
 }
 
-// sameRole compares personalities but for where they stand.
+// sameRole compares two personalities and ignores where they are defined.
 func sameRole(a, b *sallyport.Personality) bool {
 	x, y := *a, *b
 	x.Sources, y.Sources = nil, nil
 	return reflect.DeepEqual(x, y)
 }
 
-// wrote says what was done, and what is left to do.
+// wrote reports what was done and what the user still has to do.
 func (i *importer) wrote(p *importPlan, r *importedServers) error {
 	out := i.env.printer(i.f)
 	if out.json {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// lines are the YAML of a declaration, a key on each, below the name of its
-// server.
+// lines returns the YAML of a declaration, one key on each line, below the name
+// of its server.
 func (p *planned) lines() ([]string, error) {
 	text, err := json.Marshal(&p.entry)
 	if err != nil {
@@ -33,11 +33,11 @@ func (p *planned) lines() ([]string, error) {
 	return lines, nil
 }
 
-// plainKey is a key that needs no quotes.
+// plainKey matches a key that needs no quotes.
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// flow is a value on one line. Texts are quoted, so that none is read as
-// something else; what does not print is escaped.
+// flow returns a value on one line. It quotes texts, so that YAML reads none of
+// them as another type, and escapes characters that do not print.
 func flow(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -63,7 +63,7 @@ func flow(v any) string {
 	}
 }
 
-// remarks are comments about a server.
+// remarks returns the comments about a server.
 func (p *planned) remarks() (lines []string) {
 	lines = append(lines, "# "+shown(p.from.At))
 	for _, n := range p.notes {
@@ -75,7 +75,7 @@ func (p *planned) remarks() (lines []string) {
 	return lines
 }
 
-// reads are the folders that the personality has to reach for its servers.
+// reads returns the folders that the personality has to reach for its servers.
 func (p *importPlan) reads() (list []string) {
 	for _, s := range p.ready() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
@@ -96,7 +96,7 @@ func (p *importPlan) writes() (list []string) {
 	return slices.Compact(list)
 }
 
-// ready lists the servers that are written.
+// ready returns the servers that are written.
 func (p *importPlan) ready() (list []*planned) {
 	for _, s := range p.servers {
 		if s.state == importReady {
@@ -106,7 +106,7 @@ func (p *importPlan) ready() (list []*planned) {
 	return list
 }
 
-// names lists the servers that the personality may use, of the plan.
+// names returns the servers of the plan that the personality may use.
 func (p *importPlan) names() (list []string) {
 	for _, s := range p.servers {
 		if (s.state == importReady || s.state == importThere) && !slices.Contains(list, s.name) {
@@ -116,7 +116,7 @@ func (p *importPlan) names() (list []string) {
 	return list
 }
 
-// document is the plan as a configuration file of its own, with remarks.
+// document returns the plan as a configuration file of its own, with remarks.
 func (p *importPlan) document(title string) (string, error) {
 	var b strings.Builder
 	line := func(indent int, format string, args ...any) {
@@ -151,7 +151,8 @@ func (p *importPlan) document(title string) (string, error) {
 	return b.String(), nil
 }
 
-// personality is what may use the servers, and nothing else.
+// personality returns the lines of a personality that may use these servers and
+// nothing else.
 func (p *importPlan) personality() []string {
 	lines := []string{
 		p.role + ":",
