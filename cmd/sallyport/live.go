@@ -12,14 +12,15 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// live is the gate that the surfaces of a server ask: the registry in force,
-// which a reload exchanges. A call ends in the turn in which it began. It is
+// live is the gate that the surfaces of a server use: the registry in force,
+// which a reload replaces. A call ends in the turn in which it began. It is
 // safe for concurrent use.
 type live struct {
 	mu      sync.Mutex
 	now     *turn
-	changed func() // tells clients that lists may be others now; nil tells nobody
-	// callers are those of the configuration in force; nil where none change.
+	changed func() // tells clients that lists may have changed; nil tells no client
+	// callers holds the principals of the configuration in force; nil when they
+	// never change.
 	callers *auth.Directory
 }
 
@@ -28,7 +29,8 @@ func newLive(t *turn) *live {
 	return &live{now: t}
 }
 
-// tells has clients told whenever what they see may have changed.
+// tells sets the function that tells clients that what they see may have
+// changed.
 func (l *live) tells(changed func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +38,7 @@ func (l *live) tells(changed func()) {
 }
 
 // listChanged tells clients that what they see may have changed. It is cheap,
-// and calls in quick succession make one notification.
+// and calls in quick succession send one notification.
 func (l *live) listChanged() {
 	l.mu.Lock()
 	changed := l.changed
@@ -46,7 +48,7 @@ func (l *live) listChanged() {
 	}
 }
 
-// enter returns the turn in force, which stays open until leave.
+// enter returns the turn in force. The turn stays open until leave.
 func (l *live) enter() *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +63,8 @@ func (l *live) leave(t *turn) {
 	t.settle()
 }
 
-// settle tells that a turn is over. The caller holds the lock.
+// settle signals that a retired turn has no calls left. The caller holds the
+// lock.
 func (t *turn) settle() {
 	if t.retired && t.uses == 0 {
 		close(t.idle)
@@ -69,9 +72,9 @@ func (t *turn) settle() {
 	}
 }
 
-// exchange puts another turn in force, with its callers, and returns the one
-// before, whose idle channel closes when the last call in it has ended. Who is
-// let in as one of the new callers finds the new turn.
+// exchange puts another turn in force together with its callers. It returns the
+// previous turn, whose idle channel closes when the last call in it has ended.
+// A request that is authenticated as one of the new callers finds the new turn.
 func (l *live) exchange(next *turn, callers func()) (before *turn) {
 	next.idle = make(chan struct{})
 	l.mu.Lock()
@@ -83,8 +86,9 @@ func (l *live) exchange(next *turn, callers func()) (before *turn) {
 	return before
 }
 
-// present is a caller as the configuration of a turn knows it. One that was let
-// in under the configuration before, a moment ago, holds what it holds now.
+// present returns the caller with the rights that the configuration of a turn
+// gives it. A caller that the previous configuration admitted a moment ago gets
+// its present rights.
 func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *sallyport.Caller {
 	if l.callers == nil || caller == nil || caller.Principal.Revision == 0 || caller.Principal.Revision == t.revision {
 		return caller
@@ -92,7 +96,8 @@ func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *
 	own := *caller
 	own.Principal.Permissions, own.Principal.Personalities = nil, []string{}
 	if strings.HasPrefix(caller.Principal.Name, auth.OIDCPrefix) {
-		// What its token said of it stands; what was given to everybody may not.
+		// The permissions from its token stay; those that every caller had may
+		// be withdrawn.
 		own.Principal.Permissions = slices.DeleteFunc(slices.Clone(caller.Principal.Permissions), func(permission string) bool {
 			return slices.Contains(t.withdrawn, permission)
 		})
@@ -106,8 +111,8 @@ func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *
 	return &own
 }
 
-// issuer is what the configuration in force says of the issuer; nil when it
-// names none.
+// issuer returns what the configuration in force says about the issuer, or nil
+// when it names none.
 func (l *live) issuer() *config.OIDC {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,11 +124,11 @@ func (l *live) issued() []string {
 	if o := l.issuer(); o != nil && o.Personalities != nil {
 		return o.Personalities
 	}
-	// Nobody said anything, which is not the same as any.
+	// An empty list allows no role; nil would allow any.
 	return []string{}
 }
 
-// resource tells clients of /mcp whose tokens open it.
+// resource tells clients of /mcp which issuer's tokens open it.
 func (l *live) resource() *auth.Resource {
 	return &auth.Resource{
 		Path: "/mcp",
@@ -137,8 +142,8 @@ func (l *live) resource() *auth.Resource {
 	}
 }
 
-// scopes lists the permissions that tools want, where scopes of a token are
-// permissions.
+// scopes lists the permissions that tools require, when the scopes of a token
+// are permissions.
 func (l *live) scopes() (list []string) {
 	o := l.issuer()
 	if o == nil || o.PermissionsClaim != "scope" && o.PermissionsClaim != "scp" {
@@ -153,7 +158,7 @@ func (l *live) scopes() (list []string) {
 	return slices.Compact(list)
 }
 
-// believed are the tokens of an issuer while the configuration names it.
+// believed accepts the tokens of an issuer while the configuration names it.
 type believed struct {
 	auth.Tokens
 	live *live
@@ -164,14 +169,15 @@ func (b believed) Principal(ctx context.Context, token string) (p sallyport.Prin
 	if b.live.issuer() == nil {
 		return p, false, nil
 	}
-	// Read first: what is read after it may be newer, and is looked at again then.
+	// Read the revision first: what is read later may be newer, and is then
+	// checked again.
 	revision := b.live.callers.Revision()
 	p, ok, err = b.Tokens.Principal(ctx, token)
 	p.Revision = revision
 	return p, ok, err
 }
 
-// Definitions returns what a caller sees.
+// Definitions returns the definitions that a caller sees.
 func (l *live) Definitions(caller *sallyport.Caller) []registry.Definition {
 	t := l.enter()
 	defer l.leave(t)
@@ -185,21 +191,21 @@ func (l *live) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.R
 	return t.registry.Call(ctx, l.present(ctx, t, caller), q)
 }
 
-// Reject records a call that did not arrive whole.
+// Reject records a call that did not arrive complete.
 func (l *live) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
 	t := l.enter()
 	defer l.leave(t)
 	return t.registry.Reject(ctx, caller, q, why)
 }
 
-// List returns what a caller sees, as it was declared.
+// List returns the tools that a caller sees, as they were declared.
 func (l *live) List(caller *sallyport.Caller) []sallyport.Tool {
 	t := l.enter()
 	defer l.leave(t)
 	return t.registry.List(l.present(context.Background(), t, caller))
 }
 
-// Explain says what is decided about a tool before its arguments count.
+// Explain returns the decision about a tool before its arguments count.
 func (l *live) Explain(caller *sallyport.Caller, tool string) (registry.Explanation, error) {
 	t := l.enter()
 	defer l.leave(t)

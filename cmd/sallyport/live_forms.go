@@ -23,7 +23,7 @@ func (l *live) Resources(caller *sallyport.Caller) []sallyport.Resource {
 	return t.registry.Resources(l.present(context.Background(), t, caller))
 }
 
-// Reader returns what to call for what is behind a URI.
+// Reader returns the ID of the tool that reads a URI.
 func (l *live) Reader(caller *sallyport.Caller, uri string) (id string, ok bool) {
 	t := l.enter()
 	defer l.leave(t)
@@ -37,7 +37,7 @@ func (l *live) Asks(caller *sallyport.Caller, id string) bool {
 	return t.registry.Asks(l.present(context.Background(), t, caller), id)
 }
 
-// Headers returns the arguments that clients repeat in headers of HTTP.
+// Headers returns the arguments that clients repeat in HTTP headers.
 func (l *live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
 	t := l.enter()
 	defer l.leave(t)
@@ -51,14 +51,15 @@ func (l *live) Tasks(id string) sallyport.TaskSupport {
 	return t.registry.Tasks(id)
 }
 
-// Stands reports whether a caller may still hear of a call that it made.
+// Stands reports whether a caller may still get the result of a call that it
+// made.
 func (l *live) Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool {
 	t := l.enter()
 	defer l.leave(t)
 	return t.registry.Stands(ctx, caller, tool, since)
 }
 
-// Inquires reports whether a tool declares that it asks whoever called.
+// Inquires reports whether a tool declares that it asks its caller.
 func (l *live) Inquires(id string) bool {
 	t := l.enter()
 	defer l.leave(t)
