@@ -41,7 +41,7 @@ what is pinned any more.`,
 	}
 }
 
-// withLook runs a command that asks servers what they are.
+// withLook runs a command that asks servers what they offer now.
 func withLook(ctx context.Context, env *environment, f *flags, l look, do func(g *gate) error) error {
 	g, err := wire(ctx, env, f, func(g *gate, ctx context.Context) error {
 		if g.builtin {
@@ -57,41 +57,43 @@ func withLook(ctx context.Context, env *environment, f *flags, l look, do func(g
 	return errors.Join(err, g.Close())
 }
 
-// The states of a server beside its pins.
+// The states of a server compared with its pins.
 const (
-	statePinned   = "pinned"   // as it is
-	stateAdded    = "added"    // pinned now
+	statePinned   = "pinned"   // as it was pinned
+	stateAdded    = "added"    // pinned by this command
 	stateChanged  = "changed"  // is or offers something else
 	stateUnknown  = "unknown"  // does not answer, or cannot be started
-	stateUnpinned = "unpinned" // was never looked at
+	stateUnpinned = "unpinned" // was never pinned
 	stateUnlisted = "unlisted" // no personality lists it
 )
 
-// serverState is a server beside its pins.
+// serverState compares a server with its pins.
 type serverState struct {
 	Server string `json:"server"`
 	State  string `json:"state"`
-	// Why says what is wrong with it.
+	// Why describes the fault of the server.
 	Why string `json:"why,omitempty"`
-	// Offers counts what it offers.
+	// Offers counts what the server offers.
 	Offers int `json:"offers"`
-	// Started is false when it was not started, since that is another launch
-	// than the pinned one: what it offers is then what is pinned.
+	// Started is false when the server was not started, because its launch
+	// differs from the pinned one. What it offers is then taken from the lock
+	// file.
 	Started bool `json:"started"`
-	// SHA256 is the digest to expect of it, and Approve the command that does.
+	// SHA256 is the digest to expect of the server, and Approve the command
+	// that approves it.
 	SHA256  string `json:"sha256,omitempty"`
 	Approve string `json:"approve,omitempty"`
-	// Left is what it offers and cannot be pinned.
+	// Left lists what the server offers and what cannot be pinned.
 	Left []leftOut `json:"left_out,omitempty"`
 }
 
-// looked is what servers are now, in the form of the lock file.
+// looked holds the present state of servers in the form of the lock file.
 type looked struct {
 	file   *lock.File
 	states []serverState
 }
 
-// lookAt asks the servers that are wanted.
+// lookAt asks the wanted servers.
 func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *looked {
 	g.discover(ctx, "", wanted)
 	now := &looked{file: &lock.File{Servers: map[string]lock.Server{}}}
@@ -103,7 +105,7 @@ func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *loo
 	return now
 }
 
-// add adds a server; nil for one of which nothing is known.
+// add adds a server. The argument s is nil when nothing is known of the server.
 func (n *looked) add(s *lock.Server, state serverState) {
 	if s != nil {
 		n.file.Servers[state.Server] = *s
@@ -112,8 +114,8 @@ func (n *looked) add(s *lock.Server, state serverState) {
 	n.states = append(n.states, state)
 }
 
-// state is what a server is now. One that says nothing is taken to be what is
-// pinned, and is reported.
+// state returns the present state of a server. A server that does not answer is
+// reported and keeps its pinned definitions.
 func (s *servers) state(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
 	st := serverState{Server: f.Name, State: statePinned}
 	was, known := s.pins.pinned(f.Name)
@@ -152,7 +154,7 @@ func (s *servers) state(f *foundServer, o *lock.Offer) (*lock.Server, serverStat
 	return nil, st
 }
 
-// pin adds what is not pinned yet to the lock file.
+// pin adds to the lock file what it does not hold yet.
 func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 	p := g.servers.pins
 	now := g.lookAt(ctx, everyServer)
@@ -168,7 +170,7 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 		if _, known := p.pinned(st.Server); known || !ok {
 			continue
 		}
-		// What has the name of something else is looked at for itself.
+		// The user approves a definition with a conflicting name separately.
 		st.leave(&is, conflicts)
 		now.file.Servers[st.Server] = is
 		digest, err := now.file.Digest(lock.Scope{Server: st.Server})
@@ -189,7 +191,7 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 	return printPinned(env.printer(f), p.path, now.states, len(added))
 }
 
-// leave takes out of a server what has the name of something else.
+// leave removes from a server the tools whose names conflict with others.
 func (st *serverState) leave(s *lock.Server, conflicts map[string]string) {
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
@@ -204,10 +206,11 @@ func (st *serverState) leave(s *lock.Server, conflicts map[string]string) {
 	s.Tools = tools
 }
 
-// writeLock records a change of the lock file and writes it. Two commands that
-// write it at once must not lose what the first of them pinned.
+// writeLock records a change of the lock file, then writes the file. Two
+// commands that write at once must not lose what the first of them pinned.
 func (g *gate) writeLock(ctx context.Context, next *lock.File, e *audit.Event) error {
-	// No child reaches the folder of the state, so that none holds this up.
+	// No child process reaches the state folder, so that none can hold this
+	// lock.
 	private := filepath.Dir(g.store.Dir())
 	return g.keepFirst(ctx, e, func() error {
 		if err := os.MkdirAll(private, 0o700); err != nil {
@@ -266,7 +269,7 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 	return nil
 }
 
-// printState says what is wrong with a server.
+// printState prints the fault of a server.
 func printState(p *printer, st *serverState) {
 	if st.Why != "" {
 		p.line("%s %s: %s", p.bad(st.State), st.Server, shown(st.Why))
@@ -276,7 +279,7 @@ func printState(p *printer, st *serverState) {
 	}
 }
 
-// counted is a number of things.
+// counted returns a number with the name of what it counts.
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
