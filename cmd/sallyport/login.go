@@ -18,7 +18,7 @@ import (
 	"github.com/sallyport/sallyport/secrets"
 )
 
-// loginWait bounds how long a person may take.
+// loginWait bounds how long a user may take to consent.
 const loginWait = 5 * time.Minute
 
 // tokens opens the vault when a server needs one, and puts it before the
@@ -39,12 +39,13 @@ func (g *gate) tokens(declared []upstream.Server, b *sallyport.Backends) (*oauth
 	return vault, nil
 }
 
-// vault keeps tokens in the state, under a key that is not in it.
+// vault stores tokens in the state. The key that seals them is not in the
+// state.
 func (g *gate) vault() (*oauth.Vault, error) {
 	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
 }
 
-// login are the flags of login and logout.
+// login holds the flags of login and logout.
 type login struct {
 	principal, personality string
 	port                   int
@@ -104,7 +105,7 @@ removed whatever the issuer answers, and the command says what it did.`,
 	return cmd
 }
 
-// authorized is a declared server with OAuth.
+// authorized returns a declared server that uses OAuth.
 func (t *turn) authorized(name string) (*upstream.Server, error) {
 	var known []string
 	for i := range t.servers.declared {
@@ -121,7 +122,7 @@ func (t *turn) authorized(name string) (*upstream.Server, error) {
 	return nil, unknown("server with oauth", name, known)
 }
 
-// loginRole is the role whose grant a login keeps to.
+// loginRole returns the role whose grant bounds a login.
 func (t *turn) loginRole(server, asked string) (string, error) {
 	roles := t.rolesWith(server)
 	switch {
@@ -136,7 +137,7 @@ func (t *turn) loginRole(server, asked string) (string, error) {
 	}
 }
 
-// login logs somebody in at a server.
+// login logs a user in at a server.
 func (g *gate) login(ctx context.Context, p *printer, name string, l *login) error {
 	s, err := g.authorized(name)
 	if err != nil {
@@ -164,8 +165,8 @@ func (g *gate) login(ctx context.Context, p *printer, name string, l *login) err
 	return reportLogin(p, s, l.principal, &status)
 }
 
-// consent runs a login through the gate, in a role that may use the server: what
-// it sends is decided and recorded like a call.
+// consent runs a login through the gate, in a role that may use the server. The
+// requests of the login are decided and recorded like calls.
 func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role string, l *login) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
@@ -192,8 +193,8 @@ func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role
 	return status, nil
 }
 
-// logout removes tokens. That is done first: no fault of the record, and nothing
-// that the issuer answers, keeps them.
+// logout removes tokens. It removes them first, so that neither a fault of the
+// record nor an answer of the issuer keeps them.
 func (g *gate) logout(ctx context.Context, p *printer, name, principal string) error {
 	s, err := g.authorized(name)
 	if err != nil {
@@ -221,14 +222,15 @@ func (g *gate) logout(ctx context.Context, p *printer, name, principal string) e
 	return nil
 }
 
-// revocation is what came of telling an issuer that tokens are not used any more.
+// revocation is the result of asking an issuer to revoke tokens that are no
+// longer used.
 type revocation struct {
 	// Outcome is revoked, unsupported or failed.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitempty"`
 }
 
-// text says it to a person.
+// text describes the result for a user.
 func (r *revocation) text() string {
 	const there = "end the access there too when the tokens may be known to somebody"
 	switch r.Outcome {
@@ -241,8 +243,8 @@ func (r *revocation) text() string {
 	}
 }
 
-// revoke has the issuer revoke tokens that were removed, through the gate, in a
-// role that may use the server.
+// revoke asks the issuer to revoke removed tokens, through the gate, in a role
+// that may use the server.
 func (g *gate) revoke(ctx context.Context, name string, was oauth.Forgotten) revocation {
 	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: shown(err.Error())} }
 	role, err := g.loginRole(name, "")
@@ -267,8 +269,8 @@ func (g *gate) revoke(ctx context.Context, name string, was oauth.Forgotten) rev
 	}
 }
 
-// forget removes the tokens of a principal at a server, and records it when
-// there were any.
+// forget removes the tokens of a principal at a server. It records the removal
+// when there were any.
 func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
 	vault, err := g.vault()
 	if err != nil {
@@ -281,8 +283,8 @@ func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string)
 	return was, g.keepDone(ctx, changed(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
 }
 
-// forgetEverywhere removes the tokens that a principal has for itself: whoever
-// has its name next is somebody else.
+// forgetEverywhere removes the tokens that belong to a principal alone: the
+// next principal with this name may be another person.
 func (g *gate) forgetEverywhere(ctx context.Context, env *environment, principal string) error {
 	declared, err := serversOf(g.config, env.home)
 	if err != nil {

@@ -18,13 +18,15 @@ import (
 	"github.com/sallyport/sallyport/internal/listening"
 )
 
-// back waits on the loopback for the browser that comes back from an issuer.
+// back waits on the loopback interface for the browser that returns from an
+// issuer.
 type back struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// listenBack listens on the loopback, and nowhere else; port 0 is any port.
+// listenBack listens on the loopback interface only. Port 0 selects a free
+// port.
 func listenBack(ctx context.Context, port int) (*back, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -33,10 +35,10 @@ func listenBack(ctx context.Context, port int) (*back, error) {
 	return &back{listener: listening.New(l, nil)}, nil
 }
 
-// url is where the browser comes back to.
+// url returns the address to which the browser returns.
 func (b *back) url() string { return "http://" + b.listener.Addr().String() + "/callback" }
 
-// close ends what waits.
+// close closes the listener and ends the wait.
 func (b *back) close() {
 	if b.server != nil {
 		_ = b.server.Close()
@@ -44,8 +46,8 @@ func (b *back) close() {
 	_ = b.listener.Close()
 }
 
-// await waits for the one answer with the state of our question. Whatever else
-// comes is refused and does not end the wait: any page can send a browser here.
+// await waits for the one answer with the state of this login. It refuses all
+// other requests and goes on waiting, because any page can send a browser here.
 func (b *back) await(ctx context.Context, state string, wait time.Duration) (url.Values, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -57,7 +59,7 @@ func (b *back) await(ctx context.Context, state string, wait time.Duration) (url
 	go func() { served <- b.server.Serve(b.listener) }()
 	select {
 	case a := <-answers:
-		// The browser still reads its page.
+		// Let the browser finish reading its page.
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = b.server.Shutdown(stop)
@@ -72,7 +74,7 @@ func (b *back) await(ctx context.Context, state string, wait time.Duration) (url
 	}
 }
 
-// handler takes the first answer to our question.
+// handler accepts the first answer with the state of this login.
 func (b *back) handler(state string, answers chan<- url.Values) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for key, value := range map[string]string{
@@ -102,7 +104,7 @@ func (b *back) handler(state string, answers chan<- url.Values) http.Handler {
 	})
 }
 
-// consentTo says what to open, and for what.
+// consentTo prints the page to open and what it is for.
 func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Consent, redirect string) error {
 	if p.json {
 		return p.value(map[string]any{
@@ -122,7 +124,7 @@ func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Cons
 	return nil
 }
 
-// reportLogin says what came of a login.
+// reportLogin prints the result of a login.
 func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth.Status) error {
 	if p.json {
 		out := map[string]any{
@@ -146,7 +148,7 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 	return nil
 }
 
-// holderName is whose tokens they are, in words.
+// holderName describes whose tokens they are.
 func holderName(s *upstream.Server, principal string) string {
 	if s.Shared {
 		return "everybody"
@@ -154,9 +156,9 @@ func holderName(s *upstream.Server, principal string) string {
 	return principal
 }
 
-// argsOf are the arguments of a login.
+// argsOf returns the arguments of a login.
 func argsOf(principal string) json.RawMessage {
-	// A map of texts always marshals.
+	// Marshalling a map of strings cannot fail.
 	text, _ := json.Marshal(map[string]string{"principal": principal})
 	return text
 }
