@@ -54,7 +54,7 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 	return cmd
 }
 
-// writeNew writes a file that does not exist yet.
+// writeNew writes a file. It is an error when the file already exists.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {

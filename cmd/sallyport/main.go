@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the program at once: somebody means it.
+	// A second signal ends the program at once: the user insists.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], system())
 	stop()

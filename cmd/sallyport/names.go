@@ -19,8 +19,8 @@ import (
 	"github.com/sallyport/sallyport/tools/mail"
 )
 
-// checkNames refuses what names nothing: a tool or label of a personality, a
-// connection or relay of an action.
+// checkNames refuses names that refer to nothing: a tool or label of a
+// personality, a connection or relay of an action.
 func (t *turn) checkNames() error {
 	var names, labels []string
 	for _, tool := range t.registry.Tools() {
@@ -31,8 +31,8 @@ func (t *turn) checkNames() error {
 			labels = append(labels, label)
 		}
 	}
-	// A rule about a tool that comes with a connection may stand there before
-	// the connection does.
+	// A rule about a tool that needs a connection may exist before the
+	// connection does.
 	held := append(slices.Clone(names), unconnected()...)
 	var faults config.Faults
 	for _, role := range t.config.Names() {
@@ -53,8 +53,8 @@ func (t *turn) checkNames() error {
 	return nil
 }
 
-// checkWorkspace warns of a workspace that is not there: every path below it
-// is out of reach, which reads like a rule.
+// checkWorkspace warns of a missing workspace. Without it every path below it
+// is out of reach, which looks like the effect of a rule.
 func (t *turn) checkWorkspace() {
 	info, err := os.Stat(t.config.Workspace)
 	why := "it is not a folder"
@@ -68,7 +68,7 @@ func (t *turn) checkWorkspace() {
 		"workspace: "+t.config.Workspace+": "+why+"; nothing below it is in reach until the folder is there").Error())
 }
 
-// reasonOf is what the system says, without the path that it says it about.
+// reasonOf returns the message of a system error without its path.
 func reasonOf(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
@@ -84,7 +84,7 @@ func unconnected() []string {
 	}
 }
 
-// unknown finds the entries of a personality's list that are not known.
+// unknown returns a fault for each unknown entry in a list of a personality.
 func (t *turn) unknown(role, key string, list, known []string) (faults config.Faults) {
 	for i, item := range list {
 		if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
@@ -104,8 +104,8 @@ func (t *turn) unknown(role, key string, list, known []string) (faults config.Fa
 	return faults
 }
 
-// unknownConnections finds the databases and relays that actions declare and
-// that the configuration does not have.
+// unknownConnections returns a fault for each database and relay that an action
+// declares and the configuration lacks.
 func (t *turn) unknownConnections() (faults config.Faults) {
 	databases := slices.Sorted(maps.Keys(t.config.Databases))
 	relays := slices.Sorted(maps.Keys(t.config.Mail))
@@ -131,7 +131,8 @@ func (t *turn) unknownConnections() (faults config.Faults) {
 	return faults
 }
 
-// notDefined says that a name does not stand under a key, and which do.
+// notDefined says that a name is not defined under a key, and lists the names
+// that are.
 func notDefined(name, key string, known []string) string {
 	text := fmt.Sprintf("%q is not defined under %s", name, key)
 	if len(known) == 0 {
@@ -140,8 +141,8 @@ func notDefined(name, key string, known []string) string {
 	return text + ": expected " + strings.Join(known, " or ")
 }
 
-// placed puts what a registry refuses about actions and servers at their places
-// in the files. What is not about one stays as it is.
+// placed adds file positions to the errors of a registry about actions and
+// servers. It leaves other errors as they are.
 func (t *turn) placed(err error) error {
 	found, ok := errors.AsType[registry.Faults](err)
 	if !ok {
@@ -161,8 +162,8 @@ func (t *turn) placed(err error) error {
 	return faults
 }
 
-// declaring is what declares a tool, and the pointer of its name there; nil
-// when a file does not.
+// declaring returns the part that declares a tool and the pointer of the name
+// in it; nil when no file declares the tool.
 func (t *turn) declaring(id string) (p *config.Part, pointer string) {
 	_, tool := sallyport.ParseID(id)
 	for i := range t.config.Actions {
