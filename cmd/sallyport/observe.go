@@ -15,7 +15,7 @@ import (
 	"github.com/sallyport/sallyport/sandbox"
 )
 
-// observing are the flags of observe.
+// observing holds the flags of observe.
 type observing struct {
 	workspace, output string
 	env               []string
@@ -74,7 +74,8 @@ func observe(cmd *cobra.Command, env *environment, f *flags, o *observing, args 
 	return nil
 }
 
-// options are what the program gets. The caller calls done when it has ended.
+// options returns the options of the run. The caller calls done when the
+// program has ended.
 func (o *observing) options(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
 	opts = &sandbox.ObserveOptions{
 		Workspace: env.dir, Home: env.home, Env: map[string]string{}, AllowPrivate: o.private,
@@ -113,8 +114,8 @@ func (o *observing) options(env *environment) (opts *sandbox.ObserveOptions, don
 	return opts, func() { outDone(); errDone() }, nil
 }
 
-// through is a file that leads to a writer: the one below it where there is
-// one, so that a terminal stays a terminal.
+// through returns a file that leads to a writer. It returns the writer's own
+// file where there is one, so that a terminal stays a terminal.
 func through(w io.Writer) (*os.File, func(), error) {
 	if r, ok := w.(*reply); ok {
 		w = r.WriteCloser
@@ -130,13 +131,13 @@ func through(w io.Writer) (*os.File, func(), error) {
 	go func() {
 		defer close(copied)
 		defer r.Close()
-		// A writer that fails remembers it.
+		// The writer remembers its own failure.
 		_, _ = io.Copy(w, r)
 	}()
 	return f, func() { f.Close(); <-copied }, nil
 }
 
-// write prints the declaration where it was asked for.
+// write prints the declaration to the file or output that the user chose.
 func (o *observing) write(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
 	var b bytes.Buffer
 	p := &printer{w: &b, json: f.json}
@@ -158,8 +159,8 @@ func (o *observing) write(env *environment, f *flags, seen *sandbox.Observation,
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// printObservation prints YAML: the declaration, and the rest as comments, so
-// that the whole can be pasted.
+// printObservation prints YAML that a user can paste: the declaration, and
+// everything else as comments.
 func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 	remark := func(format string, a ...any) { p.line("# %s", oneLine(fmt.Sprintf(format, a...))) }
 	remark("what one run of this needed: %s", shorten(strings.Join(args, " "), 200))
@@ -198,7 +199,7 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 	printItems(p, seen.Unseen)
 }
 
-// printItems prints the beginning of a list; --json has all of it.
+// printItems prints the first items of a list; --json prints all of them.
 func printItems(p *printer, list []string) {
 	const shown = 10
 	for i, item := range list {
@@ -210,8 +211,8 @@ func printItems(p *printer, list []string) {
 	}
 }
 
-// printCapabilities prints a declaration as YAML. Values are written as JSON
-// strings, which YAML reads as what they are.
+// printCapabilities prints a declaration as YAML. It writes values as JSON
+// strings, which YAML reads unchanged.
 func printCapabilities(p *printer, c *sallyport.Capabilities) {
 	if c.Empty() {
 		p.line("capabilities: {}")
@@ -243,13 +244,13 @@ func printCapabilities(p *printer, c *sallyport.Capabilities) {
 	}
 }
 
-// quoted is a string in double quotes.
+// quoted returns a string in double quotes.
 func quoted(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		return `""` // a string does not fail
+		return `""` // marshalling a string cannot fail
 	}
 	return strings.TrimSpace(b.String())
 }

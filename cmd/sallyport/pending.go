@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport/internal/pending"
 )
 
-// pending is where changes wait that a person has to see first.
+// pending returns the store of changes that wait for a user to review them.
 func (g *gate) pending(env *environment) pending.Store {
 	return pending.Store{Dir: filepath.Join(g.ownFolder(env.dir), "pending")}
 }
@@ -140,7 +140,7 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 	}
 }
 
-// pathsOf names the files of a change in one short line.
+// pathsOf names the files of a change on one short line.
 func pathsOf(b *pending.Batch) string {
 	const most = 3
 	text := ""
