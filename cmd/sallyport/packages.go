@@ -20,8 +20,9 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// openStorage opens the store of packages, beside the state. Its folder is the
-// runtime's own: one named packages may be somebody else's.
+// openStorage opens the store of packages beside the state. It uses the
+// runtime's own folder: a folder that is named packages may belong to another
+// program.
 func (g *gate) openStorage(env *environment) (err error) {
 	var o install.Options
 	if env.packages != nil {
@@ -37,8 +38,9 @@ func (g *gate) openStorage(env *environment) (err error) {
 	return err
 }
 
-// ownFolder is the runtime's own folder, beside the state, which no tool and no
-// child reaches. dir is where the program was started.
+// ownFolder returns the runtime's own folder beside the state, which no tool
+// and no child reaches. The argument dir is the folder in which the program was
+// started.
 func (g *gate) ownFolder(dir string) string {
 	dir = cmp.Or(g.config.Dir, dir)
 	if g.config.State.Path != "" {
@@ -50,7 +52,7 @@ func (g *gate) ownFolder(dir string) string {
 	return followed(dir)
 }
 
-// hostRoot is the root of the host of a URL, which was judged.
+// hostRoot returns the root URL of the host of a URL that was already checked.
 func hostRoot(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -60,8 +62,8 @@ func hostRoot(text string) string {
 }
 
 // installer installs packages through a gate of their own: the child that
-// fetches one reaches the registry and nothing else, and no role has a part in
-// it.
+// fetches a package reaches the registry and nothing else, and no personality
+// of the configuration takes part.
 type installer struct {
 	backends sallyport.Backends
 	options  registry.Options
@@ -69,14 +71,14 @@ type installer struct {
 	stderr   io.Writer
 }
 
-// installing is the one role of that gate. It reaches private addresses of
-// registries only where the configuration says so.
+// installing is the only role of that gate. It reaches private addresses of
+// registries only where the configuration allows them.
 const installing = "packages"
 
 // installRole is the ceiling of installations.
 type installRole struct{ ceiling *sallyport.Personality }
 
-// Personality finds it.
+// Personality implements sallyport.Personalities with the one role.
 func (r installRole) Personality(name string) (*sallyport.Personality, bool) {
 	return r.ceiling, name == installing
 }
@@ -95,7 +97,7 @@ func (g *gate) installer(env *environment, t *turn) *installer {
 	}
 }
 
-// call makes the one call of a gate.
+// call makes one call through a gate of its own.
 func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
 	tool.Name = tool.Name + "-" + server
 	backends, options := i.backends, i.options
@@ -112,8 +114,8 @@ func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool
 	}, sallyport.Request{Tool: tool.Name})
 }
 
-// install installs the package of a server, with what it needs as that was at a
-// time.
+// install installs the package of a server with its dependencies, in the
+// versions that existed at the time before.
 func (i *installer) install(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
 	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
 	pkg := *s.Package
@@ -131,7 +133,7 @@ func (i *installer) install(ctx context.Context, s *upstream.Server, before time
 	return p, nil
 }
 
-// newest says which version to write for a package that has none.
+// newest returns the version to write for a package that names none.
 func (i *installer) newest(ctx context.Context, s *upstream.Server, missing error) string {
 	if !errors.Is(missing, install.ErrUnpinned) {
 		return missing.Error()
@@ -147,7 +149,8 @@ func (i *installer) newest(ctx context.Context, s *upstream.Server, missing erro
 	return fmt.Sprintf("%s names no exact version: write %s%s%s, which is the newest", s.Package.Name, found.Name, sign, found.Version)
 }
 
-// unwrapped is what stands in the wrapper of untrusted output, for a person.
+// unwrapped removes the wrapper of untrusted output from a text, for a user to
+// read.
 func unwrapped(text string) string {
 	i := strings.Index(text, "<untrusted ")
 	if i < 0 {
@@ -158,7 +161,7 @@ func unwrapped(text string) string {
 }
 
 // fetch installs the pinned package of a server that is not installed here yet.
-// What is installed has to be what is pinned, every file of it.
+// Every installed file must match the pin.
 func (t *turn) fetch(ctx context.Context, l *launched) {
 	s := &l.declared
 	if l.pkg == nil || l.why != "" || len(t.rolesWith(s.Name)) == 0 {
@@ -180,8 +183,8 @@ func (t *turn) fetch(ctx context.Context, l *launched) {
 	}
 }
 
-// packageOf is an installed package in the form of the lock file, which is the
-// same on every machine.
+// packageOf returns an installed package in the form of the lock file, which is
+// the same on every machine.
 func packageOf(o *install.Program, from *install.Store) *lock.Package {
 	p := &lock.Package{
 		Registry: string(o.Package.Registry), Source: from.Source(o.Package.Registry), Name: o.Package.Name, Version: o.Package.Version, Integrity: o.Integrity, SHA256: o.Digest,
@@ -195,8 +198,8 @@ func packageOf(o *install.Program, from *install.Store) *lock.Package {
 	return p
 }
 
-// command is what runs the installed copy of a package. The file was written by
-// this program, and may have been changed by another.
+// command returns the command that runs the installed copy of a package. This
+// program wrote the manifest, but another program may have changed it.
 func (l *launched) command(store *install.Store) (command []string, why string) {
 	if c := l.pkg.Command; len(c) < 2 || c[0] != "node" && c[0] != "python3" {
 		return nil, "what the lock file says of its package runs nothing"
