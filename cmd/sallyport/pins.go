@@ -20,53 +20,55 @@ import (
 	"github.com/sallyport/sallyport/internal/digest"
 )
 
-// lockName is the file beside the configuration that pins upstream servers.
+// lockName is the name of the file that pins upstream servers. It lies beside
+// the configuration.
 const lockName = "sallyport.lock"
 
-// maxProgram bounds a file whose digest is taken: the largest interpreters have
-// some 200 MiB.
+// maxProgram bounds a file whose digest is computed, in bytes. The largest
+// interpreters have some 200 MiB.
 const maxProgram = 1 << 30
 
-// look is what a command wants of servers that are not what is pinned.
+// look says how a command treats servers that differ from their pins.
 type look string
 
 const (
-	// lookHold starts what is pinned and offers what is pinned, if anything is.
+	// lookHold starts and offers only what is pinned, if anything is pinned.
 	lookHold look = ""
-	// lookChanged asks what pinned servers offer now.
+	// lookChanged also asks pinned servers what they offer now.
 	lookChanged look = "changed"
-	// lookNew asks those that are not pinned as well.
+	// lookNew also asks servers that are not pinned.
 	lookNew look = "new"
 )
 
-// pins hold the servers of a turn to the lock file. It is safe for concurrent
-// use once the turn is in force.
+// pins compares the servers of a turn with the lock file. It is safe for
+// concurrent use once the turn is in force.
 type pins struct {
 	path string
-	// file is nil when there is none: then nothing is pinned.
+	// file is nil when there is no lock file: then nothing is pinned.
 	file *lock.File
-	// digest is that of the text of the file; empty when there is none. launches
-	// are those of the pinned launches by server.
+	// digest is the digest of the lock file's text, or empty when there is no
+	// file. launches maps each server to the digest of its pinned launch.
 	digest   string
 	launches map[string]string
 	look     look
 	store    *install.Store
 	of       map[string]*launched
-	// written are the servers that run what tools may write.
+	// written holds the servers that run files which tools may write.
 	written map[string]*written
 
-	mu sync.Mutex // guards what starts leave in of
+	mu sync.Mutex // guards what the starts of servers write to of
 }
 
-// launched is what is known of how one server is started.
+// launched describes how one server is started.
 type launched struct {
-	// declared is what the operator wrote, mounted is what runs: an installed
-	// copy in the place of a launcher. why says why there is nothing to run.
+	// declared is what the operator wrote. mounted is what runs: the installed
+	// copy in place of a launcher. why is the reason when nothing can run.
 	declared, mounted upstream.Server
 	why               string
 	// pkg is the installed package that runs; nil for other servers.
 	pkg *lock.Package
-	// now is how it was about to be started last, refused why it was not.
+	// now is the launch that was last attempted, and refused the reason why it
+	// was refused.
 	now     *lock.Launch
 	refused string
 }
@@ -84,8 +86,7 @@ func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
 	}
 	file, err := lock.Load(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		// A link that leads nowhere is a lock file that is missing, not the
-		// absence of one.
+		// A dangling link is a missing lock file, not the absence of one.
 		if _, there := os.Lstat(p.path); there != nil {
 			return p, nil
 		}
@@ -100,7 +101,8 @@ func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
 	return p, nil
 }
 
-// lockDigest is the digest of a lock file, empty when there is none.
+// lockDigest returns the digest of a lock file, or an empty text when there is
+// no file.
 func lockDigest(path string) (string, error) {
 	b, err := binary(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +117,7 @@ func (p *pins) pinned(server string) (s lock.Server, ok bool) {
 	return s, ok
 }
 
-// all is everything that is pinned.
+// all returns everything that is pinned.
 func (p *pins) all() map[string]lock.Server {
 	if p.file == nil {
 		return nil
@@ -123,7 +125,8 @@ func (p *pins) all() map[string]lock.Server {
 	return p.file.Servers
 }
 
-// start is asked right before a server is started or greeted.
+// start checks the launch of a server right before the server is started or
+// contacted.
 func (p *pins) start(server, file string) error {
 	l := p.of[server]
 	if l == nil {
@@ -150,7 +153,7 @@ func (p *pins) start(server, file string) error {
 	return nil
 }
 
-// refusal says why a server was not started when it was to be started last.
+// refusal returns the reason why the last start of a server was refused.
 func (p *pins) refusal(server string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,11 +163,10 @@ func (p *pins) refusal(server string) string {
 	return ""
 }
 
-// launch is how a server is started at this moment. It reads every file that
-// runs.
+// launch returns the present launch of a server. It reads every file that runs.
 func (l *launched) launch(store *install.Store, file string) (lock.Launch, error) {
 	now := l.declared.Launch()
-	// The declaration of a launcher names the launcher, which does not run.
+	// The declaration of a package names its launcher, which does not run.
 	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
 	if file != "" {
 		b, err := binary(file)
@@ -191,7 +193,7 @@ func (l *launched) launch(store *install.Store, file string) (lock.Launch, error
 	return now, nil
 }
 
-// binary takes the digest of a file.
+// binary computes the digest of a file.
 func binary(path string) (b lock.Binary, err error) {
 	sum, err := digest.File(path, maxProgram)
 	if err != nil {
@@ -200,7 +202,7 @@ func binary(path string) (b lock.Binary, err error) {
 	return lock.Binary{Path: path, SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// judge says whether a definition is one that is pinned.
+// judge reports whether a definition is pinned.
 func (p *pins) judge(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
 	if p.file == nil || p.look != lookHold {
 		return true, ""
@@ -208,15 +210,15 @@ func (p *pins) judge(server string, kind lock.Kind, definition json.RawMessage) 
 	return p.file.JudgeAs(server, kind, definition)
 }
 
-// grants adds to what a grant depends on how its server is pinned: a process that
-// was started under another pin is not used.
+// grants adds the pinned launch of a server to the values on which its grant
+// depends, so that a process that was started under another pin is not used.
 func (p *pins) grants(of func(server, role string) string) func(server, role string) string {
 	return func(server, role string) string { return p.launches[server] + of(server, role) }
 }
 
-// place says what runs for a server: of a package the installed copy that is
-// pinned. Who only looks has what is declared installed, if there is an
-// installer.
+// place returns what runs for a server. For a package that is the pinned
+// installed copy. A command that only looks installs the declared package, if
+// there is an installer.
 func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *launched {
 	l := &launched{declared: *s, mounted: *s}
 	if s.Package == nil {
@@ -254,7 +256,7 @@ func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *lau
 	return l
 }
 
-// hint says what an operator does about a server that is not what is pinned.
+// hint says what an operator does about a server that differs from its pins.
 func (p *pins) hint(server string) string {
 	if _, known := p.pinned(server); known {
 		return ": sallyport diff " + server + " shows what changed"
@@ -262,8 +264,8 @@ func (p *pins) hint(server string) string {
 	return ": sallyport lock pins what it is now"
 }
 
-// quarantined lists what servers offer and may not, as it is not what is
-// pinned.
+// quarantined lists the definitions that servers offer and that differ from
+// their pins, so that they may not be used.
 func (p *pins) quarantined(offers map[string]*lock.Offer) map[offered]bool {
 	out := map[offered]bool{}
 	for server, o := range offers {
@@ -280,19 +282,20 @@ func (p *pins) quarantined(offers map[string]*lock.Offer) map[offered]bool {
 	return out
 }
 
-// offered names a definition of a server.
+// offered identifies a definition of a server.
 type offered struct {
 	server string
 	kind   lock.Kind
 	name   string
 }
 
-// keyOf is what names a definition; "" when nothing does. Names of fields are
-// taken letter by letter, as where definitions are mounted: another reader would
-// take "Name" for a name, and look at that one for conflicts.
+// keyOf returns the name of a definition, or an empty text when it has none. It
+// compares field names letter by letter, as the code that mounts definitions
+// does. A case-insensitive reader would take "Name" for the name and check the
+// wrong one for conflicts.
 func keyOf(kind lock.Kind, raw json.RawMessage) (name string) {
 	var d map[string]json.RawMessage
-	// What cannot be read has been left out already, with its reason.
+	// A definition that cannot be read was left out before, with its reason.
 	_ = json.Unmarshal(raw, &d)
 	_ = json.Unmarshal(d[kind.Key()], &name)
 	return name
