@@ -10,13 +10,13 @@ import (
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
-// placesPause is how often a server looks whether paths lead elsewhere: the
-// operator has moved a link, something was mounted, or another process on this
-// state has a configuration that lets tools write elsewhere.
+// placesPause is the pause between two checks whether paths lead elsewhere: an
+// operator has moved a link, a file system was mounted, or another process on
+// this state has a configuration that lets tools write elsewhere.
 const placesPause = time.Second
 
-// placesOf decides where the paths of a configuration lead, and has the state keep
-// where its tools may write. A command that only looks keeps nothing.
+// placesOf decides where the paths of a configuration lead. It stores in the
+// state where tools may write, except for a command that only looks.
 func (g *gate) placesOf(ctx context.Context, c *config.Config) *places.Map {
 	m, err := places.NewMap(ctx, places.Options{
 		Workspace: c.Workspace, Writes: writesOf(c), Ledger: g.desk, View: g.views && len(c.Servers) == 0,
@@ -27,8 +27,8 @@ func (g *gate) placesOf(ctx context.Context, c *config.Config) *places.Map {
 	return m
 }
 
-// writesOf lists where tools may write: what no role grants, no declaration of a
-// tool, action or server gets.
+// writesOf lists the paths that the personalities may write. No declaration of
+// a tool, action or server can write beyond them.
 func writesOf(c *config.Config) (list []places.Write) {
 	for _, name := range slices.Sorted(maps.Keys(c.Personalities)) {
 		if r := c.Personalities[name].FSReach; r != nil {
@@ -40,8 +40,8 @@ func writesOf(c *config.Config) (list []places.Write) {
 	return list
 }
 
-// renewPlaces keeps the places of the turn in force up to date until the context
-// ends.
+// renewPlaces keeps the places of the turn in force up to date until the
+// context ends.
 func (g *gate) renewPlaces(ctx context.Context, l *live) {
 	tick := time.NewTicker(placesPause)
 	defer tick.Stop()
