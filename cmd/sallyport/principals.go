@@ -17,14 +17,15 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// defaultExpiry is how long a token counts when nobody says: a quarter, so
-// that a token that was forgotten ends by itself.
+// defaultExpiry is the lifetime of a token when the user names none: a quarter
+// of a year, so that a forgotten token ends by itself.
 const defaultExpiry = "90d"
 
-// tokenWithheld is added where a token cannot be recorded: nobody has it then.
+// tokenWithheld is appended to the error when a token cannot be recorded. The
+// token is then shown to no user.
 const tokenWithheld = " and its token is not shown: rotate gives another"
 
-// never is the word for no end.
+// never is the word for a token that does not expire.
 const never = "never"
 
 func principalsCommand(env *environment, f *flags) *cobra.Command {
@@ -46,8 +47,8 @@ change counts at once, also in a server that runs.`,
 	return cmd
 }
 
-// withCallers runs a command on the principals and kill switches without
-// building the gate. Only a change makes a state file.
+// withCallers opens the state without building the gate and runs a command on
+// the principals and kill switches. Only a change creates a state file.
 func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(g *gate) error) (err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
@@ -71,8 +72,8 @@ func withCallers(ctx context.Context, env *environment, f *flags, change bool, d
 	return do(g)
 }
 
-// parseExpiry reads a day, a moment, an age to reach, or never. Expiry is a
-// moment in the future.
+// parseExpiry parses a day, a point in time, a lifetime, or never. The result
+// is in the future.
 func parseExpiry(s string, now time.Time) (time.Time, error) {
 	if s == never {
 		return time.Time{}, nil
@@ -94,7 +95,7 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// ends says when a token ends.
+// ends describes when a token ends.
 func ends(at time.Time) string {
 	if at.IsZero() {
 		return never
@@ -142,8 +143,8 @@ A name is given once: sessions and records belong to it.`,
 	return cmd
 }
 
-// rolesFor checks the names of personalities. Without any it is the one that
-// is chosen when nobody chooses, as in the configuration.
+// rolesFor checks the names of personalities. Without names it returns the
+// personality that the configuration uses by default.
 func (g *gate) rolesFor(names []string) ([]string, error) {
 	if len(names) == 0 {
 		p, err := g.config.Choose("")
@@ -160,7 +161,7 @@ func (g *gate) rolesFor(names []string) ([]string, error) {
 	return names, nil
 }
 
-// unknown is the error about a name that nothing has.
+// unknown returns the error about an unknown name.
 func unknown(what, name string, known []string) error {
 	text := fmt.Sprintf("no %s %q", what, name)
 	if near := config.Suggest(name, known); near != "" {
@@ -169,7 +170,7 @@ func unknown(what, name string, known []string) error {
 	return errors.New(text)
 }
 
-// printToken prints a fresh token, this once.
+// printToken prints a new token. It is shown only this once.
 func printToken(env *environment, f *flags, r *auth.Record, token string) error {
 	p := env.printer(f)
 	if p.json {
@@ -183,7 +184,7 @@ func printToken(env *environment, f *flags, r *auth.Record, token string) error 
 	return nil
 }
 
-// orEmpty keeps null out of JSON.
+// orEmpty replaces a nil list by an empty one, so that JSON does not show null.
 func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -258,7 +259,7 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 	}
 }
 
-// entry returns a principal that is listed.
+// entry returns a listed principal.
 func (g *gate) entry(ctx context.Context, name string) (auth.Entry, error) {
 	all, err := g.callers.Entries(ctx)
 	if err != nil {
@@ -274,7 +275,8 @@ func (g *gate) entry(ctx context.Context, name string) (auth.Entry, error) {
 	return auth.Entry{}, unknown("principal", name, known)
 }
 
-// near adds to an unknown name the one that may be meant.
+// near replaces the error about an unknown name by one that suggests a similar
+// name.
 func (g *gate) near(ctx context.Context, name string, err error) error {
 	if !errors.Is(err, auth.ErrUnknown) {
 		return err
@@ -285,8 +287,8 @@ func (g *gate) near(ctx context.Context, name string, err error) error {
 	return err
 }
 
-// known reports whether a name is that of a principal: one that is listed,
-// the local user, or one of an issuer, whose names nobody lists.
+// knownPrincipal reports an error unless the name belongs to a principal: a
+// listed one, the local user, or one of an issuer, whose names no list holds.
 func (g *gate) knownPrincipal(ctx context.Context, name string) error {
 	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
 		return nil

@@ -16,8 +16,8 @@ type listed struct {
 	Name string `json:"name"`
 	// Source is configuration or state.
 	Source string `json:"source"`
-	// Status is active, stopped, expired, revoked, or tokenless when no token
-	// leads to it.
+	// Status is active, stopped, expired, revoked, or tokenless when the
+	// principal has no token.
 	Status        string    `json:"status"`
 	Expires       string    `json:"expires"`
 	Permissions   []string  `json:"permissions"`
@@ -58,8 +58,8 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 	}
 }
 
-// listing describes principals. The local user is one whether or not the
-// configuration says anything about it.
+// listing describes the principals. It includes the local user even when the
+// configuration does not mention it.
 func listing(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listed {
 	local := func(e auth.Entry) bool { return e.Name == sallyport.LocalPrincipal }
 	if !slices.ContainsFunc(entries, local) {
