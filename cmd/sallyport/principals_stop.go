@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// target is what stop and start are about: a principal, one of its sessions,
-// a tool or an MCP server for everybody, or everything.
+// target is what stop and start act on: a principal, one of its sessions, a
+// tool or an MCP server for every principal, or everything.
 type target struct {
 	session, tool, server string
 	everything            bool
@@ -30,7 +30,7 @@ func (t *target) register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("session", "tool", "server", "everything")
 }
 
-// target returns the kind and name of the switch.
+// of returns the kind and name of the switch.
 func (t *target) of(args []string) (kind auth.SwitchKind, name string, err error) {
 	switch {
 	case (t.tool != "" || t.server != "" || t.everything) && (len(args) > 0 || t.session != ""):
@@ -72,7 +72,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 				return misused(err)
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				// A switch for a name that nobody has would stop nobody.
+				// A switch for an unknown name would stop nothing.
 				if kind == auth.SwitchServer && !slices.ContainsFunc(g.config.Servers, func(p config.Part) bool { return p.ID == name }) {
 					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
 				}
@@ -99,11 +99,11 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 	return cmd
 }
 
-// warnOfTool says when no tool has the name. The switch is thrown first: no
-// fault elsewhere may keep it from being thrown.
+// warnOfTool warns when no tool has the name. The command throws the switch
+// first, so that no other fault keeps it from working.
 func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 	if serverOf(name) != "" {
-		return // the server that has it is not asked
+		return // this command does not ask the server that may offer the tool
 	}
 	quiet := *env
 	quiet.stderr = io.Discard
@@ -147,7 +147,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 	return cmd
 }
 
-// release lets go on what was stopped.
+// release removes a switch, so that what it stopped may go on.
 func (g *gate) release(ctx context.Context, kind auth.SwitchKind, name string) error {
 	thrown, err := g.switches.All(ctx)
 	if err != nil {

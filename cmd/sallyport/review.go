@@ -11,8 +11,9 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// review ends or narrows what runs and would not be let run so by a turn that
-// takes the place of another one. What it does not concern goes on.
+// review compares what runs with a turn that replaces another one. It ends or
+// narrows what the new turn would not allow in its present form. Everything
+// else goes on.
 func (g *gate) review(ctx context.Context, before, next *turn) {
 	g.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
 		own := *run
@@ -23,14 +24,14 @@ func (g *gate) review(ctx context.Context, before, next *turn) {
 			return next.holdsServer(&own, server, before)
 		}
 		if strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.FarewellName("")) || run.Personality == installing {
-			return nil, "" // it is over soon, and nobody's
+			return nil, "" // the run is about to end and belongs to no principal
 		}
 		return next.registry.Holds(&own, run.Tool)
 	})
 }
 
-// principalNow puts what the principal of a run holds in a turn in its place, or
-// says why it holds nothing.
+// principalNow gives the principal of a run its rights in the next turn, or
+// returns the reason why it has none.
 func (g *gate) principalNow(ctx context.Context, next *turn, run *registry.Run) (why string) {
 	p := &run.Principal
 	switch {
@@ -48,7 +49,7 @@ func (g *gate) principalNow(ctx context.Context, next *turn, run *registry.Run) 
 	default:
 		now, ok, err := g.callers.Named(ctx, p.Name)
 		if err != nil {
-			return "" // whether it stands is looked at again and again
+			return "" // an error does not end the run: its principal is checked again soon
 		}
 		if !ok {
 			return "principal " + p.Name + " is gone"
@@ -58,8 +59,8 @@ func (g *gate) principalNow(ctx context.Context, next *turn, run *registry.Run) 
 	return ""
 }
 
-// holdsServer says what a run of an upstream server would be granted now, or why
-// it would not be let begin.
+// holdsServer returns what a run of an upstream server would be granted now, or
+// the reason why it could not begin.
 func (t *turn) holdsServer(run *registry.Run, server string, before *turn) (now *sallyport.Grant, why string) {
 	s := &t.servers
 	i := slices.IndexFunc(s.declared, func(d upstream.Server) bool { return d.Name == server })
