@@ -20,40 +20,42 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// errChangedProgram keeps from running what an agent may have written.
+// errChangedProgram refuses to run a file that an agent may have written.
 var errChangedProgram = errors.New("what it runs was changed where tools may write")
 
-// scriptRunners run the file that their first argument names.
+// scriptRunners lists the programs that run the file named by their first
+// argument.
 var scriptRunners = []string{
 	"sh", "bash", "dash", "zsh", "node", "deno", "bun", "python", "python3", "ruby", "perl", "php", "lua", "tclsh",
 }
 
-// written is the files that an action or a server runs of which some lie where
-// tools may write.
+// written holds the files that an action or a server runs, when tools may write
+// at least one of them.
 type written struct {
 	kind, name string
 	part       *config.Part
-	// paths are the files as they are spelled, all of them.
+	// paths lists all these files as they are spelled.
 	paths []string
-	// path is the first that tools may write, by for whom.
+	// path is the first file that tools may write, and by names the personality
+	// that allows it.
 	path, by string
-	// digest is that of the files when the state first saw them; empty when that is
-	// not known, and nothing runs then.
+	// digest is the digest of the files when the state first saw them. It is
+	// empty when it is not known, and then nothing runs.
 	digest string
-	// absent is true when nothing lies where path leads, which need not name a file:
-	// only what the state saw there once is held to it.
+	// absent is true when path leads to no file, so that it may not name a file
+	// at all. Such a path is checked only when the state once saw a file there.
 	absent bool
 }
 
 // programFile is a file that a command runs, or may run.
 type programFile struct {
 	path string
-	// sure is false for a word that is a file only if there is one.
+	// sure is false for a word that names a file only if that file exists.
 	sure bool
 }
 
-// key names what the state keeps of the files. What an operator declares anew is
-// looked at anew.
+// key returns the state's key for the files. A declaration that the operator
+// changes gets a new key, and its files are trusted anew.
 func (w *written) key() string {
 	return "program:" + w.kind + ":" + w.name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
 }
@@ -63,7 +65,8 @@ func digestText(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// now is the digest of the files at this moment, and of where their names lead.
+// now returns the digest of the present files and of the paths to which their
+// names lead.
 func (w *written) now() string {
 	var b strings.Builder
 	for _, path := range w.paths {
@@ -83,12 +86,13 @@ func (w *written) now() string {
 	return digestText(b.String())
 }
 
-// unchanged reports whether the files are what the state first saw.
+// unchanged reports whether the files are those that the state first saw.
 func (w *written) unchanged() bool { return w.digest != "" && w.now() == w.digest }
 
-// guardPrograms finds what actions and servers run from where tools may write, and
-// has it run only as the state first saw it. What the operator lets run from there
-// by execFrom, and what the lock pins, is left alone.
+// guardPrograms finds the files that actions and servers run and that tools may
+// write. Such files run only in the form that the state first saw. Files that
+// the operator allows by execFrom, and files that the lock pins, are not
+// checked.
 func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
 	for i := range t.config.Actions {
 		a := &t.config.Actions[i]
@@ -128,8 +132,8 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
 	}
 }
 
-// writtenProgram finds what a command runs of which some lies where tools may
-// write; nil when nothing does.
+// writtenProgram returns the files of a command when tools may write at least
+// one of them, else nil.
 func (t *turn) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *written {
 	vars := variables(env, t.config)
 	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
@@ -149,7 +153,8 @@ func (t *turn) writtenProgram(env *environment, part *config.Part, kind string, 
 	return w
 }
 
-// writer says for whom a file may be written, or whatever its name leads to.
+// writer names the personality that may write a file or the file to which its
+// name leads.
 func (t *turn) writer(path string) string {
 	table := t.places.Table()
 	if by := table.Writer(table.Place(path).Path); by != "" {
@@ -161,11 +166,11 @@ func (t *turn) writer(path string) string {
 	return ""
 }
 
-// programFiles lists the files of a command that run: the program itself when it is
-// a path, and scripts among its arguments. It looks at no disk, so that an agent
-// that removes one does not change what is listed.
+// programFiles lists the files that a command runs: the program itself when it
+// is a path, and scripts among its arguments. It does not look at the disk, so
+// that an agent cannot change the list by removing a file.
 func (t *turn) programFiles(part *config.Part, argv []string, vars map[string]string) (files []programFile) {
-	script := false // an interpreter has had its script
+	script := false // the interpreter has had its script
 	for i, text := range argv {
 		if option, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(option, "-") {
 			text = value
@@ -182,7 +187,7 @@ func (t *turn) programFiles(part *config.Part, argv []string, vars map[string]st
 			}
 			path = abs
 		case !filepath.IsAbs(text) && i == 0:
-			continue // a name of the search path
+			continue // a name from the search path
 		case strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../"):
 			path = filepath.Join(part.Dir, text)
 		case !filepath.IsAbs(text):
@@ -191,7 +196,8 @@ func (t *turn) programFiles(part *config.Part, argv []string, vars map[string]st
 		f := programFile{filepath.Clean(path), i == 0 || digest.IsScript(path)}
 		runs := f.sure
 		if i > 0 && !option && !script && slices.Contains(scriptRunners, filepath.Base(argv[0])) {
-			// Behind an option, such as -c, it may be something else.
+			// After an option such as -c, the word may be something other than
+			// a file.
 			script, runs, f.sure = true, true, f.sure || i == 1
 		}
 		if runs {
@@ -201,7 +207,8 @@ func (t *turn) programFiles(part *config.Part, argv []string, vars map[string]st
 	return files
 }
 
-// runsFrom reports whether an operator lets what may be written be executed.
+// runsFrom reports whether an operator allows the execution of a path that
+// tools may write.
 func runsFrom(list []string, vars map[string]string, path string) bool {
 	return slices.ContainsFunc(list, func(from string) bool {
 		abs, err := reach.Expand(from, vars)
@@ -209,9 +216,9 @@ func runsFrom(list []string, vars map[string]string, path string) bool {
 	})
 }
 
-// trust looks up what the state saw first. The first command that may run anything
-// keeps it: before that, no agent of this state has run. It reports whether the
-// files are held to that.
+// trust looks up the digest that the state first saw. The first command that
+// may run anything stores it: before that, no agent of this state has run. It
+// reports whether the files have to match that digest.
 func (g *gate) trust(ctx context.Context, t *turn, w *written) bool {
 	s, now := g.trusted, w.now()
 	if s == nil {
@@ -240,7 +247,8 @@ func (g *gate) trust(ctx context.Context, t *turn, w *written) bool {
 	return true
 }
 
-// holdAction has an action run only while its files are what the state saw.
+// holdAction lets an action run only while its files match the digest in the
+// state.
 func (t *turn) holdAction(w *written) {
 	for i := range t.tools {
 		if tool := &t.tools[i]; tool.Name == w.name && tool.Toolset == action.Toolset {
@@ -250,8 +258,8 @@ func (t *turn) holdAction(w *written) {
 	}
 }
 
-// programFaults says of each program that lies where tools may write what is wrong,
-// and what to do.
+// programFaults returns a fault with its remedy for each program that tools may
+// write.
 func (t *turn) programFaults() (faults registry.Faults) {
 	for _, w := range t.programs {
 		name := w.name
