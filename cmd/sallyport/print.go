@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// printer writes answers: text for people, JSON for programs.
+// printer writes answers: text for users, JSON for programs.
 type printer struct {
 	w      io.Writer
 	json   bool
@@ -46,7 +46,7 @@ func (p *printer) table(rows [][]string) {
 	t.Flush()
 }
 
-// parts prints texts as they are, and a line for each of the others.
+// parts prints texts unchanged, and one line for each other part.
 func (p *printer) parts(parts []sallyport.Part) {
 	for i := range parts {
 		part := &parts[i]
@@ -63,8 +63,8 @@ func (p *printer) parts(parts []sallyport.Part) {
 	}
 }
 
-// aboutPart is what a part is, in a line: who brought it, its kind, type, size
-// and place. What somebody else wrote must not read as another line.
+// aboutPart describes a part on one line: its role, kind, type, size and URI.
+// Text from another party must not look like a second line.
 func aboutPart(part *sallyport.Part) string {
 	words := []string{string(part.Kind), part.MediaType}
 	switch {
@@ -80,8 +80,8 @@ func aboutPart(part *sallyport.Part) string {
 	return "[" + oneLine(strings.Join(words, " ")) + "]"
 }
 
-// The colours are the terminal's own: what they look like is the user's
-// choice.
+// good returns s in the green of the terminal, so that the user chooses the
+// colour; bad and dim use its red and its faint text in the same way.
 func (p *printer) good(s string) string { return p.paint("32", s) }
 func (p *printer) bad(s string) string  { return p.paint("31", s) }
 func (p *printer) dim(s string) string  { return p.paint("2", s) }
@@ -93,7 +93,7 @@ func (p *printer) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// mark is yes or no in a word and a colour.
+// mark returns allow or deny in its colour.
 func (p *printer) mark(ok bool) string {
 	if ok {
 		return p.good("allow")

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// readyAge is how long an answer is given again: anybody may ask, and each
-	// look writes to the disk.
+	// readyAge is how long one answer is reused: any client may ask, and each
+	// check writes to the disk.
 	readyAge = time.Second
-	// readyWait bounds one look.
+	// readyWait bounds one check.
 	readyWait = 5 * time.Second
-	// readySetting is the state's key of the value that a look writes.
+	// readySetting is the state's key of the value that a check writes.
 	readySetting = "ready/probe"
 )
 
-// readiness tries what a call needs: that the state takes a write to the disk,
-// that there is room for more, that the record goes on, and that its key can be
-// read. It is safe for concurrent use.
+// readiness checks what a call needs: the state accepts a write to the disk and
+// has room for more, the record can continue, and its key can be read. It is
+// safe for concurrent use.
 type readiness struct {
 	g   *gate
 	now func() time.Time
@@ -33,13 +33,14 @@ type readiness struct {
 	err error
 }
 
-// check returns the last answer while it is fresh, and looks again otherwise.
-// Whoever asks during a look gets its answer.
+// check returns the last answer while it is fresh, and checks again otherwise.
+// Requests that arrive during a check wait for its answer.
 func (r *readiness) check(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); r.at.IsZero() || now.Sub(r.at) >= readyAge {
-		// The answer is for others, too: one client that goes must not spoil it.
+		// The answer is shared: a client that disconnects must not spoil it for
+		// the others.
 		ctx, cancel := context.WithTimeout(context.Background(), readyWait)
 		defer cancel()
 		r.err = r.g.tryState(ctx)
@@ -48,7 +49,8 @@ func (r *readiness) check(context.Context) error {
 	return r.err
 }
 
-// tryState returns what keeps calls from being served, as an [*httpapi.Unready].
+// tryState returns the reason why calls cannot be served, as an
+// [*httpapi.Unready].
 func (g *gate) tryState(ctx context.Context) error {
 	if err := g.settings.Put(ctx, readySetting, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
 		return unready(httpapi.ReasonState, err)
@@ -56,7 +58,7 @@ func (g *gate) tryState(ctx context.Context) error {
 	if err := g.state.Sync(ctx); err != nil {
 		return unready(httpapi.ReasonState, err)
 	}
-	// A small write finds a place where the next record does not.
+	// A small write can succeed where the next record does not fit.
 	if s, ok := g.state.(interface{ Full() bool }); ok && s.Full() {
 		return unready(httpapi.ReasonState, store.ErrFull)
 	}
@@ -64,7 +66,7 @@ func (g *gate) tryState(ctx context.Context) error {
 		return unready(httpapi.ReasonState, err)
 	}
 	if g.config.State.Path == "" {
-		return nil // A state in memory has its key there.
+		return nil // A state in memory keeps its key in memory.
 	}
 	if _, err := audit.ReadKey(g.keyPath()); err != nil {
 		return unready(httpapi.ReasonKey, err)
@@ -72,7 +74,7 @@ func (g *gate) tryState(ctx context.Context) error {
 	return nil
 }
 
-// unready sorts an error of the state by what an operator has to look at.
+// unready classifies an error of the state by what the operator has to check.
 func unready(reason httpapi.Reason, err error) error {
 	if errors.Is(err, store.ErrFull) {
 		reason = httpapi.ReasonDisk
