@@ -19,20 +19,22 @@ import (
 )
 
 const (
-	// pollPause is how often a server looks whether its configuration has
-	// changed: what it takes away is gone within a second. Reading a few
-	// kilobytes costs less than a library that watches folders, and sees editors
-	// that replace the file.
+	// pollPause is the pause between two checks whether the configuration has
+	// changed, so that a withdrawn right is gone within a second. Reading a few
+	// kilobytes costs less than a library that watches folders, and also
+	// notices editors that replace the file.
 	pollPause = 250 * time.Millisecond
-	// settlePause is how long a changed file has to stay the same, at most
-	// maxSettle times: half of a file that is being written may be a whole
-	// configuration with half of the principals.
+	// settlePause is how long a changed file has to stay the same. The wait is
+	// repeated at most maxSettle times. A file that is half written may be a
+	// valid configuration with half of the principals.
 	settlePause = 50 * time.Millisecond
 	maxSettle   = 5
-	// attendPause is how often a server looks which upstream servers are due.
+	// attendPause is the pause between two checks which upstream servers are
+	// due.
 	attendPause = time.Second
-	// maxLost is how many looks in a row may find no file that can be read before
-	// the operator is told: it may be about to be replaced.
+	// maxLost is the number of consecutive checks that may find no readable
+	// file before the operator is told: an editor may be about to replace the
+	// file.
 	maxLost = 4
 )
 
@@ -44,25 +46,26 @@ type follower struct {
 	g    *gate
 	env  *environment
 	live *live
-	role string // the one that surfaces fall back on
-	seen string // the fingerprint that was judged last
-	lost int    // how many looks in a row found no file that can be read
+	role string // the default role of the surfaces
+	seen string // the fingerprint that was checked last
+	lost int    // the number of consecutive checks that found no readable file
 	old  sync.WaitGroup
-	// stopAsking ends what asks the upstream servers of the turn in force; renew
-	// brings a turn whose servers offer something else than what is mounted.
+	// stopAsking ends the questions to the upstream servers of the turn in
+	// force. renew receives a turn whose servers offer something other than
+	// what is mounted.
 	stopAsking func()
-	// probing is the servers that are asked whether they answer, by name, with
-	// what cancels that.
+	// probing maps the name of each server that is being probed to the function
+	// that cancels the probe.
 	probing sync.Map
 	renew   chan *turn
-	// away says of which servers the tools were not available at the last look at
-	// attended, and why.
+	// away maps each server whose tools were not available at the last check of
+	// attended to the reason.
 	attended *upstream.Mounts
 	away     map[string]string
 }
 
-// follow has the configuration followed until the function that it returns is
-// called, which closes what was in force before.
+// follow starts to follow the configuration. The function that it returns stops
+// that and closes the previous turns.
 func (g *gate) follow(ctx context.Context, env *environment, l *live, role string) (stop func()) {
 	f := &follower{
 		g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
@@ -109,7 +112,7 @@ func (f *follower) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := f.look(ctx); err != nil {
-			// What is wrong may quote what nobody should read in a record.
+			// The error may quote text that must not appear in a record.
 			f.keep(ctx, "the last good configuration stays in force")
 			fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
 				strings.TrimRight(err.Error(), "\n"))
@@ -117,14 +120,14 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// look puts the configuration in force when it has changed. What is wrong with
-// it is said once.
+// look puts the configuration in force when it has changed. It reports each
+// error once.
 func (f *follower) look(ctx context.Context) error {
 	paths := f.g.config.Files
 	now, err := f.settled(ctx)
 	if err != nil {
-		// What cannot be read may be about to be replaced, which the next look
-		// shows. Who asked for this one is told at once.
+		// An editor may be about to replace an unreadable file, which the next
+		// check shows. An operator who asked for this check is told at once.
 		if f.lost++; f.lost != maxLost {
 			return nil
 		}
@@ -161,9 +164,9 @@ func (f *follower) look(ctx context.Context) error {
 	return nil
 }
 
-// exchange puts a turn in force that was built beside the one in force: callers,
-// roles, tools and policies change in one step, and nothing that takes time comes
-// before it. What its servers offer is asked afterwards.
+// exchange puts a turn in force that was built beside the present one. Callers,
+// roles, tools and policies change in one step, and no slow work comes before
+// it. The servers of the turn are asked afterwards what they offer.
 func (f *follower) exchange(ctx context.Context, next *turn) error {
 	was := f.g.config
 	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
@@ -179,15 +182,16 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	before := f.live.exchange(next, put)
 	f.g.turn = next
 	f.live.listChanged()
-	// A call that waits for a human is asked for anew under what is in force.
+	// A call that waits for a human has to be asked for again under the new
+	// configuration.
 	before.registry.StopWaiting()
 	f.g.review(ctx, before, next)
 	f.retire(before)
 	return nil
 }
 
-// remount puts the configuration of a turn in force once more, if it still is,
-// with what its servers offer now.
+// remount puts the configuration of a turn in force once more, with what its
+// servers offer now. It does nothing when another turn is in force.
 func (f *follower) remount(ctx context.Context, t *turn) {
 	if t != f.g.turn {
 		return
@@ -203,7 +207,7 @@ func (f *follower) remount(ctx context.Context, t *turn) {
 	fmt.Fprintf(f.env.stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
 }
 
-// settled is the fingerprint of what is not being written at this moment.
+// settled returns the fingerprint once the files have stopped changing.
 func (f *follower) settled(ctx context.Context) (now string, err error) {
 	now, err = f.fingerprint()
 	for range maxSettle {
@@ -223,8 +227,8 @@ func (f *follower) settled(ctx context.Context) (now string, err error) {
 	return now, err
 }
 
-// fingerprint is that of everything that is followed: the configuration, and
-// what is pinned beside it.
+// fingerprint returns the fingerprint of everything that is followed: the
+// configuration and the lock file beside it.
 func (f *follower) fingerprint() (string, error) {
 	text, err := config.Fingerprint(f.g.config.Files)
 	if err != nil {
@@ -234,9 +238,9 @@ func (f *follower) fingerprint() (string, error) {
 	return text + pinned, err
 }
 
-// keep records that another configuration was put in force, or was not. What is
-// wrong with a record is for the operator's log: a change that takes something
-// away must not wait for it.
+// keep records that another configuration was put in force or was refused. An
+// error of the record goes to the operator's log: a change that takes rights
+// away must not wait for the record.
 func (f *follower) keep(ctx context.Context, refused string) {
 	e := changed(audit.ActionReload, f.seen, strings.Join(f.g.config.Files, " "))
 	e.Error = refused
@@ -255,8 +259,8 @@ func (f *follower) retire(t *turn) {
 	})
 }
 
-// fixed refuses changes that a running server cannot make: what holds state,
-// what children see, and what the deny floor covers.
+// fixed refuses changes that a running server cannot make: where the state
+// lies, what children see, and what the deny floor covers.
 func (g *gate) fixed(c *config.Config) error {
 	was := g.config
 	var keys []string
@@ -283,9 +287,9 @@ func (g *gate) fixed(c *config.Config) error {
 	return fmt.Errorf("%s: this change needs a restart of the server; nothing of the new configuration is in force", strings.Join(keys, ", "))
 }
 
-// sameIssuer compares what a server asks of an issuer at its start. What the
-// issuer's callers may do follows the configuration in force, and an issuer
-// that is taken out of it is not believed any more.
+// sameIssuer compares the settings of an issuer that a server reads at its
+// start. The rights of the issuer's callers follow the configuration in force,
+// and an issuer that is removed from it is no longer trusted.
 func sameIssuer(a, b *config.OIDC) bool {
 	if a == nil || b == nil {
 		return b == nil
@@ -295,7 +299,7 @@ func sameIssuer(a, b *config.OIDC) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// named refuses a configuration without the role that surfaces fall back on.
+// named refuses a configuration without the default role of the surfaces.
 func named(c *config.Config, role string) error {
 	if _, ok := c.Personality(role); ok {
 		return nil
