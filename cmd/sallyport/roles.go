@@ -16,7 +16,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// The names of the configuration file and of the folder beside it that holds
+// The names of the configuration file, and of the folder beside it that holds
 // state and key.
 const (
 	configName = "sallyport.yaml"
@@ -26,15 +26,15 @@ const (
 // roles finds personalities for the gate.
 type roles map[string]*sallyport.Personality
 
-// Personality finds a role by name.
+// Personality returns a role by name.
 func (r roles) Personality(name string) (*sallyport.Personality, bool) {
 	p, ok := r[name]
 	return p, ok
 }
 
-// rolesOf returns the personalities of a configuration. The implicit one of a
-// file without any offers the actions of the files and the built-in tools that
-// need no reach.
+// rolesOf returns the personalities of a configuration. A file without
+// personalities has an implicit one, which offers the actions of the files and
+// the built-in tools that need no reach.
 func rolesOf(c *config.Config, tools []sallyport.Tool) roles {
 	out := roles{}
 	for name, p := range c.Personalities {
@@ -53,16 +53,17 @@ func rolesOf(c *config.Config, tools []sallyport.Tool) roles {
 	return out
 }
 
-// needsReach reports whether a tool is of no use without reach. What looks
-// after processes is, because nothing starts one.
+// needsReach reports whether a tool is of no use without reach. Tools that
+// manage processes count as such, because without reach nothing starts a
+// process.
 func needsReach(t *sallyport.Tool) bool {
 	c := &t.Capabilities
 	return c.FSReach != nil || c.Network != nil || c.Process != nil || t.Toolset == "terminal"
 }
 
-// caller is a principal in a role. The session is a fresh one when none is
-// named. A principal that names no role gets the first of its own when it may
-// not take the usual one.
+// caller returns a principal in a role. Without a session id it creates one. A
+// principal that names no role gets the default role, or the first of its own
+// roles when it may not take the default.
 func (g *gate) caller(ctx context.Context, personality, principal, session string) (*sallyport.Caller, error) {
 	who, err := g.principal(ctx, principal)
 	if err != nil {
@@ -93,15 +94,15 @@ func (g *gate) caller(ctx context.Context, personality, principal, session strin
 
 const maxSessionBytes = 256
 
-// randomKey seals a chain that does not outlive the process.
+// randomKey returns a key for a chain that ends with the process.
 func randomKey() (audit.Key, error) {
 	secret := make([]byte, audit.KeyBytes)
-	// Read never fails since Go 1.24: it aborts the program instead.
+	// Since Go 1.24 Read never returns an error: it aborts the program instead.
 	_, _ = rand.Read(secret)
 	return audit.NewKey(secret)
 }
 
-// roleRow is a personality's line in the table of check.
+// roleRow returns the row of a personality in the table of check.
 func (g *gate) roleRow(name string, misfits registry.Faults) []string {
 	count := 0
 	for _, m := range misfits {

@@ -26,33 +26,33 @@ const (
 	exitUsage  = 2 // usage or configuration
 )
 
-// environment is what a command takes from outside, so that tests can give it
-// something else.
+// environment holds the inputs and outputs of a command, so that tests can
+// replace them.
 type environment struct {
 	stdin  io.ReadCloser
 	stdout io.WriteCloser
 	stderr io.Writer
 	lookup func(string) (string, bool)
-	// pairs lists NAME=value for the backends that look at all of them.
+	// pairs lists NAME=value for backends that read the whole environment.
 	pairs func() []string
 	dir   string
 	home  string
-	// network is how hosts are reached, packages where packages come from; nil
-	// means as usual.
+	// network says how hosts are reached, packages where packages come from;
+	// nil means the defaults.
 	network  *sallyport.NetworkBackend
 	packages *install.Options
-	// colour says that stdout is a terminal that wants it.
+	// colour is true when stdout is a terminal that shows colours.
 	colour bool
 }
 
-// system is the environment of the process.
+// system returns the environment of the process.
 func system() *environment {
 	e := &environment{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		lookup: os.LookupEnv, pairs: os.Environ,
 	}
-	// A working or home directory that cannot be found stays empty, and
-	// whatever needs it says so.
+	// A working or home directory that cannot be found stays empty. The code
+	// that needs it reports the error.
 	e.dir, _ = os.Getwd()
 	e.home, _ = os.UserHomeDir()
 	_, plain := os.LookupEnv("NO_COLOR")
@@ -60,8 +60,7 @@ func system() *environment {
 	return e
 }
 
-// exit is an error that carries its exit code. A silent one has already said
-// what there is to say.
+// exit is an error with an exit code. A silent one prints nothing more.
 type exit struct {
 	code int
 	err  error
@@ -82,22 +81,22 @@ func failed() error { return &exit{code: exitFailed} }
 // misused ends a command that cannot start.
 func misused(err error) error { return &exit{code: exitUsage, err: err} }
 
-// flags are the flags of every command.
+// flags holds the flags that all commands share.
 type flags struct {
 	config []string
 	json   bool
 }
 
-// reply is standard output: it remembers the first write that failed, so that
-// no command that prints in passing loses its answer and calls it done. It is
-// safe for concurrent use.
+// reply is standard output. It remembers the first write that failed, so that a
+// command whose answer was lost does not report success. It is safe for
+// concurrent use.
 type reply struct {
 	io.WriteCloser
 	mu  sync.Mutex
 	err error
 }
 
-// Write writes and remembers a failure.
+// Write writes to standard output and remembers a failure.
 func (r *reply) Write(text []byte) (int, error) {
 	n, err := r.WriteCloser.Write(text)
 	r.mu.Lock()
@@ -108,8 +107,8 @@ func (r *reply) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// lost returns why something was not written. A reader that has gone away
-// wants no more, which is no failure.
+// lost returns the error of the first failed write. A reader that has closed
+// its end wants no more, which is no failure.
 func (r *reply) lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,8 +143,8 @@ func run(ctx context.Context, args []string, env *environment) int {
 	return code
 }
 
-// newCommand builds the whole tree. There are no package variables: a test
-// builds one for each run.
+// newCommand builds the complete command tree. There are no package variables:
+// each test builds its own tree.
 func newCommand(env *environment) *cobra.Command {
 	f := &flags{}
 	root := &cobra.Command{
@@ -181,8 +180,8 @@ intersection, nothing else, and a record.`,
 	return root
 }
 
-// subcommand answers for a command that only groups others. A name that it
-// does not have must not pass for success, as in "audit verfy && deploy".
+// subcommand answers for a command that only groups others. An unknown name
+// must not count as success, as in "audit verfy && deploy".
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -198,7 +197,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return misused(errors.New(text))
 }
 
-// version is the module's version and revision as the linker recorded them.
+// version returns the module's version and revision as the linker recorded
+// them.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
