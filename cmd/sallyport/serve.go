@@ -27,16 +27,16 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// Bounds of the HTTP server. A tool call may take minutes, so that writing
-// has no bound of its own: the call's deadline is the bound.
+// Bounds of the HTTP server. The time of a response has no bound of its own,
+// because a tool call may take minutes: the deadline of the call bounds it.
 const (
 	defaultListen  = "127.0.0.1:7331"
 	headerTimeout  = 10 * time.Second
 	bodyTimeout    = 60 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
-	// At the end calls have finishTimeout; those that are cancelled then have
-	// the rest of shutdownTimeout to be answered.
+	// At the end of the server, calls have finishTimeout to finish. Those that
+	// are cancelled then have the rest of shutdownTimeout to be answered.
 	finishTimeout   = 10 * time.Second
 	shutdownTimeout = 15 * time.Second
 	// reserveShare is the part of the descriptors, a quarter, that connections
@@ -44,10 +44,10 @@ const (
 	reserveShare = 4
 )
 
-// tokenSetting is the state's key of the first token's hash.
+// tokenSetting is the state's key of the hash of the first token.
 const tokenSetting = "auth/local/token_sha256"
 
-// serving are the flags of serve.
+// serving holds the flags of serve.
 type serving struct {
 	stdio, strict, newToken, json bool
 	listen, personality           string
@@ -72,8 +72,8 @@ effect at once; one with faults does not, and the last good one stays in force.`
 			if s.stdio && cmd.Flags().Changed("listen") {
 				return misused(errors.New("serve: --stdio and --listen exclude each other"))
 			}
-			// A client that is gone closes the pipe. Its calls are still
-			// recorded; the signal would end the process first.
+			// A client that disconnects closes the pipe. Its calls still have
+			// to be recorded; the signal would end the process first.
 			signal.Ignore(syscall.SIGPIPE)
 			if err := checkHosts(s.hosts); err != nil {
 				return err
@@ -117,7 +117,8 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
-	// What a link withholds must not stop a start: an agent may have made it.
+	// A path that a link withholds must not stop a start: an agent may have
+	// made the link.
 	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
 		return misused(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
 	}
@@ -150,8 +151,9 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	return g.serveHTTP(ctx, env, s, role, l, server)
 }
 
-// serveHTTP listens, says how to connect, and serves until the context ends.
-// What runs then is finished or cancelled, and recorded either way.
+// serveHTTP listens, prints how to connect, and serves until the context ends.
+// Calls that run at that time finish or are cancelled, and are recorded either
+// way.
 func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role *sallyport.Personality, l *live, server *gateway.Server) error {
 	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
 		return misused(fmt.Errorf("--listen: %w", err))
@@ -170,7 +172,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	}
 	fail := func(err error) error { return misused(errors.Join(err, listener.Close())) }
 	address := listener.Addr().String()
-	// A name is judged by the address that it led to.
+	// Check a host name by the address to which it resolved.
 	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
@@ -178,8 +180,8 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err != nil {
 		return fail(err)
 	}
-	// A token that is made before everything else is well would never be
-	// shown when something is not.
+	// Create the token last: if a later step failed, the token would never be
+	// shown.
 	token, err := g.token(ctx, s.newToken)
 	if err != nil {
 		return fail(err)
@@ -193,13 +195,14 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	})
 }
 
-// lasting is a listener that no shortage ends, and whose connections leave the
-// descriptors that everything else needs.
+// lasting returns a listener that keeps running when resources are short. Its
+// connections leave the descriptors that everything else needs.
 func (g *gate) lasting(l net.Listener) net.Listener {
 	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: g.logger})
 }
 
-// muxOf is everything that the server answers: nothing else has a handler.
+// muxOf returns the handler of everything that the server answers: nothing else
+// has a handler.
 func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource) (*httpapi.Mux, error) {
 	routes := append(api.Routes(), httpapi.Route{
 		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
@@ -214,7 +217,7 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 	return httpapi.NewMux(routes)
 }
 
-// api is the JSON API over the gate in force.
+// api returns the JSON API over the gate in force.
 func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
 		Personality: role.Name, Version: version(), Logger: g.logger, Uploads: g.uploads.add,
@@ -222,8 +225,8 @@ func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error
 	})
 }
 
-// guard lets in who has a token of the state, of the configuration or of the
-// provider that it names.
+// guard admits requests with a token of the state, of the configuration, or of
+// the provider that the configuration names.
 func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
 	tokens := auth.Tokens(g.callers)
 	if o := g.config.Security.OIDC; o != nil {
@@ -251,16 +254,16 @@ func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpa
 	return auth.NewGuard(address, tokens, o)
 }
 
-// listen serves until the context ends, then waits for what runs. The function
-// finish ends the sessions: a stream on which a client listens is a request
-// that does not end by itself.
+// listen serves until the context ends, then waits for the running calls. It
+// calls finish to end the sessions: a stream on which a client listens is a
+// request that does not end by itself.
 func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	server := &http.Server{
 		Handler: c.Attend(guard.Protect(admitted(c, h))), ConnContext: c.Context,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		// Requests live as long as the server: the end of the context shuts
-		// it down in order instead of cutting every call.
+		// Requests live as long as the server: the end of the context shuts the
+		// server down in order instead of cutting every call.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	ended := make(chan error, 1)
@@ -273,7 +276,7 @@ func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth
 	server.RegisterOnShutdown(func() {
 		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 		defer cancel()
-		// The error says that calls had to be cancelled, as their records do.
+		// The error reports cancelled calls, and so do their records.
 		_ = finish(calls)
 	})
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
@@ -286,8 +289,9 @@ func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth
 	return err
 }
 
-// token makes the bearer token of the local user at the first start, or when a
-// new one is asked for, and returns it to be printed once; else it is empty.
+// token creates the bearer token of the local user at the first start, or when
+// the user asks for a new one, and returns it to be printed once. Otherwise it
+// returns an empty text.
 func (g *gate) token(ctx context.Context, replace bool) (token string, err error) {
 	token, hash := auth.NewToken()
 	stored := replace
@@ -313,8 +317,8 @@ type announcement struct {
 	Enforced    []enforced `json:"enforced"`
 }
 
-// reachable is an address that a client can call: one that means every address
-// of the machine is nobody's.
+// reachable returns an address that a client can call. A listener on all
+// addresses of the machine has an address that no client can call.
 func reachable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
@@ -323,8 +327,8 @@ func reachable(address string) string {
 	return address
 }
 
-// announce says where the server is, how to connect, what to try, and what is
-// enforced.
+// announce prints where the server listens, how to connect, what to try, and
+// what is enforced.
 func (g *gate) announce(env *environment, s *serving, role *sallyport.Personality, address, token string) error {
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + reachable(address) + "/mcp"
@@ -365,8 +369,8 @@ func (g *gate) announce(env *environment, s *serving, role *sallyport.Personalit
 	return nil
 }
 
-// invocation is how this program was started, in a form that works again:
-// `go run` builds into a folder that is gone afterwards.
+// invocation returns the command that starts this program again. `go run`
+// builds into a folder that is removed afterwards.
 func invocation() string {
 	exe, err := os.Executable()
 	if err != nil || isTemporary(exe) {
@@ -375,12 +379,12 @@ func invocation() string {
 	return "sallyport"
 }
 
-// httpEntry is the line for a client that takes mcpServers as JSON.
+// httpEntry returns the line for a client that reads mcpServers as JSON.
 func httpEntry(url, token string) string {
 	entry := map[string]any{"sallyport": map[string]any{
 		"type": "http", "url": url, "headers": map[string]string{"Authorization": "Bearer " + token},
 	}}
-	// Strings in maps always marshal.
+	// Marshalling maps of strings cannot fail.
 	text, _ := json.Marshal(map[string]any{"mcpServers": entry})
 	return string(text)
 }
