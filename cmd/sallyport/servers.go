@@ -23,24 +23,25 @@ const (
 	// discoverWait bounds how long a start waits for all upstream servers.
 	// Servers of npm take one to three seconds on a small machine.
 	discoverWait = 20 * time.Second
-	// discoverAtOnce bounds how many are started at the same time.
+	// discoverAtOnce bounds how many servers are started at the same time.
 	discoverAtOnce = 8
 )
 
-// servers are the upstream servers of a turn. The zero value has none.
+// servers holds the upstream servers of a turn. The zero value has none.
 type servers struct {
 	declared []upstream.Server
 	mounts   *upstream.Mounts
-	// finder runs what asks servers for their tools.
+	// finder runs the calls that ask servers for their tools.
 	finder *registry.Registry
-	// found says how each went that was asked.
+	// found holds the result for each server that was asked.
 	found []*foundServer
-	// pins hold them to the lock file; installer installs what it pins.
+	// pins compares the servers with the lock file; installer installs what it
+	// pins.
 	pins      *pins
 	installer *installer
 	cleaner   *output.Cleaner
-	// every has a server asked in every role that may use it, for check: what
-	// stops it in one of them is no property of the server.
+	// every is true when a server is asked in every role that may use it, for
+	// check: a refusal in one role is no property of the server.
 	every bool
 }
 
@@ -48,23 +49,25 @@ type servers struct {
 type foundServer struct {
 	upstream.Server
 	part *config.Part
-	// role is the one in which it was asked; empty when no role lists it.
+	// role is the role in which the server was asked; empty when no role lists
+	// it.
 	role string
-	// why says why it did not answer.
+	// why is the reason why the server did not answer.
 	why string
-	// refused says why it did not answer in other roles.
+	// refused maps other roles to the reason why it did not answer in them.
 	refused map[string]string
 	tools   []string
 	left    []upstream.Left
-	// held is true when some of left is not what is pinned.
+	// held is true when a definition in left differs from its pin.
 	held bool
-	// again is when it was asked again, pause how long not.
+	// again is when the server was asked again, pause the wait before the next
+	// time.
 	again time.Time
 	pause time.Duration
 }
 
 // serversOf reads the upstream servers that a configuration declares. The error
-// is config.Faults, each at its place.
+// is config.Faults, each with its position.
 func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
 	var list []upstream.Server
 	var faults config.Faults
@@ -84,7 +87,8 @@ func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
 	return list, nil
 }
 
-// cleanerOf knows the secrets of a source; nil is a source without any.
+// cleanerOf returns a cleaner for the secrets of a source; nil is a source
+// without secrets.
 func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Cleaner, error) {
 	if source == nil {
 		return output.New(nil)
@@ -96,18 +100,19 @@ func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Clea
 	return output.New(&output.Options{Secrets: known})
 }
 
-// everyServer is for discover.
+// everyServer selects all servers, for discover.
 func everyServer(string) bool { return true }
 
-// discover asks the servers that are wanted what they offer, all at once, and
-// registers their tools. One that fails harms nobody else: it is a warning. The
-// role is the one in which a server is asked when it may use it. Servers whose
-// tools are there already are asked whether they still answer.
+// discover asks the wanted servers at the same time what they offer, and
+// registers their tools. A server that fails becomes a warning and does not
+// affect the others. Each server is asked in the given role when that role may
+// use it. A server whose tools are registered already is only asked whether it
+// still answers.
 func (t *turn) discover(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.servers
 	for i := range s.declared {
 		if wanted(s.declared[i].Name) {
-			// An installation takes its own time.
+			// An installation has a time limit of its own.
 			t.fetch(ctx, s.pins.of[s.declared[i].Name])
 		}
 	}
@@ -146,7 +151,8 @@ func (t *turn) discover(ctx context.Context, role string, wanted func(server str
 	}
 }
 
-// foundOf is what is known of a server; known says that its tools are there.
+// foundOf returns what is known of a server; known reports that its tools are
+// registered already.
 func (t *turn) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
 	for _, f := range t.servers.found {
 		if f.Name == declared.Name {
@@ -156,9 +162,8 @@ func (t *turn) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
 	return &foundServer{Server: t.servers.pins.of[declared.Name].mounted, part: t.part(declared.Name)}, false
 }
 
-// registerAdopted registers the tools of servers that are known from the
-// configuration before, so that a change that does not concern them takes
-// nothing away.
+// registerAdopted registers the tools of servers that the previous
+// configuration already knew, so that an unrelated change removes no tool.
 func (t *turn) registerAdopted() {
 	s := &t.servers
 	if s.mounts == nil || s.pins.look != lookHold {
@@ -177,8 +182,8 @@ func (t *turn) registerAdopted() {
 	}
 }
 
-// expected says of a tool of a server that is being asked why it is not there
-// yet.
+// expected returns the reason why a tool of a server that is being asked is not
+// available yet.
 func (t *turn) expected(tool string) string {
 	server := serverOf(tool)
 	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server }) {
@@ -187,8 +192,8 @@ func (t *turn) expected(tool string) string {
 	return "the MCP server " + server + " has not said yet what it offers, since the configuration was put in force"
 }
 
-// ask asks one server, in the first of the roles that may use it in which it
-// answers: its process is held to what that role gives it.
+// ask asks one server, in each role that may use it until it answers. The
+// process of the server is confined to what that role grants.
 func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
 	roles := t.rolesWith(f.Name)
 	if slices.Contains(roles, role) {
@@ -213,7 +218,7 @@ func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
 		}
 	}
 	if f.why != "" || ctx.Err() != nil {
-		// Nothing is known of a single role.
+		// Nothing is known of any single role.
 		clear(f.refused)
 	}
 }
@@ -226,8 +231,8 @@ func (t *turn) rolesWith(server string) []string {
 	})
 }
 
-// warnings say, at the place of its declaration, what is wrong with a server,
-// and which of the tools that somebody asks about are left out.
+// warnings describes the faults of a server, at the position of its
+// declaration, and the tools left out that about selects.
 func (f *foundServer) warnings(about func(l *upstream.Left) bool) (list []string) {
 	if f.why != "" {
 		list = append(list, f.part.Fault("", f.why).Error())
@@ -240,14 +245,14 @@ func (f *foundServer) warnings(about func(l *upstream.Left) bool) (list []string
 	return list
 }
 
-// everyLeft is for commands that list tools.
+// everyLeft selects all tools, for commands that list tools.
 func everyLeft(*upstream.Left) bool { return true }
 
-// leftOf is for commands about tools that are named: to the caller they do not
-// exist, and an operator wants to know why.
+// leftOf selects named tools, for commands about them. To the caller these
+// tools do not exist; the operator has to learn why.
 func leftOf(ids ...string) func(l *upstream.Left) bool {
 	return func(l *upstream.Left) bool {
-		// One without a name that can be mapped is named by nobody.
+		// A tool whose name cannot be mapped cannot be named by any command.
 		mapped, _ := lock.MapName(l.Server, l.Tool)
 		return slices.ContainsFunc(ids, func(id string) bool {
 			_, name := sallyport.ParseID(id)
@@ -256,8 +261,8 @@ func leftOf(ids ...string) func(l *upstream.Left) bool {
 	}
 }
 
-// find asks the servers of these names, and says which do not answer and what
-// is left out.
+// find asks the named servers, and warns of those that do not answer and of the
+// tools that are left out.
 func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
 	g.discover(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
 	for _, f := range g.servers.found {
@@ -267,7 +272,7 @@ func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Cal
 	}
 }
 
-// listed are the servers of a personality.
+// listed returns the servers of a personality.
 func (t *turn) listed(role string) []string {
 	if p, ok := t.config.Personality(role); ok {
 		return p.MCPServers
@@ -275,7 +280,7 @@ func (t *turn) listed(role string) []string {
 	return nil
 }
 
-// serversIn lists the servers whose tools are asked for.
+// serversIn lists the servers whose tools are requested.
 func serversIn(requests []sallyport.Request) (names []string) {
 	for i := range requests {
 		if s := serverOf(requests[i].Tool); s != "" {
@@ -285,7 +290,7 @@ func serversIn(requests []sallyport.Request) (names []string) {
 	return names
 }
 
-// calledIn lists what requests call.
+// calledIn lists the tools that requests call.
 func calledIn(requests []sallyport.Request) (ids []string) {
 	for i := range requests {
 		ids = append(ids, requests[i].Tool)
@@ -293,8 +298,8 @@ func calledIn(requests []sallyport.Request) (ids []string) {
 	return ids
 }
 
-// failed lists the servers that did not answer although a role may use them, or
-// offer something else than what is pinned.
+// failed lists the servers that a role may use and that did not answer, or that
+// offer something other than what is pinned.
 func (s *servers) failed() (names []string) {
 	for _, f := range s.found {
 		if f.role != "" && f.why != "" || f.held {
@@ -304,14 +309,15 @@ func (s *servers) failed() (names []string) {
 	return names
 }
 
-// part is the declaration of a server.
+// part returns the declaration of a server.
 func (t *turn) part(server string) *config.Part {
 	i := slices.IndexFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server })
 	return &t.config.Servers[i]
 }
 
-// misfitsOf collects what servers declare beyond what a personality gives, once
-// for all tools of a server and also when it does not start.
+// misfitsOf collects what servers declare beyond the grant of a personality. It
+// reports each server once for all its tools, even when the server does not
+// start.
 func (t *turn) misfitsOf(role string) (faults registry.Faults) {
 	p, ok := t.config.Personality(role)
 	if t.servers.finder == nil || !ok {
@@ -334,16 +340,17 @@ func (t *turn) misfitsOf(role string) (faults registry.Faults) {
 	return faults
 }
 
-// toolsNamed stands for all tools of a server.
+// toolsNamed returns the pattern for all tools of a server.
 func toolsNamed(server string) string { return "mcp__" + server + "__*" }
 
-// serverOf is the server that a tool's name belongs to, "" for any other name.
+// serverOf returns the server to which a tool's name belongs, or an empty text
+// for any other name.
 func serverOf(id string) string {
 	_, name := sallyport.ParseID(id)
 	return (&sallyport.Tool{Name: name}).Server()
 }
 
-// shown is what somebody else wrote, as one line for a terminal.
+// shown turns text from another party into one line for a terminal.
 func shown(text string) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
@@ -353,7 +360,7 @@ func shown(text string) string {
 	}, text))
 }
 
-// faultsIn are the faults of a declaration at their places.
+// faultsIn returns the faults of a declaration with their positions.
 func faultsIn(p *config.Part, err error) (faults config.Faults) {
 	found, ok := errors.AsType[upstream.Faults](err)
 	if !ok {
