@@ -12,14 +12,14 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// againPause is how long an upstream server that did not answer, or that has
-// something held back, is left alone before it is asked again: doubled each
-// time, up to longestAgain.
+// againPause is the wait before an upstream server is asked again when it did
+// not answer or has a definition held back. The wait doubles each time, up to
+// longestAgain.
 const againPause, longestAgain = time.Minute, 32 * time.Minute
 
-// grantsOf says what the grant of a server depends on in a role, beside its
-// declaration: the ceilings of the role, and whatever else is not known to have
-// nothing to do with them.
+// grantsOf returns a function that describes what the grant of a server depends
+// on in a role, beside its declaration: the ceilings of the role, and every
+// other setting that may matter.
 func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 	return func(_, role string) string {
 		p, ok := roles.Personality(role)
@@ -38,10 +38,9 @@ func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 	}
 }
 
-// again asks the servers of a turn in force that did not answer, and registers
-// the tools of those that do now; it asks those again that have something held
-// back, which may be whole again, and those that are due. It returns which answer
-// now, to tell the operator.
+// again asks the servers of a turn in force that did not answer, those that
+// have a definition held back, and those that are due. It registers the tools
+// of the servers that answer now and returns their news, for the operator.
 func (t *turn) again(ctx context.Context, role string) (news []string) {
 	s := &t.servers
 	if s.mounts == nil {
@@ -59,15 +58,16 @@ func (t *turn) again(ctx context.Context, role string) (news []string) {
 	return news
 }
 
-// answers says that a server answers that did not before.
+// answers says that a server answers that did not answer before.
 func (f *foundServer) answers() string {
 	return fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.tools))
 }
 
-// silent reports whether the server has not answered although a role may use it.
+// silent reports whether a role may use the server and the server has not
+// answered.
 func (f *foundServer) silent() bool { return f.role != "" && f.why != "" }
 
-// toAsk says which of the servers that were found are to be asked again.
+// toAsk selects the found servers that have to be asked again.
 func (t *turn) toAsk(ctx context.Context) []bool {
 	s := &t.servers
 	due, held, list := s.mounts.Due(ctx), map[string]bool{}, make([]bool, len(s.found))
@@ -88,8 +88,7 @@ func (t *turn) toAsk(ctx context.Context) []bool {
 	return list
 }
 
-// askAgain asks the wanted of the servers that were found, and returns what is
-// known of these then.
+// askAgain asks the selected servers and returns what is known of them then.
 func (t *turn) askAgain(ctx context.Context, role string, wanted []bool) []*foundServer {
 	s := &t.servers
 	now := make([]*foundServer, len(s.found))
@@ -103,7 +102,8 @@ func (t *turn) askAgain(ctx context.Context, role string, wanted []bool) []*foun
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			// Longer than one role takes: what it says must not be cut off.
+			// Wait longer than one role takes, so that the answer of the server
+			// is not cut off.
 			ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
 			defer cancel()
 			s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.ask(ctx, now[i], role) })
@@ -113,8 +113,8 @@ func (t *turn) askAgain(ctx context.Context, role string, wanted []bool) []*foun
 	return now
 }
 
-// principals names those who may have logged in at servers, beside the local
-// user.
+// principals lists the principals that may have logged in at servers, beside
+// the local user.
 func (g *gate) principals(ctx context.Context) (names []string) {
 	entries, err := g.callers.Entries(ctx)
 	if err != nil {
@@ -126,8 +126,8 @@ func (g *gate) principals(ctx context.Context) (names []string) {
 	return names
 }
 
-// attend asks the upstream servers that are due, and tells the operator whose
-// tools have come or gone since it was called last.
+// attend asks the upstream servers that are due. It tells the operator whose
+// tools have come or gone since the last call.
 func (f *follower) attend(ctx context.Context) {
 	m := f.g.servers.mounts
 	if m == nil || f.g.asking.Load() {
@@ -153,8 +153,8 @@ func (f *follower) attend(ctx context.Context) {
 	f.away = now
 }
 
-// probe asks a server that is mounted whether it answers, in the background: one
-// that hangs does not hold up what is known of another.
+// probe asks a mounted server in the background whether it answers, so that a
+// server that hangs does not delay the others.
 func (f *follower) probe(ctx context.Context, m *upstream.Mounts, name string) {
 	s := &f.g.servers
 	i := slices.IndexFunc(s.found, func(found *foundServer) bool { return found.Name == name })
@@ -179,7 +179,7 @@ func (f *follower) probe(ctx context.Context, m *upstream.Mounts, name string) {
 	})
 }
 
-// stopProbing ends the questions of [follower.probe].
+// stopProbing cancels the probes of [follower.probe].
 func (f *follower) stopProbing() {
 	f.probing.Range(func(_, cancel any) bool {
 		cancel.(context.CancelFunc)()
@@ -187,8 +187,8 @@ func (f *follower) stopProbing() {
 	})
 }
 
-// again asks the servers of the turn in force again, in the background: who
-// waits for a server must not wait for a changed configuration.
+// again asks the servers of the turn in force again, in the background: a slow
+// server must not delay a changed configuration.
 func (f *follower) again(ctx context.Context) {
 	if f.g.servers.mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
 		return
@@ -204,18 +204,17 @@ func (f *follower) again(ctx context.Context) {
 	})
 }
 
-// discover asks the servers of a turn that was just put in force what they
-// offer. Where that is something else than what is mounted, the configuration is
-// put in force once more.
+// discover asks the servers of a new turn what they offer. When that differs
+// from what is mounted, discover puts the configuration in force once more.
 func (f *follower) discover(ctx context.Context) {
 	if !f.g.asking.Load() {
-		return // it has none
+		return // the turn has no servers
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *turn) {
 		known, before := len(t.warnings), len(t.servers.found)
 		t.discover(ctx, f.role, everyServer)
 		if ctx.Err() != nil {
-			return // another one is in force
+			return // another turn is in force
 		}
 		for _, w := range t.warnings[known:] {
 			fmt.Fprintf(f.env.stderr, "sallyport: warning: %s\n", w)
@@ -235,8 +234,9 @@ func (f *follower) discover(ctx context.Context) {
 	})
 }
 
-// inBackground has the servers of the turn in force asked, until another one is.
-// Whoever calls it has noted that they are being asked: one may at a time.
+// inBackground asks the servers of the turn in force until another turn takes
+// its place. The caller has marked the turn as asking: only one such function
+// may run at a time.
 func (f *follower) inBackground(ctx context.Context, ask func(ctx context.Context, t *turn)) {
 	t := f.live.enter()
 	f.stopAsking()
