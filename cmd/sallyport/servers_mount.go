@@ -13,7 +13,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// mount declares the upstream servers of a configuration. Nothing is started.
+// mount declares the upstream servers of a configuration. It starts no process.
 func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallyport.Backends) (err error) {
 	s := &t.servers
 	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
@@ -37,7 +37,8 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	if err != nil {
 		return errors.Join(err, s.mounts.Close())
 	}
-	// Servers are told through the finder that sessions with them are over.
+	// Close the mounts before the finder: they use it to tell servers that
+	// their sessions are over.
 	t.closers = append(t.closers, ending(ctx, s.finder), s.mounts.Close)
 	if err := s.finder.Register(slices.Concat(s.mounts.Discovery(), s.mounts.Farewells())...); err != nil {
 		return t.placed(err)
@@ -45,7 +46,8 @@ func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallypor
 	return nil
 }
 
-// serverSwitches stops what is asked of a server with the server.
+// serverSwitches treats the calls that ask a server as stopped when the server
+// is stopped.
 type serverSwitches struct{ *auth.Switches }
 
 // Stopped implements registry.Switches.
@@ -56,8 +58,8 @@ func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool
 	return s.Switches.Stopped(ctx, principal, sessionKey, tool)
 }
 
-// mountOptions are those of the servers of a turn. The vault of tokens becomes a
-// source of its secrets.
+// mountOptions returns the options for the servers of a turn. It adds the vault
+// of tokens to the sources of secrets.
 func (g *gate) mountOptions(ctx context.Context, t *turn, b *sallyport.Backends) (*upstream.Options, error) {
 	s := &t.servers
 	tokens, err := g.tokens(s.declared, b)
@@ -92,13 +94,14 @@ func (g *gate) listChanged() {
 	}
 }
 
-// placedServers are the servers that can be started, with what runs for each.
+// placedServers returns the servers that can be started, with what runs for
+// each.
 func (t *turn) placedServers(ctx context.Context) (list []upstream.Server) {
 	s := &t.servers
 	for i := range s.declared {
 		by := s.installer
 		if len(t.rolesWith(s.declared[i].Name)) == 0 {
-			// Nobody can use it.
+			// No caller can use it.
 			by = nil
 		}
 		l := s.pins.place(ctx, &s.declared[i], by)

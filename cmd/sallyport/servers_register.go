@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// registerFound registers the tools of the servers that are wanted and answered,
-// one by one: one that is refused harms no other.
+// registerFound registers the tools of the wanted servers that answered. It
+// registers them server by server, so that one refusal affects no other server.
 func (t *turn) registerFound(wanted func(server string) bool) {
 	byName := map[string]*foundServer{}
 	for _, f := range t.servers.found {
@@ -49,8 +49,8 @@ func (t *turn) registerFound(wanted func(server string) bool) {
 	}
 }
 
-// leaveOut notes what is not mounted with its servers, and what an operator does
-// about it.
+// leaveOut notes with each server the definitions that are not mounted, and how
+// an operator can approve them.
 func (t *turn) leaveOut(byName map[string]*foundServer, left []upstream.Left, conflicts map[string]string) {
 	held := t.servers.pins.quarantined(t.servers.offers())
 	for _, l := range left {
@@ -62,7 +62,7 @@ func (t *turn) leaveOut(byName map[string]*foundServer, left []upstream.Left, co
 		name, _ := lock.MapName(l.Server, l.Tool)
 		switch why := conflicts[name]; {
 		case quarantined && l.Kind == lock.KindTool && why != "":
-			// Who does not approve it goes on without it.
+			// A user who does not approve it continues without it.
 			l.Why, quarantined = why+t.servers.pins.hint(l.Server), false
 		case quarantined:
 			l.Why += t.servers.pins.hint(l.Server)
@@ -72,7 +72,7 @@ func (t *turn) leaveOut(byName map[string]*foundServer, left []upstream.Left, co
 	}
 }
 
-// offers is what the servers that answered offer, as it came.
+// offers returns what the servers that answered offer, unchanged.
 func (s *servers) offers() map[string]*lock.Offer {
 	if s.mounts == nil {
 		return nil
@@ -80,7 +80,7 @@ func (s *servers) offers() map[string]*lock.Offer {
 	return s.mounts.Offers()
 }
 
-// refusal says why the registry does not take a tool.
+// refusal returns the reason why the registry refuses a tool.
 func refusal(err error) string {
 	faults, ok := errors.AsType[registry.Faults](err)
 	if !ok {
@@ -93,10 +93,10 @@ func refusal(err error) string {
 	return strings.Join(why, "; ")
 }
 
-// conflicts says of tools, by the names under which they would appear, why these
-// cannot stand beside others: of other servers, or of this runtime where one
-// role sees both. One that is pinned has been looked at, so that it may have the
-// bare name of a tool of this runtime.
+// conflicts maps the names under which tools would appear to the reason why
+// they cannot stand beside others: tools of other servers, or of this runtime
+// where one role sees both. An operator has seen a pinned tool, so it may have
+// the bare name of a tool of this runtime.
 func (t *turn) conflicts(offers map[string]*lock.Offer) map[string]string {
 	var all []lock.Ref
 	out := map[string]string{}
@@ -127,7 +127,8 @@ func (t *turn) conflicts(offers map[string]*lock.Offer) map[string]string {
 	return out
 }
 
-// ownRefs are the tools of this runtime that a role sees which sees a server.
+// ownRefs returns the tools of this runtime that are visible to a role which
+// also sees the server.
 func (t *turn) ownRefs(server string) (refs []lock.Ref) {
 	for _, role := range t.rolesWith(server) {
 		for _, tool := range t.registry.List(&sallyport.Caller{
