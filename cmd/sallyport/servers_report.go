@@ -7,25 +7,26 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// serverReport is what check says about an upstream server.
+// serverReport is what check reports about an upstream server.
 type serverReport struct {
 	Name    string `json:"name"`
 	Source  string `json:"source"`
 	Started bool   `json:"started"`
-	// Why says why it did not answer.
+	// Why is the reason why the server did not answer.
 	Why string `json:"why,omitempty"`
-	// Personality is the one in which it was asked.
+	// Personality is the role in which the server was asked.
 	Personality string `json:"personality,omitempty"`
-	// Implied is granted by being named, Declared is what the operator wrote.
+	// Implied lists what the naming of the server grants, Declared what the
+	// operator wrote.
 	Implied  []string  `json:"implied"`
 	Declared []string  `json:"declared"`
 	Tools    []string  `json:"tools"`
 	Left     []leftOut `json:"left_out,omitempty"`
-	// Refused is true when it was not started, since that would be another launch
-	// than the pinned one.
+	// Refused is true when the server was not started, because its launch
+	// differs from the pinned one.
 	Refused bool `json:"refused,omitempty"`
-	// Pinned says whether the lock file has it, Quarantined whether some of what
-	// it offers is not what is pinned.
+	// Pinned is true when the lock file has the server, Quarantined when it
+	// offers a definition that differs from its pin.
 	Pinned      bool `json:"pinned"`
 	Quarantined bool `json:"quarantined,omitempty"`
 }
@@ -84,7 +85,7 @@ func items(c *sallyport.Capabilities) []string {
 	return out
 }
 
-// printServers prints what check says about upstream servers.
+// printServers prints what check reports about upstream servers.
 func printServers(p *printer, list []serverReport) {
 	if len(list) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// printForm lists what a personality sees of a form.
+// printForm lists the prompts or resources that a personality sees.
 func (g *gate) printForm(p *printer, caller *sallyport.Caller, form string) error {
 	switch sallyport.Form(form) {
 	case sallyport.FormPrompt:
@@ -60,20 +60,21 @@ func argumentsOf(schema json.RawMessage) []string {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	if json.Unmarshal(schema, &s) != nil {
-		return nil // the registry compiled it, so that this cannot happen
+		return nil // the registry has compiled it, so that this cannot happen
 	}
 	return slices.Sorted(maps.Keys(s.Properties))
 }
 
 // resourceLine is a resource as `tools --form resource --json` prints it: with
-// the ID of what reads it.
+// the ID of the tool that reads it.
 type resourceLine struct {
 	ID string `json:"id"`
 	sallyport.Resource
 }
 
-// resources lists what the caller sees, each with its reader. The gate offers
-// none that two tools of the caller's list.
+// resources lists the resources that the caller sees, each with its reader. It
+// leaves out a resource that two tools of the caller list, because the gate
+// offers none of these.
 func (g *gate) resources(caller *sallyport.Caller) []resourceLine {
 	readers := map[[2]string]string{}
 	for _, t := range g.registry.Tools() {
@@ -93,7 +94,7 @@ func (g *gate) resources(caller *sallyport.Caller) []resourceLine {
 
 // sees reports whether the gate offers a tool to a caller.
 func (g *gate) sees(caller *sallyport.Caller, id string) bool {
-	// What keeps a grant from being made keeps no tool from being seen.
+	// An error in computing the grant does not hide the tool.
 	x, _ := g.registry.Explain(caller, id)
 	for _, d := range x.Decisions {
 		switch d.Step {
