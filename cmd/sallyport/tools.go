@@ -120,9 +120,9 @@ func touches(c *sallyport.Capabilities) string {
 	return strings.Join(words, ",")
 }
 
-// printDefinitions prints definitions in the form that a model's API takes. The
-// answer is that form and nothing else; what is not as it is here is said on
-// standard error.
+// printDefinitions prints definitions in the form that a model's API accepts.
+// Standard output holds that form and nothing else; notes about differences go
+// to standard error.
 func printDefinitions(env *environment, p *printer, dialect string, names bool, defs []registry.Definition) error {
 	d, err := format.Parse(dialect)
 	if err != nil {

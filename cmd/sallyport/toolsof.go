@@ -20,20 +20,21 @@ import (
 const defaultRelay = "default"
 
 // toolsOf returns the tools of this binary and those that a configuration
-// declares. Those that need a database or a relay are there when it names one.
+// declares. Tools that need a database or a relay are included when the
+// configuration names one.
 func (g *gate) toolsOf(env *environment, c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
 	declared, warnings, err := actionsOf(c, env.home)
 	return slices.Concat(builtins(g.commands), connected(c), declared), warnings, err
 }
 
-// builtins are the tools that need nothing of a configuration.
+// builtins returns the tools that need no configuration.
 func builtins(commands *terminal.Family) []sallyport.Tool {
 	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools())
 }
 
-// connected are the built-in tools over databases and relays. What
-// writes to a database is offered where the configuration says so, and mail
-// goes to the sender's own domain unless it says otherwise.
+// connected returns the built-in tools for databases and relays. The tool that
+// writes to a database is offered where the configuration allows it. Mail goes
+// to the sender's own domain unless the configuration names other recipients.
 func connected(c *config.Config) []sallyport.Tool {
 	var tools []sallyport.Tool
 	if len(c.Databases) > 0 {
@@ -63,13 +64,13 @@ func writable(all map[string]config.Database) []string {
 	return names
 }
 
-// domainOf is the domain of an address, with or without a display name.
+// domainOf returns the domain of an address, with or without a display name.
 func domainOf(from string) string {
 	return strings.TrimSuffix(from[strings.LastIndexByte(from, '@')+1:], ">")
 }
 
-// actionsOf makes tools of what a configuration declares. The error is
-// config.Faults, each at its place.
+// actionsOf creates tools from the actions that a configuration declares. The
+// error is config.Faults, each with its position.
 func actionsOf(c *config.Config, home string) (tools []sallyport.Tool, warnings []string, err error) {
 	var faults config.Faults
 	for _, a := range c.Actions {
@@ -93,7 +94,8 @@ func actionsOf(c *config.Config, home string) (tools []sallyport.Tool, warnings 
 	return tools, warnings, nil
 }
 
-// sourcesOf says where the rules of an action or a server stand that refuse calls.
+// sourcesOf returns the positions of the rules of an action or a server that
+// refuse calls.
 func sourcesOf(a *config.Part) map[string]string {
 	whole := a.Source("")
 	sources := map[string]string{"": whole}
@@ -101,7 +103,7 @@ func sourcesOf(a *config.Part) map[string]string {
 		"permissions": {"permissions"}, "rateLimit": {"rateLimit", "rate_limit"},
 	} {
 		for _, spelling := range spellings {
-			// What is not there is placed at its parent.
+			// A missing key has the position of its parent.
 			if at := a.Source("/" + spelling); at != whole {
 				sources[key] = at
 			}
