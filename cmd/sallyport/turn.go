@@ -17,29 +17,31 @@ import (
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
-// turn is one configuration in force: its registry and what that holds open.
+// turn is one configuration in force: its registry and the resources that
+// belong to it.
 type turn struct {
 	config   *config.Config
 	registry *registry.Registry
 	tools    []sallyport.Tool
 	servers  servers
 	places   *places.Map
-	// programs are those that lie where tools may write.
+	// programs holds the programs that tools may write.
 	programs []*written
-	// warnings are what an operator must know and what stops nothing.
+	// warnings lists what an operator must know although it stops nothing.
 	warnings []string
 	closers  []func() error
-	// revision is that of the callers in this configuration, withdrawn what all of
-	// them held in the one before and do not hold any more.
+	// revision identifies the callers of this configuration. withdrawn lists
+	// the permissions that every caller had in the previous configuration and
+	// lost in this one.
 	revision  uint64
 	withdrawn []string
-	// asking says that upstream servers are being asked what they offer.
+	// asking is true while upstream servers are being asked what they offer.
 	asking atomic.Bool
 
-	// uses counts what runs in it, guarded by live.mu.
+	// uses counts the calls that run in this turn, guarded by live.mu.
 	uses    int
 	retired bool
-	idle    chan struct{} // closed when it is retired and nothing runs in it
+	idle    chan struct{} // closed when the turn is retired and no call runs in it
 }
 
 // Close releases everything in the reverse order of opening.
@@ -52,7 +54,8 @@ func (t *turn) Close() error {
 	return errors.Join(errs...)
 }
 
-// turnOf wires a configuration: secrets, tools, roles. The caller closes it.
+// turnOf builds the turn of a configuration: secrets, tools, roles. The caller
+// closes it.
 func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (_ *turn, err error) {
 	t := &turn{config: c}
 	defer func() {
@@ -93,12 +96,13 @@ func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (
 	return t, t.checkNames()
 }
 
-// variables are those of declared paths.
+// variables returns the values of the variables in declared paths.
 func variables(env *environment, c *config.Config) map[string]string {
 	return map[string]string{"home": env.home, "self": c.Dir}
 }
 
-// ending ends a registry, which waits for its running tools.
+// ending returns a function that closes a registry and waits for its running
+// tools.
 func ending(ctx context.Context, r *registry.Registry) func() error {
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
@@ -107,15 +111,15 @@ func ending(ctx context.Context, r *registry.Registry) func() error {
 	}
 }
 
-// warn says what stops nothing.
+// warn prints the warnings, which stop nothing.
 func (t *turn) warn(env *environment) {
 	for _, w := range t.warnings {
 		fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
 	}
 }
 
-// backends wires what the configuration names. What it does not name stays
-// nil, and a tool that declares it is refused.
+// backends connects the backends that the configuration names. The others stay
+// nil, and a tool that declares one of them is refused.
 func (g *gate) backends(env *environment, t *turn) (*sallyport.Backends, error) {
 	source, err := t.secretSource(env)
 	if err != nil {
@@ -162,7 +166,7 @@ func (t *turn) connections(b *sallyport.Backends, logger *slog.Logger) error {
 	return nil
 }
 
-// register puts the tools and what shortens their results into the registry.
+// register adds the tools and their reducers to the registry.
 func (t *turn) register() error {
 	if err := t.registry.Register(t.tools...); err != nil {
 		return t.placed(err)
@@ -175,8 +179,8 @@ func (t *turn) register() error {
 	return nil
 }
 
-// checkSecrets refuses references of the tools that one backend would answer
-// with one value.
+// checkSecrets refuses references of the tools that a backend would resolve to
+// the same value.
 func (t *turn) checkSecrets(source sallyport.SecretSource) error {
 	checker, ok := source.(secrets.Checker)
 	if !ok {
