@@ -18,13 +18,14 @@ import (
 // maxUpload bounds one attachment, in bytes.
 const maxUpload = 32 << 20
 
-// uploads keeps the attachments of turns in a private folder until the
-// program ends. It is the gate's attachment store.
+// uploads keeps attachments in a private folder until the program ends. It is
+// the gate's attachment store.
 type uploads struct {
 	mu    sync.Mutex
 	dir   string // made with the first attachment
 	known map[string]bool
-	// scratch holds dir; what a killed program left is swept by the next one.
+	// scratch holds dir. The next start of the program removes what a killed
+	// process left there.
 	scratch *scratch.Space
 }
 
@@ -32,8 +33,8 @@ func newUploads() (*uploads, error) {
 	return &uploads{known: map[string]bool{}, scratch: scratch.New("")}, nil
 }
 
-// addFile copies a file of the user's, so that the tool sees what was
-// attached even if the file changes.
+// addFile copies a file of the user, so that the tool sees what was attached
+// even if the file changes.
 func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
 	// Opening a pipe would wait for its other end.
 	if st, err := os.Stat(path); err != nil {
@@ -49,14 +50,14 @@ func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
 	return u.keep(filepath.Base(path), in)
 }
 
-// add keeps what a request brought along until it is released. The kind is
-// what the content shows, whatever the request says.
+// add keeps an attachment of a request until it is released. It derives the
+// kind from the content, whatever the request says.
 func (u *uploads) add(_ context.Context, name string, _ sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error) {
 	a, err = u.keep(name, r)
 	return a, func() { u.remove(a.Ref) }, err
 }
 
-// keep copies content to a file of a new ref.
+// keep copies content to a file with a new ref.
 func (u *uploads) keep(name string, in io.Reader) (a sallyport.Attachment, err error) {
 	out, ref, err := u.create()
 	if err != nil {
@@ -87,7 +88,7 @@ func (u *uploads) keep(name string, in io.Reader) (a sallyport.Attachment, err e
 	return a, nil
 }
 
-// remove forgets a ref and its file.
+// remove deletes a ref and its file.
 func (u *uploads) remove(ref string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,7 +98,7 @@ func (u *uploads) remove(ref string) {
 	}
 }
 
-// create makes the file of a new ref.
+// create creates the file of a new ref.
 func (u *uploads) create() (*os.File, string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -116,14 +117,14 @@ func (u *uploads) create() (*os.File, string, error) {
 	return f, ref, err
 }
 
-// detect returns the media type that the content shows.
+// detect returns the media type of the content.
 func detect(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	head := make([]byte, 512) // what DetectContentType looks at
+	head := make([]byte, 512) // the number of bytes that DetectContentType reads
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return "", err
@@ -131,8 +132,8 @@ func detect(path string) (string, error) {
 	return http.DetectContentType(head[:n]), nil
 }
 
-// Open opens an attachment by its ref. Only refs that were given out are
-// known; a ref is never taken as a path.
+// Open opens an attachment by its ref. It accepts only refs that it has issued,
+// and never uses a ref as a path.
 func (u *uploads) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 	u.mu.Lock()
 	known, dir := u.known[ref], u.dir

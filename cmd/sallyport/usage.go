@@ -12,11 +12,11 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// flagName finds the names of flags in the usage text of a command.
+// flagName matches the names of flags in the usage text of a command.
 var flagName = regexp.MustCompile(`--([a-z][a-z-]*)`)
 
-// instructive makes a command and those below it say what they take, and where
-// the rest stands, when a command line does not fit.
+// instructive changes a command and its subcommands: when a command line does
+// not fit, they print which arguments they accept and where the help is.
 func instructive(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
@@ -32,7 +32,7 @@ func instructive(cmd *cobra.Command) {
 	}
 }
 
-// misplaced says which arguments a command takes.
+// misplaced returns the error that names the arguments of a command.
 func misplaced(c *cobra.Command, args []string) error {
 	_, takes, _ := strings.Cut(strings.TrimSuffix(c.UseLine(), " [flags]"), c.CommandPath()+" ")
 	found := fmt.Sprintf("%d arguments", len(args))
@@ -48,7 +48,7 @@ func misplaced(c *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: expected %s, found %s", c.Name(), takes, found)
 }
 
-// wrongFlag says what is wrong with a flag without the words of the parser.
+// wrongFlag describes the fault of a flag without the words of the flag parser.
 func wrongFlag(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[interface {
 		error
@@ -77,8 +77,8 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return fmt.Errorf("%s: %s: expected %s", c.Name(), what, expected)
 }
 
-// helpCommand shows the help of a command. A name that there is none of is no
-// success, unlike in the command it takes the place of.
+// helpCommand shows the help of a command. Unlike the command that it replaces,
+// it treats an unknown name as a failure.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
