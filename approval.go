@@ -9,28 +9,28 @@ import (
 	"unicode/utf8"
 )
 
-// ApprovalState is what became of a held call.
+// ApprovalState is the state of a held call.
 type ApprovalState string
 
-// The states. A pending call is decided or expires; an approval is used by one
-// run, taken back, or expires.
+// The states of a held call. A pending call is decided or expires. An approval
+// is used by one run, is taken back, or expires.
 const (
-	// ApprovalPending: nobody has decided yet.
+	// ApprovalPending: the call waits for a decision.
 	ApprovalPending ApprovalState = "pending"
 	// ApprovalApproved: the call may run once.
 	ApprovalApproved ApprovalState = "approved"
-	// ApprovalDenied: the call may not run; it may be asked for anew after
-	// the expiry.
+	// ApprovalDenied: the call may not run. It may be asked for again after the
+	// expiry.
 	ApprovalDenied ApprovalState = "denied"
 	// ApprovalUsed: a call ran, or may have run, on this approval.
 	ApprovalUsed ApprovalState = "used"
-	// ApprovalExpired: nobody decided in time, or nobody used the approval
-	// in time.
+	// ApprovalExpired: the call was not decided in time, or its approval was
+	// not used in time.
 	ApprovalExpired ApprovalState = "expired"
 )
 
-// Bounds of held calls, which every [ApprovalQueue] keeps. They protect the
-// people who decide: nobody reads a thousand requests.
+// Bounds of held calls, which every [ApprovalQueue] enforces. They protect the
+// people who decide, because a person cannot read a thousand requests.
 const (
 	// MaxPendingApprovals bounds the pending calls of one principal.
 	MaxPendingApprovals = 100
@@ -40,105 +40,108 @@ const (
 	MaxApprovalReason = 1000
 )
 
-// The reasons for which a held call is not kept or decided. They are matched
-// with errors.Is; their text is for people.
+// The reasons why a held call is not stored or not decided. Match them with
+// errors.Is; their texts are for people.
 var (
-	// ErrApprovalUnknown: there is no held call of this id.
+	// ErrApprovalUnknown: no held call has this id.
 	ErrApprovalUnknown = errors.New("no held call has this id")
-	// ErrApprovalClosed: the call cannot be decided any more.
+	// ErrApprovalClosed: the call can no longer be decided.
 	ErrApprovalClosed = errors.New("the held call cannot be decided any more")
-	// ErrApprovalOwn: the approver is the principal who asked.
+	// ErrApprovalOwn: the approver is the principal that made the call.
 	ErrApprovalOwn = errors.New("nobody approves a call of their own")
-	// ErrApprovalsFull: too many calls wait for a decision already.
+	// ErrApprovalsFull: too many calls already wait for a decision.
 	ErrApprovalsFull = errors.New("too many calls wait for a decision")
 )
 
-// Approval is one held call: what was asked, by whom, and what somebody said
-// to it. It is plain data.
+// Approval is one held call: what was asked, which principal asked, and the
+// decision. It is plain data.
 type Approval struct {
-	// ID names the held call. It is no secret: knowing it decides nothing.
+	// ID identifies the held call. It is no secret: a caller that knows it
+	// cannot decide with it.
 	ID string `json:"id"`
-	// Digest binds the decision to everything that could make two calls
-	// differ, in hexadecimal digits. Calls of one digest share a decision.
+	// Digest binds the decision to everything in which two calls can differ, in
+	// hexadecimal digits. Calls with the same digest share a decision.
 	Digest string `json:"digest"`
-	// State is what was last written; [Approval.StateAt] takes the clock
-	// into account.
+	// State is the state that was written last. [Approval.StateAt] takes the
+	// clock into account.
 	State ApprovalState `json:"state"`
 	// Tool is the tool that was called.
 	Tool string `json:"tool"`
-	// Args is the arguments as JSON for people: without secrets, control and
-	// invisible characters, and bounded.
+	// Args holds the arguments as JSON for people: without secrets, control
+	// characters and invisible characters, and bounded in length.
 	Args string `json:"args"`
-	// Hidden counts the control and invisible characters of the arguments,
-	// which Args does not show.
+	// Hidden is the number of control and invisible characters in the arguments
+	// that Args does not show.
 	Hidden int `json:"hidden,omitempty"`
-	// Why says, for those who decide, what held the call beside a list of the
-	// personality's: what the conversation has read, and in which calls.
+	// Why tells the approver what held the call, unless a list of the
+	// personality did: the facts of the conversation and the calls that caused
+	// them.
 	Why string `json:"why,omitempty"`
-	// Targets says what the names stand for that the call may use: database
-	// connections and the mail relay, as "name: target". The decision is bound
-	// to it.
+	// Targets lists what the names of database connections and of the mail
+	// relay stand for that the call may use, as "name: target". The decision is
+	// bound to these targets.
 	Targets []string `json:"targets,omitempty"`
-	// Principal is who asked, Personality in which role, Session in which
-	// conversation.
+	// Principal is the name of the principal that asked.
 	Principal string `json:"principal"`
-	// Personality is the role; it may be empty.
+	// Personality is the role in which the principal asked; it may be empty.
 	Personality string `json:"personality,omitempty"`
 	// Session is the conversation that asked first.
 	Session string `json:"session,omitempty"`
-	// CallID is the call that asked first, as it is recorded.
+	// CallID is the recorded id of the call that asked first.
 	CallID string `json:"call_id,omitempty"`
-	// Created is when the call was first held.
+	// Created is the time at which the call was first held.
 	Created time.Time `json:"created"`
-	// Expires is until when it may be decided and an approval be used.
+	// Expires is the time until which the call may be decided and an approval
+	// may be used.
 	Expires time.Time `json:"expires_at"`
-	// DecidedBy is the name of who decided; empty while nobody has.
+	// DecidedBy is the name of the approver; empty before a decision.
 	DecidedBy string `json:"decided_by,omitempty"`
-	// Decided is when; the zero time while nobody has.
+	// Decided is the time of the decision; the zero time before it.
 	Decided time.Time `json:"decided,omitzero"`
-	// Reason is what they said; it may be empty.
+	// Reason is the approver's reason; it may be empty.
 	Reason string `json:"reason,omitempty"`
 }
 
-// ApprovalQueue is the gate's side of held calls. It must be safe for
-// concurrent use, and by several processes where they share it.
+// ApprovalQueue is the side of held calls that the gate uses. It must be safe
+// for concurrent use, and for use by several processes where they share it.
 type ApprovalQueue interface {
-	// Ask returns the request of a.Digest that is in force, else keeps a as
-	// a pending one; see [NextApproval]. The error matches
-	// [ErrApprovalsFull] when a bound is reached.
+	// Ask returns the request with the digest a.Digest that is in force. When
+	// there is none, it stores a as a pending request; see [NextApproval]. The
+	// error matches [ErrApprovalsFull] when a bound is reached.
 	Ask(ctx context.Context, a Approval) (Approval, error)
-	// Wait returns the request once it is not pending any more. When the
-	// context ends first, it returns the request and the context's error.
+	// Wait returns the request once it is no longer pending. When the context
+	// ends first, it returns the request and the context's error.
 	Wait(ctx context.Context, id string) (Approval, error)
-	// Use takes an approval for one run. Of all who try, in all processes,
-	// one is told ok; nobody is when it is not approved or expired. The use
-	// is durable when Use returns.
+	// Use consumes an approval for one run. When several callers try, in any
+	// number of processes, exactly one gets ok. None gets ok when the request
+	// is not approved or has expired. The use is durable when Use returns.
 	Use(ctx context.Context, id string) (ok bool, err error)
 }
 
-// ApprovalDesk is the side of those who decide. It must be safe for concurrent
-// use.
+// ApprovalDesk is the side of held calls that approvers use. It must be safe
+// for concurrent use.
 type ApprovalDesk interface {
 	// List returns held calls, the oldest first: the pending and the approved
-	// ones, or with all everything that is still kept. States are those of
-	// the moment.
+	// ones or, with all, everything that is still stored. The states are those
+	// at the time of the call.
 	List(ctx context.Context, all bool) ([]Approval, error)
-	// Get returns one; the error matches [ErrApprovalUnknown] when there is
-	// none.
+	// Get returns one held call. The error matches [ErrApprovalUnknown] when
+	// there is none with this id.
 	Get(ctx context.Context, id string) (Approval, error)
-	// Decide approves or denies in the name of by; see [Approval.Decide] for
-	// the rules and errors. The decision is durable when Decide returns.
+	// Decide approves or denies a held call in the name of by. See
+	// [Approval.Decide] for the rules and errors. The decision is durable when
+	// Decide returns.
 	Decide(ctx context.Context, id, by string, approve bool, reason string) error
 }
 
-// ApprovalStore keeps held calls.
+// ApprovalStore stores held calls for both sides.
 type ApprovalStore interface {
 	ApprovalQueue
 	ApprovalDesk
 }
 
-// StateAt is the state at a moment: what was not decided or not used until the
-// expiry is expired from then on.
+// StateAt returns the state at a point in time. A request that was not decided,
+// or an approval that was not used, is expired from its expiry on.
 func (a *Approval) StateAt(now time.Time) ApprovalState {
 	open := a.State == ApprovalPending || a.State == ApprovalApproved
 	if open && !now.Before(a.Expires) {
@@ -147,7 +150,7 @@ func (a *Approval) StateAt(now time.Time) ApprovalState {
 	return a.State
 }
 
-// Check refuses a request that a gate cannot have made.
+// Check returns an error for a request that a gate cannot have made.
 func (a *Approval) Check() error {
 	if a.ID == "" || a.Digest == "" || a.Tool == "" || a.Principal == "" || !a.Expires.After(a.Created) {
 		return errors.New("approval: id, digest, tool, principal and a lifetime are required")
@@ -155,12 +158,12 @@ func (a *Approval) Check() error {
 	return nil
 }
 
-// Decide changes a to the decision of by at now. A pending call is approved or
-// denied; an approval that was not used yet may be taken back by a denial; a
-// denial stands. The error matches [ErrApprovalClosed] otherwise, and
-// [ErrApprovalOwn] when the principal who asked approves. [LocalPrincipal] is
-// nobody's name: it is whoever holds the machine, and may decide about calls
-// of its own.
+// Decide changes a to the decision that by makes at now. A pending call is
+// approved or denied. A denial may take back an approval that is not used yet.
+// A denial is final. In every other case the error matches [ErrApprovalClosed].
+// It matches [ErrApprovalOwn] when the principal that asked approves its own
+// call. [LocalPrincipal] is exempt from that rule: it stands for the operator
+// of the machine, who may decide about calls of their own.
 func (a *Approval) Decide(now time.Time, by string, approve bool, reason string) error {
 	if by == "" {
 		return errors.New("approval: expected the name of who decides")
@@ -193,10 +196,11 @@ func (a *Approval) Use(now time.Time) bool {
 	return true
 }
 
-// NextApproval is the rule of [ApprovalQueue.Ask]: what a repeat finds when
-// last is the newest request of its digest, nil for none. A request that is in
-// force is found; one that expired is answered with once, as expired, and
-// written back; fresh says that the call is held anew.
+// NextApproval is the rule of [ApprovalQueue.Ask]. The argument last is the
+// newest request of the digest, or nil. Both results are false when last is in
+// force: the repeated call then finds it. The result expired says that last has
+// expired: the caller gets it once, as expired, and the queue writes it back.
+// The result fresh says that the call is held anew.
 func NextApproval(last *Approval, now time.Time) (expired, fresh bool) {
 	switch {
 	case last == nil:
