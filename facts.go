@@ -8,33 +8,36 @@ import (
 	"time"
 )
 
-// Fact is a kind of thing that calls do to a conversation. Three of them
-// together are how data is stolen through an agent: somebody's text tells it
-// to, there is something to steal, and there is a way out.
+// Fact is a kind of effect that calls have on a conversation. Data theft
+// through an agent needs all three: text of an attacker that directs the agent,
+// data worth stealing, and a way out.
 type Fact string
 
 // The facts.
 const (
-	// FactPrivate: data of the operator's came into the conversation.
+	// FactPrivate: data of the operator came into the conversation.
 	FactPrivate Fact = "private"
-	// FactUntrusted: content that somebody outside controls came into it.
+	// FactUntrusted: content from an untrusted source came into the
+	// conversation.
 	FactUntrusted Fact = "untrusted"
-	// FactOutward: something of it may have left, or was written outside the
-	// workspace.
+	// FactOutward: data of the conversation may have left it, or was written
+	// outside the workspace.
 	FactOutward Fact = "outward"
 )
 
-// Facts says what a call does to its conversation when it runs.
+// Facts says which facts a call adds to its conversation when it runs.
 type Facts struct {
-	// Private says that it may bring data of the operator's: files, attachments,
-	// databases, stores that outlive the session, hosts that may be within the
-	// operator's own network and are only read from, or, from an upstream server, whatever the secrets open that it was
+	// Private says that the call may read data of the operator: files,
+	// attachments, databases, or stores that outlive the session. It also
+	// covers hosts that may be within the operator's own network and are only
+	// read from, and the data behind the secrets that an upstream server was
 	// given.
 	Private bool `json:"private,omitempty"`
-	// Untrusted says that it may bring content that somebody outside controls:
-	// from the network, or from an upstream server.
+	// Untrusted says that the call may bring content from an untrusted source:
+	// the network or an upstream server.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Outward says that it may carry data out or write outside the workspace.
+	// Outward says that the call may carry data out or write outside the
+	// workspace.
 	Outward bool `json:"outward,omitempty"`
 }
 
@@ -52,11 +55,11 @@ func (f Facts) List() []Fact {
 	return list
 }
 
-// Facts computes what a call with a grant does, from what it may touch: what
-// was declared and not granted counts for nothing. Level is how its children
-// are confined, empty when there are none; those that nothing confines do
-// everything. Workspace is the absolute folder outside of which writing counts;
-// empty means that all of it does.
+// Facts computes the facts of a call with a grant from what the call may touch.
+// A declaration that was not granted does not count. Level is the confinement
+// of the child processes; it is empty when there are none. Children without
+// confinement have every fact. Workspace is the absolute folder outside of
+// which a write counts; when it is empty, every write counts.
 func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	upstream := t.Server() != ""
 	f := Facts{
@@ -73,20 +76,21 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	return f
 }
 
-// reads reports whether the tool only reads, by the gate's doing or by what it
-// says. A prompt does: a person chooses it.
+// reads reports whether the tool only reads, because the gate enforces it or
+// because the tool promises it. A prompt only reads: a person chooses it.
 func (t *Tool) reads() bool { return t.ReadOnly || t.SaysReadOnly || t.Form == FormPrompt }
 
 // sends reports whether the network carries data out. A tool that only reads
-// and reaches only hosts that the operator listed does not: a request carries
-// data too, but to those whom the operator named. To any public host it does.
+// carries none out when it reaches only hosts that the operator listed: its
+// requests carry data too, but to hosts of the operator's choice. A tool that
+// may reach any public host does carry data out.
 func (t *Tool) sends(n *NetworkGrant) bool {
 	return len(n.Allow) > 0 && (!t.reads() || slices.ContainsFunc(n.Allow, func(host string) bool {
 		return host == "*" || strings.HasPrefix(host, "*:")
 	}))
 }
 
-// writesOutside reports whether a path of a grant is not below a folder.
+// writesOutside reports whether a path of a grant lies outside a folder.
 func writesOutside(paths []string, folder string) bool {
 	below := strings.TrimSuffix(folder, string(filepath.Separator)) + string(filepath.Separator)
 	return slices.ContainsFunc(paths, func(path string) bool {
@@ -94,39 +98,39 @@ func writesOutside(paths []string, folder string) bool {
 	})
 }
 
-// How long facts count.
+// How long facts count, and how many are stored.
 const (
-	// SessionFactAge is how long a fact of a session counts: as long as
-	// anybody takes a conversation up again.
+	// SessionFactAge is how long a fact of a session counts. A conversation is
+	// not expected to continue after a longer pause.
 	SessionFactAge = 30 * 24 * time.Hour
 	// PrincipalFactAge is how long a fact of a principal counts for its other
-	// sessions after the last call that caused it. A principal who is never
-	// idle so long never loses it.
+	// sessions, from the last call that caused it. A principal that never
+	// pauses for so long never loses the fact.
 	PrincipalFactAge = 30 * time.Minute
-	// FactStep is how exactly times are kept: a fact that is kept already is
-	// kept again after that, so that few calls write anything.
+	// FactStep is the precision of stored times. A fact that is already stored
+	// is stored again only after this time, so that few calls write anything.
 	FactStep = time.Minute
 	// MaxFactSessions bounds the sessions of one principal whose facts are
-	// kept; the one that was quiet longest is forgotten first.
+	// stored. The session that was inactive longest is removed first.
 	MaxFactSessions = 1000
 )
 
 // FactMark is the newest call that caused a fact.
 type FactMark struct {
-	// Fact is what it did.
+	// Fact is the fact that the call caused.
 	Fact Fact `json:"fact"`
-	// Session says that it was in the session that was asked about; else it
-	// was in any session of the principal.
+	// Session is true when the call was made in the session of the query. False
+	// means any session of the principal.
 	Session bool `json:"session"`
-	// Tool is the ID of the tool, CallID the call as it is recorded.
+	// Tool is the ID of the tool.
 	Tool string `json:"tool"`
-	// CallID is the call as it is recorded.
+	// CallID is the id under which the call is recorded.
 	CallID string `json:"call_id"`
 	// Time is when the call began to count, which is before it ran.
 	Time time.Time `json:"time"`
 }
 
-// Counts reports whether the fact still holds at a moment.
+// Counts reports whether the fact still counts at a point in time.
 func (m *FactMark) Counts(now time.Time) bool {
 	age := PrincipalFactAge + FactStep
 	if m.Session {
@@ -135,50 +139,52 @@ func (m *FactMark) Counts(now time.Time) bool {
 	return now.Sub(m.Time) < age
 }
 
-// FactStore keeps the facts of sessions and principals. It must be safe for
-// concurrent use, and by several processes where they share it. What was
-// acknowledged survives the death of the process where the store does.
+// FactStore stores the facts of sessions and principals. It must be safe for
+// concurrent use, and for use by several processes where they share it. In a
+// durable store, acknowledged facts survive the death of the process.
 type FactStore interface {
-	// Facts returns the newest mark of each fact, of a principal and of one of
-	// its sessions; an empty session asks about the principal alone. Marks that
-	// do not count any more may be among them.
+	// Facts returns the newest mark of each fact, for a principal and one of
+	// its sessions. With an empty session it returns those of the principal
+	// alone. The marks may include some that no longer count.
 	Facts(ctx context.Context, principal, session string) ([]FactMark, error)
-	// Note keeps marks for the principal and, unless it is empty, the session,
-	// whatever their Session says, and returns what Facts would have returned
-	// before, in one step: of two calls at once, one sees the other's.
+	// Note stores marks for the principal and, unless it is empty, for the
+	// session. It ignores the field Session of the marks. It returns what Facts
+	// would have returned before, in one step: of two concurrent calls, one
+	// sees the marks of the other.
 	Note(ctx context.Context, principal, session string, marks []FactMark) (before []FactMark, err error)
-	// Forget removes everything that is kept of a principal and its sessions,
-	// and reports whether there was anything.
+	// Forget removes all facts of a principal and its sessions. It reports
+	// whether there were any.
 	Forget(ctx context.Context, principal string) (was bool, err error)
 }
 
-// FlowAction says what becomes of a call that a rule about facts is about.
+// FlowAction says what happens to a call to which a flow rule applies.
 type FlowAction string
 
-// The actions. The empty action is FlowApprove, except for the local user at
-// the command line: whoever holds the machine would only ask themselves.
+// The actions. The empty action means FlowApprove, except for the local user at
+// the command line, who would only ask themselves.
 const (
 	// FlowAllow lets the call pass.
 	FlowAllow FlowAction = "allow"
-	// FlowApprove holds it until somebody approves it.
+	// FlowApprove holds the call until a human approves it.
 	FlowApprove FlowAction = "approve"
-	// FlowRefuse refuses it.
+	// FlowRefuse refuses the call.
 	FlowRefuse FlowAction = "refuse"
 )
 
-// Flow says what becomes of calls after what a conversation has read. The zero
-// value has the default rule.
+// Flow says what happens to calls after the conversation has read certain
+// content. The zero value is the default rule.
 type Flow struct {
-	// AfterUntrustedPrivate is for calls that reach out or write outside the
-	// workspace, once untrusted content was read, and private data too or by the
-	// call itself.
+	// AfterUntrustedPrivate applies to calls that reach out or write outside
+	// the workspace, once the conversation has read untrusted content and
+	// either has read private data or reads it in this call.
 	AfterUntrustedPrivate FlowAction
-	// Allow lists tools that AfterUntrustedPrivate is not about: by name, by
-	// label as "@file", by server as "mcp__notes__*", or "*".
+	// Allow lists tools to which AfterUntrustedPrivate does not apply: by name,
+	// by label as "@file", by server as "mcp__notes__*", or "*".
 	Allow []string
-	// Approve lists tools, in the same way, that are held once untrusted content
-	// was read.
+	// Approve lists tools, in the same way, whose calls are held once the
+	// conversation has read untrusted content.
 	Approve []string
-	// Refuse lists tools, in the same way, that are refused from then on.
+	// Refuse lists tools, in the same way, whose calls are refused once the
+	// conversation has read untrusted content.
 	Refuse []string
 }
