@@ -13,16 +13,16 @@ import (
 	"unique"
 )
 
-// Network is the network accessor. Both ways out obey the same grant, and the
-// address actually dialled is judged after DNS. Errors match
+// Network is the network accessor. Client and DialContext obey the same grant,
+// and the address that is actually dialled is checked after DNS. Errors match
 // ErrHostNotAllowed when the grant or the floor refuses. It is safe for
 // concurrent use.
 type Network interface {
-	// Client returns a client for any SDK that takes one. It follows
-	// redirects itself, checks each hop against the grant, never uses a
+	// Client returns a client for any SDK that accepts one. The client follows
+	// redirects itself and checks each hop against the grant, never uses a
 	// proxy of the environment, and bounds size and time.
 	Client() *http.Client
-	// DialContext opens a TCP connection for drivers that want one. The
+	// DialContext opens a TCP connection, for drivers that need one. The
 	// network is tcp, tcp4 or tcp6, the address host:port.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -44,9 +44,10 @@ type FSWriter interface {
 	// WriteFile replaces or creates a file atomically, creating missing
 	// parents beneath the grant.
 	WriteFile(name string, data []byte) error
-	// UpdateFile reads a file, passes the content to edit and replaces it
-	// with what edit returns, all under one lock, so that two updates never
-	// lose one. An error of edit leaves the file as it was and is returned.
+	// UpdateFile reads a file, passes the content to edit and replaces it with
+	// the result of edit, all under one lock, so that no concurrent update is
+	// lost. When edit returns an error, UpdateFile leaves the file unchanged
+	// and returns that error.
 	UpdateFile(name string, edit func(old []byte) ([]byte, error)) error
 	// MkdirAll creates a directory and its missing parents beneath the
 	// grant.
@@ -58,17 +59,17 @@ type FSWriter interface {
 // Secrets is the secrets accessor. Errors match ErrSecretNotDeclared. It is
 // safe for concurrent use.
 type Secrets interface {
-	// Get returns the value of a granted reference. A reference that the
-	// backend does not have is an error that names the reference only.
+	// Get returns the value of a granted reference. When the backend does not
+	// have the reference, the error names only the reference.
 	Get(ctx context.Context, ref string) (Secret, error)
 }
 
-// Secret is a value that does not print, not even as a field that package fmt
-// may not call methods on. The zero Secret is empty. Two secrets are equal
-// when their values are.
+// Secret is a value that never prints, not even as a field on which package fmt
+// may not call methods. The zero Secret is empty. Two secrets are equal when
+// their values are equal.
 type Secret struct {
-	// A handle compares like its text and hides it behind a pointer: fmt
-	// prints an address where it cannot call Format.
+	// A handle compares like its text and hides the text behind a pointer:
+	// where fmt cannot call Format, it prints an address.
 	value unique.Handle[string]
 }
 
@@ -82,7 +83,7 @@ func NewSecret(value string) Secret {
 	return Secret{unique.Make(value)}
 }
 
-// Reveal returns the value. The name is for reviewers to search for.
+// Reveal returns the value. Reviewers search for this name.
 func (s Secret) Reveal() string {
 	if s == (Secret{}) {
 		return ""
@@ -108,15 +109,15 @@ func (Secret) MarshalJSON() ([]byte, error) { return json.Marshal(redacted) }
 // MarshalText writes "[redacted]".
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// KV is a key-value store that is already scoped: keys need no prefix. What
-// was acknowledged survives a crash of the process. It is safe for concurrent
+// KV is a key-value store that is already scoped: keys need no prefix.
+// Acknowledged writes survive a crash of the process. It is safe for concurrent
 // use.
 type KV interface {
 	// Get returns a value; ok is false when the key is absent or expired.
 	Get(ctx context.Context, key string) (value string, ok bool, err error)
-	// Set stores a value. The lifetime ttl beats the declared default; 0
-	// means the default; a negative one is an error. A key has at most 512
-	// bytes, a value 1 MiB unless the operator configured otherwise.
+	// Set stores a value. A ttl of 0 means the declared default, a positive ttl
+	// replaces the default, and a negative one is an error. A key has at most
+	// 512 bytes, a value 1 MiB unless the operator configured another bound.
 	Set(ctx context.Context, key, value string, ttl time.Duration) error
 	// Delete removes a key. A missing key is no error.
 	Delete(ctx context.Context, key string) error
@@ -127,7 +128,7 @@ type KV interface {
 
 // Attachment describes one file of a turn.
 type Attachment struct {
-	// Ref is opaque.
+	// Ref is an opaque reference to the file.
 	Ref string `json:"ref"`
 	// Kind is image or file.
 	Kind AttachmentKind `json:"kind"`
@@ -143,7 +144,7 @@ type Attachment struct {
 type Attachments interface {
 	// List returns the attachments of the granted kinds.
 	List() []Attachment
-	// Open opens one of them by ref. The caller closes it.
+	// Open opens a granted attachment by its ref. The caller closes it.
 	Open(ctx context.Context, ref string) (io.ReadCloser, error)
 }
 
@@ -161,14 +162,14 @@ type Table struct {
 	Rows [][]any
 	// Affected is the number of changed rows of a write.
 	Affected int64
-	// More is true when rows were left out.
+	// More is true when the table leaves out rows.
 	More bool
 }
 
 // Mail is the mail accessor. It is safe for concurrent use.
 type Mail interface {
-	// Send hands a message to the granted relay. A recipient outside the
-	// grant refuses the whole message.
+	// Send hands a message to the granted relay. A recipient outside the grant
+	// makes it refuse the whole message.
 	Send(ctx context.Context, m Message) error
 }
 
@@ -176,8 +177,8 @@ type Mail interface {
 type Message struct {
 	// To lists the recipients' addresses.
 	To []string
-	// Subject and Body are text; HTML says that Body is HTML.
+	// Subject and Body are text. Body is HTML when HTML is true.
 	Subject, Body string
-	// HTML is false for plain text.
+	// HTML is true when Body is HTML, and false for plain text.
 	HTML bool
 }
