@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Backends is what the operator wired, given once when the gate is built. A
-// nil field is not wired, and a tool that declares its capability answers
-// not_available and never runs. Each is asked at most once per call.
+// Backends holds what the operator connected, given once when the gate is
+// built. A nil field means that the backend is missing: a tool that declares
+// its capability answers not_available and never runs. Each backend is asked at
+// most once per call.
 type Backends struct {
-	// Personalities finds the ceiling of a role; nil means that there are no
-	// roles and declarations stand on their own.
+	// Personalities finds the ceiling of a role. nil means that there are no
+	// roles, and declarations stand on their own.
 	Personalities Personalities
-	// Places decides where granted paths lead; nil has the registry decide from
-	// what it knows of the tools and roles that it has seen.
+	// Places decides where granted paths lead. With nil the registry decides,
+	// from the tools and roles that it has seen.
 	Places Places
 	// Network reaches hosts.
 	Network *NetworkBackend
@@ -33,13 +34,13 @@ type Backends struct {
 	Databases DatabaseBackend
 	// Mail hands messages to relays.
 	Mail MailBackend
-	// Attachments opens what turns brought along.
+	// Attachments opens the attachments of a turn.
 	Attachments AttachmentStore
 }
 
 // Personalities finds a personality by name; ok is false when there is none.
-// The result is never changed afterwards: a reload returns another pointer.
-// It must be safe for concurrent use.
+// The result never changes afterwards: a reload returns another pointer. It
+// must be safe for concurrent use.
 type Personalities interface {
 	Personality(name string) (p *Personality, ok bool)
 }
@@ -50,7 +51,7 @@ type NetworkBackend struct {
 	// Resolve looks up the addresses of a canonical host; nil means the
 	// system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to an address that the floor has passed; nil means the
+	// Dial connects to an address that the floor has accepted; nil means the
 	// system's dialer. It must dial exactly this address.
 	Dial func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
 	// MaxResponseBytes bounds a response body after decompression; 0 means
@@ -64,22 +65,21 @@ type NetworkBackend struct {
 // FileBackend configures file reach. The zero value uses the always-deny
 // floor for the current user and remembers no reads.
 type FileBackend struct {
-	// Home is the home directory whose keys and credentials are on the
-	// floor; empty means the current user's.
+	// Home is the home directory whose keys and credentials are on the floor;
+	// empty means the home directory of the current user.
 	Home string
 	// Deny lists further absolute paths for the floor: the runtime's own
 	// configuration, state, key and audit files. A path covers everything
 	// below it and its names with a suffix such as "-wal".
 	Deny []string
 	// Packages is the absolute folder in which the runtime keeps the packages
-	// that it installed; empty means none. It is on the floor like what Deny
-	// lists, for tools and children alike. A child whose grant names a package
-	// in it as a program is shown that one.
+	// that it installed; empty means none. Like the paths in Deny, it is on the
+	// floor for tools and children alike. A child sees only those packages in
+	// it that its grant names as programs.
 	Packages string
 	// MaxFileBytes bounds a file that is read whole; 0 means 64 MiB.
 	MaxFileBytes int64
-	// Reads remembers what sessions read; nil switches the stale-write check
-	// off.
+	// Reads remembers what sessions read; nil disables the stale-write check.
 	Reads ReadMemory
 }
 
@@ -88,21 +88,22 @@ type FileBackend struct {
 type ReadMemory interface {
 	// Remember stores or replaces the record of a file.
 	Remember(ctx context.Context, session string, r ReadRecord) error
-	// Recall returns the newest record whose path or identity is equal; ok
-	// is false when the session has not read the file.
+	// Recall returns the newest record with an equal path or an equal identity;
+	// ok is false when the session has not read the file.
 	Recall(ctx context.Context, session, path, identity string) (r ReadRecord, ok bool, err error)
 }
 
 // ReadRecord is one file as a session last saw it.
 type ReadRecord struct {
-	// Path stands for the absolute path with symbolic links resolved: a digest
-	// of it, which holds no secret that the path may hold.
+	// Path is a digest of the absolute path with symbolic links resolved. It
+	// reveals no secret that the path may hold.
 	Path string
-	// Identity is the file's device and inode in a form of the accessor's.
+	// Identity is the file's device and inode, in a form that the accessor
+	// chooses.
 	Identity string
 	// Digest is the SHA-256 of the content.
 	Digest [sha256.Size]byte
-	// Time is when it was read.
+	// Time is when the session read the file.
 	Time time.Time
 }
 
@@ -111,8 +112,8 @@ type SecretSource interface {
 	// Secret returns the value of a reference; ok is false when this source
 	// does not have it.
 	Secret(ctx context.Context, ref string) (s Secret, ok bool, err error)
-	// Known returns every value that the source could hand out at present,
-	// so that none of them passes through a result.
+	// Known returns every value that the source can return at present, so that
+	// the gate removes them all from results.
 	Known(ctx context.Context) ([]Secret, error)
 }
 
@@ -135,14 +136,14 @@ type MailBackend interface {
 }
 
 // TargetNamer is implemented by a [DatabaseBackend] or [MailBackend] that can
-// say what one of its names stands for. A held call is bound to it and shows
-// it, so that an approval for one server is not used on another one that got
-// its name.
+// say what one of its names stands for. A held call shows that target and is
+// bound to it, so that an approval for one server does not count for another
+// server that has got its name.
 type TargetNamer interface {
-	// Target says what a name stands for at this moment, in one line for
+	// Target returns what a name stands for at this moment, on one line for
 	// people and without credentials: engine, server, database and account, or
-	// relay and sender. An error means that it is not known; its text is not
-	// shown.
+	// relay and sender. An error means that the target is not known; its text
+	// is not shown.
 	Target(ctx context.Context, name string) (string, error)
 }
 
