@@ -20,22 +20,23 @@ const (
 // LocalPrincipal is the name of the principal behind the command line.
 const LocalPrincipal = "local"
 
-// Principal is who is calling: a token, an OIDC subject, the local user. An
-// edge authenticates it; the gate believes the edge.
+// Principal is the identity that calls: a token, an OIDC subject, or the local
+// user. An edge authenticates it, and the gate trusts the edge.
 type Principal struct {
-	// Name identifies the principal; empty is refused by the gate.
+	// Name identifies the principal. The gate refuses an empty name.
 	Name string
-	// Permissions is what the principal holds.
+	// Permissions lists what the principal may do.
 	Permissions []string
-	// Person says that a human being answers what this principal's client
-	// asks, so that a held call may be put before them there. False means a
-	// program, whose client would answer for itself.
+	// Person is true when a human being answers the questions that reach this
+	// principal's client, so that the client may show them a held call. False
+	// means a program: its client would answer for itself.
 	Person bool
-	// Personalities lists the roles that the principal may take; nil means
-	// any.
+	// Personalities lists the roles that the principal may take; nil means any
+	// role.
 	Personalities []string
-	// Revision tells which reading of a configuration the rest was taken from;
-	// 0 means that nobody says. Edges hand it on as it is.
+	// Revision identifies the reading of a configuration from which the other
+	// fields were taken; 0 means that it is unknown. Edges pass it on
+	// unchanged.
 	Revision uint64
 }
 
@@ -44,10 +45,9 @@ func (p *Principal) MayTake(personality string) bool {
 	return p.Personalities == nil || slices.Contains(p.Personalities, personality)
 }
 
-// Role chooses the role of a caller: the one that is asked for, else the
-// fallback when the principal may take it, else the principal's first. What is
-// asked for is not judged here; the gate refuses a role that the principal may
-// not take.
+// Role returns the role of a caller: the requested one, else the fallback when
+// the principal may take it, else the principal's first role. It does not check
+// the requested role; the gate refuses a role that the principal may not take.
 func (p *Principal) Role(asked, fallback string) string {
 	if asked != "" {
 		return asked
@@ -58,12 +58,13 @@ func (p *Principal) Role(asked, fallback string) string {
 	return p.Personalities[0]
 }
 
-// Caller is what an edge knows about a turn. Fields that it does not know
-// stay empty and are never guessed. The gate reads it and does not keep it.
+// Caller is what an edge knows about a turn. An edge leaves the fields that it
+// does not know empty and never guesses them. The gate reads the Caller and
+// does not keep it.
 type Caller struct {
-	// Principal is who is calling.
+	// Principal is the identity that calls.
 	Principal Principal
-	// Session is the conversation; it belongs to the principal.
+	// Session is the id of the conversation. It belongs to the principal.
 	Session string
 	// Personality is the name of the role; empty when there is none, which
 	// only a registry without personalities accepts.
@@ -72,46 +73,48 @@ type Caller struct {
 	Platform Platform
 	// Agent and Team identify the agent in a larger deployment.
 	Agent, Team string
-	// Workspace is the absolute folder at which relative paths are anchored.
+	// Workspace is the absolute folder to which relative paths are relative.
 	Workspace string
-	// Turn is the 1-based turn of the session, Messages the number of its
-	// messages so far; 0 means unknown.
+	// Turn is the 1-based number of the turn in the session, and Messages the
+	// number of the session's messages so far; 0 means unknown.
 	Turn, Messages int
-	// MemoryScope is the id under which memory tools keep what they learn.
+	// MemoryScope is the id under which memory tools store what they learn.
 	MemoryScope string
-	// Exclude lists tools that this surface does not offer, by ID, or by name
-	// in every form; it beats everything else.
+	// Exclude lists tools that this surface does not offer: by ID, or by name,
+	// which then excludes that name in every form. It takes precedence over
+	// everything else.
 	Exclude []string
-	// Budget is the number of code points that all values of the batch may
-	// have together; 0 means the registry's default.
+	// Budget is the number of Unicode code points that all values of the batch
+	// may have together; 0 means the registry's default.
 	Budget int
-	// DryRun asks for the description of the call instead of the call.
+	// DryRun requests a description of the call in place of the call.
 	DryRun bool
-	// Asks says that the edge puts a held call before somebody itself: the
-	// call then answers approval_required at once instead of waiting.
+	// Asks is true when the edge itself shows a held call to a person. The call
+	// then answers approval_required at once and does not wait.
 	Asks bool
-	// Attachments is what the turn brought along.
+	// Attachments lists the attachments of the turn.
 	Attachments []Attachment
-	// Detach answers the caller with a task, as the tool of the call asks by
-	// [Call.Detach]; nil when this surface or this caller has none. It returns
-	// at once, may be called more than once and from several goroutines.
+	// Detach answers the caller with a task while the call goes on. A tool
+	// requests this by [Call.Detach]. It is nil when this surface or this
+	// caller has no tasks. It returns at once, and may be called more than once
+	// and from several goroutines.
 	Detach func()
-	// Input puts a tool's questions before whoever called; nil when this
-	// surface cannot. The gate asks only what the grant holds.
+	// Input puts a tool's questions to the caller; nil when this surface
+	// cannot. The gate asks only the kinds of input that the grant holds.
 	Input Input
-	// Progress receives progress of every audience, already cleaned; nil
-	// drops it. It may be called from several goroutines.
+	// Progress receives progress of every audience, already cleaned; nil drops
+	// it. It may be called from several goroutines.
 	Progress func(Progress)
 }
 
 // SessionKey identifies the session of a principal: the same session id from
-// another principal is another session. The principal's name is escaped, so
-// that no two pairs give one key.
+// another principal is another session. It escapes the name of the principal,
+// so that no two pairs have the same key.
 func SessionKey(principal, session string) string {
 	return url.PathEscape(principal) + "/" + session
 }
 
-// Request names a tool and brings its arguments.
+// Request names a tool and holds its arguments.
 type Request struct {
 	// ID is the caller's id for this call, echoed in the record. It may be
 	// empty.
