@@ -116,18 +116,18 @@ func SessionKey(principal, session string) string {
 
 // Request names a tool and holds its arguments.
 type Request struct {
-	// ID is the caller's id for this call, echoed in the record. It may be
+	// ID is the caller's id for this call, which the record repeats. It may be
 	// empty.
 	ID string
-	// Tool is the [Tool.ID] of the tool: mostly its name.
+	// Tool is the [Tool.ID] of the tool; for most tools this is the name.
 	Tool string
 	// Args is the JSON text of the arguments; empty means {}.
 	Args json.RawMessage
 }
 
-// Call is what a tool receives: the facts of the call and the accessors of
-// its grant. An accessor that was not granted is never nil: it refuses, with
-// the reason. A Call is valid until Run returns and is not for keeping.
+// Call is what a tool receives: the facts of the call and the accessors of its
+// grant. An accessor that was not granted is never nil: it refuses each use,
+// with the reason. A Call is valid until Run returns; a tool must not keep it.
 type Call struct {
 	// ID is the id under which the call is recorded.
 	ID string
@@ -135,15 +135,16 @@ type Call struct {
 	ToolCallID string
 	// Tool is the ID under which the tool was called.
 	Tool string
-	// Args is the arguments: validated, defaults filled in. Read only.
+	// Args holds the arguments, validated and with defaults filled in. It is
+	// read only.
 	Args json.RawMessage
-	// Checked says that Args was decoded strictly and satisfies the tool's
-	// schema. The gate sets it; without it a typed tool looks again.
+	// Checked is true when Args was decoded strictly and satisfies the tool's
+	// schema. The gate sets it; when it is false, a typed tool checks again.
 	Checked bool
-	// Session is the caller's session id, SessionKey the id that is unique
-	// over principals.
+	// Session is the caller's session id. SessionKey is unique over all
+	// principals.
 	Session, SessionKey string
-	// Principal is who is calling.
+	// Principal is the identity that calls.
 	Principal Principal
 	// Personality is the name of the role; it may be empty.
 	Personality string
@@ -151,34 +152,34 @@ type Call struct {
 	Platform Platform
 	// Agent and Team identify the agent in a larger deployment.
 	Agent, Team string
-	// Workspace is the absolute folder at which relative paths are anchored.
+	// Workspace is the absolute folder to which relative paths are relative.
 	Workspace string
-	// Turn and Messages count; 0 means unknown.
+	// Turn and Messages are those of [Caller]; 0 means unknown.
 	Turn, Messages int
-	// MemoryScope is the id under which memory tools keep what they learn.
+	// MemoryScope is the id under which memory tools store what they learn.
 	MemoryScope string
-	// ResultBudget is the number of code points after which the value will
-	// be cut.
+	// ResultBudget is the number of Unicode code points after which the gate
+	// cuts the value.
 	ResultBudget int
-	// DryRun is true when the call is only described. Run is not called
-	// then; the field serves code that is shared with a preview.
+	// DryRun is true when the call is only described. The gate does not call
+	// Run then; the field is for code that a tool shares with a preview.
 	DryRun bool
 	// NetworkPolicy is the granted network policy, for display only.
 	NetworkPolicy NetworkGrant
 	// Emit reports progress. It is never nil.
 	Emit func(Progress)
-	// Detach says that the caller need not wait any longer: it is answered with
-	// a task and comes back for the result, while the run goes on. It does
-	// nothing where there are no tasks, when too many are kept, and for a tool
-	// without [Tool.Tasks]. It is never nil and returns at once. The time-out of
-	// the tool stays what it is.
+	// Detach says that the caller need not wait any longer: it gets a task and
+	// asks for the result later, while the run goes on. Detach has no effect
+	// where there are no tasks, when too many tasks are stored, and for a tool
+	// without [Tool.Tasks]. It is never nil and returns at once. It does not
+	// change the timeout of the tool.
 	Detach func()
-	// Outlive says that something goes on when the call is over, such as a
-	// connection that is kept, and is shared when it serves other principals too.
-	// end is called, on a goroutine of its own, when the caller may not use it any
-	// more: revoked, stopped, or not granted it now. Call over when it has ended.
-	// Children that [Process] starts are followed without it. It is nil outside
-	// the gate.
+	// Outlive announces something that goes on after the call, such as a
+	// connection that is kept. Set shared when it serves other principals too.
+	// The gate calls end on a goroutine of its own when the caller may no
+	// longer use it: the principal is revoked or stopped, or its grant has lost
+	// it. The tool calls over when it has ended. Children that [Process] starts
+	// are tracked without it. It is nil outside the gate.
 	Outlive func(what string, shared bool, end func(why error)) (over func())
 
 	// Network is the way to hosts.
@@ -191,39 +192,39 @@ type Call struct {
 	KV KV
 	// Process is the way to child processes.
 	Process Process
-	// Attachments is what the turn brought along, filtered by kind.
+	// Attachments gives access to the attachments of the turn, filtered by
+	// kind.
 	Attachments Attachments
 	// Databases is the way to the operator's database connections.
 	Databases Databases
 	// Mail is the way to the operator's mail relay.
 	Mail Mail
-	// Input is the way to whoever called.
+	// Input puts questions to the caller.
 	Input Input
 }
 
-// Audience says who may see a progress event.
+// Audience says which recipients may see a progress event.
 type Audience string
 
 // The audiences. The empty audience means internal.
 const (
-	// AudienceInternal is logs and telemetry only.
+	// AudienceInternal means logs and telemetry only.
 	AudienceInternal Audience = "internal"
-	// AudienceUser is the stream that the user sees.
+	// AudienceUser means the stream that the user sees.
 	AudienceUser Audience = "user"
-	// AudienceDashboard is the operator's page.
+	// AudienceDashboard means the operator's page.
 	AudienceDashboard Audience = "dashboard"
 )
 
 // Progress is an event from a running tool.
 type Progress struct {
-	// Tool is the ID of the tool; the gate fills it.
+	// Tool is the ID of the tool. The gate sets it.
 	Tool string
 	// Message is for people.
 	Message string
 	// Percent is 0 to 100; nil when unknown.
 	Percent *float64
-	// Audience is internal when empty; any other word is treated as
-	// internal.
+	// Audience is internal when it is empty or unknown.
 	Audience Audience
 }
 
