@@ -6,29 +6,30 @@ import (
 	"fmt"
 )
 
-// Capabilities says what a tool touches outside itself. The zero value
-// touches nothing. A nil group is not declared; the JSON and YAML spelling is
-// that of the field tags. The declaration is data: the gate intersects it
-// with the personality and the wired backends for every call.
+// Capabilities declares what a tool touches outside itself. The zero value
+// touches nothing. A nil group is not declared. The field tags give the
+// spelling in JSON and YAML. The declaration is data: for every call the gate
+// intersects it with the personality and the connected backends.
 type Capabilities struct {
-	// Network is the hosts the tool may reach.
+	// Network declares the hosts that the tool may reach.
 	Network *NetworkCapability `json:"network,omitempty"`
-	// Secrets is the references the tool may read: exact, or "prefix/*" for
-	// whole segments.
+	// Secrets lists the references that the tool may read: exact ones, or
+	// "prefix/*" for whole segments.
 	Secrets []string `json:"secrets,omitempty"`
 	// Storage asks for a key-value store.
 	Storage *StorageCapability `json:"storage,omitempty"`
-	// FSReach is the paths the tool may read and write.
+	// FSReach declares the paths that the tool may read and write.
 	FSReach *FSCapability `json:"fs_reach,omitempty"`
-	// Process is the binaries the tool may start.
+	// Process declares the binaries that the tool may start.
 	Process *ProcessCapability `json:"process,omitempty"`
-	// Attachments is the kinds of attachment the tool may open.
+	// Attachments declares the kinds of attachment that the tool may open.
 	Attachments *AttachmentsCapability `json:"attachments,omitempty"`
-	// Database is the connections the tool may use.
+	// Database declares the connections that the tool may use.
 	Database *DatabaseCapability `json:"database,omitempty"`
-	// Mail is the relay and recipients the tool may use.
+	// Mail declares the relay and the recipients that the tool may use.
 	Mail *MailCapability `json:"mail,omitempty"`
-	// Input is whom the tool may ask behind its caller.
+	// Input lists what the tool may ask behind its caller: the person, the
+	// model, or the list of folders.
 	Input []InputKind `json:"input,omitempty"`
 }
 
@@ -40,13 +41,13 @@ func (c Capabilities) Empty() bool {
 
 // NetworkCapability declares hosts.
 type NetworkCapability struct {
-	// AllowedHosts lists exact hosts, "*.example.com" for any name below it,
-	// or "*" for whatever the personality allows. An entry may name a port;
-	// without one, 80 and 443 are meant.
+	// AllowedHosts lists exact hosts, "*.example.com" for any name below it, or
+	// "*" for every host that the personality allows. An entry may name a port;
+	// without one it means the ports 80 and 443.
 	AllowedHosts []string `json:"allowedHosts"`
 }
 
-// StorageScope says who shares a key-value store.
+// StorageScope says which calls share a key-value store.
 type StorageScope string
 
 // The storage scopes.
@@ -55,8 +56,8 @@ const (
 	ScopeToolPrivate StorageScope = "tool-private"
 	// ScopeSession is shared by all tools of one session.
 	ScopeSession StorageScope = "session"
-	// ScopePersonality is shared by all sessions of one personality; without
-	// a personality it is the session's.
+	// ScopePersonality is shared by all sessions of one personality. Without a
+	// personality it is the same as ScopeSession.
 	ScopePersonality StorageScope = "personality"
 )
 
@@ -72,12 +73,12 @@ func (s StorageScope) Valid() bool {
 
 // StorageCapability declares a key-value store.
 type StorageCapability struct {
-	// Scope says who shares the store.
+	// Scope says which calls share the store.
 	Scope StorageScope `json:"scope"`
 	// Kind is always "kv".
 	Kind string `json:"kind"`
-	// TTLSecondsDefault is the lifetime of an entry whose set gives none, in
-	// seconds; 0 means that entries do not expire.
+	// TTLSecondsDefault is the lifetime in seconds of an entry that is set
+	// without one; 0 means that entries do not expire.
 	TTLSecondsDefault int64 `json:"ttlSecondsDefault,omitempty"`
 }
 
@@ -88,25 +89,26 @@ type FSMode string
 const (
 	// FSDirect writes in place.
 	FSDirect FSMode = "direct"
-	// FSOverlay writes to a private layer that is committed at the end.
+	// FSOverlay writes to a private layer that is committed when the child
+	// ends.
 	FSOverlay FSMode = "overlay"
 )
 
 // FSCapability declares file reach.
 type FSCapability struct {
-	// Read is what the tool may read. The zero value reads nothing.
+	// Read lists what the tool may read. The zero value reads nothing.
 	Read PathList `json:"read,omitzero"`
-	// Write is what the tool may write. The zero value writes nothing.
+	// Write lists what the tool may write. The zero value writes nothing.
 	Write PathList `json:"write,omitzero"`
 	// Mode is direct when empty.
 	Mode FSMode `json:"mode,omitempty"`
 }
 
-// PathList is a list of absolute paths (or paths that begin with a variable,
-// "${workspace}/docs"), or the word "from-personality". The zero value is the
-// empty list.
+// PathList is a list of absolute paths, or the word "from-personality". A path
+// may also begin with a variable, as in "${workspace}/docs". The zero value is
+// the empty list.
 type PathList struct {
-	// FromPersonality defers to the personality's fs_reach; Paths is empty.
+	// FromPersonality means the personality's fs_reach; Paths is then empty.
 	FromPersonality bool
 	// Paths is the explicit list.
 	Paths []string
@@ -114,10 +116,10 @@ type PathList struct {
 
 const fromPersonality = "from-personality"
 
-// FromPersonality is the list that defers to the personality.
+// FromPersonality returns the list that defers to the personality.
 func FromPersonality() PathList { return PathList{FromPersonality: true} }
 
-// Paths is an explicit list.
+// Paths returns an explicit list.
 func Paths(paths ...string) PathList { return PathList{Paths: paths} }
 
 // IsZero reports whether the list declares nothing.
@@ -143,22 +145,22 @@ func (l *PathList) UnmarshalJSON(data []byte) error {
 
 // ProcessCapability declares binaries.
 type ProcessCapability struct {
-	// AllowedBinaries lists names found on the fixed search path, or "*" for
-	// any of them.
+	// AllowedBinaries lists names on the fixed search path, or "*" for any of
+	// them.
 	AllowedBinaries []string `json:"allowedBinaries"`
-	// ExecFrom lists write reach whose files may also be executed; empty
+	// ExecFrom lists writable paths whose files may also be executed; empty
 	// means none.
 	ExecFrom []string `json:"execFrom,omitempty"`
-	// Programs lists absolute paths of files that the operator's
+	// Programs lists absolute paths that children may read and execute in
+	// addition to the personality's file reach: files that the operator's
 	// configuration names as what runs, such as the script of an interpreter,
-	// and of installed packages: folders directly in [FileBackend.Packages].
-	// Children may read and execute them whatever the personality's file
-	// reach is; the tool itself gains nothing. It has no spelling: code sets
-	// it. What the tool may write is refused.
+	// and installed packages, which are folders directly in
+	// [FileBackend.Packages]. The tool itself gains nothing. The field has no
+	// spelling: code sets it. A path that the tool may write is refused.
 	Programs []string `json:"-"`
 }
 
-// AttachmentKind is the kind of a file that a turn brings along.
+// AttachmentKind is the kind of a file that is attached to a turn.
 type AttachmentKind string
 
 // The attachment kinds.
@@ -171,7 +173,7 @@ const (
 
 // AttachmentsCapability declares kinds of attachments.
 type AttachmentsCapability struct {
-	// All is the spelling "*": every kind; Kinds is empty.
+	// All means every kind, spelled "*"; Kinds is then empty.
 	All bool
 	// Kinds is the explicit list.
 	Kinds []AttachmentKind
@@ -189,7 +191,7 @@ func (a AttachmentsCapability) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes and refuses any other key: a
-// decoder that refuses unknown keys does not look in here.
+// decoder that refuses unknown keys does not check them inside this type.
 func (a *AttachmentsCapability) UnmarshalJSON(data []byte) error {
 	var w map[string]json.RawMessage
 	if err := json.Unmarshal(data, &w); err != nil {
@@ -223,20 +225,20 @@ func (a AttachmentsCapability) Has(k AttachmentKind) bool {
 	return false
 }
 
-// AccessMode says whether a database is only read.
+// AccessMode says whether a database is only read or also written.
 type AccessMode string
 
 // The access modes. The empty mode means read.
 const (
-	// ModeRead only reads; the engine enforces it.
+	// ModeRead allows reading only; the database engine enforces it.
 	ModeRead AccessMode = "read"
-	// ModeWrite may change data.
+	// ModeWrite allows changes of data.
 	ModeWrite AccessMode = "write"
 )
 
 // DatabaseCapability declares named connections.
 type DatabaseCapability struct {
-	// Connections lists names of the operator's configuration.
+	// Connections lists connection names of the operator's configuration.
 	Connections []string `json:"connections"`
 	// Mode is read when empty.
 	Mode AccessMode `json:"mode,omitempty"`
@@ -244,13 +246,14 @@ type DatabaseCapability struct {
 
 // MailCapability declares a relay and recipients.
 type MailCapability struct {
-	// Relay is a name of the operator's configuration; empty means default.
+	// Relay is the name of a relay in the operator's configuration; empty means
+	// default.
 	Relay string `json:"relay,omitempty"`
 	// To lists addresses, or "*@example.com" for a whole domain.
 	To []string `json:"to"`
 }
 
-// wordOrList decodes either one given word or a list of strings.
+// wordOrList decodes either the given word or a list of strings.
 func wordOrList(data []byte, word string) (isWord bool, list []string, err error) {
 	var s string
 	if json.Unmarshal(data, &s) == nil {
