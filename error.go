@@ -2,33 +2,34 @@ package sallyport
 
 import "io/fs"
 
-// Code classifies a failure. Codes are stable for ever; texts are not.
+// Code classifies a failure. Codes never change; texts may.
 type Code string
 
 // Result codes: the code field of a failed [Result].
 const (
-	// CodeInputInvalid: arguments fail the schema, are not JSON, repeat a
-	// key, or the tool says so.
+	// CodeInputInvalid: the arguments fail the schema, are not JSON or repeat a
+	// key, or the tool refuses them.
 	CodeInputInvalid Code = "input_invalid"
-	// CodeNotAvailable: the tool is unknown, invisible to the caller, gated
-	// off, or declares something for which no backend is wired.
+	// CodeNotAvailable: the tool is unknown, is invisible to the caller,
+	// reports that it is not available, or declares a capability for which no
+	// backend is connected.
 	CodeNotAvailable Code = "not_available"
 	// CodePermissionDenied: the principal lacks a permission of the tool.
 	CodePermissionDenied Code = "permission_denied"
 	// CodeRateLimited: the principal has used up the tool's rate limit.
 	CodeRateLimited Code = "rate_limited"
-	// CodeApprovalRequired: a human has to decide and has not yet.
+	// CodeApprovalRequired: a human has to decide and has not decided yet.
 	CodeApprovalRequired Code = "approval_required"
-	// CodeApprovalDenied: a human said no, or the decision expired.
+	// CodeApprovalDenied: a human denied the call, or the decision expired.
 	CodeApprovalDenied Code = "approval_denied"
-	// CodeExecutionFailed: the tool failed, panicked, timed out, or returned
-	// what its returns schema forbids.
+	// CodeExecutionFailed: the tool failed, panicked, timed out, or returned a
+	// result that its returns schema forbids.
 	CodeExecutionFailed Code = "execution_failed"
 	// CodeStaleWrite: the file changed since this session read it.
 	CodeStaleWrite Code = "STALE_WRITE"
 )
 
-// Scoped codes: what an accessor refuses. A tool that returns such an error
+// Scoped codes: the refusals of accessors. A tool that returns such an error
 // yields a result with CodeExecutionFailed whose text begins with the code.
 const (
 	// CodeHostNotAllowed: the network accessor refused a host.
@@ -41,7 +42,7 @@ const (
 	CodeBinaryNotAllowed Code = "BINARY_NOT_ALLOWED"
 )
 
-// CodeSpec documents one code: the row of the error table.
+// CodeSpec documents one code: it is one row of the error table.
 type CodeSpec struct {
 	// Code is the code that the row documents.
 	Code Code
@@ -52,7 +53,7 @@ type CodeSpec struct {
 	When string
 }
 
-// codes is the one table of codes. docs/errors.md is generated from it.
+// codes is the only table of codes. docs/errors.md is generated from it.
 var codes = [...]CodeSpec{
 	{CodeInputInvalid, 400, "arguments fail the schema (all faults, with pointers), are not JSON, repeat a key, or the tool says so"},
 	{CodeNotAvailable, 404, "unknown tool, outside the personality or the surface, gated off; 503 when a backend is missing"},
@@ -82,7 +83,8 @@ func (c Code) Valid() bool {
 	return false
 }
 
-// Scoped reports whether c is a code of an accessor, which precedes its text.
+// Scoped reports whether c is a code of an accessor, which precedes the text of
+// the error.
 func (c Code) Scoped() bool {
 	switch c {
 	case CodeHostNotAllowed, CodeSecretNotDeclared, CodePathNotReachable, CodeBinaryNotAllowed:
@@ -92,17 +94,17 @@ func (c Code) Scoped() bool {
 	}
 }
 
-// Error is a refusal or failure with a code. Detail may be shown to a model:
-// it names the thing refused, never a secret, a stack or a driver's message.
-// The cause is kept in Err and belongs in the log only.
+// Error is a refusal or failure with a code. Detail may be shown to a model: it
+// names the thing refused, never a secret, a stack or a driver's message. Err
+// holds the cause, which belongs only in the log.
 type Error struct {
 	// Code classifies the failure.
 	Code Code
 	// Resource is the thing refused: a host, reference, path or binary.
 	// Empty when there is none.
 	Resource string
-	// Operation is what was tried: read, write, dial, get, spawn. Empty when
-	// there is none.
+	// Operation is the attempted operation: read, write, dial, get, spawn.
+	// Empty when there is none.
 	Operation string
 	// Detail is the text for the caller, without the code.
 	Detail string
@@ -110,8 +112,8 @@ type Error struct {
 	Err error
 }
 
-// Error returns "CODE: detail" for a scoped code and the detail alone for a
-// result code, whose code travels in its own field.
+// Error returns "CODE: detail" for a scoped code. For a result code it returns
+// only the detail, because a result carries the code in a field.
 func (e *Error) Error() string {
 	if e.Code.Scoped() {
 		return string(e.Code) + ": " + e.Detail
@@ -123,13 +125,13 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports whether target is an *Error with the same code and no detail,
-// the form of the sentinels below.
+// which is the form of the sentinels below.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Detail == "" && t.Resource == ""
 }
 
-// Sentinels for errors.Is. They carry a code and nothing else.
+// Sentinels for errors.Is. They hold a code and nothing else.
 var (
 	ErrInputInvalid      error = &Error{Code: CodeInputInvalid}
 	ErrNotAvailable      error = &Error{Code: CodeNotAvailable}
@@ -194,6 +196,6 @@ func FileNotFound(path string) *Error {
 }
 
 // InputInvalid reports a fault in the arguments that no schema expresses. The
-// detail is the tool's own text: it may repeat the arguments, and nothing that
-// was read, because it is not marked as untrusted.
+// detail is the tool's own text. It may repeat the arguments, but nothing that
+// the tool has read, because the gate does not mark it as untrusted.
 func InputInvalid(detail string) *Error { return &Error{Code: CodeInputInvalid, Detail: detail} }
