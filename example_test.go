@@ -99,8 +99,8 @@ func Example() {
 	// PATH_NOT_REACHABLE: read not permitted for /etc/hostname
 }
 
-// A refusal is matched by its sentinel, its parts are fields, and a missing
-// file is no refusal.
+// A sentinel matches a refusal, the parts of the refusal are fields, and a
+// missing file is no refusal.
 func ExampleError() {
 	err := fmt.Errorf("loading: %w", sallyport.PathError("read", "/etc/hostname"))
 	fmt.Println(errors.Is(err, sallyport.ErrPathNotReachable), errors.Is(err, fs.ErrNotExist))
@@ -114,7 +114,7 @@ func ExampleError() {
 	// true
 }
 
-// The word from-personality leaves a list to the operator.
+// The word from-personality defers a list to the operator.
 func ExamplePathList() {
 	for _, l := range []sallyport.PathList{sallyport.FromPersonality(), sallyport.Paths("${workspace}/docs")} {
 		text, err := l.MarshalJSON()
@@ -140,8 +140,8 @@ func choose(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	return sallyport.OK(fmt.Sprint("kept ", answers[0].Values["file"])), nil
 }
 
-// person is a way to somebody who always gives the same answer. The gateway is
-// one to the clients of MCP.
+// person is a sallyport.Input that always gives the same answer. The gateway
+// implements one for the clients of MCP.
 type person sallyport.Answer
 
 func (p person) Can(kind sallyport.InputKind) bool { return kind == sallyport.InputPerson }
@@ -150,8 +150,8 @@ func (p person) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer,
 	return []sallyport.Answer{sallyport.Answer(p)}, nil
 }
 
-// A tool asks while it runs. Its answer is held to the form; a caller that
-// brings no way to ask makes the question fail.
+// A tool asks while it runs. The answer is checked against the form; without a
+// way to ask, the question fails.
 func ExampleInput() {
 	r, err := registry.New(nil, nil)
 	if err != nil {

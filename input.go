@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// InputKind says who answers a [Question].
+// InputKind says where the answer to a [Question] comes from.
 type InputKind string
 
 // The kinds of input.
@@ -28,43 +28,43 @@ func (k InputKind) Valid() bool {
 	}
 }
 
-// Bounds of what one call may ask.
+// Bounds of the questions in one call.
 const (
-	// MaxQuestions is how many questions one Ask may put.
+	// MaxQuestions is the number of questions that one Ask may put.
 	MaxQuestions = 8
-	// MaxAsks is how often one call may ask.
+	// MaxAsks is the number of times that one call may ask.
 	MaxAsks = 16
 )
 
-// Input is the way to whoever called: a tool asks, and its run goes on with
-// the answers. The time that a call waits for them does not count against its
-// time-out. It is safe for concurrent use.
+// Input puts questions to the caller: a tool asks, and its run continues with
+// the answers. The time that a call waits for answers does not count against
+// its timeout. It is safe for concurrent use.
 type Input interface {
 	// Can reports whether a question of this kind can be put to this caller.
 	Can(kind InputKind) bool
-	// Ask puts questions, all at once, and returns an answer for each, in
-	// their order. It is an error when one cannot be put or is not answered,
-	// and when the call ends before. What comes back is the caller's word,
-	// like an argument: that of a person is held to the question's schema.
-	// Where the caller may not call any more, or may do something else by now,
-	// the error has CodePermissionDenied and the call ends.
+	// Ask puts all questions at once and returns an answer for each, in their
+	// order. It returns an error when a question cannot be put, when a question
+	// is not answered, or when the call ends first. An answer is the caller's
+	// word, like an argument; that of a person has to satisfy the question's
+	// schema. When the caller has lost the right to call, or its rights have
+	// changed, the error has CodePermissionDenied and the call ends.
 	Ask(ctx context.Context, questions ...Question) ([]Answer, error)
 }
 
-// Question is what a tool asks of whoever called. Its texts are cleaned like
-// results. Never ask for a password or a key: name a secret in the declaration.
+// Question is what a tool asks the caller. Its texts are cleaned like results.
+// Never ask for a password or a key: name a secret in the declaration.
 type Question struct {
-	// Name identifies the question among those that are put together; it
-	// matches [a-zA-Z0-9_-]{1,64}.
+	// Name identifies the question among those of one Ask; it matches
+	// [a-zA-Z0-9_-]{1,64}.
 	Name string
-	// Kind says who answers.
+	// Kind says where the answer comes from.
 	Kind InputKind
 	// Message is what the person reads, or what the model continues. It is
 	// empty for InputFolders.
 	Message string
-	// Schema is the form for InputPerson: an object whose properties are
-	// texts, numbers, truth values or choices of texts. Nil asks only whether
-	// the person agrees.
+	// Schema is the form for InputPerson: an object whose properties are texts,
+	// numbers, truth values or choices of texts. Nil asks only whether the
+	// person agrees.
 	Schema json.RawMessage
 	// System is the system prompt for InputModel; it may be empty.
 	System string
@@ -75,25 +75,26 @@ type Question struct {
 // Action is what a person did with a form.
 type Action string
 
-// The actions. What is not a person always accepts.
+// The actions. The answer of a model and the list of folders always have
+// ActionAccept.
 const (
-	// ActionAccept sent the form.
+	// ActionAccept: the person sent the form.
 	ActionAccept Action = "accept"
-	// ActionDecline said no.
+	// ActionDecline: the person refused.
 	ActionDecline Action = "decline"
-	// ActionCancel closed the form without an answer.
+	// ActionCancel: the person closed the form without an answer.
 	ActionCancel Action = "cancel"
 )
 
-// Answer is what came back for a [Question].
+// Answer is the answer to a [Question].
 type Answer struct {
-	// Action says whether there is anything; the other fields are empty
-	// unless it is ActionAccept.
+	// Action says whether there is an answer. The other fields are empty unless
+	// it is ActionAccept.
 	Action Action
-	// Values is what the person filled in, defaults included. Numbers are
+	// Values holds what the person filled in, defaults included. Numbers are
 	// [json.Number].
 	Values map[string]any
-	// Text is what the model said.
+	// Text is the text of the model.
 	Text string
 	// Model is the name of the model; it may be empty.
 	Model string
@@ -101,8 +102,8 @@ type Answer struct {
 	Folders []Folder
 }
 
-// Folder is one that the caller works in, by its own account: the grant of a
-// call does not widen by it.
+// Folder is a folder in which the caller says that it works. It does not widen
+// the grant of a call.
 type Folder struct {
 	// URI identifies it, mostly as file:///path.
 	URI string
