@@ -5,15 +5,15 @@ type PartKind string
 
 // The kinds of parts.
 const (
-	// PartText is Text.
+	// PartText holds Text.
 	PartText PartKind = "text"
-	// PartImage is Data of a picture's MediaType.
+	// PartImage holds Data, a picture of type MediaType.
 	PartImage PartKind = "image"
-	// PartAudio is Data of a sound's MediaType.
+	// PartAudio holds Data, a sound of type MediaType.
 	PartAudio PartKind = "audio"
-	// PartResource is what is behind URI: Text, or Data when it is binary.
+	// PartResource holds the content of URI: Text, or Data when it is binary.
 	PartResource PartKind = "resource"
-	// PartLink names what is behind URI without bringing it.
+	// PartLink names the resource at URI without its content.
 	PartLink PartKind = "link"
 )
 
@@ -27,42 +27,42 @@ func (k PartKind) Valid() bool {
 	}
 }
 
-// Role says who speaks in a message of a prompt.
+// Role says who speaks in a message of a prompt: the person or the model.
 type Role string
 
-// The roles. The empty role is that of a part outside prompts.
+// The roles. A part outside prompts has the empty role.
 const (
-	// RoleUser is the person.
+	// RoleUser means that the person speaks.
 	RoleUser Role = "user"
-	// RoleAssistant is the model.
+	// RoleAssistant means that the model speaks.
 	RoleAssistant Role = "assistant"
 )
 
-// Part is a piece of a result beside its Value: a picture, a sound, a
-// resource, or a message of a prompt. The gate cleans every text in it, and
-// bounds texts and data together with those of the other parts.
+// Part is a piece of a result beside its Value: a picture, a sound, a resource,
+// or a message of a prompt. The gate cleans every text in it, and bounds its
+// texts and data together with those of the other parts.
 type Part struct {
-	// Kind says which of the other fields count.
+	// Kind says which of the other fields are used.
 	Kind PartKind `json:"kind"`
-	// Role is who speaks, in the result of a prompt; empty otherwise.
+	// Role is the speaker, in the result of a prompt; empty otherwise.
 	Role Role `json:"role,omitempty"`
 	// Text is the text of PartText and of a textual PartResource.
 	Text string `json:"text,omitempty"`
-	// Data is the bytes of PartImage, PartAudio and a binary PartResource;
+	// Data holds the bytes of PartImage, PartAudio and a binary PartResource;
 	// nil otherwise. A tool hands it over and must not keep it.
 	Data []byte `json:"data,omitempty"`
-	// MediaType is the type of Data or of what is behind URI, such as
+	// MediaType is the type of Data or of the content at URI, such as
 	// image/png.
 	MediaType string `json:"media_type,omitempty"`
 	// URI identifies a PartResource or PartLink.
 	URI string `json:"uri,omitempty"`
-	// Name is what a PartLink is called.
+	// Name is the name of the resource of a PartLink.
 	Name string `json:"name,omitempty"`
-	// Title is its display title; empty means Name.
+	// Title is the display title; empty means Name.
 	Title string `json:"title,omitempty"`
-	// Description says what it is for; it may be empty.
+	// Description describes the resource; it may be empty.
 	Description string `json:"description,omitempty"`
-	// Size is the length in bytes of what is behind a PartLink; 0 means
+	// Size is the length in bytes of the content of a PartLink; 0 means
 	// unknown.
 	Size int64 `json:"size,omitempty"`
 }
