@@ -9,12 +9,12 @@ import (
 // Process is the process accessor. Errors match ErrBinaryNotAllowed. It is
 // safe for concurrent use.
 type Process interface {
-	// Spawn starts a binary by name, without a shell, and waits for it. On
-	// timeout or cancellation the whole process tree is gone when it
-	// returns. Neither a non-zero exit code nor the timeout of the options is
-	// an error; the end of ctx is.
+	// Spawn starts a binary by name, without a shell, and waits for it. After a
+	// timeout or cancellation, the whole process tree has ended when Spawn
+	// returns. A non-zero exit code and the timeout of the options are no
+	// errors; the end of ctx is one.
 	Spawn(ctx context.Context, binary string, args []string, o *SpawnOptions) (ProcessResult, error)
-	// Start starts a binary and does not wait. The child may outlive the
+	// Start starts a binary and does not wait for it. The child may outlive the
 	// call: it ends by itself, by its timeout, by Stop, or with the runtime.
 	// ctx bounds the start only.
 	Start(ctx context.Context, binary string, args []string, o *SpawnOptions) (Child, error)
@@ -23,47 +23,48 @@ type Process interface {
 // SpawnOptions refine one spawn. nil means the defaults.
 type SpawnOptions struct {
 	// Dir is the working directory, absolute or relative to the workspace,
-	// inside the reach. Empty means the workspace when it or part of it is
+	// inside the reach. Empty means the workspace when at least a part of it is
 	// within reach, else a private empty directory.
 	Dir string
 	// Env is added to the minimal environment of the child.
 	Env map[string]string
-	// Secrets puts stand-ins for secrets into the environment.
+	// Secrets lists the secrets for which the environment gets stand-ins.
 	Secrets []ChildSecret
-	// Stdin is given to the child; nil means closed.
+	// Stdin is the standard input of the child; nil means closed.
 	Stdin []byte
-	// Input is given to the child as it comes, in place of Stdin. It is closed
-	// when the child has ended, and its own end closes the child's input. nil
-	// means Stdin.
+	// Input is a stream of standard input for the child, in place of Stdin. It
+	// is closed when the child has ended. When Input ends, the child's standard
+	// input is closed. nil means Stdin.
 	Input io.ReadCloser
-	// Timeout bounds the run; 0 means the deadline of the call, for Start no
-	// bound.
+	// Timeout bounds the run. 0 means the deadline of the call; for Start it
+	// means no bound.
 	Timeout time.Duration
-	// Output receives standard output and standard error together, in the
-	// order in which they arrive, one Write at a time. The result holds
-	// neither then. nil keeps them in the result. After a failed Write the
-	// rest is dropped and counted.
+	// Output receives standard output and standard error together, in the order
+	// in which they arrive, one Write at a time. The result then holds neither.
+	// nil keeps them in the result. After a failed Write the rest is dropped
+	// and counted.
 	Output io.Writer
-	// ErrorOutput receives standard error by itself, so that Output receives
-	// standard output alone. It needs Output. nil means with Output.
+	// ErrorOutput receives standard error, so that Output receives standard
+	// output alone. It requires Output. nil sends standard error to Output.
 	ErrorOutput io.Writer
 	// MaxOutput bounds each stream in the result in bytes; 0 means 1 MiB. It
 	// is at most 64 MiB.
 	MaxOutput int64
-	// Discard throws away what a child wrote in overlay mode, whatever its
-	// exit code. Without overlay mode it is an error.
+	// Discard drops what a child wrote in overlay mode, whatever its exit code.
+	// Without overlay mode it is an error.
 	Discard bool
-	// Check is asked about the file that the binary was resolved to, absolute
-	// and with links followed, right before it is started. Its error refuses
-	// the start and is that of Start and Spawn. nil lets every file start.
+	// Check is called right before the start with the file to which the binary
+	// was resolved, absolute and with links followed. Its error refuses the
+	// start, and Start and Spawn return it. nil allows every file.
 	Check func(path string) error
-	// Shared says that a child of Start serves other principals too, so that it
-	// does not end with the one that had it started.
+	// Shared is true when a child of Start also serves other principals. It
+	// then does not end with the principal for which it was started.
 	Shared bool
 }
 
-// ChildSecret is a secret that a child uses without seeing it: the variable
-// holds a stand-in, and the value takes its place in requests to the hosts.
+// ChildSecret is a secret that a child uses without seeing it. The environment
+// variable holds a stand-in, and requests to the hosts carry the value in its
+// place.
 type ChildSecret struct {
 	// Env is the name of the variable.
 	Env string
@@ -71,14 +72,15 @@ type ChildSecret struct {
 	Ref string
 	// Hosts lists the granted host patterns that get the value.
 	Hosts []string
-	// Prefixes lists the texts behind which the stand-in may stand in a header,
-	// parameter, cookie or JSON string, such as "Token key="; elsewhere it has to
-	// be all of it. "Bearer " and "token " are known and need no entry. A prefix
-	// has letters, digits and " -._~:=/@", at most 64.
+	// Prefixes lists texts that may precede the stand-in in a header,
+	// parameter, cookie or JSON string, such as "Token key=". Without a prefix
+	// the stand-in has to be the whole text. "Bearer " and "token " are known
+	// and need no entry. A prefix has letters, digits and " -._~:=/@", at most
+	// 64 characters.
 	Prefixes []string `json:",omitempty"`
 }
 
-// ProcessResult is what a finished child left.
+// ProcessResult is the result of a finished child.
 type ProcessResult struct {
 	// ExitCode is the exit status, 128 plus the signal for a killed child.
 	ExitCode int
