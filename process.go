@@ -86,98 +86,103 @@ type ProcessResult struct {
 	ExitCode int
 	// TimedOut is true when the timeout of the options ended the child.
 	TimedOut bool
-	// Stdout and Stderr are the first bytes of each stream, bounded.
+	// Stdout and Stderr are the first bytes of each stream, up to the bound.
 	Stdout, Stderr []byte
 	// Dropped is the number of bytes beyond the bounds.
 	Dropped int64
-	// Level is how the child was confined.
+	// Level is the confinement of the child.
 	Level Level
-	// Linked lists granted paths that the child was not shown, because a symbolic
+	// Linked lists granted paths that the child did not see, because a symbolic
 	// link is on them.
 	Linked []string
-	// Touched is what the child was seen to use.
+	// Touched is what the child was observed to use.
 	Touched Touched
-	// Changes is what it wrote in overlay mode, sorted by path.
+	// Changes lists what the child wrote in overlay mode, sorted by path.
 	Changes []Change
-	// LayerFull says which bound its private layer had reached at the end, as
-	// "1073741824 bytes"; empty when there was room left. What the child wrote
-	// beyond it failed with ENOSPC.
+	// LayerFull names the bound that the child's private layer had reached at
+	// the end, as "1073741824 bytes"; empty when there was room left. Writes of
+	// the child beyond it failed with ENOSPC.
 	LayerFull string
 }
 
 // Child is a started process with all its descendants. It is safe for
 // concurrent use.
 type Child interface {
-	// Done is closed when the whole tree is gone and its output was handed
-	// over.
+	// Done is closed when the whole process tree has ended and its output was
+	// handed over.
 	Done() <-chan struct{}
-	// Wait waits for Done. The error is why the child was not let run to its
-	// end, or why it could not be started in its confinement; the result is
-	// valid beside it.
+	// Wait waits for Done. The error is the reason why the child could not run
+	// to its end, or could not be started in its confinement. The result is
+	// valid beside the error.
 	Wait() (ProcessResult, error)
-	// Stop asks the tree to end, kills it after grace, and waits for Done. It
-	// was asked for, so Wait has no error for it.
+	// Stop asks the process tree to end, kills it after grace, and waits for
+	// Done. Wait returns no error for a child that Stop has ended.
 	Stop(grace time.Duration)
 }
 
-// Narrower is a [Child] whose reach can become smaller while it runs.
+// Narrower is implemented by a [Child] whose reach can become smaller while it
+// runs.
 type Narrower interface {
-	// Narrow takes from the child the hosts that a grant does not hold, and cuts
-	// what is open to them. It reports false when that cannot be done: the child
-	// has to end instead.
+	// Narrow removes from the child the hosts that a grant does not hold, and
+	// closes the open connections to them. It returns false when that is not
+	// possible: the child then has to end.
 	Narrow(g NetworkGrant) bool
 }
 
-// Placed is a [Child] that knows which files and folders of the host it was shown.
-// A folder that others make anew, as a checkout or a build does, is another one: the
-// child goes on with that which it was shown.
+// Placed is implemented by a [Child] that knows which files and folders of the
+// host it was shown. A folder that another process creates anew, as a checkout
+// or a build does, is a different folder: the child keeps the one that it was
+// shown.
 type Placed interface {
-	// Exchanged returns a path of the grant at which the host has another file or
-	// folder by now than the child was shown; empty when there is none, and for one
-	// that is gone. It is safe for concurrent use.
+	// Exchanged returns a path of the grant at which the host now has a
+	// different file or folder from the one that the child was shown. It
+	// returns an empty path when there is none; a path that is gone does not
+	// count. It is safe for concurrent use.
 	Exchanged() string
 }
 
-// Touched is what a child was seen to use, for comparison with what was
-// declared. It is a report: the grant was enforced elsewhere.
+// Touched is what a child was observed to use, for comparison with its
+// declaration. It is only a report: other code enforces the grant.
 type Touched struct {
-	// Hosts lists the hosts that were asked for, granted or not.
+	// Hosts lists the hosts for which the child asked, granted or not.
 	Hosts []HostUse `json:"hosts,omitempty"`
 	// Binaries lists the absolute paths of programs that the child asked the
-	// kernel to start, in the order of the first request. The path is read while
-	// the child waits, from memory that the child's other threads can change
-	// before the kernel reads it.
+	// kernel to start, in the order of the first request. The runner reads the
+	// path while the child waits, from memory that other threads of the child
+	// can change before the kernel reads it.
 	Binaries []string `json:"binaries,omitempty"`
-	// Written lists the absolute paths that the kernel showed the child to
-	// write: those of its private layer in overlay mode. In direct mode nothing
-	// shows who wrote a file, and the list is empty.
+	// Written lists the absolute paths that the kernel reported as written by
+	// the child. In overlay mode these are the paths of its private layer. In
+	// direct mode nothing shows which process wrote a file, and the list is
+	// empty.
 	Written []string `json:"written,omitempty"`
 	// Changed lists the absolute paths below the write reach that changed while
-	// the child ran, by an unknown writer: the child, a person, or the gate.
+	// the child ran. The writer is unknown: the child, a person, or the gate.
 	Changed []string `json:"changed,omitempty"`
-	// ChangedOnFloor lists the paths on the always-deny floor that were not
-	// there when the child began, or are another file now, by an unknown
-	// writer. Nothing was done about them.
+	// ChangedOnFloor lists the paths on the always-deny floor that appeared
+	// while the child ran, or are another file now. The writer is unknown, and
+	// the paths were left as they are.
 	ChangedOnFloor []string `json:"changed_on_floor,omitempty"`
-	// Withheld lists the folders of the reach that the child was shown in part:
-	// they hold more than can be looked at for what is on the always-deny
-	// floor.
+	// Withheld lists the folders of the reach of which the child saw only a
+	// part: they hold more entries than can be searched for paths on the
+	// always-deny floor.
 	Withheld []string `json:"withheld,omitempty"`
-	// More is true when a list was cut.
+	// More is true when a list was shortened.
 	More bool `json:"more,omitempty"`
 }
 
-// HostUse is one host that a child asked for.
+// HostUse is one host for which a child asked.
 type HostUse struct {
 	// Host is the canonical host.
 	Host string `json:"host"`
 	// Port is the port.
 	Port uint16 `json:"port"`
-	// Allowed is false when it was refused.
+	// Allowed is false when the host was refused.
 	Allowed bool `json:"allowed"`
 	// Why is the reason of a refusal or failure.
 	Why string `json:"why,omitempty"`
-	// Fix is what would turn a refusal around, where it is no change of a list.
+	// Fix is the change that would reverse a refusal, when that is not a change
+	// of a list.
 	Fix string `json:"fix,omitempty"`
 	// Connections counts the connections and requests.
 	Connections int `json:"connections"`
@@ -201,69 +206,70 @@ const (
 type Change struct {
 	// Path is absolute.
 	Path string `json:"path"`
-	// Kind says what happened to it.
+	// Kind says what happened to the path.
 	Kind ChangeKind `json:"kind"`
 	// Bytes is the new size of a file.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Committed is true when the change was carried over.
+	// Committed is true when the change was carried over to the host.
 	Committed bool `json:"committed"`
-	// Why says why it was not, or what is to be known beside it.
+	// Why is the reason why the change was not committed, or a remark about it.
 	Why string `json:"why,omitempty"`
 	// Kept is the path of a copy of what lost when child and host wrote the
 	// same file at the same moment; Why says whose it is.
 	Kept string `json:"kept,omitempty"`
 }
 
-// Level is how a child is confined.
+// Level is the confinement of a child.
 type Level string
 
 // The levels, strongest first.
 const (
 	// LevelStrict is LevelFull with limits of cgroup v2.
 	LevelStrict Level = "strict"
-	// LevelFull is namespaces, a tree of its own, Landlock, seccomp, no
+	// LevelFull is namespaces, a separate file tree, Landlock, seccomp, and no
 	// capabilities.
 	LevelFull Level = "full"
-	// LevelLandlock is Landlock and seccomp without namespaces: files, and no
-	// network at all.
+	// LevelLandlock is Landlock and seccomp without namespaces: it confines
+	// files and allows no network at all.
 	LevelLandlock Level = "landlock"
 	// LevelNone is no confinement.
 	LevelNone Level = "none"
 )
 
-// ProcessRunner starts children that the kernel holds to the grant. It must
+// ProcessRunner starts children that the kernel confines to the grant. It must
 // be safe for concurrent use.
 type ProcessRunner interface {
 	// Confines returns the level at which children with this grant run. The
 	// error is not_available and names the layer that this machine lacks.
 	Confines(g *Grant) (Level, error)
-	// Start starts a child. The end of ctx ends the whole tree. Errors match
-	// ErrBinaryNotAllowed and ErrPathNotReachable where the binary or the
-	// directory is refused; not_available where confinement is.
+	// Start starts a child. The end of ctx ends the whole process tree. Errors
+	// match ErrBinaryNotAllowed and ErrPathNotReachable when the binary or the
+	// directory is refused, and are not_available when the confinement is not
+	// available.
 	Start(ctx context.Context, s *Spawn) (Child, error)
 }
 
-// Spawn is what a runner is asked for. The accessor has judged the name, the
-// arguments and the environment.
+// Spawn is a request to a runner. The accessor has already checked the name,
+// the arguments and the environment.
 type Spawn struct {
-	// Grant is what the child is held to.
+	// Grant is the grant to which the child is confined.
 	Grant *Grant
-	// Binary is a granted name, Args the arguments without it.
+	// Binary is a granted name.
 	Binary string
-	// Args is the arguments without the binary.
+	// Args holds the arguments without the binary.
 	Args []string
-	// Options is the rest, Env without reserved names.
+	// Options holds the other options. Its Env has no reserved names.
 	Options SpawnOptions
 	// Workspace is the absolute folder of the call; it may be empty.
 	Workspace string
-	// Principal is the name of who calls; what its children take together is
-	// bounded.
+	// Principal is the name of the calling principal, whose children share one
+	// bound on resources.
 	Principal string
 	// Splices lists the stand-ins of Options.Secrets.
 	Splices []Splice
 }
 
-// Splice puts a secret in the place of a stand-in, in requests to some hosts.
+// Splice replaces a stand-in by a secret in requests to some hosts.
 type Splice struct {
 	// Placeholder is the text that the child sees.
 	Placeholder string
