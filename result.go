@@ -11,36 +11,36 @@ import (
 // tool; the gate fills CallID. The zero Result is a failure without a code,
 // which the gate turns into execution_failed.
 type Result struct {
-	// OK says which variant this is.
+	// OK is true for a success and false for a failure.
 	OK bool
 	// Value is the text for the model. Empty on failure.
 	Value string
 	// Structured is an optional JSON object beside Value; nil when there is
 	// none. A tool hands it over and must not keep it.
 	Structured map[string]any
-	// Parts is what the result holds beside Value: pictures, sounds,
-	// resources, a prompt's messages. nil when there is nothing. A tool hands
-	// them over and must not keep them.
+	// Parts holds what the result has beside Value: pictures, sounds,
+	// resources, a prompt's messages. nil means none. A tool hands them over
+	// and must not keep them.
 	Parts []Part
 	// CostUSD is the price of the call in US dollars; 0 when it is free or
-	// unknown. It survives a cut of Value.
+	// unknown. A cut of Value does not change it.
 	CostUSD float64
 	// Error is the text of a failure. Empty on success.
 	Error string
 	// Code classifies a failure. Empty on success.
 	Code Code
-	// Crashed says that the tool panicked. The gate alone sets it.
+	// Crashed is true when the tool panicked. Only the gate sets it.
 	Crashed bool
-	// Source names where untrusted output came from when the arguments do
-	// not say it. Empty means that the gate derives it.
+	// Source names the origin of untrusted output when the arguments do not
+	// name it. Empty means that the gate derives it.
 	Source string
 	// CallID is the id under which the call is recorded.
 	CallID string
-	// RetryAfter accompanies rate_limited; 0 otherwise.
+	// RetryAfter is the wait of a rate_limited; 0 otherwise.
 	RetryAfter time.Duration
-	// ApprovalID and ExpiresAt accompany approval_required.
+	// ApprovalID is the id of the held call of an approval_required.
 	ApprovalID string
-	// ExpiresAt is when a held approval lapses; the zero time otherwise.
+	// ExpiresAt is when a held call expires; the zero time otherwise.
 	ExpiresAt time.Time
 }
 
@@ -55,11 +55,12 @@ func Err(text string, code Code) Result {
 	return Result{Error: text, Code: code}
 }
 
-// ErrorResult turns an error into a failure: a result code of its own is
-// kept, everything else, scoped refusals included, is execution_failed. The
-// text is that of the [*Error] in the chain, so that it begins with the code
-// whatever a library wrapped around it, else the error's own. A nil error
-// gives an execution_failed without a cause.
+// ErrorResult turns an error into a failure. A result code in the error is
+// kept; every other error, scoped refusals included, becomes execution_failed.
+// The text is that of the [*Error] in the chain, so that it begins with the
+// code whatever a library has wrapped around it. Without an [*Error] it is the
+// text of the error itself. A nil error gives an execution_failed without a
+// cause.
 func ErrorResult(err error) Result {
 	if err == nil {
 		return Err("the tool returned no result", CodeExecutionFailed)
@@ -117,8 +118,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return plainJSON(w)
 }
 
-// plainJSON marshals without escaping what matters in HTML only: the tags of
-// the wrapper stay readable where the outer encoder leaves them.
+// plainJSON marshals without the escapes that only HTML needs: the tags of the
+// wrapper stay readable where the outer encoder leaves them.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

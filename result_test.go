@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestResultJSON holds the wire form to the contract, section 4, and reads it
-// back.
+// TestResultJSON compares the wire form with the contract, section 4, and reads
+// it back.
 func TestResultJSON(t *testing.T) {
 	expires := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	tests := []struct {
@@ -70,7 +70,7 @@ func TestResultJSON(t *testing.T) {
 	}
 }
 
-// TestResultJSONHasOneVariant: what does not belong to a variant is not
+// TestResultJSONHasOneVariant checks that a field of the other variant is not
 // written, whatever a tool filled in.
 func TestResultJSONHasOneVariant(t *testing.T) {
 	both := sallyport.Result{
