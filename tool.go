@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Tool is a named function that an agent may call, with the declaration of
-// what it needs. It is plain data plus Run; the registry copies it when it is
-// registered and refuses a declaration that is not well formed. Package
-// schema makes one from a typed Go function.
+// Tool is a named function that an agent may call, with the declaration of what
+// it needs. It is plain data and a Run function. The registry copies it at
+// registration and refuses a malformed declaration. Package schema creates one
+// from a typed Go function.
 type Tool struct {
 	// Name is unique in a registry and matches [a-zA-Z0-9_-]{1,64}. Names
 	// that begin with "mcp__" belong to the MCP bridge.
 	Name string
-	// Form is what clients see it as; empty means a tool.
+	// Form is how clients see the tool; empty means a tool.
 	Form Form
 	// Title is the display title; empty means Name.
 	Title string
@@ -27,78 +27,83 @@ type Tool struct {
 	// built-in one.
 	Plugin string
 	// Schema is the JSON Schema (2020-12) of the arguments, an object. Nil
-	// means an object without properties. That of FormPrompt has properties of
-	// type string only; FormResource has none of its own: its one argument is
-	// uri.
+	// means an object without properties. That of FormPrompt has only
+	// properties of type string. FormResource has no schema of its own: its
+	// only argument is uri.
 	Schema json.RawMessage
-	// Resources lists what a tool of FormResource reads. Nothing else may be
-	// asked of it.
+	// Resources lists the resources that a tool of FormResource reads. A call
+	// cannot ask it for any other.
 	Resources []Resource
 	// Returns is the JSON Schema that Result.Structured must satisfy; nil
 	// means anything.
 	Returns json.RawMessage
 	// Capabilities is what the tool touches outside itself.
 	Capabilities Capabilities
-	// Touches lists what a call reaches for, as far as that is known before it
-	// runs. People are asked about a held call only when the grant covers all
-	// of it: what would be refused anyway is refused first. Nil lists nothing.
+	// Touches lists what a call uses, as far as that is known before it runs.
+	// The gate asks a human about a held call only when the grant covers all of
+	// it: a call that would be refused anyway is refused first. Nil lists
+	// nothing.
 	Touches []Touch
-	// Revision identifies what Run does when that is configured, as a digest:
-	// the gate takes another revision for another definition, so that neither
-	// an approval nor a kept result of the former is used. Empty for code.
+	// Revision identifies the behaviour of Run when that is configured, for
+	// example by a digest. The gate treats another revision as another
+	// definition and uses neither an approval nor a cached result of the former
+	// one. Empty for code.
 	Revision string
 	// Sources maps a key of the definition, such as "rateLimit" or
-	// "permissions", to its place as file:line:column, and "" to that of the
-	// whole. It is for the operator and no part of the definition. Nil for
-	// code.
+	// "permissions", to its position as file:line:column, and "" to the
+	// position of the whole. It is for the operator and no part of the
+	// definition. Nil for code.
 	Sources map[string]string
-	// Permissions lists what a principal needs, all of it, to call the tool.
+	// Permissions lists the permissions that a principal needs to call the
+	// tool. It needs all of them.
 	Permissions []string
 	// RateLimit bounds calls per principal; nil means no limit.
 	RateLimit *RateLimit
-	// MaxResultChars bounds the value in Unicode code points beside the
-	// batch's budget; 0 means no bound of its own.
+	// MaxResultChars bounds the value in Unicode code points, in addition to
+	// the batch's budget; 0 means no such bound.
 	MaxResultChars int
 	// Timeout bounds one call; 0 means the registry's default.
 	Timeout time.Duration
 	// ReadOnly promises that a call changes nothing outside the process. The
-	// gate enforces it: the network accessor then sends GET and HEAD only,
-	// and a declaration of writes, processes or mail is refused at
-	// registration.
+	// gate enforces it: the network accessor sends only GET and HEAD, and
+	// registration refuses a declaration of writes, processes or mail.
 	ReadOnly bool
-	// SaysReadOnly is the same promise by somebody whom the gate cannot hold to
-	// it: an upstream server's own word, in a definition that the operator has
-	// approved. It counts for [Tool.Facts] alone.
+	// SaysReadOnly is the same promise, but the gate cannot enforce it: an
+	// upstream server makes it in a definition that the operator has approved.
+	// Only [Tool.Facts] uses it.
 	SaysReadOnly bool
 	// Idempotent allows the gate to run the tool again after a transient
 	// failure.
 	Idempotent bool
 	// AlwaysInclude makes the tool visible whatever the toolset says.
 	AlwaysInclude bool
-	// OutputIsUntrusted marks output that somebody else controls: it is
-	// neutralised and wrapped, on success and on failure.
+	// OutputIsUntrusted marks output that another party controls: the gate
+	// neutralises and wraps it, on success and on failure.
 	OutputIsUntrusted bool
-	// Cache asks for results to be kept; nil means never.
+	// Cache asks the gate to keep results; nil means never.
 	Cache *Cache
-	// Tasks says whether a run may go on after its request was answered with a
-	// handle, once it calls [Call.Detach]; empty means never. FormTool only.
+	// Tasks says whether a run may go on after the request was answered with a
+	// task, once the tool calls [Call.Detach]; empty means never. FormTool
+	// only.
 	Tasks TaskSupport
-	// IsAvailable reports whether the tool can work now; nil means always.
-	// It is called for each listing and call, from many goroutines; false or
-	// a panic hides this tool only.
+	// IsAvailable reports whether the tool can work now; nil means always. The
+	// gate calls it for each listing and call, from many goroutines. False or a
+	// panic hides this tool only.
 	IsAvailable func() bool
-	// WhyNot says why IsAvailable is false, in words of the gate: callers read
-	// them. nil, or an empty text, gives no reason. It is called as often.
+	// WhyNot returns the reason why IsAvailable is false. Callers read it, so
+	// it must hold words of the runtime only, no untrusted text. nil, or an
+	// empty text, gives no reason. The gate calls it as often as IsAvailable.
 	WhyNot func() string
-	// Run does the work. The context carries the deadline and cancellation.
-	// The result may be a failure; an error is turned into one by
-	// [ErrorResult], of which the result beside it says the Source; a panic becomes execution_failed. It is called from
-	// many goroutines, each time with a Call of its own.
+	// Run does the work. The context carries the deadline and cancellation. The
+	// result may be a failure. [ErrorResult] turns an error into a failure,
+	// which keeps the Source of the result beside it. A panic becomes
+	// execution_failed. Run is called from many goroutines, each time with a
+	// Call of its own.
 	Run func(ctx context.Context, c *Call) (Result, error)
 }
 
-// Touch is one thing that each call of a tool reaches for: what the text, or
-// the list of texts, of an argument names, or a fixed thing.
+// Touch is one thing that each call of a tool uses: the thing named by an
+// argument, which is a text or a list of texts, or a fixed thing.
 type Touch struct {
 	// Capability is the group: network for an absolute URL, fs_reach.read or
 	// fs_reach.write for a path, process for a binary, secrets for a
