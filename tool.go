@@ -109,43 +109,43 @@ type Touch struct {
 	// fs_reach.write for a path, process for a binary, secrets for a
 	// reference, database for a connection, mail for an address.
 	Capability string
-	// Argument is a name in the arguments; an absent or empty one names
+	// Argument is the name of an argument. An absent or empty argument names
 	// nothing. Empty where Item is set.
 	Argument string
-	// Item is the thing itself, for a tool that always reaches for it.
+	// Item is the fixed thing, for a tool that always uses it.
 	Item string
 }
 
-// Form is what clients see a tool as. A prompt and a resource are decided,
-// confined and recorded like any call; only how clients list and ask for them
-// differs.
+// Form is how clients see a tool. The gate decides, confines and records a
+// prompt and a resource like any call; clients only list and request them
+// differently.
 type Form string
 
 // The forms.
 const (
-	// FormTool is what a model calls.
+	// FormTool: a model calls it.
 	FormTool Form = ""
-	// FormPrompt is a template that a person chooses: its result's Parts are
-	// messages, each with a Role.
+	// FormPrompt: a person chooses it as a template. The Parts of its result
+	// are messages, each with a Role.
 	FormPrompt Form = "prompt"
-	// FormResource reads what a client attaches: its result's Parts are of
-	// PartResource.
+	// FormResource: a client attaches what it reads. The Parts of its result
+	// are of kind PartResource.
 	FormResource Form = "resource"
 )
 
-// TaskSupport says whether a call of a tool may become a task: one whose caller
-// comes back for the result.
+// TaskSupport says whether a call of a tool may become a task, whose caller
+// asks for the result later.
 type TaskSupport string
 
 // The kinds of support.
 const (
-	// TaskNever answers with the result.
+	// TaskNever always answers with the result.
 	TaskNever TaskSupport = ""
-	// TaskOptional answers with a task where the surface and the client know
-	// tasks, and with the result elsewhere.
+	// TaskOptional answers with a task when the surface and the client support
+	// tasks, and with the result otherwise.
 	TaskOptional TaskSupport = "optional"
-	// TaskRequired refuses the clients of a surface that has tasks which do not
-	// know them. A surface without tasks answers with the result.
+	// TaskRequired refuses a client without tasks on a surface that has tasks.
+	// A surface without tasks answers with the result.
 	TaskRequired TaskSupport = "required"
 )
 
@@ -164,13 +164,14 @@ func (t TaskSupport) Valid() bool {
 type Resource struct {
 	// URI identifies it. Exactly one of URI and Template is set.
 	URI string `json:"uri,omitempty"`
-	// Template is a URI template (RFC 6570) for a family of them.
+	// Template is a URI template (RFC 6570) for a family of resources.
 	Template string `json:"template,omitempty"`
-	// Name is what it is called.
+	// Name is the name of the resource.
 	Name string `json:"name"`
 	// Title is the display title; empty means Name.
 	Title string `json:"title,omitempty"`
-	// Description tells people and models what it is; it may be empty.
+	// Description tells people and models what the resource is; it may be
+	// empty.
 	Description string `json:"description,omitempty"`
 	// MediaType is the type of the contents; empty means unknown.
 	MediaType string `json:"media_type,omitempty"`
@@ -186,15 +187,15 @@ type RateLimit struct {
 	Window time.Duration
 }
 
-// Cache asks the gate to keep successful results of a tool.
+// Cache asks the gate to keep the successful results of a tool.
 type Cache struct {
 	// TTL is how long a result may be used; 0 means five minutes.
 	TTL time.Duration
 }
 
-// Reducer shortens the result of one tool to what a model needs. Reduce must
-// be deterministic and must not do I/O; one that panics leaves the result as
-// it was.
+// Reducer shortens the result of one tool to what a model needs. Reduce must be
+// deterministic and must not do I/O. A Reduce that panics leaves the result
+// unchanged.
 type Reducer struct {
 	// Tool is the exact ID of the tool.
 	Tool string
@@ -202,19 +203,21 @@ type Reducer struct {
 	Reduce func(Result, ReducerContext) Result
 }
 
-// ReducerContext is what a reducer may look at besides the result.
+// ReducerContext holds what a reducer may use besides the result.
 type ReducerContext struct {
-	// Args is the arguments of the call, defaults filled in. Read only.
+	// Args holds the arguments of the call, with defaults filled in. It is read
+	// only.
 	Args json.RawMessage
-	// Turn is the caller's turn count; 0 when the edge does not know it.
+	// Turn is the number of the caller's turn; 0 when the edge does not know
+	// it.
 	Turn int
 }
 
 const mcpPrefix = "mcp__"
 
-// ID is what a [Request] names: the Name of a tool, and the Name behind
-// "prompt:" or "resource:" of another form, so that those have names of their
-// own.
+// ID returns the text by which a [Request] names the tool: the Name of a tool,
+// and the Name behind "prompt:" or "resource:" for the other forms. The forms
+// thus have separate names.
 func (t *Tool) ID() string {
 	if t.Form == FormTool {
 		return t.Name
@@ -222,8 +225,8 @@ func (t *Tool) ID() string {
 	return string(t.Form) + ":" + t.Name
 }
 
-// ParseID splits what [Tool.ID] returns. Whatever does not begin with another
-// form is the name of a tool.
+// ParseID splits what [Tool.ID] returns. A text that does not begin with the
+// prefix of another form is the name of a tool.
 func ParseID(id string) (form Form, name string) {
 	before, after, ok := strings.Cut(id, ":")
 	if f := Form(before); ok && (f == FormPrompt || f == FormResource) {
@@ -246,8 +249,8 @@ func (t *Tool) Server() string {
 	return server
 }
 
-// Source returns where a key of the definition stands, the place of the whole
-// when the key itself has none, and "" when nothing is known.
+// Source returns the position of a key of the definition. When the key itself
+// has none, it returns the position of the whole, or "" when nothing is known.
 func (t *Tool) Source(key string) string {
 	if s, ok := t.Sources[key]; ok {
 		return s
