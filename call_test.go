@@ -10,7 +10,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestSessionKeyIsInjective: no two pairs of principal and session share a key.
+// TestSessionKeyIsInjective checks that no two pairs of principal and session
+// share a key.
 func TestSessionKeyIsInjective(t *testing.T) {
 	for _, tt := range []struct{ name, principal, session, want string }{
 		{"plain", "alice", "s1", "alice/s1"},
@@ -26,7 +27,7 @@ func TestSessionKeyIsInjective(t *testing.T) {
 		})
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		// Few letters, so that pairs that could collide are drawn often.
+		// Use few letters, so that pairs which could collide are drawn often.
 		part := rapid.StringMatching(`[a/%2F\x00é]{0,6}`)
 		p1, s1 := part.Draw(t, "principal"), part.Draw(t, "session")
 		p2, s2 := part.Draw(t, "other principal"), part.Draw(t, "other session")

@@ -101,8 +101,8 @@ func TestAttachmentsHas(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesJSON reads the example of the contract, section 2, and
-// writes it again.
+// TestCapabilitiesJSON reads the example of the contract, section 2, and writes
+// it again.
 func TestCapabilitiesJSON(t *testing.T) {
 	const text = `{"network":{"allowedHosts":["api.github.com","*.example.com"]},` +
 		`"secrets":["providers/openweather/apiKey","providers/exa/*"],` +

@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestErrorTexts holds the texts of the contract, section 3: they begin with
+// TestErrorTexts checks the texts of the contract, section 3: they begin with
 // the code, and code, resource and operation are fields.
 func TestErrorTexts(t *testing.T) {
 	tests := []struct {
@@ -86,7 +86,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// TestSentinelsAreDistinct compares each with each.
+// TestSentinelsAreDistinct compares each sentinel with each other one.
 func TestSentinelsAreDistinct(t *testing.T) {
 	sentinels := []error{
 		sallyport.ErrInputInvalid, sallyport.ErrNotAvailable, sallyport.ErrExecutionFailed, sallyport.ErrStaleWrite,
@@ -101,7 +101,8 @@ func TestSentinelsAreDistinct(t *testing.T) {
 	}
 }
 
-// TestIsMatchesSentinelsOnly: an error with a detail stands for itself.
+// TestIsMatchesSentinelsOnly checks that an error with a detail matches only
+// itself.
 func TestIsMatchesSentinelsOnly(t *testing.T) {
 	err := sallyport.PathError("read", "/a")
 	for _, target := range []error{
@@ -128,7 +129,8 @@ func TestErrorKeepsItsCause(t *testing.T) {
 	}
 }
 
-// TestCodes holds the table to the constants and to the contract's statuses.
+// TestCodes compares the table with the constants and with the statuses of the
+// contract.
 func TestCodes(t *testing.T) {
 	want := map[sallyport.Code]int{
 		sallyport.CodeInputInvalid: 400, sallyport.CodeNotAvailable: 404, sallyport.CodePermissionDenied: 403,

@@ -15,7 +15,7 @@ import (
 
 const hidden = "hunter2-Zq9xY7w"
 
-// forms are the ways in which a printer may spell the value.
+// forms returns the ways in which a printer may spell the value.
 func forms() []string {
 	return []string{
 		hidden, fmt.Sprintf("%x", hidden), fmt.Sprintf("%X", hidden), fmt.Sprintf("% x", hidden),
@@ -32,13 +32,13 @@ func shows(text string) bool {
 	return false
 }
 
-// holder has a secret where package fmt may not call its methods.
+// holder holds a secret in a field on which package fmt may not call methods.
 type holder struct {
 	s sallyport.Secret
 	p *sallyport.Secret
 }
 
-// open has one where everything may.
+// open holds a secret in a field on which package fmt may call methods.
 type open struct {
 	S sallyport.Secret
 	P *sallyport.Secret
