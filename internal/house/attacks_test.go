@@ -10,8 +10,9 @@ import (
 
 const attacksPage = "docs/attacks.md"
 
-// TestEveryAttackHasItsTest reads the table of attacks: each id is in the name
-// of a test that its row names and that exists, so that -run finds it.
+// TestEveryAttackHasItsTest reads the table of attacks. For each id, a test
+// that the row names must exist and hold the id in its name, so that -run finds
+// it.
 func TestEveryAttackHasItsTest(t *testing.T) {
 	ids, faults := attackFaults(newSources(t), page(t, attacksPage))
 	for _, fault := range faults {
@@ -22,7 +23,8 @@ func TestEveryAttackHasItsTest(t *testing.T) {
 	}
 }
 
-// TestEveryAttackOnSallyportHasItsTest reads the other table in the same way.
+// TestEveryAttackOnSallyportHasItsTest checks the table of attacks on Sallyport
+// in the same way.
 func TestEveryAttackOnSallyportHasItsTest(t *testing.T) {
 	_, table, _ := strings.Cut(page(t, attacksPage), "<!-- attacks on sallyport -->")
 	table, _, _ = strings.Cut(table, "<!-- end of attacks on sallyport -->")
@@ -35,14 +37,14 @@ func TestEveryAttackOnSallyportHasItsTest(t *testing.T) {
 	}
 }
 
-// attackFaults counts the ids of the table and says which have no test.
+// attackFaults counts the ids of the table and names those without a test.
 func attackFaults(s *sources, text string) (ids int, faults []string) {
 	_, table, _ := strings.Cut(text, "<!-- attacks by id -->")
 	table, _, _ = strings.Cut(table, "<!-- end -->")
 	return rowFaults(s, table, 3)
 }
 
-// rowFaults reads the rows of a table, whose last cell names tests.
+// rowFaults checks the rows of a table. The last cell of a row names its tests.
 func rowFaults(s *sources, table string, width int) (ids int, faults []string) {
 	rows := strings.Split(strings.TrimSpace(table), "\n")
 	for _, row := range rows[min(2, len(rows)):] {
@@ -70,8 +72,9 @@ func rowFaults(s *sources, table string, width int) (ids int, faults []string) {
 
 var notInIDs = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namesID reports whether a test has an id in its name. One with a number is
-// there whole, so that A1 is not found in A10; words run together.
+// namesID reports whether the name of a test holds an id. An id with a number
+// must be a whole part of the name, so that A10 does not match A1. Words may
+// run together.
 func namesID(name, id string) bool {
 	name, id = strings.ToLower(name), strings.ToLower(id)
 	if !strings.ContainsAny(id, "0123456789") {
@@ -80,7 +83,7 @@ func namesID(name, id string) bool {
 	return strings.Contains("_"+strings.TrimPrefix(name, "test")+"_", "_"+notInIDs.ReplaceAllString(id, "_")+"_")
 }
 
-// TestAttacksAreReallyRead holds the check to account.
+// TestAttacksAreReallyRead tests the check itself.
 func TestAttacksAreReallyRead(t *testing.T) {
 	const table = "<!-- attacks by id -->\n| id | a | b |\n| --- | --- | --- |\n%s<!-- end -->"
 	for row, want := range map[string]string{

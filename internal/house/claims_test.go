@@ -11,23 +11,23 @@ import (
 )
 
 var (
-	// entryRef is the id of an entry of the register.
+	// entryRef matches the id of an entry of the register.
 	entryRef = regexp.MustCompile(`\bG-[A-Z]+\b`)
-	// entryHeading is such an entry.
+	// entryHeading matches the heading of an entry of the register.
 	entryHeading = regexp.MustCompile(`(?m)^## (G-[A-Z]+):`)
-	// packageRef is the mention of a package, or of something else that is
-	// called one.
+	// packageRef matches the name of a package, or of another thing that a text
+	// calls one.
 	packageRef = regexp.MustCompile(`\b[Pp]ackage ([a-z]\w*)`)
 	promise    = regexp.MustCompile(`\bpromises?\b`)
 )
 
-// wordsAfterPackage follow the word in plain sentences.
+// wordsAfterPackage lists words that follow "package" in plain sentences.
 const wordsAfterPackage = " a alone and as beside by came comment decides do does for from has holds imports in installed is it knows launcher launchers made main manager " +
 	"managers may names of or panics promises rarely reads runs says stores that the turns variables was where which with without would writes "
 
-// TestC29_PackageCommentsClaimWhatIsHeld: a package that a comment of a package
-// names exists, and a comment that promises something names the entries of the
-// register in which code and tests stand for it.
+// TestC29_PackageCommentsClaimWhatIsHeld checks package comments. A package
+// that a comment names must exist. A comment that makes a promise must name the
+// entries of the register with the code and tests for it.
 func TestC29_PackageCommentsClaimWhatIsHeld(t *testing.T) {
 	known := knownPackages(t)
 	entries := registered(t)
@@ -43,15 +43,14 @@ func TestC29_PackageCommentsClaimWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestC29_PagesClaimWhatIsHeld: the same for every page, README.md and
-// SECURITY.md with the rest. These two say what is promised, so that they name
-// entries.
+// TestC29_PagesClaimWhatIsHeld checks every page in the same way. README.md and
+// SECURITY.md make promises, so they must name entries.
 func TestC29_PagesClaimWhatIsHeld(t *testing.T) {
 	known, entries := knownPackages(t), registered(t)
 	for _, p := range pages(t) {
 		text, names := page(t, p), known
 		if strings.HasPrefix(p, "docs/") {
-			names = nil // They are about packages of npm, too.
+			names = nil // These pages are also about packages of npm.
 		}
 		for _, fault := range claimFaults(code.ReplaceAllString(text, ""), names, entries, false) {
 			t.Errorf("%s: %s", p, fault)
@@ -67,8 +66,8 @@ func TestC29_PagesClaimWhatIsHeld(t *testing.T) {
 	}
 }
 
-// claimFaults says what a text names that is not there. Without known packages
-// those are not looked at.
+// claimFaults returns the names in a text that do not exist. Without known
+// packages it does not check the names of packages.
 func claimFaults(text string, known map[string]bool, entries []string, promises bool) (faults []string) {
 	for _, m := range packageRef.FindAllStringSubmatch(text, -1) {
 		if known != nil && !known[m[1]] && !strings.Contains(wordsAfterPackage, " "+m[1]+" ") {
@@ -87,7 +86,7 @@ func claimFaults(text string, known map[string]bool, entries []string, promises 
 	return faults
 }
 
-// registered is the ids of the register.
+// registered returns the ids of the register.
 func registered(t *testing.T) (ids []string) {
 	t.Helper()
 	for _, m := range entryHeading.FindAllStringSubmatch(page(t, register), -1) {
@@ -96,8 +95,8 @@ func registered(t *testing.T) (ids []string) {
 	return ids
 }
 
-// knownPackages is the last elements of the packages of this module, and of the
-// standard library.
+// knownPackages returns the last path elements of the packages of this module
+// and of the standard library.
 func knownPackages(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}
@@ -115,7 +114,7 @@ func knownPackages(t *testing.T) map[string]bool {
 	return known
 }
 
-// TestClaimsAreReallyRead holds the check to account.
+// TestClaimsAreReallyRead tests the check itself.
 func TestClaimsAreReallyRead(t *testing.T) {
 	known, entries := map[string]bool{"egress": true}, []string{"G-NET"}
 	for text, want := range map[string]string{
