@@ -13,7 +13,7 @@ import (
 const repository = "../.."
 
 // TestEveryExportedNameIsDocumented parses each package outside internal and
-// cmd and asks for a comment on every exported declaration, struct fields and
+// cmd. Every exported declaration must have a comment, struct fields and
 // interface methods included.
 func TestEveryExportedNameIsDocumented(t *testing.T) {
 	for dir, files := range packages(t) {
@@ -103,7 +103,7 @@ func checkSpec(t *testing.T, path string, d *ast.GenDecl, spec ast.Spec) {
 	}
 }
 
-// checkFields asks for a comment above or beside each exported field.
+// checkFields requires a comment above or beside each exported field.
 func checkFields(t *testing.T, path, owner string, fields *ast.FieldList) {
 	t.Helper()
 	for _, f := range fields.List {
@@ -115,8 +115,8 @@ func checkFields(t *testing.T, path, owner string, fields *ast.FieldList) {
 	}
 }
 
-// checkInterface accepts the interface's own comment for a single method,
-// which then is the subject of that comment.
+// checkInterface accepts the interface's own comment for a single method: the
+// comment then describes that method.
 func checkInterface(t *testing.T, path string, s *ast.TypeSpec, d *ast.GenDecl, x *ast.InterfaceType) {
 	t.Helper()
 	methods := 0
@@ -129,7 +129,7 @@ func checkInterface(t *testing.T, path string, s *ast.TypeSpec, d *ast.GenDecl, 
 	checkFields(t, path, s.Name.Name, x.Methods)
 }
 
-// exportedReceiver reports whether a function is reachable from outside.
+// exportedReceiver reports whether other packages can reach a function.
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return true

@@ -16,21 +16,21 @@ const register = "docs/guarantees.md"
 
 // The forms in which pages name code and tests.
 var (
-	// symbolRef is `path/file.go: Name` or `path/file.go: Type.name`.
+	// symbolRef matches `path/file.go: Name` or `path/file.go: Type.name`.
 	symbolRef = regexp.MustCompile("`([\\w./-]+\\.go): ([\\w.]+)`")
-	// testRef is `package TestName`, the package by its folder.
+	// testRef matches `package TestName`, with the folder of the package.
 	testRef = regexp.MustCompile("`([a-z][\\w/]*|\\.) ((?:Test|Fuzz|Example|Benchmark)\\w*)`")
-	// testCommand is `go test ./package -run NAMES`.
+	// testCommand matches `go test ./package -run NAMES`.
 	testCommand = regexp.MustCompile("`go test (\\.[\\w./]*)([^`]*)`")
 	testNames   = regexp.MustCompile(`^ -run '?([\w|]+)'?$`)
-	// fileRef is `path/file.go` alone.
+	// fileRef matches `path/file.go` alone.
 	fileRef = regexp.MustCompile("`([\\w./-]+/[\\w.-]+\\.go)`")
-	// anyGoFile catches references that the forms above would overlook.
+	// anyGoFile matches references that the forms above would miss.
 	anyGoFile = regexp.MustCompile("`[^`\n]*\\.go:[^`]*`")
 )
 
 // TestGuaranteesNameWhatExists parses the register: every entry has its four
-// parts, its id is its own, and the code and tests that it names exist.
+// parts and a unique id, and the code and tests that it names exist.
 func TestGuaranteesNameWhatExists(t *testing.T) {
 	text := page(t, register)
 	entries := strings.Split(text, "\n## ")[1:]
@@ -42,7 +42,7 @@ func TestGuaranteesNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestPagesNameWhatExists holds every page to the same forms.
+// TestPagesNameWhatExists checks every page for the same forms.
 func TestPagesNameWhatExists(t *testing.T) {
 	tree := newSources(t)
 	for _, path := range pages(t) {
@@ -52,7 +52,8 @@ func TestPagesNameWhatExists(t *testing.T) {
 	}
 }
 
-// entryFaults checks ids and parts of entries, which begin after "## ".
+// entryFaults checks the ids and parts of entries. Each entry begins after "##
+// ".
 func entryFaults(entries []string) []string {
 	var faults []string
 	id := regexp.MustCompile(`^(G-[A-Z]+): \S`)
@@ -87,7 +88,7 @@ func entryFaults(entries []string) []string {
 	return faults
 }
 
-// sources finds declarations in the tree, parsing each folder once.
+// sources finds declarations in the tree. It parses each folder once.
 type sources struct {
 	t     *testing.T
 	files map[string]map[string]bool // path of a file -> its symbols
@@ -98,7 +99,7 @@ func newSources(t *testing.T) *sources {
 	return &sources{t: t, files: map[string]map[string]bool{}, tests: map[string]map[string]bool{}}
 }
 
-// faults returns what a text names and the tree does not hold.
+// faults returns the names in a text that the tree does not hold.
 func (s *sources) faults(text string) []string {
 	var faults []string
 	for _, m := range symbolRef.FindAllStringSubmatch(text, -1) {
@@ -144,8 +145,8 @@ func (s *sources) commandFaults(text string) []string {
 	return faults
 }
 
-// symbols returns the declarations of a file, methods as Type.name; nil when
-// there is no such file.
+// symbols returns the declarations of a file, methods as Type.name. It returns
+// nil when the file does not exist.
 func (s *sources) symbols(path string) map[string]bool {
 	if known, ok := s.files[path]; ok {
 		return known
@@ -196,7 +197,7 @@ func receiver(x ast.Expr) string {
 	}
 }
 
-// testsIn returns the functions of the test files of a folder.
+// testsIn returns the functions in the test files of a folder.
 func (s *sources) testsIn(dir string) map[string]bool {
 	if known, ok := s.tests[dir]; ok {
 		return known
@@ -219,8 +220,8 @@ func (s *sources) testsIn(dir string) map[string]bool {
 	return found
 }
 
-// TestTheRegisterIsReallyRead holds the check itself to account: a page that
-// names what is not there does not pass.
+// TestTheRegisterIsReallyRead tests the check itself: it must refuse a page
+// that names missing code.
 func TestTheRegisterIsReallyRead(t *testing.T) {
 	tree := newSources(t)
 	for _, tt := range []struct {
@@ -275,8 +276,8 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// pages lists the pages by path from the root: those at the root and all
-// below docs.
+// pages lists the pages by their path from the root: those at the root and all
+// pages below docs.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var out []string
