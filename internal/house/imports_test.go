@@ -10,7 +10,7 @@ import (
 
 const module = "github.com/sallyport/sallyport"
 
-// layer is the place of a package in the import graph.
+// layer is the position of a package in the import graph.
 type layer int
 
 const (
@@ -21,8 +21,8 @@ const (
 	wiring                 // cmd, examples: may import everything
 )
 
-// layers maps the first path element to its layer. A directory that is not
-// listed fails the test: whoever adds one says where it belongs.
+// layers maps the first path element to its layer. A directory that is missing
+// here fails the test, so that the author of a new one has to choose its layer.
 var layers = map[string]layer{
 	"": root, "internal": inner,
 	"registry": mechanism, "scoped": mechanism, "egress": mechanism, "sandbox": mechanism,
@@ -78,7 +78,8 @@ func TestImportsPointInwards(t *testing.T) {
 	}
 }
 
-// refused says why an import breaks the layering; empty when it does not.
+// refused returns the reason why an import breaks the layering, or an empty
+// text when it does not.
 func refused(from layer, path, imp string) string {
 	own := imp == module || strings.HasPrefix(imp, module+"/")
 	std := !strings.Contains(strings.Split(imp, "/")[0], ".")

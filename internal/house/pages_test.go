@@ -13,8 +13,9 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// maxPageLines is what a reader takes in at a sitting. Reference pages are
-// looked up, not read, and are generated.
+// maxPageLines is the number of lines that a reader can read in one sitting.
+// Reference pages are exempt: they are generated, and readers look single
+// entries up.
 const maxPageLines = 400
 
 var (
@@ -24,8 +25,8 @@ var (
 	scheme  = regexp.MustCompile(`^[a-z]+:`)
 )
 
-// TestLinksLeadSomewhere follows each relative link of each page to a file,
-// and its fragment to a heading.
+// TestLinksLeadSomewhere follows each relative link of each page to a file, and
+// its fragment to a heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, from := range pages(t) {
 		for _, target := range links(page(t, from)) {
@@ -37,7 +38,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 // links returns the targets of the links of a page that lead to other pages of
-// the repository or to itself. Code is not looked at.
+// the repository or to the page itself. It ignores code.
 func links(text string) []string {
 	var out []string
 	for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(text, "`code`"), -1) {
@@ -48,7 +49,8 @@ func links(text string) []string {
 	return out
 }
 
-// broken says why a link leads nowhere; empty when it does not.
+// broken returns the reason why a link leads nowhere, or an empty text when the
+// link is good.
 func broken(t *testing.T, from, target string) string {
 	t.Helper()
 	file, fragment, _ := strings.Cut(target, "#")
@@ -74,8 +76,9 @@ func broken(t *testing.T, from, target string) string {
 	return ""
 }
 
-// anchors returns the fragments of a page's headings as GitHub makes them:
-// lower case, without punctuation, hyphens for blanks, numbered when repeated.
+// anchors returns the fragments of a page's headings as GitHub builds them:
+// lower case, without punctuation, with hyphens for blanks, numbered when
+// repeated.
 func anchors(text string) []string {
 	fences := regexp.MustCompile("(?s)```.*?```")
 	var out []string
@@ -101,7 +104,7 @@ func anchors(text string) []string {
 	return out
 }
 
-// TestPagesAreReachable walks from README.md.
+// TestPagesAreReachable follows the links from README.md to every page.
 func TestPagesAreReachable(t *testing.T) {
 	seen := map[string]bool{}
 	for next := []string{"README.md"}; len(next) > 0; {
@@ -128,7 +131,8 @@ func TestPagesAreReachable(t *testing.T) {
 
 func TestPagesAreShort(t *testing.T) {
 	for _, p := range pages(t) {
-		// Readers look single entries up in these; they are not read as a whole.
+		// Readers look single entries up in these pages and do not read them
+		// from start to end.
 		if strings.HasPrefix(p, "docs/reference/") || p == "docs/guarantees.md" || p == "docs/attacks.md" {
 			continue
 		}
@@ -138,8 +142,9 @@ func TestPagesAreShort(t *testing.T) {
 	}
 }
 
-// TestPagesShowCodeThatCompiles: a Go block of a page below docs stands, line
-// for line, in the example at the root, which is compiled and run.
+// TestPagesShowCodeThatCompiles checks the Go blocks of the pages below docs.
+// Each must stand, line for line, in the example at the root, which is compiled
+// and run.
 func TestPagesShowCodeThatCompiles(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```go\n(.*?)```")
 	squeeze := func(text string) string {

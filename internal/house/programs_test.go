@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// Names from a server, a document or a call reach no command line by accident
-// while only one package starts programs, confined and without a shell.
+// This test allows only one package to start programs. That package confines
+// them and uses no shell, so that names from a server, a document or a call
+// reach no command line by accident.
 func TestCVE_2025_6514_MCP_275_OnlyTheSandboxStartsPrograms(t *testing.T) {
 	starts := []string{"Command", "CommandContext", "StartProcess", "ForkExec", "Exec", "Execve", "Execveat"}
 	inside := 0

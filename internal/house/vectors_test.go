@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestVectorsThatAreNotRun names the cases of behaviour.json that no package
-// has in its testdata, each with the line of the contract that leaves it out.
-// One that a package takes up must go from the list.
+// TestVectorsThatAreNotRun lists the cases of behaviour.json that no package
+// has in its testdata, each with the line of the contract that exempts it. A
+// case that a package adopts must be removed from the list.
 func TestVectorsThatAreNotRun(t *testing.T) {
 	type area struct {
 		Area, Why string
@@ -40,7 +40,7 @@ func TestVectorsThatAreNotRun(t *testing.T) {
 	}
 }
 
-// vectorsOfPackages maps area and name of each case in the testdata of a
+// vectorsOfPackages maps the area and name of each case in the testdata of a
 // package to its file.
 func vectorsOfPackages(t *testing.T) map[string]string {
 	t.Helper()
