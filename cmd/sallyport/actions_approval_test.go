@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// orderDesk is a folder with an action that a human has to allow, and what
-// counts its effects.
+// orderDesk creates a folder with an action that a human has to approve. The
+// counter orders holds the number of effects.
 func orderDesk(t *testing.T) (dir string, orders *atomic.Int64) {
 	t.Helper()
 	orders = new(atomic.Int64)
@@ -58,14 +58,14 @@ func TestActionApprovalCountsOnceOverHTTP(t *testing.T) {
 	}
 	runSallyport(t, dir, "approvals", "approve", held.ApprovalID)
 
-	// The decision is for these arguments and this principal.
+	// The decision applies to these arguments and this principal only.
 	if a := s.action(t, "buyer", "order", `{"item":"gold"}`); a.Status != 409 || a.ApprovalID == held.ApprovalID {
 		t.Errorf("other arguments = %+v, want 409 with an approval of its own", a)
 	}
 	if a := s.action(t, "rival", "order", tea); a.Status != 409 || a.ApprovalID == held.ApprovalID {
 		t.Errorf("another principal = %+v, want 409 with an approval of its own", a)
 	}
-	// One of those who repeat the call at once runs it.
+	// Of several clients that repeat the call at once, one runs it.
 	var ran atomic.Int64
 	var running sync.WaitGroup
 	for range 8 {
@@ -93,8 +93,8 @@ func TestActionApprovalCountsOnceOverHTTP(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionApprovalSurvivesTheServer kills the server between the decision
-// and the call.
+// TestActionApprovalSurvivesTheServer kills the server between the decision and
+// the call.
 func TestActionApprovalSurvivesTheServer(t *testing.T) {
 	dir, orders := orderDesk(t)
 	s := serveHTTP(t, dir)

@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// TestActionChildrenEndWithAKilledServer kills the server while a program of
-// an action runs.
+// TestActionChildrenEndWithAKilledServer kills the server while a program of an
+// action runs.
 func TestActionChildrenEndWithAKilledServer(t *testing.T) {
 	arrived := make(chan struct{}, 1)
 	bell := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{} }))
@@ -63,7 +63,7 @@ time.sleep(600)
 			t.Fatalf("%d processes outlive the server", running(t, dir))
 		}
 	}
-	// The call has an intent and no outcome, which the record says.
+	// The record must show an intent of the call and no outcome.
 	var kinds []string
 	var id string
 	for _, r := range records(t, dir) {

@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// TestActionRolesOfAPrincipal asks for roles that a principal may and may not
-// take.
+// TestActionRolesOfAPrincipal asks for roles that a principal may take and for
+// roles that it may not take.
 func TestActionRolesOfAPrincipal(t *testing.T) {
 	station := newWeatherStation(t)
 	dir := configured(t, `version: 1
@@ -60,8 +60,8 @@ actions:
 	s.stop(t)
 }
 
-// TestActionSecretsStayInside has an upstream that gives back what it was
-// sent, in the forms in which a secret may travel.
+// TestActionSecretsStayInside has an upstream that returns what it was sent, in
+// each form in which a secret may travel.
 func TestActionSecretsStayInside(t *testing.T) {
 	const secret = "zq9-Xy7w/Hunter2+oQe81"
 	var sent atomic.Value
@@ -109,7 +109,7 @@ actions:
 }
 
 // TestActionsCountOnceForTheLimit dry-runs, breaks and retries calls: only
-// what is admitted counts.
+// admitted calls count.
 func TestActionsCountOnceForTheLimit(t *testing.T) {
 	var asked atomic.Int64
 	shaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -149,8 +149,8 @@ func TestActionsCountOnceForTheLimit(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionReloadUnderLoad changes the configuration while a crowd calls: no
-// call fails for it, and no limit starts again.
+// TestActionReloadUnderLoad changes the configuration while many clients call:
+// no call fails because of it, and no limit starts again.
 func TestActionReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := crowd{principals: 4, clients: 8, limit: 40}
@@ -176,7 +176,7 @@ func TestActionReloadUnderLoad(t *testing.T) {
 	}
 	close(over)
 	calling.Wait()
-	// Whatever was left is used now, so that the limit is reached.
+	// Use up the calls that are left, so that the limit is reached.
 	rush(t, c, client, s.url, "rest", c.limit, sum)
 	for p := range c.principals {
 		if n, effects := int(sum.admitted[p].Load()), upstream.count(crowdName(p)); n != c.limit || effects != c.limit {
