@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// crowd is how many principals there are, how many clients each has at once,
-// and how many calls of one principal are admitted.
+// crowd is the number of principals, the number of concurrent clients of each,
+// and the number of calls of one principal that are admitted.
 type crowd struct{ principals, clients, limit int }
 
 func crowdOf(t *testing.T) crowd {
@@ -30,14 +30,15 @@ func crowdOf(t *testing.T) crowd {
 
 func crowdName(i int) string { return fmt.Sprintf("crowd%d", i) }
 
-// echoes is an upstream that answers what it was sent and remembers it.
+// echoes is an upstream that returns what it was sent and remembers it.
 type echoes struct {
 	*httptest.Server
 	mu   sync.Mutex
 	seen map[string]int // nonces
 	per  map[string]int // principals
-	// kill is closed when as many as half have arrived. From then on nothing
-	// is answered before dead is closed: some calls are under way at the kill.
+	// kill is closed when half of the calls have arrived. From then on the
+	// upstream answers none before dead is closed, so that some calls run at
+	// the kill.
 	kill, dead chan struct{}
 	half       int
 }
@@ -59,7 +60,7 @@ func newEchoes(t *testing.T, half int) *echoes {
 	return e
 }
 
-// note remembers a nonce and says whether its answer waits.
+// note remembers a nonce and reports whether its answer has to wait.
 func (e *echoes) note(nonce string) (waits bool) {
 	principal, _, _ := strings.Cut(nonce, "-")
 	e.mu.Lock()
@@ -72,15 +73,15 @@ func (e *echoes) note(nonce string) (waits bool) {
 	return e.half > 0 && len(e.seen) >= e.half
 }
 
-// count returns how many effects there were of a principal.
+// count returns the number of effects of a principal.
 func (e *echoes) count(principal string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.per[principal]
 }
 
-// crowdFolder is a folder whose principals may all call echo, at most limit
-// times each.
+// crowdFolder creates a folder whose principals may all call echo, at most
+// limit times each.
 func crowdFolder(t *testing.T, c crowd, upstream *echoes) string {
 	t.Helper()
 	host := strings.TrimPrefix(upstream.URL, "http://")
@@ -106,7 +107,8 @@ principals:
 	return configured(t, text.String())
 }
 
-// crowdClient keeps its connections: one for each client of the crowd.
+// crowdClient returns an HTTP client that keeps one connection for each client
+// of the crowd.
 func crowdClient(t *testing.T, c crowd) *http.Client {
 	t.Helper()
 	all := c.principals * c.clients
@@ -118,7 +120,7 @@ func crowdClient(t *testing.T, c crowd) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// tally is what the clients of a crowd saw.
+// tally counts the answers that the clients of a crowd got.
 type tally struct {
 	admitted, limited []atomic.Int64 // by principal
 	lost              atomic.Int64   // without an answer
@@ -128,13 +130,13 @@ func newTally(c crowd) *tally {
 	return &tally{admitted: make([]atomic.Int64, c.principals), limited: make([]atomic.Int64, c.principals)}
 }
 
-// mcpShare is which of the clients speak MCP: every fifth, since the server
-// takes 500 of these requests at once.
+// mcpShare selects the clients that use MCP: every fifth one, because the
+// server accepts 500 of these requests at once.
 const mcpShare = 5
 
-// rush lets every client of every principal make calls at once, all with the
-// same session id and, where there is one, the same request id. An answer is right or an error of the test; a call without
-// an answer is lost.
+// rush lets every client of every principal make calls at once. All calls have
+// the same session id and, where there is one, the same request id. A wrong
+// answer fails the test; a call without an answer counts as lost.
 func rush(t *testing.T, c crowd, client *http.Client, url, round string, calls int, sum *tally) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -175,9 +177,9 @@ func (sum *tally) note(t *testing.T, p int, nonce string, call func() (actionAns
 	}
 }
 
-// TestActionLoadIsAnsweredEachToItsOwn has many clients of many principals
-// call at once with equal ids. It runs smaller with -short and with the race
-// detector, under which the real numbers would take minutes.
+// TestActionLoadIsAnsweredEachToItsOwn lets many clients of many principals
+// call at once with equal ids. With -short and with the race detector it uses
+// fewer calls, because the full number would take minutes.
 func TestActionLoadIsAnsweredEachToItsOwn(t *testing.T) {
 	c := crowdOf(t)
 	upstream := newEchoes(t, -1)
@@ -199,8 +201,8 @@ func TestActionLoadIsAnsweredEachToItsOwn(t *testing.T) {
 	checkRecord(t, c, dir, upstream)
 }
 
-// TestActionLoadSurvivesKill kills the server while the crowd calls, and lets
-// the crowd go on with its successor, where one more joins it.
+// TestActionLoadSurvivesKill kills the server while the crowd calls. The crowd
+// continues with a second server, and one more principal joins it.
 func TestActionLoadSurvivesKill(t *testing.T) {
 	c := crowdOf(t)
 	early := c
@@ -217,7 +219,7 @@ func TestActionLoadSurvivesKill(t *testing.T) {
 		case <-upstream.kill:
 		case <-t.Context().Done():
 		}
-		// SIGKILL: nothing of the server's own runs after it.
+		// After SIGKILL no code of the server runs.
 		if err := first.cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
@@ -240,7 +242,7 @@ func TestActionLoadSurvivesKill(t *testing.T) {
 		if answered > effects || effects > c.limit {
 			t.Errorf("%s: %d answers of %d effects, want at most %d", name, answered, effects, c.limit)
 		}
-		// As many as it has clients have tried again: nothing is left.
+		// Each client has tried once more, so that no admission is left.
 		if a := second.action(t, name, "echo", `{"nonce":"`+name+`-late"}`); a.Status != 429 {
 			t.Errorf("%s after that = %d %s, want 429", name, a.Status, a.Error)
 		}
@@ -249,12 +251,12 @@ func TestActionLoadSurvivesKill(t *testing.T) {
 	checkRecord(t, c, dir, upstream)
 }
 
-// checkRecord wants an intent for each effect that the upstream saw, one
-// effect for each nonce, no more intents than admissions, and a chain without
-// a fault.
+// checkRecord requires an intent for each effect that the upstream saw, one
+// effect for each nonce, no more intents than admissions, and a chain without a
+// fault.
 func checkRecord(t *testing.T, c crowd, dir string, upstream *echoes) {
 	t.Helper()
-	upstream.Close() // what the killed server sent has arrived
+	upstream.Close() // the requests of the killed server have arrived
 	intents, per := map[string]int{}, map[string]int{}
 	for _, r := range records(t, dir) {
 		if r.Kind != "intent" {
