@@ -21,12 +21,12 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// tokenOf is the token that the tests give a principal.
+// tokenOf returns the token that the tests give a principal.
 func tokenOf(principal string) string {
 	return "test_" + principal + "_" + strings.Repeat("0", 40)
 }
 
-// weatherStation is an upstream that remembers what it was asked.
+// weatherStation is an upstream that remembers its requests.
 type weatherStation struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -55,8 +55,8 @@ func (w *weatherStation) seen() []string {
 	return append([]string(nil), w.asked...)
 }
 
-// fixture reads a file of testdata/actions with values in place of ${NAME}.
-// Variables of the configuration itself stay.
+// fixture reads a file of testdata/actions and replaces each ${NAME} that has a
+// value. Variables of the configuration itself stay.
 func fixture(t testing.TB, name string, values map[string]string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "actions", name))
@@ -70,7 +70,7 @@ func fixture(t testing.TB, name string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(string(text))
 }
 
-// configured is a folder with a configuration.
+// configured creates a folder with a configuration.
 func configured(t testing.TB, text string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ func configured(t testing.TB, text string) string {
 	return dir
 }
 
-// place replaces a file as editors do: whoever reads it meanwhile finds the old
+// place replaces a file as editors do: a concurrent reader finds either the old
 // text or the new one.
 func place(t testing.TB, dir, name, text string) {
 	t.Helper()
@@ -88,7 +88,8 @@ func place(t testing.TB, dir, name, text string) {
 	}
 }
 
-// weatherFolder is a folder with the documents' definition, and its upstream.
+// weatherFolder creates a folder with the definition from the documents, and
+// its upstream.
 func weatherFolder(t testing.TB) (string, *weatherStation) {
 	t.Helper()
 	station := newWeatherStation(t)
@@ -98,7 +99,7 @@ func weatherFolder(t testing.TB) (string, *weatherStation) {
 	})), station
 }
 
-// actionAnswer is what the API answers.
+// actionAnswer is an answer of the API.
 type actionAnswer struct {
 	Status     int             `json:"-"`
 	RetryAfter string          `json:"-"`
@@ -146,7 +147,7 @@ func (s *service) actionWith(t testing.TB, token, action, params string) actionA
 	return a
 }
 
-// records are those of an export of the record of calls.
+// records returns the records of an export.
 func records(t testing.TB, dir string) []record {
 	t.Helper()
 	var out []record
@@ -164,7 +165,7 @@ func records(t testing.TB, dir string) []record {
 	}
 }
 
-// record is what the tests read of a record.
+// record holds the fields of a record that the tests read.
 type record struct {
 	Kind      string `json:"kind"`
 	CallID    string `json:"call_id"`
@@ -198,11 +199,12 @@ func (w *told) Write(b []byte) (int, error) {
 	return w.text.Write(b)
 }
 
-// await returns all that was written after the first from bytes, once it holds
+// await returns everything written after the first from bytes, once it holds
 // want.
 func (w *told) await(t testing.TB, from int, want string) string {
 	t.Helper()
-	// The bound is for a test that fails: nothing waits for it to pass.
+	// Only a failing test reaches this bound: a passing one does not wait for
+	// it.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for {
@@ -220,7 +222,7 @@ func (w *told) await(t testing.TB, from int, want string) string {
 	}
 }
 
-// len is how much was written.
+// len returns the number of bytes written.
 func (w *told) len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,8 +237,8 @@ func copyTree(t testing.TB, to, from string) {
 	}
 }
 
-// needsChildren skips a test whose actions are programs where these cannot be
-// confined: there they are refused.
+// needsChildren skips a test whose actions are programs on a machine that
+// cannot confine them: such a machine refuses them.
 func needsChildren(t testing.TB) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -244,7 +246,8 @@ func needsChildren(t testing.TB) {
 	}
 }
 
-// keep writes a file that only its owner may read, in a folder like that.
+// keep writes a file that only its owner may read, in a folder that only its
+// owner may read.
 func keep(t testing.TB, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -253,7 +256,7 @@ func keep(t testing.TB, dir, name, text string) {
 	}
 }
 
-// configText is the configuration of a folder.
+// configText returns the configuration of a folder.
 func configText(t testing.TB, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, configName))

@@ -12,7 +12,7 @@ import (
 )
 
 // executeMCP calls an action over MCP without a session. Every call of every
-// client has the same id. The answer is told in the terms of the API.
+// client has the same id. It returns the answer in the terms of the API.
 func executeMCP(ctx context.Context, c *http.Client, url, token, action, params string) (a actionAnswer, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/mcp", strings.NewReader(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+action+`","arguments":`+params+

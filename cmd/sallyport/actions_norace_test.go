@@ -2,5 +2,6 @@
 
 package main
 
-// raceEnabled says that everything takes ten times as long.
+// raceEnabled is true with the race detector, under which everything takes ten
+// times as long.
 const raceEnabled = false
