@@ -19,7 +19,8 @@ const (
 	rejected = "the configuration has changed and is not in force"
 )
 
-// watched is a service whose standard error can be waited for.
+// watched is a service with a standard error in which a test can wait for a
+// text.
 type watched struct {
 	service
 	told *told
@@ -58,8 +59,8 @@ func serveWatched(t testing.TB, dir string, args ...string) *watched {
 	return s
 }
 
-// reloadFolder is a folder with one action and its upstream, and the text of
-// its configuration.
+// reloadFolder creates a folder with one action and its upstream, and returns
+// the text of its configuration.
 func reloadFolder(t *testing.T) (dir, text string, station *weatherStation) {
 	t.Helper()
 	station = newWeatherStation(t)
@@ -67,7 +68,8 @@ func reloadFolder(t *testing.T) (dir, text string, station *weatherStation) {
 	return configured(t, text), text, station
 }
 
-// change replaces the configuration and waits for what the server says to it.
+// change replaces the configuration and waits for the server's message about
+// it.
 func (s *watched) change(t *testing.T, dir, text, want string) string {
 	t.Helper()
 	from := s.told.len()
@@ -75,7 +77,7 @@ func (s *watched) change(t *testing.T, dir, text, want string) string {
 	return s.told.await(t, from, want)
 }
 
-// wants calls get-weather and wants a status.
+// wants calls get-weather and requires a status.
 func (s *watched) wants(t *testing.T, token, action, params string, status int) actionAnswer {
 	t.Helper()
 	a := s.actionWith(t, token, action, params)
@@ -104,14 +106,14 @@ func TestActionReloadPutsAChangeInForce(t *testing.T) {
 		t.Errorf("the list = %s, want the new action", list)
 	}
 
-	// What is gone is gone, and what was counted still counts.
+	// A removed action is gone, and the counted calls still count.
 	s.change(t, dir, text, inForce)
 	s.wants(t, token, "get-forecast", paris, 404)
 	s.wants(t, token, "get-weather", paris, 200)
 	s.wants(t, token, "get-weather", paris, 200)
 	s.wants(t, token, "get-weather", paris, 429)
 
-	// So are permissions and principals.
+	// Removed permissions and principals are gone, too.
 	s.change(t, dir, strings.Replace(text, `["weather:read"]}`, `["http:read"]}`, 1), inForce)
 	s.wants(t, token, "get-weather", paris, 403)
 	s.change(t, dir, strings.Replace(text, "  reader:", "  writer:", 1), inForce)
@@ -122,8 +124,8 @@ func TestActionReloadPutsAChangeInForce(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionReloadKeepsTheLastGoodConfiguration breaks it in every way that
-// there is a step for.
+// TestActionReloadKeepsTheLastGoodConfiguration breaks the configuration at
+// each step of a reload.
 func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 	t.Parallel()
 	dir, text, station := reloadFolder(t)
@@ -151,7 +153,7 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			said := s.change(t, dir, tt.text, rejected)
-			// The reason follows in the same write, or the next.
+			// The reason follows in the same write, or in the next one.
 			from := strings.LastIndex(said, rejected)
 			if !regexp.MustCompile(tt.want).MatchString(said[from:]) {
 				t.Errorf("stderr = %s, want %s", said[from:], tt.want)
@@ -160,7 +162,8 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 			s.wants(t, token, "get-weather", `{}`, 400)
 		})
 	}
-	// A file that is gone for a moment changes nothing; what comes then does.
+	// A file that is missing for a moment changes nothing; its replacement
+	// takes effect.
 	if err := os.Remove(filepath.Join(dir, configName)); err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +173,8 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionReloadLetsACallEnd changes the configuration while a call runs, first
-// in what does not concern it; then it takes the action away, which ends the call.
+// TestActionReloadLetsACallEnd changes the configuration while a call runs,
+// first in an unrelated part. Then it removes the action, which ends the call.
 func TestActionReloadLetsACallEnd(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -217,8 +220,8 @@ func TestActionReloadLetsACallEnd(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionReloadOnRequestTakesAChangedProgram changes a program, which no
-// configuration file shows.
+// TestActionReloadOnRequestTakesAChangedProgram changes a program, which is in
+// no configuration file.
 func TestActionReloadOnRequestTakesAChangedProgram(t *testing.T) {
 	t.Parallel()
 	needsChildren(t)
@@ -247,8 +250,8 @@ actions:
 	s.stop(t)
 }
 
-// TestPrincipalsCountAtOnceInARunningServer changes them from the command
-// line. Nothing is waited for in between.
+// TestPrincipalsCountAtOnceInARunningServer changes principals from the command
+// line. The test does not wait between the steps.
 func TestPrincipalsCountAtOnceInARunningServer(t *testing.T) {
 	t.Parallel()
 	dir, _, _ := reloadFolder(t)
