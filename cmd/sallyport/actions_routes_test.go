@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/httpapi"
 )
 
-// wiredServer is the server of `serve`, in this process: its table of routes,
-// behind its guard.
+// wiredServer returns the server of `serve`, in this process: its table of
+// routes, behind its guard.
 func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	t.Helper()
 	dir, _ := weatherFolder(t)
@@ -64,7 +64,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
-// ask sends a request that is good but for its token.
+// ask sends a request that is valid except for its token.
 func ask(t *testing.T, h http.Handler, site *httptest.Server, method, path, token string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, site.URL+path, strings.NewReader(`{"params":{}}`))
@@ -89,8 +89,8 @@ func ask(t *testing.T, h http.Handler, site *httptest.Server, method, path, toke
 	return res.StatusCode
 }
 
-// TestEveryRouteAsksWhoCalls walks the table of the server. What is open is
-// listed here: a route that opens by mistake fails.
+// TestEveryRouteAsksWhoCalls walks the table of the server. The list below
+// names the open routes: a route that opens by mistake fails the test.
 func TestEveryRouteAsksWhoCalls(t *testing.T) {
 	mux, site := wiredServer(t)
 	open := mux.Open()
@@ -121,7 +121,7 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 				}
 			}
 		}
-		// The table itself asks again, should the guard be left out.
+		// The table checks the token again, in case the guard is missing.
 		method := route.Method
 		if method == "" {
 			method = "POST"
@@ -129,7 +129,8 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 		if status := ask(t, mux, site, method, path, ""); status != 401 {
 			t.Errorf("%s %s without the guard = %d, want 401", method, path, status)
 		}
-		// And a good token is what makes the difference.
+		// With a good token the route answers, so the token made the
+		// difference.
 		if status := ask(t, nil, site, method, path, tokenOf("reader")); status == 401 || status == 404 {
 			t.Errorf("%s %s with a token = %d, want it to be let in", method, path, status)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// agentFolder is a folder with the configuration of the documents, unchanged,
-// and the programs that it names.
+// agentFolder creates a folder with the configuration of the documents,
+// unchanged, and the programs that it names.
 func agentFolder(t *testing.T) string {
 	t.Helper()
 	needsChildren(t)
@@ -51,8 +51,8 @@ func TestActionsOfTheDocumentsLoadUnchangedAndAreDenied(t *testing.T) {
 	}
 }
 
-// TestActionsOfTheDocumentsRunForPrincipals adds a second file: the first
-// stays as it is.
+// TestActionsOfTheDocumentsRunForPrincipals adds a second file and leaves the
+// first one unchanged.
 func TestActionsOfTheDocumentsRunForPrincipals(t *testing.T) {
 	dir := agentFolder(t)
 	place(t, dir, "ops.yaml", `version: 1
@@ -90,7 +90,7 @@ principals:
 func TestActionRateLimitOfTheDocuments(t *testing.T) {
 	dir, station := weatherFolder(t)
 	s := serveHTTP(t, dir)
-	// The order is that of the steps: what is refused before the limit does
+	// The order follows the steps: a call that is refused before the limit does
 	// not count for it.
 	if a := s.action(t, "stranger", "get-weather", `{"location":"Paris"}`); a.Status != 403 || a.Error != "Permission denied: get-weather requires weather:read" {
 		t.Errorf("without weather:read = %d %s, want 403", a.Status, a.Error)
@@ -127,8 +127,8 @@ func TestActionRateLimitOfTheDocuments(t *testing.T) {
 	s.stop(t)
 }
 
-// TestActionRateLimitIsSharedAndSurvives asks a server, then processes beside
-// it, then its successor, all as one principal.
+// TestActionRateLimitIsSharedAndSurvives calls a server, then processes beside
+// it, then the next server, all as one principal.
 func TestActionRateLimitIsSharedAndSurvives(t *testing.T) {
 	dir, station := weatherFolder(t)
 	const limit, commands = 100, 6
@@ -145,7 +145,7 @@ func TestActionRateLimitIsSharedAndSurvives(t *testing.T) {
 			t.Fatalf("a call after the restart = %d %s, want 200", a.Status, a.Error)
 		}
 	}
-	// Ten are left: processes and clients race for them.
+	// Ten admissions are left: processes and clients race for them.
 	var mu sync.Mutex
 	admitted, refusals := 0, 0
 	count := func(ok bool) {

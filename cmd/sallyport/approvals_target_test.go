@@ -10,7 +10,7 @@ import (
 )
 
 // TestB6_AnApprovedStatementRunsOnTheShownDatabaseOnly approves a statement on
-// one file and points the name at another one.
+// one file, then points the name at another file.
 func TestB6_AnApprovedStatementRunsOnTheShownDatabaseOnly(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.db", "b.db"} {

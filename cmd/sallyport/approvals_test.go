@@ -14,7 +14,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// lines is a writer that hands over what a pattern finds in what is written.
+// lines is a writer that sends each match of a pattern in its text to a
+// channel.
 type lines struct {
 	pattern *regexp.Regexp
 	found   chan string
@@ -36,13 +37,13 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// closing is a buffer that an environment writes to.
+// closing is a buffer for the output of an environment.
 type closing struct{ bytes.Buffer }
 
 func (*closing) Close() error { return nil }
 
 // inFolder returns an environment in a folder with a configuration that holds
-// write_file.
+// calls of write_file for approval.
 func inFolder(t *testing.T, dir string) (*environment, *closing) {
 	t.Helper()
 	out := &closing{}
