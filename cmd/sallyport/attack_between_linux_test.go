@@ -22,8 +22,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// Clients of several principals call at once with one id for all of them; and a
-// session's id in the hand of somebody else opens nothing and ends nothing.
+// Clients of several principals call at once, all with the same id. A session's
+// id that another principal uses opens nothing and ends nothing.
 func TestCVE_2026_25536_GHSA_345p_7cg4_v4c7_CVE_2026_52869_CVE_2026_52870_CrossedAnswers(t *testing.T) {
 	upstream := newEchoes(t, -1)
 	c := crowd{principals: 4, clients: 30, limit: 1000}
@@ -57,7 +57,7 @@ func TestCVE_2026_25536_GHSA_345p_7cg4_v4c7_CVE_2026_52869_CVE_2026_52870_Crosse
 	s.stop(t)
 }
 
-// echoedRequest is what an upstream saw of a request.
+// echoedRequest is what an upstream received of a request.
 type echoedRequest struct {
 	Method, Path string
 	Query        url.Values
@@ -92,7 +92,7 @@ func newWitness(t *testing.T) *witness {
 	return w
 }
 
-// taken returns the requests since the last time.
+// taken returns the requests since the last call of taken.
 func (w *witness) taken() []echoedRequest {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,8 @@ paths:
 `
 
 // An argument of an imported operation stays in its place, whatever it holds:
-// scheme, host, port, path segments, query keys and headers are the document's.
+// scheme, host, port, path segments, query keys and headers come from the
+// document.
 func TestCVE_2026_32871_CVE_2026_29791_GHSA_v2x6_wwfw_r2rq_ArgumentsStayInTheirPlaces(t *testing.T) {
 	upstream := newWitness(t)
 	host := strings.TrimPrefix(upstream.URL, "http://")
@@ -156,7 +157,7 @@ func TestCVE_2026_32871_CVE_2026_29791_GHSA_v2x6_wwfw_r2rq_ArgumentsStayInTheirP
 	}
 }
 
-// checkPlaces wants a request in which only the value of one place differs.
+// checkPlaces requires a request that differs only in the value of one place.
 func checkPlaces(t *testing.T, place, evil string, got echoedRequest) {
 	t.Helper()
 	segments := strings.Split(got.Path, "/")
@@ -175,8 +176,8 @@ func checkPlaces(t *testing.T, place, evil string, got echoedRequest) {
 	}
 }
 
-// What a caller sends beside its call goes no further, and of what an upstream
-// answers beside its result nothing comes back. The list is what is sent.
+// The gate forwards only the call itself to an upstream, and only the result of
+// the upstream to the caller. The list holds everything that is sent.
 func TestTH_6235_HeadersStayHere(t *testing.T) {
 	upstream := newWitness(t)
 	host := strings.TrimPrefix(upstream.URL, "http://")
@@ -230,7 +231,7 @@ actions: [{id: look, handler: {http: {url: "`+upstream.URL+`/look"}}}]
 	s.stop(t)
 }
 
-// answersWith posts and returns the headers of the answer.
+// answersWith posts a body and returns the headers of the answer.
 func (s *service) answersWith(t *testing.T, path, body string, header map[string]string) http.Header {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body))
@@ -251,7 +252,7 @@ func (s *service) answersWith(t *testing.T, path, body string, header map[string
 	return res.Header
 }
 
-// A token that was made for somebody else is nobody's here.
+// A token for another audience admits no caller here.
 func TestCVE_2026_13341_Audience(t *testing.T) {
 	p, other := newProvider(t), newProvider(t)
 	dir := configured(t, issuedText(p, `"file:read"`, "reader"))
@@ -285,8 +286,8 @@ func TestCVE_2026_13341_Audience(t *testing.T) {
 	s.stop(t)
 }
 
-// Keys are made at the first start, of random bytes, for their owner alone, and
-// stand in no argument, environment, output or record.
+// Keys are created at the first start, from random bytes, for their owner
+// alone. They appear in no argument, environment, output or record.
 func TestGHSA_g53w_w6mj_hrpp_KeysAreOwnAndShowNowhere(t *testing.T) {
 	var keys [][]byte
 	for range 2 {
