@@ -18,8 +18,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// A pattern that a backtracking matcher never comes to the end of, and
-// documents without a bottom: each is refused on every surface, which goes on.
+// One pattern keeps a backtracking matcher busy for ever, and some documents
+// nest without end. Every surface refuses them and keeps running.
 func TestDoS_PatternsAndDepth(t *testing.T) {
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
@@ -51,7 +51,7 @@ func TestDoS_PatternsAndDepth(t *testing.T) {
 	}
 }
 
-// A message without an end is cut off, and the next one is answered.
+// The server cuts off a message without an end and answers the next one.
 func TestDoS_MessagesWithoutEnd(t *testing.T) {
 	dir := folder(t)
 	s := serveHTTP(t, dir)
@@ -74,8 +74,8 @@ func TestDoS_MessagesWithoutEnd(t *testing.T) {
 	s.stop(t)
 }
 
-// An upstream answers a little that unpacks to a lot, to many calls at once: the
-// memory of the server stays bounded.
+// An upstream sends small compressed answers that unpack to large ones, to many
+// calls at once. The memory of the server must stay bounded.
 func TestDoS_CompressedAnswers(t *testing.T) {
 	var member bytes.Buffer // of an archive: 1 MiB of zeros
 	z := gzip.NewWriter(&member)
@@ -90,7 +90,7 @@ func TestDoS_CompressedAnswers(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		for range 1024 {
 			if _, err := w.Write(member.Bytes()); err != nil {
-				return // who reads has enough
+				return // the reader has closed the stream: it has enough
 			}
 		}
 	}))
@@ -116,7 +116,7 @@ actions: [{id: bomb, handler: {http: {url: "`+bomb.URL+`/"}}}]
 	running.Wait()
 	most := 512
 	if raceEnabled {
-		most *= 4 // its shadow
+		most *= 4 // the race detector's shadow memory
 	}
 	if mb := peakMB(t, s.cmd.Process.Pid); mb > most {
 		t.Errorf("the server held %d MB, want at most %d", mb, most)
@@ -124,7 +124,7 @@ actions: [{id: bomb, handler: {http: {url: "`+bomb.URL+`/"}}}]
 	s.stop(t)
 }
 
-// peakMB is VmHWM of a process.
+// peakMB returns VmHWM of a process, in MB.
 func peakMB(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -140,8 +140,8 @@ func peakMB(t *testing.T, pid int) int {
 	return kb / 1024
 }
 
-// Schemas of a server that point elsewhere, or into themselves without end,
-// cost their own tool at most; nothing is fetched.
+// Schemas of a server may refer to other addresses or to themselves without
+// end. They affect their own tool at most, and nothing is fetched.
 func TestDoS_SchemasOfServers(t *testing.T) {
 	var fetched sync.Map
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +180,8 @@ personalities:
 `)
 	s := serveHTTP(t, dir)
 	for i := range bombs("") {
-		// Left out, or harmless: answered either way.
+		// The tool may be left out or be harmless: the call is answered either
+		// way.
 		s.overAPI(t, "application/json", fmt.Sprintf("mcp__far__bomb%d", i), `{"a":"`+strings.Repeat("a", 5000)+`!","b":[[[[1]]]]}`)
 	}
 	if v := s.overAPI(t, "application/json", "mcp__far__echo", `{}`); !v.OK {
@@ -193,7 +194,7 @@ personalities:
 	})
 }
 
-// bombs are schemas that cost those who follow them.
+// bombs returns schemas that are expensive to follow.
 func bombs(base string) []string {
 	many := make([]string, 1000)
 	for i := range many {
@@ -217,8 +218,8 @@ func bombs(base string) []string {
 	}
 }
 
-// What somebody with the state file but without the key does to the record is
-// found: a tail cut off, two records exchanged, one copied, one made up.
+// An attacker has the state file but not the key. Each change of the record
+// must be found: a tail cut off, two records exchanged, one copied, one forged.
 func TestAudit_TamperedRecords(t *testing.T) {
 	for name, edit := range map[string]string{
 		"the tail cut off": `DELETE FROM audit WHERE seq > (SELECT max(seq) - 2 FROM audit)`,
