@@ -15,7 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// recorder is an upstream that remembers the bodies it was sent.
+// recorder is an upstream that remembers the request bodies.
 type recorder struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -45,7 +45,8 @@ func (r *recorder) seen() []string {
 	return append([]string(nil), r.bodies...)
 }
 
-// noteFolder has one action, whose arguments go to an upstream.
+// noteFolder creates a folder with one action, whose arguments go to an
+// upstream.
 func noteFolder(t *testing.T, r *recorder) string {
 	t.Helper()
 	host := strings.TrimPrefix(r.URL, "http://")
@@ -67,9 +68,9 @@ actions:
 `, host, r.URL+"/"))
 }
 
-// Two programs that read one document differently decide about one value and
-// use another: a key in another case, in a letter that folds to it, or given
-// twice is refused at any depth, on every surface.
+// Two programs that parse one document differently check one value and use
+// another. Every surface refuses a key in another case, with a letter that
+// folds to it, or given twice, at any depth.
 func TestCVE_2026_27896_CaseFoldedKeys(t *testing.T) {
 	needs.Programs(t, "python3")
 	upstream := newRecorder(t)
@@ -91,7 +92,7 @@ func TestCVE_2026_27896_CaseFoldedKeys(t *testing.T) {
 	}
 }
 
-// The same for the message around the arguments.
+// The same checks apply to the message around the arguments.
 func TestCVE_2026_27896_CaseFoldedEnvelopes(t *testing.T) {
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
@@ -152,7 +153,7 @@ func TestCVE_2026_27896_CaseFoldedEnvelopes(t *testing.T) {
 
 const statelessMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// What is forwarded is the value that was decided and recorded, whatever its
+// The forwarded value is the one that was decided and recorded, whatever its
 // spelling was.
 func TestCVE_2026_27896_ForwardedIsWhatWasDecided(t *testing.T) {
 	upstream := newRecorder(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An issuer names the page that a person is to open. What is no page is neither
-// printed to be opened nor given to any program.
+// An issuer names the page that a person has to open. An address that is no web
+// page is neither printed nor given to any program.
 func TestCVE_2025_6514_CVE_2025_53967_PagesToOpen(t *testing.T) {
 	g := newGuarded(t)
 	var page atomic.Value
@@ -35,7 +35,8 @@ func TestCVE_2025_6514_CVE_2025_53967_PagesToOpen(t *testing.T) {
 		"https://evil.example/\nhttps://other.example/", "https://user:password@evil.example/", "https:evil", "//evil.example/", "data:text/html,x", "",
 	} {
 		page.Store(to)
-		// The bound is for a test that fails: a page that is printed is waited for.
+		// Only a failing test reaches this bound: login waits after it prints a
+		// page.
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		cmd := sallyportCommand(dir, "login", "far")
 		var out bytes.Buffer
