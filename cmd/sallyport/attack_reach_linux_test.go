@@ -18,8 +18,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// Every range that is special and every way to write an address of one: with
-// every host allowed, the floor alone refuses.
+// The test tries every special range in every spelling of an address. With
+// every host allowed, only the floor refuses them.
 func TestCVE_2026_44430_CVE_2026_26118_SpecialAddresses(t *testing.T) {
 	dir := configured(t, `version: 1
 state: sqlite:.sallyport/state.db
@@ -53,8 +53,8 @@ principals: {local: {permissions: ["http:read"], personalities: [web]}}
 	s.stop(t)
 }
 
-// A granted server that leads elsewhere, with a redirect or as the address of a
-// server of the protocol, leads nowhere: each hop is judged like a request.
+// A granted server redirects elsewhere, with an HTTP redirect or with the
+// address of a server of the protocol. Each hop is checked like a request.
 func TestCVE_2026_45609_GHSA_3768_rwj3_38p2_RedirectsAreJudged(t *testing.T) {
 	var reached atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -96,7 +96,7 @@ actions: [{id: leads, handler: {http: {url: "`+outer.URL+`/"}}}]
 	}
 }
 
-// reachFolder has a granted folder and what lies around it.
+// reachFolder creates a granted folder and the files around it.
 func reachFolder(t *testing.T) (dir, data string) {
 	t.Helper()
 	dir = configured(t, `version: 1
@@ -128,8 +128,8 @@ principals: {local: {permissions: ["file:read"], personalities: [reader]}}
 
 const theSecret = "what nobody was granted"
 
-// Links and neighbours whose names begin alike: nothing outside the granted
-// folder is read, listed, searched or written, on any surface.
+// Links, and neighbours with the same name prefix, lead out of the granted
+// folder. No surface reads, lists, searches or writes anything outside it.
 func TestCVE_2025_53109_CVE_2025_53110_LinksAndPrefixes(t *testing.T) {
 	dir, data := reachFolder(t)
 	surfaces := surfacesOf(t, dir)
@@ -171,7 +171,7 @@ func TestCVE_2025_53109_CVE_2025_53110_LinksAndPrefixes(t *testing.T) {
 	}
 }
 
-// Somebody exchanges a file for a link that leads out, all the time.
+// An attacker keeps replacing a file by a link that leads out of the folder.
 func TestCVE_2025_53109_RacingLinks(t *testing.T) {
 	dir, data := reachFolder(t)
 	library := librarySurface(t, dir)
@@ -205,8 +205,8 @@ func TestCVE_2025_53109_RacingLinks(t *testing.T) {
 	}
 }
 
-// Values that look like options stay values: they reach no command line, and
-// where a tool passes names on, those that begin like options are refused.
+// Values that look like options stay values: they reach no command line. Where
+// a tool passes names on, it refuses those that begin like options.
 func TestCVE_2025_68143_CVE_2025_68144_CVE_2025_68145_CVE_2026_27735_CVE_2026_7812_Options(t *testing.T) {
 	needs.Programs(t, "python3")
 	dir := configured(t, `version: 1
