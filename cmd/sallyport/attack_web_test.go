@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// webAttack is a change of a good request.
+// webAttack is a change of a valid request.
 type webAttack struct {
 	name   string
 	header []string // pairs; PORT stands for the server's
 }
 
-// onEveryRoute sends each change of a good request, with a good token, to every
-// route of the server: it is refused with a status, and nothing is done.
+// onEveryRoute sends each change of a valid request, with a valid token, to
+// every route of the server. Each request must be refused with a status and
+// have no effect.
 func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 	t.Helper()
 	mux, _ := wiredServer(t)
@@ -39,7 +40,8 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 				t.Errorf("%s: %s %s = %d %s, want %d", a.name, method, path, got, text, status)
 			}
 		}
-		// What makes the difference is the change.
+		// The same request without the change passes, so the change made the
+		// difference.
 		if got, text := s.request(t, method, path, `{}`, s.headers()); got == 403 || got == 415 {
 			t.Errorf("%s %s without an attack = %d %s, want it let in", method, path, got, text)
 		}
@@ -55,7 +57,8 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 	}
 }
 
-// A page whose name was made to lead here sends its own name as the Host.
+// DNS rebinding: a page whose name resolves to this machine sends its own name
+// as the Host.
 func TestCVE_2025_66414_GHSA_w48q_cv73_mx4w_ReboundHost(t *testing.T) {
 	onEveryRoute(t, 403, []webAttack{
 		{"a name", []string{"Host", "evil.example"}},
@@ -66,8 +69,8 @@ func TestCVE_2025_66414_GHSA_w48q_cv73_mx4w_ReboundHost(t *testing.T) {
 	})
 }
 
-// Of several ways into a library one was left without the check: every route
-// is asked here, with the forms in which this machine can be named.
+// In the library of the report, one of several entry points lacked the check.
+// This test asks every route, with every form of this machine's name.
 func TestCVE_2026_34742_FormsOfThisHost(t *testing.T) {
 	onEveryRoute(t, 403, []webAttack{
 		{"every address", []string{"Host", "0.0.0.0:PORT"}},
@@ -81,7 +84,7 @@ func TestCVE_2026_34742_FormsOfThisHost(t *testing.T) {
 	})
 }
 
-// A page of another origin says so.
+// A page of another origin sends its Origin.
 func TestCVE_2026_42559_GHSA_89vp_x53w_74fx_ForeignOrigin(t *testing.T) {
 	onEveryRoute(t, 403, []webAttack{
 		{"another site", []string{"Origin", "https://evil.example"}},
@@ -93,8 +96,8 @@ func TestCVE_2026_42559_GHSA_89vp_x53w_74fx_ForeignOrigin(t *testing.T) {
 	})
 }
 
-// A browser that sends no Origin tells by its fetch metadata that a page of
-// another site is asking.
+// A browser that sends no Origin shows by its fetch metadata that the request
+// comes from a page of another site.
 func TestCVE_2025_64443_FetchMetadata(t *testing.T) {
 	onEveryRoute(t, 403, []webAttack{
 		{"another site", []string{"Sec-Fetch-Site", "cross-site"}},
@@ -103,8 +106,9 @@ func TestCVE_2025_64443_FetchMetadata(t *testing.T) {
 	})
 }
 
-// The inspector's proxy took anybody who reached 0.0.0.0. Here that is no name
-// of the server, and a name alone opens nothing.
+// The proxy of the inspector accepted every client that reached 0.0.0.0. Here
+// that address is no name of the server, and a valid name alone gives no
+// access.
 func TestCVE_2025_49596_EveryAddressAndNoToken(t *testing.T) {
 	mux, site := wiredServer(t)
 	for _, route := range mux.Routes() {
@@ -119,7 +123,7 @@ func TestCVE_2025_49596_EveryAddressAndNoToken(t *testing.T) {
 	})
 }
 
-// methodOf is a method that a route takes.
+// methodOf returns a method that a route accepts.
 func methodOf(method string) string {
 	if method == "" {
 		return "POST"
@@ -127,7 +131,8 @@ func methodOf(method string) string {
 	return method
 }
 
-// A server that listens to everybody and asks nobody who he is does not start.
+// A server that listens on all addresses and requires no authentication does
+// not start.
 func TestCVE_2026_23744_NoOpenServer(t *testing.T) {
 	dir := configured(t, "version: 1\nsecurity: {require_auth: false}\n")
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
@@ -168,8 +173,8 @@ func TestCVE_2026_59950_NoWebSocket(t *testing.T) {
 	}
 }
 
-// A form of another site posts without a question beforehand, as long as its
-// content type is one of three.
+// A form of another site is sent without a preflight request when its content
+// type is one of three.
 func TestCVE_2026_33252_SimpleRequests(t *testing.T) {
 	onEveryRoute(t, 403, []webAttack{
 		{"a form's text", []string{"Content-Type", "text/plain", "Origin", "https://evil.example"}},
@@ -193,7 +198,7 @@ func TestCVE_2026_33252_SimpleRequests(t *testing.T) {
 	}
 }
 
-// A token that is empty, or the hash of one, opens nothing.
+// An empty token, and the hash of a token, give no access.
 func TestGHSA_wvr4_3wq4_gpc5_CVE_2026_32211_EmptyTokens(t *testing.T) {
 	mux, site := wiredServer(t)
 	for _, route := range mux.Routes() {
