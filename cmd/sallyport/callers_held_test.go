@@ -12,15 +12,15 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// A call that was held when its principal was revoked, or given another token,
-// does not run, whoever approves it later.
+// A held call does not run when its principal was revoked or got another token
+// after the call, even when an operator approves it later.
 func TestRevocationReachesAHeldCall(t *testing.T) {
 	for _, change := range []string{"revoke", "rotate"} {
 		t.Run(change, func(t *testing.T) { testHeldCallAfter(t, change) })
 	}
 }
 
-// testHeldCallAfter makes a change of a principal while a call of it is held.
+// testHeldCallAfter changes a principal while a call of it is held.
 func testHeldCallAfter(t *testing.T, change string) {
 	dir := folder(t)
 	text := `version: 1
@@ -57,7 +57,7 @@ personalities:
 	s.stop(t)
 }
 
-// awaitHeld returns the id of the first call that is held.
+// awaitHeld returns the id of the first held call.
 func awaitHeld(t *testing.T, dir string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// provider is an OpenID provider on the loopback.
+// provider is an OpenID provider on the loopback interface.
 type provider struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
@@ -39,13 +39,13 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// token is one for a subject with permissions.
+// token returns a token for a subject with permissions.
 func (p *provider) token(t *testing.T, subject, permissions string) string {
 	t.Helper()
 	return p.claim(t, map[string]any{"aud": "sallyport", "sub": subject, "scope": permissions})
 }
 
-// sign is a token of these claims.
+// sign returns a token with these claims.
 func (p *provider) sign(t *testing.T, claims []byte) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "one"))
@@ -63,7 +63,7 @@ func (p *provider) sign(t *testing.T, claims []byte) string {
 	return text
 }
 
-// issuedText is a configuration that believes a provider.
+// issuedText returns a configuration that trusts a provider.
 func issuedText(p *provider, defaults, roles string) string {
 	return `version: 1
 state: sqlite:.sallyport/state.db
@@ -81,8 +81,8 @@ actions:
 `
 }
 
-// TestCallersOfAnIssuerFollowTheConfiguration changes what everybody holds, and
-// which roles the issuer's callers may take.
+// TestCallersOfAnIssuerFollowTheConfiguration changes the default permissions
+// and the roles that callers of the issuer may take.
 func TestCallersOfAnIssuerFollowTheConfiguration(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -91,7 +91,7 @@ func TestCallersOfAnIssuerFollowTheConfiguration(t *testing.T) {
 	token := p.token(t, "alice", "")
 	s.wants(t, token, "look", `{}`, 403)
 	s.change(t, dir, issuedText(p, `"file:read"`, "reader"), inForce)
-	s.wants(t, token, "look", `{}`, 502) // it runs, and nothing answers it
+	s.wants(t, token, "look", `{}`, 502) // the call runs, and its upstream does not answer
 	s.change(t, dir, issuedText(p, `"file:read"`, "other"), inForce)
 	s.wants(t, token, "look", `{}`, 404)
 	s.change(t, dir, issuedText(p, `"file:read"`, ""), inForce)
@@ -99,10 +99,10 @@ func TestCallersOfAnIssuerFollowTheConfiguration(t *testing.T) {
 	s.change(t, dir, issuedText(p, "", "reader"), inForce)
 	s.wants(t, token, "look", `{}`, 403)
 	s.wants(t, p.token(t, "alice", "file:read"), "look", `{}`, 502)
-	// Who the issuer is stays as it was at the start.
+	// The identity of the issuer stays as it was at the start.
 	s.change(t, dir, strings.Replace(issuedText(p, "", "reader"), "audience: sallyport", "audience: other", 1), rejected)
-	// One that is compromised can be taken out at once, and comes back with a
-	// restart.
+	// An operator can remove a compromised issuer at once, and can add it again
+	// with a restart.
 	lines := strings.Split(issuedText(p, "", "reader"), "\n")
 	without := slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "oidc:") })
 	s.change(t, dir, strings.Join(without, "\n"), inForce)
@@ -112,8 +112,9 @@ func TestCallersOfAnIssuerFollowTheConfiguration(t *testing.T) {
 	s.stop(t)
 }
 
-// TestASubjectTakesNobodysName comes as the local user, as a principal of the
-// configuration and as one with a prefix of its own.
+// TestASubjectTakesNobodysName uses subjects with the name of the local user,
+// the name of a principal of the configuration, and a name with the prefix of
+// issuers.
 func TestASubjectTakesNobodysName(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
