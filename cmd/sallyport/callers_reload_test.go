@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A permission that a reload takes away is gone at once, also for who calls
+// A permission that a reload withdraws is gone at once, also for a caller
 // without a token.
 func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 	dir := folder(t)
@@ -54,8 +54,8 @@ func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 	s.stop(t)
 }
 
-// TestReloadsAreRecorded finds the fingerprint of what came into force, and of
-// what did not.
+// TestReloadsAreRecorded finds the fingerprints of the configuration that came
+// into force and of the one that was refused.
 func TestReloadsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir, text, _ := reloadFolder(t)
@@ -81,8 +81,9 @@ func TestReloadsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestAConfigurationThatCannotBeReadIsSaid takes the file away: who revokes
-// somebody in a file that nobody can read shall know that nothing happened.
+// TestAConfigurationThatCannotBeReadIsSaid removes the file. An operator who
+// revokes a principal in an unreadable file has to learn that the change had no
+// effect.
 func TestAConfigurationThatCannotBeReadIsSaid(t *testing.T) {
 	t.Parallel()
 	dir, text, _ := reloadFolder(t)
@@ -103,8 +104,8 @@ func TestAConfigurationThatCannotBeReadIsSaid(t *testing.T) {
 	s.stop(t)
 }
 
-// TestReloadTakesPermissionsFromAClientOnAPipe has the client that started the
-// server itself, over stdio, call before and after a change.
+// TestReloadTakesPermissionsFromAClientOnAPipe starts the server from the
+// client, over stdio. The client calls before and after a change.
 func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -133,7 +134,7 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 			t.Fatal(err)
 		}
 		for lines.Scan() {
-			// That the lists have changed is said in between.
+			// A notification in between says that the lists have changed.
 			if !strings.Contains(lines.Text(), `"notifications/`) {
 				return lines.Text()
 			}

@@ -16,7 +16,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// farServer is an MCP server on the loopback that remembers what it was sent.
+// farServer is an MCP server on the loopback interface that remembers its
+// requests.
 type farServer struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -41,7 +42,7 @@ func newFarServer(t *testing.T) *farServer {
 	return f
 }
 
-// resourceText is a configuration with a provider and a far server.
+// resourceText returns a configuration with a provider and a far server.
 func resourceText(p *provider, far string) string {
 	return `version: 1
 state: sqlite:.sallyport/state.db
@@ -56,9 +57,9 @@ actions:
 `
 }
 
-// TestCVE_2026_13341_TokensAreForThisServer follows the way of a client that has
-// no token: the challenge, the document behind it, the issuer. A token of that
-// issuer for somebody else is none.
+// TestCVE_2026_13341_TokensAreForThisServer follows the steps of a client
+// without a token: the challenge, the document to which it leads, the issuer. A
+// token of that issuer for another audience is not accepted.
 func TestCVE_2026_13341_TokensAreForThisServer(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -96,7 +97,7 @@ func TestCVE_2026_13341_TokensAreForThisServer(t *testing.T) {
 	s.stop(t)
 }
 
-// claim is a token with these claims beside the usual ones.
+// claim returns a token with these claims beside the usual ones.
 func (p *provider) claim(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	all := map[string]any{"iss": p.URL, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
