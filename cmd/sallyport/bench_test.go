@@ -12,9 +12,9 @@ import (
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
-// BenchmarkDurableCalls makes calls of a trivial tool that counts as one with
-// effects, from 64 callers: an intent each that is on the disk before the tool
-// runs, and an outcome, committed in groups.
+// BenchmarkDurableCalls calls a trivial tool that counts as one with effects,
+// from 64 callers. Each call writes an intent to the disk before the tool runs,
+// and an outcome; both are committed in groups.
 func BenchmarkDurableCalls(b *testing.B) {
 	db, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"), nil)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestAToolThatAsksAtATerminal is told that nobody can be asked here, and the
-// user what to do.
+// TestAToolThatAsksAtATerminal calls a tool that asks. The tool learns that it
+// cannot ask at a terminal, and the user learns what to do.
 func TestAToolThatAsksAtATerminal(t *testing.T) {
 	env, out := inFolder(t, heldFolder(t, "1h"))
 	asks := func(ctx context.Context, env *environment, f *flags) (*gate, error) {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestClientsOfEveryVersion lets the official client list and call the tools of
-// a mounted server, hear its progress and give a call up, at each version of
-// the protocol and on each transport.
+// a mounted server, receive its progress and cancel a call, with each version
+// of the protocol and on each transport.
 func TestClientsOfEveryVersion(t *testing.T) {
 	needs.Programs(t, "python3")
 	script, err := os.ReadFile("testdata/patient.py")
@@ -46,7 +46,7 @@ func TestClientsOfEveryVersion(t *testing.T) {
 	s.stop(t)
 }
 
-// hears wants every step of a call.
+// hears requires a progress event for every step of a call.
 func (c *sdkClient) hears(t *testing.T) {
 	t.Helper()
 	params := &mcp.CallToolParams{Name: "mcp__far__steps", Arguments: fields{}}

@@ -10,9 +10,10 @@ import (
 // The agent library that this test was written with, and what it needs.
 var agentPackages = []string{"ai@7.0.173", "@ai-sdk/mcp@2.0.99", "zod@4.1.8"}
 
-// TestAgentOfNPM lets an agent library that others wrote, with a scripted
-// model, ask for a file that it may read and for one that it may not, over
-// stdio and over HTTP. Both answers reach the model, both calls the record.
+// TestAgentOfNPM runs a published agent library with a scripted model. The
+// agent asks for a file that it may read and for one that it may not read, over
+// stdio and over HTTP. Both answers must reach the model, and both calls the
+// record.
 func TestAgentOfNPM(t *testing.T) {
 	needNPX(t)
 	store := t.TempDir()
