@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestB12_SlowHeadersWithFewDescriptors: a server that may open 256 files answers
-// calls, and puts a changed configuration in force, beside 400 connections that
-// never end their header.
+// TestB12_SlowHeadersWithFewDescriptors starts a server that may open 256
+// files. It must answer calls, and put a changed configuration in force, beside
+// 400 connections that never end their headers.
 func TestB12_SlowHeadersWithFewDescriptors(t *testing.T) {
 	t.Parallel()
 	dir, text, _ := reloadFolder(t)
@@ -30,7 +30,8 @@ func TestB12_SlowHeadersWithFewDescriptors(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+address+"\r\nX-Slow: ")
 	}
-	// Within headerTimeout, after which the server closes them anyway.
+	// The answer must come within headerTimeout, after which the server closes
+	// these connections anyway.
 	fresh := &http.Client{Timeout: headerTimeout * 8 / 10, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 20 {
 		res, err := fresh.Get(s.url + "/healthz")

@@ -10,8 +10,9 @@ import (
 
 const copiedSecret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
-// TestC1_ImportLeavesNoCopyForAgentsOrGit: the only file that still holds the
-// secret of the client's file is for its user alone, and no call reads it.
+// TestC1_ImportLeavesNoCopyForAgentsOrGit checks the only file that still holds
+// the secret of the client's file: only the user may read it, and no call reads
+// it.
 func TestC1_ImportLeavesNoCopyForAgentsOrGit(t *testing.T) {
 	dir := folder(t)
 	path := filepath.Join(dir, ".mcp.json")
@@ -39,7 +40,8 @@ func TestC1_ImportLeavesNoCopyForAgentsOrGit(t *testing.T) {
 			t.Errorf("%s has mode %v (%v), want %v", name, info.Mode(), err, want)
 		}
 	}
-	// Copies that earlier versions left are on the floor too, and are named.
+	// Copies that earlier versions left are on the floor too, and a warning
+	// names them.
 	old := path + ".20261121T201537.528Z.bak"
 	if err := os.WriteFile(old, []byte(before), 0o644); err != nil {
 		t.Fatal(err)
@@ -56,7 +58,7 @@ func TestC1_ImportLeavesNoCopyForAgentsOrGit(t *testing.T) {
 			t.Errorf("%q does not name %s: %s", args, old, out)
 		}
 	}
-	// Either copy is a way back.
+	// Each of the two copies can restore the file.
 	if err := os.Remove(holding[0]); err != nil {
 		t.Fatal(err)
 	}

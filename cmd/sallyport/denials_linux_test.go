@@ -30,15 +30,15 @@ actions:
   - {id: stopped, handler: {exec: {command: [cat, "-"]}}}
 `
 
-// waits is the part of a text that depends on the time.
+// waits matches the part of a text that depends on the time.
 var waits = regexp.MustCompile(`\d+(\.\d+)?(ms|s|m|h|d)+\b|\d+ seconds?`)
 
-// TestCVE_2026_7663_TheSameDenialOnEverySurface makes the same forbidden call on
-// each way into the gate: code, text and the recorded stage are the same.
+// TestCVE_2026_7663_TheSameDenialOnEverySurface makes the same forbidden call
+// on each surface. Code, text and the recorded stage must be the same.
 func TestCVE_2026_7663_TheSameDenialOnEverySurface(t *testing.T) {
 	dir := configured(t, denialsConfig)
 	place(t, dir, "script.py", "print('{}')")
-	byCommand(t, dir, "counted", `{}`) // takes the one call that there is
+	byCommand(t, dir, "counted", `{}`) // uses up the only admitted call
 	runSallyport(t, dir, "principals", "stop", "--tool", "stopped", "--reason", "found broken")
 	surfaces := surfacesOf(t, dir)
 	kinds := []struct{ name, tool, args, code, text, stage string }{
@@ -79,7 +79,7 @@ func TestCVE_2026_7663_TheSameDenialOnEverySurface(t *testing.T) {
 	checkStages(t, dir, stages, (len(kinds)+1)*len(surfaces))
 }
 
-// deniedByAHuman has a call of each surface held and denied, and repeats it.
+// deniedByAHuman has a call of each surface held and denied, then repeats it.
 func deniedByAHuman(t *testing.T, dir string, surfaces []surface) (calls map[string]bool) {
 	t.Helper()
 	calls = map[string]bool{}
@@ -103,7 +103,7 @@ func deniedByAHuman(t *testing.T, dir string, surfaces []surface) (calls map[str
 	return calls
 }
 
-// checkStages compares the stages in the record with those that are wanted.
+// checkStages compares the recorded stages with the wanted ones.
 func checkStages(t *testing.T, dir string, want map[string]string, calls int) {
 	t.Helper()
 	if len(want) != calls {

@@ -7,8 +7,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/lock"
 )
 
-// TestApprovalsCanBePasted has names that somebody else chose in a command that
-// somebody pastes.
+// TestApprovalsCanBePasted uses names from another party in a command that the
+// user pastes into a shell.
 func TestApprovalsCanBePasted(t *testing.T) {
 	digest := strings.Repeat("a", 64)
 	for _, tt := range []struct {
@@ -27,8 +27,8 @@ func TestApprovalsCanBePasted(t *testing.T) {
 	}
 }
 
-// TestNextNamesEveryServerThatWasNotStarted: one alone would leave the others
-// behind their launches.
+// TestNextNamesEveryServerThatWasNotStarted requires every name: with only one,
+// the launches of the others would stay unapproved.
 func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
 	d := &difference{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
 	if got := d.next(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
