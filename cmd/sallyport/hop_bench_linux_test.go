@@ -23,11 +23,11 @@ import (
 )
 
 // BenchmarkHop calls a tool of an MCP server, directly and through `serve`,
-// which runs as a process of its own and keeps the record in a state file. The
-// two take turns, so that both see the same machine. It reports the median and
-// the 99th percentile of each in µs, and their difference: what the gate adds.
-// The processor time of its process for a call is the figure that a busy machine
-// changes least.
+// which runs as a separate process and keeps the record in a state file. The
+// two alternate, so that both see the same machine. It reports the median and
+// the 99th percentile of each in µs, and their difference, which is the cost of
+// the gate. The processor time of the gate's process for a call is the figure
+// that a busy machine changes least.
 func BenchmarkHop(b *testing.B) {
 	for _, kind := range []string{"http", "stdio"} {
 		for _, state := range []string{"sqlite:.sallyport/state.db", "memory"} {
@@ -42,8 +42,8 @@ func BenchmarkHop(b *testing.B) {
 	}
 }
 
-// BenchmarkHopLoad sends calls at fixed times, whatever the answers take, and
-// reports what they took from the planned time of each.
+// BenchmarkHopLoad sends calls at fixed times, however long the answers take,
+// and reports the latency from the planned time of each call.
 func BenchmarkHopLoad(b *testing.B) {
 	for _, state := range []string{"sqlite:.sallyport/state.db", "memory"} {
 		kept, _, _ := strings.Cut(state, ":")
@@ -66,8 +66,8 @@ func BenchmarkHopLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkHopMounts calls one server of so many, of which one is dead in the
-// last case while somebody calls it all the time.
+// BenchmarkHopMounts calls one of several mounted servers. In the last case one
+// server is dead, and a client calls it all the time.
 func BenchmarkHopMounts(b *testing.B) {
 	for _, c := range []struct {
 		servers int
@@ -96,14 +96,14 @@ func BenchmarkHopMounts(b *testing.B) {
 	}
 }
 
-// hop is a server of the protocol and the gate in front of it.
+// hop is an MCP server and the gate in front of it.
 type hop struct {
 	service *service
 	client  *http.Client
 	head    map[string]string
-	// direct and gated make one call.
+	// direct and gated each make one call.
 	direct, gated func() error
-	// dead has the last server answer no more.
+	// dead makes the last server stop answering.
 	dead atomic.Bool
 }
 
@@ -147,7 +147,7 @@ personalities:
 	return h
 }
 
-// far is a server over HTTP that costs as little as one can.
+// far starts an MCP server over HTTP that costs as little as possible.
 func (h *hop) far(b *testing.B, last bool) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -180,7 +180,7 @@ var echoAnswers = map[string]string{
 	"tools/call": `{"content":[{"type":"text","text":"hello"}]}`,
 }
 
-// echoServer is the same on standard input and output.
+// echoServer is the same server on standard input and output.
 const echoServer = `import json, sys
 ANSWERS = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "far", "version": "1"}},
@@ -201,7 +201,7 @@ for line in sys.stdin:
 
 func (h *hop) call(tool string) string { return message("2026-07-28", false, tool, `{"text":"hello"}`) }
 
-// post makes a call and wants its answer.
+// post makes a call and checks its answer.
 func (h *hop) post(ctx context.Context, url, body string, head map[string]string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -223,8 +223,8 @@ func (h *hop) post(ctx context.Context, url, body string, head map[string]string
 	return nil
 }
 
-// echo is the server of echo.py without a gate. Calls wait for their own
-// answer, so many of them at once.
+// echo runs the server of echo.py without a gate. A call waits for its own
+// answer, so that several calls can wait at once.
 type echo struct {
 	mu      sync.Mutex
 	in      io.Writer
@@ -297,7 +297,8 @@ func warm(b *testing.B, h *hop) {
 	}
 }
 
-// inTurns makes b.N calls of each kind by so many clients, in turns.
+// inTurns makes b.N calls of each kind with the given number of clients. The
+// two kinds alternate.
 func inTurns(b *testing.B, clients int, h *hop) {
 	warm(b, h)
 	b.ResetTimer()
@@ -314,14 +315,14 @@ func inTurns(b *testing.B, clients int, h *hop) {
 	b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "µs-processor/call")
 }
 
-// processorTime is what a process has used, to 10 ms.
+// processorTime returns the processor time of a process, to 10 ms.
 func processorTime(b *testing.B, pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		b.Fatal(err)
 	}
-	// The name, in brackets, may hold spaces; utime and stime are 12 and 13
-	// behind it, in hundredths of a second on every Linux that there is.
+	// The name, in brackets, may hold spaces. utime and stime are the fields 12
+	// and 13 behind it, in hundredths of a second on every Linux.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	var ticks int
 	for _, f := range fields[11:13] {
@@ -334,7 +335,8 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// atOnce makes n calls by so many clients and returns what each took.
+// atOnce makes n calls with the given number of clients and returns the time of
+// each call.
 func atOnce(b *testing.B, n, clients int, call func() error) []time.Duration {
 	took := make([]time.Duration, n)
 	var next atomic.Int64
@@ -354,8 +356,8 @@ func atOnce(b *testing.B, n, clients int, call func() error) []time.Duration {
 	return took
 }
 
-// atRate makes n calls at a rate a second and returns what each took from the
-// time for which it was planned.
+// atRate makes n calls at a rate per second and returns the time of each from
+// its planned start.
 func atRate(b *testing.B, n, rate int, call func() error) []time.Duration {
 	took := make([]time.Duration, n)
 	var running sync.WaitGroup
@@ -374,7 +376,7 @@ func atRate(b *testing.B, n, rate int, call func() error) []time.Duration {
 	return took
 }
 
-// report tells both kinds of calls and their difference.
+// report prints the times of both kinds of calls and their difference.
 func report(b *testing.B, direct, gated []time.Duration) {
 	b.ReportMetric(0, "ns/op")
 	slices.Sort(direct)
