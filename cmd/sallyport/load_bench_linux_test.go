@@ -24,12 +24,13 @@ import (
 
 const loadBody = `{"params":{"text":"hello"}}`
 
-// BenchmarkLoad sends requests at fixed times, whatever the answers take, to a
-// plain handler and to the same work behind the gate: token, rate limit and a
-// durable record of intent and outcome in a state file. It reports the median
-// and the 99th percentile from the planned time of a request to the end of its
-// answer, over loopback and with the clients in this process, whose processor
-// time for a request is the figure that a busy machine changes least.
+// BenchmarkLoad sends requests at fixed times, however long the answers take,
+// to a plain handler and to the same work behind the gate: token, rate limit
+// and a durable record of intent and outcome in a state file. It reports the
+// median and the 99th percentile from the planned time of a request to the end
+// of its answer, over the loopback interface. The clients run in this process.
+// Its processor time for a request is the figure that a busy machine changes
+// least.
 func BenchmarkLoad(b *testing.B) {
 	for _, rate := range []int{100, 500, 1000} {
 		b.Run(fmt.Sprintf("plain/%d", rate), func(b *testing.B) {
@@ -94,7 +95,7 @@ func gatedEcho(b *testing.B) (url, token string) {
 	return site.URL, token
 }
 
-// load sends b.N requests at a rate a second, and reports what they took.
+// load sends b.N requests at a rate per second and reports their latency.
 func load(b *testing.B, url, token string, rate int) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
 	defer client.CloseIdleConnections()

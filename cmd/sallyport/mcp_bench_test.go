@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// release builds the program as it is shipped.
+// release builds the program as it is released.
 func release(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "sallyport")
@@ -27,11 +27,11 @@ func release(b *testing.B) string {
 	return path
 }
 
-// BenchmarkStart starts `serve --stdio` over a configured folder, sends
-// initialize and waits for the answer, then reads how much memory the idle
-// process holds. It reports the median time to the first answer in ms, of
-// which ms-help is what a process that only prints its help takes, and the
-// median resident memory in MB.
+// BenchmarkStart starts `serve --stdio` in a configured folder, sends
+// initialize, waits for the answer, and reads the memory of the idle process.
+// It reports the median time to the first answer in ms and the median resident
+// memory in MB. ms-help is the part of that time that a process needs only to
+// print its help.
 func BenchmarkStart(b *testing.B) {
 	program, dir := release(b), folder(b)
 	var answer, help []time.Duration
@@ -53,8 +53,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// start measures one start: time to the first answer, and resident memory
-// after a list of tools and a call.
+// start measures one start: the time to the first answer, and the resident
+// memory after a list of tools and a call.
 func start(b *testing.B, program, dir string) (took time.Duration, mb float64) {
 	cmd := exec.Command(program, "serve", "--stdio")
 	cmd.Dir = dir
@@ -89,7 +89,7 @@ func start(b *testing.B, program, dir string) (took time.Duration, mb float64) {
 	return took, mb
 }
 
-// residentMB is VmRSS of a process, 0 where there is no /proc.
+// residentMB returns VmRSS of a process in MB, or 0 without /proc.
 func residentMB(b *testing.B, pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
