@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// imported takes over one server of Cursor's and starts what its file then
-// says, as Cursor would.
+// imported imports one server of Cursor and starts what Cursor's file then
+// names, as Cursor would.
 func imported(t *testing.T, dir, server string) *mcp.ClientSession {
 	t.Helper()
 	settings := filepath.Join(dir, "home", ".cursor")
@@ -39,7 +39,8 @@ func imported(t *testing.T, dir, server string) *mcp.ClientSession {
 		t.Fatalf("the file is %s: %v", text, err)
 	}
 	entry := file.Servers["sallyport"]
-	// The tests run the binary by its name; the path is that of the tests.
+	// The entry holds the path of the test binary; the tests start the binary
+	// by its name.
 	if entry.Command == "" || !strings.Contains(strings.Join(entry.Args, " "), "--personality cursor") {
 		t.Fatalf("the entry is %v", entry)
 	}
@@ -53,7 +54,7 @@ func imported(t *testing.T, dir, server string) *mcp.ClientSession {
 	return session
 }
 
-// toolsIn lists what a session offers.
+// toolsIn lists the tools of a session.
 func toolsIn(t *testing.T, session *mcp.ClientSession) (names []string) {
 	t.Helper()
 	list, err := session.ListTools(t.Context(), nil)
@@ -66,7 +67,7 @@ func toolsIn(t *testing.T, session *mcp.ClientSession) (names []string) {
 	return names
 }
 
-// answerOf is the text of a call.
+// answerOf returns the text of a call.
 func answerOf(t *testing.T, session *mcp.ClientSession, tool string, args map[string]any) (text string, failed bool) {
 	t.Helper()
 	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -81,8 +82,8 @@ func answerOf(t *testing.T, session *mcp.ClientSession, tool string, args map[st
 	return text, res.IsError
 }
 
-// TestTheImportedServerIsServed takes a server over and calls it as the client
-// does from then on.
+// TestTheImportedServerIsServed imports a server and calls it as the client
+// does after the import.
 func TestTheImportedServerIsServed(t *testing.T) {
 	needs.Programs(t, "python3")
 	dir := t.TempDir()
@@ -107,8 +108,8 @@ func TestTheImportedServerIsServed(t *testing.T) {
 	}
 }
 
-// TestTheImportedPackageIsServed takes over a server that the client fetches,
-// and that runs here from the copy that lock installed.
+// TestTheImportedPackageIsServed imports a server that the client fetches as a
+// package. Here it runs from the copy that lock installed.
 func TestTheImportedPackageIsServed(t *testing.T) {
 	p := newPackageFolder(t, newNPMStandIn(t, "1.2.3"))
 	place(t, p.dir, "mcp.json", `{"mcpServers": {"one": {"command": "npx", "args": ["-y", "notes-server", "--all"]}}}`)

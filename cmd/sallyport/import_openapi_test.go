@@ -14,7 +14,7 @@ import (
 
 const shopKey = "k3y-of-the-shop-0123456789"
 
-// newShop is a server that describes itself.
+// newShop starts a server that publishes its own description.
 func newShop(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ const shopDocument = `{
   }
 }`
 
-// fetched is the description of a server, in a file.
+// fetched stores the description of a server in a file.
 func fetched(t *testing.T, url, path string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/openapi.json", nil)
@@ -70,8 +70,8 @@ func fetched(t *testing.T, url, path string) {
 	}
 }
 
-// TestImportedActionsAreCalled takes the description of a server and calls
-// what came of it.
+// TestImportedActionsAreCalled imports the description of a server and calls
+// the actions that result.
 func TestImportedActionsAreCalled(t *testing.T) {
 	shop, dir := newShop(t), configured(t, `version: 1
 secrets: [{dir: secrets}]
@@ -103,8 +103,9 @@ principals: {local: {permissions: [http:read]}}
 	}
 }
 
-// largeDocument describes sixty operations the way such documents do: shared
-// parameters, schemas that refer to each other, errors, several schemes.
+// largeDocument describes sixty operations in the usual style of such
+// documents: shared parameters, schemas that refer to each other, errors,
+// several schemes.
 func largeDocument() string {
 	var paths, schemas strings.Builder
 	for i := range 12 {
@@ -156,7 +157,8 @@ func TestALargeDocumentPassesCheck(t *testing.T) {
 	}
 }
 
-// BenchmarkImport is the whole command, the document of sixty operations.
+// BenchmarkImport measures the complete command on the document of sixty
+// operations.
 func BenchmarkImport(b *testing.B) {
 	dir := b.TempDir()
 	place(b, dir, "things.yaml", largeDocument())

@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: whoever
-// is interrupted leaves the old text or the new one.
+// TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: an
+// interruption leaves the old text or the new one.
 func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
 	path, env := filepath.Join(t.TempDir(), "mcp.json"), &environment{home: t.TempDir()}
 	texts := []string{strings.Repeat("a", 200_000), strings.Repeat("b", 300_000)}
@@ -71,8 +71,8 @@ func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatImportSaysNextCanBePasted has paths that a shell would read otherwise,
-// and flags without which something else would be written.
+// TestWhatImportSaysNextCanBePasted uses paths that a shell would expand, and
+// flags without which the command would write something else.
 func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 	i := &importer{arg: "it's here/mcp.json", f: &flags{config: []string{"a b.yaml"}}, o: &importing{
 		role: "r", leave: []string{"x"}, hosts: []string{"y=h:1"}, versions: []string{"z=1.2.3"}, observe: true,
@@ -83,14 +83,15 @@ func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 	}
 }
 
-// TestShownDrivesNoTerminal has what a terminal would act on.
+// TestShownDrivesNoTerminal passes control sequences that a terminal would
+// execute.
 func TestShownDrivesNoTerminal(t *testing.T) {
 	if got := shown("a\x1b[1m\u009b31mb\u202ec\u2066d\u2028e\nf"); got != "a [1m 31mb c d e f" {
 		t.Errorf("shown = %q", got)
 	}
 }
 
-// FuzzFlow holds that a text of a client means the same in a configuration, or
+// FuzzFlow checks that a text of a client means the same in a configuration, or
 // is refused there.
 func FuzzFlow(f *testing.F) {
 	for _, s := range []string{"", "a b", `"\`, "# x", "{a: b}", "yes", "1e3", "é\u202e\x1b[0m\x00\ufeff\ufffd", "- a\n\tb\r", "${workspace}", "'", "\U0010ffff", "a: b", "\u2028"} {
@@ -115,7 +116,7 @@ func FuzzFlow(f *testing.F) {
 	})
 }
 
-// FuzzServerName holds the name of any server to what a name is.
+// FuzzServerName checks that every server gets a valid name.
 func FuzzServerName(f *testing.F) {
 	for _, s := range []string{"", "a", "GitHub (work)", "__a__", "a_-_b", strings.Repeat("x_", 40), "-", "日本"} {
 		f.Add(s)
@@ -134,8 +135,8 @@ func FuzzServerName(f *testing.F) {
 	})
 }
 
-// TestSeenHostsAreNotGrantedBesideSecrets holds what a watched server reached
-// to a remark, where its secrets would go there.
+// TestSeenHostsAreNotGrantedBesideSecrets checks that a host which an observed
+// server reached is only named in a remark when its secrets would go there.
 func TestSeenHostsAreNotGrantedBesideSecrets(t *testing.T) {
 	for state, want := range map[importState]bool{importReady: true, importBlocked: false} {
 		p := &planned{state: state}
@@ -149,7 +150,7 @@ func TestSeenHostsAreNotGrantedBesideSecrets(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsChanged holds an extended configuration to what it said
+// TestNothingElseIsChanged compares an extended configuration with the one
 // before.
 func TestNothingElseIsChanged(t *testing.T) {
 	load := func(text string) *config.Config {
@@ -184,8 +185,8 @@ func TestNothingElseIsChanged(t *testing.T) {
 	}
 }
 
-// TestNoSecretOfAClientShows puts a secret wherever a client's file may have
-// one, and looks for it in all that import says and writes.
+// TestNoSecretOfAClientShows puts a secret at every place of a client's file
+// that may hold one, and searches all that import prints and writes.
 func TestNoSecretOfAClientShows(t *testing.T) {
 	const known, named = "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "hunter2-hunter2"
 	for _, server := range []string{
