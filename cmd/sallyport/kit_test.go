@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// folder is a workspace with a file to read, a link that leads out, and the
-// configuration that init writes.
+// folder creates a workspace with a file to read, a link that leads out, and
+// the configuration that init writes.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,8 +31,8 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// sallyport is this test binary as the program, in a folder. TestMain puts it
-// on PATH.
+// sallyportCommand returns the command that runs this test binary as the
+// program, in a folder. TestMain puts the binary on PATH.
 func sallyportCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("sallyport", args...)
 	cmd.Dir = dir
@@ -40,7 +40,8 @@ func sallyportCommand(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// runSallyport runs a command that must succeed and returns its stdout.
+// runSallyport runs a command that must succeed and returns its standard
+// output.
 func runSallyport(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -62,7 +63,7 @@ type service struct {
 	token  string // "" when none was printed
 }
 
-// wait returns the exit code.
+// wait waits for the end of the service and returns its exit code.
 func (s *service) wait(t testing.TB) int {
 	t.Helper()
 	err := s.cmd.Wait()
@@ -72,7 +73,7 @@ func (s *service) wait(t testing.TB) int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// stop asks the service to end and wants exit code 0.
+// stop asks the service to end and requires exit code 0.
 func (s *service) stop(t testing.TB) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -109,12 +110,12 @@ func serveHTTP(t testing.TB, dir string, args ...string) *service {
 	var banner strings.Builder
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		fmt.Fprintln(&banner, lines.Text())
-		// The last paragraph of what serve prints says what is enforced.
+		// The last paragraph that serve prints lists what is enforced.
 		if strings.Contains(lines.Text(), "audit tail") {
 			break
 		}
 	}
-	// Nothing else is printed that a full pipe could block.
+	// serve prints nothing after it that a full pipe could block.
 	s.banner = banner.String()
 	if m := addressLine.FindStringSubmatch(s.banner); m != nil {
 		s.url = m[1]
@@ -127,7 +128,7 @@ func serveHTTP(t testing.TB, dir string, args ...string) *service {
 	return s
 }
 
-// request sends one request and returns status and body.
+// request sends one request and returns the status and the body.
 func (s *service) request(t testing.TB, method, path, body string, header map[string]string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -153,7 +154,8 @@ func (s *service) request(t testing.TB, method, path, body string, header map[st
 	return res.StatusCode, string(text)
 }
 
-// headers are those of a good request, with changes; an empty value removes.
+// headers returns the headers of a valid request with changes; an empty value
+// removes a header.
 func (s *service) headers(changes ...string) map[string]string {
 	h := map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + s.token,

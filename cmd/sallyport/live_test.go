@@ -8,7 +8,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// held returns a turn whose tool waits until it is let go.
+// held returns a turn whose tool waits until the test closes let.
 func held(t *testing.T, answer string) (tn *turn, began, let chan struct{}) {
 	t.Helper()
 	r, err := registry.New(nil, nil)
@@ -27,8 +27,8 @@ func held(t *testing.T, answer string) (tn *turn, began, let chan struct{}) {
 	return &turn{registry: r}, began, let
 }
 
-// A call that runs ends in the configuration in which it began; the next one
-// finds the new one.
+// A running call ends in the configuration in which it began; the next call
+// uses the new one.
 func TestACallEndsInItsTurn(t *testing.T) {
 	first, began, let := held(t, "first")
 	second, began2, let2 := held(t, "second")
