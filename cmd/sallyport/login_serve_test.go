@@ -7,8 +7,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// TestServeFollowsLogins: a server that runs takes up what another process logs
-// in, and lets go of what it logs out, without a reload.
+// TestServeFollowsLogins runs a server while another process logs in and out.
+// The server uses a new login, and drops a removed one, without a reload.
 func TestServeFollowsLogins(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// guarded is an MCP server that wants a token, and the issuer that makes them.
+// guarded is an MCP server that requires a token, together with the issuer of
+// its tokens.
 type guarded struct {
 	server, issuer *httptest.Server
 
@@ -28,7 +29,8 @@ type guarded struct {
 	made    int
 	good    map[string]bool
 	refuses bool
-	// revokes says that it takes revocations, revoked are the tokens of these.
+	// revokes is true when the issuer accepts revocations; revoked holds the
+	// revoked tokens.
 	revokes bool
 	revoked []string
 }
@@ -121,8 +123,8 @@ principals:
 `
 }
 
-// logsIn runs login and has a browser follow the page that it prints. It
-// returns everything that was printed.
+// logsIn runs login and lets a browser open the page that it prints. It returns
+// all the output.
 func logsIn(t *testing.T, dir string, args ...string) (printed string, err error) {
 	t.Helper()
 	cmd := sallyportCommand(dir, append([]string{"login", "far"}, args...)...)
@@ -146,7 +148,7 @@ func logsIn(t *testing.T, dir string, args ...string) (printed string, err error
 	return lines.String() + text.String(), err
 }
 
-// open is a browser: it follows where it is sent.
+// open acts as a browser: it opens a page and follows its redirects.
 func open(t *testing.T, page string) {
 	t.Helper()
 	u, err := url.Parse(page)
@@ -154,7 +156,8 @@ func open(t *testing.T, page string) {
 		t.Error(err)
 		return
 	}
-	// Pages of others send browsers too, and neither ends the wait.
+	// Pages of other sites send browsers to the same address, and none ends the
+	// wait.
 	back := u.Query().Get("redirect_uri")
 	for _, wrong := range []string{back + "?code=evil", back + "?code=evil&state=evil", strings.TrimSuffix(back, "/callback") + "/"} {
 		if res, err := http.Get(wrong); err != nil || res.StatusCode < 400 {
@@ -182,8 +185,8 @@ func open(t *testing.T, page string) {
 	res.Body.Close()
 }
 
-// TestLoginAtARemoteServer logs in, calls, lets the token be refused, and logs
-// out; no token shows anywhere.
+// TestLoginAtARemoteServer logs in, calls, lets the server refuse the token,
+// and logs out. No token appears anywhere.
 func TestLoginAtARemoteServer(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -209,7 +212,7 @@ func TestLoginAtARemoteServer(t *testing.T) {
 	}
 	said.WriteString(printed)
 	has(t, call("--principal", "ann", "mcp__far__token"), "you sent Bearer [REDACTED")
-	// The token ends, and its issuer does not renew it.
+	// The token expires, and its issuer does not renew it.
 	g.mu.Lock()
 	clear(g.good)
 	g.refuses = true
@@ -222,10 +225,8 @@ func TestLoginAtARemoteServer(t *testing.T) {
 	checkNoToken(t, dir, said.String())
 }
 
-// TestLoginSaysWhatToOpenAsJSON prints two lines, and the first is enough for a
-// program that opens pages.
-// TestRevokeEndsLogins: whoever revokes a principal ends what it may do
-// elsewhere, too.
+// TestRevokeEndsLogins revokes a principal, which also ends its logins at other
+// servers.
 func TestRevokeEndsLogins(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -241,6 +242,8 @@ func TestRevokeEndsLogins(t *testing.T) {
 	has(t, runSallyport(t, dir, "logout", "far", "--principal", "ann"), "logged out: ann has no tokens")
 }
 
+// TestLoginSaysWhatToOpenAsJSON requires two lines of output. The first one is
+// enough for a program that opens pages.
 func TestLoginSaysWhatToOpenAsJSON(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -277,7 +280,8 @@ func TestLoginSaysWhatToOpenAsJSON(t *testing.T) {
 	}
 }
 
-// TestLogoutTellsTheIssuer what is not used any more, and says whether it did.
+// TestLogoutTellsTheIssuer logs out: the issuer is told which tokens are no
+// longer used, and logout prints whether it succeeded.
 func TestLogoutTellsTheIssuer(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -301,8 +305,8 @@ func TestLogoutTellsTheIssuer(t *testing.T) {
 	checkNoToken(t, dir, said+lost+runSallyport(t, dir, "audit", "tail", "--json"))
 }
 
-// TestTheWayBackTakesOneAnswer gives a second one with the right state, and waits
-// no longer than it says.
+// TestTheWayBackTakesOneAnswer sends a second answer with the right state, and
+// checks that the wait is bounded.
 func TestTheWayBackTakesOneAnswer(t *testing.T) {
 	t.Parallel()
 	b, err := listenBack(t.Context(), 0)
@@ -354,7 +358,7 @@ func has(t *testing.T, text string, wants ...string) {
 	}
 }
 
-// checkNoToken looks for tokens and codes in what was said and in every file.
+// checkNoToken searches the output and every file for tokens and codes.
 func checkNoToken(t *testing.T, dir, said string) {
 	t.Helper()
 	texts := map[string]string{"what was printed": said}
