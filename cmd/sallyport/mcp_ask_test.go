@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// connectStdio starts `serve --stdio` in a folder with a client of one version
-// of the protocol.
+// connectStdio starts `serve --stdio` in a folder and connects a client with
+// one version of the protocol.
 func connectStdio(t *testing.T, dir, version string, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
@@ -28,8 +28,8 @@ func connectStdio(t *testing.T, dir, version string, o *mcp.ClientOptions) *mcp.
 	return s
 }
 
-// TestTheClientsPersonDecides: the question, the run and the record of the
-// decision, in both generations of the protocol.
+// TestTheClientsPersonDecides checks the question, the run and the record of
+// the decision, in both generations of the protocol.
 func TestTheClientsPersonDecides(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestTheClientsPersonDecides(t *testing.T) {
 	}
 }
 
-// TestClientsHearOfAReload: a configuration that is put in force is a change of
-// lists.
+// TestClientsHearOfAReload checks that clients learn of changed lists when a
+// configuration comes into force.
 func TestClientsHearOfAReload(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// TestC6_OverHTTPOnlyAPersonsClientIsAsked has clients that approve whatever
-// they are asked: those of a principal that is not said to be a person, and of
-// the local user's token, are asked nothing, and the call stays held.
+// TestC6_OverHTTPOnlyAPersonsClientIsAsked connects clients that approve every
+// question. The client of a principal that is not declared to be a person, and
+// the client with the local user's token, get no question, and the call stays
+// held.
 func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
 	dir := heldFolder(t, "0s")
 	agent, agentHash := auth.NewToken()

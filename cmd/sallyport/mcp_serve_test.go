@@ -95,7 +95,8 @@ func TestServeTokenIsPrintedOnceAndReplaced(t *testing.T) {
 	}
 }
 
-// stateOf is every byte of the state file and what SQLite keeps beside it.
+// stateOf returns every byte of the state file and of the files that SQLite
+// keeps beside it.
 func stateOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, ".sallyport", "state.db*"))
@@ -128,7 +129,7 @@ func TestServeWithoutAuthenticationIsForThisMachineOnly(t *testing.T) {
 	}
 }
 
-// TestServeEndsWhileAClientListens holds a session's stream open: the end of
+// TestServeEndsWhileAClientListens keeps a session's stream open: the end of
 // the server must not wait for it.
 func TestServeEndsWhileAClientListens(t *testing.T) {
 	s := serveHTTP(t, folder(t))
@@ -140,14 +141,15 @@ func TestServeEndsWhileAClientListens(t *testing.T) {
 	}
 	begun := time.Now()
 	s.stop(t)
-	// Half of the bound after which the server would cut connections.
+	// The limit is half of the time after which the server would cut
+	// connections.
 	if took := time.Since(begun); took > shutdownTimeout/2 {
 		t.Errorf("serve took %v to end, want it to close the client's stream", took)
 	}
 	_ = session.Close()
 }
 
-// presenting is a transport that presents a token.
+// presenting is a transport that sends a token.
 type presenting struct{ token string }
 
 func (p presenting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -156,8 +158,8 @@ func (p presenting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestServeSpeaksEveryVersionOverHTTP lets the official client read a file
-// and be refused another, at each version of the protocol, at one address.
+// TestServeSpeaksEveryVersionOverHTTP lets the official client read one file
+// and be refused another, with each version of the protocol, at one address.
 func TestServeSpeaksEveryVersionOverHTTP(t *testing.T) {
 	dir := folder(t)
 	s := serveHTTP(t, dir)
@@ -177,7 +179,7 @@ func TestServeSpeaksEveryVersionOverHTTP(t *testing.T) {
 	s.stop(t)
 }
 
-// reads reads what may be read and is refused what may not.
+// reads reads a permitted file and requires the refusal of another one.
 func reads(t *testing.T, session *mcp.ClientSession) {
 	t.Helper()
 	for path, want := range map[string]string{
@@ -194,8 +196,8 @@ func reads(t *testing.T, session *mcp.ClientSession) {
 	}
 }
 
-// TestServeStdioPrintsOnlyTheProtocol writes messages and rubbish, ends the
-// input, and reads everything that came out.
+// TestServeStdioPrintsOnlyTheProtocol writes messages and invalid text, ends
+// the input, and reads all the output.
 func TestServeStdioPrintsOnlyTheProtocol(t *testing.T) {
 	dir := folder(t)
 	cmd := sallyportCommand(dir, "serve", "--stdio")
@@ -266,8 +268,8 @@ func TestServeStdioEndsOnSignal(t *testing.T) {
 	}
 }
 
-// A client that goes away without a word must not take the record with it:
-// what was decided is recorded although its answer cannot be written.
+// A client that disconnects without notice must not lose the record: the
+// decision is recorded although its answer cannot be written.
 func TestServeStdioRecordsForAClientThatIsGone(t *testing.T) {
 	dir := folder(t)
 	cmd := sallyportCommand(dir, "serve", "--stdio")
@@ -299,8 +301,8 @@ func TestServeStdioRecordsForAClientThatIsGone(t *testing.T) {
 	in.Close()
 }
 
-// TestServeAndCallsShareOneChain lets a server and command lines write at
-// once; the chain must hold.
+// TestServeAndCallsShareOneChain lets a server and command lines write at the
+// same time: the chain must stay valid.
 func TestServeAndCallsShareOneChain(t *testing.T) {
 	dir := folder(t)
 	s := serveHTTP(t, dir)
