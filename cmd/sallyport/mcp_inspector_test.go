@@ -14,14 +14,15 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// The client that these tests were written with, and the Node that it wants.
+// The client with which these tests were written, and the version of Node that
+// it needs.
 const (
 	inspectorPackage = "@modelcontextprotocol/inspector@2.12.0"
 	nodePackage      = "node@22"
 )
 
 // needNPX skips a test that fetches a client from npm unless the environment
-// asks for it. Where it must run, a missing npx is a failure.
+// requests it. When the environment requests it, a missing npx is a failure.
 func needNPX(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
@@ -35,8 +36,8 @@ func needNPX(t *testing.T) {
 	}
 }
 
-// inspector runs the inspector's command line in a folder and returns what it
-// printed. refused says that the tool answered with an error.
+// inspector runs the command line of the inspector in a folder and returns its
+// output. refused is true when the tool answered with an error.
 func inspector(t *testing.T, dir string, args ...string) (out string, refused bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "npx",
@@ -55,8 +56,8 @@ func inspector(t *testing.T, dir string, args ...string) (out string, refused bo
 	return stdout.String(), false
 }
 
-// TestInspector lets a client that others wrote list the tools, read a file
-// and be refused three, over both surfaces and both generations of the
+// TestInspector runs a published client. It lists the tools, reads a file, and
+// is refused three calls, on both surfaces and in both generations of the
 // protocol. Each call must be in the record, and the record must verify until
 // one byte of it is edited.
 func TestInspector(t *testing.T) {
@@ -121,7 +122,7 @@ type outcome struct {
 	OK     bool   `json:"ok"`
 }
 
-// outcomes are the outcomes in the record, oldest first.
+// outcomes returns the outcomes in the record, oldest first.
 func outcomes(t *testing.T, dir string) []outcome {
 	t.Helper()
 	var out []outcome
@@ -148,8 +149,8 @@ func TestVerifyFindsOneEditedByte(t *testing.T) {
 	verifyFindsOneEditedByte(t, dir, outcomes(t, dir)[1].Seq)
 }
 
-// verifyFindsOneEditedByte edits one byte of a record in the state file: from
-// then on verify must fail and name it.
+// verifyFindsOneEditedByte edits one byte of a record in the state file. From
+// then on verify must fail and name that record.
 func verifyFindsOneEditedByte(t *testing.T, dir string, seq uint64) {
 	t.Helper()
 	runSallyport(t, dir, "audit", "verify")
@@ -157,7 +158,8 @@ func verifyFindsOneEditedByte(t *testing.T, dir string, seq uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The letter after the first p of "path" in the recorded arguments.
+	// The byte is the letter after the first p of "path" in the recorded
+	// arguments.
 	err = db.Exec(fmt.Sprintf(`UPDATE audit SET body = substr(body, 1, instr(body, 'path')) || 'A' || substr(body, instr(body, 'path') + 2)
 		WHERE seq = %d AND instr(body, 'path') > 0`, seq))
 	if n := db.Changes(); err != nil || n != 1 {

@@ -37,8 +37,8 @@ func TestReadmeProgramRuns(t *testing.T) {
 	}
 }
 
-// TestReadmeTranscript runs each command of the transcript and looks for the
-// lines that follow it. A line "..." stands for any lines.
+// TestReadmeTranscript runs each command of the transcript and searches its
+// output for the lines that follow it. A line "..." stands for any lines.
 func TestReadmeTranscript(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("# Sallyport\n"), 0o600); err != nil {
@@ -61,7 +61,7 @@ func TestReadmeTranscript(t *testing.T) {
 	}
 }
 
-// transcript runs one command line of the README: words in single quotes are
+// transcript runs one command line of the README. Words in single quotes are
 // one word, and a pipe to tail is ignored.
 func transcript(t *testing.T, dir, line string) string {
 	t.Helper()

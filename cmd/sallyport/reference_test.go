@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the reference pages")
 
-// TestReferencePages compares the pages of docs/reference that are made from
-// the source with what the source says now.
+// TestReferencePages compares the generated pages of docs/reference with what
+// the source would generate now.
 func TestReferencePages(t *testing.T) {
 	for name, write := range map[string]func(io.Writer){
 		"cli.md": writeCommands, "tools.md": writeTools, "errors.md": writeErrors,
@@ -88,7 +88,7 @@ func orShort(c *cobra.Command) string {
 	return c.Short + "."
 }
 
-// indent makes a block of code.
+// indent formats a text as a block of code.
 func indent(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i, l := range lines {
