@@ -26,7 +26,7 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// packaged is an MCP server of npm, without a library.
+// packaged is an MCP server in a package of npm, without a library.
 const packaged = `#!/usr/bin/env node
 require("readline").createInterface({input: process.stdin}).on("line", line => {
   const q = JSON.parse(line), send = m => console.log(JSON.stringify({jsonrpc: "2.0", id: q.id, ...m}));
@@ -38,8 +38,8 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 });
 `
 
-// npmStandIn is a registry of npm with one package in some versions. It counts
-// the archives that it gave.
+// npmStandIn is a registry of npm with one package in several versions. It
+// counts the archives that it served.
 type npmStandIn struct {
 	host  string
 	balls map[string][]byte
@@ -77,7 +77,7 @@ func newNPMStandInAt(t *testing.T, host string, versions ...string) *npmStandIn 
 	return n
 }
 
-// npmArchive is an archive as npm makes it.
+// npmArchive creates an archive as npm does.
 func npmArchive(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -119,7 +119,7 @@ func (n *npmStandIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// packageFolder is a folder whose commands know the stand-in.
+// packageFolder is a folder whose commands use the stand-in registry.
 type packageFolder struct {
 	t        *testing.T
 	dir      string
@@ -134,7 +134,7 @@ func newPackageFolder(t *testing.T, n *npmStandIn) *packageFolder {
 	return packageFolderOver(t, strings.TrimPrefix(server.URL, "http://"), &install.Options{NPM: "http://" + n.host})
 }
 
-// packageFolderOver has every name lead to one address, which counts as public.
+// packageFolderOver resolves every name to one address, which counts as public.
 func packageFolderOver(t *testing.T, address string, o *install.Options) *packageFolder {
 	t.Helper()
 	needs.Programs(t, "npm", "node", "tar")
@@ -142,7 +142,7 @@ func packageFolderOver(t *testing.T, address string, o *install.Options) *packag
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody but its owner can remove what is in folders without write.
+	// Only the owner can remove what is in folders without write permission.
 	t.Cleanup(func() {
 		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
@@ -162,14 +162,15 @@ func packageFolderOver(t *testing.T, address string, o *install.Options) *packag
 	}, o}
 }
 
-// declare writes a configuration with one server, and one that nobody may use.
+// declare writes a configuration with two servers; no personality may use the
+// second one.
 func (p *packageFolder) declare(command string) {
 	p.t.Helper()
 	place(p.t, p.dir, configName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\n  nobody: {command: [npx, notes-server@1.3.0]}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
 }
 
-// says runs a command in this process, which ends with a code and says
-// something.
+// says runs a command in this process. The command must end with a code and
+// print a text.
 func (p *packageFolder) says(code int, want string, args ...string) string {
 	p.t.Helper()
 	var out, said bytes.Buffer
@@ -186,7 +187,7 @@ func (p *packageFolder) says(code int, want string, args ...string) string {
 	return out.String()
 }
 
-// folders are the installed copies.
+// folders returns the installed copies.
 func (p *packageFolder) folders() []string {
 	p.t.Helper()
 	list, err := filepath.Glob(filepath.Join(p.dir, stateDir, "packages", "notes-server@*"))
@@ -196,7 +197,7 @@ func (p *packageFolder) folders() []string {
 	return list
 }
 
-// expected is the digest that diff shows.
+// expected returns the digest that diff shows.
 func (p *packageFolder) expected() string {
 	p.t.Helper()
 	var d difference
@@ -208,20 +209,20 @@ func (p *packageFolder) expected() string {
 }
 
 // TestPackageLauncher runs the server of a package: never before it is pinned,
-// from the installed copy alone, and not when a file of that was changed.
+// only from the installed copy, and not when a file of that copy was changed.
 func TestPackageLauncher(t *testing.T) {
 	t.Parallel()
 	n := newNPMStandIn(t, "1.2.3", "1.3.0")
 	p := newPackageFolder(t, n)
 	echo := []string{"call", "mcp__notes__echo", "{}"}
 
-	// Without a version nothing stops but the server, and lock says which to
-	// write.
+	// Without a version only this server does not start, and lock names the
+	// version to write.
 	p.declare(`[npx, -y, notes-server]`)
 	p.says(1, "names no version: write an exact one, such as notes-server@1.2.3; sallyport lock says which is the newest", "check")
 	p.says(1, "notes-server names no exact version: write notes-server@1.3.0, which is the newest", "lock")
 
-	// Without a pin nothing is installed.
+	// Without a pin no package is installed.
 	p.declare(`[npx, -y, notes-server@1.2.3, --stdio]`)
 	before := n.asked.Load()
 	p.says(1, "the package notes-server@1.2.3 is not pinned: sallyport lock pins what it is now", "check")
@@ -237,13 +238,13 @@ func TestPackageLauncher(t *testing.T) {
 		t.Errorf("the registry gave %d archives, want 1", got)
 	}
 
-	// What is pinned is installed where it is needed and missing.
+	// A pinned package is installed when it is needed and missing.
 	copies := p.folders()
 	if len(copies) != 1 {
 		t.Fatalf("installed: %v", copies)
 	}
 	remove(t, copies[0])
-	// Among what there was then: here that is nothing.
+	// Only versions of that time count: here there is none.
 	n.doc["time"] = map[string]string{"1.2.3": "2026-01-01T00:00:00Z", "1.3.0": "2026-01-02T00:00:00Z"}
 	pinned, err := os.ReadFile(filepath.Join(p.dir, lockName))
 	if err != nil {
@@ -265,7 +266,7 @@ func TestPackageLauncher(t *testing.T) {
 	p.says(1, "the installed copy of notes-server@1.2.3 was changed", echo...)
 	remove(t, copies[0])
 
-	// Another version is another server until somebody approves it.
+	// Another version is another server until an operator approves it.
 	p.declare(`[npx, -y, notes-server@1.3.0, --stdio]`)
 	p.says(1, "another package is pinned than notes-server@1.3.0: sallyport diff notes shows what changed", "check")
 	p.says(1, "Unknown tool: mcp__notes__echo", echo...)
@@ -273,8 +274,8 @@ func TestPackageLauncher(t *testing.T) {
 	p.says(0, "answered --stdio", echo...)
 }
 
-// TestPackageOfAnotherContent has the registry give something else than what is
-// pinned: a package that it needs has a new version, say.
+// TestPackageOfAnotherContent lets the registry serve something other than what
+// is pinned, such as a new version of a dependency.
 func TestPackageOfAnotherContent(t *testing.T) {
 	t.Parallel()
 	first, second := newNPMStandIn(t, "1.2.3"), newNPMStandIn(t, "1.2.3")

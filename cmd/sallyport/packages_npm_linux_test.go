@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestPackagesOfNPM runs servers that others wrote by the launcher that their
-// pages name, and pins them. The one for files is told that it may read
-// everything, and reads what its role reaches.
+// TestPackagesOfNPM runs published servers with the launcher that their pages
+// name, and pins them. The arguments of the file server allow it everything; it
+// reads only what its role reaches.
 func TestPackagesOfNPM(t *testing.T) {
 	needNPX(t)
 	p := packageFolderOver(t, "registry.npmjs.org:443", nil)
@@ -45,7 +45,7 @@ personalities:
 		t.Error("a server wrote where its declaration reads alone")
 	}
 
-	// Another argument is another server, until somebody approves it.
+	// Another argument is another server until an operator approves it.
 	declare("/etc")
 	p.says(1, "Unknown tool", "call", "mcp__files__list_allowed_directories")
 	_, command, _ := strings.Cut(p.says(1, "critical server command: another command is run", "diff", "files"), "approve: sallyport ")
@@ -53,7 +53,7 @@ personalities:
 	p.says(0, "pinned files as it is", strings.Fields(command)...)
 	p.says(0, "", "check")
 
-	// So is another file of what the package needs.
+	// Another file of a dependency also makes it another server.
 	found, err := filepath.Glob(filepath.Join(p.dir, stateDir, "packages", "@modelcontextprotocol+server-everything@*", "package", "node_modules", "zod", "package.json"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("what the package needs is not where it was: %v, %v", found, err)
