@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestWordsOfAServerCountOnlyPinned: a server that nobody has looked at could say
-// of any tool that it only reads, and be sent whatever its own words asked for.
+// TestWordsOfAServerCountOnlyPinned uses a server that no operator has
+// reviewed. It could claim that its tools only read, and would then receive
+// whatever its own text requested.
 func TestWordsOfAServerCountOnlyPinned(t *testing.T) {
 	p := newPinnedFolder(t, "get", "Gets.")
 	p.write(configName, `version: 1
