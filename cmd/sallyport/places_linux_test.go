@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// sharedFolder is a folder with a workspace, a folder outside with a secret, and a
-// configuration in which one role writes the workspace and others read a part of
-// it.
+// sharedFolder creates a folder with a workspace, an outside folder with a
+// secret, and a configuration in which one role writes the workspace and others
+// read a part of it.
 func sharedFolder(t *testing.T, roles string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,14 +60,14 @@ const (
 `
 )
 
-// say runs a command of the binary and returns all that it prints.
+// say runs a command of the binary and returns all its output.
 func say(dir string, args ...string) string {
 	out, _ := sallyportCommand(dir, args...).CombinedOutput()
 	return string(out)
 }
 
-// theft is every way by which the second role asks for the data folder at the
-// command line, with the answer.
+// theft tries every way in which the second role can reach the data folder from
+// the command line, and returns the answers.
 func theft(dir string) map[string]string {
 	secret := filepath.Join(dir, "ws/data/s")
 	return map[string]string{
@@ -92,12 +92,12 @@ func wantNothingStolen(t *testing.T, when, dir string, answers map[string]string
 	}
 }
 
-// withheldHere is what every surface says of the data folder.
+// withheldHere is the message of every surface about the data folder.
 const withheldHere = "passes the symbolic link"
 
-// TestA1_AFolderBecomesALinkForTheNextProcess has a child of one role put a link in
-// the place of a folder that is granted by name to others, and asks every later
-// process, and one that runs.
+// TestA1_AFolderBecomesALinkForTheNextProcess lets a child of one role replace
+// a folder by a link. Other roles have a grant for the name of that folder. The
+// test asks every later process, and one that is already running.
 func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	dir := sharedFolder(t, writerRole+readerRole)
 	s := serveHTTP(t, dir, "--personality", "writer")
@@ -115,7 +115,7 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	if out := say(dir, "call", "terminal", attack, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
 		t.Fatalf("the attack did not run: %s", out)
 	}
-	// The first use of these tools by this role in a server that runs.
+	// This role uses these tools for the first time in a running server.
 	wantServed := func(when string) {
 		t.Helper()
 		for tool, args := range map[string]string{
@@ -138,7 +138,7 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 		}
 	}
 
-	// A reload computes everything anew.
+	// A reload resolves every path again.
 	text, err := os.ReadFile(filepath.Join(dir, configName))
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,8 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	s.stop(t)
 	wantNothingStolen(t, "restart", dir, theft(dir))
 
-	// As a link in content it goes on working where it leads to what is granted.
+	// As a link inside the content it keeps working where it leads to a granted
+	// path.
 	if err := os.Remove(filepath.Join(dir, "ws/data")); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	if out := say(dir, "call", "read_file", `{"path":"data/s"}`, "--personality", "writer"); !strings.Contains(out, "fine") {
 		t.Errorf("the link in the workspace of who may read all of it says %q", out)
 	}
-	// A plain folder made anew is used at once.
+	// A plain folder that replaces the link is used at once.
 	if err := os.Remove(filepath.Join(dir, "ws/data")); err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +182,9 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	}
 }
 
-// TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite makes a link while the
-// workspace may be written, takes the writer away, and starts anew.
+// TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite makes a link while
+// tools may write the workspace, removes the role that writes, and starts
+// again.
 func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 	dir := sharedFolder(t, writerRole+readerRole)
 	text, err := os.ReadFile(filepath.Join(dir, configName))
@@ -193,7 +195,8 @@ func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 	if out := say(dir, "call", "terminal", attack, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
 		t.Fatalf("the attack did not run: %s", out)
 	}
-	// The workspace is another one now: neither role nor workspace holds the link.
+	// The workspace is another one now: neither a role nor the workspace
+	// contains the link.
 	narrow := strings.Replace(string(text), writerRole, "", 1)
 	narrow = strings.Replace(narrow, "workspace: ws\n", "workspace: other\n", 1)
 	narrow = strings.ReplaceAll(narrow, "${workspace}/data", filepath.Join(dir, "ws/data"))
@@ -215,8 +218,8 @@ func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 	}
 }
 
-// TestA2_ALinkOfTheWorkspaceIsNoGrant has a link in the workspace from the start,
-// and points it elsewhere while a server runs.
+// TestA2_ALinkOfTheWorkspaceIsNoGrant has a link in the workspace from the
+// start, and points it elsewhere while a server runs.
 func TestA2_ALinkOfTheWorkspaceIsNoGrant(t *testing.T) {
 	dir := sharedFolder(t, writerRole+readerRole)
 	ws := filepath.Join(dir, "ws")
@@ -250,8 +253,8 @@ func TestA2_ALinkOfTheWorkspaceIsNoGrant(t *testing.T) {
 	s.stop(t)
 }
 
-// TestA1_TheOperatorsOwnLinksAreFollowed has the workspace behind a link, outside
-// of what tools may write.
+// TestA1_TheOperatorsOwnLinksAreFollowed reaches the workspace through a link
+// that lies outside of what tools may write.
 func TestA1_TheOperatorsOwnLinksAreFollowed(t *testing.T) {
 	dir := sharedFolder(t, writerRole+readerRole)
 	if err := os.Rename(filepath.Join(dir, "ws"), filepath.Join(dir, "disk")); err != nil {
