@@ -12,8 +12,8 @@ import (
 	"github.com/sallyport/sallyport/sandbox"
 )
 
-// What is printed is YAML with comments, whatever the program named its files,
-// and says the same as the declaration.
+// The output is YAML with comments, whatever names the program gave its files,
+// and equals the declaration.
 func TestPrintObservation(t *testing.T) {
 	hostile := "${workspace}/a\n#b: \"c\" \x1b[31m: - {d}"
 	for _, tt := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// handlerFolder is a folder in which an action runs a script of the workspace, which
-// one role may write.
+// handlerFolder creates a folder in which an action runs a script of the
+// workspace. One role may write that script.
 func handlerFolder(t *testing.T, handler, more string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -49,8 +49,8 @@ personalities:
 	return dir
 }
 
-// TestA14_AChangedHandlerDoesNotRun has an agent change what an action runs, by
-// writing the file and by a link in its place.
+// TestA14_AChangedHandlerDoesNotRun lets an agent change what an action runs,
+// by writing the file and by replacing it with a link.
 func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 	for how, attack := range map[string]string{
 		"written":          `cp evil.sh tools/greet.sh`,
@@ -104,7 +104,8 @@ func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestA14_ExecFromLetsAgentsChooseWhatRuns names the folder of the handler.
+// TestA14_ExecFromLetsAgentsChooseWhatRuns allows the folder of the handler by
+// execFrom.
 func TestA14_ExecFromLetsAgentsChooseWhatRuns(t *testing.T) {
 	dir := handlerFolder(t, `{command: [sh, "DIR/ws/tools/greet.sh"]}`, `, write: ["${workspace}/tools"]}, process: {allowedBinaries: [sh], execFrom: ["${workspace}/tools"]}`)
 	if out := say(dir, "check"); strings.Contains(out, "can change what runs") {
@@ -118,8 +119,8 @@ func TestA14_ExecFromLetsAgentsChooseWhatRuns(t *testing.T) {
 	}
 }
 
-// TestA14_AChangedServerScriptIsNotStarted has an agent change the script of a server
-// that nothing pins, and then pins it.
+// TestA14_AChangedServerScriptIsNotStarted lets an agent change the script of a
+// server that is not pinned, and then pins it.
 func TestA14_AChangedServerScriptIsNotStarted(t *testing.T) {
 	needs.Programs(t, "python3")
 	script, err := os.ReadFile("../../gateway/upstream/testdata/server.py")
@@ -169,9 +170,9 @@ personalities:
 	}
 }
 
-// TestA14_WhatIsMissingIsHeldToo has an agent change one file of a handler and
-// remove another, and remove the only one before a server starts: neither makes the
-// handler one that nobody has seen yet.
+// TestA14_WhatIsMissingIsHeldToo lets an agent change one file of a handler and
+// remove another, and remove the only file before a server starts. In neither
+// case does the state treat the handler as new.
 func TestA14_WhatIsMissingIsHeldToo(t *testing.T) {
 	t.Run("one of two", func(t *testing.T) {
 		dir := handlerFolder(t, `{command: [sh, tools/greet.sh, tools/more.sh]}`, "}")
@@ -201,8 +202,9 @@ func TestA14_WhatIsMissingIsHeldToo(t *testing.T) {
 	})
 }
 
-// TestA14_WhatLiesInAHandlersPlaceStopsNothing has an agent put things in the place
-// of a handler that are no program: the action is gone, and everything else works.
+// TestA14_WhatLiesInAHandlersPlaceStopsNothing lets an agent put things in the
+// place of a handler that are no programs: the action is gone, and everything
+// else works.
 func TestA14_WhatLiesInAHandlersPlaceStopsNothing(t *testing.T) {
 	for _, attack := range []string{
 		"rm tools/greet.sh", "rm tools/greet.sh; mkfifo tools/greet.sh", "rm tools/greet.sh; mkdir tools/greet.sh",

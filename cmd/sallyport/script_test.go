@@ -20,10 +20,10 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			// An MCP server without a library.
+			// This is an MCP server without a library.
 			server, err := filepath.Abs("../../gateway/upstream/testdata/server.py")
 			e.Setenv("SERVER", server)
-			// How the race detector behaves is for every process to know.
+			// Every process has to know the settings of the race detector.
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			return err
 		},
@@ -69,8 +69,8 @@ func approvalID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], res.ID)
 }
 
-// copies counts the copies that were kept of a file, and puts the newest one
-// into latest.bak.
+// copies counts the stored copies of a file and puts the newest one into
+// latest.bak.
 func copies(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: copies FILE COUNT")
