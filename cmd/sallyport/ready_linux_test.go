@@ -13,7 +13,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 )
 
-// readyz asks until the status is the wanted one: an answer is given again for
+// readyz asks until it gets the wanted status: the server repeats an answer for
 // a while.
 func readyz(t *testing.T, s *service, want int) (text string) {
 	t.Helper()
@@ -74,7 +74,7 @@ func TestB10_NotReadyWithoutTheKey(t *testing.T) {
 	}
 }
 
-// stateAt has a configuration keep its state elsewhere.
+// stateAt makes a configuration keep its state in another folder.
 func stateAt(t *testing.T, dir, where string) {
 	t.Helper()
 	path := filepath.Join(dir, "sallyport.yaml")
@@ -93,7 +93,7 @@ func stateAt(t *testing.T, dir, where string) {
 	}
 }
 
-// failing is a state whose syncs are counted and fail.
+// failing is a state that counts its syncs and fails each.
 type failing struct {
 	state
 	syncs int
@@ -103,12 +103,13 @@ func (f *failing) Sync(context.Context) error { f.syncs++; return errors.New("lo
 
 func (*failing) Append(context.Context, func(audit.Head) ([]audit.Record, error)) error { return nil }
 
-// memorySettings takes every value.
+// memorySettings accepts every value.
 type memorySettings struct{ settings }
 
 func (memorySettings) Put(context.Context, string, string) error { return nil }
 
-// TestB10_ReadinessIsBounded: whoever asks often has nothing written often.
+// TestB10_ReadinessIsBounded checks that frequent requests do not cause
+// frequent writes.
 func TestB10_ReadinessIsBounded(t *testing.T) {
 	f := &failing{}
 	now := time.Now()

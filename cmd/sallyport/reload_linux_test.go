@@ -9,10 +9,10 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// TestB2_AReloadIsOneStepWhileAServerIsSilent puts a configuration in force that
-// takes a folder away, adds a principal and adds a server that never answers. The
-// principal acts in the new role from its first request on, the folder is out of
-// reach, and both come before anything is known of the server.
+// TestB2_AReloadIsOneStepWhileAServerIsSilent puts a configuration in force
+// that removes a folder, adds a principal and adds a server that never answers.
+// The principal has the new role from its first request on and the folder is
+// out of reach, both before anything is known about the server.
 func TestB2_AReloadIsOneStepWhileAServerIsSilent(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
@@ -49,13 +49,13 @@ personalities: {ops: {toolset: [read_file], mcp_servers: [notesLISTED], fs_reach
 		t.Errorf("a folder that was withdrawn = %d %s, want a refusal", a.Status, a.Error)
 	}
 	s.wants(t, late, "read_file", read("open"), 200)
-	// What the change does not concern goes on; what is not known yet is not
-	// there, and says so.
+	// What the change does not affect goes on. A tool that is not known yet is
+	// not available, and the answer says so.
 	s.wants(t, reader, "mcp__notes__echo", `{"text":"hello"}`, 200)
 	if a := s.actionWith(t, reader, "mcp__silent__anything", `{}`); a.Error != "Tool mcp__silent__anything is not currently available" {
 		t.Errorf("a tool of a server that is silent = %d %s", a.Status, a.Error)
 	}
-	// A silent server holds up no further change either.
+	// A silent server does not delay further changes either.
 	if said := s.told.await(t, from, inForce); strings.Contains(said, "mcp_servers.silent: ") {
 		t.Errorf("the server waited for the silent one before the change:\n%s", said)
 	}
