@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// short is a listener that fails with what a full table gives before it accepts.
+// short is a listener that first fails with the error of a full descriptor
+// table, and then accepts.
 type short struct {
 	net.Listener
 	errs []error
@@ -29,8 +30,8 @@ func (s *short) Accept() (net.Conn, error) {
 	return s.Listener.Accept()
 }
 
-// A child of the same user may have taken all watches, descriptors or memory
-// for a moment.
+// A child process of the same user may have used up all watches, descriptors or
+// memory for a moment.
 func TestA3_ServeOutlivesAcceptErrors(t *testing.T) {
 	t.Parallel()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,7 +56,7 @@ func TestA3_ServeOutlivesAcceptErrors(t *testing.T) {
 	}
 }
 
-// Connections that are idle hold as many descriptors as they get.
+// Idle connections hold as many descriptors as they can get.
 func TestB12_ReloadWhileConnectionsHoldTheRest(t *testing.T) {
 	t.Parallel()
 	dir, text, _ := reloadFolder(t)
@@ -69,13 +70,15 @@ func TestB12_ReloadWhileConnectionsHoldTheRest(t *testing.T) {
 	held := make(chan struct{}, 2*limit)
 	for range 2 * limit {
 		go func() {
-			// One that the server ends is followed by another.
+			// Each connection that the server closes is replaced by another
+			// one.
 			for t.Context().Err() == nil {
 				c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 				if err != nil {
 					return
 				}
-				// Answered, it may stay for the time of an idle one.
+				// After an answer, the connection may stay for the time of an
+				// idle one.
 				_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: "+address+"\r\n\r\n")
 				stop := context.AfterFunc(t.Context(), func() { c.Close() })
 				select {

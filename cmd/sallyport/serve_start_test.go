@@ -8,8 +8,8 @@ import (
 )
 
 // TestServeKeepsItsTokenWhenThePortIsTaken starts where another program
-// listens: a token that was made then would never be shown, and one that was
-// replaced would lock the clients out.
+// listens. A token that this start created would never be shown, and a token
+// that it replaced would lock the clients out.
 func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 	dir := folder(t)
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -40,8 +40,9 @@ func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 	again.stop(t)
 }
 
-// TestServeKeepsItsTokenWhenTheProviderIsGone starts where nobody can be
-// checked: the first token is shown by the first start that serves.
+// TestServeKeepsItsTokenWhenTheProviderIsGone starts while the provider cannot
+// be reached, so that no token can be checked. The first start that serves
+// shows the first token.
 func TestServeKeepsItsTokenWhenTheProviderIsGone(t *testing.T) {
 	dir := folder(t)
 	text := configText(t, dir)
@@ -59,7 +60,8 @@ func TestServeKeepsItsTokenWhenTheProviderIsGone(t *testing.T) {
 	s.stop(t)
 }
 
-// TestServeAnnouncesItselfAsJSON is for the program that starts the server.
+// TestServeAnnouncesItselfAsJSON checks the output for a program that starts
+// the server.
 func TestServeAnnouncesItselfAsJSON(t *testing.T) {
 	dir := folder(t)
 	cmd := sallyportCommand(dir, "serve", "--json", "--listen", "127.0.0.1:0")
