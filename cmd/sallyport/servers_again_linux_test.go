@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestReloadKeepsServers: a process goes on over a change that does not concern
-// it, with what it remembers, and ends with one that does.
+// TestReloadKeepsServers checks that a process of a server keeps running, with
+// its memory, over an unrelated change, and ends with a change that affects it.
 func TestReloadKeepsServers(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
@@ -40,8 +40,8 @@ func TestReloadKeepsServers(t *testing.T) {
 	}
 }
 
-// TestServersAreAskedAgain registers the tools of a server that answers later
-// than at the start, once.
+// TestServersAreAskedAgain uses a server that answers only after the start: its
+// tools are registered once.
 func TestServersAreAskedAgain(t *testing.T) {
 	dir, text := serverFolder(t)
 	place(t, dir, configName, text+`mcp_servers:
@@ -89,8 +89,8 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read:
 	}
 }
 
-// TestServeHidesADeadServer: the tools of a server that starts no more leave the
-// list with the reason, and come back when it does.
+// TestServeHidesADeadServer checks that the tools of a server that no longer
+// starts leave the list, with the reason, and return with the server.
 func TestServeHidesADeadServer(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// serverFolder is a folder with the MCP server of gateway/upstream in it, and
-// its configuration without servers.
+// serverFolder creates a folder with the MCP server of gateway/upstream in it,
+// and its configuration without servers.
 func serverFolder(t *testing.T) (dir, text string) {
 	t.Helper()
 	needs.Programs(t, "python3")
@@ -33,8 +33,8 @@ principals: {reader: {token_sha256: "` + auth.HashToken(tokenOf("reader")) + `",
 	return dir, text
 }
 
-// TestReloadAddsAServer puts a server in force, then one that cannot start
-// beside it, then takes both away.
+// TestReloadAddsAServer puts a server in force, adds one that cannot start,
+// then removes both.
 func TestReloadAddsAServer(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
@@ -63,8 +63,9 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, broken]}}
 	s.wants(t, token, tool, hello, 404)
 }
 
-// TestRemoteServer mounts one on this machine, which a role may reach that
-// allows private addresses. Its secret goes to it and shows nowhere.
+// TestRemoteServer mounts a server on this machine. Its role allows private
+// addresses. The secret of the server reaches only that server and appears
+// nowhere.
 func TestRemoteServer(t *testing.T) {
 	t.Parallel()
 	far := mcp.NewServer(&mcp.Implementation{Name: "far"}, nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// TestAServerOfNPMAsks a person and a model through the gate, and the answers
-// reach it, for clients of both generations of the protocol.
+// TestAServerOfNPMAsks lets a server ask a person and a model through the gate.
+// The answers must reach it, with clients of both generations of the protocol.
 func TestAServerOfNPMAsks(t *testing.T) {
 	needNPX(t)
 	needs.Programs(t, "node")

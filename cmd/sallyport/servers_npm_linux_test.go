@@ -18,7 +18,7 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// The servers that these tests were written with.
+// The servers with which these tests were written.
 var npmServers = []string{
 	"@modelcontextprotocol/server-everything@2026.8.31",
 	"@modelcontextprotocol/server-filesystem@2026.8.31",
@@ -26,7 +26,7 @@ var npmServers = []string{
 	"@playwright/mcp@0.0.83",
 }
 
-// The server for files is told that it may read everything.
+// The arguments of the file server allow it to read everything.
 const npmConfig = `version: 1
 mcp_servers:
   everything:
@@ -57,8 +57,8 @@ personalities:
     safety: {network: {allow: ["HOST"], allow_private_urls: true}, flow: {after_untrusted_private: refuse}}
 `
 
-// npmFolder installs the servers, and returns a configuration's folder and one
-// that no server may read.
+// npmFolder installs the servers. It returns the folder of a configuration and
+// a folder that no server may read.
 func npmFolder(t *testing.T, host string) (work, outside string) {
 	t.Helper()
 	needNPX(t)
@@ -88,8 +88,8 @@ func npmFolder(t *testing.T, host string) (work, outside string) {
 	return work, outside
 }
 
-// TestServersOfNPM mounts servers that others wrote, all at once, and has a
-// client list and call them.
+// TestServersOfNPM mounts published servers, all at once, and lets a client
+// list and call them.
 func TestServersOfNPM(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -138,7 +138,7 @@ func TestServersOfNPM(t *testing.T) {
 	}
 }
 
-// npmCall is a call and what it answers.
+// npmCall is a call and its answer.
 type npmCall struct {
 	tool string
 	args fields
@@ -170,7 +170,7 @@ func connects(t *testing.T, s *service, version string, transport mcp.Transport)
 	return c
 }
 
-// lists wants tools in the list.
+// lists requires tools in the list.
 func (c *sdkClient) lists(t *testing.T, want ...string) {
 	t.Helper()
 	var names []string
@@ -209,8 +209,8 @@ func textOf(res *mcp.CallToolResult) string {
 	return all.String()
 }
 
-// slow has a call tell its progress to the end, and gives another one up at its
-// first word. The server answers the next.
+// slow makes a call that reports progress to its end, and cancels another one
+// at its first progress event. The server must answer the next call.
 func (c *sdkClient) slow(t *testing.T) {
 	t.Helper()
 	const tool = "mcp__everything__trigger-long-running-operation"
