@@ -19,8 +19,8 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// drip is a server whose answers never end. It tells the paths whose clients
-// are gone.
+// drip is a server whose answers never end. It reports the paths of the clients
+// that have disconnected.
 type drip struct {
 	*httptest.Server
 	gone chan string
@@ -43,12 +43,12 @@ func newDrip(t *testing.T) *drip {
 
 func (d *drip) host() string { return strings.TrimPrefix(d.URL, "http://") }
 
-// beats is the folder into which children write that they run.
+// beats is the folder to which running children write repeatedly.
 type beats struct{ dir string }
 
 func (b beats) path(name string) string { return filepath.Join(b.dir, "out", name) }
 
-// await waits until a child has written something else than before.
+// await waits until a child has written something new.
 func (b beats) await(t *testing.T, name string) {
 	t.Helper()
 	first, _ := os.ReadFile(b.path(name))
@@ -61,7 +61,7 @@ func (b beats) await(t *testing.T, name string) {
 	t.Fatalf("%s does not run", name)
 }
 
-// still wants that a child does not write any more.
+// still requires that a child no longer writes.
 func (b beats) still(t *testing.T, name string) {
 	t.Helper()
 	for range 5 {
@@ -78,8 +78,8 @@ func beat(name string) string {
 	return `{"command":"while :; do date +%s%N > out/` + name + `; sleep 0.05; done"}`
 }
 
-// stoppedFolder is a folder with a role that runs commands and an MCP server, and
-// two principals of it.
+// stoppedFolder creates a folder with a role that runs commands and an MCP
+// server, and two principals with that role.
 func stoppedFolder(t *testing.T, hosts ...string) (dir, text string, b beats) {
 	dir, _ = serverFolder(t)
 	if err := os.Mkdir(filepath.Join(dir, "out"), 0o755); err != nil {
@@ -104,7 +104,7 @@ personalities:
 	return dir, text, beats{dir}
 }
 
-// endsIn are the records of what was ended, as "principal tool: target".
+// endsIn returns the records of ended runs, as "principal tool: target".
 func endsIn(t *testing.T, dir, action string) (list []string) {
 	t.Helper()
 	for _, r := range records(t, dir) {
@@ -165,12 +165,13 @@ func TestA6_WhatAPrincipalRunsEndsWithIt(t *testing.T) {
 	if text := runSallyport(t, dir, "explain", "--call", a.CallID); !strings.Contains(text, "principal reader is stopped since") || !strings.Contains(text, "leaked") {
 		t.Errorf("explain --call says\n%s\nwant who is stopped and why", text)
 	}
-	// Let go on, it works as before.
+	// After start, the principal works as before.
 	runSallyport(t, dir, "principals", "start", "reader")
 	s.wants(t, tokenOf("reader"), "mcp__notes__count", `{}`, 200)
 	start("reader")
 	b.await(t, "reader")
-	// A tool is stopped for everybody, and what it has left running ends.
+	// A tool is stopped for every principal, and the processes that it left
+	// running end.
 	runSallyport(t, dir, "principals", "stop", "--tool", "process_start")
 	b.still(t, "reader")
 	b.still(t, "other")
@@ -180,7 +181,7 @@ func TestA6_WhatAPrincipalRunsEndsWithIt(t *testing.T) {
 		t.Errorf("a call of a tool that was stopped = %+v", a)
 	}
 	s.wants(t, tokenOf("other"), "mcp__notes__count", `{}`, 200)
-	// So is a server, with its processes, and everything.
+	// The same holds for a server, with its processes, and for everything.
 	from = s.told.len()
 	runSallyport(t, dir, "principals", "stop", "--server", "notes")
 	s.told.await(t, from, `what="process python3"`)
@@ -228,8 +229,8 @@ func TestA6_ACommandsChildEndsWithItsPrincipal(t *testing.T) {
 	}
 }
 
-// TestB5_AListenStreamEndsWithItsToken has clients listen by POST while the token
-// of one is revoked, that of another rotated and a third one stopped.
+// TestB5_AListenStreamEndsWithItsToken lets clients listen by POST. One token
+// is then revoked, one is rotated, and one principal is stopped.
 func TestB5_AListenStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	dir, _, _ := stoppedFolder(t, "example.com")
@@ -275,8 +276,8 @@ func TestB5_AListenStreamEndsWithItsToken(t *testing.T) {
 
 var tokenText = regexp.MustCompile(`sallyport_[A-Za-z0-9_-]+`)
 
-// TestA6_ACommandHeedsAChangedConfiguration takes a folder away while a call at
-// the command line writes there, after a change that does not concern it.
+// TestA6_ACommandHeedsAChangedConfiguration first makes an unrelated change.
+// Then it removes a folder while a call at the command line writes there.
 func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
 	t.Parallel()
 	needs.Programs(t, "bash")
@@ -301,9 +302,8 @@ func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
 	b.still(t, "call")
 }
 
-// TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns takes a host, then a folder,
-// then a server from what runs, while something else changes that concerns
-// nothing.
+// TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns removes a host, then a
+// folder, then a server from what runs. An unrelated change affects nothing.
 func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 	t.Parallel()
 	needs.Programs(t, "bash", "curl")
@@ -322,7 +322,7 @@ func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 	b.await(t, "two")
 	b.await(t, "beat")
 
-	// A change that concerns nothing of it.
+	// This change affects nothing that runs.
 	s.change(t, dir, text+"    description: Another text.\n", inForce)
 	b.await(t, "one")
 	b.await(t, "two")
@@ -331,7 +331,8 @@ func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 		t.Errorf("a change of a description ended %q", got)
 	}
 
-	// A host is taken away: what is open to it is cut, the rest goes on.
+	// When a host is removed, the open connections to it are cut and everything
+	// else goes on.
 	fewer := strings.Replace(text, `"`+one.host()+`", `, "", 1)
 	s.change(t, dir, fewer, inForce)
 	if path := <-one.gone; path != "/one" {
@@ -344,7 +345,8 @@ func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 		t.Errorf("recorded as narrowed: %q, want each process", got)
 	}
 
-	// A folder is taken away: nothing can take it from a process that runs.
+	// When a folder is removed, the process ends, because a running process
+	// cannot lose a folder.
 	less := strings.Replace(fewer, `write: ["${workspace}/out"]`, `write: []`, 1)
 	s.change(t, dir, less, inForce)
 	b.still(t, "beat")
@@ -355,7 +357,7 @@ func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 		t.Errorf("recorded ends =\n%s", got)
 	}
 
-	// A server is taken away.
+	// When a server is removed, its process ends.
 	s.wants(t, reader, "mcp__notes__count", `{}`, 200)
 	from := s.told.len()
 	place(t, dir, configName, strings.Replace(less, "mcp_servers: [notes]", "mcp_servers: []", 1))
