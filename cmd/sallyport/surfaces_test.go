@@ -17,7 +17,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// verdict is how a call went, in the terms that every surface has.
+// verdict is the outcome of a call, in terms that every surface has.
 type verdict struct {
 	OK         bool
 	Code, Text string
@@ -28,15 +28,15 @@ type verdict struct {
 // protocolError is the code of an answer that is no result of a call.
 const protocolError = "protocol error"
 
-// surface is one way by which a call arrives.
+// surface is one way in which a call arrives.
 type surface struct {
 	name string
 	call func(t *testing.T, tool, args string) verdict
 }
 
-// surfacesOf are all the ways into the configuration of a folder, each for the
-// local user in the same role: two servers, the command line and the library
-// over one state. They end with the test.
+// surfacesOf returns all surfaces of the configuration of a folder, each for
+// the local user in the same role: two servers, the command line and the
+// library, with one state. They end with the test.
 func surfacesOf(t *testing.T, dir string) []surface {
 	t.Helper()
 	s := serveHTTP(t, dir)
@@ -65,7 +65,7 @@ func surfacesOf(t *testing.T, dir string) []surface {
 	return list
 }
 
-// overAPI calls through the JSON API, whose answer is a document or the last
+// overAPI calls through the JSON API. The answer is a document or the last
 // event of a stream.
 func (s *service) overAPI(t *testing.T, accept, tool, args string) verdict {
 	t.Helper()
@@ -85,7 +85,7 @@ func (s *service) overAPI(t *testing.T, accept, tool, args string) verdict {
 	return verdict{a.Success, a.Code, string(a.Data) + a.Error, a.CallID, a.ApprovalID}
 }
 
-// decodeLast reads a document, or that of the last event of a stream.
+// decodeLast decodes a document, or the document in the last event of a stream.
 func decodeLast(t *testing.T, text string, into any) {
 	t.Helper()
 	if i := strings.LastIndex(text, "data: "); i >= 0 {
@@ -96,7 +96,7 @@ func decodeLast(t *testing.T, text string, into any) {
 	}
 }
 
-// message is a call in a version of the protocol.
+// message returns a call in a version of the protocol.
 func message(version string, progress bool, tool, args string) string {
 	var meta []string
 	if progress {
@@ -109,7 +109,7 @@ func message(version string, progress bool, tool, args string) string {
 		tool, args, strings.Join(meta, ","))
 }
 
-// greet opens a session where the version has any.
+// greet opens a session when the version has sessions.
 func (s *service) greet(t *testing.T, version string) (session string) {
 	t.Helper()
 	if version == "2026-07-28" {
@@ -134,7 +134,7 @@ func (s *service) greet(t *testing.T, version string) (session string) {
 	return res.Header.Get("Mcp-Session-Id")
 }
 
-// overMCP calls over HTTP; progress asks for an answer in a stream.
+// overMCP calls over HTTP; progress requests an answer in a stream.
 func (s *service) overMCP(t *testing.T, version, session string, progress bool, tool, args string) verdict {
 	t.Helper()
 	h := s.headers("Mcp-Protocol-Version", version, "Mcp-Session-Id", session)
@@ -148,8 +148,8 @@ func (s *service) overMCP(t *testing.T, version, session string, progress bool, 
 	return verdictOfMCP(t, text)
 }
 
-// verdictOfMCP reads an answer of the protocol. Its text has the code in front,
-// which other surfaces tell apart.
+// verdictOfMCP decodes an answer of the protocol. Its text begins with the
+// code, which other surfaces keep separate.
 func verdictOfMCP(t *testing.T, text string) verdict {
 	t.Helper()
 	var a struct {
@@ -195,7 +195,7 @@ func byBatch(t *testing.T, dir, tool, args string) verdict {
 	return verdictOfResult(t, line.Result)
 }
 
-// printed is what a command prints that may say no.
+// printed returns the output of a command that may fail.
 func printed(t *testing.T, cmd *exec.Cmd) []byte {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -223,7 +223,7 @@ func verdictOfResult(t *testing.T, text []byte) verdict {
 	return verdict{r.OK, r.Code, r.Value + r.Error, r.CallID, r.ApprovalID}
 }
 
-// librarySurface is the registry itself, wired as the program wires it.
+// librarySurface returns the registry itself, built as the program builds it.
 func librarySurface(t *testing.T, dir string) surface { return librarySurfaceOf(t, dir) }
 
 // librarySurfaceOf reads the configuration from files of a folder.
