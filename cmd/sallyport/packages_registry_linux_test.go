@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// registryHere is a registry on this machine, and its URL.
+// registryHere starts a registry on this machine and returns its URL.
 func registryHere(t *testing.T) (n *npmStandIn, at string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -19,14 +19,15 @@ func registryHere(t *testing.T) (n *npmStandIn, at string) {
 	return n, server.URL + "/"
 }
 
-// TestAnotherRegistry installs from the registry of the configuration and from no
-// other, at a private address only where that is said, and pins which it was.
+// TestAnotherRegistry installs from the registry of the configuration and from
+// no other. It uses a private address only where the configuration allows that,
+// and pins the registry.
 func TestAnotherRegistry(t *testing.T) {
 	t.Parallel()
 	n, at := registryHere(t)
 	other, elsewhere := registryHere(t)
 	p := packageFolderOver(t, "", nil)
-	p.network = nil // as the program has it
+	p.network = nil // as in the program
 	from := func(command, packages string) {
 		t.Helper()
 		p.declare(command)
@@ -52,7 +53,7 @@ func TestAnotherRegistry(t *testing.T) {
 		t.Errorf("the lock file does not say %s (%v):\n%s", at, err, pinned)
 	}
 
-	// The same files of another registry are another package.
+	// The same files from another registry are another package.
 	from("[npx, notes-server@1.2.3, --stdio]", `{npm: "`+elsewhere+`", allow_private: true}`)
 	p.says(1, "another package is pinned than notes-server@1.2.3", "check")
 	p.says(1, "Unknown tool: mcp__notes__echo", echo...)

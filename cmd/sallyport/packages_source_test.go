@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhereFilesOfAnIndexLie: those of an index of one's own lie on its host, unless
-// the configuration names another one.
+// TestWhereFilesOfAnIndexLie checks the host of a package index's files: the
+// host of the index itself, unless the configuration names another one.
 func TestWhereFilesOfAnIndexLie(t *testing.T) {
 	t.Parallel()
 	for packages, want := range map[string][]string{
