@@ -181,7 +181,7 @@ func TestB4_AFloodDuringACall(t *testing.T) {
 func TestB4_AStreamThatIsBrokenOffWithoutEnd(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(p *peer, _ *question) any {
-		sseReader(t, p, "id: 0\nretry: 1\ndata:\n\n")
+		sendEvents(t, p, "id: 0\nretry: 1\ndata:\n\n")
 		return nil
 	}
 	var resumed atomic.Int64

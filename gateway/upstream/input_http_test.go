@@ -15,7 +15,7 @@ import (
 // then do something else.
 func during(t *testing.T, p *peer, method string, params any, then func() string) {
 	w := p.w.(http.ResponseWriter)
-	sseReader(t, p, asking(method, params))
+	sendEvents(t, p, asking(method, params))
 	if text := then(); text != "" {
 		_, _ = w.Write([]byte(text))
 	}
@@ -34,7 +34,7 @@ func TestARemoteServerAsks(t *testing.T) {
 		both.Wait()
 		turn <- struct{}{}
 		defer func() { <-turn }()
-		during(t, p, "elicitation/create", forPerson, func() string { return serverError(q.ID, <-at.answers) })
+		during(t, p, "elicitation/create", forPerson, func() string { return answerEvent(q.ID, <-at.answers) })
 		return nil
 	}
 	done := make(chan string)
@@ -162,7 +162,7 @@ func TestNobodyListens(t *testing.T) {
 func TestARemoteServerThatDoesNotWait(t *testing.T) {
 	ann, thinks, gone := thinker()
 	for name, after := range map[string]func(q *question) string{
-		"it answers":        func(q *question) string { return serverError(q.ID, "done") },
+		"it answers":        func(q *question) string { return answerEvent(q.ID, "done") },
 		"it breaks off":     func(*question) string { return "" },
 		"it talks nonsense": func(*question) string { return "data: no JSON\n\n" },
 	} {

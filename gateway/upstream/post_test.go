@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
-// sseReader makes a remote server answer with a stream.
-func sseReader(t *testing.T, p *peer, texts ...string) {
+// sendEvents makes a remote server answer with a stream.
+func sendEvents(t *testing.T, p *peer, texts ...string) {
 	w := p.w.(http.ResponseWriter)
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, text := range texts {
@@ -26,8 +26,8 @@ func sseReader(t *testing.T, p *peer, texts ...string) {
 	}
 }
 
-// serverError returns the event of an answer.
-func serverError(id []byte, text string) string {
+// answerEvent returns the event of an answer.
+func answerEvent(id []byte, text string) string {
 	return fmt.Sprintf("id: 9\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", id, text)
 }
 
@@ -50,9 +50,9 @@ func overHTTP(t *testing.T, s *script, more http.Header, before func(w http.Resp
 func TestAnswersInAStream(t *testing.T) {
 	s := newScript(t, tool("a"))
 	s.answer = func(p *peer, q *question) any {
-		sseReader(t, p, ": a comment\n\nid: 1\ndata:\n\nevent: other\ndata: no JSON\n\n",
+		sendEvents(t, p, ": a comment\n\nid: 1\ndata:\n\nevent: other\ndata: no JSON\n\n",
 			fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%q,\"progress\":1,\"message\":\"half\"}}\r\n\r\n", q.Params.Meta["progressToken"]),
-			"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a lie\"}]}}\n\n", serverError(q.ID, "fine"))
+			"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a lie\"}]}}\n\n", answerEvent(q.ID, "fine"))
 		return nil
 	}
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 	asked := make(chan *question, 1)
 	s.answer = func(p *peer, q *question) any {
 		asked <- q
-		sseReader(t, p, "id: 3\nretry: 1\ndata:\n\n")
+		sendEvents(t, p, "id: 3\nretry: 1\ndata:\n\n")
 		return nil
 	}
 	var resumed atomic.Int64
@@ -99,7 +99,7 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 		select {
 		case q := <-asked:
 			if q.Params.Name == "a" {
-				text = serverError(q.ID, "at last")
+				text = answerEvent(q.ID, "at last")
 			}
 		default:
 		}
@@ -125,9 +125,9 @@ func TestWhatIsNoAnswerOverHTTP(t *testing.T) {
 			p.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{},"result":{}}`, q.ID))
 		},
 		"nothing":               func(p *peer, _ *question) {},
-		"a stream of nothing":   func(p *peer, _ *question) { sseReader(t, p) },
-		"a stream of no JSON":   func(p *peer, _ *question) { sseReader(t, p, "data: no JSON\n\n") },
-		"a stream of no events": func(p *peer, _ *question) { sseReader(t, p, "no event\n\n") },
+		"a stream of nothing":   func(p *peer, _ *question) { sendEvents(t, p) },
+		"a stream of no JSON":   func(p *peer, _ *question) { sendEvents(t, p, "data: no JSON\n\n") },
+		"a stream of no events": func(p *peer, _ *question) { sendEvents(t, p, "no event\n\n") },
 		"another form":          func(p *peer, _ *question) { p.w.(http.ResponseWriter).Header().Set("Content-Type", "text/html") },
 		"another session": func(p *peer, q *question) {
 			p.w.(http.ResponseWriter).Header().Set("Mcp-Session-Id", "theirs")

@@ -19,8 +19,8 @@ func grants(text string) func(server, role string) string {
 	return func(_, role string) string { return role + text }
 }
 
-// processLimit makes a script answer with the number of the process.
-func processLimit(s *script) {
+// tellProcesses makes a script answer with the number of the process.
+func tellProcesses(s *script) {
 	s.answer = func(p *peer, _ *question) any { return text(fmt.Sprint("process ", p.number)) }
 }
 
@@ -56,7 +56,7 @@ func TestAServerSurvivesAReload(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, tool("a"))
-			processLimit(s)
+			tellProcesses(s)
 			d := upstream.Server{Name: "test", Command: []string{"scripted"}, Sources: map[string]string{"": "a.yaml:1:1"}}
 			if tt.program != "" {
 				d.Programs = []string{filepath.Join(filepath.Dir(file), tt.program)}
@@ -155,7 +155,7 @@ func TestAChangeDuringAReload(t *testing.T) {
 // TestAReloadThatIsRejected leaves the current configuration unchanged.
 func TestAReloadThatIsRejected(t *testing.T) {
 	s := newScript(t, tool("a"))
-	processLimit(s)
+	tellProcesses(s)
 	before := scripted(t, s, &upstream.Options{Grant: grants("")})
 	was := inside(before.call("test__a", nil))
 	after := scripted(t, s, &upstream.Options{Grant: grants(""), Previous: before.mounts})
