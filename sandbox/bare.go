@@ -13,11 +13,11 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// bare starts a child without confinement, which the operator asked for by
+// startUnconfined starts a child without confinement, which the operator asked for by
 // name: the kernel holds it to nothing. What is left is what the runtime can
 // do alone: a fixed search path, an environment from nothing, a private home,
 // a group that is killed as one.
-func (r *Runner) bare(c *child) error {
+func (r *Runner) startUnconfined(c *child) error {
 	s := c.spawn
 	prog, err := r.resolved(s, s.Grant.FS.Write)
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *Runner) bare(c *child) error {
 	}
 	private, err := r.scratch.Dir("child")
 	if err != nil {
-		return failure(s.Binary, err)
+		return confinementError(s.Binary, err)
 	}
 	c.atEnd(func() { _ = os.RemoveAll(private) })
 	dir, err := bareDir(s, private)
@@ -40,7 +40,7 @@ func (r *Runner) bare(c *child) error {
 	}
 	stdin, stdout, stderr, err := c.streams()
 	if err != nil {
-		return failure(s.Binary, err)
+		return confinementError(s.Binary, err)
 	}
 	c.start = time.Now()
 	c.proc, err = os.StartProcess(prog.path, append([]string{prog.name}, s.Args...), &os.ProcAttr{
@@ -93,14 +93,14 @@ func bareDir(s *sallyport.Spawn, private string) (string, error) {
 	return "", sallyport.PathError("enter", asked)
 }
 
-// failure is what a caller sees of a child that could not be confined. What
+// confinementError is what a caller sees of a child that could not be confined. What
 // the kernel said is for the log.
-func failure(binary string, err error) error {
+func confinementError(binary string, err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		return e
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return unavailable(binary+" could not be confined and was not started", err)
+	return unavailableError(binary+" could not be confined and was not started", err)
 }

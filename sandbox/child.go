@@ -73,23 +73,23 @@ func (r *Runner) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child
 		return nil, err
 	}
 	c := &child{r: r, spawn: s, level: level, done: make(chan struct{})}
-	if err := r.start(ctx, c); err != nil {
+	if err := r.startAndFollow(ctx, c); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// start has a child run and follows it.
-func (r *Runner) start(ctx context.Context, c *child) error {
-	if !r.starting() {
-		return unavailable("the runtime is ending", nil)
+// startAndFollow has a child run and follows it.
+func (r *Runner) startAndFollow(ctx context.Context, c *child) error {
+	if !r.registerStart() {
+		return unavailableError("the runtime is ending", nil)
 	}
 	defer r.starts.Done()
-	if err := r.begin(ctx, c); err != nil {
+	if err := r.launchChild(ctx, c); err != nil {
 		c.unwind()
 		return err
 	}
-	r.adopt(c)
+	r.registerChild(c)
 	go c.follow(ctx)
 	return nil
 }
@@ -218,7 +218,7 @@ func (c *child) finish(state *os.ProcessState, err error) {
 	}
 	c.result = res
 	c.unwind()
-	c.r.forget(c)
+	c.r.unregisterChild(c)
 	close(c.done)
 }
 

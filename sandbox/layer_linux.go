@@ -49,7 +49,7 @@ func (r *Runner) layer(c *child, p *plan) error {
 		// What is committed goes to the folder that was opened there, so that it has
 		// to be the one that the child is shown.
 		if !slices.ContainsFunc(p.areas, func(a area) bool { return a.real == m.Lower && a.dev == m.Dev && a.ino == m.Ino }) {
-			return unavailable("a folder of the reach was exchanged while the child was started: "+m.Lower, nil)
+			return unavailableError("a folder of the reach was exchanged while the child was started: "+m.Lower, nil)
 		}
 		p.layers[m.Lower] = m
 	}
@@ -64,7 +64,7 @@ func (r *Runner) reserveLayer(c *child) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := r.layers[name]; n >= r.o.Limits.Layers {
-		return unavailable(fmt.Sprintf("no private layer is free: %d are in use", n), nil)
+		return unavailableError(fmt.Sprintf("no private layer is free: %d are in use", n), nil)
 	}
 	r.layers[name]++
 	c.atEnd(func() {

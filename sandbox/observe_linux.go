@@ -64,7 +64,7 @@ func Observe(ctx context.Context, argv []string, o *ObserveOptions) (*Observatio
 	}
 	out, err := b.run(ctx, prog, argv)
 	if err != nil {
-		return nil, failure(argv[0], err)
+		return nil, confinementError(argv[0], err)
 	}
 	b.report(out, argv[0], prog)
 	return out, nil
@@ -294,7 +294,7 @@ func isPrivate(a netip.Addr) bool { return egress.Floor(a, false) != "" && egres
 func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *program, argv []string) (*seccomp.Listener, error) {
 	filter, err := seccomp.Assemble(seccomp.Options{Watch: true})
 	if err != nil {
-		return nil, unavailable("programs cannot be observed here", err)
+		return nil, unavailableError("programs cannot be observed here", err)
 	}
 	spec := helper.Spec{
 		Path: prog.path, Argv: append([]string{prog.name}, argv[1:]...), Dir: b.o.Workspace,

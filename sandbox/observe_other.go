@@ -7,5 +7,5 @@ import "context"
 // Observe runs a program and reports what it used. Programs are observed on
 // Linux only: elsewhere the error is not_available.
 func Observe(context.Context, []string, *ObserveOptions) (*Observation, error) {
-	return nil, unavailable("programs are observed on Linux only", nil)
+	return nil, unavailableError("programs are observed on Linux only", nil)
 }

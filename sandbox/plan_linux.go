@@ -120,7 +120,7 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant) (*plan, error) {
 func (p *plan) blind() error {
 	for _, a := range p.areas {
 		if a.write && !a.read && (reach.Within(tmpDir, a.real) || reach.Within(varTmpDir, a.real)) {
-			return unavailable("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.real, nil)
+			return unavailableError("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.real, nil)
 		}
 	}
 	return nil

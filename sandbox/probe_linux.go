@@ -24,9 +24,9 @@ var minLandlock = map[sallyport.Level]int{
 	sallyport.LevelStrict: 3, sallyport.LevelFull: 3, sallyport.LevelLandlock: 6,
 }
 
-// look finds out what the machine gives, by running a child that attacks its
+// probeMachine finds out what the machine gives, by running a child that attacks its
 // own confinement: versions and settings promise, a run shows.
-func (r *Runner) look() *Report {
+func (r *Runner) probeMachine() *Report {
 	rep := &Report{Wanted: r.o.Level}
 	abi := r.platform.abi
 	switch {
@@ -159,7 +159,7 @@ func (r *Runner) startProbe(ctx context.Context, role string) (*child, error) {
 		Grant: &sallyport.Grant{}, Binary: helper.ProbeArg0,
 		Options: sallyport.SpawnOptions{Env: map[string]string{helper.Marker: role}},
 	}}
-	return c, r.start(ctx, c)
+	return c, r.startAndFollow(ctx, c)
 }
 
 // missing puts the name of the layer before what the kernel said.

@@ -46,7 +46,7 @@ func (r *Runner) reserve(c *child, p *plan) error {
 		c.atEnd(h.release)
 		for _, i := range masks {
 			if err := h.reserve(&p.masks[i]); err != nil {
-				return unavailable("the place of "+p.masks[i].Path+" could not be kept free", err)
+				return unavailableError("the place of "+p.masks[i].Path+" could not be kept free", err)
 			}
 		}
 		p.reserved = append(p.reserved, h.paths()...)

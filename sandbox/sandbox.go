@@ -192,8 +192,8 @@ func New(o *Options) (*Runner, error) {
 			r.logger.Warn("sandbox: something of an earlier run is left behind", "error", err)
 		}
 	})
-	r.probe = sync.OnceValue(r.look)
-	return r, r.open()
+	r.probe = sync.OnceValue(r.probeMachine)
+	return r, r.openPlatform()
 }
 
 // Report says what the machine gives and which level is in force.
@@ -232,33 +232,33 @@ func (r *Runner) Report() Report { return *r.probe() }
 func (r *Runner) Confines(g *sallyport.Grant) (sallyport.Level, error) {
 	rep := r.probe()
 	if rep.Level == "" {
-		return "", unavailable("this machine cannot confine children at the level "+string(rep.Wanted)+": "+rep.Missing, nil)
+		return "", unavailableError("this machine cannot confine children at the level "+string(rep.Wanted)+": "+rep.Missing, nil)
 	}
 	if len(rep.unheld) > 0 {
-		return "", unavailable("this machine cannot hold children to limits that are set: "+strings.Join(rep.unheld, ", "), nil)
+		return "", unavailableError("this machine cannot hold children to limits that are set: "+strings.Join(rep.unheld, ", "), nil)
 	}
 	full := rep.Level == sallyport.LevelFull || rep.Level == sallyport.LevelStrict
 	switch {
 	case full:
 	case g.FS.Mode == sallyport.FSOverlay:
-		return "", unavailable("overlay mode needs the level full: at "+string(rep.Level)+" there is no mount namespace", nil)
+		return "", unavailableError("overlay mode needs the level full: at "+string(rep.Level)+" there is no mount namespace", nil)
 	case rep.Level == sallyport.LevelLandlock && len(g.Network.Allow) > 0:
-		return "", unavailable("network for children needs the level full: at landlock there is no network namespace", nil)
+		return "", unavailableError("network for children needs the level full: at landlock there is no network namespace", nil)
 	}
 	return rep.Level, nil
 }
 
-func unavailable(detail string, cause error) error {
+func unavailableError(detail string, cause error) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: "sandbox", Detail: detail, Err: cause}
 }
 
 // Close ends every child and every helper and waits for them.
 func (r *Runner) Close() error {
-	r.ending.Do(r.end)
+	r.ending.Do(r.shutDown)
 	return nil
 }
 
-func (r *Runner) end() {
+func (r *Runner) shutDown() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
@@ -273,7 +273,7 @@ func (r *Runner) end() {
 	for _, c := range all {
 		<-c.done
 	}
-	r.shut()
+	r.closePlatform()
 	r.sweeping.Wait()
 	if err := r.scratch.Close(); err != nil {
 		r.logger.Warn("sandbox: a private folder is left behind", "error", err)
@@ -282,8 +282,8 @@ func (r *Runner) end() {
 
 var errClosed = errors.New("the runtime is ending")
 
-// starting counts a start in; false means that the runner is closed.
-func (r *Runner) starting() bool {
+// registerStart counts a start in; false means that the runner is closed.
+func (r *Runner) registerStart() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -293,14 +293,14 @@ func (r *Runner) starting() bool {
 	return true
 }
 
-// adopt counts a started child in, forget out.
-func (r *Runner) adopt(c *child) {
+// registerChild counts a started child in, forget out.
+func (r *Runner) registerChild(c *child) {
 	r.mu.Lock()
 	r.children[c] = struct{}{}
 	r.mu.Unlock()
 }
 
-func (r *Runner) forget(c *child) {
+func (r *Runner) unregisterChild(c *child) {
 	r.mu.Lock()
 	delete(r.children, c)
 	r.mu.Unlock()

@@ -43,8 +43,8 @@ type platform struct {
 	removals   sync.WaitGroup
 }
 
-// open prepares what all children share.
-func (r *Runner) open() (err error) {
+// openPlatform prepares what all children share.
+func (r *Runner) openPlatform() (err error) {
 	p := &r.platform
 	p.self = "/proc/self/exe"
 	p.abi = landlockABI()
@@ -83,8 +83,8 @@ func (r *Runner) KeepWarm(n int) {
 	}
 }
 
-// shut releases what open made.
-func (r *Runner) shut() {
+// closePlatform releases what open made.
+func (r *Runner) closePlatform() {
 	p := &r.platform
 	if p.pool == nil {
 		return
@@ -112,28 +112,28 @@ func landlockABI() int {
 	return int(v)
 }
 
-// begin does everything up to the moment at which the child runs.
-func (r *Runner) begin(ctx context.Context, c *child) error {
+// launchChild does everything up to the moment at which the child runs.
+func (r *Runner) launchChild(ctx context.Context, c *child) error {
 	if c.level == sallyport.LevelNone {
-		return r.bare(c)
+		return r.startUnconfined(c)
 	}
 	o := r.platform.pool.order()
 	defer o.close()
 	j, err := r.prepare(ctx, c)
 	if err != nil {
 		o.cancel()
-		return failure(c.spawn.Binary, err)
+		return confinementError(c.spawn.Binary, err)
 	}
 	h, m, err := r.helperFor(o, c, j)
 	if err != nil {
-		return failure(c.spawn.Binary, err)
+		return confinementError(c.spawn.Binary, err)
 	}
 	defer closeAll(m.trees)
 	c.proc, c.group = h.proc, h.group
 	if err := r.confine(ctx, c, h, j, m); err != nil {
 		c.slay() // it may run already, and have children
 		h.discard()
-		return failure(c.spawn.Binary, err)
+		return confinementError(c.spawn.Binary, err)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
 // protects below the reach only mounts could cover.
 func (r *Runner) withoutTree(c *child, j *job) error {
 	if len(j.plan.masks) > 0 && !r.o.without.has(layerTree) {
-		return unavailable("the level landlock has no mount namespace to protect "+j.plan.masks[0].Path+", which is in reach", nil)
+		return unavailableError("the level landlock has no mount namespace to protect "+j.plan.masks[0].Path+", which is in reach", nil)
 	}
 	private, err := r.scratch.Dir("child")
 	if err != nil {

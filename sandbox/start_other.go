@@ -19,8 +19,8 @@ type (
 // platform is empty where the kernel does not confine.
 type platform struct{}
 
-func (r *Runner) open() error { return nil }
-func (r *Runner) shut()       {}
+func (r *Runner) openPlatform() error { return nil }
+func (r *Runner) closePlatform()      {}
 
 // Shared is for Linux, where children have users of their own.
 func (r *Runner) Shared(string) error { return nil }
@@ -28,8 +28,8 @@ func (r *Runner) Shared(string) error { return nil }
 // KeepWarm has nothing to keep warm here.
 func (r *Runner) KeepWarm(int) {}
 
-// look says that there is one level only.
-func (r *Runner) look() *Report {
+// probeMachine says that there is one level only.
+func (r *Runner) probeMachine() *Report {
 	rep := &Report{Wanted: r.o.Level, Layers: []Layer{{Name: "kernel", How: "children are confined on Linux only"}}}
 	if r.o.Level == sallyport.LevelNone {
 		rep.Level = sallyport.LevelNone
@@ -39,7 +39,7 @@ func (r *Runner) look() *Report {
 	return rep
 }
 
-func (r *Runner) begin(_ context.Context, c *child) error { return r.bare(c) }
+func (r *Runner) launchChild(_ context.Context, c *child) error { return r.startUnconfined(c) }
 
 // slay kills the child. Its descendants are killed where the system has
 // groups for that.

@@ -116,7 +116,7 @@ func (r *Runner) user(shared bool) (*hostuser.User, error) {
 	}
 	id, err := pool.Acquire()
 	if errors.Is(err, hostuser.ErrNone) {
-		return nil, unavailable("too many children run on this machine", err)
+		return nil, unavailableError("too many children run on this machine", err)
 	}
 	return id, err
 }
@@ -250,7 +250,7 @@ func (r *Runner) helperFor(o *order, c *child, j *job) (h *ready, m mounted, err
 // where strict is demanded.
 func (r *Runner) sharedLevel(c *child, why error) error {
 	if r.o.Level == sallyport.LevelStrict {
-		return unavailable("the level strict gives each child a user of its own, which this machine cannot do here", why)
+		return unavailableError("the level strict gives each child a user of its own, which this machine cannot do here", why)
 	}
 	if c.level == sallyport.LevelStrict {
 		c.level = sallyport.LevelFull
