@@ -44,7 +44,7 @@ func (r *Runner) startUnconfined(c *child) error {
 	}
 	c.start = time.Now()
 	c.proc, err = os.StartProcess(prog.path, append([]string{prog.name}, s.Args...), &os.ProcAttr{
-		Dir: dir, Env: r.environ(s.Options.Env, private, private, false, false),
+		Dir: dir, Env: r.childEnv(s.Options.Env, private, private, false, false),
 		Files: []*os.File{stdin, stdout, stderr}, Sys: groupOfItsOwn(),
 	})
 	stdin.Close()

@@ -19,10 +19,10 @@ const (
 // userName is who the child is; programs want a name for their user.
 const userName = "agent"
 
-// environ is the environment of a child, from nothing: what every program
+// childEnv is the environment of a child, from nothing: what every program
 // expects, what toolchains need, what the caller added, what the proxy needs.
 // Later ones win, so that a caller cannot replace the proxy.
-func (r *Runner) environ(asked map[string]string, tmp, home string, network, ca bool) []string {
+func (r *Runner) childEnv(asked map[string]string, tmp, home string, network, ca bool) []string {
 	env := map[string]string{
 		"PATH": strings.Join(r.path(), ":"), "LANG": "C.UTF-8", "HOME": home, "TMPDIR": tmp,
 		"USER": userName, "LOGNAME": userName, "SHELL": "/bin/sh", "TERM": "dumb",

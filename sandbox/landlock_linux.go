@@ -17,10 +17,10 @@ const (
 	llAll = llRead | llExec | llWrite | helper.LandlockMakeChar | helper.LandlockMakeBlock | helper.LandlockIoctlDev
 )
 
-// landlock is the same grant as rules over paths: what a mistake in the tree
+// landlockRules is the same grant as rules over paths: what a mistake in the tree
 // would show stays closed.
-func (r *Runner) landlock(j *job) *helper.Landlock {
-	l := r.ruleset()
+func (r *Runner) landlockRules(j *childJob) *helper.Landlock {
+	l := r.newRuleset()
 	rule := func(path string, access uint64) {
 		l.Rules = append(l.Rules, helper.PathRule{Path: path, Access: access & l.FS, Optional: true})
 	}
@@ -81,9 +81,9 @@ func (r *Runner) landlock(j *job) *helper.Landlock {
 	return l
 }
 
-// ruleset handles every right that the kernel's version of Landlock knows
+// newRuleset handles every right that the kernel's version of Landlock knows
 // (landlock(7), "Previous limitations").
-func (r *Runner) ruleset() *helper.Landlock {
+func (r *Runner) newRuleset() *helper.Landlock {
 	abi := r.platform.abi
 	l := &helper.Landlock{FS: llAll &^ (helper.LandlockRefer | helper.LandlockTruncate | helper.LandlockIoctlDev)}
 	if abi >= 2 {

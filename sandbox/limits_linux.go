@@ -75,8 +75,8 @@ func (r *Runner) makeSpare() {
 // of them that want to run, this process is late by seconds else.
 const childNice = 10
 
-// nice is how much a child gives way by itself.
-func (r *Runner) nice() int {
+// childNiceness is how much a child gives way by itself.
+func (r *Runner) childNiceness() int {
 	if r.platform.groups == nil || !slices.Contains(r.platform.groups.Names(), "cpu") {
 		return childNice
 	}

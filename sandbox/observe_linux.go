@@ -298,7 +298,7 @@ func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *program,
 	}
 	spec := helper.Spec{
 		Path: prog.path, Argv: append([]string{prog.name}, argv[1:]...), Dir: b.o.Workspace,
-		Env:    b.runner.environ(b.o.Env, b.tmp(), b.home(), b.proxy != nil, false),
+		Env:    b.runner.childEnv(b.o.Env, b.tmp(), b.home(), b.proxy != nil, false),
 		Filter: filter.Encode(), Notify: true,
 		// In a user namespace there are capabilities to give up; the user
 		// who started this never had them.

@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/egress"
 )
 
-// proxy makes the proxy of a child whose grant has a network, nil for others.
-func (r *Runner) proxy(c *child) (*egress.Proxy, error) {
+// newProxy makes the proxy of a child whose grant has a network, nil for others.
+func (r *Runner) newProxy(c *child) (*egress.Proxy, error) {
 	if !r.platform.namespaces || len(c.spawn.Grant.Network.Allow) == 0 {
 		return nil, nil
 	}

@@ -119,7 +119,7 @@ func (r *Runner) launchChild(ctx context.Context, c *child) error {
 	}
 	o := r.platform.pool.order()
 	defer o.close()
-	j, err := r.prepare(ctx, c)
+	j, err := r.prepareChild(ctx, c)
 	if err != nil {
 		o.cancel()
 		return confinementError(c.spawn.Binary, err)
@@ -130,7 +130,7 @@ func (r *Runner) launchChild(ctx context.Context, c *child) error {
 	}
 	defer closeAll(m.trees)
 	c.proc, c.group = h.proc, h.group
-	if err := r.confine(ctx, c, h, j, m); err != nil {
+	if err := r.confineChild(ctx, c, h, j, m); err != nil {
 		c.slay() // it may run already, and have children
 		h.discard()
 		return confinementError(c.spawn.Binary, err)
@@ -138,8 +138,8 @@ func (r *Runner) launchChild(ctx context.Context, c *child) error {
 	return nil
 }
 
-// job is what is known of a child before it has a helper.
-type job struct {
+// childJob is what is known of a child before it has a helper.
+type childJob struct {
 	plan *plan
 	prog *program
 	dir  string
@@ -149,11 +149,11 @@ type job struct {
 	tree      []helper.Op
 }
 
-// prepare judges the program and the working directory, and looks at the
+// prepareChild judges the program and the working directory, and looks at the
 // reach.
-func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
+func (r *Runner) prepareChild(ctx context.Context, c *child) (j *childJob, err error) {
 	s := c.spawn
-	j = &job{tmp: tmpDir, home: homeDir}
+	j = &childJob{tmp: tmpDir, home: homeDir}
 	if j.plan, err = r.plan(ctx, s.Grant); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (r *Runner) prepare(ctx context.Context, c *child) (j *job, err error) {
 
 // withoutTree prepares a child that sees the host's tree. What the deny floor
 // protects below the reach only mounts could cover.
-func (r *Runner) withoutTree(c *child, j *job) error {
+func (r *Runner) withoutTree(c *child, j *childJob) error {
 	if len(j.plan.masks) > 0 && !r.o.without.has(layerTree) {
 		return unavailableError("the level landlock has no mount namespace to protect "+j.plan.masks[0].Path+", which is in reach", nil)
 	}
@@ -199,7 +199,7 @@ func (r *Runner) withoutTree(c *child, j *job) error {
 }
 
 // probeJob shows this program to itself.
-func (r *Runner) probeJob(j *job) error {
+func (r *Runner) probeJob(j *childJob) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -212,9 +212,9 @@ func (r *Runner) probeJob(j *job) error {
 	return nil
 }
 
-// confine turns a helper into the child.
-func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job, m mounted) error {
-	proxy, err := r.proxy(c)
+// confineChild turns a helper into the child.
+func (r *Runner) confineChild(ctx context.Context, c *child, h *ready, j *childJob, m mounted) error {
+	proxy, err := r.newProxy(c)
 	if err != nil {
 		return err
 	}
@@ -229,12 +229,12 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job, m moun
 	s := c.spawn
 	spec := helper.Spec{
 		Path: j.prog.path, Argv: append([]string{j.prog.name}, s.Args...), Dir: j.dir, Tree: tree, Layer: r.memoryOf(j.plan),
-		Env:      r.environ(s.Options.Env, j.tmp, j.home, proxy != nil, ca != nil),
+		Env:      r.childEnv(s.Options.Env, j.tmp, j.home, proxy != nil, ca != nil),
 		DropCaps: true, Filter: r.platform.filter, Notify: true,
-		Landlock: r.landlock(j), Rlimits: r.rlimits(), Nice: r.nice(),
+		Landlock: r.landlockRules(j), Rlimits: r.childRlimits(), Nice: r.childNiceness(),
 	}
 	r.boundCounters(c, h, &spec)
-	r.strip(&spec)
+	r.omitLayers(&spec)
 	run, err := newMessage(helper.MsgRun, &spec)
 	if err != nil {
 		return err
@@ -268,8 +268,8 @@ func (r *Runner) confine(ctx context.Context, c *child, h *ready, j *job, m moun
 	return r.handOver(ctx, c, h, proxy)
 }
 
-// strip leaves layers out that a test has switched off.
-func (r *Runner) strip(spec *helper.Spec) {
+// omitLayers leaves layers out that a test has switched off.
+func (r *Runner) omitLayers(spec *helper.Spec) {
 	off := r.o.without
 	if off.has(layerLandlock) {
 		spec.Landlock = nil
@@ -302,7 +302,7 @@ func (r *Runner) handOver(ctx context.Context, c *child, h *ready, proxy *egress
 			err = c.attach(fd)
 			fd = -1
 		case kind == helper.MsgNotify && fd >= 0:
-			err = r.watch(c, fd)
+			err = r.watchPrograms(c, fd)
 			fd = -1
 		case kind == helper.MsgProgram && fd >= 0:
 			c.receiveProgram(fd)
@@ -345,8 +345,8 @@ func notRun(binary, text string) error {
 	}
 }
 
-// rlimits are the limits that hold wherever the kernel is.
-func (r *Runner) rlimits() []helper.Rlimit {
+// childRlimits are the limits that hold wherever the kernel is.
+func (r *Runner) childRlimits() []helper.Rlimit {
 	l := r.o.Limits
 	list := []helper.Rlimit{
 		{Resource: unix.RLIMIT_CORE, Value: 0},

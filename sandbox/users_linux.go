@@ -211,7 +211,7 @@ type mounted struct {
 
 // helperFor returns the helper for a child, with what it is to be shown. A child
 // whose reach cannot be shown to a user of its own shares that of the gate.
-func (r *Runner) helperFor(o *order, c *child, j *job) (h *ready, m mounted, err error) {
+func (r *Runner) helperFor(o *order, c *child, j *childJob) (h *ready, m mounted, err error) {
 	steps := append(j.tree, j.plan.tree()...)
 	u := r.openUsers()
 	pool, _ := u.current()

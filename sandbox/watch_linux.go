@@ -76,9 +76,9 @@ func (s *seen) follow(next func(blind bool) (seccomp.Event, error), now func() t
 	}
 }
 
-// watch follows which programs a child starts. It decides nothing: by the time
+// watchPrograms follows which programs a child starts. It decides nothing: by the time
 // a path is read, the child may have changed it.
-func (r *Runner) watch(c *child, fd int) error {
+func (r *Runner) watchPrograms(c *child, fd int) error {
 	l, err := seccomp.NewListener(fd)
 	if err != nil {
 		return err
