@@ -38,7 +38,7 @@ func (r *Runner) startUnconfined(c *child) error {
 	if err != nil {
 		return err
 	}
-	stdin, stdout, stderr, err := c.streams()
+	stdin, stdout, stderr, err := c.openPipes()
 	if err != nil {
 		return confinementError(s.Binary, err)
 	}

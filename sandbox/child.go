@@ -86,32 +86,32 @@ func (r *Runner) startAndFollow(ctx context.Context, c *child) error {
 	}
 	defer r.starts.Done()
 	if err := r.launchChild(ctx, c); err != nil {
-		c.unwind()
+		c.releaseResources()
 		return err
 	}
 	r.registerChild(c)
-	go c.follow(ctx)
+	go c.awaitEnd(ctx)
 	return nil
 }
 
 // atEnd has f run when the tree is gone.
 func (c *child) atEnd(f func()) { c.ends = append(c.ends, f) }
 
-// unwind frees what belongs to the child.
-func (c *child) unwind() {
+// releaseResources frees what belongs to the child.
+func (c *child) releaseResources() {
 	for i := len(c.ends) - 1; i >= 0; i-- {
 		c.ends[i]()
 	}
 	c.ends = nil
 }
 
-// streams makes the pipes of a child and returns its ends.
-func (c *child) streams() (stdin, stdout, stderr *os.File, err error) {
+// openPipes makes the pipes of a child and returns its ends.
+func (c *child) openPipes() (stdin, stdout, stderr *os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)
 	c.out = capture{max: limit, sink: o.Output, done: make(chan struct{})}
 	c.err = capture{max: limit, sink: o.ErrorOutput, done: make(chan struct{})}
-	if stdin, err = c.input(o); err != nil {
+	if stdin, err = c.openInput(o); err != nil {
 		return nil, nil, nil, err
 	}
 	r, stdout, err := os.Pipe()
@@ -138,10 +138,10 @@ func (c *child) streams() (stdin, stdout, stderr *os.File, err error) {
 	return stdin, stdout, stderr, nil
 }
 
-// input is what the child reads: a pipe that is being filled, or one at its
+// openInput is what the child reads: a pipe that is being filled, or one at its
 // end. A device of the host would come with its mode and owner, which a child
 // of root could change.
-func (c *child) input(o *sallyport.SpawnOptions) (*os.File, error) {
+func (c *child) openInput(o *sallyport.SpawnOptions) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -164,12 +164,12 @@ func (c *child) input(o *sallyport.SpawnOptions) (*os.File, error) {
 	return r, nil
 }
 
-// follow waits for the end of the child, or brings it about.
-func (c *child) follow(ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })
+// awaitEnd waits for the end of the child, or brings it about.
+func (c *child) awaitEnd(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { c.endNow(context.Cause(ctx)) })
 	defer stop()
 	if t := c.spawn.Options.Timeout; t > 0 {
-		timer := time.AfterFunc(t-time.Since(c.start), func() { c.ask(errTimeout, stopGrace) })
+		timer := time.AfterFunc(t-time.Since(c.start), func() { c.requestEnd(errTimeout, stopGrace) })
 		defer timer.Stop()
 	}
 	state, err := c.reap()
@@ -185,7 +185,7 @@ func (c *child) follow(ctx context.Context) {
 	}
 	<-c.out.done
 	<-c.err.done
-	c.finish(state, err)
+	c.finalizeResult(state, err)
 }
 
 // pipeGrace is how long the output of a child that is not confined is read
@@ -197,8 +197,8 @@ const pipeGrace = 200 * time.Millisecond
 // the caller's.
 var errTimeout = errors.New("timeout")
 
-// finish fills in the result.
-func (c *child) finish(state *os.ProcessState, err error) {
+// finalizeResult fills in the result.
+func (c *child) finalizeResult(state *os.ProcessState, err error) {
 	res := sallyport.ProcessResult{
 		Level: c.level, Stdout: c.out.kept, Stderr: c.err.kept, Dropped: c.out.dropped + c.err.dropped,
 		TimedOut: errors.Is(c.cause, errTimeout),
@@ -217,7 +217,7 @@ func (c *child) finish(state *os.ProcessState, err error) {
 		f(&res)
 	}
 	c.result = res
-	c.unwind()
+	c.releaseResources()
 	c.r.unregisterChild(c)
 	close(c.done)
 }
@@ -237,7 +237,7 @@ var errStopped = errors.New("it was stopped")
 
 // Stop asks the tree to end, kills it after grace, and waits.
 func (c *child) Stop(grace time.Duration) {
-	c.ask(errStopped, grace)
+	c.requestEnd(errStopped, grace)
 	<-c.done
 }
 
@@ -250,23 +250,23 @@ func (c *child) Narrow(g sallyport.NetworkGrant) bool {
 	return err == nil
 }
 
-// ask signals the program and kills the tree when it does not end. One that does
+// requestEnd signals the program and kills the tree when it does not end. One that does
 // not handle the signal could not tidy up: it is killed at once.
-func (c *child) ask(cause error, grace time.Duration) {
+func (c *child) requestEnd(cause error, grace time.Duration) {
 	c.once.Do(func() { c.cause = cause })
-	if grace <= 0 || !c.terminate() {
-		c.slay()
+	if grace <= 0 || !c.sendSIGTERM() {
+		c.killTree()
 		return
 	}
-	timer := time.AfterFunc(grace, c.slay)
+	timer := time.AfterFunc(grace, c.killTree)
 	go func() {
 		<-c.done
 		timer.Stop()
 	}()
 }
 
-// kill ends the tree at once.
-func (c *child) kill(cause error) {
+// endNow ends the tree at once.
+func (c *child) endNow(cause error) {
 	c.once.Do(func() { c.cause = cause })
-	c.slay()
+	c.killTree()
 }

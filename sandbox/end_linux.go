@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slay kills the first process of the namespace; the kernel kills the others
+// killTree kills the first process of the namespace; the kernel kills the others
 // before it can be waited for (pid_namespaces(7)). Without a namespace it
 // kills the group.
-func (c *child) slay() {
+func (c *child) killTree() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reaped {
@@ -23,7 +23,7 @@ func (c *child) slay() {
 	if c.group == nil && c.r.platform.namespaces {
 		space, _ = os.Readlink(procPath(c.proc.Pid, "ns/pid"))
 	}
-	c.slayLocked()
+	c.killTreeLocked()
 	// Beside hundreds of processes that want to run, the first one may wait long
 	// before it can end the others. What they start until then ends with it.
 	if c.group == nil {
@@ -63,9 +63,9 @@ func killIn(space, dir string) {
 	}
 }
 
-// slayLocked does nothing once the child was waited for: its number may be
+// killTreeLocked does nothing once the child was waited for: its number may be
 // that of another process, and of another group, by then.
-func (c *child) slayLocked() {
+func (c *child) killTreeLocked() {
 	if c.reaped {
 		return
 	}
@@ -82,7 +82,7 @@ func (c *child) reap() (*os.ProcessState, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slayLocked()
+	c.killTreeLocked()
 	c.reaped = true
 	return c.proc.Wait()
 }
@@ -90,18 +90,18 @@ func (c *child) reap() (*os.ProcessState, error) {
 // groupOfItsOwn makes a child the leader of a new session.
 func groupOfItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// terminate sends SIGTERM to the program if it has a handler for it, and reports
+// sendSIGTERM sends SIGTERM to the program if it has a handler for it, and reports
 // whether it has.
-func (c *child) terminate() bool {
+func (c *child) sendSIGTERM() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.reaped:
 		return false
 	case c.program == nil:
-		return catches(c.proc.Pid, syscall.SIGTERM) && c.proc.Signal(syscall.SIGTERM) == nil
+		return handlesSignal(c.proc.Pid, syscall.SIGTERM) && c.proc.Signal(syscall.SIGTERM) == nil
 	default:
-		return catches(numberOf(c.program), syscall.SIGTERM) && signal(c.program, syscall.SIGTERM) == nil
+		return handlesSignal(numberOf(c.program), syscall.SIGTERM) && sendSignal(c.program, syscall.SIGTERM) == nil
 	}
 }
 
@@ -124,13 +124,13 @@ func numberOf(pidfd *os.File) int {
 	return max(pid, 0)
 }
 
-// signal signals the process behind a pidfd, which never is another one.
-func signal(pidfd *os.File, s syscall.Signal) error {
+// sendSignal signals the process behind a pidfd, which never is another one.
+func sendSignal(pidfd *os.File, s syscall.Signal) error {
 	return unix.PidfdSendSignal(int(pidfd.Fd()), s, nil, 0)
 }
 
-// catches reports whether a process has a handler for one of the signals.
-func catches(pid int, signals ...syscall.Signal) bool {
+// handlesSignal reports whether a process has a handler for one of the signals.
+func handlesSignal(pid int, signals ...syscall.Signal) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return false

@@ -27,7 +27,7 @@ func TestLifeEndsWithTheNumber(t *testing.T) {
 	}
 	started.(*child).proc = other.Process
 	started.Stop(0)
-	started.(*child).kill(errClosed)
+	started.(*child).endNow(errClosed)
 	// A signal that was sent before this one would have ended it.
 	_ = other.Process.Signal(syscall.SIGTERM)
 	err := other.Wait()

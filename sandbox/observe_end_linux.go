@@ -77,9 +77,9 @@ func (b *observer) running(ctx context.Context, h *ready, spaces bool) (program 
 func endObserved(first *os.Process, program *os.File, done <-chan struct{}) {
 	pid, terminate := first.Pid, func() { _ = first.Signal(syscall.SIGTERM) }
 	if program != nil {
-		pid, terminate = numberOf(program), func() { _ = signal(program, syscall.SIGTERM) }
+		pid, terminate = numberOf(program), func() { _ = sendSignal(program, syscall.SIGTERM) }
 	}
-	if catches(pid, syscall.SIGTERM, syscall.SIGINT) {
+	if handlesSignal(pid, syscall.SIGTERM, syscall.SIGINT) {
 		terminate()
 		select {
 		case <-done:

@@ -268,7 +268,7 @@ func (r *Runner) shutDown() {
 	all := slices.Collect(maps.Keys(r.children))
 	r.mu.Unlock()
 	for _, c := range all {
-		c.kill(errClosed)
+		c.endNow(errClosed)
 	}
 	for _, c := range all {
 		<-c.done

@@ -131,7 +131,7 @@ func (r *Runner) launchChild(ctx context.Context, c *child) error {
 	defer closeAll(m.trees)
 	c.proc, c.group = h.proc, h.group
 	if err := r.confineChild(ctx, c, h, j, m); err != nil {
-		c.slay() // it may run already, and have children
+		c.killTree() // it may run already, and have children
 		h.discard()
 		return confinementError(c.spawn.Binary, err)
 	}
@@ -244,7 +244,7 @@ func (r *Runner) confineChild(ctx context.Context, c *child, h *ready, j *childJ
 	if h.bind() != nil {
 		return h.settle(ctx)
 	}
-	stdin, stdout, stderr, err := c.streams()
+	stdin, stdout, stderr, err := c.openPipes()
 	if err != nil {
 		return err
 	}

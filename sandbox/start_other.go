@@ -41,12 +41,12 @@ func (r *Runner) probeMachine() *Report {
 
 func (r *Runner) launchChild(_ context.Context, c *child) error { return r.startUnconfined(c) }
 
-// slay kills the child. Its descendants are killed where the system has
+// killTree kills the child. Its descendants are killed where the system has
 // groups for that.
-func (c *child) slay() { _ = c.proc.Kill() }
+func (c *child) killTree() { _ = c.proc.Kill() }
 
 func (c *child) reap() (*os.ProcessState, error) { return c.proc.Wait() }
 
-func (c *child) terminate() bool { return false }
+func (c *child) sendSIGTERM() bool { return false }
 
 func groupOfItsOwn() *syscall.SysProcAttr { return nil }
