@@ -17,7 +17,7 @@ import (
 // name: the kernel holds it to nothing. What is left is what the runtime can
 // do alone: a fixed search path, an environment from nothing, a private home,
 // a group that is killed as one.
-func (r *Runner) startUnconfined(c *child) error {
+func (r *Runner) startUnconfined(c *childProcess) error {
 	s := c.spawn
 	prog, err := r.resolved(s, s.Grant.FS.Write)
 	if err != nil {

@@ -47,7 +47,7 @@ func bomb(t *testing.T, w *workplace, name string) []string {
 
 // endings end a child that runs, and return when they did.
 var endings = map[string]func(cancel func(), c sallyport.Child) time.Time{
-	"timeout": func(_ func(), c sallyport.Child) time.Time { return c.(*child).start.Add(bombTime) },
+	"timeout": func(_ func(), c sallyport.Child) time.Time { return c.(*childProcess).start.Add(bombTime) },
 	"cancel": func(cancel func(), c sallyport.Child) time.Time {
 		time.Sleep(bombTime)
 		defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport/egress"
 )
 
-// child is a started process with all its descendants.
-type child struct {
+// childProcess is a started process with all its descendants.
+type childProcess struct {
 	r     *Runner
 	spawn *sallyport.Spawn
 	level sallyport.Level
@@ -58,7 +58,7 @@ type child struct {
 }
 
 // Exchanged is [sallyport.Placed].
-func (c *child) Exchanged() string {
+func (c *childProcess) Exchanged() string {
 	if c.exchanged == nil {
 		return ""
 	}
@@ -72,7 +72,7 @@ func (r *Runner) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child
 	if err != nil {
 		return nil, err
 	}
-	c := &child{r: r, spawn: s, level: level, done: make(chan struct{})}
+	c := &childProcess{r: r, spawn: s, level: level, done: make(chan struct{})}
 	if err := r.startAndFollow(ctx, c); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *Runner) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child
 }
 
 // startAndFollow has a child run and follows it.
-func (r *Runner) startAndFollow(ctx context.Context, c *child) error {
+func (r *Runner) startAndFollow(ctx context.Context, c *childProcess) error {
 	if !r.registerStart() {
 		return unavailableError("the runtime is ending", nil)
 	}
@@ -95,10 +95,10 @@ func (r *Runner) startAndFollow(ctx context.Context, c *child) error {
 }
 
 // atEnd has f run when the tree is gone.
-func (c *child) atEnd(f func()) { c.ends = append(c.ends, f) }
+func (c *childProcess) atEnd(f func()) { c.ends = append(c.ends, f) }
 
 // releaseResources frees what belongs to the child.
-func (c *child) releaseResources() {
+func (c *childProcess) releaseResources() {
 	for i := len(c.ends) - 1; i >= 0; i-- {
 		c.ends[i]()
 	}
@@ -106,7 +106,7 @@ func (c *child) releaseResources() {
 }
 
 // openPipes makes the pipes of a child and returns its ends.
-func (c *child) openPipes() (stdin, stdout, stderr *os.File, err error) {
+func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)
 	c.out = capture{max: limit, sink: o.Output, done: make(chan struct{})}
@@ -141,7 +141,7 @@ func (c *child) openPipes() (stdin, stdout, stderr *os.File, err error) {
 // openInput is what the child reads: a pipe that is being filled, or one at its
 // end. A device of the host would come with its mode and owner, which a child
 // of root could change.
-func (c *child) openInput(o *sallyport.SpawnOptions) (*os.File, error) {
+func (c *childProcess) openInput(o *sallyport.SpawnOptions) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (c *child) openInput(o *sallyport.SpawnOptions) (*os.File, error) {
 }
 
 // awaitEnd waits for the end of the child, or brings it about.
-func (c *child) awaitEnd(ctx context.Context) {
+func (c *childProcess) awaitEnd(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { c.endNow(context.Cause(ctx)) })
 	defer stop()
 	if t := c.spawn.Options.Timeout; t > 0 {
@@ -198,7 +198,7 @@ const pipeGrace = 200 * time.Millisecond
 var errTimeout = errors.New("timeout")
 
 // finalizeResult fills in the result.
-func (c *child) finalizeResult(state *os.ProcessState, err error) {
+func (c *childProcess) finalizeResult(state *os.ProcessState, err error) {
 	res := sallyport.ProcessResult{
 		Level: c.level, Stdout: c.out.kept, Stderr: c.err.kept, Dropped: c.out.dropped + c.err.dropped,
 		TimedOut: errors.Is(c.cause, errTimeout),
@@ -223,10 +223,10 @@ func (c *child) finalizeResult(state *os.ProcessState, err error) {
 }
 
 // Done is closed when the whole tree is gone and its output was handed over.
-func (c *child) Done() <-chan struct{} { return c.done }
+func (c *childProcess) Done() <-chan struct{} { return c.done }
 
 // Wait waits for the end.
-func (c *child) Wait() (sallyport.ProcessResult, error) {
+func (c *childProcess) Wait() (sallyport.ProcessResult, error) {
 	<-c.done
 	return c.result, c.fault
 }
@@ -236,13 +236,13 @@ func (c *child) Wait() (sallyport.ProcessResult, error) {
 var errStopped = errors.New("it was stopped")
 
 // Stop asks the tree to end, kills it after grace, and waits.
-func (c *child) Stop(grace time.Duration) {
+func (c *childProcess) Stop(grace time.Duration) {
 	c.requestEnd(errStopped, grace)
 	<-c.done
 }
 
 // Narrow takes hosts from the child. Where nothing confines it, nothing can.
-func (c *child) Narrow(g sallyport.NetworkGrant) bool {
+func (c *childProcess) Narrow(g sallyport.NetworkGrant) bool {
 	if c.proxy == nil {
 		return c.level != sallyport.LevelNone
 	}
@@ -252,7 +252,7 @@ func (c *child) Narrow(g sallyport.NetworkGrant) bool {
 
 // requestEnd signals the program and kills the tree when it does not end. One that does
 // not handle the signal could not tidy up: it is killed at once.
-func (c *child) requestEnd(cause error, grace time.Duration) {
+func (c *childProcess) requestEnd(cause error, grace time.Duration) {
 	c.once.Do(func() { c.cause = cause })
 	if grace <= 0 || !c.sendSIGTERM() {
 		c.killTree()
@@ -266,7 +266,7 @@ func (c *child) requestEnd(cause error, grace time.Duration) {
 }
 
 // endNow ends the tree at once.
-func (c *child) endNow(cause error) {
+func (c *childProcess) endNow(cause error) {
 	c.once.Do(func() { c.cause = cause })
 	c.killTree()
 }

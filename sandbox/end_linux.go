@@ -13,7 +13,7 @@ import (
 // killTree kills the first process of the namespace; the kernel kills the others
 // before it can be waited for (pid_namespaces(7)). Without a namespace it
 // kills the group.
-func (c *child) killTree() {
+func (c *childProcess) killTree() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reaped {
@@ -65,7 +65,7 @@ func killIn(space, dir string) {
 
 // killTreeLocked does nothing once the child was waited for: its number may be
 // that of another process, and of another group, by then.
-func (c *child) killTreeLocked() {
+func (c *childProcess) killTreeLocked() {
 	if c.reaped {
 		return
 	}
@@ -77,7 +77,7 @@ func (c *child) killTreeLocked() {
 
 // reap waits for the end of the first process, kills what it has left behind,
 // which in a namespace is nothing, and only then gives its number back.
-func (c *child) reap() (*os.ProcessState, error) {
+func (c *childProcess) reap() (*os.ProcessState, error) {
 	for unix.Waitid(unix.P_PID, c.proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	c.mu.Lock()
@@ -92,7 +92,7 @@ func groupOfItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: 
 
 // sendSIGTERM sends SIGTERM to the program if it has a handler for it, and reports
 // whether it has.
-func (c *child) sendSIGTERM() bool {
+func (c *childProcess) sendSIGTERM() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -106,7 +106,7 @@ func (c *child) sendSIGTERM() bool {
 }
 
 // receiveProgram takes over the pidfd of the program below an init.
-func (c *child) receiveProgram(fd int) {
+func (c *childProcess) receiveProgram(fd int) {
 	c.program = os.NewFile(uintptr(fd), "program")
 	c.atEnd(func() { c.program.Close() })
 }

@@ -27,7 +27,7 @@ const commitWait = 2 * time.Minute
 // has no bound that an unprivileged user could set on it as it is written, and
 // stays when the runtime is killed; memory is counted to the child where there
 // is a memory controller, and goes with the last process that has it open.
-func (r *Runner) layer(c *child, p *plan) error {
+func (r *Runner) layer(c *childProcess, p *plan) error {
 	writes := p.reals(true)
 	if len(writes) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (r *Runner) layer(c *child, p *plan) error {
 
 // reserveLayer counts a layer to the principal of the call, until the end of
 // the child.
-func (r *Runner) reserveLayer(c *child) error {
+func (r *Runner) reserveLayer(c *childProcess) error {
 	name := c.spawn.Principal
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *Runner) reserveLayer(c *child) error {
 }
 
 // conclude carries over what a child wrote, or tells it.
-func (r *Runner) conclude(c *child, v *overlay.Overlay, res *sallyport.ProcessResult) {
+func (r *Runner) conclude(c *childProcess, v *overlay.Overlay, res *sallyport.ProcessResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitWait)
 	defer cancel()
 	res.LayerFull = v.UsedUp()

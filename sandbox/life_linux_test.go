@@ -25,9 +25,9 @@ func TestLifeEndsWithTheNumber(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	started.(*child).proc = other.Process
+	started.(*childProcess).proc = other.Process
 	started.Stop(0)
-	started.(*child).endNow(errClosed)
+	started.(*childProcess).endNow(errClosed)
 	// A signal that was sent before this one would have ended it.
 	_ = other.Process.Signal(syscall.SIGTERM)
 	err := other.Wait()

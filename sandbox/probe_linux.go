@@ -154,8 +154,8 @@ func (r *Runner) selfAttack() error {
 }
 
 // startProbe starts this program in its role.
-func (r *Runner) startProbe(ctx context.Context, role string) (*child, error) {
-	c := &child{r: r, level: r.o.Level, done: make(chan struct{}), probe: true, spawn: &sallyport.Spawn{
+func (r *Runner) startProbe(ctx context.Context, role string) (*childProcess, error) {
+	c := &childProcess{r: r, level: r.o.Level, done: make(chan struct{}), probe: true, spawn: &sallyport.Spawn{
 		Grant: &sallyport.Grant{}, Binary: helper.ProbeArg0,
 		Options: sallyport.SpawnOptions{Env: map[string]string{helper.Marker: role}},
 	}}

@@ -9,7 +9,7 @@ import (
 )
 
 // newProxy makes the proxy of a child whose grant has a network, nil for others.
-func (r *Runner) newProxy(c *child) (*egress.Proxy, error) {
+func (r *Runner) newProxy(c *childProcess) (*egress.Proxy, error) {
 	if !r.platform.namespaces || len(c.spawn.Grant.Network.Allow) == 0 {
 		return nil, nil
 	}

@@ -144,7 +144,7 @@ type Runner struct {
 	probe func() *Report
 
 	mu       sync.Mutex
-	children map[*child]struct{}
+	children map[*childProcess]struct{}
 	layers   map[string]int // private layers in use, by principal
 	closed   bool
 	starts   sync.WaitGroup
@@ -159,7 +159,7 @@ func New(o *Options) (*Runner, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: scoped.Floor(o.Files), children: map[*child]struct{}{}, layers: map[string]int{}}
+	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: scoped.Floor(o.Files), children: map[*childProcess]struct{}{}, layers: map[string]int{}}
 	r.o.Level = cmp.Or(o.Level, sallyport.LevelFull)
 	r.o.Limits = o.Limits.withDefaults()
 	if r.o.Warm == 0 {
@@ -294,13 +294,13 @@ func (r *Runner) registerStart() bool {
 }
 
 // registerChild counts a started child in, forget out.
-func (r *Runner) registerChild(c *child) {
+func (r *Runner) registerChild(c *childProcess) {
 	r.mu.Lock()
 	r.children[c] = struct{}{}
 	r.mu.Unlock()
 }
 
-func (r *Runner) unregisterChild(c *child) {
+func (r *Runner) unregisterChild(c *childProcess) {
 	r.mu.Lock()
 	delete(r.children, c)
 	r.mu.Unlock()

@@ -113,7 +113,7 @@ func landlockABI() int {
 }
 
 // launchChild does everything up to the moment at which the child runs.
-func (r *Runner) launchChild(ctx context.Context, c *child) error {
+func (r *Runner) launchChild(ctx context.Context, c *childProcess) error {
 	if c.level == sallyport.LevelNone {
 		return r.startUnconfined(c)
 	}
@@ -151,7 +151,7 @@ type childJob struct {
 
 // prepareChild judges the program and the working directory, and looks at the
 // reach.
-func (r *Runner) prepareChild(ctx context.Context, c *child) (j *childJob, err error) {
+func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob, err error) {
 	s := c.spawn
 	j = &childJob{tmp: tmpDir, home: homeDir}
 	if j.plan, err = r.plan(ctx, s.Grant); err != nil {
@@ -185,7 +185,7 @@ func (r *Runner) prepareChild(ctx context.Context, c *child) (j *childJob, err e
 
 // withoutTree prepares a child that sees the host's tree. What the deny floor
 // protects below the reach only mounts could cover.
-func (r *Runner) withoutTree(c *child, j *childJob) error {
+func (r *Runner) withoutTree(c *childProcess, j *childJob) error {
 	if len(j.plan.masks) > 0 && !r.o.without.has(layerTree) {
 		return unavailableError("the level landlock has no mount namespace to protect "+j.plan.masks[0].Path+", which is in reach", nil)
 	}
@@ -213,7 +213,7 @@ func (r *Runner) probeJob(j *childJob) error {
 }
 
 // confineChild turns a helper into the child.
-func (r *Runner) confineChild(ctx context.Context, c *child, h *ready, j *childJob, m mounted) error {
+func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *ready, j *childJob, m mounted) error {
 	proxy, err := r.newProxy(c)
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (r *Runner) omitLayers(spec *helper.Spec) {
 
 // handOver follows the helper until it has become the child, which shows in
 // the end of its control socket.
-func (r *Runner) handOver(ctx context.Context, c *child, h *ready, proxy *egress.Proxy) error {
+func (r *Runner) handOver(ctx context.Context, c *childProcess, h *ready, proxy *egress.Proxy) error {
 	defer h.patience(ctx)()
 	h.serve(proxy)
 	for {

@@ -39,14 +39,14 @@ func (r *Runner) probeMachine() *Report {
 	return rep
 }
 
-func (r *Runner) launchChild(_ context.Context, c *child) error { return r.startUnconfined(c) }
+func (r *Runner) launchChild(_ context.Context, c *childProcess) error { return r.startUnconfined(c) }
 
 // killTree kills the child. Its descendants are killed where the system has
 // groups for that.
-func (c *child) killTree() { _ = c.proc.Kill() }
+func (c *childProcess) killTree() { _ = c.proc.Kill() }
 
-func (c *child) reap() (*os.ProcessState, error) { return c.proc.Wait() }
+func (c *childProcess) reap() (*os.ProcessState, error) { return c.proc.Wait() }
 
-func (c *child) sendSIGTERM() bool { return false }
+func (c *childProcess) sendSIGTERM() bool { return false }
 
 func groupOfItsOwn() *syscall.SysProcAttr { return nil }

@@ -99,7 +99,7 @@ func TestA3_AFileWithTheNumberOfTheUserIsNotItsOwn(t *testing.T) {
 	}
 	c := w.start(context.Background(), sallyport.SpawnOptions{Input: in}, "sh", "-c", "read x; cat file || echo shut; stat -c %u file")
 	w.write("file", "SECRET")
-	host, err := os.Stat(fmt.Sprintf("/proc/%d", c.(*child).proc.Pid))
+	host, err := os.Stat(fmt.Sprintf("/proc/%d", c.(*childProcess).proc.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}

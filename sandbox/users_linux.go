@@ -211,7 +211,7 @@ type mounted struct {
 
 // helperFor returns the helper for a child, with what it is to be shown. A child
 // whose reach cannot be shown to a user of its own shares that of the gate.
-func (r *Runner) helperFor(o *order, c *child, j *childJob) (h *ready, m mounted, err error) {
+func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m mounted, err error) {
 	steps := append(j.tree, j.plan.tree()...)
 	u := r.openUsers()
 	pool, _ := u.current()
@@ -248,7 +248,7 @@ func (r *Runner) helperFor(o *order, c *child, j *childJob) (h *ready, m mounted
 
 // sharedLevel judges a child that has to share the user of root: it is refused
 // where strict is demanded.
-func (r *Runner) sharedLevel(c *child, why error) error {
+func (r *Runner) sharedLevel(c *childProcess, why error) error {
 	if r.o.Level == sallyport.LevelStrict {
 		return unavailableError("the level strict gives each child a user of its own, which this machine cannot do here", why)
 	}

@@ -49,7 +49,7 @@ func TestA3_A11_AChildOfRootHasAUserOfItsOwn(t *testing.T) {
 		}
 		c := w.start(context.Background(), sallyport.SpawnOptions{}, "sh", "-c",
 			"cat private && id -u && echo new > made && chmod 600 made && mkdir -m 700 d && ln -s made link && echo more >> private && exec sleep 100")
-		pid := c.(*child).proc.Pid
+		pid := c.(*childProcess).proc.Pid
 		defer c.Stop(0)
 		eventually(t, "the child has made its files", func() bool {
 			data, _ := os.ReadFile(w.dir + "/private")

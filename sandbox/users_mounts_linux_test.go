@@ -70,7 +70,7 @@ func TestA3_MountsBelowAnEntryAreMappedOrCovered(t *testing.T) {
 func hostUser(t *testing.T, c sallyport.Child) int {
 	t.Helper()
 	var st unix.Stat_t
-	if err := unix.Stat(fmt.Sprintf("/proc/%d", c.(*child).proc.Pid), &st); err != nil {
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", c.(*childProcess).proc.Pid), &st); err != nil {
 		t.Fatal(err)
 	}
 	return int(st.Uid)

@@ -78,7 +78,7 @@ func (s *seen) follow(next func(blind bool) (seccomp.Event, error), now func() t
 
 // watchPrograms follows which programs a child starts. It decides nothing: by the time
 // a path is read, the child may have changed it.
-func (r *Runner) watchPrograms(c *child, fd int) error {
+func (r *Runner) watchPrograms(c *childProcess, fd int) error {
 	l, err := seccomp.NewListener(fd)
 	if err != nil {
 		return err
