@@ -37,7 +37,7 @@ type childProcess struct {
 	// attach takes the memory of its private layer over; nil without one.
 	attach func(fd int) error
 
-	out, err capture
+	out, err outputCapture
 	stdin    *os.File
 	// proxy is its way to hosts; nil when it has none.
 	proxy *egress.Proxy
@@ -109,8 +109,8 @@ func (c *childProcess) releaseResources() {
 func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)
-	c.out = capture{max: limit, sink: o.Output, done: make(chan struct{})}
-	c.err = capture{max: limit, sink: o.ErrorOutput, done: make(chan struct{})}
+	c.out = outputCapture{max: limit, sink: o.Output, done: make(chan struct{})}
+	c.err = outputCapture{max: limit, sink: o.ErrorOutput, done: make(chan struct{})}
 	if stdin, err = c.openInput(o); err != nil {
 		return nil, nil, nil, err
 	}
@@ -120,7 +120,7 @@ func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 		return nil, nil, nil, err
 	}
 	c.out.file = r
-	go c.out.take()
+	go c.out.readAll()
 	if o.Output != nil && o.ErrorOutput == nil {
 		// One pipe for both keeps their order.
 		c.err.end()
@@ -134,7 +134,7 @@ func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 		return nil, nil, nil, err
 	}
 	c.err.file = r
-	go c.err.take()
+	go c.err.readAll()
 	return stdin, stdout, stderr, nil
 }
 
@@ -180,7 +180,7 @@ func (c *childProcess) awaitEnd(ctx context.Context) {
 	}
 	if c.level == sallyport.LevelNone {
 		// Nothing but the kernel's confinement ends all who hold the pipes.
-		timer := time.AfterFunc(pipeGrace, func() { c.out.cut(); c.err.cut() })
+		timer := time.AfterFunc(pipeGrace, func() { c.out.cutOff(); c.err.cutOff() })
 		defer timer.Stop()
 	}
 	<-c.out.done

@@ -73,7 +73,7 @@ func TestH2_AnInitHoldsNoStream(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, open(t, nil))
 	c := w.start(t.Context(), sallyport.SpawnOptions{}, "sh", "-c", "trap 'exit 5' TERM; exec >&- 2>&-; while :; do sleep 0.01; done")
-	for _, out := range []*capture{&c.(*childProcess).out, &c.(*childProcess).err} {
+	for _, out := range []*outputCapture{&c.(*childProcess).out, &c.(*childProcess).err} {
 		select {
 		case <-out.done:
 		case <-time.After(patience):

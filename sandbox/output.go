@@ -15,9 +15,9 @@ const (
 
 var readBuffers = sync.Pool{New: func() any { b := make([]byte, readSize); return &b }}
 
-// capture takes one stream of a child until its end. It never stops reading,
+// outputCapture takes one stream of a child until its end. It never stops reading,
 // so that a child that prints too much is bounded and not blocked.
-type capture struct {
+type outputCapture struct {
 	mu      sync.Mutex
 	ended   bool
 	kept    []byte
@@ -29,8 +29,8 @@ type capture struct {
 	file    *os.File // set before take
 }
 
-// take reads until the last process that holds the other end is gone.
-func (c *capture) take() {
+// readAll reads until the last process that holds the other end is gone.
+func (c *outputCapture) readAll() {
 	defer c.end()
 	f := c.file
 	defer f.Close()
@@ -39,7 +39,7 @@ func (c *capture) take() {
 	for {
 		n, err := f.Read(*buf)
 		if n > 0 {
-			c.add((*buf)[:n])
+			c.addOutput((*buf)[:n])
 		}
 		if err != nil {
 			return
@@ -48,7 +48,7 @@ func (c *capture) take() {
 }
 
 // end hands over what there is. Nothing is added any more.
-func (c *capture) end() {
+func (c *outputCapture) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
@@ -57,8 +57,8 @@ func (c *capture) end() {
 	}
 }
 
-// cut ends the stream although somebody holds the other end.
-func (c *capture) cut() {
+// cutOff ends the stream although somebody holds the other end.
+func (c *outputCapture) cutOff() {
 	c.end()
 	if c.file != nil {
 		// Where pipes have no deadline, the reader stays with the writer.
@@ -66,7 +66,7 @@ func (c *capture) cut() {
 	}
 }
 
-func (c *capture) add(p []byte) {
+func (c *outputCapture) addOutput(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
