@@ -19,7 +19,7 @@ import (
 // a group that is killed as one.
 func (r *Runner) startUnconfined(c *childProcess) error {
 	s := c.spawn
-	prog, err := r.resolved(s, s.Grant.FS.Write)
+	prog, err := r.programOf(s, s.Grant.FS.Write)
 	if err != nil {
 		return err
 	}

@@ -386,7 +386,7 @@ func TestTouchedBinaries(t *testing.T) {
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "env true; cat /dev/null; env true")
 	var want []string
 	for _, name := range []string{"sh", "env", "true", "cat"} {
-		p, err := w.r.resolve(name, nil)
+		p, err := w.r.resolveProgram(name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ const userName = "agent"
 // Later ones win, so that a caller cannot replace the proxy.
 func (r *Runner) childEnv(asked map[string]string, tmp, home string, network, ca bool) []string {
 	env := map[string]string{
-		"PATH": strings.Join(r.path(), ":"), "LANG": "C.UTF-8", "HOME": home, "TMPDIR": tmp,
+		"PATH": strings.Join(r.searchPath(), ":"), "LANG": "C.UTF-8", "HOME": home, "TMPDIR": tmp,
 		"USER": userName, "LOGNAME": userName, "SHELL": "/bin/sh", "TERM": "dumb",
 	}
 	for _, t := range r.o.Toolchains {

@@ -41,7 +41,7 @@ func newObservatory(t *testing.T) *observatory {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	o.dir = dir
 	o.net.serve(t, "rates.example.org", said("7"))
-	if _, err := (&Runner{}).resolve("git", nil); err == nil {
+	if _, err := (&Runner{}).resolveProgram("git", nil); err == nil {
 		o.net.serve(t, "code.example.org", gitServer(t))
 	}
 	o.net.serve(t, "api.example.org", said("port 80"))

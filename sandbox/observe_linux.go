@@ -58,7 +58,7 @@ func Observe(ctx context.Context, argv []string, o *ObserveOptions) (*Observatio
 		return nil, err
 	}
 	defer b.scratch.Close()
-	prog, err := b.runner.resolve(argv[0], nil)
+	prog, err := b.runner.resolveProgram(argv[0], nil)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (b *observer) freeDirs() []string {
 }
 
 // run starts the program and follows it to its end.
-func (b *observer) run(ctx context.Context, prog *program, argv []string) (*Observation, error) {
+func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string) (*Observation, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func isPrivate(a netip.Addr) bool { return egress.Floor(a, false) != "" && egres
 
 // handOver turns the helper into the program and returns the listener of its
 // calls.
-func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *program, argv []string) (*seccomp.Listener, error) {
+func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *resolvedProgram, argv []string) (*seccomp.Listener, error) {
 	filter, err := seccomp.Assemble(seccomp.Options{Watch: true})
 	if err != nil {
 		return nil, unavailableError("programs cannot be observed here", err)

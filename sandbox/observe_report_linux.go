@@ -15,7 +15,7 @@ import (
 )
 
 // report makes the declaration out of what was seen.
-func (b *observer) report(out *Observation, name string, prog *program) {
+func (b *observer) report(out *Observation, name string, prog *resolvedProgram) {
 	s := b.sights
 	out.Binaries, out.Missed, out.Unseen = s.programs.items, s.missed.items, unseen
 	out.Read, out.Written = slices.Sorted(slices.Values(s.readPaths.items)), slices.Sorted(slices.Values(s.writtenPaths.items))
@@ -69,7 +69,7 @@ func (b *observer) declareFiles(out *Observation, r *reducer) (write []string) {
 // declareBinary fills in what the gate starts. What that starts in turn needs
 // no declaration: the confinement holds it to the same grant. Only what lies
 // where the program may write has to be made executable.
-func (b *observer) declareBinary(out *Observation, r *reducer, name string, prog *program, write []string) {
+func (b *observer) declareBinary(out *Observation, r *reducer, name string, prog *resolvedProgram, write []string) {
 	in := func(path string) bool {
 		return slices.ContainsFunc(write, func(root string) bool { return reach.Within(root, path) })
 	}
@@ -80,7 +80,7 @@ func (b *observer) declareBinary(out *Observation, r *reducer, name string, prog
 		b.sights.withhold(Withheld{Kind: withheldBinary, Item: name, Why: "lies where it writes: a child is never started from there"})
 	}
 	if base := filepath.Base(name); base != name {
-		if p, err := b.runner.resolve(base, nil); err == nil && p.path == prog.path {
+		if p, err := b.runner.resolveProgram(base, nil); err == nil && p.path == prog.path {
 			name = base
 		}
 	}

@@ -49,7 +49,7 @@ func asAsked(o *Options) *Options {
 func installed(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if _, err := (&Runner{o: Options{Toolchains: Toolchains(os.Getenv("HOME"))}}).resolve(name, nil); err == nil {
+		if _, err := (&Runner{o: Options{Toolchains: Toolchains(os.Getenv("HOME"))}}).resolveProgram(name, nil); err == nil {
 			continue
 		} else if os.Getenv("CI") == "true" && required[name] {
 			t.Fatalf("%s: %v", name, err)

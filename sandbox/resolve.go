@@ -18,26 +18,26 @@ var searchPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/us
 // whyWritable refuses a program that may be anything.
 const whyWritable = "lies where the tool may write"
 
-// program is a binary that was found.
-type program struct {
+// resolvedProgram is a binary that was found.
+type resolvedProgram struct {
 	// path is the real path, with every link followed.
 	path string
 	// name is what the child sees as its own name.
 	name string
 }
 
-// resolve finds a granted binary on the fixed search path. A file inside a
+// resolveProgram finds a granted binary on the fixed search path. A file inside a
 // write reach is not a binary, because what may be written there may be
 // anything; nor is one that would change its user.
-func (r *Runner) resolve(name string, writes []string) (*program, error) {
+func (r *Runner) resolveProgram(name string, writes []string) (*resolvedProgram, error) {
 	var last error
-	for _, candidate := range r.candidates(name) {
+	for _, candidate := range r.candidatePaths(name) {
 		path, err := filepath.EvalSymlinks(candidate)
 		if err != nil {
 			continue
 		}
-		if last = runnable(path, writes); last == nil {
-			return &program{path, name}, nil
+		if last = checkRunnable(path, writes); last == nil {
+			return &resolvedProgram{path, name}, nil
 		}
 	}
 	if last != nil {
@@ -49,17 +49,17 @@ func (r *Runner) resolve(name string, writes []string) (*program, error) {
 	}
 }
 
-// resolved is the program of a spawn, which whoever asked for it has looked at.
-func (r *Runner) resolved(s *sallyport.Spawn, writes []string) (*program, error) {
-	prog, err := r.resolve(s.Binary, writes)
+// programOf is the program of a spawn, which whoever asked for it has looked at.
+func (r *Runner) programOf(s *sallyport.Spawn, writes []string) (*resolvedProgram, error) {
+	prog, err := r.resolveProgram(s.Binary, writes)
 	if err == nil && s.Options.Check != nil {
 		err = s.Options.Check(prog.path)
 	}
 	return prog, err
 }
 
-// candidates lists where a name may be.
-func (r *Runner) candidates(name string) []string {
+// candidatePaths lists where a name may be.
+func (r *Runner) candidatePaths(name string) []string {
 	if filepath.IsAbs(name) {
 		return []string{filepath.Clean(name)}
 	}
@@ -67,14 +67,14 @@ func (r *Runner) candidates(name string) []string {
 		return nil
 	}
 	var list []string
-	for _, dir := range r.path() {
+	for _, dir := range r.searchPath() {
 		list = append(list, filepath.Join(dir, name))
 	}
 	return list
 }
 
-// path is the search path with the toolchains.
-func (r *Runner) path() []string {
+// searchPath is the search path with the toolchains.
+func (r *Runner) searchPath() []string {
 	list := append([]string{}, searchPath...)
 	for _, t := range r.o.Toolchains {
 		list = append(list, t.Bin...)
@@ -82,8 +82,8 @@ func (r *Runner) path() []string {
 	return list
 }
 
-// runnable says why a file may not be started.
-func runnable(path string, writes []string) error {
+// checkRunnable says why a file may not be started.
+func checkRunnable(path string, writes []string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

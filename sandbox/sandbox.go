@@ -182,7 +182,7 @@ func New(o *Options) (*Runner, error) {
 		return nil, fmt.Errorf("sandbox: %q is not a level: expected strict, full, landlock or none", r.o.Level)
 	}
 	for i := range r.o.Toolchains {
-		if err := r.o.Toolchains[i].check(); err != nil {
+		if err := r.o.Toolchains[i].validate(); err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 	}

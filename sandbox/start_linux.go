@@ -141,7 +141,7 @@ func (r *Runner) launchChild(ctx context.Context, c *childProcess) error {
 // childJob is what is known of a child before it has a helper.
 type childJob struct {
 	plan *plan
-	prog *program
+	prog *resolvedProgram
 	dir  string
 	// tmp and home are its private folders, own is what it may write besides
 	// the reach.
@@ -176,7 +176,7 @@ func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob
 	} else if err := r.reserve(c, j.plan); err != nil {
 		return nil, err
 	}
-	if j.prog, err = r.resolved(s, j.plan.reals(true)); err != nil {
+	if j.prog, err = r.programOf(s, j.plan.reals(true)); err != nil {
 		return nil, err
 	}
 	j.dir, err = j.plan.dir(s, j.home)
@@ -204,7 +204,7 @@ func (r *Runner) probeJob(j *childJob) error {
 	if err != nil {
 		return err
 	}
-	j.prog, j.dir = &program{self, helper.ProbeArg0}, "/"
+	j.prog, j.dir = &resolvedProgram{self, helper.ProbeArg0}, "/"
 	if r.platform.namespaces {
 		j.prog.path = probePath
 		j.tree = []helper.Op{{Do: helper.DoBind, Path: probePath, Source: self, Exec: true}}

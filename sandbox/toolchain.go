@@ -45,7 +45,7 @@ func Dir(path string) Toolchain {
 func Toolchains(home string) []Toolchain {
 	found := []Toolchain{}
 	for _, t := range []Toolchain{goToolchain(home), rustToolchain(home)} {
-		if len(t.Dirs) == 0 || t.check() != nil {
+		if len(t.Dirs) == 0 || t.validate() != nil {
 			continue
 		}
 		t.Caches = slices.DeleteFunc(t.Caches, func(c Cache) bool { return !isDir(c.Host) || checkShown(c.Host) != nil })
@@ -84,9 +84,9 @@ func rustToolchain(home string) Toolchain {
 // kernelOwn are what the kernel shows of itself and of other processes.
 var kernelOwn = []string{"/proc", "/sys", "/dev"}
 
-// check reports why children cannot be shown a toolchain: it would show them
+// validate reports why children cannot be shown a toolchain: it would show them
 // the machine. Links are judged by where they lead.
-func (t *Toolchain) check() error {
+func (t *Toolchain) validate() error {
 	for _, dir := range t.Dirs {
 		if err := checkShown(dir); err != nil {
 			return fmt.Errorf("the toolchain %q %w", dir, err)
