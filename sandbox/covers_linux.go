@@ -65,7 +65,7 @@ func (p *plan) layered(path string) bool {
 // covers puts mounts over what is on the floor.
 func (p *plan) covers() []helper.Op {
 	masks := map[string]survey.Mask{}
-	all := survey.Pins(p.masks, p.reals(true))
+	all := survey.Pins(p.masks, p.realPaths(true))
 	for _, m := range p.masks {
 		masks[m.Path] = m
 		all = append(all, m.Path)

@@ -28,14 +28,14 @@ const commitWait = 2 * time.Minute
 // stays when the runtime is killed; memory is counted to the child where there
 // is a memory controller, and goes with the last process that has it open.
 func (r *Runner) layer(c *childProcess, p *plan) error {
-	writes := p.reals(true)
+	writes := p.realPaths(true)
 	if len(writes) == 0 {
 		return nil
 	}
 	if err := r.reserveLayer(c); err != nil {
 		return err
 	}
-	v, err := overlay.New(p.names(true), &overlay.Options{
+	v, err := overlay.New(p.pathsAndNames(true), &overlay.Options{
 		Surveyor: r.platform.survey, MaxBytes: r.o.Limits.LayerBytes, MaxEntries: max(r.o.Limits.LayerFiles, defaultLayerFiles),
 		Pending: pending.Store{Dir: r.o.Pending}, Binary: c.spawn.Binary,
 	})

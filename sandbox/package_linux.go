@@ -9,15 +9,15 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// program adds a file that runs beside the reach. What the child might write
+// addProgram adds a file that runs beside the reach. What the child might write
 // is none, unless execFrom lets it run from there, and what the floor denies or
 // does not exist would only be missed.
-func (p *plan) program(path string, floor *scoped.DenyFloor) error {
+func (p *plan) addProgram(path string, floor *scoped.DenyFloor) error {
 	if floor.Package(path) {
-		return p.installed(path)
+		return p.addPackage(path)
 	}
 	before := len(p.areas)
-	if err := p.add(path, area{read: true, exec: true}); err != nil {
+	if err := p.addPath(path, area{read: true, exec: true}); err != nil {
 		return err
 	}
 	if len(p.areas) != before+1 || p.areas[before].dir {
@@ -35,12 +35,12 @@ func (p *plan) program(path string, floor *scoped.DenyFloor) error {
 	return nil
 }
 
-// installed adds a package that runs beside the reach. Within the reach it is
+// addPackage adds a package that runs beside the reach. Within the reach it is
 // covered with all that the runtime keeps there, so that what may be written
 // around it leaves it alone.
-func (p *plan) installed(path string) error {
+func (p *plan) addPackage(path string) error {
 	var found plan
-	if err := found.add(path, area{read: true, exec: true}); err != nil {
+	if err := found.addPath(path, area{read: true, exec: true}); err != nil {
 		return err
 	}
 	if len(found.areas) != 1 || !found.areas[0].dir {

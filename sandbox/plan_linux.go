@@ -60,35 +60,35 @@ func notFromHost(path string) bool {
 		slices.ContainsFunc(kernelDirs, func(d string) bool { return reach.Within(d, path) })
 }
 
-// plan looks at the reach as it is now.
-func (r *Runner) plan(ctx context.Context, g *sallyport.Grant) (*plan, error) {
+// planReach looks at the reach as it is now.
+func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*plan, error) {
 	p := &plan{given: g.FS.Names}
 	for _, path := range g.FS.Read {
-		if err := p.add(path, area{read: true, exec: true}); err != nil {
+		if err := p.addPath(path, area{read: true, exec: true}); err != nil {
 			return nil, err
 		}
 	}
 	for _, path := range g.FS.Write {
-		if err := p.add(path, area{write: true}); err != nil {
+		if err := p.addPath(path, area{write: true}); err != nil {
 			return nil, err
 		}
 	}
 	for _, path := range g.Process.ExecFrom {
-		if err := p.add(path, area{write: true, exec: true}); err != nil {
+		if err := p.addPath(path, area{write: true, exec: true}); err != nil {
 			return nil, err
 		}
 	}
 	for _, path := range g.Process.Programs {
-		if err := p.program(path, r.floor); err != nil {
+		if err := p.addProgram(path, r.floor); err != nil {
 			return nil, err
 		}
 	}
-	p.settle()
-	if err := p.blind(); err != nil {
+	p.mergeAreas()
+	if err := p.rejectWriteOnlyTemp(); err != nil {
 		return nil, err
 	}
 	var err error
-	p.masks, err = r.platform.survey.Floor(ctx, r.floor, p.names(false), p.names(true))
+	p.masks, err = r.platform.survey.Floor(ctx, r.floor, p.pathsAndNames(false), p.pathsAndNames(true))
 	if err != nil {
 		return nil, fmt.Errorf("deny floor: %w", err)
 	}
@@ -114,10 +114,10 @@ func (r *Runner) plan(ctx context.Context, g *sallyport.Grant) (*plan, error) {
 	return p, nil
 }
 
-// blind refuses what may be written and not read below the private folders for
+// rejectWriteOnlyTemp refuses what may be written and not read below the private folders for
 // temporary files: rules of Landlock add up along a path, and there the child
 // may read.
-func (p *plan) blind() error {
+func (p *plan) rejectWriteOnlyTemp() error {
 	for _, a := range p.areas {
 		if a.write && !a.read && (reach.Within(tmpDir, a.real) || reach.Within(varTmpDir, a.real)) {
 			return unavailableError("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.real, nil)
@@ -126,10 +126,10 @@ func (p *plan) blind() error {
 	return nil
 }
 
-// add opens one path of the reach without following a link. A path that does not
+// addPath opens one path of the reach without following a link. A path that does not
 // exist gives nothing, never its parent; nor does one on which there is a link:
 // whoever may write around it could show a child whatever he likes under its name.
-func (p *plan) add(path string, a area) error {
+func (p *plan) addPath(path string, a area) error {
 	if path == "/" {
 		return p.addRoot(a)
 	}
@@ -167,18 +167,18 @@ func (p *plan) addRoot(a area) error {
 	for _, e := range entries {
 		name := "/" + e.Name()
 		if real, err := filepath.EvalSymlinks(name); err == nil && real != name {
-			p.name(name, real)
+			p.addName(name, real)
 			name = real
 		}
-		if err := p.add(name, a); err != nil {
+		if err := p.addPath(name, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// name notes another name of a path.
-func (p *plan) name(given, real string) {
+// addName notes another name of a path.
+func (p *plan) addName(given, real string) {
 	names := maps.Clone(p.given)
 	if names == nil {
 		names = map[string]string{}
@@ -186,9 +186,9 @@ func (p *plan) name(given, real string) {
 	names[given], p.given = real, names
 }
 
-// settle makes one area of each path, hands the rights of an outer area to
+// mergeAreas makes one area of each path, hands the rights of an outer area to
 // those inside, and puts the outer ones first.
-func (p *plan) settle() {
+func (p *plan) mergeAreas() {
 	slices.SortStableFunc(p.areas, func(a, b area) int {
 		return cmp.Or(len(a.real)-len(b.real), strings.Compare(a.real, b.real))
 	})
@@ -204,11 +204,11 @@ func (p *plan) settle() {
 				known = true
 				// A path that may be written is executable only when that was
 				// granted for writing.
-				o.exec = execOf(*o, a)
+				o.exec = mergeExec(*o, a)
 				o.read, o.write = o.read || a.read, o.write || a.write
 				continue
 			}
-			a.exec = execOf(*o, a)
+			a.exec = mergeExec(*o, a)
 			a.read, a.write = a.read || o.read, a.write || o.write
 		}
 		if !known {
@@ -218,8 +218,8 @@ func (p *plan) settle() {
 	p.areas = out
 }
 
-// execOf joins the right to execute of two areas of one path.
-func execOf(a, b area) bool {
+// mergeExec joins the right to execute of two areas of one path.
+func mergeExec(a, b area) bool {
 	switch {
 	case a.write && b.write:
 		return a.exec || b.exec
@@ -232,8 +232,8 @@ func execOf(a, b area) bool {
 	}
 }
 
-// reals lists the real paths that may be written, or all of them.
-func (p *plan) reals(write bool) []string {
+// realPaths lists the real paths that may be written, or all of them.
+func (p *plan) realPaths(write bool) []string {
 	var list []string
 	for _, a := range p.areas {
 		if a.write || !write {
@@ -243,10 +243,10 @@ func (p *plan) reals(write bool) []string {
 	return slices.Compact(list)
 }
 
-// names lists the same paths with the names by which the operator knows them: the
+// pathsAndNames lists the same paths with the names by which the operator knows them: the
 // floor is asked about both. /home/u that leads to /data/u stays a home.
-func (p *plan) names(write bool) []string {
-	list := p.reals(write)
+func (p *plan) pathsAndNames(write bool) []string {
+	list := p.realPaths(write)
 	for _, real := range slices.Clone(list) {
 		for given, led := range p.given {
 			if reach.Within(led, real) {
@@ -258,8 +258,8 @@ func (p *plan) names(write bool) []string {
 	return slices.Compact(list)
 }
 
-// dir is the working directory of a child: inside the reach, by its real path.
-func (p *plan) dir(s *sallyport.Spawn, private string) (string, error) {
+// workingDir is the working directory of a child: inside the reach, by its real path.
+func (p *plan) workingDir(s *sallyport.Spawn, private string) (string, error) {
 	asked := s.Options.Dir
 	if strings.ContainsRune(asked, 0) {
 		return "", sallyport.InputInvalid("the working directory holds a NUL byte")
@@ -285,20 +285,20 @@ func (p *plan) dir(s *sallyport.Spawn, private string) (string, error) {
 	if asked == "" {
 		// Where only parts of the workspace are in reach, the tree has the
 		// folder with nothing else in it, and relative names lead to them.
-		if err == nil && slices.ContainsFunc(p.names(false), func(name string) bool { return reach.Within(real, name) }) {
+		if err == nil && slices.ContainsFunc(p.pathsAndNames(false), func(name string) bool { return reach.Within(real, name) }) {
 			return real, nil
 		}
 		return private, nil
 	}
-	inside := func(a area) bool { return reach.Within(a.real, p.led(filepath.Clean(path))) }
+	inside := func(a area) bool { return reach.Within(a.real, p.resolveAlias(filepath.Clean(path))) }
 	if errors.Is(err, os.ErrNotExist) && slices.ContainsFunc(p.areas, inside) {
 		return "", sallyport.FileNotFound(asked)
 	}
 	return "", sallyport.PathError("enter", asked)
 }
 
-// led is where a path leads through the operator's links.
-func (p *plan) led(path string) string {
+// resolveAlias is where a path leads through the operator's links.
+func (p *plan) resolveAlias(path string) string {
 	best := ""
 	for given := range p.given {
 		if len(given) > len(best) && reach.Within(given, path) {

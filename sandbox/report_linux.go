@@ -22,11 +22,11 @@ func (r *Runner) reportChanges(c *childProcess, p *plan) {
 		r.logger.Warn("sandbox: folders of the reach hold too much and are shown in part; remove what need not be there, or declare narrower paths", "binary", c.spawn.Binary, "folders", list)
 		c.report = append(c.report, func(res *sallyport.ProcessResult) { res.Touched.Withheld = list[:min(len(list), maxSeen)] })
 	}
-	writes := p.reals(true)
+	writes := p.realPaths(true)
 	if len(writes) == 0 || len(p.layers) > 0 {
 		return // in overlay mode the layer tells exactly what the child wrote
 	}
-	before, names := slices.Clone(p.masks), p.names(true)
+	before, names := slices.Clone(p.masks), p.pathsAndNames(true)
 	c.report = append(c.report, func(res *sallyport.ProcessResult) {
 		ctx, cancel := context.WithTimeout(context.Background(), reportWait)
 		defer cancel()

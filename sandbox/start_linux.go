@@ -154,7 +154,7 @@ type childJob struct {
 func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob, err error) {
 	s := c.spawn
 	j = &childJob{tmp: tmpDir, home: homeDir}
-	if j.plan, err = r.plan(ctx, s.Grant); err != nil {
+	if j.plan, err = r.planReach(ctx, s.Grant); err != nil {
 		return nil, err
 	}
 	c.exchanged = j.plan.exchanged
@@ -176,10 +176,10 @@ func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob
 	} else if err := r.reserve(c, j.plan); err != nil {
 		return nil, err
 	}
-	if j.prog, err = r.programOf(s, j.plan.reals(true)); err != nil {
+	if j.prog, err = r.programOf(s, j.plan.realPaths(true)); err != nil {
 		return nil, err
 	}
-	j.dir, err = j.plan.dir(s, j.home)
+	j.dir, err = j.plan.workingDir(s, j.home)
 	return j, err
 }
 
