@@ -9,30 +9,30 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// tree is the steps that show the areas and cover the floor in them. A path that
+// treeOps is the steps that show the areas and cover the floor in them. A path that
 // the operator names through a link is shown where it is, and linked to.
-func (p *plan) tree() []helper.Op {
+func (p *plan) treeOps() []helper.Op {
 	var ops, links []helper.Op
 	for i, a := range p.areas {
-		if op, ok := p.show(a, p.areas[:i]); ok {
+		if op, ok := p.areaOp(a, p.areas[:i]); ok {
 			ops = append(ops, op)
 		}
 	}
 	for _, given := range slices.Sorted(maps.Keys(p.given)) {
-		if !notFromHost(given) && slices.ContainsFunc(p.areas, func(a area) bool { return overlaps(a.real, p.given[given]) }) {
+		if !notFromHost(given) && slices.ContainsFunc(p.areas, func(a area) bool { return pathsOverlap(a.real, p.given[given]) }) {
 			links = append(links, helper.Op{Do: helper.DoLink, Path: given, Source: p.given[given], Alias: true})
 		}
 	}
-	return slices.Concat(ops, p.covers(), p.unpacked(), links)
+	return slices.Concat(ops, p.coverOps(), p.packageOps(), links)
 }
 
-// overlaps reports whether one path holds the other.
-func overlaps(a, b string) bool { return reach.Within(a, b) || reach.Within(b, a) }
+// pathsOverlap reports whether one path holds the other.
+func pathsOverlap(a, b string) bool { return reach.Within(a, b) || reach.Within(b, a) }
 
-// show is the step that shows one area, given those before it; not ok when one
+// areaOp is the step that shows one area, given those before it; not ok when one
 // of them does. Within a private layer nothing of the host is shown again: it
 // could be written there.
-func (p *plan) show(a area, before []area) (op helper.Op, ok bool) {
+func (p *plan) areaOp(a area, before []area) (op helper.Op, ok bool) {
 	op = helper.Op{Do: helper.DoBind, Path: a.real, Source: a.real, Dev: a.dev, Ino: a.ino, Write: a.write, Exec: a.exec}
 	for _, o := range slices.Backward(before) {
 		switch {
@@ -40,7 +40,7 @@ func (p *plan) show(a area, before []area) (op helper.Op, ok bool) {
 			continue
 		case o.write == a.write && o.exec == a.exec:
 			return op, false
-		case p.layered(a.real):
+		case p.inPrivateLayer(a.real):
 			return helper.Op{Do: helper.DoPin, Path: a.real, Write: true, Exec: a.exec}, true
 		default:
 			return op, true
@@ -52,8 +52,8 @@ func (p *plan) show(a area, before []area) (op helper.Op, ok bool) {
 	return op, true
 }
 
-// layered reports whether a path lies in a private layer.
-func (p *plan) layered(path string) bool {
+// inPrivateLayer reports whether a path lies in a private layer.
+func (p *plan) inPrivateLayer(path string) bool {
 	for base := range p.layers {
 		if reach.Within(base, path) {
 			return true
@@ -62,8 +62,8 @@ func (p *plan) layered(path string) bool {
 	return false
 }
 
-// covers puts mounts over what is on the floor.
-func (p *plan) covers() []helper.Op {
+// coverOps puts mounts over what is on the floor.
+func (p *plan) coverOps() []helper.Op {
 	masks := map[string]survey.Mask{}
 	all := survey.Pins(p.masks, p.realPaths(true))
 	for _, m := range p.masks {
@@ -76,15 +76,15 @@ func (p *plan) covers() []helper.Op {
 		op := helper.Op{Do: helper.DoPin, Path: path}
 		m, masked := masks[path]
 		switch {
-		case !p.shown(path) || m.Missing:
+		case !p.isShown(path) || m.Missing:
 			continue
 		case !masked || m.Kept:
 			op.Write = !m.Closed
 			if m.Open {
-				op = p.shownAgain(path, m.Dev, m.Ino)
+				op = p.rebindOp(path, m.Dev, m.Ino)
 			}
 		case len(m.But) > 0:
-			ops = append(ops, p.partly(&m)...)
+			ops = append(ops, p.partialOps(&m)...)
 			continue
 		case !m.WriteOnly:
 			op.Do = helper.DoCover
@@ -97,19 +97,19 @@ func (p *plan) covers() []helper.Op {
 // withheldBytes bounds the memory of a directory that is shown in part.
 const withheldBytes = 1 << 20
 
-// partly is the steps that show of a directory what its mask leaves: an empty
+// partialOps is the steps that show of a directory what its mask leaves: an empty
 // one in its place, and its entries in that. In overlay mode they can only be
 // read: what is below is the host's.
-func (p *plan) partly(m *survey.Mask) []helper.Op {
+func (p *plan) partialOps(m *survey.Mask) []helper.Op {
 	ops := []helper.Op{{Do: helper.DoTmpfs, Path: m.Path, Mode: 0o555, Size: withheldBytes}}
 	for _, s := range m.But {
-		ops = append(ops, p.shownAgain(s.Path, s.Dev, s.Ino))
+		ops = append(ops, p.rebindOp(s.Path, s.Dev, s.Ino))
 	}
 	return ops
 }
 
-// shownAgain is the step that shows, in what is covered, a path as its area does.
-func (p *plan) shownAgain(path string, dev, ino uint64) helper.Op {
+// rebindOp is the step that shows, in what is covered, a path as its area does.
+func (p *plan) rebindOp(path string, dev, ino uint64) helper.Op {
 	var a area
 	for _, o := range p.areas {
 		if reach.Within(o.real, path) {
@@ -118,12 +118,12 @@ func (p *plan) shownAgain(path string, dev, ino uint64) helper.Op {
 	}
 	return helper.Op{
 		Do: helper.DoBind, Path: path, Source: path, Dev: dev, Ino: ino,
-		Write: a.write && !p.layered(path), Exec: a.exec,
+		Write: a.write && !p.inPrivateLayer(path), Exec: a.exec,
 	}
 }
 
-// withheld says which directories of the reach are shown in part.
-func (p *plan) withheld() (list []string) {
+// withheldDirs says which directories of the reach are shown in part.
+func (p *plan) withheldDirs() (list []string) {
 	for i := range p.masks {
 		if m := &p.masks[i]; m.Withheld() {
 			list = append(list, m.Path)
@@ -132,8 +132,8 @@ func (p *plan) withheld() (list []string) {
 	return list
 }
 
-// shown reports whether a path is in the tree. What is on the floor as a whole
+// isShown reports whether a path is in the tree. What is on the floor as a whole
 // is not.
-func (p *plan) shown(path string) bool {
+func (p *plan) isShown(path string) bool {
 	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
 }

@@ -50,14 +50,14 @@ func (p *plan) addPackage(path string) error {
 	return nil
 }
 
-// unpacked shows the installed packages. One that lies behind a cover is shown
+// packageOps shows the installed packages. One that lies behind a cover is shown
 // in a folder of memory in the place of the cover, which holds nothing else.
-func (p *plan) unpacked() []helper.Op {
+func (p *plan) packageOps() []helper.Op {
 	var ops, shut []helper.Op
 	var opened []string
 	for _, a := range p.packages {
 		for _, m := range p.masks {
-			if m.WriteOnly || !m.Dir || !reach.Within(m.Path, a.real) || slices.Contains(opened, m.Path) || !p.shown(m.Path) {
+			if m.WriteOnly || !m.Dir || !reach.Within(m.Path, a.real) || slices.Contains(opened, m.Path) || !p.isShown(m.Path) {
 				continue
 			}
 			opened = append(opened, m.Path)

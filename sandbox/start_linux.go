@@ -157,7 +157,7 @@ func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob
 	if j.plan, err = r.planReach(ctx, s.Grant); err != nil {
 		return nil, err
 	}
-	c.exchanged = j.plan.exchanged
+	c.exchanged = j.plan.exchangedPath
 	if linked := j.plan.linked; len(linked) > 0 {
 		c.report = append(c.report, func(res *sallyport.ProcessResult) { res.Linked = linked })
 	}

@@ -212,7 +212,7 @@ type mounted struct {
 // helperFor returns the helper for a child, with what it is to be shown. A child
 // whose reach cannot be shown to a user of its own shares that of the gate.
 func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m mounted, err error) {
-	steps := append(j.tree, j.plan.tree()...)
+	steps := append(j.tree, j.plan.treeOps()...)
 	u := r.openUsers()
 	pool, _ := u.current()
 	why := u.sharing(j.plan)
