@@ -11,7 +11,7 @@ import (
 
 // treeOps is the steps that show the areas and cover the floor in them. A path that
 // the operator names through a link is shown where it is, and linked to.
-func (p *plan) treeOps() []helper.Op {
+func (p *reachPlan) treeOps() []helper.Op {
 	var ops, links []helper.Op
 	for i, a := range p.areas {
 		if op, ok := p.areaOp(a, p.areas[:i]); ok {
@@ -19,7 +19,7 @@ func (p *plan) treeOps() []helper.Op {
 		}
 	}
 	for _, given := range slices.Sorted(maps.Keys(p.given)) {
-		if !notFromHost(given) && slices.ContainsFunc(p.areas, func(a area) bool { return pathsOverlap(a.real, p.given[given]) }) {
+		if !notFromHost(given) && slices.ContainsFunc(p.areas, func(a reachArea) bool { return pathsOverlap(a.real, p.given[given]) }) {
 			links = append(links, helper.Op{Do: helper.DoLink, Path: given, Source: p.given[given], Alias: true})
 		}
 	}
@@ -32,7 +32,7 @@ func pathsOverlap(a, b string) bool { return reach.Within(a, b) || reach.Within(
 // areaOp is the step that shows one area, given those before it; not ok when one
 // of them does. Within a private layer nothing of the host is shown again: it
 // could be written there.
-func (p *plan) areaOp(a area, before []area) (op helper.Op, ok bool) {
+func (p *reachPlan) areaOp(a reachArea, before []reachArea) (op helper.Op, ok bool) {
 	op = helper.Op{Do: helper.DoBind, Path: a.real, Source: a.real, Dev: a.dev, Ino: a.ino, Write: a.write, Exec: a.exec}
 	for _, o := range slices.Backward(before) {
 		switch {
@@ -53,7 +53,7 @@ func (p *plan) areaOp(a area, before []area) (op helper.Op, ok bool) {
 }
 
 // inPrivateLayer reports whether a path lies in a private layer.
-func (p *plan) inPrivateLayer(path string) bool {
+func (p *reachPlan) inPrivateLayer(path string) bool {
 	for base := range p.layers {
 		if reach.Within(base, path) {
 			return true
@@ -63,7 +63,7 @@ func (p *plan) inPrivateLayer(path string) bool {
 }
 
 // coverOps puts mounts over what is on the floor.
-func (p *plan) coverOps() []helper.Op {
+func (p *reachPlan) coverOps() []helper.Op {
 	masks := map[string]survey.Mask{}
 	all := survey.Pins(p.masks, p.realPaths(true))
 	for _, m := range p.masks {
@@ -100,7 +100,7 @@ const withheldBytes = 1 << 20
 // partialOps is the steps that show of a directory what its mask leaves: an empty
 // one in its place, and its entries in that. In overlay mode they can only be
 // read: what is below is the host's.
-func (p *plan) partialOps(m *survey.Mask) []helper.Op {
+func (p *reachPlan) partialOps(m *survey.Mask) []helper.Op {
 	ops := []helper.Op{{Do: helper.DoTmpfs, Path: m.Path, Mode: 0o555, Size: withheldBytes}}
 	for _, s := range m.But {
 		ops = append(ops, p.rebindOp(s.Path, s.Dev, s.Ino))
@@ -109,8 +109,8 @@ func (p *plan) partialOps(m *survey.Mask) []helper.Op {
 }
 
 // rebindOp is the step that shows, in what is covered, a path as its area does.
-func (p *plan) rebindOp(path string, dev, ino uint64) helper.Op {
-	var a area
+func (p *reachPlan) rebindOp(path string, dev, ino uint64) helper.Op {
+	var a reachArea
 	for _, o := range p.areas {
 		if reach.Within(o.real, path) {
 			a = o // The innermost comes last.
@@ -123,7 +123,7 @@ func (p *plan) rebindOp(path string, dev, ino uint64) helper.Op {
 }
 
 // withheldDirs says which directories of the reach are shown in part.
-func (p *plan) withheldDirs() (list []string) {
+func (p *reachPlan) withheldDirs() (list []string) {
 	for i := range p.masks {
 		if m := &p.masks[i]; m.Withheld() {
 			list = append(list, m.Path)
@@ -134,6 +134,6 @@ func (p *plan) withheldDirs() (list []string) {
 
 // isShown reports whether a path is in the tree. What is on the floor as a whole
 // is not.
-func (p *plan) isShown(path string) bool {
-	return slices.ContainsFunc(p.areas, func(a area) bool { return reach.Within(a.real, path) })
+func (p *reachPlan) isShown(path string) bool {
+	return slices.ContainsFunc(p.areas, func(a reachArea) bool { return reach.Within(a.real, path) })
 }

@@ -31,7 +31,7 @@ func (r *Runner) landlockRules(j *childJob) *helper.Landlock {
 		// The tree's own; the host's hold much that is nobody's business.
 		rule("/proc", llRead)
 		rule("/etc", llRead)
-		if !slices.ContainsFunc(j.plan.areas, func(a area) bool { return !a.read }) {
+		if !slices.ContainsFunc(j.plan.areas, func(a reachArea) bool { return !a.read }) {
 			// The tree may be looked around in, unless some of it is for
 			// writing only.
 			rule("/", helper.LandlockReadDir)

@@ -27,7 +27,7 @@ const commitWait = 2 * time.Minute
 // has no bound that an unprivileged user could set on it as it is written, and
 // stays when the runtime is killed; memory is counted to the child where there
 // is a memory controller, and goes with the last process that has it open.
-func (r *Runner) layer(c *childProcess, p *plan) error {
+func (r *Runner) layer(c *childProcess, p *reachPlan) error {
 	writes := p.realPaths(true)
 	if len(writes) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (r *Runner) layer(c *childProcess, p *plan) error {
 	for _, m := range v.Mounts() {
 		// What is committed goes to the folder that was opened there, so that it has
 		// to be the one that the child is shown.
-		if !slices.ContainsFunc(p.areas, func(a area) bool { return a.real == m.Lower && a.dev == m.Dev && a.ino == m.Ino }) {
+		if !slices.ContainsFunc(p.areas, func(a reachArea) bool { return a.real == m.Lower && a.dev == m.Dev && a.ino == m.Ino }) {
 			return unavailableError("a folder of the reach was exchanged while the child was started: "+m.Lower, nil)
 		}
 		p.layers[m.Lower] = m
@@ -101,7 +101,7 @@ func (r *Runner) conclude(c *childProcess, v *overlay.Overlay, res *sallyport.Pr
 
 // memoryOf is what the helper mounts for the layers of a plan, nil when it has
 // none.
-func (r *Runner) memoryOf(p *plan) *helper.Layer {
+func (r *Runner) memoryOf(p *reachPlan) *helper.Layer {
 	if len(p.layers) == 0 {
 		return nil
 	}

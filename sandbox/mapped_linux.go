@@ -225,7 +225,7 @@ func (u *users) close(source *os.File, why error) {
 
 // sharing returns why a child with a plan has to share the user of the gate, as
 // far as that is known before it is tried.
-func (u *users) sharing(p *plan) error {
+func (u *users) sharing(p *reachPlan) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, a := range p.areas {

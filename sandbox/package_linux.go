@@ -12,20 +12,20 @@ import (
 // addProgram adds a file that runs beside the reach. What the child might write
 // is none, unless execFrom lets it run from there, and what the floor denies or
 // does not exist would only be missed.
-func (p *plan) addProgram(path string, floor *scoped.DenyFloor) error {
+func (p *reachPlan) addProgram(path string, floor *scoped.DenyFloor) error {
 	if floor.Package(path) {
 		return p.addPackage(path)
 	}
 	before := len(p.areas)
-	if err := p.addPath(path, area{read: true, exec: true}); err != nil {
+	if err := p.addPath(path, reachArea{read: true, exec: true}); err != nil {
 		return err
 	}
 	if len(p.areas) != before+1 || p.areas[before].dir {
 		return sallyport.BinaryError(path, "is not a file that can be shown to a child")
 	}
 	real := p.areas[before].real
-	within := func(a area) bool { return a.write && reach.Within(a.real, real) }
-	runs := func(a area) bool { return a.exec && within(a) }
+	within := func(a reachArea) bool { return a.write && reach.Within(a.real, real) }
+	runs := func(a reachArea) bool { return a.exec && within(a) }
 	if slices.ContainsFunc(p.areas, within) && !slices.ContainsFunc(p.areas, runs) {
 		return sallyport.BinaryError(path, whyWritable)
 	}
@@ -38,9 +38,9 @@ func (p *plan) addProgram(path string, floor *scoped.DenyFloor) error {
 // addPackage adds a package that runs beside the reach. Within the reach it is
 // covered with all that the runtime keeps there, so that what may be written
 // around it leaves it alone.
-func (p *plan) addPackage(path string) error {
-	var found plan
-	if err := found.addPath(path, area{read: true, exec: true}); err != nil {
+func (p *reachPlan) addPackage(path string) error {
+	var found reachPlan
+	if err := found.addPath(path, reachArea{read: true, exec: true}); err != nil {
 		return err
 	}
 	if len(found.areas) != 1 || !found.areas[0].dir {
@@ -52,7 +52,7 @@ func (p *plan) addPackage(path string) error {
 
 // packageOps shows the installed packages. One that lies behind a cover is shown
 // in a folder of memory in the place of the cover, which holds nothing else.
-func (p *plan) packageOps() []helper.Op {
+func (p *reachPlan) packageOps() []helper.Op {
 	var ops, shut []helper.Op
 	var opened []string
 	for _, a := range p.packages {

@@ -21,8 +21,8 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// area is one path of the reach as a child gets it.
-type area struct {
+// reachArea is one path of the reach as a child gets it.
+type reachArea struct {
 	// real is the path of the grant, which is free of links.
 	real              string
 	read, write, exec bool
@@ -30,13 +30,13 @@ type area struct {
 	dir               bool
 }
 
-// plan is what a grant becomes: the areas, the masks over the deny floor, and
+// reachPlan is what a grant becomes: the areas, the masks over the deny floor, and
 // in overlay mode the private layers.
-type plan struct {
-	areas []area
+type reachPlan struct {
+	areas []reachArea
 	// packages are the installed packages, which lie on the deny floor and are
 	// shown by themselves.
-	packages []area
+	packages []reachArea
 	masks    []survey.Mask
 	// layers is the private layers of overlay mode by real path.
 	layers map[string]overlay.Mount
@@ -61,20 +61,20 @@ func notFromHost(path string) bool {
 }
 
 // planReach looks at the reach as it is now.
-func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*plan, error) {
-	p := &plan{given: g.FS.Names}
+func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan, error) {
+	p := &reachPlan{given: g.FS.Names}
 	for _, path := range g.FS.Read {
-		if err := p.addPath(path, area{read: true, exec: true}); err != nil {
+		if err := p.addPath(path, reachArea{read: true, exec: true}); err != nil {
 			return nil, err
 		}
 	}
 	for _, path := range g.FS.Write {
-		if err := p.addPath(path, area{write: true}); err != nil {
+		if err := p.addPath(path, reachArea{write: true}); err != nil {
 			return nil, err
 		}
 	}
 	for _, path := range g.Process.ExecFrom {
-		if err := p.addPath(path, area{write: true, exec: true}); err != nil {
+		if err := p.addPath(path, reachArea{write: true, exec: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*plan, erro
 	}
 	// What is on the floor as a whole is not shown at all, nor is a part of it
 	// that is granted for itself.
-	p.areas = slices.DeleteFunc(p.areas, func(a area) bool {
+	p.areas = slices.DeleteFunc(p.areas, func(a reachArea) bool {
 		return slices.ContainsFunc(p.masks, func(m survey.Mask) bool {
 			switch {
 			case m.WriteOnly || len(m.But) > 0 && m.Path == a.real:
@@ -117,7 +117,7 @@ func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*plan, erro
 // rejectWriteOnlyTemp refuses what may be written and not read below the private folders for
 // temporary files: rules of Landlock add up along a path, and there the child
 // may read.
-func (p *plan) rejectWriteOnlyTemp() error {
+func (p *reachPlan) rejectWriteOnlyTemp() error {
 	for _, a := range p.areas {
 		if a.write && !a.read && (reach.Within(tmpDir, a.real) || reach.Within(varTmpDir, a.real)) {
 			return unavailableError("a folder below "+tmpDir+" or "+varTmpDir+" cannot be granted to a child for writing only: "+a.real, nil)
@@ -129,7 +129,7 @@ func (p *plan) rejectWriteOnlyTemp() error {
 // addPath opens one path of the reach without following a link. A path that does not
 // exist gives nothing, never its parent; nor does one on which there is a link:
 // whoever may write around it could show a child whatever he likes under its name.
-func (p *plan) addPath(path string, a area) error {
+func (p *reachPlan) addPath(path string, a reachArea) error {
 	if path == "/" {
 		return p.addRoot(a)
 	}
@@ -159,7 +159,7 @@ func (p *plan) addPath(path string, a area) error {
 
 // addRoot adds the entries of the root, which is not shown itself: the tree has
 // one of its own. Links in it lead to what is granted with it.
-func (p *plan) addRoot(a area) error {
+func (p *reachPlan) addRoot(a reachArea) error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
 		return fmt.Errorf("reach /: %w", err)
@@ -178,7 +178,7 @@ func (p *plan) addRoot(a area) error {
 }
 
 // addName notes another name of a path.
-func (p *plan) addName(given, real string) {
+func (p *reachPlan) addName(given, real string) {
 	names := maps.Clone(p.given)
 	if names == nil {
 		names = map[string]string{}
@@ -188,11 +188,11 @@ func (p *plan) addName(given, real string) {
 
 // mergeAreas makes one area of each path, hands the rights of an outer area to
 // those inside, and puts the outer ones first.
-func (p *plan) mergeAreas() {
-	slices.SortStableFunc(p.areas, func(a, b area) int {
+func (p *reachPlan) mergeAreas() {
+	slices.SortStableFunc(p.areas, func(a, b reachArea) int {
 		return cmp.Or(len(a.real)-len(b.real), strings.Compare(a.real, b.real))
 	})
-	var out []area
+	var out []reachArea
 	for _, a := range p.areas {
 		known := false
 		for i := range out {
@@ -219,7 +219,7 @@ func (p *plan) mergeAreas() {
 }
 
 // mergeExec joins the right to execute of two areas of one path.
-func mergeExec(a, b area) bool {
+func mergeExec(a, b reachArea) bool {
 	switch {
 	case a.write && b.write:
 		return a.exec || b.exec
@@ -233,7 +233,7 @@ func mergeExec(a, b area) bool {
 }
 
 // realPaths lists the real paths that may be written, or all of them.
-func (p *plan) realPaths(write bool) []string {
+func (p *reachPlan) realPaths(write bool) []string {
 	var list []string
 	for _, a := range p.areas {
 		if a.write || !write {
@@ -245,7 +245,7 @@ func (p *plan) realPaths(write bool) []string {
 
 // pathsAndNames lists the same paths with the names by which the operator knows them: the
 // floor is asked about both. /home/u that leads to /data/u stays a home.
-func (p *plan) pathsAndNames(write bool) []string {
+func (p *reachPlan) pathsAndNames(write bool) []string {
 	list := p.realPaths(write)
 	for _, real := range slices.Clone(list) {
 		for given, led := range p.given {
@@ -259,7 +259,7 @@ func (p *plan) pathsAndNames(write bool) []string {
 }
 
 // workingDir is the working directory of a child: inside the reach, by its real path.
-func (p *plan) workingDir(s *sallyport.Spawn, private string) (string, error) {
+func (p *reachPlan) workingDir(s *sallyport.Spawn, private string) (string, error) {
 	asked := s.Options.Dir
 	if strings.ContainsRune(asked, 0) {
 		return "", sallyport.InputInvalid("the working directory holds a NUL byte")
@@ -275,7 +275,7 @@ func (p *plan) workingDir(s *sallyport.Spawn, private string) (string, error) {
 		return "", sallyport.InputInvalid("the working directory is relative and the call has no workspace")
 	}
 	real, err := filepath.EvalSymlinks(path)
-	within := err == nil && slices.ContainsFunc(p.areas, func(a area) bool { return a.dir && reach.Within(a.real, real) })
+	within := err == nil && slices.ContainsFunc(p.areas, func(a reachArea) bool { return a.dir && reach.Within(a.real, real) })
 	if within {
 		if info, err := os.Stat(real); err == nil && info.IsDir() {
 			return real, nil
@@ -290,7 +290,7 @@ func (p *plan) workingDir(s *sallyport.Spawn, private string) (string, error) {
 		}
 		return private, nil
 	}
-	inside := func(a area) bool { return reach.Within(a.real, p.resolveAlias(filepath.Clean(path))) }
+	inside := func(a reachArea) bool { return reach.Within(a.real, p.resolveAlias(filepath.Clean(path))) }
 	if errors.Is(err, os.ErrNotExist) && slices.ContainsFunc(p.areas, inside) {
 		return "", sallyport.FileNotFound(asked)
 	}
@@ -298,7 +298,7 @@ func (p *plan) workingDir(s *sallyport.Spawn, private string) (string, error) {
 }
 
 // resolveAlias is where a path leads through the operator's links.
-func (p *plan) resolveAlias(path string) string {
+func (p *reachPlan) resolveAlias(path string) string {
 	best := ""
 	for given := range p.given {
 		if len(given) > len(best) && reach.Within(given, path) {

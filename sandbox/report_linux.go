@@ -17,7 +17,7 @@ const reportWait = 5 * time.Second
 // writes where a person and the gate write too, and nothing that an ordinary
 // user may ask the kernel tells whose a change is. So nobody is named, and
 // nothing is done about what changed: it may be a person's work.
-func (r *Runner) reportChanges(c *childProcess, p *plan) {
+func (r *Runner) reportChanges(c *childProcess, p *reachPlan) {
 	if list := p.withheldDirs(); len(list) > 0 {
 		r.logger.Warn("sandbox: folders of the reach hold too much and are shown in part; remove what need not be there, or declare narrower paths", "binary", c.spawn.Binary, "folders", list)
 		c.report = append(c.report, func(res *sallyport.ProcessResult) { res.Touched.Withheld = list[:min(len(list), maxSeen)] })

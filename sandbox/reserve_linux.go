@@ -28,7 +28,7 @@ const commonSelf = "./././.\n"
 // directory. They are on the host while a child may write there, and go with
 // the last one. What was not put there, because this user may not, the child
 // may not put there either.
-func (r *Runner) reserve(c *childProcess, p *plan) error {
+func (r *Runner) reserve(c *childProcess, p *reachPlan) error {
 	places := map[string][]int{}
 	for i := range p.masks {
 		if dir := p.masks[i].Repository; dir != "" {

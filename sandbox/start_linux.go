@@ -140,7 +140,7 @@ func (r *Runner) launchChild(ctx context.Context, c *childProcess) error {
 
 // childJob is what is known of a child before it has a helper.
 type childJob struct {
-	plan *plan
+	plan *reachPlan
 	prog *resolvedProgram
 	dir  string
 	// tmp and home are its private folders, own is what it may write besides
