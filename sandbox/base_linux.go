@@ -7,8 +7,8 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// base is what every helper is told first.
-type base struct {
+// helperBase is what every helper is told first.
+type helperBase struct {
 	// shared is the message for helpers that run as the user of this process;
 	// that of root covers what is closed to others as soon as one is needed.
 	shared message
@@ -22,9 +22,9 @@ type base struct {
 // makeBase prepares it.
 func (r *Runner) makeBase() (err error) {
 	p := &r.platform
-	b := base{all: helper.Base{Namespaces: p.namespaces, Listen: p.namespaces, Counters: p.counters.inotify}}
+	b := helperBase{all: helper.Base{Namespaces: p.namespaces, Listen: p.namespaces, Counters: p.counters.inotify}}
 	if p.namespaces {
-		if b.all.Tree, err = r.base(); err != nil {
+		if b.all.Tree, err = r.baseOps(); err != nil {
 			return err
 		}
 		// A toolchain among the system's files is theirs.
@@ -47,7 +47,7 @@ func (r *Runner) makeBase() (err error) {
 
 // baseFor returns the base for a helper that was started at a time of the
 // system's files, anew when they have changed.
-func (r *Runner) baseFor(now stamp) (base, error) {
+func (r *Runner) baseFor(now stamp) (helperBase, error) {
 	p := &r.platform
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -55,7 +55,7 @@ func (r *Runner) baseFor(now stamp) (base, error) {
 		return p.base, nil
 	}
 	if err := r.makeBase(); err != nil {
-		return base{}, err
+		return helperBase{}, err
 	}
 	p.stamp = now
 	return p.base, nil

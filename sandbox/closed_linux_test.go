@@ -80,7 +80,7 @@ func TestA10_AClosedFileIsNotCopied(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if ops, err := shown(path); err != nil || len(ops) != 1 || ops[0].Do != want {
+		if ops, err := systemPathOps(path); err != nil || len(ops) != 1 || ops[0].Do != want {
 			t.Errorf("mode %o: shown = %v, %v, want %s", mode, ops, err, want)
 		}
 	}

@@ -137,7 +137,7 @@ func (b *observer) furnish() error {
 func (b *observer) freeDirs() []string {
 	free := append([]string{b.dir, "/proc"}, systemDirs...)
 	free = append(free, systemFiles...)
-	for _, op := range accounts() {
+	for _, op := range accountOps() {
 		free = append(free, op.Path)
 	}
 	for _, t := range b.o.Toolchains {

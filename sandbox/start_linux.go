@@ -25,7 +25,7 @@ type platform struct {
 	null       *os.File
 	namespaces bool
 	abi        int // of Landlock; 0 without
-	base       base
+	base       helperBase
 	users      users
 	stamp      stamp // of the system's files in base; zero when it has none
 	renewing   sync.Mutex

@@ -48,8 +48,8 @@ const maxCopied = 8 << 10
 // namespace cannot make any.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// base builds the part of the tree that does not depend on the grant.
-func (r *Runner) base() ([]helper.Op, error) {
+// baseOps builds the part of the tree that does not depend on the grant.
+func (r *Runner) baseOps() ([]helper.Op, error) {
 	ops := append(procOps(), []helper.Op{
 		{Do: helper.DoTmpfs, Path: tmpDir, Mode: 0o1777, Size: r.o.Limits.TmpBytes, Exec: true},
 		{Do: helper.DoDir, Path: homeDir, Mode: 0o700},
@@ -71,19 +71,19 @@ func (r *Runner) base() ([]helper.Op, error) {
 	}
 	for _, list := range [][]string{systemDirs, systemFiles} {
 		for _, path := range list {
-			op, err := shown(path)
+			op, err := systemPathOps(path)
 			if err != nil {
 				return nil, err
 			}
 			ops = append(ops, op...)
 		}
 	}
-	ops = append(ops, java()...)
-	return append(ops, accounts()...), nil
+	ops = append(ops, javaOps()...)
+	return append(ops, accountOps()...), nil
 }
 
-// java shows the configuration of the installed versions of Java.
-func java() []helper.Op {
+// javaOps shows the configuration of the installed versions of Java.
+func javaOps() []helper.Op {
 	dirs, _ := filepath.Glob(javaConfig) // the pattern is sound
 	var ops []helper.Op
 	for _, dir := range dirs {
@@ -93,9 +93,9 @@ func java() []helper.Op {
 	return ops
 }
 
-// shown is the step that shows a path of the system; a link is made anew. What
+// systemPathOps is the step that shows a path of the system; a link is made anew. What
 // does not exist needs no step.
-func shown(path string) ([]helper.Op, error) {
+func systemPathOps(path string) ([]helper.Op, error) {
 	info, err := os.Lstat(path)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -127,8 +127,8 @@ func shown(path string) ([]helper.Op, error) {
 	return []helper.Op{{Do: helper.DoLink, Path: path, Source: text}}, nil
 }
 
-// accounts are the files in which programs look themselves up.
-func accounts() []helper.Op {
+// accountOps are the files in which programs look themselves up.
+func accountOps() []helper.Op {
 	uid, gid := childIDs()
 	file := func(path, text string) helper.Op {
 		return helper.Op{Do: helper.DoFile, Path: path, Data: []byte(text), Mode: 0o644}
