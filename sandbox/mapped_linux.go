@@ -13,9 +13,9 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// mapper has the steps of a tree show detached mounts, in which root's files are
+// mountMapper has the steps of a tree show detached mounts, in which root's files are
 // those of the child's user, in place of paths of the host.
-type mapper struct {
+type mountMapper struct {
 	u      *users
 	user   *hostuser.User
 	points []survey.MountPoint
@@ -26,16 +26,16 @@ type mapper struct {
 	hidden []string
 }
 
-// mapped replaces the sources of steps. The files are the caller's. An error of
+// mapSteps replaces the sources of steps. The files are the caller's. An error of
 // the type errShared means that the child cannot have a user of its own.
-func (r *Runner) mapped(id *hostuser.User, steps []helper.Op) ([]helper.Op, []*os.File, error) {
+func (r *Runner) mapSteps(id *hostuser.User, steps []helper.Op) ([]helper.Op, []*os.File, error) {
 	points, err := r.mountPoints()
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &mapper{u: &r.platform.users, user: id, points: points}
+	m := &mountMapper{u: &r.platform.users, user: id, points: points}
 	for i := range steps {
-		if err := m.add(steps[i]); err != nil {
+		if err := m.addStep(steps[i]); err != nil {
 			closeAll(m.files)
 			return nil, nil, err
 		}
@@ -46,8 +46,8 @@ func (r *Runner) mapped(id *hostuser.User, steps []helper.Op) ([]helper.Op, []*o
 	return m.steps, m.files, nil
 }
 
-// add puts one step at the end, and those for the mounts below it.
-func (m *mapper) add(op helper.Op) error {
+// addStep puts one step at the end, and those for the mounts below it.
+func (m *mountMapper) addStep(op helper.Op) error {
 	if covered := m.coveredBy(op.Path); covered != "" {
 		if op.Do == helper.DoBind || op.Do == helper.DoOverlay {
 			return &errShared{covered, errors.New("another path of the reach lies in it")}
@@ -66,18 +66,18 @@ func (m *mapper) add(op helper.Op) error {
 		return fmt.Errorf("tree: %s %s: %w", op.Do, op.Path, err)
 	}
 	defer source.Close()
-	if op.Tree, err = m.clone(&op, source, op.Source); err != nil {
+	if op.Tree, err = m.cloneMount(&op, source, op.Source); err != nil {
 		return err
 	}
 	m.steps = append(m.steps, op)
 	if op.Do == helper.DoBind && dir {
-		return m.below(op)
+		return m.addSubmounts(op)
 	}
 	return nil
 }
 
 // coveredBy returns the mount that is not shown in which a path lies.
-func (m *mapper) coveredBy(path string) string {
+func (m *mountMapper) coveredBy(path string) string {
 	for _, h := range m.hidden {
 		if reach.Within(h, path) {
 			return h
@@ -112,9 +112,9 @@ func openSource(op *helper.Op) (f *os.File, dir bool, err error) {
 	return f, st.Mode&unix.S_IFMT == unix.S_IFDIR, nil
 }
 
-// clone makes the mount of a step and returns its number. What the child may
+// cloneMount makes the mount of a step and returns its number. What the child may
 // write has to be mapped; the rest is shown as it is where that cannot be.
-func (m *mapper) clone(op *helper.Op, source *os.File, path string) (number int, err error) {
+func (m *mountMapper) cloneMount(op *helper.Op, source *os.File, path string) (number int, err error) {
 	attributes := op.Attributes()
 	f, err := hostuser.Clone(int(source.Fd()), attributes, m.user.Map)
 	if err != nil && hostuser.Unmappable(err) {
@@ -128,11 +128,11 @@ func (m *mapper) clone(op *helper.Op, source *os.File, path string) (number int,
 	if err != nil {
 		return 0, fmt.Errorf("tree: %s %s: %w", op.Do, op.Path, err)
 	}
-	return m.keep(f)
+	return m.addMount(f)
 }
 
-// keep adds a mount and returns its number.
-func (m *mapper) keep(f *os.File) (number int, err error) {
+// addMount adds a mount and returns its number.
+func (m *mountMapper) addMount(f *os.File) (number int, err error) {
 	m.files = append(m.files, f)
 	if len(m.files) > helper.MaxAllTrees {
 		return 0, errors.New("tree: too many paths and mounts are in reach")
@@ -140,10 +140,10 @@ func (m *mapper) keep(f *os.File) (number int, err error) {
 	return len(m.files), nil
 }
 
-// below shows the mounts below a step, each by itself: one that cannot be mapped
+// addSubmounts shows the mounts below a step, each by itself: one that cannot be mapped
 // would keep all of them from it. In its place what is to be written has
 // something empty, since the mount above shows what lies under it.
-func (m *mapper) below(op helper.Op) error {
+func (m *mountMapper) addSubmounts(op helper.Op) error {
 	for _, p := range survey.Below(m.points, op.Source) {
 		inner := op
 		inner.Source, inner.Path, inner.Dev, inner.Ino = p.Path, op.Path+p.Path[len(op.Source):], 0, 0
@@ -156,7 +156,7 @@ func (m *mapper) below(op helper.Op) error {
 		}
 		seen, err := mountOf(source)
 		if err == nil && seen == p.ID {
-			err = m.inner(inner, source)
+			err = m.addSubmount(inner, source)
 		}
 		source.Close()
 		if err != nil {
@@ -166,8 +166,8 @@ func (m *mapper) below(op helper.Op) error {
 	return nil
 }
 
-// inner shows one mount below another one.
-func (m *mapper) inner(op helper.Op, source *os.File) (err error) {
+// addSubmount shows one mount below another one.
+func (m *mountMapper) addSubmount(op helper.Op, source *os.File) (err error) {
 	f, err := hostuser.Clone(int(source.Fd()), op.Attributes(), m.user.Map)
 	switch {
 	case err == nil:
@@ -182,7 +182,7 @@ func (m *mapper) inner(op helper.Op, source *os.File) (err error) {
 			return fmt.Errorf("tree: %s: %w", op.Path, err)
 		}
 	}
-	if op.Tree, err = m.keep(f); err == nil {
+	if op.Tree, err = m.addMount(f); err == nil {
 		m.steps = append(m.steps, op)
 	}
 	return err
@@ -198,7 +198,7 @@ func mountOf(f *os.File) (uint64, error) {
 // mountPoints returns the mounts of the host, read anew when they have changed.
 func (r *Runner) mountPoints() ([]survey.MountPoint, error) {
 	u := &r.platform.users
-	now := r.platform.mounts.changes()
+	now := r.platform.mounts.countChanges()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.known && u.count == now {

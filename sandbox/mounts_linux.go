@@ -24,9 +24,9 @@ func (m *mountTable) open() {
 	}
 }
 
-// changes counts the changes that were noticed. The kernel reports each change
+// countChanges counts the changes that were noticed. The kernel reports each change
 // once, as an exceptional condition on the table (proc(5), /proc/pid/mounts).
-func (m *mountTable) changes() uint64 {
+func (m *mountTable) countChanges() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fd <= 0 {

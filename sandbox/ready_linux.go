@@ -45,7 +45,7 @@ func (r *Runner) systemStamp() stamp {
 	if syscall.Stat("/etc", &st) != nil {
 		return stamp{}
 	}
-	return stamp{st.Mtim, st.Ctim, r.platform.mounts.changes()}
+	return stamp{st.Mtim, st.Ctim, r.platform.mounts.countChanges()}
 }
 
 // discard ends a helper that nobody needs. The end of its control socket
@@ -145,7 +145,7 @@ func (r *Runner) sendBase(h *ready) error {
 		return err
 	}
 	own := base.all
-	steps, trees, err := r.mapped(h.user, own.Tree[base.system:])
+	steps, trees, err := r.mapSteps(h.user, own.Tree[base.system:])
 	if _, ok := errors.AsType[*errShared](err); ok {
 		r.giveUpUsers(err) // no helper can be given it
 	}

@@ -213,7 +213,7 @@ func (r *Runner) probeJob(j *childJob) error {
 }
 
 // confineChild turns a helper into the child.
-func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *ready, j *childJob, m mounted) error {
+func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *ready, j *childJob, m mountedReach) error {
 	proxy, err := r.newProxy(c)
 	if err != nil {
 		return err

@@ -187,7 +187,7 @@ func (r *Runner) Shared(path string) error {
 		return err
 	}
 	defer u.Release()
-	_, trees, err := r.mapped(u, []helper.Op{{Do: helper.DoBind, Path: real, Source: real, Write: true}})
+	_, trees, err := r.mapSteps(u, []helper.Op{{Do: helper.DoBind, Path: real, Source: real, Write: true}})
 	closeAll(trees)
 	if shared, ok := errors.AsType[*errShared](err); ok {
 		return shared.err
@@ -202,16 +202,16 @@ func (r *Runner) closeUsers() {
 	}
 }
 
-// mounted is the steps that show a child its reach, with the mounts that they
+// mountedReach is the steps that show a child its reach, with the mounts that they
 // speak of.
-type mounted struct {
+type mountedReach struct {
 	steps []helper.Op
 	trees []*os.File
 }
 
 // helperFor returns the helper for a child, with what it is to be shown. A child
 // whose reach cannot be shown to a user of its own shares that of the gate.
-func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m mounted, err error) {
+func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m mountedReach, err error) {
 	steps := append(j.tree, j.plan.treeOps()...)
 	u := r.openUsers()
 	pool, _ := u.current()
@@ -229,10 +229,10 @@ func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m 
 		u.shared.Store(o.shared)
 		h, err = o.take()
 		if err == nil && h.user == nil {
-			return h, mounted{steps: steps}, nil
+			return h, mountedReach{steps: steps}, nil
 		}
 		if err == nil {
-			m.steps, m.trees, err = r.mapped(h.user, steps)
+			m.steps, m.trees, err = r.mapSteps(h.user, steps)
 			if err == nil {
 				return h, m, nil
 			}
