@@ -98,7 +98,7 @@ func (r *Runner) countersHow() string {
 	if !r.platform.counters.inotify {
 		how = "shares of a quarter of what the user may have of queued signals and timers; no inotify, which nothing bounds here"
 	}
-	if pool, _ := r.platform.users.current(); pool == nil {
+	if pool, _ := r.platform.users.currentPool(); pool == nil {
 		how += ", and of watches of epoll; not bounded: the user's pages of pipes and descriptors in sockets"
 	}
 	return how

@@ -99,7 +99,7 @@ func TestA3_A11_ChildrenLeaveTheUsersCountersToTheUser(t *testing.T) {
 			t.Run(fmt.Sprintf("%s without %b", what, off), func(t *testing.T) {
 				r := open(t, &Options{Warm: -1, without: off})
 				w := workspace(t, r)
-				pool, _ := r.openUsers().current()
+				pool, _ := r.openUsers().currentPool()
 				if pool != nil && counter == epollWatches {
 					t.Skip("counted for the child's own user")
 				}

@@ -16,7 +16,7 @@ import (
 // mountMapper has the steps of a tree show detached mounts, in which root's files are
 // those of the child's user, in place of paths of the host.
 type mountMapper struct {
-	u      *users
+	u      *childUsers
 	user   *hostuser.User
 	points []survey.MountPoint
 	// files are the mounts, which belong to the mapper.
@@ -120,7 +120,7 @@ func (m *mountMapper) cloneMount(op *helper.Op, source *os.File, path string) (n
 	if err != nil && hostuser.Unmappable(err) {
 		if op.Write || op.Do == helper.DoOverlay {
 			shared := &errShared{path, err}
-			m.u.close(source, shared)
+			m.u.markUnmappable(source, shared)
 			return 0, shared
 		}
 		f, err = hostuser.Clone(int(source.Fd()), attributes, nil)
@@ -212,8 +212,8 @@ func (r *Runner) mountPoints() ([]survey.MountPoint, error) {
 	return points, nil
 }
 
-// close notes that a file system cannot be mapped.
-func (u *users) close(source *os.File, why error) {
+// markUnmappable notes that a file system cannot be mapped.
+func (u *childUsers) markUnmappable(source *os.File, why error) {
 	var st unix.Stat_t
 	if unix.Fstat(int(source.Fd()), &st) != nil {
 		return
@@ -223,9 +223,9 @@ func (u *users) close(source *os.File, why error) {
 	u.closed[st.Dev] = why
 }
 
-// sharing returns why a child with a plan has to share the user of the gate, as
+// sharingReason returns why a child with a plan has to share the user of the gate, as
 // far as that is known before it is tried.
-func (u *users) sharing(p *reachPlan) error {
+func (u *childUsers) sharingReason(p *reachPlan) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, a := range p.areas {

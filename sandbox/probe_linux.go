@@ -45,7 +45,7 @@ func (r *Runner) probeMachine() *Report {
 	}
 	if rep.Level != "" && r.o.Level == sallyport.LevelStrict && rep.Level != sallyport.LevelStrict {
 		rep.Level, rep.Missing = "", "cgroup v2 limits: "+r.limitsHow()
-		if pool, how := r.platform.users.current(); pool == nil && os.Geteuid() == 0 {
+		if pool, how := r.platform.users.currentPool(); pool == nil && os.Geteuid() == 0 {
 			rep.Missing = "a user of its own for each child: " + how
 		}
 	}
@@ -58,7 +58,7 @@ func (r *Runner) probeMachine() *Report {
 
 // limited returns strict where full is held by limits of cgroup v2, too.
 func (r *Runner) limited() sallyport.Level {
-	pool, _ := r.platform.users.current()
+	pool, _ := r.platform.users.currentPool()
 	if r.platform.namespaces && r.strictLimits() && (pool != nil || os.Geteuid() != 0) {
 		return sallyport.LevelStrict
 	}
@@ -125,7 +125,7 @@ func (r *Runner) selfAttack() error {
 	}
 	defer l.Close()
 	c, err := r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))
-	if pool, _ := r.platform.users.current(); err != nil && pool != nil {
+	if pool, _ := r.platform.users.currentPool(); err != nil && pool != nil {
 		// Without a user of its own it may start.
 		r.giveUpUsers(err)
 		c, err = r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))

@@ -94,7 +94,7 @@ func (h *ready) settled(ctx context.Context) (*ready, error) {
 
 // raiseAs raises a helper that shares the user of the gate, or has one of its own.
 func (r *Runner) raiseAs(shared bool) (*ready, error) {
-	id, err := r.user(shared)
+	id, err := r.acquireUser(shared)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type platform struct {
 	namespaces bool
 	abi        int // of Landlock; 0 without
 	base       helperBase
-	users      users
+	users      childUsers
 	stamp      stamp // of the system's files in base; zero when it has none
 	renewing   sync.Mutex
 	mounts     mountTable
@@ -250,7 +250,7 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *ready, j 
 	}
 	r.reportChanges(c, j.plan)
 	c.start = time.Now()
-	if err = h.own(stdin, stdout, stderr); err == nil {
+	if err = h.chownPipes(stdin, stdout, stderr); err == nil {
 		err = sendTrees(h.control, m.trees)
 	}
 	if err == nil {

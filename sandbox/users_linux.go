@@ -16,10 +16,10 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// users says as whom children run on the host. A child of root has a user of its
+// childUsers says as whom children run on the host. A child of root has a user of its
 // own; where the machine cannot give it one it shares that of the gate, as a
 // child of an ordinary user does.
-type users struct {
+type childUsers struct {
 	once sync.Once
 	// shared is whether the last child had to share.
 	shared atomic.Bool
@@ -49,7 +49,7 @@ func (e *errShared) Error() string {
 func (e *errShared) Unwrap() error { return e.err }
 
 // openUsers finds out, once, whether children have users of their own.
-func (r *Runner) openUsers() *users {
+func (r *Runner) openUsers() *childUsers {
 	u := &r.platform.users
 	u.once.Do(func() {
 		pool, why := (*hostuser.Pool)(nil), ""
@@ -101,16 +101,16 @@ func (r *Runner) giveUpUsers(why error) {
 	u.shared.Store(true)
 }
 
-// current returns the pool, nil when all children share, and why they do.
-func (u *users) current() (*hostuser.Pool, string) {
+// currentPool returns the pool, nil when all children share, and why they do.
+func (u *childUsers) currentPool() (*hostuser.Pool, string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.pool, u.why
 }
 
-// user takes a user for a child, nil when it is to share that of the gate.
-func (r *Runner) user(shared bool) (*hostuser.User, error) {
-	pool, _ := r.openUsers().current()
+// acquireUser takes a user for a child, nil when it is to share that of the gate.
+func (r *Runner) acquireUser(shared bool) (*hostuser.User, error) {
+	pool, _ := r.openUsers().currentPool()
 	if shared || pool == nil {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func checkProgram(path string) error {
 
 // usersLayer says as whom children run on the host, and what that leaves open.
 func (r *Runner) usersLayer(spaces bool, why func(bool, string) string) Layer {
-	pool, how := r.platform.users.current()
+	pool, how := r.platform.users.currentPool()
 	switch {
 	case !spaces:
 		return Layer{"users", false, why(false, "")}
@@ -177,7 +177,7 @@ func (r *Runner) usersLayer(spaces bool, why func(bool, string) string) Layer {
 // where they do not, where nothing is there, and where all children share the
 // user of the gate, which [Runner.Report] says.
 func (r *Runner) Shared(path string) error {
-	pool, _ := r.platform.users.current()
+	pool, _ := r.platform.users.currentPool()
 	real, err := filepath.EvalSymlinks(path)
 	if pool == nil || err != nil {
 		return nil
@@ -214,8 +214,8 @@ type mountedReach struct {
 func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m mountedReach, err error) {
 	steps := append(j.tree, j.plan.treeOps()...)
 	u := r.openUsers()
-	pool, _ := u.current()
-	why := u.sharing(j.plan)
+	pool, _ := u.currentPool()
+	why := u.sharingReason(j.plan)
 	if shared := pool == nil || why != nil; shared != o.shared {
 		o.change()
 	}
@@ -259,9 +259,9 @@ func (r *Runner) sharedLevel(c *childProcess, why error) error {
 	return nil
 }
 
-// own gives the pipes of a child to its user, which opens them again by their
+// chownPipes gives the pipes of a child to its user, which opens them again by their
 // names in /dev.
-func (h *ready) own(pipes ...*os.File) error {
+func (h *ready) chownPipes(pipes ...*os.File) error {
 	if h.user == nil {
 		return nil
 	}

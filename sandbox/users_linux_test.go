@@ -19,7 +19,7 @@ import (
 func needUsers(t *testing.T, r *Runner) {
 	t.Helper()
 	r.Report()
-	if pool, why := r.openUsers().current(); pool == nil {
+	if pool, why := r.openUsers().currentPool(); pool == nil {
 		if os.Geteuid() == 0 && os.Getenv(sharedVar) == "" {
 			t.Fatalf("children of root share its user: %s", why)
 		}
