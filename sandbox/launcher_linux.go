@@ -84,7 +84,7 @@ func (l *launcher) open() error {
 	}
 	// The helpers that it forks are children of this thread, which must not end
 	// before them.
-	l.r.platform.spawner.do(func() {
+	l.r.platform.spawner.run(func() {
 		l.proc, err = os.StartProcess("/proc/self/exe", []string{helper.LauncherArg0}, attr)
 	})
 	if err != nil {

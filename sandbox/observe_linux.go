@@ -162,7 +162,7 @@ func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string
 		return nil, err
 	}
 	defer null.Close()
-	s := newSpawner()
+	s := newSpawnThread()
 	defer s.close()
 	h, spaces, err := b.launch(ctx, s, null)
 	if err != nil {
@@ -199,7 +199,7 @@ func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string
 // launch starts a helper in the namespaces that this machine gives. Root keeps
 // its user namespace: in a new one it would lose what it may do to the files
 // of others, and the program would be refused something.
-func (b *observer) launch(ctx context.Context, s *spawner, null *os.File) (*ready, bool, error) {
+func (b *observer) launch(ctx context.Context, s *spawnThread, null *os.File) (*ready, bool, error) {
 	const spaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	var errs []error
 	for _, flags := range []uintptr{spaces, spaces | syscall.CLONE_NEWUSER, 0} {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spawner starts every helper from one thread, which lives as long as the
+// spawnThread starts every helper from one thread, which lives as long as the
 // runner: the kernel delivers the parent death signal when the thread that
 // started a child ends, not when the process does (prctl(2),
 // PR_SET_PDEATHSIG).
-type spawner struct {
+type spawnThread struct {
 	jobs chan func()
 	done chan struct{}
 }
@@ -22,8 +22,8 @@ type spawner struct {
 // helperSlack is the timer slack of helpers and the launcher, in nanoseconds.
 const helperSlack = 5_000_000
 
-func newSpawner() *spawner {
-	s := &spawner{make(chan func()), make(chan struct{})}
+func newSpawnThread() *spawnThread {
+	s := &spawnThread{make(chan func()), make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		// Never unlocked: the thread ends with the goroutine.
@@ -38,19 +38,19 @@ func newSpawner() *spawner {
 	return s
 }
 
-func (s *spawner) do(f func()) {
+func (s *spawnThread) run(f func()) {
 	done := make(chan struct{})
 	s.jobs <- func() { defer close(done); f() }
 	<-done
 }
 
-func (s *spawner) close() {
+func (s *spawnThread) close() {
 	close(s.jobs)
 	<-s.done
 }
 
-// pool keeps helpers warm.
-type pool struct {
+// helperPool keeps helpers warm.
+type helperPool struct {
 	r *Runner
 
 	mu     sync.Mutex
@@ -71,63 +71,63 @@ const (
 	refillPatience = 5
 )
 
-// order is a helper for a child that is being prepared.
-type order struct {
-	p      *pool
-	shared bool      // as whom the helper runs; see users
-	cold   chan cold // nil when a helper was warm
+// helperOrder is a helper for a child that is being prepared.
+type helperOrder struct {
+	p      *helperPool
+	shared bool            // as whom the helper runs; see users
+	cold   chan coldHelper // nil when a helper was warm
 }
 
-// cold is a helper that was started for one child, or why it was not.
-type cold struct {
+// coldHelper is a helper that was started for one child, or why it was not.
+type coldHelper struct {
 	h   *ready
 	err error
 }
 
-// order has a helper started when none is warm, while the caller finds out what
+// orderHelper has a helper started when none is warm, while the caller finds out what
 // is to become of it. One of take and cancel is to follow.
-func (p *pool) order() *order {
+func (p *helperPool) orderHelper() *helperOrder {
 	shared := p.r.openUsers().shared.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting++
-	o := &order{p: p, shared: shared}
-	if p.find(o.shared) < 0 {
-		started := make(chan cold, 1)
+	o := &helperOrder{p: p, shared: shared}
+	if p.findIdle(o.shared) < 0 {
+		started := make(chan coldHelper, 1)
 		o.cold = started
 		p.wg.Go(func() {
 			h, err := p.r.raiseAs(shared)
-			started <- cold{h, err}
+			started <- coldHelper{h, err}
 		})
 	}
 	return o
 }
 
-// take returns a helper, a warm one if there is one, and has the next one made.
+// fetchHelper returns a helper, a warm one if there is one, and has the next one made.
 // A cold one still builds its tree.
-func (o *order) take() (*ready, error) {
+func (o *helperOrder) fetchHelper() (*ready, error) {
 	p := o.p
 	if o.cold != nil {
 		p.mu.Lock()
-		p.plan()
+		p.scheduleRefill()
 		p.mu.Unlock()
 		c := <-o.cold
 		return c.h, c.err
 	}
-	if h := p.warm(o.shared); h != nil {
+	if h := p.popWarm(o.shared); h != nil {
 		return h, nil
 	}
 	return p.r.raiseAs(o.shared)
 }
 
-// change has take return a helper of the other kind.
-func (o *order) change() {
+// switchKind has take return a helper of the other kind.
+func (o *helperOrder) switchKind() {
 	o.cancel()
 	o.cold, o.shared = nil, !o.shared
 }
 
 // cancel gives back what was ordered.
-func (o *order) cancel() {
+func (o *helperOrder) cancel() {
 	if o.cold == nil {
 		return
 	}
@@ -139,16 +139,16 @@ func (o *order) cancel() {
 	})
 }
 
-// close says that the child runs, or never will.
-func (o *order) close() {
+// finishStart says that the child runs, or never will.
+func (o *helperOrder) finishStart() {
 	o.p.mu.Lock()
 	o.p.starting--
 	o.p.mu.Unlock()
 }
 
-// find returns the place of a warm helper that runs as the user of the gate, or
+// findIdle returns the place of a warm helper that runs as the user of the gate, or
 // as one of its own; -1 is none. The caller holds the lock.
-func (p *pool) find(shared bool) int {
+func (p *helperPool) findIdle(shared bool) int {
 	for i := len(p.idle) - 1; i >= 0; i-- {
 		if (p.idle[i].user == nil) == shared {
 			return i
@@ -157,13 +157,13 @@ func (p *pool) find(shared bool) int {
 	return -1
 }
 
-// warm returns a warm helper, nil when there is none.
-func (p *pool) warm(shared bool) *ready {
+// popWarm returns a warm helper, nil when there is none.
+func (p *helperPool) popWarm(shared bool) *ready {
 	now := p.r.systemStamp()
 	for {
 		p.mu.Lock()
-		p.plan()
-		i := p.find(shared)
+		p.scheduleRefill()
+		i := p.findIdle(shared)
 		if i < 0 {
 			p.mu.Unlock()
 			return nil
@@ -178,8 +178,8 @@ func (p *pool) warm(shared bool) *ready {
 	}
 }
 
-// plan has the pool filled after a pause. The caller holds the lock.
-func (p *pool) plan() {
+// scheduleRefill has the pool filled after a pause. The caller holds the lock.
+func (p *helperPool) scheduleRefill() {
 	if p.soon != nil || p.closed || p.r.o.Warm <= 0 {
 		return
 	}
@@ -200,17 +200,17 @@ func (p *pool) plan() {
 
 // refill makes helpers until enough are warm or on their way, as many at once
 // as there are processors.
-func (p *pool) refill() {
+func (p *helperPool) refill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.closed && p.making < runtime.GOMAXPROCS(0) && len(p.idle)+p.making < p.r.o.Warm {
 		p.making++
-		p.wg.Go(p.add)
+		p.wg.Go(p.addHelper)
 	}
 }
 
-// add makes one helper and goes on with the next.
-func (p *pool) add() {
+// addHelper makes one helper and goes on with the next.
+func (p *helperPool) addHelper() {
 	ctx, cancel := context.WithTimeout(context.Background(), helperWait)
 	defer cancel()
 	h, err := p.r.helper(ctx)
@@ -232,15 +232,15 @@ func (p *pool) add() {
 	}
 }
 
-// keep sets how many helpers stay warm.
-func (p *pool) keep(n int) {
+// setWarm sets how many helpers stay warm.
+func (p *helperPool) setWarm(n int) {
 	p.mu.Lock()
 	p.r.o.Warm = n
 	p.mu.Unlock()
 	p.refill()
 }
 
-func (p *pool) close() {
+func (p *helperPool) close() {
 	p.mu.Lock()
 	p.closed = true
 	if p.soon != nil {

@@ -261,7 +261,7 @@ func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.G
 func (r *Runner) launchHere(h *ready, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) (err error) {
 	null := r.platform.null
 	attr := &os.ProcAttr{Dir: "/", Files: []*os.File{null, null, null, theirs}, Sys: sys, Env: helperEnv(helper.Arg0)}
-	r.platform.spawner.do(func() { h.proc, err = os.StartProcess(r.platform.self, []string{helper.Arg0}, attr) })
+	r.platform.spawner.run(func() { h.proc, err = os.StartProcess(r.platform.self, []string{helper.Arg0}, attr) })
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,9 @@ type platform struct {
 	filter     []byte
 	counting   []byte // the filter of children that share the user of this process
 	counters   *counters
-	spawner    *spawner
+	spawner    *spawnThread
 	launcher   *launcher
-	pool       *pool
+	pool       *helperPool
 	survey     *survey.Surveyor
 	groups     *cgroup.Controllers // nil at the level none
 	bounds     cgroup.Limits       // what the groups can bound
@@ -70,16 +70,16 @@ func (r *Runner) openPlatform() (err error) {
 	if err := r.makeBase(); err != nil {
 		return err
 	}
-	p.spawner = newSpawner()
+	p.spawner = newSpawnThread()
 	p.launcher = &launcher{r: r}
-	p.pool = &pool{r: r}
+	p.pool = &helperPool{r: r}
 	return nil
 }
 
 // KeepWarm keeps n helpers waiting for the next child from now on.
 func (r *Runner) KeepWarm(n int) {
 	if p := r.platform.pool; p != nil {
-		p.keep(n)
+		p.setWarm(n)
 	}
 }
 
@@ -117,8 +117,8 @@ func (r *Runner) launchChild(ctx context.Context, c *childProcess) error {
 	if c.level == sallyport.LevelNone {
 		return r.startUnconfined(c)
 	}
-	o := r.platform.pool.order()
-	defer o.close()
+	o := r.platform.pool.orderHelper()
+	defer o.finishStart()
 	j, err := r.prepareChild(ctx, c)
 	if err != nil {
 		o.cancel()

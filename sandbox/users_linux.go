@@ -211,13 +211,13 @@ type mountedReach struct {
 
 // helperFor returns the helper for a child, with what it is to be shown. A child
 // whose reach cannot be shown to a user of its own shares that of the gate.
-func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m mountedReach, err error) {
+func (r *Runner) helperFor(o *helperOrder, c *childProcess, j *childJob) (h *ready, m mountedReach, err error) {
 	steps := append(j.tree, j.plan.treeOps()...)
 	u := r.openUsers()
 	pool, _ := u.currentPool()
 	why := u.sharingReason(j.plan)
 	if shared := pool == nil || why != nil; shared != o.shared {
-		o.change()
+		o.switchKind()
 	}
 	for {
 		if o.shared && pool != nil {
@@ -227,7 +227,7 @@ func (r *Runner) helperFor(o *order, c *childProcess, j *childJob) (h *ready, m 
 			}
 		}
 		u.shared.Store(o.shared)
-		h, err = o.take()
+		h, err = o.fetchHelper()
 		if err == nil && h.user == nil {
 			return h, mountedReach{steps: steps}, nil
 		}
