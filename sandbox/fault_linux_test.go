@@ -136,7 +136,7 @@ func TestCutSpecification(t *testing.T) {
 		{"huge", func(m *message) error { return m.body.Truncate(1 << 40) }, "too long"},
 		{"kind", func(m *message) error { m.header[0] = helper.MsgBase; return nil }, "not the expected"},
 	} {
-		h, err := r.helper(t.Context())
+		h, err := r.newReadyHelper(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestCutSpecification(t *testing.T) {
 		if err := m.send(h.control, null, null, null); err != nil {
 			t.Fatal(err)
 		}
-		kind, text, _, err := h.receive()
+		kind, text, _, err := h.receiveMessage()
 		if err != nil || kind != helper.MsgFailed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: the helper answered %q %q, %v, want %q", c.name, string(kind), text, err, c.want)
 		}
@@ -177,7 +177,7 @@ func TestCutSpecification(t *testing.T) {
 func TestMissingDescriptors(t *testing.T) {
 	t.Parallel()
 	r := open(t, &Options{Warm: -1})
-	h, err := r.helper(t.Context())
+	h, err := r.newReadyHelper(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestMissingDescriptors(t *testing.T) {
 	if err := m.send(h.control, r.platform.null); err != nil {
 		t.Fatal(err)
 	}
-	if kind, text, _, err := h.receive(); err != nil || kind != helper.MsgFailed || !strings.Contains(text, "descriptors") {
+	if kind, text, _, err := h.receiveMessage(); err != nil || kind != helper.MsgFailed || !strings.Contains(text, "descriptors") {
 		t.Errorf("the helper answered %q %q, %v", string(kind), text, err)
 	}
 }

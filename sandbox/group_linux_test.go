@@ -30,7 +30,7 @@ func TestGroupIsEnteredBeforeTheFork(t *testing.T) {
 	}
 	workspace(t, r).ok(nil, "true") // there is a launcher from now on
 	for range 3 {
-		h, err := r.raise(r.attributes(nil), nil)
+		h, err := r.startHelper(r.helperAttributes(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// receive waits for one message of the helper. At the end of the socket the
+// receiveMessage waits for one message of the helper. At the end of the socket the
 // kind is 0.
-func (h *ready) receive() (kind byte, text string, fd int, err error) {
+func (h *ready) receiveMessage() (kind byte, text string, fd int, err error) {
 	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := h.control.ReadMsgUnix(buf, oob)
 	if errors.Is(err, unix.ECONNRESET) {

@@ -51,7 +51,7 @@ func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observatio
 func (b *observer) running(ctx context.Context, h *ready, spaces bool) (program *os.File, err error) {
 	defer context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Now().Add(stopGrace)) })()
 	for {
-		kind, text, fd, err := h.receive()
+		kind, text, fd, err := h.receiveMessage()
 		switch {
 		case err == nil && kind == helper.MsgProgram && fd >= 0 && program == nil:
 			program = os.NewFile(uintptr(fd), "program")

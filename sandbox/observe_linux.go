@@ -217,7 +217,7 @@ func (b *observer) launch(ctx context.Context, s *spawnThread, null *os.File) (*
 			return nil, false, err
 		}
 		r.platform.base.shared = m
-		h, err := r.helperIn(ctx, observeAttributes(flags), nil)
+		h, err := r.newReadyHelperIn(ctx, observeAttributes(flags), nil)
 		m.body.Close()
 		if err == nil {
 			b.blind = errors.Join(errs...)
@@ -313,7 +313,7 @@ func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *resolved
 		return nil, err
 	}
 	_ = h.control.SetReadDeadline(time.Now().Add(helperWait))
-	kind, text, fd, err := h.receive()
+	kind, text, fd, err := h.receiveMessage()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("hand over: %w", err)

@@ -96,7 +96,7 @@ func (p *helperPool) orderHelper() *helperOrder {
 		started := make(chan coldHelper, 1)
 		o.cold = started
 		p.wg.Go(func() {
-			h, err := p.r.raiseAs(shared)
+			h, err := p.r.startHelperAs(shared)
 			started <- coldHelper{h, err}
 		})
 	}
@@ -117,7 +117,7 @@ func (o *helperOrder) fetchHelper() (*ready, error) {
 	if h := p.popWarm(o.shared); h != nil {
 		return h, nil
 	}
-	return p.r.raiseAs(o.shared)
+	return p.r.startHelperAs(o.shared)
 }
 
 // switchKind has take return a helper of the other kind.
@@ -213,7 +213,7 @@ func (p *helperPool) refill() {
 func (p *helperPool) addHelper() {
 	ctx, cancel := context.WithTimeout(context.Background(), helperWait)
 	defer cancel()
-	h, err := p.r.helper(ctx)
+	h, err := p.r.newReadyHelper(ctx)
 	p.mu.Lock()
 	p.making--
 	keep := err == nil && !p.closed

@@ -31,8 +31,8 @@ func (r *Runner) newProxy(c *childProcess) (*egress.Proxy, error) {
 	return proxy, nil
 }
 
-// serve has the proxy accept what the child connects to.
-func (h *ready) serve(proxy *egress.Proxy) {
+// serveProxy has the proxy accept what the child connects to.
+func (h *ready) serveProxy(proxy *egress.Proxy) {
 	switch {
 	case h.listener == nil:
 	case proxy == nil:

@@ -65,46 +65,46 @@ func (h *ready) close() {
 	}
 }
 
-// helper starts a helper and waits until its base tree stands.
-func (r *Runner) helper(ctx context.Context) (*ready, error) {
-	h, err := r.raiseAs(r.openUsers().shared.Load())
+// newReadyHelper starts a helper and waits until its base tree stands.
+func (r *Runner) newReadyHelper(ctx context.Context) (*ready, error) {
+	h, err := r.startHelperAs(r.openUsers().shared.Load())
 	if err != nil {
 		return nil, err
 	}
-	return h.settled(ctx)
+	return h.awaitOrDiscard(ctx)
 }
 
-// helperIn is helper in given namespaces.
-func (r *Runner) helperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
-	h, err := r.raise(sys, id)
+// newReadyHelperIn is helper in given namespaces.
+func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
+	h, err := r.startHelper(sys, id)
 	if err != nil {
 		return nil, err
 	}
-	return h.settled(ctx)
+	return h.awaitOrDiscard(ctx)
 }
 
-// settled is settle for a helper that is of no use when it fails.
-func (h *ready) settled(ctx context.Context) (*ready, error) {
-	if err := h.settle(ctx); err != nil {
+// awaitOrDiscard is settle for a helper that is of no use when it fails.
+func (h *ready) awaitOrDiscard(ctx context.Context) (*ready, error) {
+	if err := h.awaitReady(ctx); err != nil {
 		h.discard()
 		return nil, err
 	}
 	return h, nil
 }
 
-// raiseAs raises a helper that shares the user of the gate, or has one of its own.
-func (r *Runner) raiseAs(shared bool) (*ready, error) {
+// startHelperAs raises a helper that shares the user of the gate, or has one of its own.
+func (r *Runner) startHelperAs(shared bool) (*ready, error) {
 	id, err := r.acquireUser(shared)
 	if err != nil {
 		return nil, err
 	}
-	return r.raise(r.attributes(id), id)
+	return r.startHelper(r.helperAttributes(id), id)
 }
 
-// raise starts a helper in a control group and tells it the base of its tree. It
+// startHelper starts a helper in a control group and tells it the base of its tree. It
 // waits for neither the tree nor the group. The user is free again when the
 // helper and all that has become of it are gone.
-func (r *Runner) raise(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
+func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
 	group, gone, err := r.group()
 	if id != nil {
 		gone = runBoth(gone, id.Release)
@@ -115,7 +115,7 @@ func (r *Runner) raise(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, err
 		}
 		return nil, err
 	}
-	h, err := r.launch(sys, id, group)
+	h, err := r.launchHelper(sys, id, group)
 	if err != nil {
 		gone()
 		return nil, err
@@ -165,10 +165,10 @@ func (r *Runner) sendBase(h *ready) error {
 	return m.send(h.control)
 }
 
-// settle waits until the base tree stands and the helper is in its group.
-func (h *ready) settle(ctx context.Context) error {
-	defer h.patience(ctx)()
-	kind, text, fd, err := h.receive()
+// awaitReady waits until the base tree stands and the helper is in its group.
+func (h *ready) awaitReady(ctx context.Context) error {
+	defer h.boundWait(ctx)()
+	kind, text, fd, err := h.receiveMessage()
 	switch {
 	case err != nil:
 	case kind == helper.MsgFailed:
@@ -176,19 +176,19 @@ func (h *ready) settle(ctx context.Context) error {
 	case kind != helper.MsgReady:
 		err = fmt.Errorf("the helper answered %q", string(kind))
 	default:
-		err = h.stands(fd)
+		err = h.markBuilt(fd)
 	}
 	return errors.Join(ctx.Err(), err, h.bind())
 }
 
-// patience bounds the waiting for a helper until stop is called.
-func (h *ready) patience(ctx context.Context) (stop func() bool) {
+// boundWait bounds the waiting for a helper until stop is called.
+func (h *ready) boundWait(ctx context.Context) (stop func() bool) {
 	_ = h.control.SetReadDeadline(time.Now().Add(helperWait))
 	return context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Unix(1, 0)) })
 }
 
-// stands notes that the base tree stands, and takes the listener.
-func (h *ready) stands(fd int) (err error) {
+// markBuilt notes that the base tree stands, and takes the listener.
+func (h *ready) markBuilt(fd int) (err error) {
 	h.built = true
 	if fd < 0 {
 		return nil
@@ -210,8 +210,8 @@ func helperEnv(role string) []string {
 	return env
 }
 
-// launch executes this program as the helper, in namespaces of its own.
-func (r *Runner) launch(sys *syscall.SysProcAttr, id *hostuser.User, group *cgroup.Group) (*ready, error) {
+// launchHelper executes this program as the helper, in namespaces of its own.
+func (r *Runner) launchHelper(sys *syscall.SysProcAttr, id *hostuser.User, group *cgroup.Group) (*ready, error) {
 	stampNow := r.systemStamp()
 	conn, theirs, err := socketPair()
 	if err != nil {
@@ -250,7 +250,7 @@ func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.G
 		return err
 	}
 	if doors == nil {
-		h.move(group)
+		h.moveToGroup(group)
 	} else {
 		h.bind = func() error { return nil }
 	}
@@ -272,13 +272,13 @@ func (r *Runner) launchHere(h *ready, sys *syscall.SysProcAttr, group *cgroup.Gr
 			return err
 		}
 	}
-	h.move(group)
+	h.moveToGroup(group)
 	return nil
 }
 
-// move has a helper moved to its control group while it builds its tree: the
+// moveToGroup has a helper moved to its control group while it builds its tree: the
 // kernel may take tens of milliseconds for it (cgroup_attach_lock and RCU).
-func (h *ready) move(group *cgroup.Group) {
+func (h *ready) moveToGroup(group *cgroup.Group) {
 	h.bind = sync.OnceValue(func() error {
 		if group == nil {
 			return nil
@@ -291,8 +291,8 @@ func (h *ready) move(group *cgroup.Group) {
 	go func() { _ = h.bind() }()
 }
 
-// attributes are the namespaces of a helper and who it is in them.
-func (r *Runner) attributes(id *hostuser.User) *syscall.SysProcAttr {
+// helperAttributes are the namespaces of a helper and who it is in them.
+func (r *Runner) helperAttributes(id *hostuser.User) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if !r.platform.namespaces {
 		return a

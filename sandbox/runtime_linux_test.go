@@ -332,7 +332,7 @@ func TestACutSpecificationRunsNothing(t *testing.T) {
 	}
 	defer r.Close()
 	for _, keep := range []float64{0, 0.5, 0.99} {
-		h, err := r.helper(t.Context())
+		h, err := r.newReadyHelper(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func TestACutSpecificationRunsNothing(t *testing.T) {
 		if err := m.send(h.control, null, null, null); err != nil {
 			t.Fatal(err)
 		}
-		kind, text, _, err := h.receive()
+		kind, text, _, err := h.receiveMessage()
 		if kind != helper.MsgFailed || err != nil || !strings.Contains(text, "cut or changed") {
 			t.Errorf("cut to %v of it: the helper answered %q %q, %v, want a failure", keep, string(kind), text, err)
 		}

@@ -242,7 +242,7 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *ready, j 
 	defer run.body.Close()
 	// What it is told to become it becomes at once, within its limits.
 	if h.bind() != nil {
-		return h.settle(ctx)
+		return h.awaitReady(ctx)
 	}
 	stdin, stdout, stderr, err := c.openPipes()
 	if err != nil {
@@ -285,18 +285,18 @@ func (r *Runner) omitLayers(spec *helper.Spec) {
 // handOver follows the helper until it has become the child, which shows in
 // the end of its control socket.
 func (r *Runner) handOver(ctx context.Context, c *childProcess, h *ready, proxy *egress.Proxy) error {
-	defer h.patience(ctx)()
-	h.serve(proxy)
+	defer h.boundWait(ctx)()
+	h.serveProxy(proxy)
 	for {
-		kind, text, fd, err := h.receive()
+		kind, text, fd, err := h.receiveMessage()
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()
 		case err != nil:
 			err = fmt.Errorf("hand over: %w", err)
 		case kind == helper.MsgReady && !h.built:
-			err = h.stands(fd)
-			h.serve(proxy)
+			err = h.markBuilt(fd)
+			h.serveProxy(proxy)
 			fd = -1
 		case kind == helper.MsgLayer && fd >= 0 && c.attach != nil:
 			err = c.attach(fd)
