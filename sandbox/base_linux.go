@@ -11,7 +11,7 @@ import (
 type helperBase struct {
 	// shared is the message for helpers that run as the user of this process;
 	// that of root covers what is closed to others as soon as one is needed.
-	shared message
+	shared helperMessage
 	closed bool
 	all    helper.Base
 	// system is how many steps show the system; the others show toolchains,
@@ -47,11 +47,11 @@ func (r *Runner) makeBase() (err error) {
 
 // baseFor returns the base for a helper that was started at a time of the
 // system's files, anew when they have changed.
-func (r *Runner) baseFor(now stamp) (helperBase, error) {
+func (r *Runner) baseFor(now systemStamp) (helperBase, error) {
 	p := &r.platform
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
-	if p.stamp == (stamp{}) || p.stamp == now {
+	if p.stamp == (systemStamp{}) || p.stamp == now {
 		return p.base, nil
 	}
 	if err := r.makeBase(); err != nil {
@@ -62,7 +62,7 @@ func (r *Runner) baseFor(now stamp) (helperBase, error) {
 }
 
 // sharedBase returns the base for a helper that shares the user of this process.
-func (r *Runner) sharedBase(now stamp) (message, error) {
+func (r *Runner) sharedBase(now systemStamp) (helperMessage, error) {
 	b, err := r.baseFor(now)
 	if err != nil || !r.platform.namespaces || os.Geteuid() != 0 {
 		return b.shared, err
@@ -75,7 +75,7 @@ func (r *Runner) sharedBase(now stamp) (message, error) {
 	}
 	covers, err := r.closedOps(p.base.all.Tree[:p.base.system])
 	if err != nil {
-		return message{}, err
+		return helperMessage{}, err
 	}
 	all := p.base.all
 	all.Tree = slices.Concat(all.Tree[:p.base.system], covers, all.Tree[p.base.system:])

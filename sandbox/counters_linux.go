@@ -155,7 +155,7 @@ func (r *Runner) makeFilters() error {
 
 // boundCounters gives a child its share. Watches of epoll have no bound but that
 // of a user: those of a child without one of its own are counted here.
-func (r *Runner) boundCounters(c *childProcess, h *ready, spec *helper.Spec) {
+func (r *Runner) boundCounters(c *childProcess, h *readyHelper, spec *helper.Spec) {
 	all := r.platform.counters
 	if h.user != nil {
 		// Nothing else counts for its user, so that it shares with no child.

@@ -92,7 +92,7 @@ func TestDeadHelper(t *testing.T) {
 	w.ok(nil, "true")
 }
 
-func controlFD(t *testing.T, h *ready) (fd int32) {
+func controlFD(t *testing.T, h *readyHelper) (fd int32) {
 	t.Helper()
 	raw, err := h.control.SyscallConn()
 	if err == nil {
@@ -126,15 +126,15 @@ func TestCutSpecification(t *testing.T) {
 	spec := helper.Spec{Path: "/bin/sleep", Argv: []string{"sleep", "1000"}, Dir: "/"}
 	for _, c := range []struct {
 		name string
-		bend func(m *message) error
+		bend func(m *helperMessage) error
 		want string
 	}{
-		{"cut", func(m *message) error { return m.body.Truncate(20) }, "cut or changed"},
-		{"empty", func(m *message) error { return m.body.Truncate(0) }, "cut or changed"},
-		{"longer", func(m *message) error { _, err := m.body.Write([]byte(" ")); return err }, "cut or changed"},
-		{"changed", func(m *message) error { _, err := m.body.WriteAt([]byte("x"), 10); return err }, "cut or changed"},
-		{"huge", func(m *message) error { return m.body.Truncate(1 << 40) }, "too long"},
-		{"kind", func(m *message) error { m.header[0] = helper.MsgBase; return nil }, "not the expected"},
+		{"cut", func(m *helperMessage) error { return m.body.Truncate(20) }, "cut or changed"},
+		{"empty", func(m *helperMessage) error { return m.body.Truncate(0) }, "cut or changed"},
+		{"longer", func(m *helperMessage) error { _, err := m.body.Write([]byte(" ")); return err }, "cut or changed"},
+		{"changed", func(m *helperMessage) error { _, err := m.body.WriteAt([]byte("x"), 10); return err }, "cut or changed"},
+		{"huge", func(m *helperMessage) error { return m.body.Truncate(1 << 40) }, "too long"},
+		{"kind", func(m *helperMessage) error { m.header[0] = helper.MsgBase; return nil }, "not the expected"},
 	} {
 		h, err := r.newReadyHelper(t.Context())
 		if err != nil {

@@ -126,7 +126,7 @@ func (l *launcher) exchange(request []byte, fds []int) (pid int, fault string, e
 	if _, _, err := l.conn.WriteMsgUnix(request, unix.UnixRights(fds...), nil); err != nil {
 		return 0, "", err
 	}
-	kind, text, got, err := (&ready{control: l.conn}).receiveMessage()
+	kind, text, got, err := (&readyHelper{control: l.conn}).receiveMessage()
 	if got >= 0 {
 		defer unix.Close(got)
 	}

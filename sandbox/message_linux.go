@@ -16,7 +16,7 @@ import (
 
 // receiveMessage waits for one message of the helper. At the end of the socket the
 // kind is 0.
-func (h *ready) receiveMessage() (kind byte, text string, fd int, err error) {
+func (h *readyHelper) receiveMessage() (kind byte, text string, fd int, err error) {
 	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := h.control.ReadMsgUnix(buf, oob)
 	if errors.Is(err, unix.ECONNRESET) {
@@ -40,13 +40,13 @@ func (h *ready) receiveMessage() (kind byte, text string, fd int, err error) {
 	return buf[0], string(buf[1:n]), fd, nil
 }
 
-// message is something for a helper: a header that says what the memfd holds.
-type message struct {
+// helperMessage is something for a helper: a header that says what the memfd holds.
+type helperMessage struct {
 	header [helper.HeaderLen]byte
 	body   *os.File
 }
 
-func newMessage(kind byte, v any) (m message, err error) {
+func newMessage(kind byte, v any) (m helperMessage, err error) {
 	header, body, err := helper.Pack(kind, v)
 	if err != nil {
 		return m, err
@@ -55,7 +55,7 @@ func newMessage(kind byte, v any) (m message, err error) {
 	if err != nil {
 		return m, os.NewSyscallError("memfd_create", err)
 	}
-	m = message{header, os.NewFile(uintptr(fd), "specification")}
+	m = helperMessage{header, os.NewFile(uintptr(fd), "specification")}
 	if _, err := m.body.Write(body); err != nil {
 		m.body.Close()
 		return m, err
@@ -79,7 +79,7 @@ func sendTrees(c *net.UnixConn, trees []*os.File) error {
 }
 
 // send hands the message over together with files.
-func (m message) send(c *net.UnixConn, files ...*os.File) error {
+func (m helperMessage) send(c *net.UnixConn, files ...*os.File) error {
 	fds := make([]int, 0, len(files)+1)
 	for _, f := range append([]*os.File{m.body}, files...) {
 		fds = append(fds, int(f.Fd()))

@@ -13,7 +13,7 @@ import (
 
 // wait waits until the program runs and then until it has ended, or ends it
 // when ctx does.
-func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observation, error) {
+func (b *observer) wait(ctx context.Context, h *readyHelper, spaces bool) (*Observation, error) {
 	program, err := b.running(ctx, h, spaces)
 	if err != nil {
 		h.discard()
@@ -48,7 +48,7 @@ func (b *observer) wait(ctx context.Context, h *ready, spaces bool) (*Observatio
 // running waits until the program runs, below an init where it has namespaces,
 // and returns the pidfd that it has there. The init sends that when the program
 // may run already, so that the end of ctx leaves it a moment to do so.
-func (b *observer) running(ctx context.Context, h *ready, spaces bool) (program *os.File, err error) {
+func (b *observer) running(ctx context.Context, h *readyHelper, spaces bool) (program *os.File, err error) {
 	defer context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Now().Add(stopGrace)) })()
 	for {
 		kind, text, fd, err := h.receiveMessage()

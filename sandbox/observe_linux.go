@@ -199,7 +199,7 @@ func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string
 // launch starts a helper in the namespaces that this machine gives. Root keeps
 // its user namespace: in a new one it would lose what it may do to the files
 // of others, and the program would be refused something.
-func (b *observer) launch(ctx context.Context, s *spawnThread, null *os.File) (*ready, bool, error) {
+func (b *observer) launch(ctx context.Context, s *spawnThread, null *os.File) (*readyHelper, bool, error) {
 	const spaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	var errs []error
 	for _, flags := range []uintptr{spaces, spaces | syscall.CLONE_NEWUSER, 0} {
@@ -246,7 +246,7 @@ func observeAttributes(flags uintptr) *syscall.SysProcAttr {
 
 // serve lets the program out to every host and notes which. A namespace of its
 // own without a listener does not happen; neither gives hosts.
-func (b *observer) serve(h *ready) error {
+func (b *observer) serve(h *readyHelper) error {
 	if h.listener == nil {
 		return nil
 	}
@@ -291,7 +291,7 @@ func isPrivate(a netip.Addr) bool { return egress.Floor(a, false) != "" && egres
 
 // handOver turns the helper into the program and returns the listener of its
 // calls.
-func (b *observer) handOver(h *ready, spaces bool, null *os.File, prog *resolvedProgram, argv []string) (*seccomp.Listener, error) {
+func (b *observer) handOver(h *readyHelper, spaces bool, null *os.File, prog *resolvedProgram, argv []string) (*seccomp.Listener, error) {
 	filter, err := seccomp.Assemble(seccomp.Options{Watch: true})
 	if err != nil {
 		return nil, unavailableError("programs cannot be observed here", err)

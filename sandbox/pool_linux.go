@@ -54,7 +54,7 @@ type helperPool struct {
 	r *Runner
 
 	mu     sync.Mutex
-	idle   []*ready
+	idle   []*readyHelper
 	making int
 	// starting counts the children that are being started.
 	starting int
@@ -80,7 +80,7 @@ type helperOrder struct {
 
 // coldHelper is a helper that was started for one child, or why it was not.
 type coldHelper struct {
-	h   *ready
+	h   *readyHelper
 	err error
 }
 
@@ -105,7 +105,7 @@ func (p *helperPool) orderHelper() *helperOrder {
 
 // fetchHelper returns a helper, a warm one if there is one, and has the next one made.
 // A cold one still builds its tree.
-func (o *helperOrder) fetchHelper() (*ready, error) {
+func (o *helperOrder) fetchHelper() (*readyHelper, error) {
 	p := o.p
 	if o.cold != nil {
 		p.mu.Lock()
@@ -158,7 +158,7 @@ func (p *helperPool) findIdle(shared bool) int {
 }
 
 // popWarm returns a warm helper, nil when there is none.
-func (p *helperPool) popWarm(shared bool) *ready {
+func (p *helperPool) popWarm(shared bool) *readyHelper {
 	now := p.r.systemStamp()
 	for {
 		p.mu.Lock()

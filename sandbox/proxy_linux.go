@@ -32,7 +32,7 @@ func (r *Runner) newProxy(c *childProcess) (*egress.Proxy, error) {
 }
 
 // serveProxy has the proxy accept what the child connects to.
-func (h *ready) serveProxy(proxy *egress.Proxy) {
+func (h *readyHelper) serveProxy(proxy *egress.Proxy) {
 	switch {
 	case h.listener == nil:
 	case proxy == nil:

@@ -18,8 +18,8 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 )
 
-// ready is a helper that waits for a child to become.
-type ready struct {
+// readyHelper is a helper that waits for a child to become.
+type readyHelper struct {
 	proc     *os.Process
 	control  *net.UnixConn
 	built    bool         // it has said that its base tree stands
@@ -28,29 +28,29 @@ type ready struct {
 	bind  func() error
 	gone  func() // to be called when the tree is gone
 	group *controlGroup
-	stamp stamp
+	stamp systemStamp
 	// user is whom it is on the host; nil is the user of this process.
 	user *hostuser.User
 }
 
-// stamp tells whether what a helper shows is still what it found: whatever
+// systemStamp tells whether what a helper shows is still what it found: whatever
 // replaces a file of the system changes its folder, and mounts are counted.
-type stamp struct {
+type systemStamp struct {
 	mtime, ctime syscall.Timespec
 	mounts       uint64
 }
 
-func (r *Runner) systemStamp() stamp {
+func (r *Runner) systemStamp() systemStamp {
 	var st syscall.Stat_t
 	if syscall.Stat("/etc", &st) != nil {
-		return stamp{}
+		return systemStamp{}
 	}
-	return stamp{st.Mtim, st.Ctim, r.platform.mounts.countChanges()}
+	return systemStamp{st.Mtim, st.Ctim, r.platform.mounts.countChanges()}
 }
 
 // discard ends a helper that nobody needs. The end of its control socket
 // would do; the signal does not wait for it to look.
-func (h *ready) discard() {
+func (h *readyHelper) discard() {
 	h.close()
 	_ = h.proc.Kill()
 	_, _ = h.proc.Wait()
@@ -58,7 +58,7 @@ func (h *ready) discard() {
 	h.gone()
 }
 
-func (h *ready) close() {
+func (h *readyHelper) close() {
 	h.control.Close()
 	if h.listener != nil {
 		h.listener.Close()
@@ -66,7 +66,7 @@ func (h *ready) close() {
 }
 
 // newReadyHelper starts a helper and waits until its base tree stands.
-func (r *Runner) newReadyHelper(ctx context.Context) (*ready, error) {
+func (r *Runner) newReadyHelper(ctx context.Context) (*readyHelper, error) {
 	h, err := r.startHelperAs(r.openUsers().shared.Load())
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (r *Runner) newReadyHelper(ctx context.Context) (*ready, error) {
 }
 
 // newReadyHelperIn is helper in given namespaces.
-func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
+func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
 	h, err := r.startHelper(sys, id)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr,
 }
 
 // awaitOrDiscard is settle for a helper that is of no use when it fails.
-func (h *ready) awaitOrDiscard(ctx context.Context) (*ready, error) {
+func (h *readyHelper) awaitOrDiscard(ctx context.Context) (*readyHelper, error) {
 	if err := h.awaitReady(ctx); err != nil {
 		h.discard()
 		return nil, err
@@ -93,7 +93,7 @@ func (h *ready) awaitOrDiscard(ctx context.Context) (*ready, error) {
 }
 
 // startHelperAs raises a helper that shares the user of the gate, or has one of its own.
-func (r *Runner) startHelperAs(shared bool) (*ready, error) {
+func (r *Runner) startHelperAs(shared bool) (*readyHelper, error) {
 	id, err := r.acquireUser(shared)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (r *Runner) startHelperAs(shared bool) (*ready, error) {
 // startHelper starts a helper in a control group and tells it the base of its tree. It
 // waits for neither the tree nor the group. The user is free again when the
 // helper and all that has become of it are gone.
-func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*ready, error) {
+func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
 	group, gone, err := r.group()
 	if id != nil {
 		gone = runBoth(gone, id.Release)
@@ -132,7 +132,7 @@ func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*read
 func runBoth(f, g func()) func() { return func() { f(); g() } }
 
 // sendBase tells a helper the base of its tree.
-func (r *Runner) sendBase(h *ready) error {
+func (r *Runner) sendBase(h *readyHelper) error {
 	if h.user == nil {
 		m, err := r.sharedBase(h.stamp)
 		if err != nil {
@@ -166,7 +166,7 @@ func (r *Runner) sendBase(h *ready) error {
 }
 
 // awaitReady waits until the base tree stands and the helper is in its group.
-func (h *ready) awaitReady(ctx context.Context) error {
+func (h *readyHelper) awaitReady(ctx context.Context) error {
 	defer h.boundWait(ctx)()
 	kind, text, fd, err := h.receiveMessage()
 	switch {
@@ -182,13 +182,13 @@ func (h *ready) awaitReady(ctx context.Context) error {
 }
 
 // boundWait bounds the waiting for a helper until stop is called.
-func (h *ready) boundWait(ctx context.Context) (stop func() bool) {
+func (h *readyHelper) boundWait(ctx context.Context) (stop func() bool) {
 	_ = h.control.SetReadDeadline(time.Now().Add(helperWait))
 	return context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Unix(1, 0)) })
 }
 
 // markBuilt notes that the base tree stands, and takes the listener.
-func (h *ready) markBuilt(fd int) (err error) {
+func (h *readyHelper) markBuilt(fd int) (err error) {
 	h.built = true
 	if fd < 0 {
 		return nil
@@ -211,14 +211,14 @@ func helperEnv(role string) []string {
 }
 
 // launchHelper executes this program as the helper, in namespaces of its own.
-func (r *Runner) launchHelper(sys *syscall.SysProcAttr, id *hostuser.User, group *cgroup.Group) (*ready, error) {
+func (r *Runner) launchHelper(sys *syscall.SysProcAttr, id *hostuser.User, group *cgroup.Group) (*readyHelper, error) {
 	stampNow := r.systemStamp()
 	conn, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	h := &ready{control: conn, stamp: stampNow, user: id}
+	h := &readyHelper{control: conn, stamp: stampNow, user: id}
 	l := r.platform.launcher
 	if id != nil || l != nil && l.proven.Load() && sys.Cloneflags&syscall.CLONE_NEWUSER != 0 {
 		err = r.launchBound(h, sys, group, theirs)
@@ -236,7 +236,7 @@ func (r *Runner) launchHelper(sys *syscall.SysProcAttr, id *hostuser.User, group
 }
 
 // launchBound has the launcher start a helper, in its group if that is possible.
-func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) error {
+func (r *Runner) launchBound(h *readyHelper, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) error {
 	doors, err := r.doors(group)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (r *Runner) launchBound(h *ready, sys *syscall.SysProcAttr, group *cgroup.G
 }
 
 // launchHere has this process start a helper.
-func (r *Runner) launchHere(h *ready, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) (err error) {
+func (r *Runner) launchHere(h *readyHelper, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) (err error) {
 	null := r.platform.null
 	attr := &os.ProcAttr{Dir: "/", Files: []*os.File{null, null, null, theirs}, Sys: sys, Env: helperEnv(helper.Arg0)}
 	r.platform.spawner.run(func() { h.proc, err = os.StartProcess(r.platform.self, []string{helper.Arg0}, attr) })
@@ -278,7 +278,7 @@ func (r *Runner) launchHere(h *ready, sys *syscall.SysProcAttr, group *cgroup.Gr
 
 // moveToGroup has a helper moved to its control group while it builds its tree: the
 // kernel may take tens of milliseconds for it (cgroup_attach_lock and RCU).
-func (h *ready) moveToGroup(group *cgroup.Group) {
+func (h *readyHelper) moveToGroup(group *cgroup.Group) {
 	h.bind = sync.OnceValue(func() error {
 		if group == nil {
 			return nil

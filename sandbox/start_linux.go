@@ -27,7 +27,7 @@ type platform struct {
 	abi        int // of Landlock; 0 without
 	base       helperBase
 	users      childUsers
-	stamp      stamp // of the system's files in base; zero when it has none
+	stamp      systemStamp // of the system's files in base; zero when it has none
 	renewing   sync.Mutex
 	mounts     mountTable
 	filter     []byte
@@ -213,7 +213,7 @@ func (r *Runner) probeJob(j *childJob) error {
 }
 
 // confineChild turns a helper into the child.
-func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *ready, j *childJob, m mountedReach) error {
+func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *readyHelper, j *childJob, m mountedReach) error {
 	proxy, err := r.newProxy(c)
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (r *Runner) omitLayers(spec *helper.Spec) {
 
 // handOver follows the helper until it has become the child, which shows in
 // the end of its control socket.
-func (r *Runner) handOver(ctx context.Context, c *childProcess, h *ready, proxy *egress.Proxy) error {
+func (r *Runner) handOver(ctx context.Context, c *childProcess, h *readyHelper, proxy *egress.Proxy) error {
 	defer h.boundWait(ctx)()
 	h.serveProxy(proxy)
 	for {

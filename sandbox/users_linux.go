@@ -211,7 +211,7 @@ type mountedReach struct {
 
 // helperFor returns the helper for a child, with what it is to be shown. A child
 // whose reach cannot be shown to a user of its own shares that of the gate.
-func (r *Runner) helperFor(o *helperOrder, c *childProcess, j *childJob) (h *ready, m mountedReach, err error) {
+func (r *Runner) helperFor(o *helperOrder, c *childProcess, j *childJob) (h *readyHelper, m mountedReach, err error) {
 	steps := append(j.tree, j.plan.treeOps()...)
 	u := r.openUsers()
 	pool, _ := u.currentPool()
@@ -261,7 +261,7 @@ func (r *Runner) sharedLevel(c *childProcess, why error) error {
 
 // chownPipes gives the pipes of a child to its user, which opens them again by their
 // names in /dev.
-func (h *ready) chownPipes(pipes ...*os.File) error {
+func (h *readyHelper) chownPipes(pipes ...*os.File) error {
 	if h.user == nil {
 		return nil
 	}
