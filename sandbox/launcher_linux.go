@@ -17,14 +17,14 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// launcher is the small process that forks the helpers, and kills them and what
+// helperLauncher is the small process that forks the helpers, and kills them and what
 // they have become when this process is gone. See [helper.Launch]. It is started
 // with the first helper, and again when it is gone itself.
 //
 // The first helper, which finds out what the machine permits, is forked by this
 // process, which waits for it when it fails after the fork; one without a user
 // namespace costs no more here than there. Of these the launcher is told.
-type launcher struct {
+type helperLauncher struct {
 	r      *Runner
 	proven atomic.Bool // a helper has started
 
@@ -33,9 +33,9 @@ type launcher struct {
 	conn *net.UnixConn
 }
 
-// start starts a helper, whose control socket is given, in control groups, as a
+// startHelper starts a helper, whose control socket is given, in control groups, as a
 // user of the host; 0 is that of this process.
-func (l *launcher) start(sys *syscall.SysProcAttr, as int, control *os.File, doors []*os.File, env []string) (*os.Process, error) {
+func (l *helperLauncher) startHelper(sys *syscall.SysProcAttr, as int, control *os.File, doors []*os.File, env []string) (*os.Process, error) {
 	request := (&helper.Launch{
 		Path: l.r.platform.self, Arg0: helper.Arg0, Env: env,
 		Flags: sys.Cloneflags, UIDs: sys.UidMappings, GIDs: sys.GidMappings, As: as, Caps: sys.AmbientCaps, Setsid: sys.Setsid,
@@ -49,16 +49,16 @@ func (l *launcher) start(sys *syscall.SysProcAttr, as int, control *os.File, doo
 	for _, f := range doors {
 		fds = append(fds, int(f.Fd()))
 	}
-	pid, err := l.ask(request, fds...)
+	pid, err := l.sendRequest(request, fds...)
 	if err != nil {
 		return nil, err
 	}
 	return os.FindProcess(pid)
 }
 
-// guard tells the launcher of a helper that was started here. Without a process
+// guardHelper tells the launcher of a helper that was started here. Without a process
 // namespace its group is what ends.
-func (l *launcher) guard(p *os.Process, group bool) error {
+func (l *helperLauncher) guardHelper(p *os.Process, group bool) error {
 	pidfd, err := unix.PidfdOpen(p.Pid, 0)
 	if err != nil {
 		return os.NewSyscallError("pidfd_open", err)
@@ -66,12 +66,12 @@ func (l *launcher) guard(p *os.Process, group bool) error {
 	defer unix.Close(pidfd)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err = l.ask((&helper.Guard{PID: p.Pid, Group: group}).Pack(), pidfd)
+	_, err = l.sendRequest((&helper.Guard{PID: p.Pid, Group: group}).Pack(), pidfd)
 	return err
 }
 
 // open executes this program as the launcher.
-func (l *launcher) open() error {
+func (l *helperLauncher) open() error {
 	conn, theirs, err := socketPair()
 	if err != nil {
 		return err
@@ -95,20 +95,20 @@ func (l *launcher) open() error {
 	return nil
 }
 
-// ask has the launcher start or guard one helper. The caller holds the lock.
-func (l *launcher) ask(request []byte, fds ...int) (pid int, err error) {
+// sendRequest has the launcher start or guard one helper. The caller holds the lock.
+func (l *helperLauncher) sendRequest(request []byte, fds ...int) (pid int, err error) {
 	if l.conn == nil {
 		if err := l.open(); err != nil {
 			return 0, fmt.Errorf("launcher: %w", err)
 		}
 	}
-	pid, fault, err := l.exchange(request, fds)
+	pid, fault, err := l.roundTrip(request, fds)
 	if err != nil {
 		// Half an exchange is no ground for the next one. Killed first, it
 		// does not kill the children that run: they keep the parent death
 		// signal, if they want to.
 		_ = l.proc.Kill()
-		l.drop()
+		l.endProcess()
 		return 0, fmt.Errorf("launcher: %w", err)
 	}
 	if fault != "" {
@@ -117,9 +117,9 @@ func (l *launcher) ask(request []byte, fds ...int) (pid int, err error) {
 	return pid, nil
 }
 
-// exchange sends a request and waits for the answer. fault is why the launcher
+// roundTrip sends a request and waits for the answer. fault is why the launcher
 // did not do it.
-func (l *launcher) exchange(request []byte, fds []int) (pid int, fault string, err error) {
+func (l *helperLauncher) roundTrip(request []byte, fds []int) (pid int, fault string, err error) {
 	if err := l.conn.SetDeadline(time.Now().Add(helperWait)); err != nil {
 		return 0, "", err
 	}
@@ -142,9 +142,9 @@ func (l *launcher) exchange(request []byte, fds []int) (pid int, fault string, e
 	}
 }
 
-// drop ends the launcher, which ends by itself when it sees that the socket is
+// endProcess ends the launcher, which ends by itself when it sees that the socket is
 // closed and has killed what there is left.
-func (l *launcher) drop() {
+func (l *helperLauncher) endProcess() {
 	if l.conn == nil {
 		return
 	}
@@ -157,10 +157,10 @@ func (l *launcher) drop() {
 	l.conn, l.proc = nil, nil
 }
 
-func (l *launcher) close() {
+func (l *helperLauncher) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop()
+	l.endProcess()
 }
 
 // launcherEnv is the environment of the launcher, which removes the control groups

@@ -246,7 +246,7 @@ func (r *Runner) launchBound(h *readyHelper, sys *syscall.SysProcAttr, group *cg
 	if h.user != nil {
 		as = h.user.ID
 	}
-	if h.proc, err = r.platform.launcher.start(sys, as, theirs, doors, helperEnv(helper.Arg0)); err != nil {
+	if h.proc, err = r.platform.launcher.startHelper(sys, as, theirs, doors, helperEnv(helper.Arg0)); err != nil {
 		return err
 	}
 	if doors == nil {
@@ -266,7 +266,7 @@ func (r *Runner) launchHere(h *readyHelper, sys *syscall.SysProcAttr, group *cgr
 		return err
 	}
 	if l := r.platform.launcher; l != nil {
-		if err = l.guard(h.proc, sys.Cloneflags&syscall.CLONE_NEWPID == 0); err != nil {
+		if err = l.guardHelper(h.proc, sys.Cloneflags&syscall.CLONE_NEWPID == 0); err != nil {
 			_ = h.proc.Kill()
 			_, _ = h.proc.Wait()
 			return err

@@ -34,7 +34,7 @@ type platform struct {
 	counting   []byte // the filter of children that share the user of this process
 	counters   *counters
 	spawner    *spawnThread
-	launcher   *launcher
+	launcher   *helperLauncher
 	pool       *helperPool
 	survey     *survey.Surveyor
 	groups     *cgroup.Controllers // nil at the level none
@@ -71,7 +71,7 @@ func (r *Runner) openPlatform() (err error) {
 		return err
 	}
 	p.spawner = newSpawnThread()
-	p.launcher = &launcher{r: r}
+	p.launcher = &helperLauncher{r: r}
 	p.pool = &helperPool{r: r}
 	return nil
 }

@@ -133,7 +133,7 @@ func (r *Runner) mapOf(id int) (*os.File, error) {
 	sys := &syscall.SysProcAttr{
 		Setsid: true, Cloneflags: syscall.CLONE_NEWUSER, UidMappings: hostuser.Swap(id), GidMappings: hostuser.Swap(id),
 	}
-	proc, err := r.platform.launcher.start(sys, 0, theirs, nil, helperEnv(helper.Arg0))
+	proc, err := r.platform.launcher.startHelper(sys, 0, theirs, nil, helperEnv(helper.Arg0))
 	if err != nil {
 		return nil, err
 	}
