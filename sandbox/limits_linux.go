@@ -37,10 +37,10 @@ func (r *Runner) openLimits() error {
 	return nil
 }
 
-// group makes the control group of a helper, nil when there are none, and returns
+// newGroup makes the control group of a helper, nil when there are none, and returns
 // what removes it when the tree is gone. The kernel may need a moment for that,
 // for which nobody waits but Close. The next helper finds one ready.
-func (r *Runner) group() (g *cgroup.Group, gone func(), err error) {
+func (r *Runner) newGroup() (g *cgroup.Group, gone func(), err error) {
 	p := &r.platform
 	if p.groups == nil || p.groups.Kind() == "" {
 		return nil, func() {}, nil
@@ -50,10 +50,10 @@ func (r *Runner) group() (g *cgroup.Group, gone func(), err error) {
 			return nil, nil, fmt.Errorf("limits: %w", err)
 		}
 	}
-	return g, func() { p.removals.Go(func() { r.remove(g); r.makeSpare() }) }, nil
+	return g, func() { p.removals.Go(func() { r.removeGroup(g); r.makeSpare() }) }, nil
 }
 
-func (r *Runner) remove(g *cgroup.Group) {
+func (r *Runner) removeGroup(g *cgroup.Group) {
 	if err := g.Close(); err != nil {
 		r.logger.Warn("sandbox: a control group is left behind", "error", err)
 	}
@@ -67,7 +67,7 @@ func (r *Runner) makeSpare() {
 	}
 	// Who needs one learns why there is none.
 	if g, err := p.groups.New(p.bounds); err == nil && !p.spare.CompareAndSwap(nil, g) {
-		r.remove(g)
+		r.removeGroup(g)
 	}
 }
 
@@ -83,8 +83,8 @@ func (r *Runner) childNiceness() int {
 	return 0
 }
 
-// doors opens the way into a group and back, nil when there is none.
-func (r *Runner) doors(g *cgroup.Group) ([]*os.File, error) {
+// openDoors opens the way into a group and back, nil when there is none.
+func (r *Runner) openDoors(g *cgroup.Group) ([]*os.File, error) {
 	if g == nil {
 		return nil, nil
 	}
@@ -113,10 +113,10 @@ func (r *Runner) strictLimits() bool {
 	return r.platform.groups != nil && r.platform.groups.Kind() == cgroup.KindV2
 }
 
-// unheld lists limits that nothing enforces on this machine: those that were
+// unenforcedLimits lists limits that nothing enforces on this machine: those that were
 // asked for, and defaults. A limit of memory is not among them; without its
 // controller it bounds each process by RLIMIT_DATA.
-func (r *Runner) unheld() (asked, others []string) {
+func (r *Runner) unenforcedLimits() (asked, others []string) {
 	if r.platform.groups == nil {
 		return nil, nil
 	}
@@ -147,7 +147,7 @@ func (r *Runner) limitsHow() string {
 		return "resource limits of each process"
 	}
 	var parts []string
-	if asked, others := r.unheld(); len(asked)+len(others) > 0 {
+	if asked, others := r.unenforcedLimits(); len(asked)+len(others) > 0 {
 		parts = append(parts, "not bounded here: "+strings.Join(append(asked, others...), ", "))
 	}
 	if g.Kind() != "" {

@@ -40,7 +40,7 @@ func (r *Runner) probeMachine() *Report {
 		if err := r.selfAttack(); err != nil {
 			rep.Missing = err.Error()
 		} else {
-			rep.Level = cmp.Or(r.limited(), r.o.Level)
+			rep.Level = cmp.Or(r.fullOrStrict(), r.o.Level)
 		}
 	}
 	if rep.Level != "" && r.o.Level == sallyport.LevelStrict && rep.Level != sallyport.LevelStrict {
@@ -50,14 +50,14 @@ func (r *Runner) probeMachine() *Report {
 		}
 	}
 	if rep.Level != "" && rep.Level != sallyport.LevelNone {
-		rep.unheld, _ = r.unheld()
+		rep.unenforced, _ = r.unenforcedLimits()
 	}
 	rep.Layers = r.layersOf(rep)
 	return rep
 }
 
-// limited returns strict where full is held by limits of cgroup v2, too.
-func (r *Runner) limited() sallyport.Level {
+// fullOrStrict returns strict where full is held by limits of cgroup v2, too.
+func (r *Runner) fullOrStrict() sallyport.Level {
 	pool, _ := r.platform.users.currentPool()
 	if r.platform.namespaces && r.strictLimits() && (pool != nil || os.Geteuid() != 0) {
 		return sallyport.LevelStrict
@@ -83,7 +83,7 @@ func (r *Runner) layersOf(rep *Report) []Layer {
 		}
 	}
 	limits := Layer{"limits", confined, why(confined, r.limitsHow())}
-	if len(rep.unheld) > 0 {
+	if len(rep.unenforced) > 0 {
 		limits = Layer{"limits", false, r.limitsHow()}
 	}
 	return []Layer{
@@ -131,11 +131,11 @@ func (r *Runner) selfAttack() error {
 		c, err = r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))
 	}
 	if err != nil {
-		return missing(err)
+		return nameMissingLayer(err)
 	}
 	res, err := c.Wait()
 	if err != nil {
-		return missing(err)
+		return nameMissingLayer(err)
 	}
 	if res.ExitCode != 0 {
 		return fmt.Errorf("the probe ended with exit code %d", res.ExitCode)
@@ -162,8 +162,8 @@ func (r *Runner) startProbe(ctx context.Context, role string) (*childProcess, er
 	return c, r.startAndFollow(ctx, c)
 }
 
-// missing puts the name of the layer before what the kernel said.
-func missing(err error) error {
+// nameMissingLayer puts the name of the layer before what the kernel said.
+func nameMissingLayer(err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok && e.Err != nil {
 		err = e.Err
 	}

@@ -105,7 +105,7 @@ func (r *Runner) startHelperAs(shared bool) (*readyHelper, error) {
 // waits for neither the tree nor the group. The user is free again when the
 // helper and all that has become of it are gone.
 func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
-	group, gone, err := r.group()
+	group, gone, err := r.newGroup()
 	if id != nil {
 		gone = runBoth(gone, id.Release)
 	}
@@ -237,7 +237,7 @@ func (r *Runner) launchHelper(sys *syscall.SysProcAttr, id *hostuser.User, group
 
 // launchBound has the launcher start a helper, in its group if that is possible.
 func (r *Runner) launchBound(h *readyHelper, sys *syscall.SysProcAttr, group *cgroup.Group, theirs *os.File) error {
-	doors, err := r.doors(group)
+	doors, err := r.openDoors(group)
 	if err != nil {
 		return err
 	}

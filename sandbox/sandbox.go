@@ -209,8 +209,8 @@ type Report struct {
 	// Layers lists every layer.
 	Layers []Layer `json:"layers"`
 
-	// unheld lists limits that were asked for and that nothing enforces here.
-	unheld []string
+	// unenforced lists limits that were asked for and that nothing enforces here.
+	unenforced []string
 }
 
 // Layer is one part of the confinement.
@@ -234,8 +234,8 @@ func (r *Runner) Confines(g *sallyport.Grant) (sallyport.Level, error) {
 	if rep.Level == "" {
 		return "", unavailableError("this machine cannot confine children at the level "+string(rep.Wanted)+": "+rep.Missing, nil)
 	}
-	if len(rep.unheld) > 0 {
-		return "", unavailableError("this machine cannot hold children to limits that are set: "+strings.Join(rep.unheld, ", "), nil)
+	if len(rep.unenforced) > 0 {
+		return "", unavailableError("this machine cannot hold children to limits that are set: "+strings.Join(rep.unenforced, ", "), nil)
 	}
 	full := rep.Level == sallyport.LevelFull || rep.Level == sallyport.LevelStrict
 	switch {

@@ -94,7 +94,7 @@ func (r *Runner) closePlatform() {
 	p.spawner.close()
 	p.removals.Wait()
 	if g := p.spare.Swap(nil); g != nil {
-		r.remove(g)
+		r.removeGroup(g)
 	}
 	p.base.shared.body.Close()
 	r.closeUsers()
