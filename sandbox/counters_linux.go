@@ -12,15 +12,15 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 )
 
-// counter is something that the kernel counts for a user of the host, wherever
+// hostCounter is something that the kernel counts for a user of the host, wherever
 // the user's processes are: when it is used up, the user's own programs get none.
 // A user namespace does not keep them apart, since what is counted in it is
 // counted for who made it as well (kernel/ucount.c: inc_ucount).
-type counter int
+type hostCounter int
 
 const (
 	// pendingSignals are queued signals and timers (timer_create(2)).
-	pendingSignals counter = iota
+	pendingSignals hostCounter = iota
 	inotifyInstances
 	inotifyWatches
 	epollWatches
@@ -37,25 +37,25 @@ var wantedCounts = [counterCount]int64{pendingSignals: 1024, inotifyInstances: 1
 
 // ownCounts is what a child gets whose user is its own: half of the instances of
 // inotify that the kernel gives a user by default.
-var ownCounts = counts{pendingSignals: 1024, inotifyInstances: 64, inotifyWatches: 1 << 16, epollWatches: 1 << 16}
+var ownCounts = counterValues{pendingSignals: 1024, inotifyInstances: 64, inotifyWatches: 1 << 16, epollWatches: 1 << 16}
 
-// counts is a number of each counter.
-type counts [counterCount]int64
+// counterValues is a number of each counter.
+type counterValues [counterCount]int64
 
-// counters shares out among children what is counted for their user. A child gets
+// counterShares shares out among children what is counted for their user. A child gets
 // no more than half of what is left, so that the next one gets some: together
 // they never get more than there is.
-type counters struct {
+type counterShares struct {
 	// inotify is whether a user namespace bounds instances and watches here.
 	inotify bool
 
 	mu   sync.Mutex
-	left counts
+	left counterValues
 }
 
 // openCounters reads the limits of the user.
-func openCounters(namespaces bool) *counters {
-	c := &counters{}
+func openCounters(namespaces bool) *counterShares {
+	c := &counterShares{}
 	for i, limit := range hostCounts() {
 		c.left[i] = limit / counterShare
 	}
@@ -66,19 +66,19 @@ func openCounters(namespaces bool) *counters {
 }
 
 // hostCounts is what the user of this process may have.
-func hostCounts() (limits counts) {
+func hostCounts() (limits counterValues) {
 	var signals unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_SIGPENDING, &signals) == nil {
 		limits[pendingSignals] = int64(min(signals.Cur, 1<<40))
 	}
-	limits[inotifyInstances] = least("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances")
-	limits[inotifyWatches] = least("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches")
-	limits[epollWatches] = least("/proc/sys/fs/epoll/max_user_watches")
+	limits[inotifyInstances] = readMinimum("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances")
+	limits[inotifyWatches] = readMinimum("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches")
+	limits[epollWatches] = readMinimum("/proc/sys/fs/epoll/max_user_watches")
 	return limits
 }
 
-// least is the least number of those in files, 0 when none can be read.
-func least(files ...string) (n int64) {
+// readMinimum is the least number of those in files, 0 when none can be read.
+func readMinimum(files ...string) (n int64) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -105,7 +105,7 @@ func (r *Runner) countersHow() string {
 }
 
 // acquire takes the share of one child, which ends with release.
-func (c *counters) acquire() (share counts) {
+func (c *counterShares) acquire() (share counterValues) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range share {
@@ -115,7 +115,7 @@ func (c *counters) acquire() (share counts) {
 	return share
 }
 
-func (c *counters) release(share counts) {
+func (c *counterShares) release(share counterValues) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range share {
@@ -123,8 +123,8 @@ func (c *counters) release(share counts) {
 	}
 }
 
-// bounds are the share of a child as the kernel holds it to it.
-func (c *counters) bounds(share counts) (helper.Rlimit, []helper.Counter) {
+// shareLimits are the share of a child as the kernel holds it to it.
+func (c *counterShares) shareLimits(share counterValues) (helper.Rlimit, []helper.Counter) {
 	signals := helper.Rlimit{Resource: unix.RLIMIT_SIGPENDING, Value: uint64(share[pendingSignals])}
 	if !c.inotify {
 		return signals, nil
@@ -159,13 +159,13 @@ func (r *Runner) boundCounters(c *childProcess, h *readyHelper, spec *helper.Spe
 	all := r.platform.counters
 	if h.user != nil {
 		// Nothing else counts for its user, so that it shares with no child.
-		signals, counters := all.bounds(ownCounts)
+		signals, counters := all.shareLimits(ownCounts)
 		spec.Rlimits, spec.Counters = append(spec.Rlimits, signals), counters
 		return
 	}
 	share := all.acquire()
 	c.atEnd(func() { all.release(share) })
-	signals, counters := all.bounds(share)
+	signals, counters := all.shareLimits(share)
 	spec.Rlimits, spec.Counters = append(spec.Rlimits, signals), counters
 	spec.Filter = r.platform.counting
 	first := h.proc.Pid

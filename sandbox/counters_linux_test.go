@@ -93,7 +93,7 @@ func TestA3_A11_ChildrenLeaveTheUsersCountersToTheUser(t *testing.T) {
 	limits := hostCounts()
 	// Root's children have users of their own, unless they have to share root's.
 	for _, off := range []layers{0, layerUsers} {
-		for what, counter := range map[string]counter{
+		for what, counter := range map[string]hostCounter{
 			"instances": inotifyInstances, "watches": inotifyWatches, "timers": pendingSignals, "epoll": epollWatches,
 		} {
 			t.Run(fmt.Sprintf("%s without %b", what, off), func(t *testing.T) {
@@ -136,10 +136,10 @@ func TestA3_A11_ChildrenLeaveTheUsersCountersToTheUser(t *testing.T) {
 // A share is given back, and none is more than half of what is left.
 func TestA3_A11_SharesAddUpToNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
-	c := &counters{left: counts{1000, 32, 5000, 100000}}
+	c := &counterShares{left: counterValues{1000, 32, 5000, 100000}}
 	before := c.left
-	var given []counts
-	var sum counts
+	var given []counterValues
+	var sum counterValues
 	for range 50 {
 		share := c.acquire()
 		given = append(given, share)

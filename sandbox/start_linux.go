@@ -32,7 +32,7 @@ type platform struct {
 	mounts     mountTable
 	filter     []byte
 	counting   []byte // the filter of children that share the user of this process
-	counters   *counters
+	counters   *counterShares
 	spawner    *spawnThread
 	launcher   *helperLauncher
 	pool       *helperPool
