@@ -19,7 +19,7 @@ import (
 // commitWait bounds how long it takes to carry over what a child wrote.
 const commitWait = 2 * time.Minute
 
-// layer gives a child in overlay mode a private layer, and has the end of the
+// addLayer gives a child in overlay mode a private layer, and has the end of the
 // child decide about it: carried over when it ended by itself with exit code 0
 // and nobody asked to throw it away, dropped otherwise.
 //
@@ -27,7 +27,7 @@ const commitWait = 2 * time.Minute
 // has no bound that an unprivileged user could set on it as it is written, and
 // stays when the runtime is killed; memory is counted to the child where there
 // is a memory controller, and goes with the last process that has it open.
-func (r *Runner) layer(c *childProcess, p *reachPlan) error {
+func (r *Runner) addLayer(c *childProcess, p *reachPlan) error {
 	writes := p.realPaths(true)
 	if len(writes) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (r *Runner) layer(c *childProcess, p *reachPlan) error {
 		}
 		p.layers[m.Lower] = m
 	}
-	c.report = append(c.report, func(res *sallyport.ProcessResult) { r.conclude(c, v, res) })
+	c.report = append(c.report, func(res *sallyport.ProcessResult) { r.commitOrReport(c, v, res) })
 	return nil
 }
 
@@ -77,8 +77,8 @@ func (r *Runner) reserveLayer(c *childProcess) error {
 	return nil
 }
 
-// conclude carries over what a child wrote, or tells it.
-func (r *Runner) conclude(c *childProcess, v *overlay.Overlay, res *sallyport.ProcessResult) {
+// commitOrReport carries over what a child wrote, or tells it.
+func (r *Runner) commitOrReport(c *childProcess, v *overlay.Overlay, res *sallyport.ProcessResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitWait)
 	defer cancel()
 	res.LayerFull = v.UsedUp()

@@ -22,13 +22,13 @@ const stampSeconds = 1_000_000_007
 // spelling that nobody writes by hand.
 const commonSelf = "./././.\n"
 
-// reserve puts something harmless in each place from which a repository in
+// addPlaceholders puts something harmless in each place from which a repository in
 // reach could be steered and where nothing is, so that a mount can lie there:
 // empty files, empty folders of hooks and submodules, and a commondir that names its own
 // directory. They are on the host while a child may write there, and go with
 // the last one. What was not put there, because this user may not, the child
 // may not put there either.
-func (r *Runner) reserve(c *childProcess, p *reachPlan) error {
+func (r *Runner) addPlaceholders(c *childProcess, p *reachPlan) error {
 	places := map[string][]int{}
 	for i := range p.masks {
 		if dir := p.masks[i].Repository; dir != "" {
@@ -45,11 +45,11 @@ func (r *Runner) reserve(c *childProcess, p *reachPlan) error {
 		}
 		c.atEnd(h.release)
 		for _, i := range masks {
-			if err := h.reserve(&p.masks[i]); err != nil {
+			if err := h.reserveMask(&p.masks[i]); err != nil {
 				return unavailableError("the place of "+p.masks[i].Path+" could not be kept free", err)
 			}
 		}
-		p.reserved = append(p.reserved, h.paths()...)
+		p.reserved = append(p.reserved, h.placeholderPaths()...)
 	}
 	p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool { return m.Missing })
 	return nil
@@ -93,16 +93,16 @@ func openBeneath(at int, path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// reserve has something lie at the place of a mask, and says what it is.
-func (h *heldRepository) reserve(m *survey.Mask) error {
+// reserveMask has something lie at the place of a mask, and says what it is.
+func (h *heldRepository) reserveMask(m *survey.Mask) error {
 	rel := strings.TrimPrefix(m.Path, h.path+"/")
-	at, base, err := h.parent(rel, m.Missing)
+	at, base, err := h.openParent(rel, m.Missing)
 	if err != nil {
 		return dropRefusal(err)
 	}
 	defer at.Close()
 	// What is gone since it was looked at may have been another child's placeholder.
-	st, lock, err := occupy(at, base, m.Missing || !m.Dir || base == "hooks")
+	st, lock, err := occupyName(at, base, m.Missing || !m.Dir || base == "hooks")
 	if err != nil {
 		return dropRefusal(err)
 	}
@@ -115,14 +115,14 @@ func (h *heldRepository) reserve(m *survey.Mask) error {
 	return nil
 }
 
-// occupy has something lie at a name, and keeps a placeholder from being taken
+// occupyName has something lie at a name, and keeps a placeholder from being taken
 // away by who made it. Another gate may take one away at that moment; then the
 // next is made.
-func occupy(at *os.File, base string, missing bool) (st unix.Stat_t, lock *os.File, err error) {
+func occupyName(at *os.File, base string, missing bool) (st unix.Stat_t, lock *os.File, err error) {
 	for range lockTries {
 		err = unix.Fstatat(int(at.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if errors.Is(err, unix.ENOENT) && missing {
-			if err = putPlaceholder(at, base); err != nil && !errors.Is(err, unix.EEXIST) {
+			if err = createPlaceholder(at, base); err != nil && !errors.Is(err, unix.EEXIST) {
 				return st, nil, err
 			}
 			continue
@@ -192,8 +192,8 @@ func dropRefusal(err error) error {
 	return err
 }
 
-// parent opens the folder of a name in the repository, and makes it if need be.
-func (h *heldRepository) parent(rel string, create bool) (dir *os.File, base string, err error) {
+// openParent opens the folder of a name in the repository, and makes it if need be.
+func (h *heldRepository) openParent(rel string, create bool) (dir *os.File, base string, err error) {
 	at := "."
 	elems := strings.Split(rel, "/")
 	for _, e := range elems[:len(elems)-1] {
@@ -208,8 +208,8 @@ func (h *heldRepository) parent(rel string, create bool) (dir *os.File, base str
 	return dir, elems[len(elems)-1], err
 }
 
-// putPlaceholder makes a placeholder; it has its contents before its name.
-func putPlaceholder(at *os.File, base string) error {
+// createPlaceholder makes a placeholder; it has its contents before its name.
+func createPlaceholder(at *os.File, base string) error {
 	stamp := []unix.Timespec{{Sec: stampSeconds}, {Sec: stampSeconds}}
 	if base == "hooks" || base == "modules" {
 		if err := unix.Mkdirat(int(at.Fd()), base, 0o755); err != nil {
@@ -241,8 +241,8 @@ func isPlaceholder(st *unix.Stat_t) bool {
 	return st.Mtim.Sec == stampSeconds && (kind == unix.S_IFDIR || kind == unix.S_IFREG && (st.Size == 0 || st.Size == int64(len(commonSelf))))
 }
 
-// paths lists the placeholders.
-func (h *heldRepository) paths() []string {
+// placeholderPaths lists the placeholders.
+func (h *heldRepository) placeholderPaths() []string {
 	out := make([]string, 0, len(h.put))
 	for _, p := range h.put {
 		out = append(out, filepath.Join(h.path, p.rel))
@@ -273,13 +273,13 @@ func (h *heldRepository) release() {
 		return
 	}
 	for _, p := range h.put {
-		h.remove(p)
+		h.removePlaceholder(p)
 	}
 }
 
-// remove takes one placeholder away, if it is still the one.
-func (h *heldRepository) remove(p placeholder) {
-	at, base, err := h.parent(p.rel, false)
+// removePlaceholder takes one placeholder away, if it is still the one.
+func (h *heldRepository) removePlaceholder(p placeholder) {
+	at, base, err := h.openParent(p.rel, false)
 	if err != nil {
 		return
 	}

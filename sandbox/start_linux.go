@@ -170,10 +170,10 @@ func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob
 		return j, r.probeJob(j)
 	}
 	if s.Grant.FS.Mode == sallyport.FSOverlay {
-		if err := r.layer(c, j.plan); err != nil {
+		if err := r.addLayer(c, j.plan); err != nil {
 			return nil, err
 		}
-	} else if err := r.reserve(c, j.plan); err != nil {
+	} else if err := r.addPlaceholders(c, j.plan); err != nil {
 		return nil, err
 	}
 	if j.prog, err = r.programOf(s, j.plan.realPaths(true)); err != nil {
