@@ -32,7 +32,7 @@ type childProcess struct {
 	// exchanged is that of the plan; nil where the child sees the host's own tree.
 	exchanged func() string
 	// watches counts those of a child that shares the user of this process.
-	watches *watches
+	watches *watchQuota
 
 	// attach takes the memory of its private layer over; nil without one.
 	attach func(fd int) error

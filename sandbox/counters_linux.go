@@ -169,7 +169,7 @@ func (r *Runner) boundCounters(c *childProcess, h *readyHelper, spec *helper.Spe
 	spec.Rlimits, spec.Counters = append(spec.Rlimits, signals), counters
 	spec.Filter = r.platform.counting
 	first := h.proc.Pid
-	c.watches = &watches{share: share[epollWatches], count: func() (int64, bool) {
+	c.watches = &watchQuota{share: share[epollWatches], count: func() (int64, bool) {
 		return countWatches(first)
 	}}
 	if !r.platform.namespaces {

@@ -13,7 +13,7 @@ import (
 // There are neither groups nor counters here.
 type (
 	controlGroup struct{}
-	watches      struct{}
+	watchQuota   struct{}
 )
 
 // platform is empty where the kernel does not confine.

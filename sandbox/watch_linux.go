@@ -18,13 +18,13 @@ const maxSeen = 100
 // programs starts some hundred in a second.
 const startsPerSecond = 500
 
-// pace spreads looks so that no more than startsPerSecond are made in a second
+// startThrottle spreads looks so that no more than startsPerSecond are made in a second
 // on the average, after a burst of as many. The zero value is ready.
-type pace struct{ due time.Time }
+type startThrottle struct{ due time.Time }
 
-// wait counts one look in and returns how long to wait before the next one;
+// nextDelay counts one look in and returns how long to wait before the next one;
 // it is not positive while there is room.
-func (p *pace) wait(now time.Time) time.Duration {
+func (p *startThrottle) nextDelay(now time.Time) time.Duration {
 	if full := now.Add(-time.Second); p.due.Before(full) {
 		p.due = full
 	}
@@ -32,8 +32,8 @@ func (p *pace) wait(now time.Time) time.Duration {
 	return p.due.Sub(now)
 }
 
-// seen collects the programs that a child starts.
-type seen struct {
+// startedPrograms collects the programs that a child starts.
+type startedPrograms struct {
 	// init is the process that waits for the program, 0 where there is none.
 	init  int
 	mu    sync.Mutex
@@ -41,8 +41,8 @@ type seen struct {
 	more  bool
 }
 
-// add takes a path in and reports whether another one still can be.
-func (s *seen) add(path string) bool {
+// addPath takes a path in and reports whether another one still can be.
+func (s *startedPrograms) addPath(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -55,10 +55,10 @@ func (s *seen) add(path string) bool {
 	return !s.more
 }
 
-// follow takes in what a listener tells until it ends. When the list is full,
+// followEvents takes in what a listener tells until it ends. When the list is full,
 // what else is started only has to be let go on, without a look at it.
-func (s *seen) follow(next func(blind bool) (seccomp.Event, error), now func() time.Time, sleep func(time.Duration)) {
-	var p pace
+func (s *startedPrograms) followEvents(next func(blind bool) (seccomp.Event, error), now func() time.Time, sleep func(time.Duration)) {
+	var p startThrottle
 	for blind := false; ; {
 		e, err := next(blind)
 		if err != nil {
@@ -68,9 +68,9 @@ func (s *seen) follow(next func(blind bool) (seccomp.Event, error), now func() t
 			continue // a helper becomes the init once, and nothing else
 		}
 		if !blind {
-			blind = !s.add(e.File)
+			blind = !s.addPath(e.File)
 		}
-		if d := p.wait(now()); d > 0 {
+		if d := p.nextDelay(now()); d > 0 {
 			sleep(d)
 		}
 	}
@@ -84,16 +84,16 @@ func (r *Runner) watchPrograms(c *childProcess, fd int) error {
 		return err
 	}
 	if c.watches != nil {
-		l.Count = c.watches.add
+		l.Count = c.watches.addWatch
 	}
-	s := &seen{}
+	s := &startedPrograms{}
 	if r.platform.namespaces {
 		s.init = c.proc.Pid
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.follow(func(blind bool) (seccomp.Event, error) {
+		s.followEvents(func(blind bool) (seccomp.Event, error) {
 			l.Blind = blind
 			return l.Next()
 		}, time.Now, time.Sleep)

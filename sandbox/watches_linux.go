@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// watches counts what a child adds to epoll instances, where it shares the user
+// watchQuota counts what a child adds to epoll instances, where it shares the user
 // of this process. The kernel bounds them for a user only, and frees them
 // unseen, with the last descriptor of a file; so what is left of them is counted
 // anew when the share seems used up. It is for one goroutine.
-type watches struct {
+type watchQuota struct {
 	share, used int64
 	// count counts those of the child; it is not ok where some may be hidden.
 	count func() (n int64, ok bool)
@@ -23,8 +23,8 @@ type watches struct {
 // A count looks at each of its descriptors.
 const recountPause = 100 * time.Millisecond
 
-// add reports whether one more watch may be added.
-func (w *watches) add() bool {
+// addWatch reports whether one more watch may be added.
+func (w *watchQuota) addWatch() bool {
 	if w.used >= w.share && !w.recount() {
 		return false
 	}
@@ -34,7 +34,7 @@ func (w *watches) add() bool {
 
 // recount reports whether less than the share is used after all. Who asks too
 // often waits.
-func (w *watches) recount() bool {
+func (w *watchQuota) recount() bool {
 	time.Sleep(time.Until(w.next))
 	n, ok := w.count()
 	w.next = time.Now().Add(recountPause)
@@ -88,7 +88,7 @@ func watchesOf(pid int) (n int64, ok bool) {
 			continue
 		}
 		data, _ := os.ReadFile(procPath(pid, "fdinfo/"+e.Name()))
-		if socket && carries(data) {
+		if socket && carriesDescriptors(data) {
 			return 0, false
 		}
 		n += int64(bytes.Count(data, []byte("\ntfd:")))
@@ -96,9 +96,9 @@ func watchesOf(pid int) (n int64, ok bool) {
 	return n, true
 }
 
-// carries reports whether a socket has descriptors waiting in it
+// carriesDescriptors reports whether a socket has descriptors waiting in it
 // (net/unix/af_unix.c: unix_show_fdinfo).
-func carries(info []byte) bool {
+func carriesDescriptors(info []byte) bool {
 	_, rest, found := bytes.Cut(info, []byte("\nscm_fds:"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	return found && strings.TrimSpace(string(line)) != "0"
