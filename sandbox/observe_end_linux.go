@@ -11,10 +11,10 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// wait waits until the program runs and then until it has ended, or ends it
+// awaitProgram waits until the program runs and then until it has ended, or ends it
 // when ctx does.
-func (b *observer) wait(ctx context.Context, h *readyHelper, spaces bool) (*Observation, error) {
-	program, err := b.running(ctx, h, spaces)
+func (b *observer) awaitProgram(ctx context.Context, h *readyHelper, spaces bool) (*Observation, error) {
+	program, err := b.awaitRunning(ctx, h, spaces)
 	if err != nil {
 		h.discard()
 		return nil, err
@@ -45,10 +45,10 @@ func (b *observer) wait(ctx context.Context, h *readyHelper, spaces bool) (*Obse
 	return out, nil
 }
 
-// running waits until the program runs, below an init where it has namespaces,
+// awaitRunning waits until the program runs, below an init where it has namespaces,
 // and returns the pidfd that it has there. The init sends that when the program
 // may run already, so that the end of ctx leaves it a moment to do so.
-func (b *observer) running(ctx context.Context, h *readyHelper, spaces bool) (program *os.File, err error) {
+func (b *observer) awaitRunning(ctx context.Context, h *readyHelper, spaces bool) (program *os.File, err error) {
 	defer context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Now().Add(stopGrace)) })()
 	for {
 		kind, text, fd, err := h.receiveMessage()

@@ -54,7 +54,7 @@ func Observe(ctx context.Context, argv []string, o *ObserveOptions) (*Observatio
 	if o != nil {
 		b.o = *o
 	}
-	if err := b.prepare(); err != nil {
+	if err := b.prepareDirs(); err != nil {
 		return nil, err
 	}
 	defer b.scratch.Close()
@@ -62,16 +62,16 @@ func Observe(ctx context.Context, argv []string, o *ObserveOptions) (*Observatio
 	if err != nil {
 		return nil, err
 	}
-	out, err := b.run(ctx, prog, argv)
+	out, err := b.runProgram(ctx, prog, argv)
 	if err != nil {
 		return nil, confinementError(argv[0], err)
 	}
-	b.report(out, argv[0], prog)
+	b.makeDeclaration(out, argv[0], prog)
 	return out, nil
 }
 
-// prepare finds the folders and makes the private one.
-func (b *observer) prepare() (err error) {
+// prepareDirs finds the folders and makes the private one.
+func (b *observer) prepareDirs() (err error) {
 	work := b.o.Workspace
 	if work == "" {
 		if work, err = os.Getwd(); err != nil {
@@ -99,7 +99,7 @@ func (b *observer) prepare() (err error) {
 	if b.dir, err = filepath.EvalSymlinks(b.dir); err != nil {
 		return err
 	}
-	if err := b.furnish(); err != nil {
+	if err := b.makePrivateDirs(); err != nil {
 		b.scratch.Close()
 		return err
 	}
@@ -107,21 +107,21 @@ func (b *observer) prepare() (err error) {
 	return nil
 }
 
-// home and tmp are the private folders of the program.
-func (b *observer) home() string { return filepath.Join(b.dir, "home") }
-func (b *observer) tmp() string  { return filepath.Join(b.dir, "tmp") }
+// privateHome and tmp are the private folders of the program.
+func (b *observer) privateHome() string { return filepath.Join(b.dir, "home") }
+func (b *observer) privateTmp() string  { return filepath.Join(b.dir, "tmp") }
 
-// furnish makes the private folders. Caches that a confined child finds filled
+// makePrivateDirs makes the private folders. Caches that a confined child finds filled
 // are those of the user here.
-func (b *observer) furnish() error {
-	for _, dir := range []string{b.home(), b.tmp()} {
+func (b *observer) makePrivateDirs() error {
+	for _, dir := range []string{b.privateHome(), b.privateTmp()} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
 	}
 	for _, t := range b.o.Toolchains {
 		for _, c := range t.Caches {
-			at := filepath.Join(b.home(), c.Home)
+			at := filepath.Join(b.privateHome(), c.Home)
 			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 				return err
 			}
@@ -155,8 +155,8 @@ func (b *observer) freeDirs() []string {
 	return all
 }
 
-// run starts the program and follows it to its end.
-func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string) (*Observation, error) {
+// runProgram starts the program and follows it to its end.
+func (b *observer) runProgram(ctx context.Context, prog *resolvedProgram, argv []string) (*Observation, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -164,12 +164,12 @@ func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string
 	defer null.Close()
 	s := newSpawnThread()
 	defer s.close()
-	h, spaces, err := b.launch(ctx, s, null)
+	h, spaces, err := b.launchHelper(ctx, s, null)
 	if err != nil {
 		return nil, err
 	}
 	defer h.close()
-	if err := b.serve(h); err != nil {
+	if err := b.serveHosts(h); err != nil {
 		h.discard()
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string
 			}
 		}
 	}()
-	out, err := b.wait(ctx, h, spaces)
+	out, err := b.awaitProgram(ctx, h, spaces)
 	l.Close()
 	<-noted
 	if b.proxy != nil {
@@ -196,10 +196,10 @@ func (b *observer) run(ctx context.Context, prog *resolvedProgram, argv []string
 	return out, err
 }
 
-// launch starts a helper in the namespaces that this machine gives. Root keeps
+// launchHelper starts a helper in the namespaces that this machine gives. Root keeps
 // its user namespace: in a new one it would lose what it may do to the files
 // of others, and the program would be refused something.
-func (b *observer) launch(ctx context.Context, s *spawnThread, null *os.File) (*readyHelper, bool, error) {
+func (b *observer) launchHelper(ctx context.Context, s *spawnThread, null *os.File) (*readyHelper, bool, error) {
 	const spaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	var errs []error
 	for _, flags := range []uintptr{spaces, spaces | syscall.CLONE_NEWUSER, 0} {
@@ -244,13 +244,13 @@ func observeAttributes(flags uintptr) *syscall.SysProcAttr {
 	return a
 }
 
-// serve lets the program out to every host and notes which. A namespace of its
+// serveHosts lets the program out to every host and notes which. A namespace of its
 // own without a listener does not happen; neither gives hosts.
-func (b *observer) serve(h *readyHelper) error {
+func (b *observer) serveHosts(h *readyHelper) error {
 	if h.listener == nil {
 		return nil
 	}
-	dial := &egress.DialOptions{Resolve: b.resolve}
+	dial := &egress.DialOptions{Resolve: b.resolveHost}
 	if n := b.o.Network; n != nil {
 		dial.Dial = n.Dial
 	}
@@ -262,8 +262,8 @@ func (b *observer) serve(h *readyHelper) error {
 	return nil
 }
 
-// resolve looks a host up and notes whether its address is a private one.
-func (b *observer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+// resolveHost looks a host up and notes whether its address is a private one.
+func (b *observer) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	lookUp := func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
@@ -298,7 +298,7 @@ func (b *observer) handOver(h *readyHelper, spaces bool, null *os.File, prog *re
 	}
 	spec := helper.Spec{
 		Path: prog.path, Argv: append([]string{prog.name}, argv[1:]...), Dir: b.o.Workspace,
-		Env:    b.runner.childEnv(b.o.Env, b.tmp(), b.home(), b.proxy != nil, false),
+		Env:    b.runner.childEnv(b.o.Env, b.privateTmp(), b.privateHome(), b.proxy != nil, false),
 		Filter: filter.Encode(), Notify: true,
 		// In a user namespace there are capabilities to give up; the user
 		// who started this never had them.

@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// report makes the declaration out of what was seen.
-func (b *observer) report(out *Observation, name string, prog *resolvedProgram) {
+// makeDeclaration makes the declaration out of what was seen.
+func (b *observer) makeDeclaration(out *Observation, name string, prog *resolvedProgram) {
 	s := b.sights
 	out.Binaries, out.Missed, out.Unseen = s.programs.items, s.missed.items, unseen
 	out.Read, out.Written = slices.Sorted(slices.Values(s.readPaths.items)), slices.Sorted(slices.Values(s.writtenPaths.items))
@@ -28,7 +28,7 @@ func (b *observer) report(out *Observation, name string, prog *resolvedProgram) 
 	out.Withheld = slices.SortedFunc(maps.Keys(s.withheld), func(a, b Withheld) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Item, b.Item))
 	})
-	b.remark(out)
+	b.addRemarks(out)
 }
 
 // declareFiles fills in the file reach and returns the roots for writing.
@@ -133,8 +133,8 @@ func (b *observer) declareHosts(out *Observation) {
 	out.AllowPrivate = b.private.Load() || slices.ContainsFunc(out.Hosts, privateLiteral)
 }
 
-// remark says in words what the declaration does not show.
-func (b *observer) remark(out *Observation) {
+// addRemarks says in words what the declaration does not show.
+func (b *observer) addRemarks(out *Observation) {
 	add := func(format string, args ...any) { out.Notes = append(out.Notes, fmt.Sprintf(format, args...)) }
 	if b.proxy == nil {
 		add("this machine gives no network namespace (%v): hosts were not observed and are not declared", b.blind)
@@ -143,10 +143,10 @@ func (b *observer) remark(out *Observation) {
 		add("a host has a private address: the personality needs allow_private_urls: true beside it")
 	}
 	if l := b.sights.conf.items; len(l) > 0 {
-		add("configuration that no child sees was read; programs do without: %s", few(l))
+		add("configuration that no child sees was read; programs do without: %s", abbreviateList(l))
 	}
 	if l := b.sights.kernel.items; len(l) > 0 {
-		add("/sys, which no child sees, was read; programs do without: %s", few(l))
+		add("/sys, which no child sees, was read; programs do without: %s", abbreviateList(l))
 	}
 	if out.Interrupted {
 		add("the program was ended from outside: what it would have done later is missing")
@@ -155,8 +155,8 @@ func (b *observer) remark(out *Observation) {
 	}
 }
 
-// few is the beginning of a list in words.
-func few(l []string) string {
+// abbreviateList is the beginning of a list in words.
+func abbreviateList(l []string) string {
 	const shown = 5
 	if len(l) <= shown {
 		return strings.Join(l, ", ")
