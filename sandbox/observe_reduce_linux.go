@@ -15,15 +15,15 @@ import (
 // input.
 const maxSiblings = 3
 
-// reducer makes short lists of roots out of many paths.
-type reducer struct {
+// rootReducer makes short lists of roots out of many paths.
+type rootReducer struct {
 	// work and home are the folders that a declaration has a word for.
 	work, home string
 }
 
 // tooWide says why a folder is never proposed; empty when it may be. A folder
 // of the first level is a part of the system, not of somebody's work.
-func (r *reducer) tooWide(dir string) string {
+func (r *rootReducer) tooWide(dir string) string {
 	const advice = ": declare a part of it"
 	switch {
 	case dir == r.work:
@@ -44,7 +44,7 @@ func (r *reducer) tooWide(dir string) string {
 
 // reduce returns the roots that cover the paths and what it left out with the
 // reason, both sorted.
-func (r *reducer) reduce(paths map[string]use) (roots []string, wide map[string]string) {
+func (r *rootReducer) reduce(paths map[string]use) (roots []string, wide map[string]string) {
 	set := map[string]bool{} // path → covers what is below it
 	wide = map[string]string{}
 	for path, u := range paths {
@@ -56,20 +56,20 @@ func (r *reducer) reduce(paths map[string]use) (roots []string, wide map[string]
 	}
 	// The deepest first, so that folders which were joined count as entries of
 	// their own folder.
-	for _, dir := range r.parents(set) {
-		r.join(set, dir)
+	for _, dir := range r.parentDirs(set) {
+		r.joinEntries(set, dir)
 	}
 	for path := range set {
-		if covered(set, filepath.Dir(path)) {
+		if isCovered(set, filepath.Dir(path)) {
 			delete(set, path)
 		}
 	}
-	r.aliases(set, paths)
+	r.addAliases(set, paths)
 	return slices.Sorted(maps.Keys(set)), wide
 }
 
-// parents lists the folders above the paths, deepest first.
-func (r *reducer) parents(set map[string]bool) []string {
+// parentDirs lists the folders above the paths, deepest first.
+func (r *rootReducer) parentDirs(set map[string]bool) []string {
 	all := map[string]bool{}
 	for path := range set {
 		for dir := filepath.Dir(path); dir != "/" && !all[dir]; dir = filepath.Dir(dir) {
@@ -81,8 +81,8 @@ func (r *reducer) parents(set map[string]bool) []string {
 	})
 }
 
-// join replaces the entries of a folder by the folder when they are many.
-func (r *reducer) join(set map[string]bool, dir string) {
+// joinEntries replaces the entries of a folder by the folder when they are many.
+func (r *rootReducer) joinEntries(set map[string]bool, dir string) {
 	if set[dir] || r.tooWide(dir) != "" {
 		return
 	}
@@ -101,8 +101,8 @@ func (r *reducer) join(set map[string]bool, dir string) {
 	set[dir] = true
 }
 
-// covered reports whether a folder or one above it is a root.
-func covered(set map[string]bool, dir string) bool {
+// isCovered reports whether a folder or one above it is a root.
+func isCovered(set map[string]bool, dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		if set[dir] {
 			return true
@@ -113,20 +113,20 @@ func covered(set map[string]bool, dir string) bool {
 	}
 }
 
-// aliases adds the names that links outside of every root give to what was
+// addAliases adds the names that links outside of every root give to what was
 // used: a child sees what is declared under both names, and no link that is
 // not itself in reach.
-func (r *reducer) aliases(set map[string]bool, paths map[string]use) {
+func (r *rootReducer) addAliases(set map[string]bool, paths map[string]use) {
 	for path, u := range paths {
 		_, root := set[path]
-		if u.given != "" && !covered(set, u.given) && (root || covered(set, path)) && r.tooWide(u.given) == "" {
+		if u.given != "" && !isCovered(set, u.given) && (root || isCovered(set, path)) && r.tooWide(u.given) == "" {
 			set[u.given] = u.dir
 		}
 	}
 }
 
-// spell writes a root with the variables of a configuration.
-func (r *reducer) spell(path string) string {
+// spellRoot writes a root with the variables of a configuration.
+func (r *rootReducer) spellRoot(path string) string {
 	for _, v := range []struct{ name, dir string }{{"${workspace}", r.work}, {"${home}", r.home}} {
 		if v.dir != "" && v.dir != "/" && reach.Within(v.dir, path) {
 			return v.name + strings.TrimPrefix(path, v.dir)
@@ -135,10 +135,10 @@ func (r *reducer) spell(path string) string {
 	return path
 }
 
-func (r *reducer) spellAll(paths []string) []string {
+func (r *rootReducer) spellAll(paths []string) []string {
 	out := make([]string, 0, len(paths))
 	for _, p := range paths {
-		out = append(out, r.spell(p))
+		out = append(out, r.spellRoot(p))
 	}
 	slices.Sort(out)
 	return out

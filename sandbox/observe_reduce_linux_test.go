@@ -47,7 +47,7 @@ func TestObserveReduces(t *testing.T) {
 		{"a link within a root is not", map[string]use{"/data/f": {given: "/w/p/d/link"}, "/w/p/d": dir}, []string{"/data/f", "/w/p/d"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &reducer{work: "/w/p", home: "/home/ann"}
+			r := &rootReducer{work: "/w/p", home: "/home/ann"}
 			roots, wide := r.reduce(tt.paths)
 			if diff := cmp.Diff(tt.roots, roots); diff != "" {
 				t.Errorf("roots (-want +got):\n%s", diff)
@@ -65,7 +65,7 @@ func TestObserveReduces(t *testing.T) {
 }
 
 func TestObserveSpells(t *testing.T) {
-	r := &reducer{work: "/home/ann/p", home: "/home/ann"}
+	r := &rootReducer{work: "/home/ann/p", home: "/home/ann"}
 	got := r.spellAll([]string{"/home/ann/p", "/home/ann/p/a", "/home/ann/pp", "/home/anna", "/srv/x"})
 	want := []string{"${home}/pp", "${workspace}", "${workspace}/a", "/home/anna", "/srv/x"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -21,7 +21,7 @@ func (b *observer) makeDeclaration(out *Observation, name string, prog *resolved
 	out.Read, out.Written = slices.Sorted(slices.Values(s.readPaths.items)), slices.Sorted(slices.Values(s.writtenPaths.items))
 	slices.Sort(out.Missed)
 	out.More = s.more
-	r := &reducer{b.o.Workspace, b.o.Home}
+	r := &rootReducer{b.o.Workspace, b.o.Home}
 	write := b.declareFiles(out, r)
 	b.declareBinary(out, r, name, prog, write)
 	b.declareHosts(out)
@@ -32,7 +32,7 @@ func (b *observer) makeDeclaration(out *Observation, name string, prog *resolved
 }
 
 // declareFiles fills in the file reach and returns the roots for writing.
-func (b *observer) declareFiles(out *Observation, r *reducer) (write []string) {
+func (b *observer) declareFiles(out *Observation, r *rootReducer) (write []string) {
 	s := b.sights
 	list := func(set map[string]use, kind string) []string {
 		roots, wide := r.reduce(set)
@@ -69,7 +69,7 @@ func (b *observer) declareFiles(out *Observation, r *reducer) (write []string) {
 // declareBinary fills in what the gate starts. What that starts in turn needs
 // no declaration: the confinement holds it to the same grant. Only what lies
 // where the program may write has to be made executable.
-func (b *observer) declareBinary(out *Observation, r *reducer, name string, prog *resolvedProgram, write []string) {
+func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, prog *resolvedProgram, write []string) {
 	in := func(path string) bool {
 		return slices.ContainsFunc(write, func(root string) bool { return reach.Within(root, path) })
 	}
