@@ -326,11 +326,11 @@ func (b *observer) handOver(h *readyHelper, spaces bool, null *os.File, prog *re
 	if err != nil {
 		return nil, err
 	}
-	l.Before = b.sights.note
+	l.Before = b.sights.recordEvent
 	if spaces {
 		l.Before = func(e *seccomp.Event) {
 			if e.PID != h.proc.Pid { // the helper, which becomes the init
-				b.sights.note(e)
+				b.sights.recordEvent(e)
 			}
 		}
 	}

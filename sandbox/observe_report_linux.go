@@ -37,7 +37,7 @@ func (b *observer) declareFiles(out *Observation, r *rootReducer) (write []strin
 	list := func(set map[string]use, kind string) []string {
 		roots, wide := r.reduce(set)
 		for path, why := range wide {
-			s.withhold(Withheld{Kind: kind, Item: path, Why: why})
+			s.addWithheld(Withheld{Kind: kind, Item: path, Why: why})
 		}
 		return roots
 	}
@@ -75,9 +75,9 @@ func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, 
 	}
 	switch why := reach.Launcher(name); {
 	case why != "":
-		b.sights.withhold(Withheld{Kind: withheldBinary, Item: name, Why: why})
+		b.sights.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: why})
 	case in(prog.path):
-		b.sights.withhold(Withheld{Kind: withheldBinary, Item: name, Why: "lies where it writes: a child is never started from there"})
+		b.sights.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: "lies where it writes: a child is never started from there"})
 	}
 	if base := filepath.Base(name); base != name {
 		if p, err := b.runner.resolveProgram(base, nil); err == nil && p.path == prog.path {
@@ -88,7 +88,7 @@ func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, 
 	dirs := map[string]use{}
 	for path := range b.sights.exec {
 		if path != prog.path && in(path) {
-			dir := b.sights.anchor(path)
+			dir := b.sights.existingAncestor(path)
 			if dir == path {
 				dir = filepath.Dir(path)
 			}
@@ -116,7 +116,7 @@ func (b *observer) declareHosts(out *Observation) {
 		case u.Host == "*":
 			out.More = true
 		case !u.Allowed:
-			b.sights.withhold(Withheld{Kind: withheldNetwork, Item: item, Why: u.Why, Floor: true})
+			b.sights.addWithheld(Withheld{Kind: withheldNetwork, Item: item, Why: u.Why, Floor: true})
 		case u.Why != "" && u.Received == 0:
 			out.Notes = append(out.Notes, fmt.Sprintf("asked for %s, which failed and is not declared: %s", item, u.Why))
 		case u.Port == 80 || u.Port == 443:

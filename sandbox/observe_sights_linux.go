@@ -85,78 +85,78 @@ func newSights(floor *scoped.DenyFloor, work string, free []string) *sights {
 	}
 }
 
-// note takes one event.
-func (s *sights) note(e *seccomp.Event) {
+// recordEvent takes one event.
+func (s *sights) recordEvent(e *seccomp.Event) {
 	switch {
 	case e.Call == "execve" || e.Call == "execveat":
-		s.program(e.File)
+		s.recordProgram(e.File)
 	case e.Peer != "":
-		s.peer(e)
+		s.recordPeer(e)
 	case strings.HasPrefix(e.Call, "rename"), e.Call == "link", e.Call == "linkat":
-		s.pair(e)
+		s.recordPair(e)
 	case len(e.Paths) == 1:
-		s.single(e, e.Paths[0])
+		s.recordPath(e, e.Paths[0])
 	}
 }
 
-// single takes a call that names one path.
-func (s *sights) single(e *seccomp.Event, path string) {
+// recordPath takes a call that names one path.
+func (s *sights) recordPath(e *seccomp.Event, path string) {
 	switch e.Call {
 	case "open", "openat", "openat2", "creat":
-		s.open(path, e.Flags, e.Write)
+		s.recordOpen(path, e.Flags, e.Write)
 	case "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat":
 		if p := look(path, false); !p.exists {
-			s.make(p)
+			s.recordCreation(p)
 		}
 	case "unlink", "unlinkat", "rmdir":
-		s.remove(look(path, false))
+		s.recordRemoval(look(path, false))
 	case "chdir":
-		if p := look(path, true); p.exists && p.dir && s.grantable(p, withheldRead) {
-			s.need(s.entered, p, p.real, true)
+		if p := look(path, true); p.exists && p.dir && s.isGrantable(p, withheldRead) {
+			s.addNeed(s.entered, p, p.real, true)
 		}
 	default:
 		// Changes of what is there: its size, mode, owner, times, attributes.
 		if p := look(path, true); p.exists && (p.owned || p.may(unix.W_OK)) {
 			s.needWrite(p, p.real)
 		} else {
-			s.miss(p)
+			s.recordMiss(p)
 		}
 	}
 }
 
-// open takes a call that opens. A descriptor that only stands for a place
+// recordOpen takes a call that opens. A descriptor that only stands for a place
 // needs no right to it.
-func (s *sights) open(path string, flags uint64, write bool) {
+func (s *sights) recordOpen(path string, flags uint64, write bool) {
 	p := look(path, true)
 	switch {
 	case flags&unix.O_PATH != 0:
 	case !p.exists && write && flags&unix.O_CREAT != 0 || !p.exists && write && flags == 0:
 		// creat has no flags.
-		s.make(p)
+		s.recordCreation(p)
 		if flags&unix.O_ACCMODE == unix.O_RDWR {
 			s.needRead(p)
 		}
 	case !p.exists:
-		s.miss(p)
+		s.recordMiss(p)
 	case p.dir && write:
 		if flags&unix.O_TMPFILE == unix.O_TMPFILE {
 			s.needWrite(p, p.real)
 		}
 	case !write:
-		s.openToRead(p)
+		s.recordReadOpen(p)
 	case !p.may(unix.W_OK):
-		s.miss(p)
+		s.recordMiss(p)
 	default:
 		s.needWrite(p, p.real)
 		if flags&unix.O_ACCMODE != unix.O_WRONLY && flags != 0 {
-			s.openToRead(p)
+			s.recordReadOpen(p)
 		}
 	}
 }
 
-func (s *sights) openToRead(p place) {
+func (s *sights) recordReadOpen(p place) {
 	if !p.may(unix.R_OK) {
-		s.miss(p)
+		s.recordMiss(p)
 		return
 	}
 	s.needRead(p)
@@ -169,8 +169,8 @@ func (s *sights) openToRead(p place) {
 // mounted noexec refuses like an execve.
 var library = regexp.MustCompile(`\.(so(\.[0-9]+)*|node)$`)
 
-// pair takes a call with an old and a new name.
-func (s *sights) pair(e *seccomp.Event) {
+// recordPair takes a call with an old and a new name.
+func (s *sights) recordPair(e *seccomp.Event) {
 	if len(e.Paths) != 2 {
 		return
 	}
@@ -181,19 +181,19 @@ func (s *sights) pair(e *seccomp.Event) {
 	if strings.HasPrefix(e.Call, "link") {
 		s.needWrite(from, from.real)
 	} else {
-		s.remove(from)
+		s.recordRemoval(from)
 	}
 	if to.exists {
-		s.remove(to)
+		s.recordRemoval(to)
 		return
 	}
-	s.make(to)
+	s.recordCreation(to)
 }
 
-// make notes a name that comes to be in a folder.
-func (s *sights) make(p place) {
+// recordCreation notes a name that comes to be in a folder.
+func (s *sights) recordCreation(p place) {
 	if p.parent == "" || unix.Access(p.parent, unix.W_OK) != nil {
-		s.miss(p)
+		s.recordMiss(p)
 		return
 	}
 	s.needWrite(p, p.parent)
@@ -204,8 +204,8 @@ func (s *sights) make(p place) {
 	}
 }
 
-// remove notes a name that goes or is replaced, for which the folder counts.
-func (s *sights) remove(p place) {
+// recordRemoval notes a name that goes or is replaced, for which the folder counts.
+func (s *sights) recordRemoval(p place) {
 	if p.exists && unix.Access(p.parent, unix.W_OK) == nil {
 		s.needWrite(p, p.parent)
 	}
@@ -213,27 +213,27 @@ func (s *sights) remove(p place) {
 
 // needRead notes a use of what exists.
 func (s *sights) needRead(p place) {
-	if !s.grantable(p, withheldRead) {
+	if !s.isGrantable(p, withheldRead) {
 		return
 	}
 	s.more = s.readPaths.add(p.real, maxListed) || s.more
-	s.need(s.read, p, p.real, p.dir)
+	s.addNeed(s.read, p, p.real, p.dir)
 }
 
 // needWrite notes a change of a path for which the right to another counts,
 // which is the path or its folder.
 func (s *sights) needWrite(p place, to string) {
-	if !s.grantable(p, withheldWrite) {
+	if !s.isGrantable(p, withheldWrite) {
 		return
 	}
 	s.more = s.writtenPaths.add(p.real, maxListed) || s.more
-	s.need(s.write, p, to, p.dir || to != p.real)
+	s.addNeed(s.write, p, to, p.dir || to != p.real)
 }
 
-// need adds a path to a set, or where it did not exist when the program began,
+// addNeed adds a path to a set, or where it did not exist when the program began,
 // what it came to be in.
-func (s *sights) need(set map[string]use, p place, path string, dir bool) {
-	if a := s.anchor(path); a != path {
+func (s *sights) addNeed(set map[string]use, p place, path string, dir bool) {
+	if a := s.existingAncestor(path); a != path {
 		path, dir = a, true
 	}
 	u := use{dir: dir}
@@ -247,9 +247,9 @@ func (s *sights) need(set map[string]use, p place, path string, dir bool) {
 	set[path] = u
 }
 
-// anchor is the deepest folder above a path that was there when the program
+// existingAncestor is the deepest folder above a path that was there when the program
 // began, or the path itself when it was.
-func (s *sights) anchor(path string) string {
+func (s *sights) existingAncestor(path string) string {
 	out := path
 	for p := path; len(p) > 1 && p[0] == '/'; p = filepath.Dir(p) {
 		if s.made[p] {
@@ -259,10 +259,10 @@ func (s *sights) anchor(path string) string {
 	return out
 }
 
-// grantable says whether a path is one that a declaration could name and needs
+// isGrantable says whether a path is one that a declaration could name and needs
 // to: not what every child has, nor what none gets.
-func (s *sights) grantable(p place, op string) bool {
-	anchor := s.anchor(p.real)
+func (s *sights) isGrantable(p place, op string) bool {
+	anchor := s.existingAncestor(p.real)
 	switch {
 	case !filepath.IsAbs(p.real):
 		// The name of something without one, such as a deleted folder.
@@ -283,7 +283,7 @@ func (s *sights) grantable(p place, op string) bool {
 	// What the program itself brought about is not on the floor: a repository
 	// that a child creates is its own (contract, "Files").
 	if why, denied := s.floor.Check(op, p.real); denied && anchor == p.real {
-		s.withhold(Withheld{Kind: op, Item: p.real, Why: why, Floor: true})
+		s.addWithheld(Withheld{Kind: op, Item: p.real, Why: why, Floor: true})
 		return false
 	}
 	return true
@@ -311,7 +311,7 @@ func (s *sights) isFree(p place, anchor string) bool {
 	return slices.Contains(s.tmp, anchor) || slices.Contains(s.tmp, filepath.Dir(p.real)) && !p.exists
 }
 
-func (s *sights) withhold(w Withheld) {
+func (s *sights) addWithheld(w Withheld) {
 	if len(s.withheld) >= maxListed {
 		s.more = true
 		return
@@ -319,15 +319,15 @@ func (s *sights) withhold(w Withheld) {
 	s.withheld[w] = true
 }
 
-// miss notes a failed lookup.
-func (s *sights) miss(p place) {
+// recordMiss notes a failed lookup.
+func (s *sights) recordMiss(p place) {
 	if p.real != "" && !s.isFree(p, p.real) && !reach.Within("/dev", p.real) {
 		s.missed.add(p.real, maxListed)
 	}
 }
 
-// program notes a started file and what the kernel starts for it.
-func (s *sights) program(file string) {
+// recordProgram notes a started file and what the kernel starts for it.
+func (s *sights) recordProgram(file string) {
 	for range 2 {
 		p := look(file, true)
 		if !p.exists || p.dir || !p.may(unix.X_OK) {
@@ -342,32 +342,32 @@ func (s *sights) program(file string) {
 	}
 }
 
-// peer notes an address that was asked for without the proxy.
-func (s *sights) peer(e *seccomp.Event) {
+// recordPeer notes an address that was asked for without the proxy.
+func (s *sights) recordPeer(e *seccomp.Event) {
 	addr, err := netip.ParseAddrPort(e.Peer)
 	switch {
 	case err != nil:
-		s.socket(e.Peer)
+		s.recordSocket(e.Peer)
 	case e.Call == "bind":
 		// A server of its own on its own loopback.
 	case addr.Addr().IsLoopback() || addr.Addr().IsUnspecified():
 		if addr.Port() != helper.ProxyPort {
-			s.withhold(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "a child's loopback is its own: it meets the servers that it started and no others"})
+			s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "a child's loopback is its own: it meets the servers that it started and no others"})
 		}
 	case addr.Port() == 53:
-		s.withhold(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "looks names up itself: there is no DNS for a child, the proxy looks up"})
+		s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "looks names up itself: there is no DNS for a child, the proxy looks up"})
 	default:
-		s.withhold(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "ignores the proxy settings: would have no network"})
+		s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "ignores the proxy settings: would have no network"})
 	}
 }
 
-// socket notes a unix socket. One that is not there was probed in vain, as the
+// recordSocket notes a unix socket. One that is not there was probed in vain, as the
 // C library does for its cache.
-func (s *sights) socket(name string) {
+func (s *sights) recordSocket(name string) {
 	if !strings.HasPrefix(name, "@") {
 		if info, err := os.Stat(name); err == nil && info.Mode().Type() != fs.ModeSocket || err != nil && filepath.IsAbs(name) {
 			return
 		}
 	}
-	s.withhold(Withheld{Kind: withheldSocket, Item: name, Why: "a child reaches no unix socket"})
+	s.addWithheld(Withheld{Kind: withheldSocket, Item: name, Why: "a child reaches no unix socket"})
 }
