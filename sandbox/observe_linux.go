@@ -30,7 +30,7 @@ type observer struct {
 	runner  *Runner // for the search path and the environment only
 	dir     string  // holds the home and the temporary files of the program
 	scratch *scratch.Space
-	sights  *sights
+	sights  *observedAccess
 	proxy   *egress.Proxy // nil without a network namespace
 	blind   error         // why there is none
 	private atomic.Bool   // whether a host with a private address was asked for
@@ -103,7 +103,7 @@ func (b *observer) prepareDirs() (err error) {
 		b.scratch.Close()
 		return err
 	}
-	b.sights = newSights(scoped.Floor(b.o.Files), b.o.Workspace, b.freeDirs())
+	b.sights = newObservedAccess(scoped.Floor(b.o.Files), b.o.Workspace, b.freeDirs())
 	return nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a name in the tree as it was before a call.
-type place struct {
+// observedPath is a name in the tree as it was before a call.
+type observedPath struct {
 	// real is the path with links followed, parent the folder of the name;
 	// both are empty when there is no such folder.
 	real, parent string
@@ -23,12 +23,12 @@ type place struct {
 	owned bool
 }
 
-// look finds out what a path names; with follow, a link at its end is followed.
-func look(path string, follow bool) place {
-	p := place{}
+// statPath finds out what a path names; with follow, a link at its end is followed.
+func statPath(path string, follow bool) observedPath {
+	p := observedPath{}
 	if path == "" || strings.HasPrefix(path, "/proc/") {
 		// Links of /proc are those of whoever follows them.
-		return place{real: path, exists: path != ""}
+		return observedPath{real: path, exists: path != ""}
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -51,12 +51,12 @@ func look(path string, follow bool) place {
 	return p
 }
 
-// may asks whether this process, and so the program, has a right to a file.
-func (p place) may(mode uint32) bool { return unix.Access(p.real, mode) == nil }
+// hasAccess asks whether this process, and so the program, has a right to a file.
+func (p observedPath) hasAccess(mode uint32) bool { return unix.Access(p.real, mode) == nil }
 
-// interpreter is the program after #! at the beginning of a file, which the
+// readInterpreter is the program after #! at the beginning of a file, which the
 // kernel opens itself (execve(2)).
-func interpreter(file string) string {
+func readInterpreter(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
 		return ""

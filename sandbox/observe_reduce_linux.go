@@ -44,7 +44,7 @@ func (r *rootReducer) tooWide(dir string) string {
 
 // reduce returns the roots that cover the paths and what it left out with the
 // reason, both sorted.
-func (r *rootReducer) reduce(paths map[string]use) (roots []string, wide map[string]string) {
+func (r *rootReducer) reduce(paths map[string]pathUse) (roots []string, wide map[string]string) {
 	set := map[string]bool{} // path → covers what is below it
 	wide = map[string]string{}
 	for path, u := range paths {
@@ -116,7 +116,7 @@ func isCovered(set map[string]bool, dir string) bool {
 // addAliases adds the names that links outside of every root give to what was
 // used: a child sees what is declared under both names, and no link that is
 // not itself in reach.
-func (r *rootReducer) addAliases(set map[string]bool, paths map[string]use) {
+func (r *rootReducer) addAliases(set map[string]bool, paths map[string]pathUse) {
 	for path, u := range paths {
 		_, root := set[path]
 		if u.given != "" && !isCovered(set, u.given) && (root || isCovered(set, path)) && r.tooWide(u.given) == "" {

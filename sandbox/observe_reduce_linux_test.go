@@ -8,43 +8,43 @@ import (
 
 // Many paths become few roots, and none of them is wider than somebody's work.
 func TestObserveReduces(t *testing.T) {
-	file, dir := use{}, use{dir: true}
+	file, dir := pathUse{}, pathUse{dir: true}
 	for _, tt := range []struct {
 		name  string
-		paths map[string]use
+		paths map[string]pathUse
 		roots []string
 		wide  []string
 	}{
 		{"nothing", nil, nil, nil},
-		{"one file", map[string]use{"/w/p/a": file}, []string{"/w/p/a"}, nil},
-		{"three files stay files", map[string]use{"/w/p/a": file, "/w/p/b": file, "/w/p/c": file}, []string{"/w/p/a", "/w/p/b", "/w/p/c"}, nil},
-		{"four are their folder", map[string]use{"/w/p/d/a": file, "/w/p/d/b": file, "/w/p/d/c": file, "/w/p/d/e": file}, []string{"/w/p/d"}, nil},
-		{"a folder covers", map[string]use{"/w/p/d": dir, "/w/p/d/x/y": file, "/w/p/dd": file}, []string{"/w/p/d", "/w/p/dd"}, nil},
-		{"a file covers nothing", map[string]use{"/w/p/d": file, "/w/p/d/x": file}, []string{"/w/p/d", "/w/p/d/x"}, nil},
+		{"one file", map[string]pathUse{"/w/p/a": file}, []string{"/w/p/a"}, nil},
+		{"three files stay files", map[string]pathUse{"/w/p/a": file, "/w/p/b": file, "/w/p/c": file}, []string{"/w/p/a", "/w/p/b", "/w/p/c"}, nil},
+		{"four are their folder", map[string]pathUse{"/w/p/d/a": file, "/w/p/d/b": file, "/w/p/d/c": file, "/w/p/d/e": file}, []string{"/w/p/d"}, nil},
+		{"a folder covers", map[string]pathUse{"/w/p/d": dir, "/w/p/d/x/y": file, "/w/p/dd": file}, []string{"/w/p/d", "/w/p/dd"}, nil},
+		{"a file covers nothing", map[string]pathUse{"/w/p/d": file, "/w/p/d/x": file}, []string{"/w/p/d", "/w/p/d/x"}, nil},
 		{
-			"folders join upwards", map[string]use{
+			"folders join upwards", map[string]pathUse{
 				"/w/p/d/1": dir, "/w/p/d/2": dir, "/w/p/d/3/a": file, "/w/p/d/3/b": file, "/w/p/d/3/c": file, "/w/p/d/3/d": file, "/w/p/d/4": dir,
 			}, []string{"/w/p/d"}, nil,
 		},
-		{"the workspace is one", map[string]use{"/w/p": dir}, []string{"/w/p"}, nil},
-		{"never above the workspace", map[string]use{"/w": dir}, nil, []string{"/w"}},
-		{"never the root", map[string]use{"/": dir}, nil, []string{"/"}},
-		{"never a home", map[string]use{"/home/ann": dir, "/home": dir}, nil, []string{"/home", "/home/ann"}},
-		{"never a folder at the root", map[string]use{"/srv": dir, "/srv/a": dir}, []string{"/srv/a"}, []string{"/srv"}},
+		{"the workspace is one", map[string]pathUse{"/w/p": dir}, []string{"/w/p"}, nil},
+		{"never above the workspace", map[string]pathUse{"/w": dir}, nil, []string{"/w"}},
+		{"never the root", map[string]pathUse{"/": dir}, nil, []string{"/"}},
+		{"never a home", map[string]pathUse{"/home/ann": dir, "/home": dir}, nil, []string{"/home", "/home/ann"}},
+		{"never a folder at the root", map[string]pathUse{"/srv": dir, "/srv/a": dir}, []string{"/srv/a"}, []string{"/srv"}},
 		{
 			"entries of a home do not join",
-			map[string]use{"/home/ann/a": file, "/home/ann/b": file, "/home/ann/c": file, "/home/ann/d": file},
+			map[string]pathUse{"/home/ann/a": file, "/home/ann/b": file, "/home/ann/c": file, "/home/ann/d": file},
 			[]string{"/home/ann/a", "/home/ann/b", "/home/ann/c", "/home/ann/d"},
 			nil,
 		},
 		{
 			"entries of a folder at the root do not join",
-			map[string]use{"/srv/a": dir, "/srv/b": dir, "/srv/c": dir, "/srv/d": dir},
+			map[string]pathUse{"/srv/a": dir, "/srv/b": dir, "/srv/c": dir, "/srv/d": dir},
 			[]string{"/srv/a", "/srv/b", "/srv/c", "/srv/d"},
 			nil,
 		},
-		{"a link outside is named", map[string]use{"/data/f": {given: "/w/p/link"}}, []string{"/data/f", "/w/p/link"}, nil},
-		{"a link within a root is not", map[string]use{"/data/f": {given: "/w/p/d/link"}, "/w/p/d": dir}, []string{"/data/f", "/w/p/d"}, nil},
+		{"a link outside is named", map[string]pathUse{"/data/f": {given: "/w/p/link"}}, []string{"/data/f", "/w/p/link"}, nil},
+		{"a link within a root is not", map[string]pathUse{"/data/f": {given: "/w/p/d/link"}, "/w/p/d": dir}, []string{"/data/f", "/w/p/d"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &rootReducer{work: "/w/p", home: "/home/ann"}

@@ -34,7 +34,7 @@ func (b *observer) makeDeclaration(out *Observation, name string, prog *resolved
 // declareFiles fills in the file reach and returns the roots for writing.
 func (b *observer) declareFiles(out *Observation, r *rootReducer) (write []string) {
 	s := b.sights
-	list := func(set map[string]use, kind string) []string {
+	list := func(set map[string]pathUse, kind string) []string {
 		roots, wide := r.reduce(set)
 		for path, why := range wide {
 			s.addWithheld(Withheld{Kind: kind, Item: path, Why: why})
@@ -85,14 +85,14 @@ func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, 
 		}
 	}
 	p := &sallyport.ProcessCapability{AllowedBinaries: []string{name}}
-	dirs := map[string]use{}
+	dirs := map[string]pathUse{}
 	for path := range b.sights.exec {
 		if path != prog.path && in(path) {
 			dir := b.sights.existingAncestor(path)
 			if dir == path {
 				dir = filepath.Dir(path)
 			}
-			dirs[dir] = use{dir: true}
+			dirs[dir] = pathUse{dir: true}
 		}
 	}
 	roots, _ := r.reduce(dirs)

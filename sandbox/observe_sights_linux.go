@@ -18,51 +18,51 @@ import (
 )
 
 const (
-	// maxSights bounds what is remembered of a run: a build of a large tree
+	// maxObserved bounds what is remembered of a run: a build of a large tree
 	// opens some ten thousand files.
-	maxSights = 50_000
+	maxObserved = 50_000
 	// maxListed bounds the lists that are for reading only.
 	maxListed = 1000
 )
 
-// sights is what a program was seen to use. Events come one at a time, each
+// observedAccess is what a program was seen to use. Events come one at a time, each
 // while its caller still waits, so that the files are as they were before the
 // call. What fails then, for want of a file or a permission, would have failed
 // without us, and is no need.
-type sights struct {
+type observedAccess struct {
 	floor *scoped.DenyFloor
 	free  []string
 	// tmp are the folders that a child has empty and may write.
 	tmp  []string
 	work string
 
-	read, write, exec map[string]use
+	read, write, exec map[string]pathUse
 	// entered are working directories: they have to be in the tree, for which
 	// any reach in or above them will do.
-	entered map[string]use
+	entered map[string]pathUse
 	// made is what came to be during the run: no grant can name it, only what
 	// it came to be in.
 	made map[string]bool
 
-	programs, readPaths, writtenPaths, missed, conf, kernel list
+	programs, readPaths, writtenPaths, missed, conf, kernel boundedSet
 	withheld                                                map[Withheld]bool
 	more                                                    bool
 }
 
-// use is one path that was used, by its real name.
-type use struct {
+// pathUse is one path that was used, by its real name.
+type pathUse struct {
 	dir bool
 	// given is the name by which it was used, where a link leads to it.
 	given string
 }
 
-// list is a set in the order of arrival, which is bounded.
-type list struct {
+// boundedSet is a set in the order of arrival, which is bounded.
+type boundedSet struct {
 	items []string
 	known map[string]bool
 }
 
-func (l *list) add(s string, limit int) (full bool) {
+func (l *boundedSet) add(s string, limit int) (full bool) {
 	switch {
 	case s == "" || l.known[s]:
 		return false
@@ -77,16 +77,16 @@ func (l *list) add(s string, limit int) (full bool) {
 	return false
 }
 
-func newSights(floor *scoped.DenyFloor, work string, free []string) *sights {
-	return &sights{
+func newObservedAccess(floor *scoped.DenyFloor, work string, free []string) *observedAccess {
+	return &observedAccess{
 		floor: floor, free: free, work: work, tmp: []string{tmpDir, varTmpDir, "/dev/shm"},
-		read: map[string]use{}, write: map[string]use{}, exec: map[string]use{}, entered: map[string]use{},
+		read: map[string]pathUse{}, write: map[string]pathUse{}, exec: map[string]pathUse{}, entered: map[string]pathUse{},
 		made: map[string]bool{}, withheld: map[Withheld]bool{},
 	}
 }
 
 // recordEvent takes one event.
-func (s *sights) recordEvent(e *seccomp.Event) {
+func (s *observedAccess) recordEvent(e *seccomp.Event) {
 	switch {
 	case e.Call == "execve" || e.Call == "execveat":
 		s.recordProgram(e.File)
@@ -100,23 +100,23 @@ func (s *sights) recordEvent(e *seccomp.Event) {
 }
 
 // recordPath takes a call that names one path.
-func (s *sights) recordPath(e *seccomp.Event, path string) {
+func (s *observedAccess) recordPath(e *seccomp.Event, path string) {
 	switch e.Call {
 	case "open", "openat", "openat2", "creat":
 		s.recordOpen(path, e.Flags, e.Write)
 	case "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat":
-		if p := look(path, false); !p.exists {
+		if p := statPath(path, false); !p.exists {
 			s.recordCreation(p)
 		}
 	case "unlink", "unlinkat", "rmdir":
-		s.recordRemoval(look(path, false))
+		s.recordRemoval(statPath(path, false))
 	case "chdir":
-		if p := look(path, true); p.exists && p.dir && s.isGrantable(p, withheldRead) {
+		if p := statPath(path, true); p.exists && p.dir && s.isGrantable(p, withheldRead) {
 			s.addNeed(s.entered, p, p.real, true)
 		}
 	default:
 		// Changes of what is there: its size, mode, owner, times, attributes.
-		if p := look(path, true); p.exists && (p.owned || p.may(unix.W_OK)) {
+		if p := statPath(path, true); p.exists && (p.owned || p.hasAccess(unix.W_OK)) {
 			s.needWrite(p, p.real)
 		} else {
 			s.recordMiss(p)
@@ -126,8 +126,8 @@ func (s *sights) recordPath(e *seccomp.Event, path string) {
 
 // recordOpen takes a call that opens. A descriptor that only stands for a place
 // needs no right to it.
-func (s *sights) recordOpen(path string, flags uint64, write bool) {
-	p := look(path, true)
+func (s *observedAccess) recordOpen(path string, flags uint64, write bool) {
+	p := statPath(path, true)
 	switch {
 	case flags&unix.O_PATH != 0:
 	case !p.exists && write && flags&unix.O_CREAT != 0 || !p.exists && write && flags == 0:
@@ -144,7 +144,7 @@ func (s *sights) recordOpen(path string, flags uint64, write bool) {
 		}
 	case !write:
 		s.recordReadOpen(p)
-	case !p.may(unix.W_OK):
+	case !p.hasAccess(unix.W_OK):
 		s.recordMiss(p)
 	default:
 		s.needWrite(p, p.real)
@@ -154,14 +154,14 @@ func (s *sights) recordOpen(path string, flags uint64, write bool) {
 	}
 }
 
-func (s *sights) recordReadOpen(p place) {
-	if !p.may(unix.R_OK) {
+func (s *observedAccess) recordReadOpen(p observedPath) {
+	if !p.hasAccess(unix.R_OK) {
 		s.recordMiss(p)
 		return
 	}
 	s.needRead(p)
 	if library.MatchString(p.real) {
-		s.exec[p.real] = use{given: p.given}
+		s.exec[p.real] = pathUse{given: p.given}
 	}
 }
 
@@ -170,11 +170,11 @@ func (s *sights) recordReadOpen(p place) {
 var library = regexp.MustCompile(`\.(so(\.[0-9]+)*|node)$`)
 
 // recordPair takes a call with an old and a new name.
-func (s *sights) recordPair(e *seccomp.Event) {
+func (s *observedAccess) recordPair(e *seccomp.Event) {
 	if len(e.Paths) != 2 {
 		return
 	}
-	from, to := look(e.Paths[0], false), look(e.Paths[1], false)
+	from, to := statPath(e.Paths[0], false), statPath(e.Paths[1], false)
 	if !from.exists || to.parent == "" {
 		return
 	}
@@ -191,13 +191,13 @@ func (s *sights) recordPair(e *seccomp.Event) {
 }
 
 // recordCreation notes a name that comes to be in a folder.
-func (s *sights) recordCreation(p place) {
+func (s *observedAccess) recordCreation(p observedPath) {
 	if p.parent == "" || unix.Access(p.parent, unix.W_OK) != nil {
 		s.recordMiss(p)
 		return
 	}
 	s.needWrite(p, p.parent)
-	if len(s.made) < maxSights {
+	if len(s.made) < maxObserved {
 		s.made[p.real] = true
 	} else {
 		s.more = true
@@ -205,14 +205,14 @@ func (s *sights) recordCreation(p place) {
 }
 
 // recordRemoval notes a name that goes or is replaced, for which the folder counts.
-func (s *sights) recordRemoval(p place) {
+func (s *observedAccess) recordRemoval(p observedPath) {
 	if p.exists && unix.Access(p.parent, unix.W_OK) == nil {
 		s.needWrite(p, p.parent)
 	}
 }
 
 // needRead notes a use of what exists.
-func (s *sights) needRead(p place) {
+func (s *observedAccess) needRead(p observedPath) {
 	if !s.isGrantable(p, withheldRead) {
 		return
 	}
@@ -222,7 +222,7 @@ func (s *sights) needRead(p place) {
 
 // needWrite notes a change of a path for which the right to another counts,
 // which is the path or its folder.
-func (s *sights) needWrite(p place, to string) {
+func (s *observedAccess) needWrite(p observedPath, to string) {
 	if !s.isGrantable(p, withheldWrite) {
 		return
 	}
@@ -232,15 +232,15 @@ func (s *sights) needWrite(p place, to string) {
 
 // addNeed adds a path to a set, or where it did not exist when the program began,
 // what it came to be in.
-func (s *sights) addNeed(set map[string]use, p place, path string, dir bool) {
+func (s *observedAccess) addNeed(set map[string]pathUse, p observedPath, path string, dir bool) {
 	if a := s.existingAncestor(path); a != path {
 		path, dir = a, true
 	}
-	u := use{dir: dir}
+	u := pathUse{dir: dir}
 	if p.real == path {
 		u.given = p.given
 	}
-	if _, known := set[path]; !known && len(set) >= maxSights {
+	if _, known := set[path]; !known && len(set) >= maxObserved {
 		s.more = true
 		return
 	}
@@ -249,7 +249,7 @@ func (s *sights) addNeed(set map[string]use, p place, path string, dir bool) {
 
 // existingAncestor is the deepest folder above a path that was there when the program
 // began, or the path itself when it was.
-func (s *sights) existingAncestor(path string) string {
+func (s *observedAccess) existingAncestor(path string) string {
 	out := path
 	for p := path; len(p) > 1 && p[0] == '/'; p = filepath.Dir(p) {
 		if s.made[p] {
@@ -261,7 +261,7 @@ func (s *sights) existingAncestor(path string) string {
 
 // isGrantable says whether a path is one that a declaration could name and needs
 // to: not what every child has, nor what none gets.
-func (s *sights) isGrantable(p place, op string) bool {
+func (s *observedAccess) isGrantable(p observedPath, op string) bool {
 	anchor := s.existingAncestor(p.real)
 	switch {
 	case !filepath.IsAbs(p.real):
@@ -301,7 +301,7 @@ var dispensable = regexp.MustCompile(`^/etc/(resolv\.conf|host\.conf|gai\.conf|h
 
 // isFree says whether every child has the path. In the folders for temporary
 // files that is what the program puts there itself.
-func (s *sights) isFree(p place, anchor string) bool {
+func (s *observedAccess) isFree(p observedPath, anchor string) bool {
 	if slices.ContainsFunc(s.free, func(dir string) bool { return reach.Within(dir, p.real) }) {
 		return true
 	}
@@ -311,7 +311,7 @@ func (s *sights) isFree(p place, anchor string) bool {
 	return slices.Contains(s.tmp, anchor) || slices.Contains(s.tmp, filepath.Dir(p.real)) && !p.exists
 }
 
-func (s *sights) addWithheld(w Withheld) {
+func (s *observedAccess) addWithheld(w Withheld) {
 	if len(s.withheld) >= maxListed {
 		s.more = true
 		return
@@ -320,30 +320,30 @@ func (s *sights) addWithheld(w Withheld) {
 }
 
 // recordMiss notes a failed lookup.
-func (s *sights) recordMiss(p place) {
+func (s *observedAccess) recordMiss(p observedPath) {
 	if p.real != "" && !s.isFree(p, p.real) && !reach.Within("/dev", p.real) {
 		s.missed.add(p.real, maxListed)
 	}
 }
 
 // recordProgram notes a started file and what the kernel starts for it.
-func (s *sights) recordProgram(file string) {
+func (s *observedAccess) recordProgram(file string) {
 	for range 2 {
-		p := look(file, true)
-		if !p.exists || p.dir || !p.may(unix.X_OK) {
+		p := statPath(file, true)
+		if !p.exists || p.dir || !p.hasAccess(unix.X_OK) {
 			return
 		}
 		s.more = s.programs.add(p.real, maxSeen) || s.more
 		s.needRead(p)
-		s.exec[p.real] = use{}
-		if file = interpreter(p.real); file == "" {
+		s.exec[p.real] = pathUse{}
+		if file = readInterpreter(p.real); file == "" {
 			return
 		}
 	}
 }
 
 // recordPeer notes an address that was asked for without the proxy.
-func (s *sights) recordPeer(e *seccomp.Event) {
+func (s *observedAccess) recordPeer(e *seccomp.Event) {
 	addr, err := netip.ParseAddrPort(e.Peer)
 	switch {
 	case err != nil:
@@ -363,7 +363,7 @@ func (s *sights) recordPeer(e *seccomp.Event) {
 
 // recordSocket notes a unix socket. One that is not there was probed in vain, as the
 // C library does for its cache.
-func (s *sights) recordSocket(name string) {
+func (s *observedAccess) recordSocket(name string) {
 	if !strings.HasPrefix(name, "@") {
 		if info, err := os.Stat(name); err == nil && info.Mode().Type() != fs.ModeSocket || err != nil && filepath.IsAbs(name) {
 			return
