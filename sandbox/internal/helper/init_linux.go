@@ -111,10 +111,10 @@ func openInit() (int, error) {
 	return int(fd), nil
 }
 
-// spawn starts the program below this process, which then becomes its init. It
+// spawnProgram starts the program below this process, which then becomes its init. It
 // returns only when something failed.
-func spawn(base *Base, spec *Spec, init int) error {
-	if err := shut(); err != nil {
+func spawnProgram(base *Base, spec *Spec, init int) error {
+	if err := shieldInit(); err != nil {
 		return err
 	}
 	pidfd := -1
@@ -141,12 +141,12 @@ func spawn(base *Base, spec *Spec, init int) error {
 	return failed("init", execInit(init, decimal(int64(pid))))
 }
 
-// shut closes this process to the program, which may run before the init does:
+// shieldInit closes this process to the program, which may run before the init does:
 // nobody traces it or looks into it, and signals do nothing. The usual action of
 // a signal would not do: while the fork holds signals back, the kernel gives one
 // to another thread, and that ends even the first process of a namespace. In the
 // child, the fork puts back the usual action of what Go has handlers for.
-func shut() error {
+func shieldInit() error {
 	if err := prctl(prSetDumpable, 0, 0); err != nil {
 		return failed("init: dumpable", err)
 	}

@@ -8,14 +8,14 @@ import "syscall"
 // runtime, opened: when both are gone, by whatever end, it is gone too.
 func buildLayered(spec *Spec) error {
 	if spec.Layer == nil {
-		return build(spec.Tree)
+		return applyOps(spec.Tree)
 	}
 	fd, err := spec.Layer.mount()
 	if err != nil {
 		return failed("private layer", err)
 	}
 	defer syscall.Close(fd)
-	if err := build(spec.Tree); err != nil {
+	if err := applyOps(spec.Tree); err != nil {
 		return err
 	}
 	if err := send(MsgLayer, fd); err != nil {

@@ -28,22 +28,22 @@ func init() {
 	}
 	switch role {
 	case Arg0:
-		fail(run())
+		reportFailure(runHelper())
 	case LauncherArg0:
-		fail(launcher())
+		reportFailure(launcher())
 	}
 }
 
-// fail reports an error to the runtime and ends the helper.
-func fail(err error) {
+// reportFailure reports an error to the runtime and ends the helper.
+func reportFailure(err error) {
 	_ = syscall.Sendmsg(ControlFD, append([]byte{MsgFailed}, err.Error()...), nil, nil, syscall.MSG_NOSIGNAL)
 	syscall.Exit(ExitCode)
 }
 
-// run is the life of a helper, in the order that the kernel asks for: what
+// runHelper is the life of a helper, in the order that the kernel asks for: what
 // needs a capability first, what takes them away next, what denies the calls
 // that were used last. It returns only when something failed.
-func run() error {
+func runHelper() error {
 	// The runtime's death is the helper's. The signal was set before the
 	// execve, which may have cleared it.
 	if err := prctl(prSetPdeathsig, uintptr(syscall.SIGKILL), 0); err != nil {
@@ -53,7 +53,7 @@ func run() error {
 	if _, err := receive(MsgBase, 0, &base); err != nil {
 		return err
 	}
-	kept, err := prepare(&base)
+	kept, err := prepareHelper(&base)
 	if err != nil {
 		return err
 	}
@@ -62,18 +62,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return become(&base, &spec, files, kept)
+	return becomeChild(&base, &spec, files, kept)
 }
 
-// prepared is what a helper holds until it knows for whom it works: the file of
+// preparedHelper is what a helper holds until it knows for whom it works: the file of
 // an init, -1 without a process namespace, and the folder of counters, -1 unless
 // there are some to be bounded.
-type prepared struct{ init, counters int }
+type preparedHelper struct{ init, counters int }
 
-// prepare does what does not depend on the child: its network, its tree, its
+// prepareHelper does what does not depend on the child: its network, its tree, its
 // init.
-func prepare(base *Base) (p prepared, err error) {
-	p = prepared{-1, -1}
+func prepareHelper(base *Base) (p preparedHelper, err error) {
+	p = preparedHelper{-1, -1}
 	if !base.Namespaces {
 		return p, send(MsgReady, -1)
 	}
@@ -87,7 +87,7 @@ func prepare(base *Base) (p prepared, err error) {
 	}
 	listener := -1
 	if base.Listen {
-		if listener, err = listen(); err != nil {
+		if listener, err = listenProxy(); err != nil {
 			return p, err
 		}
 	}
@@ -96,7 +96,7 @@ func prepare(base *Base) (p prepared, err error) {
 			return p, err
 		}
 	}
-	if err := tree(base); err != nil {
+	if err := buildTree(base); err != nil {
 		return p, err
 	}
 	if p.init, err = openInit(); err != nil {
@@ -109,13 +109,13 @@ func prepare(base *Base) (p prepared, err error) {
 	return p, err
 }
 
-// tree builds the shared part of the tree, or keeps that of the host.
-func tree(base *Base) error {
+// buildTree builds the shared part of the tree, or keeps that of the host.
+func buildTree(base *Base) error {
 	if !base.HostTree {
 		if err := enter(); err != nil {
 			return err
 		}
-		return build(base.Tree)
+		return applyOps(base.Tree)
 	}
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return failed("private mounts", err)
@@ -130,9 +130,9 @@ func tree(base *Base) error {
 // nanoseconds (init/init_task.c).
 const usualSlack = 50_000
 
-// become gives everything up and executes the child, below an init if there is
+// becomeChild gives everything up and executes the child, below an init if there is
 // one.
-func become(base *Base, spec *Spec, files []int, kept prepared) error {
+func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error {
 	if base.Namespaces && !base.HostTree {
 		if err := buildLayered(spec); err != nil {
 			return err
@@ -191,7 +191,7 @@ func become(base *Base, spec *Spec, files []int, kept prepared) error {
 		}
 	}
 	if kept.init >= 0 {
-		return spawn(base, spec, kept.init)
+		return spawnProgram(base, spec, kept.init)
 	}
 	return failed("execute "+spec.Path, execve(path, argv, env))
 }

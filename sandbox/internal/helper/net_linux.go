@@ -8,10 +8,10 @@ import (
 // backlog is how many connections may wait for the proxy.
 const backlog = 128
 
-// listen opens the port of the proxy on loopback. The listener belongs to this
+// listenProxy opens the port of the proxy on loopback. The listener belongs to this
 // network namespace wherever it is accepted on, so nothing but this child
 // reaches it.
-func listen() (int, error) {
+func listenProxy() (int, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, failed("proxy listener", err)

@@ -72,8 +72,8 @@ func leave() error {
 	return failed("tree: read-only root", setMount(root, 0, mountAttr{set: attrReadOnly | attrNoSuid | attrNoDev}))
 }
 
-// build carries out the steps in order.
-func build(ops []Op) error {
+// applyOps carries out the steps in order.
+func applyOps(ops []Op) error {
 	for i := range ops {
 		op := &ops[i]
 		if err := op.apply(); err != nil {
