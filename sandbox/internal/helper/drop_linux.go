@@ -85,7 +85,7 @@ func filter(spec *Spec) error {
 		return failed("seccomp", err)
 	}
 	if spec.Notify {
-		return send(MsgNotify, fd)
+		return sendMessage(MsgNotify, fd)
 	}
 	return nil
 }

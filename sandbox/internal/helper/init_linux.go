@@ -130,7 +130,7 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 	if pidfd < 0 {
 		return errors.New("init: this kernel gives no pidfd")
 	}
-	if err := send(MsgProgram, pidfd); err != nil {
+	if err := sendMessage(MsgProgram, pidfd); err != nil {
 		return err
 	}
 	// The init keeps nothing, so that the program's streams end with those who

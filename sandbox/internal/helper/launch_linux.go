@@ -171,7 +171,7 @@ func (w *wards) serve() (quit bool, err error) {
 		if n == 0 || buf[0] == MsgQuit {
 			return n != 0, nil
 		}
-		fds, err := rights(oob[:oobn])
+		fds, err := parseRights(oob[:oobn])
 		if err != nil {
 			return false, err
 		}

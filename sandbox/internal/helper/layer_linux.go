@@ -18,7 +18,7 @@ func buildLayered(spec *Spec) error {
 	if err := applyOps(spec.Tree); err != nil {
 		return err
 	}
-	if err := send(MsgLayer, fd); err != nil {
+	if err := sendMessage(MsgLayer, fd); err != nil {
 		return err
 	}
 	lately.leave(LayerDir)

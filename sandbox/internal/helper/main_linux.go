@@ -50,7 +50,7 @@ func runHelper() error {
 		return failed("parent death signal", err)
 	}
 	var base Base
-	if _, err := receive(MsgBase, 0, &base); err != nil {
+	if _, err := receiveMessage(MsgBase, 0, &base); err != nil {
 		return err
 	}
 	kept, err := prepareHelper(&base)
@@ -58,7 +58,7 @@ func runHelper() error {
 		return err
 	}
 	var spec Spec
-	files, err := receive(MsgRun, 3, &spec)
+	files, err := receiveMessage(MsgRun, 3, &spec)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ type preparedHelper struct{ init, counters int }
 func prepareHelper(base *Base) (p preparedHelper, err error) {
 	p = preparedHelper{-1, -1}
 	if !base.Namespaces {
-		return p, send(MsgReady, -1)
+		return p, sendMessage(MsgReady, -1)
 	}
 	if !base.HostTree {
 		if err := syscall.Sethostname([]byte("sandbox")); err != nil {
@@ -102,7 +102,7 @@ func prepareHelper(base *Base) (p preparedHelper, err error) {
 	if p.init, err = openInit(); err != nil {
 		return p, err
 	}
-	err = send(MsgReady, listener)
+	err = sendMessage(MsgReady, listener)
 	if listener >= 0 {
 		syscall.Close(listener)
 	}
@@ -196,10 +196,10 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 	return failed("execute "+spec.Path, execve(path, argv, env))
 }
 
-// receive waits for one message and returns the descriptors that came with
+// receiveMessage waits for one message and returns the descriptors that came with
 // it, without that of the body. The end of the socket is the end of the
 // runtime, or of its interest.
-func receive(kind byte, files int, v any) ([]int, error) {
+func receiveMessage(kind byte, files int, v any) ([]int, error) {
 	header := make([]byte, HeaderLen+1)
 	oob := make([]byte, syscall.CmsgSpace(4*MaxTrees))
 	n, fds, err := receivePacket(header, oob)
@@ -214,7 +214,7 @@ func receive(kind byte, files int, v any) ([]int, error) {
 	if len(fds) != files+1 {
 		return nil, errors.New("the message brings " + decimal(int64(len(fds))) + " descriptors instead of " + decimal(int64(files+1)))
 	}
-	body, err := slurp(fds[0])
+	body, err := readMemfd(fds[0])
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +236,11 @@ func receivePacket(packet, oob []byte) (n int, fds []int, err error) {
 	if n == 0 {
 		syscall.Exit(0)
 	}
-	fds, err = rights(oob[:oobn])
+	fds, err = parseRights(oob[:oobn])
 	return n, fds, err
 }
 
-func rights(oob []byte) (fds []int, err error) {
+func parseRights(oob []byte) (fds []int, err error) {
 	msgs, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil {
 		return nil, failed("control message", err)
@@ -255,8 +255,8 @@ func rights(oob []byte) (fds []int, err error) {
 	return fds, nil
 }
 
-// slurp reads a memfd from its beginning.
-func slurp(fd int) ([]byte, error) {
+// readMemfd reads a memfd from its beginning.
+func readMemfd(fd int) ([]byte, error) {
 	defer syscall.Close(fd)
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
@@ -279,8 +279,8 @@ func slurp(fd int) ([]byte, error) {
 	return body, nil
 }
 
-// send tells the runtime something, with a descriptor when it is not negative.
-func send(kind byte, fd int) error {
+// sendMessage tells the runtime something, with a descriptor when it is not negative.
+func sendMessage(kind byte, fd int) error {
 	var oob []byte
 	if fd >= 0 {
 		oob = syscall.UnixRights(fd)

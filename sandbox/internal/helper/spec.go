@@ -238,7 +238,7 @@ func Pack(kind byte, v any) (header [HeaderLen]byte, body []byte, err error) {
 	body = encode(w)
 	header[0] = kind
 	putUint64(header[1:9], uint64(len(body)))
-	putUint64(header[9:17], checksum(body))
+	putUint64(header[9:17], checksumBody(body))
 	return header, body, nil
 }
 
@@ -248,7 +248,7 @@ func Unpack(kind byte, header, body []byte, v any) error {
 	if len(header) != HeaderLen || header[0] != kind {
 		return errors.New("the message is not the expected '" + string(rune(kind)) + "'")
 	}
-	if getUint64(header[1:9]) != uint64(len(body)) || getUint64(header[9:17]) != checksum(body) {
+	if getUint64(header[1:9]) != uint64(len(body)) || getUint64(header[9:17]) != checksumBody(body) {
 		return errors.New("the specification was cut or changed on its way")
 	}
 	w, ok := v.(wire)
@@ -258,10 +258,10 @@ func Unpack(kind byte, header, body []byte, v any) error {
 	return failed("specification", decode(body, w))
 }
 
-// checksum notices accidents; nobody but the runtime can write the body. It is
+// checksumBody notices accidents; nobody but the runtime can write the body. It is
 // FNV-1a over words of eight bytes instead of single ones, which is eight times
 // as fast: every step is a bijection, so no change of one word goes unnoticed.
-func checksum(b []byte) uint64 {
+func checksumBody(b []byte) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
 	for ; len(b) >= 8; b = b[8:] {
