@@ -12,9 +12,9 @@ func openCounters() (int, error) {
 	return fd, failed("counters", err)
 }
 
-// bound sets bounds of the namespace, which nobody without CAP_SYS_RESOURCE in it
+// limitCounters sets bounds of the namespace, which nobody without CAP_SYS_RESOURCE in it
 // changes.
-func bound(dir int, counters []Counter) error {
+func limitCounters(dir int, counters []Counter) error {
 	for i := range counters {
 		c := &counters[i]
 		fd, err := syscall.Openat(dir, c.Name, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)

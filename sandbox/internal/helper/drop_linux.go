@@ -43,7 +43,7 @@ func dropCapabilities() error {
 	return failed("capabilities", capset(&none))
 }
 
-func limit(list []Rlimit) error {
+func setRlimits(list []Rlimit) error {
 	for _, l := range list {
 		if l.Resource == syscall.RLIMIT_NOFILE {
 			// Without this call the fork of package syscall would set another.
@@ -60,9 +60,9 @@ func limit(list []Rlimit) error {
 	return nil
 }
 
-// yield has this thread, and what it starts, give way to others. The call answers
+// lowerPriority has this thread, and what it starts, give way to others. The call answers
 // 20 less how nice a thread is (getpriority(2)).
-func yield(more int) error {
+func lowerPriority(more int) error {
 	if more <= 0 {
 		return nil
 	}
@@ -72,14 +72,14 @@ func yield(more int) error {
 	}
 	nice := min(20-int(is)+more, 19)
 	_, _, errno = syscall.RawSyscall(syscall.SYS_SETPRIORITY, prioProcess, 0, uintptr(nice))
-	return failed("priority", check(errno))
+	return failed("priority", errnoError(errno))
 }
 
 // prioProcess is PRIO_PROCESS (linux/resource.h).
 const prioProcess = 0
 
-// filter installs the seccomp program and hands its listener to the runtime.
-func filter(spec *Spec) error {
+// installFilter installs the seccomp program and hands its listener to the runtime.
+func installFilter(spec *Spec) error {
 	fd, err := install.Install(spec.Filter, spec.Notify)
 	if err != nil {
 		return failed("seccomp", err)

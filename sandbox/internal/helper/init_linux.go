@@ -173,7 +173,7 @@ type sigaction struct{ handler, flags, restorer, mask uint64 }
 func setAction(signal uintptr, action, old *sigaction) error {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(action)),
 		uintptr(unsafe.Pointer(old)), signalSetLen, 0, 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 const (

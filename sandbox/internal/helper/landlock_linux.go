@@ -15,8 +15,8 @@ type pathAttr struct {
 	parent int32
 }
 
-// restrict puts the calling thread under the ruleset.
-func (l *Landlock) restrict() error {
+// restrictThread puts the calling thread under the ruleset.
+func (l *Landlock) restrictThread() error {
 	attr := rulesetAttr{l.FS, l.Net, l.Scoped}
 	// A kernel that does not know the later fields wants them left out.
 	size := unsafe.Sizeof(attr)
@@ -32,7 +32,7 @@ func (l *Landlock) restrict() error {
 	}
 	defer syscall.Close(int(fd))
 	for _, r := range l.Rules {
-		if err := r.add(int(fd)); err != nil {
+		if err := r.addRule(int(fd)); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (l *Landlock) restrict() error {
 	return nil
 }
 
-func (r *PathRule) add(ruleset int) error {
+func (r *PathRule) addRule(ruleset int) error {
 	known := r.Dev != 0 || r.Ino != 0
 	open := func() (int, error) { return syscall.Open(r.Path, oPath|syscall.O_CLOEXEC, 0) }
 	if known {

@@ -28,7 +28,7 @@ func TestARuleIsForWhatWasJudged(t *testing.T) {
 		{"a link to it", PathRule{Path: dir + "/link", Dev: st.Dev, Ino: st.Ino}, "too many levels of symbolic links"},
 		{"anything", PathRule{Path: dir + "/link"}, "bad file descriptor"},
 	} {
-		if err := c.rule.add(-1); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := c.rule.addRule(-1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

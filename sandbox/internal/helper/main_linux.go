@@ -150,13 +150,13 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 	if err := syscall.Chdir(spec.Dir); err != nil {
 		return failed("working directory "+spec.Dir, err)
 	}
-	if err := limit(spec.Rlimits); err != nil {
+	if err := setRlimits(spec.Rlimits); err != nil {
 		return err
 	}
-	if err := yield(spec.Nice); err != nil {
+	if err := lowerPriority(spec.Nice); err != nil {
 		return err
 	}
-	if err := bound(kept.counters, spec.Counters); err != nil {
+	if err := limitCounters(kept.counters, spec.Counters); err != nil {
 		return err
 	}
 	if spec.DropCaps {
@@ -171,7 +171,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 		return failed("no_new_privs", err)
 	}
 	if spec.Landlock != nil {
-		if err := spec.Landlock.restrict(); err != nil {
+		if err := spec.Landlock.restrictThread(); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 		return err
 	}
 	if len(spec.Filter) > 0 {
-		if err := filter(spec); err != nil {
+		if err := installFilter(spec); err != nil {
 			return err
 		}
 	}

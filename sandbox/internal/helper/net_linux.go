@@ -42,5 +42,5 @@ func loopbackUp() error {
 		_     [22]byte
 	}{name: [16]byte{'l', 'o'}, flags: syscall.IFF_UP | syscall.IFF_RUNNING}
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&req)))
-	return check(errno)
+	return errnoError(errno)
 }

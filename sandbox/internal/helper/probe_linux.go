@@ -78,7 +78,7 @@ func attack(canary string, port, pid int) (open []string) {
 	try("unix-socket", err)
 	syscall.Close(fd)
 	_, _, errno := syscall.RawSyscall(syscall.SYS_UNSHARE, syscall.CLONE_NEWUTS, 0, 0)
-	try("unshare", check(errno))
+	try("unshare", errnoError(errno))
 	try("mount", syscall.Mount("tmpfs", "/tmp", "tmpfs", 0, ""))
 	var caps [2]capData
 	if err := capget(&caps); err != nil || caps[0].permitted|caps[1].permitted != 0 {

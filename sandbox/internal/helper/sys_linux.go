@@ -72,8 +72,8 @@ type (
 	capData struct{ _, permitted, _ uint32 }
 )
 
-// check turns the outcome of a call into an error.
-func check(errno syscall.Errno) error {
+// errnoError turns the outcome of a call into an error.
+func errnoError(errno syscall.Errno) error {
 	if errno != 0 {
 		return errno
 	}
@@ -121,7 +121,7 @@ func setMount(fd int, flags uintptr, attr mountAttr) error {
 	var empty byte
 	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(fd), uintptr(unsafe.Pointer(&empty)),
 		atEmptyPath|flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 // moveMount attaches a detached mount to what is open.
@@ -129,7 +129,7 @@ func moveMount(tree, target int) error {
 	var empty byte
 	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&empty)),
 		uintptr(target), uintptr(unsafe.Pointer(&empty)), moveMountFromEmpty|moveMountToEmpty, 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 func symlinkat(text string, dir int, name string) error {
@@ -142,41 +142,41 @@ func symlinkat(text string, dir int, name string) error {
 		return err
 	}
 	_, _, errno := syscall.Syscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(t)), uintptr(dir), uintptr(unsafe.Pointer(n)))
-	return check(errno)
+	return errnoError(errno)
 }
 
 // closeOnExec marks every descriptor from the first one on.
 func closeOnExec(first uintptr) error {
 	_, _, errno := syscall.Syscall(sysCloseRange, first, uintptr(^uint32(0)), closeRangeCloexec)
-	return check(errno)
+	return errnoError(errno)
 }
 
 // pidfdSignal sends a signal to a process; 0 asks whether there is one.
 func pidfdSignal(pidfd int, signal syscall.Signal) error {
 	_, _, errno := syscall.RawSyscall6(sysPidfdSendSignal, uintptr(pidfd), uintptr(signal), 0, 0, 0, 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 func prctl(option int, arg2, arg3 uintptr) error {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, uintptr(option), arg2, arg3, 0, 0, 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 // prlimit sets a limit of this process. The syscall package would remember
 // and restore a limit of open files of its own; this call does not.
 func prlimit(resource int, limit *syscall.Rlimit) error {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, uintptr(resource), uintptr(unsafe.Pointer(limit)), 0, 0, 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 func capget(data *[2]capData) error {
 	h := capHeader{version: capabilityVersion3}
 	_, _, errno := syscall.RawSyscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(data)), 0)
-	return check(errno)
+	return errnoError(errno)
 }
 
 func capset(data *[2]capData) error {
 	h := capHeader{version: capabilityVersion3}
 	_, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(data)), 0)
-	return check(errno)
+	return errnoError(errno)
 }

@@ -50,7 +50,7 @@ func groupsOf() ([]uint32, error) {
 	if errno == 0 && n > 0 {
 		_, _, errno = syscall.RawSyscall(syscall.SYS_GETGROUPS, n, uintptr(unsafe.Pointer(&groups[0])), 0)
 	}
-	return groups, failed("groups", check(errno))
+	return groups, failed("groups", errnoError(errno))
 }
 
 // setIDs makes this thread, and no other one, another user. Those of package
