@@ -91,16 +91,16 @@ func (p *places) attach(number int) (path string, err error) {
 func (p *places) clear() error {
 	for _, path := range *p {
 		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
-			return failed("overlay", err)
+			return wrapError("overlay", err)
 		}
 		if err := syscall.Rmdir(path); err != nil {
-			return failed("overlay", err)
+			return wrapError("overlay", err)
 		}
 	}
 	if len(*p) > 0 {
 		*p = nil
 		lately.leave(hiddenDir)
-		return failed("overlay", syscall.Rmdir(hiddenDir))
+		return wrapError("overlay", syscall.Rmdir(hiddenDir))
 	}
 	return nil
 }

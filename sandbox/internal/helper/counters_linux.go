@@ -9,7 +9,7 @@ const countersDir = "/proc/sys/user"
 // openCounters opens the folder, before the host's /proc is gone.
 func openCounters() (int, error) {
 	fd, err := syscall.Open(countersDir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
-	return fd, failed("counters", err)
+	return fd, wrapError("counters", err)
 }
 
 // limitCounters sets bounds of the namespace, which nobody without CAP_SYS_RESOURCE in it
@@ -19,12 +19,12 @@ func limitCounters(dir int, counters []Counter) error {
 		c := &counters[i]
 		fd, err := syscall.Openat(dir, c.Name, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
 		if err != nil {
-			return failed("counter "+c.Name, err)
+			return wrapError("counter "+c.Name, err)
 		}
 		_, err = syscall.Write(fd, []byte(decimal(c.Value)))
 		syscall.Close(fd)
 		if err != nil {
-			return failed("counter "+c.Name, err)
+			return wrapError("counter "+c.Name, err)
 		}
 	}
 	return nil

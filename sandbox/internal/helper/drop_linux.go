@@ -22,7 +22,7 @@ const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7
 func dropCapabilities() error {
 	var have, none [2]capData
 	if err := capget(&have); err != nil {
-		return failed("capabilities", err)
+		return wrapError("capabilities", err)
 	}
 	if have[0].permitted|have[1].permitted == 0 {
 		return nil
@@ -31,16 +31,16 @@ func dropCapabilities() error {
 		if err := prctl(prCapbsetDrop, c, 0); err == syscall.EINVAL {
 			break // the kernel knows no capability of this number
 		} else if err != nil {
-			return failed("capability bounding set", err)
+			return wrapError("capability bounding set", err)
 		}
 	}
 	if err := prctl(prSetSecurebits, securebits, 0); err != nil {
-		return failed("securebits", err)
+		return wrapError("securebits", err)
 	}
 	if err := prctl(prCapAmbient, prCapAmbientClearAll, 0); err != nil {
-		return failed("ambient capabilities", err)
+		return wrapError("ambient capabilities", err)
 	}
-	return failed("capabilities", capset(&none))
+	return wrapError("capabilities", capset(&none))
 }
 
 func setRlimits(list []Rlimit) error {
@@ -49,12 +49,12 @@ func setRlimits(list []Rlimit) error {
 			// Without this call the fork of package syscall would set another.
 			value := syscall.Rlimit{Cur: l.Value, Max: l.Value}
 			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &value); err != nil {
-				return failed("resource limit of open files", err)
+				return wrapError("resource limit of open files", err)
 			}
 			continue
 		}
 		if err := prlimit(l.Resource, &syscall.Rlimit{Cur: l.Value, Max: l.Value}); err != nil {
-			return failed("resource limit "+decimal(int64(l.Resource)), err)
+			return wrapError("resource limit "+decimal(int64(l.Resource)), err)
 		}
 	}
 	return nil
@@ -68,11 +68,11 @@ func lowerPriority(more int) error {
 	}
 	is, _, errno := syscall.RawSyscall(syscall.SYS_GETPRIORITY, prioProcess, 0, 0)
 	if errno != 0 {
-		return failed("priority", errno)
+		return wrapError("priority", errno)
 	}
 	nice := min(20-int(is)+more, 19)
 	_, _, errno = syscall.RawSyscall(syscall.SYS_SETPRIORITY, prioProcess, 0, uintptr(nice))
-	return failed("priority", errnoError(errno))
+	return wrapError("priority", errnoError(errno))
 }
 
 // prioProcess is PRIO_PROCESS (linux/resource.h).
@@ -82,7 +82,7 @@ const prioProcess = 0
 func installFilter(spec *Spec) error {
 	fd, err := install.Install(spec.Filter, spec.Notify)
 	if err != nil {
-		return failed("seccomp", err)
+		return wrapError("seccomp", err)
 	}
 	if spec.Notify {
 		return sendMessage(MsgNotify, fd)
@@ -92,13 +92,13 @@ func installFilter(spec *Spec) error {
 
 func execArgs(spec *Spec) (path *byte, argv, env []*byte, err error) {
 	if path, err = syscall.BytePtrFromString(spec.Path); err != nil {
-		return nil, nil, nil, failed("program", err)
+		return nil, nil, nil, wrapError("program", err)
 	}
 	if argv, err = syscall.SlicePtrFromStrings(spec.Argv); err != nil {
-		return nil, nil, nil, failed("arguments", err)
+		return nil, nil, nil, wrapError("arguments", err)
 	}
 	if env, err = syscall.SlicePtrFromStrings(spec.Env); err != nil {
-		return nil, nil, nil, failed("environment", err)
+		return nil, nil, nil, wrapError("environment", err)
 	}
 	return path, argv, env, nil
 }

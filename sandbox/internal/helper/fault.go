@@ -1,23 +1,23 @@
 package helper
 
-// fault is an error with what was being done. Package fmt is not imported.
-type fault struct {
+// wrappedError is an error with what was being done. Package fmt is not imported.
+type wrappedError struct {
 	what string
 	err  error
 }
 
 // Error returns "what: why".
-func (f *fault) Error() string { return f.what + ": " + f.err.Error() }
+func (f *wrappedError) Error() string { return f.what + ": " + f.err.Error() }
 
 // Unwrap returns the cause.
-func (f *fault) Unwrap() error { return f.err }
+func (f *wrappedError) Unwrap() error { return f.err }
 
-// failed says what an error was about; nil stays nil.
-func failed(what string, err error) error {
+// wrapError says what an error was about; nil stays nil.
+func wrapError(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &fault{what, err}
+	return &wrappedError{what, err}
 }
 
 // decimal writes a number.

@@ -101,12 +101,12 @@ func openInit() (int, error) {
 		fd, _, errno = syscall.Syscall(sysMemfdCreate, uintptr(unsafe.Pointer(name)), mfdCloexec, 0)
 	}
 	if errno != 0 {
-		return -1, failed("init: file in memory", errno)
+		return -1, wrapError("init: file in memory", errno)
 	}
 	file := initFile()
 	if n, err := syscall.Write(int(fd), file); err != nil || n != len(file) {
 		syscall.Close(int(fd))
-		return -1, failed("init: file in memory", errors.Join(err, errors.New("it was not written")))
+		return -1, wrapError("init: file in memory", errors.Join(err, errors.New("it was not written")))
 	}
 	return int(fd), nil
 }
@@ -125,7 +125,7 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 		Sys: &syscall.SysProcAttr{Setsid: !base.HostTree, PidFD: &pidfd},
 	})
 	if err != nil {
-		return failed("execute "+spec.Path, err)
+		return wrapError("execute "+spec.Path, err)
 	}
 	if pidfd < 0 {
 		return errors.New("init: this kernel gives no pidfd")
@@ -136,9 +136,9 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 	// The init keeps nothing, so that the program's streams end with those who
 	// use them.
 	if err := closeOnExec(0); err != nil {
-		return failed("descriptors", err)
+		return wrapError("descriptors", err)
 	}
-	return failed("init", execInit(init, decimal(int64(pid))))
+	return wrapError("init", execInit(init, decimal(int64(pid))))
 }
 
 // shieldInit closes this process to the program, which may run before the init does:
@@ -148,7 +148,7 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 // child, the fork puts back the usual action of what Go has handlers for.
 func shieldInit() error {
 	if err := prctl(prSetDumpable, 0, 0); err != nil {
-		return failed("init: dumpable", err)
+		return wrapError("init: dumpable", err)
 	}
 	for s := uintptr(1); s <= lastSignal; s++ {
 		var action sigaction
@@ -160,7 +160,7 @@ func shieldInit() error {
 			action.handler = actionUsual // ignored, nothing would be left to wait for
 		}
 		if err := setAction(s, &action, nil); err != nil {
-			return failed("init: signal "+decimal(int64(s)), err)
+			return wrapError("init: signal "+decimal(int64(s)), err)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (l *Landlock) restrictThread() error {
 	}
 	fd, _, errno := syscall.Syscall(sysLandlockCreate, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
-		return failed("landlock ruleset", errno)
+		return wrapError("landlock ruleset", errno)
 	}
 	defer syscall.Close(int(fd))
 	for _, r := range l.Rules {
@@ -37,7 +37,7 @@ func (l *Landlock) restrictThread() error {
 		}
 	}
 	if _, _, errno := syscall.Syscall(sysLandlockSelf, fd, 0, 0); errno != 0 {
-		return failed("landlock", errno)
+		return wrapError("landlock", errno)
 	}
 	return nil
 }
@@ -53,16 +53,16 @@ func (r *PathRule) addRule(ruleset int) error {
 		return nil
 	}
 	if err != nil {
-		return failed("landlock rule "+r.Path, err)
+		return wrapError("landlock rule "+r.Path, err)
 	}
 	defer syscall.Close(fd)
 	access := r.Access
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
-		return failed("landlock rule "+r.Path, err)
+		return wrapError("landlock rule "+r.Path, err)
 	}
 	if known && (st.Dev != r.Dev || st.Ino != r.Ino) {
-		return failed("landlock rule "+r.Path, errExchanged)
+		return wrapError("landlock rule "+r.Path, errExchanged)
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 		access &= LandlockFile
@@ -72,7 +72,7 @@ func (r *PathRule) addRule(ruleset int) error {
 	_, _, errno := syscall.Syscall6(sysLandlockAddRule, uintptr(ruleset), ruleTypePathBeneath,
 		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 {
-		return failed("landlock rule "+r.Path, errno)
+		return wrapError("landlock rule "+r.Path, errno)
 	}
 	return nil
 }

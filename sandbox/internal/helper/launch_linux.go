@@ -65,7 +65,7 @@ func (l *Launch) unpack(msg []byte) error {
 	if len(msg) == 0 || msg[0] != MsgLaunch {
 		return errors.New("the launcher got another message than expected")
 	}
-	return failed("launcher", decode(msg[1:], l))
+	return wrapError("launcher", decode(msg[1:], l))
 }
 
 func (l *Launch) fields(c *codec) {
@@ -166,7 +166,7 @@ func (w *wards) serve() (quit bool, err error) {
 			continue
 		}
 		if err != nil {
-			return false, failed("launcher socket", err)
+			return false, wrapError("launcher socket", err)
 		}
 		if n == 0 || buf[0] == MsgQuit {
 			return n != 0, nil
@@ -188,7 +188,7 @@ func (w *wards) serve() (quit bool, err error) {
 			answer = append([]byte{MsgFailed}, err.Error()...)
 		}
 		if err := syscall.Sendmsg(ControlFD, answer, nil, nil, syscall.MSG_NOSIGNAL); err != nil {
-			return false, failed("launcher socket", err)
+			return false, wrapError("launcher socket", err)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (w *wards) take(msg []byte, fds []int) (pid int, err error) {
 	case msg[0] == MsgGuard && len(fds) == 1:
 		p.pidfd = fds[0]
 		if err := decode(msg[1:], &p.Guard); err != nil {
-			return 0, failed("launcher", err)
+			return 0, wrapError("launcher", err)
 		}
 		*w = append(*w, p)
 		return p.PID, nil
@@ -236,7 +236,7 @@ func inside(doors []int, f func() error) error {
 func pass(doors []int) (err error) {
 	for _, fd := range doors {
 		if _, no := syscall.Pwrite(fd, []byte{'0'}, 0); no != nil && err == nil {
-			err = failed("limits: control group", no)
+			err = wrapError("limits: control group", no)
 		}
 	}
 	return err

@@ -12,7 +12,7 @@ func buildLayered(spec *Spec) error {
 	}
 	fd, err := spec.Layer.mount()
 	if err != nil {
-		return failed("private layer", err)
+		return wrapError("private layer", err)
 	}
 	defer syscall.Close(fd)
 	if err := applyOps(spec.Tree); err != nil {
@@ -23,9 +23,9 @@ func buildLayered(spec *Spec) error {
 	}
 	lately.leave(LayerDir)
 	if err := syscall.Unmount(LayerDir, syscall.MNT_DETACH); err != nil {
-		return failed("private layer: let go", err)
+		return wrapError("private layer: let go", err)
 	}
-	return failed("private layer", syscall.Rmdir(LayerDir))
+	return wrapError("private layer", syscall.Rmdir(LayerDir))
 }
 
 // mount makes the memory and returns it opened.

@@ -47,7 +47,7 @@ func runHelper() error {
 	// The runtime's death is the helper's. The signal was set before the
 	// execve, which may have cleared it.
 	if err := prctl(prSetPdeathsig, uintptr(syscall.SIGKILL), 0); err != nil {
-		return failed("parent death signal", err)
+		return wrapError("parent death signal", err)
 	}
 	var base Base
 	if _, err := receiveMessage(MsgBase, 0, &base); err != nil {
@@ -79,11 +79,11 @@ func prepareHelper(base *Base) (p preparedHelper, err error) {
 	}
 	if !base.HostTree {
 		if err := syscall.Sethostname([]byte("sandbox")); err != nil {
-			return p, failed("host name", err)
+			return p, wrapError("host name", err)
 		}
 	}
 	if err := loopbackUp(); err != nil {
-		return p, failed("loopback", err)
+		return p, wrapError("loopback", err)
 	}
 	listener := -1
 	if base.Listen {
@@ -118,7 +118,7 @@ func buildTree(base *Base) error {
 		return applyOps(base.Tree)
 	}
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return failed("private mounts", err)
+		return wrapError("private mounts", err)
 	}
 	// A container that masks parts of /proc refuses this; the host's then
 	// shows other numbers than the program's own, which few programs notice.
@@ -144,11 +144,11 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 	}
 	for i, fd := range files {
 		if err := syscall.Dup3(fd, i, 0); err != nil {
-			return failed("standard streams", err)
+			return wrapError("standard streams", err)
 		}
 	}
 	if err := syscall.Chdir(spec.Dir); err != nil {
-		return failed("working directory "+spec.Dir, err)
+		return wrapError("working directory "+spec.Dir, err)
 	}
 	if err := setRlimits(spec.Rlimits); err != nil {
 		return err
@@ -165,10 +165,10 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 		}
 	}
 	if err := prctl(prSetTimerslack, usualSlack, 0); err != nil {
-		return failed("timer slack", err)
+		return wrapError("timer slack", err)
 	}
 	if err := prctl(prSetNoNewPrivs, 1, 0); err != nil {
-		return failed("no_new_privs", err)
+		return wrapError("no_new_privs", err)
 	}
 	if spec.Landlock != nil {
 		if err := spec.Landlock.restrictThread(); err != nil {
@@ -179,7 +179,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 	// control socket closes with the execve, which tells the runtime that it
 	// worked.
 	if err := closeOnExec(3); err != nil {
-		return failed("descriptors", err)
+		return wrapError("descriptors", err)
 	}
 	path, argv, env, err := execArgs(spec)
 	if err != nil {
@@ -193,7 +193,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 	if kept.init >= 0 {
 		return spawnProgram(base, spec, kept.init)
 	}
-	return failed("execute "+spec.Path, execve(path, argv, env))
+	return wrapError("execute "+spec.Path, execve(path, argv, env))
 }
 
 // receiveMessage waits for one message and returns the descriptors that came with
@@ -231,7 +231,7 @@ func receivePacket(packet, oob []byte) (n int, fds []int, err error) {
 		}
 	}
 	if err != nil {
-		return 0, nil, failed("control socket", err)
+		return 0, nil, wrapError("control socket", err)
 	}
 	if n == 0 {
 		syscall.Exit(0)
@@ -243,12 +243,12 @@ func receivePacket(packet, oob []byte) (n int, fds []int, err error) {
 func parseRights(oob []byte) (fds []int, err error) {
 	msgs, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil {
-		return nil, failed("control message", err)
+		return nil, wrapError("control message", err)
 	}
 	for i := range msgs {
 		got, err := syscall.ParseUnixRights(&msgs[i])
 		if err != nil {
-			return nil, failed("control message", err)
+			return nil, wrapError("control message", err)
 		}
 		fds = append(fds, got...)
 	}
@@ -260,7 +260,7 @@ func readMemfd(fd int) ([]byte, error) {
 	defer syscall.Close(fd)
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
-		return nil, failed("specification", err)
+		return nil, wrapError("specification", err)
 	}
 	if st.Size > maxSpecBytes {
 		return nil, errors.New("the specification is too long")
@@ -272,7 +272,7 @@ func readMemfd(fd int) ([]byte, error) {
 			err = errCut
 		}
 		if err != nil && err != syscall.EINTR {
-			return nil, failed("specification", err)
+			return nil, wrapError("specification", err)
 		}
 		off += max(n, 0)
 	}
@@ -286,7 +286,7 @@ func sendMessage(kind byte, fd int) error {
 		oob = syscall.UnixRights(fd)
 	}
 	if err := syscall.Sendmsg(ControlFD, []byte{kind}, oob, nil, syscall.MSG_NOSIGNAL); err != nil {
-		return failed("control socket", err)
+		return wrapError("control socket", err)
 	}
 	return nil
 }

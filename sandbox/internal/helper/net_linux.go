@@ -14,14 +14,14 @@ const backlog = 128
 func listenProxy() (int, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, failed("proxy listener", err)
+		return -1, wrapError("proxy listener", err)
 	}
 	addr := &syscall.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}
 	if err := syscall.Bind(fd, addr); err != nil {
-		return -1, failed("proxy listener", err)
+		return -1, wrapError("proxy listener", err)
 	}
 	if err := syscall.Listen(fd, backlog); err != nil {
-		return -1, failed("proxy listener", err)
+		return -1, wrapError("proxy listener", err)
 	}
 	return fd, nil
 }

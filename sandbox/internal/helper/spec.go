@@ -255,7 +255,7 @@ func Unpack(kind byte, header, body []byte, v any) error {
 	if !ok {
 		return errValue
 	}
-	return failed("specification", decode(body, w))
+	return wrapError("specification", decode(body, w))
 }
 
 // checksumBody notices accidents; nobody but the runtime can write the body. It is

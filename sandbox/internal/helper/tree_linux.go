@@ -24,7 +24,7 @@ const (
 // tree below it. Whatever the host mounts or unmounts later stays out.
 func enter() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return failed("private mounts", err)
+		return wrapError("private mounts", err)
 	}
 	// Any directory will do: the mount moves away from it at once.
 	base := "/tmp"
@@ -32,26 +32,26 @@ func enter() error {
 		base = "/usr"
 	}
 	if err := syscall.Mount("tmpfs", base, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755,size="+rootBytes); err != nil {
-		return failed("tree: mount", err)
+		return wrapError("tree: mount", err)
 	}
 	if err := syscall.Chdir(base); err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	old := hostDir[1:]
 	if err := syscall.Mkdir(old, 0o700); err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	if err := syscall.PivotRoot(".", old); err != nil {
-		return failed("tree: pivot_root", err)
+		return wrapError("tree: pivot_root", err)
 	}
 	if err := syscall.Chdir("/"); err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	if err := own("/"); err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	if err := syscall.Mkdir(emptyDir, 0); err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	return syscall.Mknod(emptyFile, syscall.S_IFREG, 0)
 }
@@ -59,17 +59,17 @@ func enter() error {
 // leave lets go of the host and closes the tree for writing.
 func leave() error {
 	if err := syscall.Unmount(hostDir, syscall.MNT_DETACH); err != nil {
-		return failed("tree: let go of the host", err)
+		return wrapError("tree: let go of the host", err)
 	}
 	if err := syscall.Rmdir(hostDir); err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	root, err := openPath(atFDCWD, "/", 0)
 	if err != nil {
-		return failed("tree", err)
+		return wrapError("tree", err)
 	}
 	defer syscall.Close(root)
-	return failed("tree: read-only root", setMount(root, 0, mountAttr{set: attrReadOnly | attrNoSuid | attrNoDev}))
+	return wrapError("tree: read-only root", setMount(root, 0, mountAttr{set: attrReadOnly | attrNoSuid | attrNoDev}))
 }
 
 // applyOps carries out the steps in order.
@@ -83,7 +83,7 @@ func applyOps(ops []Op) error {
 			if op.Alias && (err == syscall.ELOOP || err == syscall.EEXIST) {
 				continue
 			}
-			return failed("tree: "+op.Do+" "+op.Path, err)
+			return wrapError("tree: "+op.Do+" "+op.Path, err)
 		}
 	}
 	return nil

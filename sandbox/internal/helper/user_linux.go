@@ -27,10 +27,10 @@ func asUser(id int, f func() error) error {
 	}
 	bits, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prGetSecurebits, 0, 0)
 	if errno != 0 {
-		return failed("securebits", errno)
+		return wrapError("securebits", errno)
 	}
 	uid, gid := syscall.Geteuid(), syscall.Getegid()
-	err = failed("securebits", prctl(prSetSecurebits, bits|noSetuidFixup, 0))
+	err = wrapError("securebits", prctl(prSetSecurebits, bits|noSetuidFixup, 0))
 	if err == nil {
 		err = setIDs(id, id, nil)
 	}
@@ -50,7 +50,7 @@ func groupsOf() ([]uint32, error) {
 	if errno == 0 && n > 0 {
 		_, _, errno = syscall.RawSyscall(syscall.SYS_GETGROUPS, n, uintptr(unsafe.Pointer(&groups[0])), 0)
 	}
-	return groups, failed("groups", errnoError(errno))
+	return groups, wrapError("groups", errnoError(errno))
 }
 
 // setIDs makes this thread, and no other one, another user. Those of package
@@ -58,14 +58,14 @@ func groupsOf() ([]uint32, error) {
 func setIDs(uid, gid int, groups []uint32) error {
 	_, _, errno := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
 	if errno != 0 {
-		return failed("groups", errno)
+		return wrapError("groups", errno)
 	}
 	g, u := uintptr(gid), uintptr(uid)
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESGID, g, g, g); errno != 0 {
-		return failed("group of the child", errno)
+		return wrapError("group of the child", errno)
 	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, u, u, u); errno != 0 {
-		return failed("user of the child", errno)
+		return wrapError("user of the child", errno)
 	}
 	return nil
 }
