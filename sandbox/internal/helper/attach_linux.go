@@ -99,7 +99,7 @@ func (p *places) clear() error {
 	}
 	if len(*p) > 0 {
 		*p = nil
-		lately.leave(hiddenDir)
+		lastFolder.closeBelow(hiddenDir)
 		return wrapError("overlay", syscall.Rmdir(hiddenDir))
 	}
 	return nil

@@ -21,7 +21,7 @@ func buildLayered(spec *Spec) error {
 	if err := sendMessage(MsgLayer, fd); err != nil {
 		return err
 	}
-	lately.leave(LayerDir)
+	lastFolder.closeBelow(LayerDir)
 	if err := syscall.Unmount(LayerDir, syscall.MNT_DETACH); err != nil {
 		return wrapError("private layer: let go", err)
 	}
@@ -37,7 +37,7 @@ func (l *Layer) mount() (int, error) {
 	if err := syscall.Mount("tmpfs", LayerDir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, data); err != nil {
 		return -1, err
 	}
-	if err := own(LayerDir); err != nil {
+	if err := recordOwnMemory(LayerDir); err != nil {
 		return -1, err
 	}
 	return syscall.Open(LayerDir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)

@@ -112,7 +112,7 @@ func prepareHelper(base *Base) (p preparedHelper, err error) {
 // buildTree builds the shared part of the tree, or keeps that of the host.
 func buildTree(base *Base) error {
 	if !base.HostTree {
-		if err := enter(); err != nil {
+		if err := pivotRoot(); err != nil {
 			return err
 		}
 		return applyOps(base.Tree)
@@ -138,7 +138,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 			return err
 		}
 		trees.close()
-		if err := leave(); err != nil {
+		if err := detachHost(); err != nil {
 			return err
 		}
 	}

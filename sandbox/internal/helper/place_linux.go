@@ -5,20 +5,20 @@ import (
 	"syscall"
 )
 
-// place opens a path of the tree without following links. What is missing is
+// openOrMake opens a path of the tree without following links. What is missing is
 // made, but only in the tree's own memory: nothing is ever made on the host.
-func place(path string, dir bool) (int, error) {
-	fd, _, err := placeBelow(path, dir, maxDepth)
+func openOrMake(path string, dir bool) (int, error) {
+	fd, _, err := openOrMakeBelow(path, dir, maxDepth)
 	return fd, err
 }
 
-// placeBelow is place for a path of so many elements. made says that the last
+// openOrMakeBelow is place for a path of so many elements. made says that the last
 // one was made, so that what is made in it needs no look at the file system.
-func placeBelow(path string, dir bool, depth int) (fd int, made bool, err error) {
+func openOrMakeBelow(path string, dir bool, depth int) (fd int, made bool, err error) {
 	up, name := split(path)
-	known := lately.path == up && path != "/"
+	known := lastFolder.path == up && path != "/"
 	if known {
-		fd, err = openPath(lately.fd, name, 0)
+		fd, err = openPath(lastFolder.fd, name, 0)
 	} else {
 		fd, err = openPath(atFDCWD, path, 0)
 	}
@@ -28,15 +28,15 @@ func placeBelow(path string, dir bool, depth int) (fd int, made bool, err error)
 	if depth == 0 {
 		return -1, false, errors.New("the path is too deep")
 	}
-	parent, ours := lately.fd, false
+	parent, ours := lastFolder.fd, false
 	if !known {
-		if parent, ours, err = placeBelow(up, true, depth-1); err != nil {
+		if parent, ours, err = openOrMakeBelow(up, true, depth-1); err != nil {
 			return -1, false, err
 		}
 		defer syscall.Close(parent)
 	}
 	if !ours {
-		if err := ownMemory(parent); err != nil {
+		if err := checkOwnMemory(parent); err != nil {
 			return -1, false, err
 		}
 	}
@@ -52,38 +52,38 @@ func placeBelow(path string, dir bool, depth int) (fd int, made bool, err error)
 	return fd, true, err
 }
 
-// folder is a directory of the tree that stays open.
-type folder struct {
+// openFolder is a directory of the tree that stays open.
+type openFolder struct {
 	path string // empty when there is none
 	fd   int
 }
 
-// lately is where a file or link was made last: most steps follow others in the
+// lastFolder is where a file or link was made last: most steps follow others in the
 // same directory.
-var lately folder
+var lastFolder openFolder
 
-// enter opens a directory, which is made when it may be.
-func (f *folder) enter(path string) (fd int, err error) {
+// switchTo opens a directory, which is made when it may be.
+func (f *openFolder) switchTo(path string) (fd int, err error) {
 	if f.path == path {
 		return f.fd, nil
 	}
-	if fd, err = place(path, true); err != nil {
+	if fd, err = openOrMake(path, true); err != nil {
 		return -1, err
 	}
-	f.leave("/")
+	f.closeBelow("/")
 	f.path, f.fd = path, fd
 	return fd, nil
 }
 
-// leave closes the directory when it is the one at a path or lies below it,
+// closeBelow closes the directory when it is the one at a path or lies below it,
 // where something is being mounted.
-func (f *folder) leave(path string) {
+func (f *openFolder) closeBelow(path string) {
 	below := path == "/" || f.path == path || len(f.path) > len(path) && f.path[:len(path)] == path && f.path[len(path)] == '/'
 	if f.path == "" || !below {
 		return
 	}
 	syscall.Close(f.fd)
-	*f = folder{}
+	*f = openFolder{}
 }
 
 // split cuts a clean absolute path before its last element.
@@ -102,8 +102,8 @@ func split(path string) (dir, name string) {
 // itself.
 var memory []uint64
 
-// own notes that the file system at a path is this helper's.
-func own(path string) error {
+// recordOwnMemory notes that the file system at a path is this helper's.
+func recordOwnMemory(path string) error {
 	var st syscall.Stat_t
 	if err := syscall.Stat(path, &st); err != nil {
 		return err
@@ -112,8 +112,8 @@ func own(path string) error {
 	return nil
 }
 
-// ownMemory refuses a directory of the host.
-func ownMemory(fd int) error {
+// checkOwnMemory refuses a directory of the host.
+func checkOwnMemory(fd int) error {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
 		return err

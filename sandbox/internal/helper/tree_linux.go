@@ -20,9 +20,9 @@ const (
 	maxDepth = 256
 )
 
-// enter puts an empty file system in the place of the root and the host's
+// pivotRoot puts an empty file system in the place of the root and the host's
 // tree below it. Whatever the host mounts or unmounts later stays out.
-func enter() error {
+func pivotRoot() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return wrapError("private mounts", err)
 	}
@@ -47,7 +47,7 @@ func enter() error {
 	if err := syscall.Chdir("/"); err != nil {
 		return wrapError("tree", err)
 	}
-	if err := own("/"); err != nil {
+	if err := recordOwnMemory("/"); err != nil {
 		return wrapError("tree", err)
 	}
 	if err := syscall.Mkdir(emptyDir, 0); err != nil {
@@ -56,8 +56,8 @@ func enter() error {
 	return syscall.Mknod(emptyFile, syscall.S_IFREG, 0)
 }
 
-// leave lets go of the host and closes the tree for writing.
-func leave() error {
+// detachHost lets go of the host and closes the tree for writing.
+func detachHost() error {
 	if err := syscall.Unmount(hostDir, syscall.MNT_DETACH); err != nil {
 		return wrapError("tree: let go of the host", err)
 	}
@@ -92,7 +92,7 @@ func applyOps(ops []Op) error {
 func (op *Op) apply() error {
 	switch op.Do {
 	case DoDir:
-		fd, err := place(op.Path, true)
+		fd, err := openOrMake(op.Path, true)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (op *Op) apply() error {
 
 func (op *Op) file() error {
 	parent, name := split(op.Path)
-	dir, err := lately.enter(parent)
+	dir, err := lastFolder.switchTo(parent)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (op *Op) file() error {
 
 func (op *Op) link() error {
 	parent, name := split(op.Path)
-	dir, err := lately.enter(parent)
+	dir, err := lastFolder.switchTo(parent)
 	if err != nil {
 		return err
 	}
@@ -206,17 +206,17 @@ func (op *Op) source() (fd int, st syscall.Stat_t, err error) {
 
 // attach mounts a detached tree on a path, which is made when it may be.
 func attach(tree int, path string, dir bool) error {
-	target, err := place(path, dir)
+	target, err := openOrMake(path, dir)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(target)
-	lately.leave(path)
+	lastFolder.closeBelow(path)
 	return moveMount(tree, target)
 }
 
 func (op *Op) tmpfs() error {
-	target, err := place(op.Path, true)
+	target, err := openOrMake(op.Path, true)
 	if err != nil {
 		return err
 	}
@@ -227,21 +227,21 @@ func (op *Op) tmpfs() error {
 	}
 	// An inode costs memory that no size counts: one for every 4 KiB.
 	data := "mode=" + octal(op.Mode) + ",size=" + decimal(op.Size) + ",nr_inodes=" + decimal(max(op.Size/4096, 64))
-	lately.leave(op.Path)
+	lastFolder.closeBelow(op.Path)
 	if err := syscall.Mount("tmpfs", op.Path, "tmpfs", flags, data); err != nil {
 		return err
 	}
-	return own(op.Path)
+	return recordOwnMemory(op.Path)
 }
 
 func (op *Op) proc() error {
-	target, err := place(op.Path, true)
+	target, err := openOrMake(op.Path, true)
 	if err != nil {
 		return err
 	}
 	syscall.Close(target)
 	const flags = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_RDONLY
-	lately.leave(op.Path)
+	lastFolder.closeBelow(op.Path)
 	return syscall.Mount("proc", op.Path, "proc", flags, "")
 }
 
@@ -254,14 +254,14 @@ func (op *Op) overlay() error {
 		return err
 	}
 	defer syscall.Close(lower)
-	target, err := place(op.Path, true)
+	target, err := openOrMake(op.Path, true)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(target)
 	upper, work := op.Memory+"/upper", op.Memory+"/work"
 	for _, dir := range []string{upper, work} {
-		fd, err := place(dir, true)
+		fd, err := openOrMake(dir, true)
 		if err != nil {
 			return err
 		}
@@ -288,7 +288,7 @@ func (op *Op) overlay() error {
 		flags |= syscall.MS_NOEXEC
 	}
 	data := "lowerdir=" + procFD(lower) + ",upperdir=" + procFD(up) + ",workdir=" + procFD(wk) + ",userxattr"
-	lately.leave(op.Path)
+	lastFolder.closeBelow(op.Path)
 	if err := syscall.Mount("overlay", procFD(target), "overlay", flags, data); err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (op *Op) pin() error {
 			return err
 		}
 	}
-	lately.leave(op.Path)
+	lastFolder.closeBelow(op.Path)
 	return moveMount(tree, fd)
 }
 
