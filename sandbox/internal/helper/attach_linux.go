@@ -49,11 +49,11 @@ func (op *Op) attachTree(path string) error {
 	return attach(tree, path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
 
-// lower opens the directory under the layer of an overlay. One that comes as a
+// openLower opens the directory under the layer of an overlay. One that comes as a
 // detached mount is attached first: overlayfs refuses what is in no tree.
-func (op *Op) lower() (fd int, err error) {
+func (op *Op) openLower() (fd int, err error) {
 	if op.Tree == 0 {
-		fd, _, err = op.source()
+		fd, _, err = op.openSource()
 		return fd, err
 	}
 	path, err := hidden.attach(op.Tree)

@@ -10,7 +10,7 @@ func buildLayered(spec *Spec) error {
 	if spec.Layer == nil {
 		return applyOps(spec.Tree)
 	}
-	fd, err := spec.Layer.mount()
+	fd, err := spec.Layer.mountMemory()
 	if err != nil {
 		return wrapError("private layer", err)
 	}
@@ -28,8 +28,8 @@ func buildLayered(spec *Spec) error {
 	return wrapError("private layer", syscall.Rmdir(LayerDir))
 }
 
-// mount makes the memory and returns it opened.
-func (l *Layer) mount() (int, error) {
+// mountMemory makes the memory and returns it opened.
+func (l *Layer) mountMemory() (int, error) {
 	if err := syscall.Mkdir(LayerDir, 0o700); err != nil {
 		return -1, err
 	}

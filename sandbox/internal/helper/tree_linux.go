@@ -99,27 +99,27 @@ func (op *Op) apply() error {
 		syscall.Close(fd)
 		return syscall.Chmod(op.Path, op.Mode)
 	case DoFile:
-		return op.file()
+		return op.makeFile()
 	case DoLink:
-		return op.link()
+		return op.makeLink()
 	case DoBind:
-		return op.bind()
+		return op.bindPath()
 	case DoTmpfs:
-		return op.tmpfs()
+		return op.mountTmpfs()
 	case DoProc:
-		return op.proc()
+		return op.mountProc()
 	case DoOverlay:
-		return op.overlay()
+		return op.mountOverlay()
 	case DoPin:
-		return op.pin()
+		return op.pinPath()
 	case DoCover:
-		return op.cover()
+		return op.coverPath()
 	default:
 		return errors.New("unknown step")
 	}
 }
 
-func (op *Op) file() error {
+func (op *Op) makeFile() error {
 	parent, name := split(op.Path)
 	dir, err := lastFolder.switchTo(parent)
 	if err != nil {
@@ -140,7 +140,7 @@ func (op *Op) file() error {
 	return nil
 }
 
-func (op *Op) link() error {
+func (op *Op) makeLink() error {
 	parent, name := split(op.Path)
 	dir, err := lastFolder.switchTo(parent)
 	if err != nil {
@@ -149,13 +149,13 @@ func (op *Op) link() error {
 	return symlinkat(op.Source, dir, name)
 }
 
-// bind shows a path of the host. It is opened without following any link and
+// bindPath shows a path of the host. It is opened without following any link and
 // compared with what the runtime judged; the mount is made of what was opened.
-func (op *Op) bind() error {
+func (op *Op) bindPath() error {
 	if op.Tree != 0 {
 		return op.attachTree(op.Path)
 	}
-	src, st, err := op.source()
+	src, st, err := op.openSource()
 	if err != nil {
 		return err
 	}
@@ -188,8 +188,8 @@ func (op *Op) Attributes() uint64 {
 
 var errExchanged = errors.New("the path was exchanged")
 
-// source opens a path of the host without following links.
-func (op *Op) source() (fd int, st syscall.Stat_t, err error) {
+// openSource opens a path of the host without following links.
+func (op *Op) openSource() (fd int, st syscall.Stat_t, err error) {
 	fd, err = openPath(atFDCWD, hostDir+op.Source, 0)
 	if err != nil {
 		return -1, st, err
@@ -215,7 +215,7 @@ func attach(tree int, path string, dir bool) error {
 	return moveMount(tree, target)
 }
 
-func (op *Op) tmpfs() error {
+func (op *Op) mountTmpfs() error {
 	target, err := openOrMake(op.Path, true)
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (op *Op) tmpfs() error {
 	return recordOwnMemory(op.Path)
 }
 
-func (op *Op) proc() error {
+func (op *Op) mountProc() error {
 	target, err := openOrMake(op.Path, true)
 	if err != nil {
 		return err
@@ -245,11 +245,11 @@ func (op *Op) proc() error {
 	return syscall.Mount("proc", op.Path, "proc", flags, "")
 }
 
-// overlay shows a directory of the host with a layer on top that takes the
+// mountOverlay shows a directory of the host with a layer on top that takes the
 // writes. The layers are named by descriptor, which needs no quoting and is
 // what was opened.
-func (op *Op) overlay() error {
-	lower, err := op.lower()
+func (op *Op) mountOverlay() error {
+	lower, err := op.openLower()
 	if err != nil {
 		return err
 	}
@@ -297,8 +297,8 @@ func (op *Op) overlay() error {
 
 func openDir(path string) (int, error) { return openPath(atFDCWD, path, syscall.O_DIRECTORY) }
 
-// pin mounts a path of the tree on itself.
-func (op *Op) pin() error {
+// pinPath mounts a path of the tree on itself.
+func (op *Op) pinPath() error {
 	// A link as the last element is pinned itself: it must not be replaced.
 	fd, err := openPath(atFDCWD, op.Path, syscall.O_NOFOLLOW)
 	if err != nil {
@@ -326,8 +326,8 @@ func (op *Op) pin() error {
 	return moveMount(tree, fd)
 }
 
-// cover hides a path that exists.
-func (op *Op) cover() error {
+// coverPath hides a path that exists.
+func (op *Op) coverPath() error {
 	var st syscall.Stat_t
 	if err := syscall.Lstat(op.Path, &st); err != nil {
 		return err
