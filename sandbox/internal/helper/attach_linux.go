@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// detached are mounts that the runtime has made, in the order in which they came.
-type detached []int
+// detachedMounts are mounts that the runtime has made, in the order in which they came.
+type detachedMounts []int
 
 // trees are those of the message whose steps are being carried out.
-var trees detached
+var trees detachedMounts
 
-// add takes the mounts of one packet.
-func (d *detached) add(fds []int) error {
+// appendMounts takes the mounts of one packet.
+func (d *detachedMounts) appendMounts(fds []int) error {
 	if len(fds) == 0 || len(*d)+len(fds) > MaxAllTrees {
 		return errors.New("the message brings " + decimal(int64(len(fds))) + " mounts after " + decimal(int64(len(*d))))
 	}
@@ -20,8 +20,8 @@ func (d *detached) add(fds []int) error {
 	return nil
 }
 
-// number returns the mount of a number, from 1 on.
-func (d detached) number(n int) (fd int, err error) {
+// mountAt returns the mount of a number, from 1 on.
+func (d detachedMounts) mountAt(n int) (fd int, err error) {
 	if n < 1 || n > len(d) {
 		return -1, errors.New("there is no mount with the number " + decimal(int64(n)))
 	}
@@ -29,7 +29,7 @@ func (d detached) number(n int) (fd int, err error) {
 }
 
 // close lets go of what was not attached.
-func (d *detached) close() {
+func (d *detachedMounts) close() {
 	for _, fd := range *d {
 		syscall.Close(fd)
 	}
@@ -38,7 +38,7 @@ func (d *detached) close() {
 
 // attachTree shows the detached mount of a step at a path.
 func (op *Op) attachTree(path string) error {
-	tree, err := trees.number(op.Tree)
+	tree, err := trees.mountAt(op.Tree)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (op *Op) attachTree(path string) error {
 	if err := syscall.Fstat(tree, &st); err != nil {
 		return err
 	}
-	return attach(tree, path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
+	return attachMount(tree, path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
 
 // openLower opens the directory under the layer of an overlay. One that comes as a
@@ -56,7 +56,7 @@ func (op *Op) openLower() (fd int, err error) {
 		fd, _, err = op.openSource()
 		return fd, err
 	}
-	path, err := hidden.attach(op.Tree)
+	path, err := hidden.attachNumbered(op.Tree)
 	if err != nil {
 		return -1, err
 	}
@@ -66,29 +66,29 @@ func (op *Op) openLower() (fd int, err error) {
 // hiddenDir is where detached mounts hang while an overlay is made of them.
 const hiddenDir = "/.detached"
 
-// places are folders of the tree where something is mounted for the moment.
-type places []string
+// mountFolders are folders of the tree where something is mounted for the moment.
+type mountFolders []string
 
 // hidden are those below hiddenDir.
-var hidden places
+var hidden mountFolders
 
-// attach mounts the detached mount of a number in a folder of its own.
-func (p *places) attach(number int) (path string, err error) {
-	tree, err := trees.number(number)
+// attachNumbered mounts the detached mount of a number in a folder of its own.
+func (p *mountFolders) attachNumbered(number int) (path string, err error) {
+	tree, err := trees.mountAt(number)
 	if err != nil {
 		return "", err
 	}
 	path = hiddenDir + "/" + decimal(int64(len(*p)))
-	if err := attach(tree, path, true); err != nil {
+	if err := attachMount(tree, path, true); err != nil {
 		return "", err
 	}
 	*p = append(*p, path)
 	return path, nil
 }
 
-// clear unmounts them, so that they are reached through the overlay only, which
+// unmountAll unmounts them, so that they are reached through the overlay only, which
 // keeps mounts of its own.
-func (p *places) clear() error {
+func (p *mountFolders) unmountAll() error {
 	for _, path := range *p {
 		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
 			return wrapError("overlay", err)

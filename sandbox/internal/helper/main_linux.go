@@ -204,7 +204,7 @@ func receiveMessage(kind byte, files int, v any) ([]int, error) {
 	oob := make([]byte, syscall.CmsgSpace(4*MaxTrees))
 	n, fds, err := receivePacket(header, oob)
 	for trees.close(); err == nil && n == 1 && header[0] == MsgTrees; {
-		if err = trees.add(fds); err == nil {
+		if err = trees.appendMounts(fds); err == nil {
 			n, fds, err = receivePacket(header, oob)
 		}
 	}

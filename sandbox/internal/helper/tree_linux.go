@@ -168,7 +168,7 @@ func (op *Op) bindPath() error {
 	if err := setMount(tree, atRecursive, mountAttr{set: op.Attributes()}); err != nil {
 		return err
 	}
-	return attach(tree, op.Path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
+	return attachMount(tree, op.Path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
 
 // Attributes is what a mount is held to, as mount_setattr(2) numbers it.
@@ -204,8 +204,8 @@ func (op *Op) openSource() (fd int, st syscall.Stat_t, err error) {
 	return fd, st, nil
 }
 
-// attach mounts a detached tree on a path, which is made when it may be.
-func attach(tree int, path string, dir bool) error {
+// attachMount mounts a detached tree on a path, which is made when it may be.
+func attachMount(tree int, path string, dir bool) error {
 	target, err := openOrMake(path, dir)
 	if err != nil {
 		return err
@@ -292,7 +292,7 @@ func (op *Op) mountOverlay() error {
 	if err := syscall.Mount("overlay", procFD(target), "overlay", flags, data); err != nil {
 		return err
 	}
-	return hidden.clear()
+	return hidden.unmountAll()
 }
 
 func openDir(path string) (int, error) { return openPath(atFDCWD, path, syscall.O_DIRECTORY) }
@@ -349,5 +349,5 @@ func (op *Op) coverPath() error {
 	if err := setMount(tree, 0, mountAttr{set: op.Attributes()}); err != nil {
 		return err
 	}
-	return attach(tree, op.Path, empty == emptyDir)
+	return attachMount(tree, op.Path, empty == emptyDir)
 }
