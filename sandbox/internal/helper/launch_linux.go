@@ -104,21 +104,21 @@ func (g *Guard) fields(c *codec) {
 	c.bool(&g.Group)
 }
 
-// ward is a process that ends with the runtime.
-type ward struct {
+// guardedProcess is a process that ends with the runtime.
+type guardedProcess struct {
 	Guard
 	pidfd int
 }
 
-// wards are the processes that the launcher kills when the runtime is gone. A
+// guardedProcesses are the processes that the launcher kills when the runtime is gone. A
 // parent death signal is not enough: it belongs to a task, so that it is lost
 // when a second thread executes a program, and descendants do not have it
 // (prctl(2), PR_SET_PDEATHSIG).
-type wards []ward
+type guardedProcesses []guardedProcess
 
-// kill ends all. A pidfd never means another process; the group is killed while
+// killAll ends all. A pidfd never means another process; the group is killed while
 // the number is still that of its leader.
-func (w wards) kill() {
+func (w guardedProcesses) killAll() {
 	for _, p := range w {
 		if p.Group && pidfdSignal(p.pidfd, 0) != syscall.ESRCH {
 			_ = syscall.Kill(-p.PID, syscall.SIGKILL)
@@ -127,8 +127,8 @@ func (w wards) kill() {
 	}
 }
 
-// prune forgets those that have been waited for.
-func (w *wards) prune() {
+// dropExited forgets those that have been waited for.
+func (w *guardedProcesses) dropExited() {
 	left := (*w)[:0]
 	for _, p := range *w {
 		if pidfdSignal(p.pidfd, 0) == syscall.ESRCH {
@@ -140,13 +140,13 @@ func (w *wards) prune() {
 	*w = left
 }
 
-// launcher starts helpers until the runtime closes the socket or ends. It has no
+// runLauncher starts helpers until the runtime closes the socket or ends. It has no
 // parent death signal, since it outlives the runtime by what it takes to kill
 // the helpers and what has become of them.
-func launcher() error {
-	var w wards
-	quit, err := w.serve()
-	w.kill()
+func runLauncher() error {
+	var w guardedProcesses
+	quit, err := w.serveRequests()
+	w.killAll()
 	if !quit {
 		removeGroups()
 	}
@@ -156,9 +156,9 @@ func launcher() error {
 	return err
 }
 
-// serve returns no error at the end of the socket, and whether the runtime has
+// serveRequests returns no error at the end of the socket, and whether the runtime has
 // said that it comes.
-func (w *wards) serve() (quit bool, err error) {
+func (w *guardedProcesses) serveRequests() (quit bool, err error) {
 	buf, oob := make([]byte, MaxLaunchBytes), make([]byte, syscall.CmsgSpace(4*maxLaunchFiles))
 	for {
 		n, oobn, _, _, err := syscall.Recvmsg(ControlFD, buf, oob, syscall.MSG_CMSG_CLOEXEC)
@@ -175,8 +175,8 @@ func (w *wards) serve() (quit bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		w.prune()
-		pid, err := w.take(buf[:n], fds)
+		w.dropExited()
+		pid, err := w.handleRequest(buf[:n], fds)
 		if err == errUser {
 			return true, err
 		}
@@ -193,10 +193,10 @@ func (w *wards) serve() (quit bool, err error) {
 	}
 }
 
-// take does what a message asks for.
-func (w *wards) take(msg []byte, fds []int) (pid int, err error) {
+// handleRequest does what a message asks for.
+func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err error) {
 	var l Launch
-	p := ward{pidfd: -1}
+	p := guardedProcess{pidfd: -1}
 	switch {
 	case msg[0] == MsgGuard && len(fds) == 1:
 		p.pidfd = fds[0]
@@ -207,7 +207,7 @@ func (w *wards) take(msg []byte, fds []int) (pid int, err error) {
 		return p.PID, nil
 	case msg[0] != MsgGuard && len(fds)%2 == 1:
 		if err = l.unpack(msg); err == nil {
-			err = inside(fds[1:], func() error { pid, err = w.launch(&l, fds[0]); return err })
+			err = runInGroups(fds[1:], func() error { pid, err = w.launchHelper(&l, fds[0]); return err })
 		}
 	default:
 		err = errors.New("the launcher got " + decimal(int64(len(fds))) + " descriptors, which is not what it needs")
@@ -218,22 +218,22 @@ func (w *wards) take(msg []byte, fds []int) (pid int, err error) {
 	return pid, err
 }
 
-// inside calls f while this thread is in other control groups: the first half of
+// runInGroups calls f while this thread is in other control groups: the first half of
 // the doors leads there, the second half back.
-func inside(doors []int, f func() error) error {
+func runInGroups(doors []int, f func() error) error {
 	there, back := doors[:len(doors)/2], doors[len(doors)/2:]
-	err := pass(there)
+	err := joinGroups(there)
 	if err == nil {
 		err = f()
 	}
-	if home := pass(back); err == nil {
+	if home := joinGroups(back); err == nil {
 		err = home
 	}
 	return err
 }
 
-// pass moves this thread through doors, all that let it.
-func pass(doors []int) (err error) {
+// joinGroups moves this thread through doors, all that let it.
+func joinGroups(doors []int) (err error) {
 	for _, fd := range doors {
 		if _, no := syscall.Pwrite(fd, []byte{'0'}, 0); no != nil && err == nil {
 			err = wrapError("limits: control group", no)
@@ -242,8 +242,8 @@ func pass(doors []int) (err error) {
 	return err
 }
 
-// launch starts one helper.
-func (w *wards) launch(l *Launch, control int) (pid int, err error) {
+// launchHelper starts one helper.
+func (w *guardedProcesses) launchHelper(l *Launch, control int) (pid int, err error) {
 	// A fork whose execve fails leaves a child of the runtime's that nobody
 	// knows. What is known to fail is not tried.
 	if err := syscall.Access(l.Path, 1); err != nil {
@@ -272,6 +272,6 @@ func (w *wards) launch(l *Launch, control int) (pid int, err error) {
 		// It ends with its control socket.
 		return 0, errors.New("this kernel gives no pidfd")
 	}
-	*w = append(*w, ward{Guard{PID: pid, Group: l.Flags&syscall.CLONE_NEWPID == 0}, pidfd})
+	*w = append(*w, guardedProcess{Guard{PID: pid, Group: l.Flags&syscall.CLONE_NEWPID == 0}, pidfd})
 	return pid, nil
 }

@@ -30,7 +30,7 @@ func init() {
 	case Arg0:
 		reportFailure(runHelper())
 	case LauncherArg0:
-		reportFailure(launcher())
+		reportFailure(runLauncher())
 	}
 }
 
