@@ -58,29 +58,29 @@ type Launch struct {
 }
 
 // Pack encodes a Launch with its kind in front.
-func (l *Launch) Pack() []byte { return append([]byte{MsgLaunch}, encode(l)...) }
+func (l *Launch) Pack() []byte { return append([]byte{MsgLaunch}, encodeMessage(l)...) }
 
 // unpack decodes what Pack made.
 func (l *Launch) unpack(msg []byte) error {
 	if len(msg) == 0 || msg[0] != MsgLaunch {
 		return errors.New("the launcher got another message than expected")
 	}
-	return wrapError("launcher", decode(msg[1:], l))
+	return wrapError("launcher", decodeMessage(msg[1:], l))
 }
 
-func (l *Launch) fields(c *codec) {
+func (l *Launch) codeFields(c *codec) {
 	c.text(&l.Path)
 	c.text(&l.Arg0)
-	list(c, &l.Env, (*codec).text)
+	codeList(c, &l.Env, (*codec).text)
 	c.uintptr(&l.Flags)
-	list(c, &l.UIDs, (*codec).ids)
-	list(c, &l.GIDs, (*codec).ids)
+	codeList(c, &l.UIDs, (*codec).codeIDs)
+	codeList(c, &l.GIDs, (*codec).codeIDs)
 	c.int(&l.As)
-	list(c, &l.Caps, (*codec).uintptr)
+	codeList(c, &l.Caps, (*codec).uintptr)
 	c.bool(&l.Setsid)
 }
 
-func (c *codec) ids(m *syscall.SysProcIDMap) {
+func (c *codec) codeIDs(m *syscall.SysProcIDMap) {
 	c.int(&m.ContainerID)
 	c.int(&m.HostID)
 	c.int(&m.Size)
@@ -97,9 +97,9 @@ type Guard struct {
 }
 
 // Pack encodes a Guard with its kind in front.
-func (g *Guard) Pack() []byte { return append([]byte{MsgGuard}, encode(g)...) }
+func (g *Guard) Pack() []byte { return append([]byte{MsgGuard}, encodeMessage(g)...) }
 
-func (g *Guard) fields(c *codec) {
+func (g *Guard) codeFields(c *codec) {
 	c.int(&g.PID)
 	c.bool(&g.Group)
 }
@@ -200,7 +200,7 @@ func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err er
 	switch {
 	case msg[0] == MsgGuard && len(fds) == 1:
 		p.pidfd = fds[0]
-		if err := decode(msg[1:], &p.Guard); err != nil {
+		if err := decodeMessage(msg[1:], &p.Guard); err != nil {
 			return 0, wrapError("launcher", err)
 		}
 		*w = append(*w, p)

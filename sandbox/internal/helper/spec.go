@@ -231,11 +231,11 @@ type Op struct {
 
 // Pack encodes a *Base or *Spec and its header.
 func Pack(kind byte, v any) (header [HeaderLen]byte, body []byte, err error) {
-	w, ok := v.(wire)
+	w, ok := v.(wireMessage)
 	if !ok {
 		return header, nil, errValue
 	}
-	body = encode(w)
+	body = encodeMessage(w)
 	header[0] = kind
 	putUint64(header[1:9], uint64(len(body)))
 	putUint64(header[9:17], checksumBody(body))
@@ -251,11 +251,11 @@ func Unpack(kind byte, header, body []byte, v any) error {
 	if getUint64(header[1:9]) != uint64(len(body)) || getUint64(header[9:17]) != checksumBody(body) {
 		return errors.New("the specification was cut or changed on its way")
 	}
-	w, ok := v.(wire)
+	w, ok := v.(wireMessage)
 	if !ok {
 		return errValue
 	}
-	return wrapError("specification", decode(body, w))
+	return wrapError("specification", decodeMessage(body, w))
 }
 
 // checksumBody notices accidents; nobody but the runtime can write the body. It is

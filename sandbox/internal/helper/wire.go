@@ -17,8 +17,8 @@ type codec struct {
 	err     error  // the first one; what is read after it is empty
 }
 
-// wire is what travels between the runtime and a helper.
-type wire interface{ fields(c *codec) }
+// wireMessage is what travels between the runtime and a helper.
+type wireMessage interface{ codeFields(c *codec) }
 
 var (
 	errCut   = errors.New("the message is too short")
@@ -26,26 +26,26 @@ var (
 	errValue = errors.New("the message holds an impossible value")
 )
 
-// encode writes a message.
-func encode(v wire) []byte {
+// encodeMessage writes a message.
+func encodeMessage(v wireMessage) []byte {
 	var c codec
-	v.fields(&c)
+	v.codeFields(&c)
 	return c.out
 }
 
-// decode reads all of a message.
-func decode(b []byte, v wire) error {
+// decodeMessage reads all of a message.
+func decodeMessage(b []byte, v wireMessage) error {
 	// Not copied: nobody changes what was received.
 	c := codec{reading: true, in: unsafe.String(unsafe.SliceData(b), len(b))}
-	v.fields(&c)
+	v.codeFields(&c)
 	if c.err == nil && c.in != "" {
 		c.err = errLeft
 	}
 	return c.err
 }
 
-// take reads n bytes.
-func (c *codec) take(n uint64) string {
+// readBytes reads n bytes.
+func (c *codec) readBytes(n uint64) string {
 	if c.err == nil && n > uint64(len(c.in)) {
 		c.err = errCut
 	}
@@ -65,7 +65,7 @@ func (c *codec) uint64(v *uint64) {
 		return
 	}
 	*v = 0
-	for i, b := range []byte(c.take(8)) {
+	for i, b := range []byte(c.readBytes(8)) {
 		*v |= uint64(b) << (8 * i)
 	}
 }
@@ -80,7 +80,7 @@ func (c *codec) int(v *int) {
 	n := int64(*v)
 	c.int64(&n)
 	if *v = int(n); int64(*v) != n {
-		c.bad()
+		c.markInvalid()
 	}
 }
 
@@ -88,7 +88,7 @@ func (c *codec) uintptr(v *uintptr) {
 	n := uint64(*v)
 	c.uint64(&n)
 	if *v = uintptr(n); uint64(*v) != n {
-		c.bad()
+		c.markInvalid()
 	}
 }
 
@@ -96,7 +96,7 @@ func (c *codec) uint32(v *uint32) {
 	n := uint64(*v)
 	c.uint64(&n)
 	if *v = uint32(n); uint64(*v) != n {
-		c.bad()
+		c.markInvalid()
 	}
 }
 
@@ -109,9 +109,9 @@ func (c *codec) bool(v *bool) {
 		c.out = append(c.out, b)
 		return
 	}
-	s := c.take(1)
+	s := c.readBytes(1)
 	if s > "\x01" {
-		c.bad()
+		c.markInvalid()
 	}
 	*v = s == "\x01"
 }
@@ -120,7 +120,7 @@ func (c *codec) text(v *string) {
 	n := uint64(len(*v))
 	c.uint64(&n)
 	if c.reading {
-		*v = c.take(n)
+		*v = c.readBytes(n)
 	} else {
 		c.out = append(c.out, *v...)
 	}
@@ -134,21 +134,21 @@ func (c *codec) bytes(v *[]byte) {
 		return
 	}
 	*v = nil
-	if s := c.take(n); s != "" {
+	if s := c.readBytes(n); s != "" {
 		*v = []byte(s)
 	}
 }
 
-// bad notes a value that nobody writes.
-func (c *codec) bad() {
+// markInvalid notes a value that nobody writes.
+func (c *codec) markInvalid() {
 	if c.err == nil {
 		c.err = errValue
 	}
 }
 
-// list writes or reads a list. An element has at least eight bytes, which
+// codeList writes or reads a list. An element has at least eight bytes, which
 // bounds what a length can have allocated.
-func list[T any](c *codec, v *[]T, field func(*codec, *T)) {
+func codeList[T any](c *codec, v *[]T, field func(*codec, *T)) {
 	n := uint64(len(*v))
 	c.uint64(&n)
 	if c.reading {
@@ -168,18 +168,18 @@ func list[T any](c *codec, v *[]T, field func(*codec, *T)) {
 	}
 }
 
-func (b *Base) fields(c *codec) {
+func (b *Base) codeFields(c *codec) {
 	c.bool(&b.Namespaces)
 	c.bool(&b.Listen)
 	c.bool(&b.HostTree)
 	c.bool(&b.Counters)
-	list(c, &b.Tree, (*codec).op)
+	codeList(c, &b.Tree, (*codec).codeOp)
 }
 
-func (s *Spec) fields(c *codec) {
+func (s *Spec) codeFields(c *codec) {
 	c.text(&s.Path)
-	list(c, &s.Argv, (*codec).text)
-	list(c, &s.Env, (*codec).text)
+	codeList(c, &s.Argv, (*codec).text)
+	codeList(c, &s.Env, (*codec).text)
 	c.text(&s.Dir)
 	has := s.Layer != nil
 	if c.bool(&has); has {
@@ -189,33 +189,33 @@ func (s *Spec) fields(c *codec) {
 		c.int64(&s.Layer.Bytes)
 		c.int64(&s.Layer.Files)
 	}
-	list(c, &s.Tree, (*codec).op)
+	codeList(c, &s.Tree, (*codec).codeOp)
 	has = s.Landlock != nil
 	if c.bool(&has); has {
 		if s.Landlock == nil {
 			s.Landlock = &Landlock{}
 		}
-		s.Landlock.fields(c)
+		s.Landlock.codeFields(c)
 	}
 	c.bytes(&s.Filter)
 	c.bool(&s.Notify)
 	c.bool(&s.DropCaps)
-	list(c, &s.Rlimits, func(c *codec, l *Rlimit) {
+	codeList(c, &s.Rlimits, func(c *codec, l *Rlimit) {
 		c.int(&l.Resource)
 		c.uint64(&l.Value)
 	})
-	list(c, &s.Counters, func(c *codec, n *Counter) {
+	codeList(c, &s.Counters, func(c *codec, n *Counter) {
 		c.text(&n.Name)
 		c.int64(&n.Value)
 	})
 	c.int(&s.Nice)
 }
 
-func (l *Landlock) fields(c *codec) {
+func (l *Landlock) codeFields(c *codec) {
 	c.uint64(&l.FS)
 	c.uint64(&l.Net)
 	c.uint64(&l.Scoped)
-	list(c, &l.Rules, func(c *codec, r *PathRule) {
+	codeList(c, &l.Rules, func(c *codec, r *PathRule) {
 		c.text(&r.Path)
 		c.uint64(&r.Access)
 		c.uint64(&r.Dev)
@@ -224,7 +224,7 @@ func (l *Landlock) fields(c *codec) {
 	})
 }
 
-func (c *codec) op(o *Op) {
+func (c *codec) codeOp(o *Op) {
 	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Memory} {
 		c.text(s)
 	}

@@ -28,13 +28,13 @@ func full() (*Base, *Spec, *Launch) {
 
 func TestWire(t *testing.T) {
 	base, spec, launch := full()
-	for name, c := range map[string]struct{ in, out wire }{
+	for name, c := range map[string]struct{ in, out wireMessage }{
 		"base": {base, &Base{}}, "spec": {spec, &Spec{}}, "launch": {launch, &Launch{}},
 		"empty base": {&Base{}, &Base{}}, "empty spec": {&Spec{}, &Spec{}}, "empty launch": {&Launch{}, &Launch{}},
 		"no rules": {&Spec{Landlock: &Landlock{}}, &Spec{}},
 	} {
-		b := encode(c.in)
-		if err := decode(b, c.out); err != nil {
+		b := encodeMessage(c.in)
+		if err := decodeMessage(b, c.out); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(c.in, c.out); diff != "" {
@@ -47,25 +47,25 @@ func TestWire(t *testing.T) {
 func TestWireIsStrict(t *testing.T) {
 	base, spec, launch := full()
 	for name, c := range map[string]struct {
-		in    wire
-		fresh func() wire
+		in    wireMessage
+		fresh func() wireMessage
 	}{
-		"base": {base, func() wire { return &Base{} }}, "spec": {spec, func() wire { return &Spec{} }},
-		"launch": {launch, func() wire { return &Launch{} }},
+		"base": {base, func() wireMessage { return &Base{} }}, "spec": {spec, func() wireMessage { return &Spec{} }},
+		"launch": {launch, func() wireMessage { return &Launch{} }},
 	} {
-		b := encode(c.in)
+		b := encodeMessage(c.in)
 		for n := range b {
-			if err := decode(b[:n], c.fresh()); !errors.Is(err, errCut) {
+			if err := decodeMessage(b[:n], c.fresh()); !errors.Is(err, errCut) {
 				t.Errorf("%s of %d bytes cut to %d: %v", name, len(b), n, err)
 			}
 		}
-		if err := decode(append(b, 0), c.fresh()); !errors.Is(err, errLeft) {
+		if err := decodeMessage(append(b, 0), c.fresh()); !errors.Is(err, errLeft) {
 			t.Errorf("%s with a byte too many: %v", name, err)
 		}
 	}
-	b := encode(&Base{})
+	b := encodeMessage(&Base{})
 	b[0] = 2
-	if err := decode(b, &Base{}); !errors.Is(err, errValue) {
+	if err := decodeMessage(b, &Base{}); !errors.Is(err, errValue) {
 		t.Errorf("a truth of 2: %v", err)
 	}
 	var c codec
@@ -78,7 +78,7 @@ func TestWireIsStrict(t *testing.T) {
 	}
 	c = codec{out: []byte{0, 0, 0}}
 	c.uint64(&list)
-	if err := decode(append(c.out, make([]byte, 64)...), &Base{}); !errors.Is(err, errCut) {
+	if err := decodeMessage(append(c.out, make([]byte, 64)...), &Base{}); !errors.Is(err, errCut) {
 		t.Errorf("a list longer than the message: %v", err)
 	}
 }
@@ -87,9 +87,9 @@ func TestWireIsStrict(t *testing.T) {
 // panic or allocate without bound.
 func FuzzWire(f *testing.F) {
 	base, spec, launch := full()
-	f.Add(encode(base), uint8(0))
-	f.Add(encode(spec), uint8(1))
-	f.Add(encode(launch), uint8(2))
+	f.Add(encodeMessage(base), uint8(0))
+	f.Add(encodeMessage(spec), uint8(1))
+	f.Add(encodeMessage(launch), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8) { canonical(t, b, kind) })
 }
 
@@ -98,7 +98,7 @@ func TestWireByChance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		kind := uint8(r.IntN(3))
-		b := encode([]wire{base, spec, launch}[kind])
+		b := encodeMessage([]wireMessage{base, spec, launch}[kind])
 		for range 1 + r.IntN(3) {
 			switch i := r.IntN(len(b)); r.IntN(3) {
 			case 0:
@@ -118,9 +118,9 @@ func TestWireByChance(t *testing.T) {
 
 func canonical(t *testing.T, b []byte, kind uint8) {
 	t.Helper()
-	v := []wire{&Base{}, &Spec{}, &Launch{}}[kind%3]
-	if decode(b, v) == nil && !bytes.Equal(encode(v), b) {
-		t.Errorf("%x is accepted and would be written as %x", b, encode(v))
+	v := []wireMessage{&Base{}, &Spec{}, &Launch{}}[kind%3]
+	if decodeMessage(b, v) == nil && !bytes.Equal(encodeMessage(v), b) {
+		t.Errorf("%x is accepted and would be written as %x", b, encodeMessage(v))
 	}
 }
 
@@ -146,7 +146,7 @@ func TestPack(t *testing.T) {
 		"header": Unpack(MsgRun, header[1:], body, &got),
 		"body":   Unpack(MsgRun, header[:], body[1:], &got),
 		"type":   Unpack(MsgRun, header[:], body, got),
-		"launch": new(Launch).unpack(encode(launch)),
+		"launch": new(Launch).unpack(encodeMessage(launch)),
 		"empty":  new(Launch).unpack(nil),
 	} {
 		if err == nil {
