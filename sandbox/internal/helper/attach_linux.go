@@ -14,7 +14,7 @@ var trees detachedMounts
 // appendMounts takes the mounts of one packet.
 func (d *detachedMounts) appendMounts(fds []int) error {
 	if len(fds) == 0 || len(*d)+len(fds) > MaxAllTrees {
-		return errors.New("the message brings " + decimal(int64(len(fds))) + " mounts after " + decimal(int64(len(*d))))
+		return errors.New("the message brings " + formatDecimal(int64(len(fds))) + " mounts after " + formatDecimal(int64(len(*d))))
 	}
 	*d = append(*d, fds...)
 	return nil
@@ -23,7 +23,7 @@ func (d *detachedMounts) appendMounts(fds []int) error {
 // mountAt returns the mount of a number, from 1 on.
 func (d detachedMounts) mountAt(n int) (fd int, err error) {
 	if n < 1 || n > len(d) {
-		return -1, errors.New("there is no mount with the number " + decimal(int64(n)))
+		return -1, errors.New("there is no mount with the number " + formatDecimal(int64(n)))
 	}
 	return d[n-1], nil
 }
@@ -78,7 +78,7 @@ func (p *mountFolders) attachNumbered(number int) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = hiddenDir + "/" + decimal(int64(len(*p)))
+	path = hiddenDir + "/" + formatDecimal(int64(len(*p)))
 	if err := attachMount(tree, path, true); err != nil {
 		return "", err
 	}

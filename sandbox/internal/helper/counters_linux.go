@@ -21,7 +21,7 @@ func limitCounters(dir int, counters []Counter) error {
 		if err != nil {
 			return wrapError("counter "+c.Name, err)
 		}
-		_, err = syscall.Write(fd, []byte(decimal(c.Value)))
+		_, err = syscall.Write(fd, []byte(formatDecimal(c.Value)))
 		syscall.Close(fd)
 		if err != nil {
 			return wrapError("counter "+c.Name, err)

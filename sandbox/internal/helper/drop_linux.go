@@ -54,7 +54,7 @@ func setRlimits(list []Rlimit) error {
 			continue
 		}
 		if err := prlimit(l.Resource, &syscall.Rlimit{Cur: l.Value, Max: l.Value}); err != nil {
-			return wrapError("resource limit "+decimal(int64(l.Resource)), err)
+			return wrapError("resource limit "+formatDecimal(int64(l.Resource)), err)
 		}
 	}
 	return nil

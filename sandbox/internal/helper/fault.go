@@ -20,10 +20,10 @@ func wrapError(what string, err error) error {
 	return &wrappedError{what, err}
 }
 
-// decimal writes a number.
-func decimal(n int64) string {
+// formatDecimal writes a number.
+func formatDecimal(n int64) string {
 	if n < 0 {
-		return "-" + decimal(-n)
+		return "-" + formatDecimal(-n)
 	}
 	var buf [20]byte
 	i := len(buf)

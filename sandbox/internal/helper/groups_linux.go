@@ -16,7 +16,7 @@ const MsgQuit = 'Q'
 // starts in the same group tries once more.
 func removeGroups() {
 	text, _ := syscall.Getenv(GroupsMarker)
-	prefix, dirs := line(text)
+	prefix, dirs := cutLine(text)
 	if prefix == "" {
 		return
 	}
@@ -25,7 +25,7 @@ func removeGroups() {
 		left := false
 		for rest := dirs; rest != ""; {
 			var dir string
-			dir, rest = line(rest)
+			dir, rest = cutLine(rest)
 			for _, name := range namesIn(dir) {
 				if len(name) > len(prefix) && name[:len(prefix)] == prefix && syscall.Rmdir(dir+"/"+name) != nil {
 					left = true
@@ -56,8 +56,8 @@ func namesIn(dir string) (names []string) {
 	}
 }
 
-// line cuts a text after its first line.
-func line(s string) (first, rest string) {
+// cutLine cuts a text after its first line.
+func cutLine(s string) (first, rest string) {
 	for i := range len(s) {
 		if s[i] == '\n' {
 			return s[:i], s[i+1:]

@@ -138,7 +138,7 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 	if err := closeOnExec(0); err != nil {
 		return wrapError("descriptors", err)
 	}
-	return wrapError("init", execInit(init, decimal(int64(pid))))
+	return wrapError("init", execInit(init, formatDecimal(int64(pid))))
 }
 
 // shieldInit closes this process to the program, which may run before the init does:
@@ -160,7 +160,7 @@ func shieldInit() error {
 			action.handler = actionUsual // ignored, nothing would be left to wait for
 		}
 		if err := setAction(s, &action, nil); err != nil {
-			return wrapError("init: signal "+decimal(int64(s)), err)
+			return wrapError("init: signal "+formatDecimal(int64(s)), err)
 		}
 	}
 	return nil

@@ -210,7 +210,7 @@ func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err er
 			err = runInGroups(fds[1:], func() error { pid, err = w.launchHelper(&l, fds[0]); return err })
 		}
 	default:
-		err = errors.New("the launcher got " + decimal(int64(len(fds))) + " descriptors, which is not what it needs")
+		err = errors.New("the launcher got " + formatDecimal(int64(len(fds))) + " descriptors, which is not what it needs")
 	}
 	for _, fd := range fds {
 		syscall.Close(fd)

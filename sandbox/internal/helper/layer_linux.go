@@ -33,7 +33,7 @@ func (l *Layer) mountMemory() (int, error) {
 	if err := syscall.Mkdir(LayerDir, 0o700); err != nil {
 		return -1, err
 	}
-	data := "mode=0700,size=" + decimal(l.Bytes) + ",nr_inodes=" + decimal(l.Files)
+	data := "mode=0700,size=" + formatDecimal(l.Bytes) + ",nr_inodes=" + formatDecimal(l.Files)
 	if err := syscall.Mount("tmpfs", LayerDir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, data); err != nil {
 		return -1, err
 	}

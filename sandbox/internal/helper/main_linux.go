@@ -23,7 +23,7 @@ func init() {
 		return
 	}
 	if kind, err := syscall.GetsockoptInt(ControlFD, syscall.SOL_SOCKET, syscall.SO_TYPE); err != nil || kind != syscall.SOCK_SEQPACKET {
-		probe(role)
+		runProbe(role)
 		return
 	}
 	switch role {
@@ -212,7 +212,7 @@ func receiveMessage(kind byte, files int, v any) ([]int, error) {
 		return nil, err
 	}
 	if len(fds) != files+1 {
-		return nil, errors.New("the message brings " + decimal(int64(len(fds))) + " descriptors instead of " + decimal(int64(files+1)))
+		return nil, errors.New("the message brings " + formatDecimal(int64(len(fds))) + " descriptors instead of " + formatDecimal(int64(files+1)))
 	}
 	body, err := readMemfd(fds[0])
 	if err != nil {

@@ -15,7 +15,7 @@ func openOrMake(path string, dir bool) (int, error) {
 // openOrMakeBelow is place for a path of so many elements. made says that the last
 // one was made, so that what is made in it needs no look at the file system.
 func openOrMakeBelow(path string, dir bool, depth int) (fd int, made bool, err error) {
-	up, name := split(path)
+	up, name := splitPath(path)
 	known := lastFolder.path == up && path != "/"
 	if known {
 		fd, err = openPath(lastFolder.fd, name, 0)
@@ -86,8 +86,8 @@ func (f *openFolder) closeBelow(path string) {
 	*f = openFolder{}
 }
 
-// split cuts a clean absolute path before its last element.
-func split(path string) (dir, name string) {
+// splitPath cuts a clean absolute path before its last element.
+func splitPath(path string) (dir, name string) {
 	i := len(path) - 1
 	for i > 0 && path[i] != '/' {
 		i--
@@ -126,10 +126,10 @@ func checkOwnMemory(fd int) error {
 	return errors.New("a mount point is missing on the host")
 }
 
-func procFD(fd int) string { return "/proc/self/fd/" + decimal(int64(fd)) }
+func procFD(fd int) string { return "/proc/self/fd/" + formatDecimal(int64(fd)) }
 
-// octal writes permission bits.
-func octal(mode uint32) string {
+// formatOctal writes permission bits.
+func formatOctal(mode uint32) string {
 	var b [5]byte
 	for i := range b {
 		b[i] = '0' + byte(mode>>(3*(len(b)-1-i))&7)

@@ -12,27 +12,27 @@ const Probed = "probed"
 // Probe is the value of [Marker] for an attack on a file outside the reach, a
 // port of the host's loopback and a process of the host.
 func Probe(canary string, port, pid int) string {
-	return ProbeArg0 + " " + decimal(int64(port)) + " " + decimal(int64(pid)) + " " + canary
+	return ProbeArg0 + " " + formatDecimal(int64(port)) + " " + formatDecimal(int64(pid)) + " " + canary
 }
 
-// probe runs the attack instead of the program, if that is the role.
-func probe(role string) {
-	name, rest := word(role)
-	port, rest := word(rest)
-	pid, canary := word(rest)
-	if name != ProbeArg0 || number(port) < 0 || number(pid) < 0 || canary == "" {
+// runProbe runs the attack instead of the program, if that is the role.
+func runProbe(role string) {
+	name, rest := cutWord(role)
+	port, rest := cutWord(rest)
+	pid, canary := cutWord(rest)
+	if name != ProbeArg0 || parseNumber(port) < 0 || parseNumber(pid) < 0 || canary == "" {
 		return
 	}
 	text := Probed
-	for _, name := range attack(canary, number(port), number(pid)) {
+	for _, name := range runAttacks(canary, parseNumber(port), parseNumber(pid)) {
 		text += " " + name
 	}
 	_, _ = syscall.Write(1, []byte(text))
 	syscall.Exit(0)
 }
 
-// word cuts a text at its first space.
-func word(s string) (first, rest string) {
+// cutWord cuts a text at its first space.
+func cutWord(s string) (first, rest string) {
 	for i := range len(s) {
 		if s[i] == ' ' {
 			return s[:i], s[i+1:]
@@ -41,8 +41,8 @@ func word(s string) (first, rest string) {
 	return s, ""
 }
 
-// number reads digits; -1 is for everything else.
-func number(s string) int {
+// parseNumber reads digits; -1 is for everything else.
+func parseNumber(s string) int {
 	n := 0
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' || n >= 1<<27 {
@@ -56,10 +56,10 @@ func number(s string) int {
 	return n
 }
 
-// attack returns the names of what succeeded of the things that no confined
+// runAttacks returns the names of what succeeded of the things that no confined
 // child may do: with a file outside its reach, with a listener and a process
 // of the host, with the kernel.
-func attack(canary string, port, pid int) (open []string) {
+func runAttacks(canary string, port, pid int) (open []string) {
 	try := func(name string, err error) {
 		if err == nil {
 			open = append(open, name)
@@ -72,7 +72,7 @@ func attack(canary string, port, pid int) (open []string) {
 	fd, err = syscall.Open(canary+".new", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
 	try("write", err)
 	syscall.Close(fd)
-	try("connect", connect(port))
+	try("connect", connectPort(port))
 	try("signal", syscall.Kill(pid, 0))
 	fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	try("unix-socket", err)
@@ -87,7 +87,7 @@ func attack(canary string, port, pid int) (open []string) {
 	return open
 }
 
-func connect(port int) error {
+func connectPort(port int) error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

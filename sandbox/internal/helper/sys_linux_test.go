@@ -60,11 +60,11 @@ func TestNumbers(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{decimal(0), "0"},
-		{decimal(-1205), "-1205"},
-		{decimal(1 << 40), "1099511627776"},
-		{octal(0o1777), "01777"},
-		{octal(0o700), "00700"},
+		{formatDecimal(0), "0"},
+		{formatDecimal(-1205), "-1205"},
+		{formatDecimal(1 << 40), "1099511627776"},
+		{formatOctal(0o1777), "01777"},
+		{formatOctal(0o700), "00700"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -73,12 +73,12 @@ func TestTexts(t *testing.T) {
 	for path, want := range map[string][2]string{
 		"/": {"/", ""}, "/usr": {"/", "usr"}, "/a/b/c": {"/a/b", "c"}, "": {"/", ""},
 	} {
-		if dir, name := split(path); dir != want[0] || name != want[1] {
+		if dir, name := splitPath(path); dir != want[0] || name != want[1] {
 			t.Errorf("split(%q) = %q, %q, want %q", path, dir, name, want)
 		}
 	}
 	for text, want := range map[string]int{"": -1, "0": 0, "3128": 3128, "-1": -1, "1x": -1, "99999999999999999999": -1, "4194304": 4194304} {
-		if got := number(text); got != want {
+		if got := parseNumber(text); got != want {
 			t.Errorf("number(%q) = %d, want %d", text, got, want)
 		}
 	}

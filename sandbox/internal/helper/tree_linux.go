@@ -120,7 +120,7 @@ func (op *Op) apply() error {
 }
 
 func (op *Op) makeFile() error {
-	parent, name := split(op.Path)
+	parent, name := splitPath(op.Path)
 	dir, err := lastFolder.switchTo(parent)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (op *Op) makeFile() error {
 }
 
 func (op *Op) makeLink() error {
-	parent, name := split(op.Path)
+	parent, name := splitPath(op.Path)
 	dir, err := lastFolder.switchTo(parent)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (op *Op) mountTmpfs() error {
 		flags |= syscall.MS_NOEXEC
 	}
 	// An inode costs memory that no size counts: one for every 4 KiB.
-	data := "mode=" + octal(op.Mode) + ",size=" + decimal(op.Size) + ",nr_inodes=" + decimal(max(op.Size/4096, 64))
+	data := "mode=" + formatOctal(op.Mode) + ",size=" + formatDecimal(op.Size) + ",nr_inodes=" + formatDecimal(max(op.Size/4096, 64))
 	lastFolder.closeBelow(op.Path)
 	if err := syscall.Mount("tmpfs", op.Path, "tmpfs", flags, data); err != nil {
 		return err
