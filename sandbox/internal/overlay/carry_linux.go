@@ -303,7 +303,7 @@ func (p *placing) dress(f *os.File, info fs.FileInfo) error {
 }
 
 func (p *placing) link() error {
-	target, err := os.Readlink(p.upper())
+	target, err := os.Readlink(p.upperPath())
 	if err != nil {
 		return err
 	}

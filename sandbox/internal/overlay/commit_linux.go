@@ -39,7 +39,7 @@ const (
 // The error is that of reading the layer or of the context; what was committed
 // until then stays, and is marked in the result.
 func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyport.Change, error) {
-	steps, err := v.plan(ctx)
+	steps, err := v.planSteps(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyp
 	}
 	err = errors.Join(err, v.sync(steps))
 	c.settle(0)
-	return changes(steps), err
+	return changesOf(steps), err
 }
 
 // sync makes the new names durable; the contents are.

@@ -63,7 +63,7 @@ type Overlay struct {
 	root   *os.File
 	layers []*layer
 	// names are the write paths as they were given and what they lead to.
-	names    []name
+	names    []writePath
 	start    time.Time
 	limit    Options
 	surveyor *survey.Surveyor
@@ -80,8 +80,8 @@ type layer struct {
 	closed map[string]fs.FileMode
 }
 
-// name is a write path: what was given, and the path without links.
-type name struct{ given, real string }
+// writePath is a write path: what was given, and the path without links.
+type writePath struct{ given, real string }
 
 // New begins a private layer for each write path. The write paths must be
 // existing directories; one within another shares the layer of the outer one,
@@ -101,7 +101,7 @@ func New(writes []string, o *Options) (*Overlay, error) {
 	if v.surveyor == nil {
 		v.surveyor = survey.New(nil)
 	}
-	if err := v.resolve(writes); err != nil {
+	if err := v.openWritePaths(writes); err != nil {
 		return nil, err
 	}
 	v.start = nextTick()
@@ -172,15 +172,15 @@ func (v *Overlay) Discard() {
 	}
 }
 
-// resolve opens the write paths, outer ones first.
-func (v *Overlay) resolve(writes []string) error {
+// openWritePaths opens the write paths, outer ones first.
+func (v *Overlay) openWritePaths(writes []string) error {
 	for _, w := range writes {
 		real, err := filepath.EvalSymlinks(w)
 		if err != nil {
 			v.Discard()
 			return fmt.Errorf("overlay of %s: %w", w, err)
 		}
-		v.names = append(v.names, name{filepath.Clean(w), real})
+		v.names = append(v.names, writePath{filepath.Clean(w), real})
 		v.layers = append(v.layers, &layer{lower: real, closed: make(map[string]fs.FileMode)})
 	}
 	slices.SortStableFunc(v.layers, func(a, b *layer) int { return len(a.lower) - len(b.lower) })

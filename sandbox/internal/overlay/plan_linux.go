@@ -62,14 +62,14 @@ func (s state) dir() bool    { return s.exists && s.kind() == unix.S_IFDIR }
 // where a change can never be carried over. The error says which bound was
 // exceeded.
 func (v *Overlay) Diff(ctx context.Context) ([]sallyport.Change, error) {
-	steps, err := v.plan(ctx)
+	steps, err := v.planSteps(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return changes(steps), nil
+	return changesOf(steps), nil
 }
 
-func changes(steps []*step) []sallyport.Change {
+func changesOf(steps []*step) []sallyport.Change {
 	out := make([]sallyport.Change, 0, len(steps))
 	for _, s := range steps {
 		out = append(out, s.Change)
@@ -77,14 +77,14 @@ func changes(steps []*step) []sallyport.Change {
 	return out
 }
 
-// plan reads the upper layers.
-func (v *Overlay) plan(ctx context.Context) ([]*step, error) {
-	r := &reader{ctx: ctx, entries: v.limit.MaxEntries, bytes: v.limit.MaxBytes}
+// planSteps reads the upper layers.
+func (v *Overlay) planSteps(ctx context.Context) ([]*step, error) {
+	r := &layerReader{ctx: ctx, entries: v.limit.MaxEntries, bytes: v.limit.MaxBytes}
 	for _, l := range v.layers {
 		if l.base == nil || v.root == nil {
 			return nil, errors.New("there is no private layer")
 		}
-		if err := r.dir(l, "."); err != nil {
+		if err := r.readDir(l, "."); err != nil {
 			return nil, fmt.Errorf("read what was written below %s: %w", l.lower, err)
 		}
 	}
@@ -92,15 +92,15 @@ func (v *Overlay) plan(ctx context.Context) ([]*step, error) {
 	return r.steps, nil
 }
 
-// reader collects steps within bounds.
-type reader struct {
+// layerReader collects steps within bounds.
+type layerReader struct {
 	ctx     context.Context
 	entries int
 	bytes   int64
 	steps   []*step
 }
 
-func (r *reader) count(bytes int64) error {
+func (r *layerReader) countEntry(bytes int64) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
@@ -113,28 +113,28 @@ func (r *reader) count(bytes int64) error {
 	return nil
 }
 
-// dir reads one directory of an upper layer. Nobody writes there any more.
-func (r *reader) dir(l *layer, rel string) error {
+// readDir reads one directory of an upper layer. Nobody writes there any more.
+func (r *layerReader) readDir(l *layer, rel string) error {
 	entries, err := l.listUpper(rel)
 	if err != nil {
 		return err
 	}
-	marked := xattr(filepath.Join(l.upper, rel), "user.overlay.opaque")
+	marked := readXattr(filepath.Join(l.upper, rel), "user.overlay.opaque")
 	names := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		names[e.Name()] = true
-		if err := r.entry(l, filepath.Join(rel, e.Name()), marked == "x"); err != nil {
+		if err := r.readEntry(l, filepath.Join(rel, e.Name()), marked == "x"); err != nil {
 			return err
 		}
 	}
 	if rel == "." || marked != "y" {
 		return nil
 	}
-	return r.hidden(l, rel, names)
+	return r.addHidden(l, rel, names)
 }
 
-// hidden adds a removal for what an opaque directory hides of the lower one.
-func (r *reader) hidden(l *layer, rel string, kept map[string]bool) error {
+// addHidden adds a removal for what an opaque directory hides of the lower one.
+func (r *layerReader) addHidden(l *layer, rel string, kept map[string]bool) error {
 	f, err := l.openBase(rel)
 	if err != nil {
 		// It was no directory, or is none any more.
@@ -149,7 +149,7 @@ func (r *reader) hidden(l *layer, rel string, kept map[string]bool) error {
 		if kept[name] {
 			continue
 		}
-		if err := r.count(0); err != nil {
+		if err := r.countEntry(0); err != nil {
 			return err
 		}
 		s, err := l.newStep(filepath.Join(rel, name))
@@ -204,8 +204,8 @@ func (l *layer) newStep(rel string) (*step, error) {
 	return s, nil
 }
 
-// entry turns one entry of an upper layer into a step.
-func (r *reader) entry(l *layer, rel string, marks bool) error {
+// readEntry turns one entry of an upper layer into a step.
+func (r *layerReader) readEntry(l *layer, rel string, marks bool) error {
 	upper := filepath.Join(l.upper, rel)
 	info, err := os.Lstat(upper)
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *reader) entry(l *layer, rel string, marks bool) error {
 	if info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	if err := r.count(size); err != nil {
+	if err := r.countEntry(size); err != nil {
 		return err
 	}
 	s, err := l.newStep(rel)
@@ -228,7 +228,7 @@ func (r *reader) entry(l *layer, rel string, marks bool) error {
 	}
 	if !isWhiteout(upper, info, marks) {
 		s.origin = hasXattr(upper, "user.overlay.origin")
-		return r.written(s, upper, info)
+		return r.addWritten(s, upper, info)
 	}
 	if s.base.exists {
 		s.do, s.Kind = removeAny, sallyport.ChangeDeleted
@@ -237,13 +237,13 @@ func (r *reader) entry(l *layer, rel string, marks bool) error {
 	return nil
 }
 
-// written handles what is in the upper layer and no removal.
-func (r *reader) written(s *step, upper string, info fs.FileInfo) error {
+// addWritten handles what is in the upper layer and no removal.
+func (r *layerReader) addWritten(s *step, upper string, info fs.FileInfo) error {
 	same := false
 	var err error
 	switch {
 	case info.IsDir():
-		return r.directory(s)
+		return r.addDirectory(s)
 	case info.Mode().IsRegular():
 		s.do, s.Bytes = placeFile, info.Size()
 		same, err = s.sameFile(info)
@@ -260,7 +260,7 @@ func (r *reader) written(s *step, upper string, info fs.FileInfo) error {
 	return nil
 }
 
-func (r *reader) directory(s *step) error {
+func (r *layerReader) addDirectory(s *step) error {
 	switch {
 	case !s.base.dir():
 		s.do = makeDir
@@ -269,7 +269,7 @@ func (r *reader) directory(s *step) error {
 		s.do = modeOfDir
 		r.steps = append(r.steps, s)
 	}
-	return r.dir(s.layer, s.rel)
+	return r.readDir(s.layer, s.rel)
 }
 
 // isWhiteout reports whether an entry stands for a removal: a character device
@@ -284,7 +284,7 @@ func isWhiteout(path string, info fs.FileInfo, marks bool) bool {
 	return ok && info.Mode()&fs.ModeCharDevice != 0 && st.Rdev == 0
 }
 
-func xattr(path, name string) string {
+func readXattr(path, name string) string {
 	var buf [16]byte
 	n, err := unix.Lgetxattr(path, name, buf[:])
 	if err != nil || n < 0 {
@@ -320,10 +320,10 @@ func (s *step) sameFile(info fs.FileInfo) (bool, error) {
 	}
 	b := os.NewFile(uintptr(fd), s.Path)
 	defer b.Close()
-	return equal(u, b)
+	return equalContents(u, b)
 }
 
-func equal(a, b io.Reader) (bool, error) {
+func equalContents(a, b io.Reader) (bool, error) {
 	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
 	for {
 		n, errA := io.ReadFull(a, x)
@@ -356,17 +356,17 @@ func (s *step) sameLink(upper string) (bool, error) {
 	return err == nil && string(buf[:n]) == target, nil
 }
 
-func (s *step) upper() string { return filepath.Join(s.layer.upper, s.rel) }
+func (s *step) upperPath() string { return filepath.Join(s.layer.upper, s.rel) }
 
 // openUpper opens the file of the upper layer.
 func (s *step) openUpper() (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	f, err := os.OpenFile(s.upper(), flags, 0)
+	f, err := os.OpenFile(s.upperPath(), flags, 0)
 	if !errors.Is(err, fs.ErrPermission) {
 		return f, err
 	}
 	if err := s.layer.reopen(s.rel); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(s.upper(), flags, 0)
+	return os.OpenFile(s.upperPath(), flags, 0)
 }

@@ -94,7 +94,7 @@ func prepareStep(t *testing.T, v *Overlay, do action) *step {
 	default:
 		must(t, os.WriteFile(path, nil, 0o644)) // becomes a removal below
 	}
-	steps, err := v.plan(t.Context())
+	steps, err := v.planSteps(t.Context())
 	must(t, err)
 	if len(steps) != 1 {
 		t.Fatalf("steps = %v", steps)
@@ -185,7 +185,7 @@ func TestA7_NewFilesInADirectoryThatGoesAreKept(t *testing.T) {
 		ws, scratch := workspace(t, "mkdir d; echo old >d/old")
 		v := begin(t, scratch, ws)
 		child(t, v, ws, script)
-		steps, err := v.plan(t.Context())
+		steps, err := v.planSteps(t.Context())
 		must(t, err)
 		c := &carrier{start: v.start, away: map[inode]bool{}}
 		dir, err := os.OpenRoot(filepath.Join(ws, "d"))

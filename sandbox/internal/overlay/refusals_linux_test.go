@@ -92,7 +92,7 @@ func TestAChangeBetweenJudgingAndCarryingIsSeen(t *testing.T) {
 	v := begin(t, scratch, ws)
 	must(t, os.WriteFile(filepath.Join(v.layers[0].upper, "a"), []byte("2"), 0o644))
 	must(t, os.WriteFile(filepath.Join(v.layers[0].upper, "b"), []byte("2"), 0o644))
-	steps, err := v.plan(t.Context())
+	steps, err := v.planSteps(t.Context())
 	must(t, err)
 	shell(t, ws, "echo 33 >a; echo 33 >b")
 	c := &carrier{start: v.start, away: map[inode]bool{}}
