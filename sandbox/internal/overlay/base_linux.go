@@ -29,34 +29,34 @@ func (l *layer) openBase(rel string) (*os.File, error) {
 	}
 }
 
-// stat returns what is at a path of the lower layer at present.
-func (l *layer) stat(rel string) (state, error) {
+// statLower returns what is at a path of the lower layer at present.
+func (l *layer) statLower(rel string) (lowerState, error) {
 	dir, err := l.openBase(filepath.Dir(rel))
 	if err != nil {
-		return state{}, ignoreMissing(err)
+		return lowerState{}, ignoreMissing(err)
 	}
 	defer dir.Close()
 	return statAt(dir, filepath.Base(rel))
 }
 
 // statDir returns the state of a directory, also of the layer's own.
-func (l *layer) statDir(rel string) (state, error) {
+func (l *layer) statDir(rel string) (lowerState, error) {
 	dir, err := l.openBase(rel)
 	if err != nil {
-		return state{}, ignoreMissing(err)
+		return lowerState{}, ignoreMissing(err)
 	}
 	defer dir.Close()
-	var s state
+	var s lowerState
 	err = unix.Fstat(int(dir.Fd()), &s.st)
 	s.exists = err == nil
 	return s, err
 }
 
-func statAt(dir *os.File, name string) (state, error) {
-	var s state
+func statAt(dir *os.File, name string) (lowerState, error) {
+	var s lowerState
 	err := unix.Fstatat(int(dir.Fd()), name, &s.st, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
-		return state{}, ignoreMissing(err)
+		return lowerState{}, ignoreMissing(err)
 	}
 	s.exists = true
 	return s, nil
@@ -71,14 +71,14 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// unchanged reports whether a path is what it was when it was judged. Other
+// isUnchanged reports whether a path is what it was when it was judged. Other
 // names of the same file may have been committed since, which shows in ctime.
-func (s state) unchanged(now state) bool {
+func (s lowerState) isUnchanged(now lowerState) bool {
 	a, b := &s.st, &now.st
 	if s.exists != now.exists || a.Dev != b.Dev || a.Ino != b.Ino || a.Mode != b.Mode {
 		return false
 	}
-	if s.dir() {
+	if s.isDir() {
 		// What was committed in it changed its times.
 		return true
 	}

@@ -291,7 +291,7 @@ func (p *placing) identify() error {
 // their own, as with every editor. The owner comes before the mode, which a
 // change of owner would cut.
 func (p *placing) dress(f *os.File, info fs.FileInfo) error {
-	if os.Geteuid() == 0 && p.base.exists && !p.base.dir() {
+	if os.Geteuid() == 0 && p.base.exists && !p.base.isDir() {
 		_ = f.Chown(int(p.base.st.Uid), int(p.base.st.Gid)) // Not being allowed to is no failure.
 	}
 	// Permission bits only: a setuid bit is not carried over.
@@ -331,7 +331,7 @@ func (p *placing) mkdir() error {
 func (p *placing) chmod() error {
 	p.ours = inodeOf(&p.base.st)
 	now, err := statAt(p.dir, p.name)
-	if err == nil && !p.base.unchanged(now) {
+	if err == nil && !p.base.isUnchanged(now) {
 		err = conflict(staleRace)
 	}
 	if err != nil {

@@ -112,8 +112,8 @@ type judge struct {
 // why returns the reason against a step, empty when there is none.
 func (j *judge) why(s *step) (string, error) {
 	if r, project := j.projectRule(s.layer, s.rel); project {
-		file := s.do == placeFile && (!s.base.exists || s.base.kind() == unix.S_IFREG)
-		if s.waits = file || s.do == removeAny && !s.base.dir(); s.waits {
+		file := s.do == placeFile && (!s.base.exists || s.base.fileType() == unix.S_IFREG)
+		if s.waits = file || s.do == removeAny && !s.base.isDir(); s.waits {
 			why, err := j.stale(s)
 			if s.waits = why == "" && err == nil; !s.waits {
 				return why, err
@@ -148,7 +148,7 @@ func (j *judge) stale(s *step) (string, error) {
 		return staleClock, nil
 	case !s.base.exists && s.origin:
 		return j.vanished(s)
-	case s.base.dir() && (s.do == removeAny || s.do == placeFile || s.do == placeLink):
+	case s.base.isDir() && (s.do == removeAny || s.do == placeFile || s.do == placeLink):
 		return j.tree(s.layer, s.rel)
 	case s.base.exists && j.young(&s.base.st):
 		return staleChanged, nil
@@ -209,7 +209,7 @@ func (j *judge) steers(s *step) string {
 			return "on the always-deny floor: " + scoped.ReasonRepository
 		}
 		entry, _, _ := strings.Cut(rel, "/")
-		lower, both := s.layer.entries(dir)
+		lower, both := s.layer.entryLookups(dir)
 		if _, denied := j.floor.InRepository(rel); denied && scoped.GitDirectory(both) || scoped.Completes(entry, lower, both) {
 			return "on the always-deny floor: " + scoped.ReasonRepository
 		}
@@ -217,9 +217,9 @@ func (j *judge) steers(s *step) string {
 	return ""
 }
 
-// entries says of a name whether it is in a directory of the lower layer, and
+// entryLookups says of a name whether it is in a directory of the lower layer, and
 // whether it is there or in the same one of the upper layer.
-func (l *layer) entries(dir string) (lower, both func(name string) bool) {
+func (l *layer) entryLookups(dir string) (lower, both func(name string) bool) {
 	has := func(top, name string) bool {
 		var st unix.Stat_t
 		return unix.Lstat(filepath.Join(top, dir, name), &st) == nil
@@ -238,7 +238,7 @@ func (j *judge) tree(l *layer, rel string) (string, error) {
 	if err := j.ctx.Err(); err != nil {
 		return "", err
 	}
-	s, err := l.stat(rel)
+	s, err := l.statLower(rel)
 	if err != nil || !s.exists {
 		return "", err
 	}
@@ -251,7 +251,7 @@ func (j *judge) tree(l *layer, rel string) (string, error) {
 	if j.young(&s.st) {
 		return staleChanged + " (" + filepath.Join(l.lower, rel) + ")", nil
 	}
-	if !s.dir() {
+	if !s.isDir() {
 		return "", nil
 	}
 	dir, err := l.openBase(rel)

@@ -27,7 +27,7 @@ type held struct {
 // next would go to a file without a name.
 func (p *placing) hold() (*held, error) {
 	flags := unix.O_PATH
-	if p.base.kind() == unix.S_IFREG {
+	if p.base.fileType() == unix.S_IFREG {
 		flags = unix.O_RDONLY | unix.O_NONBLOCK
 	}
 	fd, err := unix.Openat(p.fd(), p.name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -42,8 +42,8 @@ func (p *placing) hold() (*held, error) {
 		return nil, err
 	}
 	h := &held{placing: p, file: os.NewFile(uintptr(fd), p.Path)}
-	now := state{exists: true}
-	if err = unix.Fstat(fd, &now.st); err == nil && !p.base.unchanged(now) {
+	now := lowerState{exists: true}
+	if err = unix.Fstat(fd, &now.st); err == nil && !p.base.isUnchanged(now) {
 		err = conflict(staleRace)
 	}
 	if err == nil && flags != unix.O_PATH {
@@ -98,7 +98,7 @@ func (h *held) moveAway(swap bool) error {
 	h.moved = time.Now()
 	h.carrier.away[inodeOf(&h.base.st)] = true
 	h.ready = false
-	if !h.cameOut() || h.base.dir() && h.carrier.inspect(h.dir, h.tmp) != nil {
+	if !h.cameOut() || h.base.isDir() && h.carrier.inspect(h.dir, h.tmp) != nil {
 		return errors.Join(conflict(staleRace), h.putBack())
 	}
 	return nil
@@ -138,7 +138,7 @@ func (h *held) settle() error {
 		return errors.Join(conflict(staleRace), h.keep(keptHost))
 	case h.touched():
 		return errors.Join(conflict(staleRace), h.putBack())
-	case !h.base.dir():
+	case !h.base.isDir():
 		return unix.Unlinkat(h.fd(), h.tmp, 0)
 	}
 	err := h.carrier.removeTree(h.dir, h.tmp)

@@ -42,19 +42,19 @@ type step struct {
 	// origin is true when the upper file began as a copy of a lower one. Which
 	// one the mark does not say when the mount was made in a user namespace.
 	origin bool
-	base   state
+	base   lowerState
 	// made is the directory that was made or whose mode was changed.
 	made inode
 }
 
-// state is a path of the lower layer at one moment.
-type state struct {
+// lowerState is a path of the lower layer at one moment.
+type lowerState struct {
 	exists bool
 	st     unix.Stat_t
 }
 
-func (s state) kind() uint32 { return s.st.Mode & unix.S_IFMT }
-func (s state) dir() bool    { return s.exists && s.kind() == unix.S_IFDIR }
+func (s lowerState) fileType() uint32 { return s.st.Mode & unix.S_IFMT }
+func (s lowerState) isDir() bool      { return s.exists && s.fileType() == unix.S_IFDIR }
 
 // Diff returns what the child wrote, sorted by path. A removed directory is
 // one change, as is one that took the place of a file. A file that was opened
@@ -191,7 +191,7 @@ func (l *layer) reopen(rel string) error {
 
 // newStep starts a step with the present state of its base.
 func (l *layer) newStep(rel string) (*step, error) {
-	base, err := l.stat(rel)
+	base, err := l.statLower(rel)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (r *layerReader) addWritten(s *step, upper string, info fs.FileInfo) error 
 
 func (r *layerReader) addDirectory(s *step) error {
 	switch {
-	case !s.base.dir():
+	case !s.base.isDir():
 		s.do = makeDir
 		r.steps = append(r.steps, s)
 	case fs.FileMode(s.base.st.Mode).Perm() != s.mode:
@@ -301,7 +301,7 @@ func hasXattr(path, name string) bool {
 // sameFile reports whether an upper file is what the base is.
 func (s *step) sameFile(info fs.FileInfo) (bool, error) {
 	st := &s.base.st
-	if !s.base.exists || s.base.kind() != unix.S_IFREG || st.Size != info.Size() || fs.FileMode(st.Mode).Perm() != s.mode {
+	if !s.base.exists || s.base.fileType() != unix.S_IFREG || st.Size != info.Size() || fs.FileMode(st.Mode).Perm() != s.mode {
 		return false, nil
 	}
 	u, err := s.openUpper()
@@ -339,7 +339,7 @@ func equalContents(a, b io.Reader) (bool, error) {
 }
 
 func (s *step) sameLink(upper string) (bool, error) {
-	if !s.base.exists || s.base.kind() != unix.S_IFLNK {
+	if !s.base.exists || s.base.fileType() != unix.S_IFLNK {
 		return false, nil
 	}
 	target, err := os.Readlink(upper)

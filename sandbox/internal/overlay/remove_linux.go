@@ -53,7 +53,7 @@ func (c *carrier) walk(parent *os.File, name string, depth int, visit func(dir *
 			return err
 		case !s.exists || c.young(&s.st):
 			return conflict(staleRace)
-		case s.dir():
+		case s.isDir():
 			err = c.walk(dir, n, depth+1, visit)
 		default:
 			p := &placing{step: &step{base: s}, carrier: c, dir: dir, name: n}
