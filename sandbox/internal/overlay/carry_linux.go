@@ -48,7 +48,7 @@ func (c *carrier) carry(s *step) {
 	if err != nil {
 		s.Why = staleParent
 		if ignoreMissing(err) != nil {
-			s.Why = failure(err)
+			s.Why = failureReason(err)
 		}
 		return
 	}
@@ -85,9 +85,9 @@ func (c *carrier) settle(most int) {
 	}
 }
 
-// failure is the reason of a system call that failed, without paths of the
+// failureReason is the reason of a system call that failed, without paths of the
 // private layer.
-func failure(err error) string {
+func failureReason(err error) string {
 	var errno syscall.Errno
 	if lost, ok := errors.AsType[conflict](err); ok {
 		return string(lost)
@@ -200,7 +200,7 @@ func (p *placing) conclude(err error) {
 	case stale:
 		p.Why = string(lost)
 	case err != nil:
-		p.Why = failure(err)
+		p.Why = failureReason(err)
 	}
 	if p.kept != "" {
 		p.Why += "; " + p.kept
@@ -352,7 +352,7 @@ func (c *carrier) finish(s *step) {
 		_ = dir.Close() // It was only an anchor.
 	}
 	if err != nil {
-		s.Why = "its mode " + failure(err)
+		s.Why = "its mode " + failureReason(err)
 	}
 }
 

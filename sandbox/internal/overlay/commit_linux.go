@@ -43,7 +43,7 @@ func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyp
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{Overlay: v, ctx: ctx, floor: floor}
+	j := &commitChecker{Overlay: v, ctx: ctx, floor: floor}
 	var roots []string
 	for _, n := range v.names {
 		roots = append(roots, n.given, n.real)
@@ -55,7 +55,7 @@ func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyp
 	// commit itself changes is not taken for a change of the host.
 	for _, s := range steps {
 		if s.Why == "" {
-			if s.Why, err = j.why(s); err != nil {
+			if s.Why, err = j.findReason(s); err != nil {
 				return nil, err
 			}
 		}
@@ -100,8 +100,8 @@ func (v *Overlay) sync(steps []*step) error {
 	return nil
 }
 
-// judge decides which steps are carried over.
-type judge struct {
+// commitChecker decides which steps are carried over.
+type commitChecker struct {
 	*Overlay
 	ctx     context.Context
 	floor   *scoped.DenyFloor
@@ -109,12 +109,12 @@ type judge struct {
 	visited int
 }
 
-// why returns the reason against a step, empty when there is none.
-func (j *judge) why(s *step) (string, error) {
+// findReason returns the reason against a step, empty when there is none.
+func (j *commitChecker) findReason(s *step) (string, error) {
 	if r, project := j.projectRule(s.layer, s.rel); project {
 		file := s.do == placeFile && (!s.base.exists || s.base.fileType() == unix.S_IFREG)
 		if s.waits = file || s.do == removeAny && !s.base.isDir(); s.waits {
-			why, err := j.stale(s)
+			why, err := j.staleReason(s)
 			if s.waits = why == "" && err == nil; !s.waits {
 				return why, err
 			}
@@ -123,10 +123,10 @@ func (j *judge) why(s *step) (string, error) {
 			return whyWaits + r.Reason, nil
 		}
 	}
-	if why := j.denied(s.layer, s.rel); why != "" {
+	if why := j.floorReason(s.layer, s.rel); why != "" {
 		return why, nil
 	}
-	if why := j.steers(s); why != "" {
+	if why := j.steeringReason(s); why != "" {
 		return why, nil
 	}
 	if s.do == placeLink || s.do == placeFile && strings.EqualFold(filepath.Base(s.rel), ".git") {
@@ -137,34 +137,34 @@ func (j *judge) why(s *step) (string, error) {
 			return whyLeads, nil
 		}
 	}
-	return j.stale(s)
+	return j.staleReason(s)
 }
 
-// stale says what the host did since the start, and what is against the removal of
+// staleReason says what the host did since the start, and what is against the removal of
 // a directory.
-func (j *judge) stale(s *step) (string, error) {
+func (j *commitChecker) staleReason(s *step) (string, error) {
 	switch {
 	case clockSetBack(j.start):
 		return staleClock, nil
 	case !s.base.exists && s.origin:
-		return j.vanished(s)
+		return j.vanishedReason(s)
 	case s.base.isDir() && (s.do == removeAny || s.do == placeFile || s.do == placeLink):
-		return j.tree(s.layer, s.rel)
-	case s.base.exists && j.young(&s.base.st):
+		return j.treeReason(s.layer, s.rel)
+	case s.base.exists && j.isChanged(&s.base.st):
 		return staleChanged, nil
 	}
 	return "", nil
 }
 
-// vanished decides about a copy of a lower file in whose place nothing is.
+// vanishedReason decides about a copy of a lower file in whose place nothing is.
 // Either the host removed the lower file, or the child renamed the copy, which
 // it cannot do to a directory. A removal shows in the directory around it.
-func (j *judge) vanished(s *step) (string, error) {
+func (j *commitChecker) vanishedReason(s *step) (string, error) {
 	around, err := s.layer.statDir(filepath.Dir(s.rel))
 	if err != nil {
 		return "", err
 	}
-	if s.do == makeDir || around.exists && j.young(&around.st) {
+	if s.do == makeDir || around.exists && j.isChanged(&around.st) {
 		return staleVanished, nil
 	}
 	return "", nil
@@ -172,7 +172,7 @@ func (j *judge) vanished(s *step) (string, error) {
 
 // namesOf returns a path under each of its names: by which write path
 // whatsoever it was granted.
-func (j *judge) namesOf(path string) []string {
+func (j *commitChecker) namesOf(path string) []string {
 	list := []string{path}
 	for _, n := range j.names {
 		if n.given != n.real && reach.Within(n.real, path) {
@@ -182,8 +182,8 @@ func (j *judge) namesOf(path string) []string {
 	return list
 }
 
-// denied asks the floor about a path under each of its names.
-func (j *judge) denied(l *layer, rel string) string {
+// floorReason asks the floor about a path under each of its names.
+func (j *commitChecker) floorReason(l *layer, rel string) string {
 	path := filepath.Join(l.lower, rel)
 	for _, name := range j.namesOf(path) {
 		if why, denied := j.floor.Check("write", name); denied {
@@ -198,10 +198,10 @@ func (j *judge) denied(l *layer, rel string) string {
 	return ""
 }
 
-// steers refuses what steers a repository under any name, one that the child
+// steeringReason refuses what steers a repository under any name, one that the child
 // made included, and what makes one of a directory that has such files already.
 // What is in both layers counts: it was one repository to the child.
-func (j *judge) steers(s *step) string {
+func (j *commitChecker) steeringReason(s *step) string {
 	for dir := s.rel; dir != "."; {
 		dir = filepath.Dir(dir)
 		rel, err := filepath.Rel(dir, s.rel)
@@ -228,13 +228,13 @@ func (l *layer) entryLookups(dir string) (lower, both func(name string) bool) {
 	return lower, func(name string) bool { return has(l.upper, name) || lower(name) }
 }
 
-// young reports whether something was changed since the start.
-func (j *judge) young(st *unix.Stat_t) bool {
+// isChanged reports whether something was changed since the start.
+func (j *commitChecker) isChanged(st *unix.Stat_t) bool {
 	return !time.Unix(st.Ctim.Unix()).Before(j.start.Round(0))
 }
 
-// tree judges the removal of a directory by everything in it.
-func (j *judge) tree(l *layer, rel string) (string, error) {
+// treeReason judges the removal of a directory by everything in it.
+func (j *commitChecker) treeReason(l *layer, rel string) (string, error) {
 	if err := j.ctx.Err(); err != nil {
 		return "", err
 	}
@@ -245,10 +245,10 @@ func (j *judge) tree(l *layer, rel string) (string, error) {
 	if j.visited++; j.visited > j.limit.MaxEntries {
 		return "too many files are in it to judge its removal", nil
 	}
-	if why := j.denied(l, rel); why != "" {
+	if why := j.floorReason(l, rel); why != "" {
 		return why + " (" + filepath.Join(l.lower, rel) + ")", nil
 	}
-	if j.young(&s.st) {
+	if j.isChanged(&s.st) {
 		return staleChanged + " (" + filepath.Join(l.lower, rel) + ")", nil
 	}
 	if !s.isDir() {
@@ -264,7 +264,7 @@ func (j *judge) tree(l *layer, rel string) (string, error) {
 		return "", err
 	}
 	for _, n := range names {
-		if why, err := j.tree(l, filepath.Join(rel, n)); why != "" || err != nil {
+		if why, err := j.treeReason(l, filepath.Join(rel, n)); why != "" || err != nil {
 			return why, err
 		}
 	}

@@ -13,7 +13,7 @@ const whyWaits = "waits for a person: "
 
 // projectRule is the rule for configuration of a project, when that is all that
 // is against a path.
-func (j *judge) projectRule(l *layer, rel string) (scoped.FloorRule, bool) {
+func (j *commitChecker) projectRule(l *layer, rel string) (scoped.FloorRule, bool) {
 	path := l.lower + "/" + rel
 	var found scoped.FloorRule
 	for _, name := range j.namesOf(path) {

@@ -18,16 +18,16 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// action is what a commit does with a path.
-type action string
+// commitAction is what a commit does with a path.
+type commitAction string
 
 const (
-	placeFile action = "file"
-	placeLink action = "link"
-	makeDir   action = "directory"
-	modeOfDir action = "mode"
-	removeAny action = "remove"
-	never     action = "never"
+	placeFile commitAction = "file"
+	placeLink commitAction = "link"
+	makeDir   commitAction = "directory"
+	modeOfDir commitAction = "mode"
+	removeAny commitAction = "remove"
+	never     commitAction = "never"
 )
 
 // step is one change with what it needs to be carried over.
@@ -35,7 +35,7 @@ type step struct {
 	sallyport.Change
 	layer *layer
 	rel   string
-	do    action
+	do    commitAction
 	// waits is true for a change that a person has to see first.
 	waits bool
 	mode  fs.FileMode

@@ -50,7 +50,7 @@ var edits = map[string]func(path string) error{
 // that the host edits while the change is prepared.
 func TestA7_AnEditDuringTheCommitIsNotLost(t *testing.T) {
 	for how, edit := range edits {
-		for _, do := range []action{placeFile, placeLink, makeDir, removeAny} {
+		for _, do := range []commitAction{placeFile, placeLink, makeDir, removeAny} {
 			t.Run(how+" "+string(do), func(t *testing.T) {
 				ws, scratch := workspace(t, "echo old >f")
 				v := begin(t, scratch, ws)
@@ -81,7 +81,7 @@ func TestA7_AnEditDuringTheCommitIsNotLost(t *testing.T) {
 }
 
 // prepareStep returns the one change of a layer: f becomes something else.
-func prepareStep(t *testing.T, v *Overlay, do action) *step {
+func prepareStep(t *testing.T, v *Overlay, do commitAction) *step {
 	t.Helper()
 	path := filepath.Join(v.layers[0].upper, "f")
 	switch do {
@@ -116,7 +116,7 @@ func open(t *testing.T, v *Overlay, s *step) *placing {
 // TestA7_WhatCameOutIsLookedAt has the host replace the file between the last
 // look and the move.
 func TestA7_WhatCameOutIsLookedAt(t *testing.T) {
-	for _, do := range []action{placeFile, placeLink, makeDir, removeAny} {
+	for _, do := range []commitAction{placeFile, placeLink, makeDir, removeAny} {
 		ws, scratch := workspace(t, "echo old >f")
 		v := begin(t, scratch, ws)
 		s := prepareStep(t, v, do)
