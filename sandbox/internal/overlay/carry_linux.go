@@ -53,8 +53,8 @@ func (c *carrier) carry(s *step) {
 		return
 	}
 	p := &placing{step: s, carrier: c, dir: dir, name: filepath.Base(s.rel), tmp: tempName()}
-	old, err := p.place()
-	p.conclude(err)
+	old, err := p.carryOut()
+	p.recordOutcome(err)
 	if err != nil || old == nil {
 		if old != nil {
 			old.release()
@@ -78,7 +78,7 @@ func (c *carrier) settle(most int) {
 		}
 		c.held = c.held[1:]
 		if err := h.settle(); err != nil {
-			h.conclude(err)
+			h.recordOutcome(err)
 		}
 		h.release()
 		_ = h.dir.Close() // It was only an anchor.
@@ -125,18 +125,18 @@ type placing struct {
 	kept string
 }
 
-func (p *placing) fd() int { return int(p.dir.Fd()) }
+func (p *placing) dirFD() int { return int(p.dir.Fd()) }
 
-// place carries the change out and returns what it moved away, nil when there
+// carryOut carries the change out and returns what it moved away, nil when there
 // was nothing.
-func (p *placing) place() (old *held, err error) {
+func (p *placing) carryOut() (old *held, err error) {
 	switch {
 	case p.do == modeOfDir:
-		err = p.chmod()
+		err = p.chmodDir()
 	case p.do == removeAny && !p.base.exists:
 	default:
-		if err = p.prepare(); err == nil {
-			old, err = p.install()
+		if err = p.prepareTemp(); err == nil {
+			old, err = p.installTemp()
 		}
 		if p.ready {
 			err = errors.Join(err, p.giveUp(err))
@@ -146,15 +146,15 @@ func (p *placing) place() (old *held, err error) {
 	return old, err
 }
 
-// prepare makes what is to take the place, if anything is.
-func (p *placing) prepare() error {
+// prepareTemp makes what is to take the place, if anything is.
+func (p *placing) prepareTemp() error {
 	switch p.do {
 	case placeFile:
-		return p.file()
+		return p.copyFile()
 	case placeLink:
-		return p.link()
+		return p.createLink()
 	case makeDir:
-		return p.mkdir()
+		return p.createDir()
 	case removeAny:
 		return nil
 	default:
@@ -166,17 +166,17 @@ func (p *placing) prepare() error {
 // otherwise.
 func (p *placing) giveUp(why error) error {
 	if _, lost := errors.AsType[conflict](why); lost {
-		return p.keepOurs()
+		return p.preserveOurs()
 	}
 	p.dropOurs()
 	return nil
 }
 
-// install has what was prepared take its place, or nothing when the change is a
+// installTemp has what was prepared take its place, or nothing when the change is a
 // removal. A name that was free must still be free.
-func (p *placing) install() (*held, error) {
+func (p *placing) installTemp() (*held, error) {
 	if !p.base.exists {
-		err := unix.Renameat2(p.fd(), p.tmp, p.fd(), p.name, unix.RENAME_NOREPLACE)
+		err := unix.Renameat2(p.dirFD(), p.tmp, p.dirFD(), p.name, unix.RENAME_NOREPLACE)
 		switch {
 		case errors.Is(err, unix.EEXIST):
 			return nil, conflict(staleRace)
@@ -185,15 +185,15 @@ func (p *placing) install() (*held, error) {
 		}
 		return nil, err
 	}
-	h, err := p.hold()
+	h, err := p.openDisplaced()
 	if err != nil {
 		return nil, err
 	}
 	return h, h.moveAway(p.do != removeAny)
 }
 
-// conclude marks the change.
-func (p *placing) conclude(err error) {
+// recordOutcome marks the change.
+func (p *placing) recordOutcome(err error) {
 	lost, stale := errors.AsType[conflict](err)
 	p.Committed = p.stands
 	switch {
@@ -213,13 +213,13 @@ const (
 	keptHost = "what the host had is kept as "
 )
 
-// keepOurs keeps what was prepared beside its place. A directory is empty and
+// preserveOurs keeps what was prepared beside its place. A directory is empty and
 // goes.
-func (p *placing) keepOurs() error {
-	if p.do == makeDir && unix.Unlinkat(p.fd(), p.tmp, unix.AT_REMOVEDIR) == nil {
+func (p *placing) preserveOurs() error {
+	if p.do == makeDir && unix.Unlinkat(p.dirFD(), p.tmp, unix.AT_REMOVEDIR) == nil {
 		return nil
 	}
-	return p.keep(keptOurs)
+	return p.preserveTemp(keptOurs)
 }
 
 // dropOurs removes what was prepared. The error that counts is another one.
@@ -228,13 +228,13 @@ func (p *placing) dropOurs() {
 	if p.do == makeDir {
 		flags = unix.AT_REMOVEDIR
 	}
-	_ = unix.Unlinkat(p.fd(), p.tmp, flags)
+	_ = unix.Unlinkat(p.dirFD(), p.tmp, flags)
 }
 
-// keep gives what tmp names a name to stay, and says so.
-func (p *placing) keep(what string) error {
+// preserveTemp gives what tmp names a name to stay, and says so.
+func (p *placing) preserveTemp(what string) error {
 	name := randomName("kept-", "")
-	if err := unix.Renameat2(p.fd(), p.tmp, p.fd(), name, unix.RENAME_NOREPLACE); err != nil {
+	if err := unix.Renameat2(p.dirFD(), p.tmp, p.dirFD(), name, unix.RENAME_NOREPLACE); err != nil {
 		return err
 	}
 	p.Kept = filepath.Join(filepath.Dir(p.Path), name)
@@ -242,8 +242,8 @@ func (p *placing) keep(what string) error {
 	return nil
 }
 
-// file copies a file beside its place.
-func (p *placing) file() (err error) {
+// copyFile copies a file beside its place.
+func (p *placing) copyFile() (err error) {
 	from, err := p.openUpper()
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (p *placing) file() (err error) {
 		return err
 	}
 	// Nobody else may open it before it has its owner and mode.
-	fd, err := unix.Openat(p.fd(), p.tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(p.dirFD(), p.tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -266,17 +266,17 @@ func (p *placing) file() (err error) {
 	} else if n != p.Bytes {
 		return errors.New("the private layer changed")
 	}
-	if err := p.dress(to, info); err != nil {
+	if err := p.setAttributes(to, info); err != nil {
 		return err
 	}
 	if err := to.Sync(); err != nil {
 		return err
 	}
-	return p.identify()
+	return p.recordInode()
 }
 
-// identify notes what was prepared.
-func (p *placing) identify() error {
+// recordInode notes what was prepared.
+func (p *placing) recordInode() error {
 	s, err := statAt(p.dir, p.tmp)
 	if err == nil && !s.exists {
 		err = unix.ENOENT
@@ -285,12 +285,12 @@ func (p *placing) identify() error {
 	return err
 }
 
-// dress gives a file its mode and time, and the owner of the file that it
+// setAttributes gives a file its mode and time, and the owner of the file that it
 // replaces; a new one belongs to the user of this process, as the child's files
 // do. Only a privileged process may change owners; for the others the file is
 // their own, as with every editor. The owner comes before the mode, which a
 // change of owner would cut.
-func (p *placing) dress(f *os.File, info fs.FileInfo) error {
+func (p *placing) setAttributes(f *os.File, info fs.FileInfo) error {
 	if os.Geteuid() == 0 && p.base.exists && !p.base.isDir() {
 		_ = f.Chown(int(p.base.st.Uid), int(p.base.st.Gid)) // Not being allowed to is no failure.
 	}
@@ -299,36 +299,36 @@ func (p *placing) dress(f *os.File, info fs.FileInfo) error {
 		return err
 	}
 	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(info.ModTime().UnixNano())}
-	return unix.UtimesNanoAt(p.fd(), p.tmp, times, unix.AT_SYMLINK_NOFOLLOW)
+	return unix.UtimesNanoAt(p.dirFD(), p.tmp, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func (p *placing) link() error {
+func (p *placing) createLink() error {
 	target, err := os.Readlink(p.upperPath())
 	if err != nil {
 		return err
 	}
-	if err := unix.Symlinkat(target, p.fd(), p.tmp); err != nil {
+	if err := unix.Symlinkat(target, p.dirFD(), p.tmp); err != nil {
 		return err
 	}
 	p.ready = true
-	return p.identify()
+	return p.recordInode()
 }
 
-// mkdir makes a directory, which takes the place of a file where one is. What
+// createDir makes a directory, which takes the place of a file where one is. What
 // belongs into it follows.
-func (p *placing) mkdir() error {
-	if err := unix.Mkdirat(p.fd(), p.tmp, 0o700); err != nil {
+func (p *placing) createDir() error {
+	if err := unix.Mkdirat(p.dirFD(), p.tmp, 0o700); err != nil {
 		return err
 	}
 	p.ready = true
-	if err := p.identify(); err != nil {
+	if err := p.recordInode(); err != nil {
 		return err
 	}
 	return p.setMode(p.tmp, p.mode|0o700)
 }
 
-// chmod keeps a directory open to its owner until finish.
-func (p *placing) chmod() error {
+// chmodDir keeps a directory open to its owner until finish.
+func (p *placing) chmodDir() error {
 	p.ours = inodeOf(&p.base.st)
 	now, err := statAt(p.dir, p.name)
 	if err == nil && !p.base.isUnchanged(now) {
@@ -359,7 +359,7 @@ func (c *carrier) finish(s *step) {
 // setMode sets the permission bits of a directory and keeps the bits that say
 // how its entries are owned.
 func (p *placing) setMode(name string, mode fs.FileMode) error {
-	fd, err := unix.Openat(p.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(p.dirFD(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

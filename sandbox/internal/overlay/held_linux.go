@@ -22,18 +22,18 @@ type held struct {
 	moved time.Time
 }
 
-// hold opens what is at the place. It refuses what was not judged, and a file
+// openDisplaced opens what is at the place. It refuses what was not judged, and a file
 // that a program of the host has open for writing: what that program writes
 // next would go to a file without a name.
-func (p *placing) hold() (*held, error) {
+func (p *placing) openDisplaced() (*held, error) {
 	flags := unix.O_PATH
 	if p.base.fileType() == unix.S_IFREG {
 		flags = unix.O_RDONLY | unix.O_NONBLOCK
 	}
-	fd, err := unix.Openat(p.fd(), p.name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(p.dirFD(), p.name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) && flags != unix.O_PATH {
 		flags = unix.O_PATH
-		fd, err = unix.Openat(p.fd(), p.name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err = unix.Openat(p.dirFD(), p.name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
 	switch {
 	case err != nil && ignoreMissing(err) == nil:
@@ -85,9 +85,9 @@ func (h *held) wanted() bool {
 func (h *held) moveAway(swap bool) error {
 	var err error
 	if h.swapped = swap; swap {
-		err = unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_EXCHANGE)
+		err = unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE)
 	} else {
-		err = unix.Renameat2(h.fd(), h.name, h.fd(), h.tmp, unix.RENAME_NOREPLACE)
+		err = unix.Renameat2(h.dirFD(), h.name, h.dirFD(), h.tmp, unix.RENAME_NOREPLACE)
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -135,18 +135,18 @@ func (h *held) settle() error {
 	switch {
 	case h.touched() && h.do == makeDir:
 		// What belongs into the directory is in it by now.
-		return errors.Join(conflict(staleRace), h.keep(keptHost))
+		return errors.Join(conflict(staleRace), h.preserveTemp(keptHost))
 	case h.touched():
 		return errors.Join(conflict(staleRace), h.putBack())
 	case !h.base.isDir():
-		return unix.Unlinkat(h.fd(), h.tmp, 0)
+		return unix.Unlinkat(h.dirFD(), h.tmp, 0)
 	}
 	err := h.carrier.removeTree(h.dir, h.tmp)
 	switch {
 	case err == nil:
 		return nil
 	case h.swapped:
-		return errors.Join(err, h.keep(keptHost))
+		return errors.Join(err, h.preserveTemp(keptHost))
 	default:
 		return errors.Join(err, h.putBack())
 	}
@@ -156,20 +156,20 @@ func (h *held) settle() error {
 // what was prepared, or newer work of the host: neither is lost.
 func (h *held) putBack() error {
 	if h.swapped {
-		err := unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_EXCHANGE)
+		err := unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE)
 		if err == nil {
 			h.stands = false
 			return h.putAside()
 		}
 		if !errors.Is(err, unix.ENOENT) {
-			return errors.Join(err, h.keep(keptHost))
+			return errors.Join(err, h.preserveTemp(keptHost))
 		}
 		// The host removed what stood there, so that the place is free.
 	}
 	h.stands = false
-	err := unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_NOREPLACE)
+	err := unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_NOREPLACE)
 	if err != nil {
-		return h.keep(keptHost)
+		return h.preserveTemp(keptHost)
 	}
 	return nil
 }
@@ -179,9 +179,9 @@ func (h *held) putBack() error {
 func (h *held) putAside() error {
 	out, err := statAt(h.dir, h.tmp)
 	if err == nil && out.exists && inodeOf(&out.st) != h.ours {
-		if err = unix.Renameat2(h.fd(), h.tmp, h.fd(), h.name, unix.RENAME_EXCHANGE); err == nil {
-			return h.keep(keptHost)
+		if err = unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE); err == nil {
+			return h.preserveTemp(keptHost)
 		}
 	}
-	return errors.Join(err, h.keepOurs())
+	return errors.Join(err, h.preserveOurs())
 }

@@ -56,13 +56,13 @@ func TestA7_AnEditDuringTheCommitIsNotLost(t *testing.T) {
 				v := begin(t, scratch, ws)
 				s := prepareStep(t, v, do)
 				p := open(t, v, s)
-				must(t, p.prepare())
+				must(t, p.prepareTemp())
 				must(t, edit(filepath.Join(ws, "f")))
-				old, err := p.install()
+				old, err := p.installTemp()
 				if old != nil || err == nil {
 					t.Fatalf("install = %v, %v, want a conflict", old, err)
 				}
-				p.conclude(errors.Join(err, p.giveUp(err)))
+				p.recordOutcome(errors.Join(err, p.giveUp(err)))
 				if s.Committed || !strings.HasPrefix(s.Why, "STALE_WRITE") {
 					t.Errorf("committed %v, %q, want STALE_WRITE", s.Committed, s.Why)
 				}
@@ -121,13 +121,13 @@ func TestA7_WhatCameOutIsLookedAt(t *testing.T) {
 		v := begin(t, scratch, ws)
 		s := prepareStep(t, v, do)
 		p := open(t, v, s)
-		must(t, p.prepare())
-		h, err := p.hold()
+		must(t, p.prepareTemp())
+		h, err := p.openDisplaced()
 		must(t, err)
 		must(t, edits["replaced"](filepath.Join(ws, "f")))
 		err = h.moveAway(do != removeAny)
 		h.release()
-		p.conclude(err)
+		p.recordOutcome(err)
 		if data, err := os.ReadFile(filepath.Join(ws, "f")); string(data) != "host" || s.Committed {
 			t.Errorf("%s: f = %q, %v, committed %v, want what the host wrote", do, data, err, s.Committed)
 		}

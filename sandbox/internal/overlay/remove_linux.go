@@ -58,7 +58,7 @@ func (c *carrier) walk(parent *os.File, name string, depth int, visit func(dir *
 		default:
 			p := &placing{step: &step{base: s}, carrier: c, dir: dir, name: n}
 			var h *held
-			if h, err = p.hold(); err == nil {
+			if h, err = p.openDisplaced(); err == nil {
 				err = visit(dir, n, false)
 				h.release()
 			}
