@@ -36,14 +36,14 @@ func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
 // away first, and removes when nothing was written to it any more.
 type carrier struct {
 	start time.Time
-	held  []*held
+	held  []*displacedFile
 	// away is the files that were moved, which shows in their ctime.
 	away map[inode]bool
 }
 
-// carry carries one change over and marks it.
-func (c *carrier) carry(s *step) {
-	c.settle(maxAway)
+// carryStep carries one change over and marks it.
+func (c *carrier) carryStep(s *step) {
+	c.removeOldest(maxAway)
 	dir, err := s.layer.openBase(filepath.Dir(s.rel))
 	if err != nil {
 		s.Why = staleParent
@@ -65,9 +65,9 @@ func (c *carrier) carry(s *step) {
 	c.held = append(c.held, old)
 }
 
-// settle removes what was moved away at least a moment ago, the oldest first,
+// removeOldest removes what was moved away at least a moment ago, the oldest first,
 // until at most so many are left; then only what need not be waited for.
-func (c *carrier) settle(most int) {
+func (c *carrier) removeOldest(most int) {
 	for len(c.held) > 0 {
 		h := c.held[0]
 		if wait := grace - time.Since(h.moved); wait > 0 {
@@ -77,7 +77,7 @@ func (c *carrier) settle(most int) {
 			time.Sleep(wait)
 		}
 		c.held = c.held[1:]
-		if err := h.settle(); err != nil {
+		if err := h.removeOrRestore(); err != nil {
 			h.recordOutcome(err)
 		}
 		h.release()
@@ -129,7 +129,7 @@ func (p *placing) dirFD() int { return int(p.dir.Fd()) }
 
 // carryOut carries the change out and returns what it moved away, nil when there
 // was nothing.
-func (p *placing) carryOut() (old *held, err error) {
+func (p *placing) carryOut() (old *displacedFile, err error) {
 	switch {
 	case p.do == modeOfDir:
 		err = p.chmodDir()
@@ -174,7 +174,7 @@ func (p *placing) giveUp(why error) error {
 
 // installTemp has what was prepared take its place, or nothing when the change is a
 // removal. A name that was free must still be free.
-func (p *placing) installTemp() (*held, error) {
+func (p *placing) installTemp() (*displacedFile, error) {
 	if !p.base.exists {
 		err := unix.Renameat2(p.dirFD(), p.tmp, p.dirFD(), p.name, unix.RENAME_NOREPLACE)
 		switch {
@@ -340,8 +340,8 @@ func (p *placing) chmodDir() error {
 	return p.setMode(p.name, p.mode|0o700)
 }
 
-// finish gives a directory its mode.
-func (c *carrier) finish(s *step) {
+// setFinalMode gives a directory its mode.
+func (c *carrier) setFinalMode(s *step) {
 	if !s.Committed || s.do != makeDir && s.do != modeOfDir || s.mode&0o700 == 0o700 {
 		return
 	}

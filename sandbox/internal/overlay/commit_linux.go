@@ -68,21 +68,21 @@ func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyp
 		case err != nil:
 			s.Why = whyLate
 		default:
-			c.carry(s)
+			c.carryStep(s)
 		}
 	}
 	// A directory gets its mode after what is in it, for its owner may have
 	// closed it to himself.
 	for _, s := range slices.Backward(steps) {
-		c.finish(s)
+		c.setFinalMode(s)
 	}
-	err = errors.Join(err, v.sync(steps))
-	c.settle(0)
+	err = errors.Join(err, v.syncDirs(steps))
+	c.removeOldest(0)
 	return changesOf(steps), err
 }
 
-// sync makes the new names durable; the contents are.
-func (v *Overlay) sync(steps []*step) error {
+// syncDirs makes the new names durable; the contents are.
+func (v *Overlay) syncDirs(steps []*step) error {
 	for _, l := range v.layers {
 		if !slices.ContainsFunc(steps, func(s *step) bool { return s.layer == l && s.Committed }) {
 			continue

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is what the host has at a place that a change takes: open, so that no
+// displacedFile is what the host has at a place that a change takes: open, so that no
 // other file gets its number. Where the kernel grants a lease, a program that
 // opens the file for writing waits until it is let go (fcntl(2), "leases").
-type held struct {
+type displacedFile struct {
 	*placing
 	file   *os.File
 	leased bool
@@ -25,7 +25,7 @@ type held struct {
 // openDisplaced opens what is at the place. It refuses what was not judged, and a file
 // that a program of the host has open for writing: what that program writes
 // next would go to a file without a name.
-func (p *placing) openDisplaced() (*held, error) {
+func (p *placing) openDisplaced() (*displacedFile, error) {
 	flags := unix.O_PATH
 	if p.base.fileType() == unix.S_IFREG {
 		flags = unix.O_RDONLY | unix.O_NONBLOCK
@@ -41,13 +41,13 @@ func (p *placing) openDisplaced() (*held, error) {
 	case err != nil:
 		return nil, err
 	}
-	h := &held{placing: p, file: os.NewFile(uintptr(fd), p.Path)}
+	h := &displacedFile{placing: p, file: os.NewFile(uintptr(fd), p.Path)}
 	now := lowerState{exists: true}
 	if err = unix.Fstat(fd, &now.st); err == nil && !p.base.isUnchanged(now) {
 		err = conflict(staleRace)
 	}
 	if err == nil && flags != unix.O_PATH {
-		err = h.lease()
+		err = h.acquireLease()
 	}
 	if err != nil {
 		h.release()
@@ -56,10 +56,10 @@ func (p *placing) openDisplaced() (*held, error) {
 	return h, nil
 }
 
-// lease has the kernel say when a program opens the file for writing; it
+// acquireLease has the kernel say when a program opens the file for writing; it
 // refuses while one has. File systems without leases, and files of other
 // users, go without: their times are what there is.
-func (h *held) lease() error {
+func (h *displacedFile) acquireLease() error {
 	_, err := unix.FcntlInt(h.file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	if errors.Is(err, unix.EAGAIN) {
 		return conflict(staleOpen)
@@ -69,10 +69,10 @@ func (h *held) lease() error {
 }
 
 // release lets the file go: a program that waits to open it goes on.
-func (h *held) release() { _ = h.file.Close() }
+func (h *displacedFile) release() { _ = h.file.Close() }
 
-// wanted reports whether a program waits to open the file for writing.
-func (h *held) wanted() bool {
+// hasWaiter reports whether a program waits to open the file for writing.
+func (h *displacedFile) hasWaiter() bool {
 	if !h.leased {
 		return false
 	}
@@ -82,7 +82,7 @@ func (h *held) wanted() bool {
 
 // moveAway gives the place to what was prepared, or to nothing, and looks at
 // what came out: it must be what was judged.
-func (h *held) moveAway(swap bool) error {
+func (h *displacedFile) moveAway(swap bool) error {
 	var err error
 	if h.swapped = swap; swap {
 		err = unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE)
@@ -98,7 +98,7 @@ func (h *held) moveAway(swap bool) error {
 	h.moved = time.Now()
 	h.carrier.away[inodeOf(&h.base.st)] = true
 	h.ready = false
-	if !h.cameOut() || h.base.isDir() && h.carrier.inspect(h.dir, h.tmp) != nil {
+	if !h.cameOut() || h.base.isDir() && h.carrier.findHostChanges(h.dir, h.tmp) != nil {
 		return errors.Join(conflict(staleRace), h.putBack())
 	}
 	return nil
@@ -106,22 +106,22 @@ func (h *held) moveAway(swap bool) error {
 
 // cameOut reports whether what was moved away is what was judged, as it was
 // judged: the move itself shows in ctime alone.
-func (h *held) cameOut() bool {
+func (h *displacedFile) cameOut() bool {
 	out, err := statAt(h.dir, h.tmp)
 	if err != nil || unix.Fstat(int(h.file.Fd()), &h.after) != nil {
 		return false
 	}
 	a, b := &h.base.st, &h.after
 	return inodeOf(&out.st) == inodeOf(b) && inodeOf(a) == inodeOf(b) && a.Mode == b.Mode &&
-		a.Mtim == b.Mtim && a.Size == b.Size && !h.wanted()
+		a.Mtim == b.Mtim && a.Size == b.Size && !h.hasWaiter()
 }
 
-// touched reports whether the host has changed what was moved away since then,
+// isTouched reports whether the host has changed what was moved away since then,
 // or is about to. Another name of it may have been moved since, which shows in
 // ctime.
-func (h *held) touched() bool {
+func (h *displacedFile) isTouched() bool {
 	var st unix.Stat_t
-	if unix.Fstat(int(h.file.Fd()), &st) != nil || h.wanted() {
+	if unix.Fstat(int(h.file.Fd()), &st) != nil || h.hasWaiter() {
 		return true
 	}
 	a := &h.after
@@ -129,14 +129,14 @@ func (h *held) touched() bool {
 		a.Nlink == 1 && st.Nlink == 1 && a.Ctim != st.Ctim
 }
 
-// settle removes what was moved away, unless the host has gone on writing it:
+// removeOrRestore removes what was moved away, unless the host has gone on writing it:
 // then it gets its place back. It returns what to say of the change.
-func (h *held) settle() error {
+func (h *displacedFile) removeOrRestore() error {
 	switch {
-	case h.touched() && h.do == makeDir:
+	case h.isTouched() && h.do == makeDir:
 		// What belongs into the directory is in it by now.
 		return errors.Join(conflict(staleRace), h.preserveTemp(keptHost))
-	case h.touched():
+	case h.isTouched():
 		return errors.Join(conflict(staleRace), h.putBack())
 	case !h.base.isDir():
 		return unix.Unlinkat(h.dirFD(), h.tmp, 0)
@@ -154,7 +154,7 @@ func (h *held) settle() error {
 
 // putBack gives what was moved away its place again. What is there by then is
 // what was prepared, or newer work of the host: neither is lost.
-func (h *held) putBack() error {
+func (h *displacedFile) putBack() error {
 	if h.swapped {
 		err := unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE)
 		if err == nil {
@@ -176,7 +176,7 @@ func (h *held) putBack() error {
 
 // putAside keeps what had to give the place back: what was prepared, or what
 // the host put over that, which is newer and stays in the place.
-func (h *held) putAside() error {
+func (h *displacedFile) putAside() error {
 	out, err := statAt(h.dir, h.tmp)
 	if err == nil && out.exists && inodeOf(&out.st) != h.ours {
 		if err = unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE); err == nil {

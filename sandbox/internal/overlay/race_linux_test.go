@@ -191,11 +191,11 @@ func TestA7_NewFilesInADirectoryThatGoesAreKept(t *testing.T) {
 		dir, err := os.OpenRoot(filepath.Join(ws, "d"))
 		must(t, err)
 		for _, s := range steps {
-			c.carry(s)
+			c.carryStep(s)
 		}
 		must(t, dir.WriteFile("new", []byte("host"), 0o644))
 		must(t, dir.Close())
-		c.settle(0)
+		c.removeOldest(0)
 		if all := everything(t, ws); !strings.Contains(all, "host") {
 			t.Errorf("%s: what the host wrote is lost: %s", script, all)
 		}

@@ -97,7 +97,7 @@ func TestAChangeBetweenJudgingAndCarryingIsSeen(t *testing.T) {
 	shell(t, ws, "echo 33 >a; echo 33 >b")
 	c := &carrier{start: v.start, away: map[inode]bool{}}
 	for _, s := range steps {
-		c.carry(s)
+		c.carryStep(s)
 		if s.Committed || !strings.HasPrefix(s.Why, "STALE_WRITE") {
 			t.Errorf("%s: committed %v, %q", s.rel, s.Committed, s.Why)
 		}

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inspect looks for changes of the host in a directory that was moved away.
-func (c *carrier) inspect(parent *os.File, name string) error {
-	return c.walk(parent, name, 0, func(*os.File, string, bool) error { return nil })
+// findHostChanges looks for changes of the host in a directory that was moved away.
+func (c *carrier) findHostChanges(parent *os.File, name string) error {
+	return c.walkTree(parent, name, 0, func(*os.File, string, bool) error { return nil })
 }
 
 // removeTree removes a directory that was moved away, piece by piece. It stops
 // at the first piece that the host changed or is writing, which stays.
 func (c *carrier) removeTree(parent *os.File, name string) error {
-	return c.walk(parent, name, 0, func(dir *os.File, name string, isDir bool) error {
+	return c.walkTree(parent, name, 0, func(dir *os.File, name string, isDir bool) error {
 		flags := 0
 		if isDir {
 			flags = unix.AT_REMOVEDIR // Fails when something new is in it.
@@ -30,9 +30,9 @@ const maxTree = 512
 
 var errDeep = errors.New("the directory is too deep")
 
-// walk calls visit for all in a directory, what is in a directory before the
+// walkTree calls visit for all in a directory, what is in a directory before the
 // directory itself. Each is judged before, and a file held meanwhile.
-func (c *carrier) walk(parent *os.File, name string, depth int, visit func(dir *os.File, name string, isDir bool) error) error {
+func (c *carrier) walkTree(parent *os.File, name string, depth int, visit func(dir *os.File, name string, isDir bool) error) error {
 	if depth > maxTree {
 		return errDeep
 	}
@@ -51,13 +51,13 @@ func (c *carrier) walk(parent *os.File, name string, depth int, visit func(dir *
 		switch {
 		case err != nil:
 			return err
-		case !s.exists || c.young(&s.st):
+		case !s.exists || c.isChanged(&s.st):
 			return conflict(staleRace)
 		case s.isDir():
-			err = c.walk(dir, n, depth+1, visit)
+			err = c.walkTree(dir, n, depth+1, visit)
 		default:
 			p := &placing{step: &step{base: s}, carrier: c, dir: dir, name: n}
-			var h *held
+			var h *displacedFile
 			if h, err = p.openDisplaced(); err == nil {
 				err = visit(dir, n, false)
 				h.release()
@@ -70,9 +70,9 @@ func (c *carrier) walk(parent *os.File, name string, depth int, visit func(dir *
 	return visit(parent, name, true)
 }
 
-// young reports whether the host changed a file since the start. What the
+// isChanged reports whether the host changed a file since the start. What the
 // commit moved has a new ctime by that.
-func (c *carrier) young(st *unix.Stat_t) bool {
+func (c *carrier) isChanged(st *unix.Stat_t) bool {
 	start := c.start.Round(0)
 	if c.away[inodeOf(st)] {
 		return !time.Unix(st.Mtim.Unix()).Before(start)
