@@ -120,7 +120,7 @@ func (w *changes) dir(d changedDir) {
 			if unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue // It is gone, which its directory shows.
 			}
-			if w.entry(join(d.path, name), &st) {
+			if w.entry(joinPath(d.path, name), &st) {
 				explained = true
 			}
 		}

@@ -89,7 +89,7 @@ func fullest(paths []string, dir string) (entry string, n int) {
 			continue
 		}
 		if counts[first]++; counts[first] > n {
-			entry, n = join(dir, first), counts[first]
+			entry, n = joinPath(dir, first), counts[first]
 		}
 	}
 	return entry, n
@@ -122,7 +122,7 @@ type entry struct {
 func (w *walker) withhold(p place, write bool, depth int) error {
 	all, err := readEntries(w, p)
 	if err != nil {
-		return w.lost(p, write, err)
+		return w.handleUnlisted(p, write, err)
 	}
 	m := Mask{Path: p.real, Dir: true, Class: scoped.FloorAbsolute}
 	m.Why = fmt.Sprintf(whyCrowded, w.limit.directories, w.limit.masks, w.limit.aliases)
@@ -144,7 +144,7 @@ func (w *walker) withhold(p place, write bool, depth int) error {
 			return err
 		}
 		if shown {
-			m.But = append(m.But, Shown{join(p.real, e.name), e.dev, e.ino})
+			m.But = append(m.But, Shown{joinPath(p.real, e.name), e.dev, e.ino})
 		}
 	}
 	w.bounds = whole
@@ -155,7 +155,7 @@ func (w *walker) withhold(p place, write bool, depth int) error {
 // fits surveys one entry and reports whether it can be shown. What was found in
 // one that cannot is forgotten.
 func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (bool, error) {
-	m, denied := w.judge(p.judged, write, !e.dir)
+	m, denied := w.checkName(p.judged, write, !e.dir)
 	if denied && !m.WriteOnly {
 		return false, nil
 	}
@@ -167,7 +167,7 @@ func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (boo
 	case denied:
 		err = w.hit(p, hit{name: e.name, dir: e.dir, writeOnly: true, class: m.Class, why: m.Why}, write, depth)
 	case e.dir:
-		err = w.dir(p, write || slices.Contains(w.write, p.real), depth+1)
+		err = w.surveyDir(p, write || slices.Contains(w.write, p.real), depth+1)
 	}
 	added := w.masks
 	w.masks = found
@@ -193,7 +193,7 @@ func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (boo
 func isRepository(dir string) bool {
 	return scoped.GitDirectory(func(name string) bool {
 		var st unix.Stat_t
-		return unix.Lstat(join(dir, name), &st) == nil
+		return unix.Lstat(joinPath(dir, name), &st) == nil
 	})
 }
 
@@ -235,7 +235,7 @@ func readEntries(w *walker, p place) ([]entry, error) {
 	}
 	onTheWay := func(e entry) int {
 		for _, r := range w.reach {
-			if reach.Within(join(p.real, e.name), r) {
+			if reach.Within(joinPath(p.real, e.name), r) {
 				return 0
 			}
 		}

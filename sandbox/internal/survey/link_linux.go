@@ -23,7 +23,7 @@ func (w *walker) hit(p place, h hit, write bool, depth int) error {
 	if h.dir && h.writeOnly {
 		// What is protected against reading may lie in what is protected
 		// against writing, such as a shell's history in its configuration.
-		return w.dir(p, false, depth+1)
+		return w.surveyDir(p, false, depth+1)
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func (w *walker) hit(p place, h hit, write bool, depth int) error {
 // cover adds a mask when its path is in the reach, and in the write reach if
 // it only forbids writing.
 func (w *walker) cover(m Mask) {
-	if m.WriteOnly && !w.writable(m.Path) || !inside(w.reach, m.Path) {
+	if m.WriteOnly && !w.isWritable(m.Path) || !isInside(w.reach, m.Path) {
 		return
 	}
 	w.add(m)
@@ -56,7 +56,7 @@ func (w *walker) hitLink(p place, h hit, write bool) error {
 // leads to its end.
 func (w *walker) pin(link string, write bool, class scoped.FloorClass, why string) {
 	for _, l := range chain(link) {
-		if l == link && write || l != link && w.writable(l) {
+		if l == link && write || l != link && w.isWritable(l) {
 			w.add(Mask{Path: l, WriteOnly: true, Link: true, Class: class, Why: why})
 		}
 	}
@@ -80,7 +80,7 @@ func chain(path string) (links []string) {
 			at = filepath.Dir(at)
 			continue
 		}
-		next := join(at, elem)
+		next := joinPath(at, elem)
 		target, err := os.Readlink(next)
 		if err != nil {
 			at = next // Not a link; what is missing ends there.
@@ -132,7 +132,7 @@ func (w *walker) alias(p place) error {
 	w.links, w.keys = append(w.links, p.judged), append(w.keys, key)
 	before := w.found
 	// The levels below are few, since only those are entered that may count.
-	err := w.dir(p, w.writable(p.real), 0)
+	err := w.surveyDir(p, w.isWritable(p.real), 0)
 	w.aliased[key] = w.found > before
 	return err
 }
@@ -247,7 +247,7 @@ func (s *Surveyor) Reserved(floor *scoped.DenyFloor, path string) bool {
 	for _, p := range s.names.matching(path) {
 		// A star matches any text; an example will do.
 		rest := strings.ReplaceAll(p.rest, "*", "x")
-		if _, denied := floor.Check(opWrite, join(path, rest)); denied {
+		if _, denied := floor.Check(opWrite, joinPath(path, rest)); denied {
 			return true
 		}
 	}
@@ -281,7 +281,7 @@ func (w *walker) holdsOwn(path string) bool {
 // isHome reports whether the floor treats a directory as somebody's home. It
 // does not say so itself, but a rule that counts in homes only does.
 func (w *walker) isHome(path string) bool {
-	_, denied := w.floor.Check(opRead, join(path, ".vault-token"))
+	_, denied := w.floor.Check(opRead, joinPath(path, ".vault-token"))
 	return denied
 }
 

@@ -91,7 +91,7 @@ func (w *walker) maskKernel() error {
 		return err
 	}
 	for _, m := range mounts {
-		if !m.files && inside(w.reach, m.point) {
+		if !m.files && isInside(w.reach, m.point) {
 			w.maskMount(m.point)
 		}
 	}

@@ -94,13 +94,13 @@ func (n *namer) visit(name string, depth int, ops ...string) {
 func (n *namer) check(name string, ops []string) (open []string) {
 	real, err := filepath.EvalSymlinks(name)
 	around := func(r string) bool { return reach.Within(real, r) }
-	if err != nil || !inside(n.roots, real) && !slices.ContainsFunc(n.roots, around) {
+	if err != nil || !isInside(n.roots, real) && !slices.ContainsFunc(n.roots, around) {
 		// What lies outside the reach is no part of a name within it.
 		return nil
 	}
 	for _, op := range ops {
 		_, denied := n.floor.Check(op, name)
-		if denied && inside(n.roots, real) && !n.covered(op, real) {
+		if denied && isInside(n.roots, real) && !n.covered(op, real) {
 			n.t.Errorf("%s of %s, which is %s, is open", op, name, real)
 		}
 		if !denied {

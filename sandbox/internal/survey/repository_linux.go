@@ -56,7 +56,7 @@ func (w *walker) repository(p place, depth int) error {
 	// Another child's placeholder may come or go at any moment: one look decides.
 	found := map[string]bool{}
 	for _, rel := range scoped.Steering() {
-		c := place{join(p.real, rel), join(p.judged, rel)}
+		c := place{joinPath(p.real, rel), joinPath(p.judged, rel)}
 		h, there, err := w.look(c.real)
 		switch {
 		case err != nil:
@@ -70,7 +70,7 @@ func (w *walker) repository(p place, depth int) error {
 			w.belongs(c.real, p.real)
 		}
 	}
-	modules := join(p.real, "modules")
+	modules := joinPath(p.real, "modules")
 	if h, there, err := w.look(modules); err != nil {
 		return err
 	} else if there {
@@ -84,17 +84,17 @@ func (w *walker) repository(p place, depth int) error {
 	for _, rel := range names {
 		if !found[rel] {
 			w.cover(Mask{
-				Path: join(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
+				Path: joinPath(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
 				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
 			})
 		}
 	}
 	for _, name := range []string{"objects", "refs"} {
-		if h, there, err := w.look(join(p.real, name)); err != nil {
+		if h, there, err := w.look(joinPath(p.real, name)); err != nil {
 			return err
 		} else if there && h.dir {
 			w.cover(Mask{
-				Path: join(p.real, name), Dir: true, WriteOnly: true, Kept: true,
+				Path: joinPath(p.real, name), Dir: true, WriteOnly: true, Kept: true,
 				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
 			})
 		}
@@ -127,7 +127,7 @@ func (w *walker) belongs(path, repository string) {
 }
 
 func (w *walker) missingIn(dir, rel string) bool {
-	_, there, err := w.look(join(dir, rel))
+	_, there, err := w.look(joinPath(dir, rel))
 	return err == nil && !there
 }
 

@@ -85,9 +85,9 @@ func openDir(at int, path string) (*os.File, error) {
 	}
 }
 
-// scan reads a directory. Its state is taken before the names, so a change
+// scanDir reads a directory. Its state is taken before the names, so a change
 // that the names miss makes the state differ next time.
-func (w *walker) scan(p place, write bool) (*listing, error) {
+func (w *walker) scanDir(p place, write bool) (*listing, error) {
 	f, err := openDir(unix.AT_FDCWD, p.real)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (w *walker) scan(p place, write bool) (*listing, error) {
 		entries, err := f.ReadDir(batch)
 		for _, e := range entries {
 			seen.note(e.Name())
-			w.classify(l, p, e, write)
+			w.classifyEntry(l, p, e, write)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -120,13 +120,13 @@ func (w *walker) scan(p place, write bool) (*listing, error) {
 	}
 }
 
-// classify judges one entry by its name. Only what does not depend on other
+// classifyEntry judges one entry by its name. Only what does not depend on other
 // directories is kept.
-func (w *walker) classify(l *listing, p place, e fs.DirEntry, write bool) {
+func (w *walker) classifyEntry(l *listing, p place, e fs.DirEntry, write bool) {
 	name, kind := e.Name(), e.Type()
-	judged := join(p.judged, name)
+	judged := joinPath(p.judged, name)
 	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0
-	if m, denied := w.judge(judged, write, kind.IsRegular()); denied {
+	if m, denied := w.checkName(judged, write, kind.IsRegular()); denied {
 		l.hits = append(l.hits, hit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Class, m.Why})
 		return
 	}

@@ -191,7 +191,7 @@ func (s *Surveyor) Planted(ctx context.Context, floor *scoped.DenyFloor, write [
 func Pins(masks []Mask, write []string) []string {
 	seen := make(map[string]bool)
 	for _, m := range masks {
-		for dir := filepath.Dir(m.Path); dir != "/" && inside(write, filepath.Dir(dir)); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(m.Path); dir != "/" && isInside(write, filepath.Dir(dir)); dir = filepath.Dir(dir) {
 			seen[dir] = true
 		}
 	}
@@ -203,8 +203,8 @@ func Pins(masks []Mask, write []string) []string {
 	return out
 }
 
-// inside reports whether a clean path is one of the clean roots or below it.
-func inside(roots []string, p string) bool {
+// isInside reports whether a clean path is one of the clean roots or below it.
+func isInside(roots []string, p string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return reach.Within(r, p) })
 }
 
@@ -235,7 +235,7 @@ func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, wri
 	slices.SortFunc(roots, func(a, b root) int { return strings.Compare(a.real, b.real) })
 	var done []string
 	for _, r := range roots {
-		if err := w.surveyRoot(r, inside(done, r.real)); err != nil {
+		if err := w.surveyRoot(r, isInside(done, r.real)); err != nil {
 			found, _ := w.result() // The error that counts is the other one.
 			return found, err
 		}

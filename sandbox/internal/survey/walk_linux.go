@@ -60,16 +60,16 @@ type place struct{ real, judged string }
 
 func (p place) child(name string) place {
 	if p.real == p.judged {
-		c := join(p.real, name)
+		c := joinPath(p.real, name)
 		return place{c, c}
 	}
-	return place{join(p.real, name), join(p.judged, name)}
+	return place{joinPath(p.real, name), joinPath(p.judged, name)}
 }
 
 func (p place) alias() bool { return p.real != p.judged }
 
-// join is filepath.Join for a clean directory and a plain name.
-func join(dir, name string) string {
+// joinPath is filepath.Join for a clean directory and a plain name.
+func joinPath(dir, name string) string {
 	if dir == "/" {
 		return dir + name
 	}
@@ -102,7 +102,7 @@ func (w *walker) surveyRoot(r root, walked bool) error {
 		return errChanged
 	}
 	for _, name := range []string{r.real, r.given} {
-		if m, denied := w.judge(name, w.writable(r.real), info.Mode().IsRegular()); denied {
+		if m, denied := w.checkName(name, w.isWritable(r.real), info.Mode().IsRegular()); denied {
 			m.Path, m.Dir = r.real, info.IsDir()
 			w.add(m)
 			if !m.WriteOnly {
@@ -111,10 +111,10 @@ func (w *walker) surveyRoot(r root, walked bool) error {
 		}
 	}
 	if !info.IsDir() {
-		return w.judgeIdentity(r.real, info)
+		return w.checkIdentity(r.real, info)
 	}
 	if !walked {
-		if err := w.dir(place{r.real, r.real}, w.writable(r.real), 0); err != nil {
+		if err := w.surveyDir(place{r.real, r.real}, w.isWritable(r.real), 0); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,8 @@ func (w *walker) surveyRoot(r root, walked bool) error {
 	return nil
 }
 
-// judge asks the floor about a name, which may be that of a regular file.
-func (w *walker) judge(name string, write, file bool) (Mask, bool) {
+// checkName asks the floor about a name, which may be that of a regular file.
+func (w *walker) checkName(name string, write, file bool) (Mask, bool) {
 	op := opRead
 	if write {
 		op = opWrite
@@ -142,14 +142,14 @@ func (w *walker) judge(name string, write, file bool) (Mask, bool) {
 	return m, true
 }
 
-func (w *walker) judgeIdentity(path string, info fs.FileInfo) error {
+func (w *walker) checkIdentity(path string, info fs.FileInfo) error {
 	if w.isLinked(info) {
 		w.add(Mask{Path: path, Class: scoped.FloorAbsolute, Why: whyLinked})
 	}
 	return nil
 }
 
-func (w *walker) writable(real string) bool { return inside(w.write, real) }
+func (w *walker) isWritable(real string) bool { return isInside(w.write, real) }
 
 // add keeps a mask; the stricter of two for one path counts.
 func (w *walker) add(m Mask) {
@@ -193,8 +193,8 @@ func (w *walker) result() ([]Mask, error) {
 	return out, nil
 }
 
-// dir surveys one directory and what lies below it.
-func (w *walker) dir(p place, write bool, depth int) error {
+// surveyDir surveys one directory and what lies below it.
+func (w *walker) surveyDir(p place, write bool, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (w *walker) dir(p place, write bool, depth int) error {
 	if w.crowded[p.real] && !p.alias() {
 		return w.withhold(p, write, depth)
 	}
-	l, err := w.list(p, write)
+	l, err := w.listDir(p, write)
 	if err != nil || l == nil {
 		return err
 	}
@@ -236,27 +236,27 @@ func (w *walker) dir(p place, write bool, depth int) error {
 	}
 	for _, name := range l.subs {
 		c := p.child(name)
-		if err := w.dir(c, write || slices.Contains(w.write, c.real), depth+1); err != nil {
+		if err := w.surveyDir(c, write || slices.Contains(w.write, c.real), depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// list returns what counts in a directory, from memory when it has not
+// listDir returns what counts in a directory, from memory when it has not
 // changed. nil means that it is gone or was masked as a whole.
-func (w *walker) list(p place, write bool) (*listing, error) {
+func (w *walker) listDir(p place, write bool) (*listing, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(p.real, &st); err != nil {
-		return nil, w.lost(p, write, err)
+		return nil, w.handleUnlisted(p, write, err)
 	}
 	key := dirKey{w.floor, p, write}
 	if l := w.cache.get(key, stateOf(&st), w.linkedKey); l != nil {
 		return l, nil
 	}
-	l, err := w.scan(p, write)
+	l, err := w.scanDir(p, write)
 	if err != nil {
-		return nil, w.lost(p, write, err)
+		return nil, w.handleUnlisted(p, write, err)
 	}
 	if l.settled {
 		w.cache.put(key, l)
@@ -264,8 +264,8 @@ func (w *walker) list(p place, write bool) (*listing, error) {
 	return l, nil
 }
 
-// lost decides about a directory that could not be listed.
-func (w *walker) lost(p place, write bool, err error) error {
+// handleUnlisted decides about a directory that could not be listed.
+func (w *walker) handleUnlisted(p place, write bool, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil
@@ -281,7 +281,7 @@ func (w *walker) lost(p place, write bool, err error) error {
 // unreadable masks a directory that cannot be listed, unless the child cannot
 // get into it either.
 func (w *walker) unreadable(dir string, write bool) error {
-	if closed(dir, write) {
+	if isClosed(dir, write) {
 		return w.alone(dir, whyUnreadable)
 	}
 	return w.maskWhole(dir, whyUnreadable)
@@ -315,11 +315,11 @@ const (
 	whyDeep       = "a directory too deep in the reach for anything in it to be judged"
 )
 
-// closed reports whether a directory that this process cannot list is closed
+// isClosed reports whether a directory that this process cannot list is closed
 // to a child of the same user as well: it must not be able to pass through by
 // a name that it knows, nor, where it may write, to change the mode of what
 // its user owns.
-func closed(dir string, write bool) bool {
+func isClosed(dir string, write bool) bool {
 	if unix.Faccessat(unix.AT_FDCWD, dir, unix.X_OK, unix.AT_EACCESS) == nil {
 		return false
 	}
