@@ -33,7 +33,9 @@ const whyCrowded = "holds more than can be looked at (%d directories, %d paths o
 // what was counted.
 type overflow struct{ dir string }
 
-func (o *overflow) Error() string { return "survey of the reach: too much lies in " + short(o.dir) }
+func (o *overflow) Error() string {
+	return "survey of the reach: too much lies in " + shortenPath(o.dir)
+}
 
 // overflow finds the directory to withhold: from the root of the reach with the
 // most of the counted paths downwards, as long as one folder has the most of
@@ -148,7 +150,7 @@ func (w *walker) withhold(p place, write bool, depth int) error {
 		}
 	}
 	w.bounds = whole
-	w.cover(m)
+	w.addIfInReach(m)
 	return nil
 }
 
@@ -165,7 +167,7 @@ func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (boo
 	var err error
 	switch {
 	case denied:
-		err = w.hit(p, hit{name: e.name, dir: e.dir, writeOnly: true, class: m.Class, why: m.Why}, write, depth)
+		err = w.maskHit(p, hit{name: e.name, dir: e.dir, writeOnly: true, class: m.Class, why: m.Why}, write, depth)
 	case e.dir:
 		err = w.surveyDir(p, write || slices.Contains(w.write, p.real), depth+1)
 	}
@@ -184,7 +186,7 @@ func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (boo
 		return false, nil
 	}
 	for _, m := range added {
-		w.add(m)
+		w.addMask(m)
 	}
 	return true, nil
 }

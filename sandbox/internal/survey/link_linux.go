@@ -14,12 +14,12 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// hit turns an entry on the floor into masks.
-func (w *walker) hit(p place, h hit, write bool, depth int) error {
+// maskHit turns an entry on the floor into masks.
+func (w *walker) maskHit(p place, h hit, write bool, depth int) error {
 	if h.link {
 		return w.hitLink(p, h, write)
 	}
-	w.cover(Mask{Path: p.real, Dir: h.dir, WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
+	w.addIfInReach(Mask{Path: p.real, Dir: h.dir, WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
 	if h.dir && h.writeOnly {
 		// What is protected against reading may lie in what is protected
 		// against writing, such as a shell's history in its configuration.
@@ -28,13 +28,13 @@ func (w *walker) hit(p place, h hit, write bool, depth int) error {
 	return nil
 }
 
-// cover adds a mask when its path is in the reach, and in the write reach if
+// addIfInReach adds a mask when its path is in the reach, and in the write reach if
 // it only forbids writing.
-func (w *walker) cover(m Mask) {
+func (w *walker) addIfInReach(m Mask) {
 	if m.WriteOnly && !w.isWritable(m.Path) || !isInside(w.reach, m.Path) {
 		return
 	}
-	w.add(m)
+	w.addMask(m)
 }
 
 // hitLink handles a symbolic link on the floor: it may not be replaced, and
@@ -45,7 +45,7 @@ func (w *walker) hitLink(p place, h hit, write bool) error {
 	if err != nil || info == nil {
 		return err
 	}
-	w.cover(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
+	w.addIfInReach(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
 	if info.IsDir() && h.writeOnly {
 		return w.alias(place{target, p.judged})
 	}
@@ -57,7 +57,7 @@ func (w *walker) hitLink(p place, h hit, write bool) error {
 func (w *walker) pin(link string, write bool, class scoped.FloorClass, why string) {
 	for _, l := range chain(link) {
 		if l == link && write || l != link && w.isWritable(l) {
-			w.add(Mask{Path: l, WriteOnly: true, Link: true, Class: class, Why: why})
+			w.addMask(Mask{Path: l, WriteOnly: true, Link: true, Class: class, Why: why})
 		}
 	}
 }

@@ -116,5 +116,5 @@ func (w *walker) maskMount(path string) {
 		return // It lies under another mount.
 	}
 	w.kernel[path] = true
-	w.add(Mask{Path: path, Dir: info.IsDir(), Class: scoped.FloorAbsolute, Why: whyKernel})
+	w.addMask(Mask{Path: path, Dir: info.IsDir(), Class: scoped.FloorAbsolute, Why: whyKernel})
 }

@@ -64,7 +64,7 @@ func (w *walker) repository(p place, depth int) error {
 		case there:
 			found[rel] = true
 			h.writeOnly, h.class, h.why = true, scoped.FloorRepository, scoped.ReasonRepository
-			if err := w.hit(c, h, true, depth); err != nil {
+			if err := w.maskHit(c, h, true, depth); err != nil {
 				return err
 			}
 			w.belongs(c.real, p.real)
@@ -83,7 +83,7 @@ func (w *walker) repository(p place, depth int) error {
 	}
 	for _, rel := range names {
 		if !found[rel] {
-			w.cover(Mask{
+			w.addIfInReach(Mask{
 				Path: joinPath(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
 				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
 			})
@@ -93,7 +93,7 @@ func (w *walker) repository(p place, depth int) error {
 		if h, there, err := w.look(joinPath(p.real, name)); err != nil {
 			return err
 		} else if there && h.dir {
-			w.cover(Mask{
+			w.addIfInReach(Mask{
 				Path: joinPath(p.real, name), Dir: true, WriteOnly: true, Kept: true,
 				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
 			})
@@ -106,7 +106,7 @@ func (w *walker) repository(p place, depth int) error {
 // submodules, for git would take it for that of one which is declared, now or
 // later. Those that are there stay open.
 func (w *walker) submodules(p place, l *listing) {
-	w.cover(Mask{
+	w.addIfInReach(Mask{
 		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
 		Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
 	})

@@ -236,16 +236,16 @@ func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, wri
 	var done []string
 	for _, r := range roots {
 		if err := w.surveyRoot(r, isInside(done, r.real)); err != nil {
-			found, _ := w.result() // The error that counts is the other one.
+			found, _ := w.sortedMasks() // The error that counts is the other one.
 			return found, err
 		}
 		done = append(done, r.real)
 	}
-	return w.result()
+	return w.sortedMasks()
 }
 
-// short cuts the middle out of a path that nobody would read.
-func short(path string) string {
+// shortenPath cuts the middle out of a path that nobody would read.
+func shortenPath(path string) string {
 	const most = 300
 	if len(path) <= most {
 		return path

@@ -85,7 +85,7 @@ func (w *walker) addRoot(roots []root, given, op string) []root {
 	case errors.Is(err, fs.ErrNotExist):
 		return roots
 	case err != nil:
-		w.add(Mask{Path: given, Class: scoped.FloorAbsolute, Why: whyUnreadable})
+		w.addMask(Mask{Path: given, Class: scoped.FloorAbsolute, Why: whyUnreadable})
 		return roots
 	}
 	return append(roots, root{given, real, op})
@@ -104,7 +104,7 @@ func (w *walker) surveyRoot(r root, walked bool) error {
 	for _, name := range []string{r.real, r.given} {
 		if m, denied := w.checkName(name, w.isWritable(r.real), info.Mode().IsRegular()); denied {
 			m.Path, m.Dir = r.real, info.IsDir()
-			w.add(m)
+			w.addMask(m)
 			if !m.WriteOnly {
 				return nil
 			}
@@ -144,15 +144,15 @@ func (w *walker) checkName(name string, write, file bool) (Mask, bool) {
 
 func (w *walker) checkIdentity(path string, info fs.FileInfo) error {
 	if w.isLinked(info) {
-		w.add(Mask{Path: path, Class: scoped.FloorAbsolute, Why: whyLinked})
+		w.addMask(Mask{Path: path, Class: scoped.FloorAbsolute, Why: whyLinked})
 	}
 	return nil
 }
 
 func (w *walker) isWritable(real string) bool { return isInside(w.write, real) }
 
-// add keeps a mask; the stricter of two for one path counts.
-func (w *walker) add(m Mask) {
+// addMask keeps a mask; the stricter of two for one path counts.
+func (w *walker) addMask(m Mask) {
 	w.found++
 	old, ok := w.masks[m.Path]
 	switch {
@@ -167,8 +167,8 @@ func (w *walker) add(m Mask) {
 	w.masks[m.Path] = m
 }
 
-// result sorts the masks and drops those that another one covers.
-func (w *walker) result() ([]Mask, error) {
+// sortedMasks sorts the masks and drops those that another one covers.
+func (w *walker) sortedMasks() ([]Mask, error) {
 	all := make([]Mask, 0, len(w.masks))
 	for _, m := range w.masks {
 		all = append(all, m)
@@ -225,7 +225,7 @@ func (w *walker) surveyDir(p place, write bool, depth int) error {
 		w.submodules(p, l)
 	}
 	for _, h := range l.hits {
-		if err := w.hit(p.child(h.name), h, write, depth); err != nil {
+		if err := w.maskHit(p.child(h.name), h, write, depth); err != nil {
 			return err
 		}
 	}
@@ -272,36 +272,36 @@ func (w *walker) handleUnlisted(p place, write bool, err error) error {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
 		return errChanged
 	case errors.Is(err, fs.ErrPermission):
-		return w.unreadable(p.real, write)
+		return w.maskUnreadable(p.real, write)
 	default:
 		return err
 	}
 }
 
-// unreadable masks a directory that cannot be listed, unless the child cannot
+// maskUnreadable masks a directory that cannot be listed, unless the child cannot
 // get into it either.
-func (w *walker) unreadable(dir string, write bool) error {
+func (w *walker) maskUnreadable(dir string, write bool) error {
 	if isClosed(dir, write) {
-		return w.alone(dir, whyUnreadable)
+		return w.rejectInner(dir, whyUnreadable)
 	}
 	return w.maskWhole(dir, whyUnreadable)
 }
 
 // maskWhole masks a directory that is not judged.
 func (w *walker) maskWhole(dir, why string) error {
-	if err := w.alone(dir, why); err != nil {
+	if err := w.rejectInner(dir, why); err != nil {
 		return err
 	}
-	w.cover(Mask{Path: dir, Dir: true, Class: scoped.FloorAbsolute, Why: why})
+	w.addIfInReach(Mask{Path: dir, Dir: true, Class: scoped.FloorAbsolute, Why: why})
 	return nil
 }
 
-// alone refuses a part of the reach within a directory that is not judged: it
+// rejectInner refuses a part of the reach within a directory that is not judged: it
 // could not be shown.
-func (w *walker) alone(dir, why string) error {
+func (w *walker) rejectInner(dir, why string) error {
 	for _, r := range w.reach {
 		if r != dir && reach.Within(dir, r) {
-			return fmt.Errorf("survey of the reach: %s is %s and contains %s; declare the inner path alone", short(dir), why, short(r))
+			return fmt.Errorf("survey of the reach: %s is %s and contains %s; declare the inner path alone", shortenPath(dir), why, shortenPath(r))
 		}
 	}
 	return nil
