@@ -16,7 +16,7 @@ const defaultCacheBytes = 64 << 20
 // on the whole path, so a directory that was moved is another one.
 type dirKey struct {
 	floor *scoped.DenyFloor
-	place place
+	place surveyedDir
 	write bool
 }
 
@@ -73,7 +73,7 @@ func (c *cache) get(key dirKey, s dirState, linkedKey string) *listing {
 func (c *cache) put(key dirKey, l *listing) {
 	// The list element, the map's slot and the key take about as much again.
 	size := l.size() + int64(len(key.place.real)) + 200
-	if key.place.alias() {
+	if key.place.isAlias() {
 		size += int64(len(key.place.judged))
 	}
 	c.mu.Lock()

@@ -56,7 +56,7 @@ func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 		t.Fatalf("%d directories are remembered, want 3", n)
 	}
 	// Remembered listings are what is used: one that lies is believed.
-	key := dirKey{floor, place{ws[0] + "/a/b", ws[0] + "/a/b"}, false}
+	key := dirKey{floor, surveyedDir{ws[0] + "/a/b", ws[0] + "/a/b"}, false}
 	s.cache.byKey[key].Value.(*cacheEntry).l.hits = []hit{{name: "lie"}}
 	if diff := cmp.Diff([]string{"f ws/a/b/lie"}, survey()); diff != "" {
 		t.Errorf("a warm survey reads directories again:\n%s", diff)

@@ -121,7 +121,7 @@ type entry struct {
 // withhold masks a directory but for its oldest entries, as far as each takes a
 // small part of the bounds. Their age is that of their birth, which no program
 // sets; where the file system knows none they come by name.
-func (w *walker) withhold(p place, write bool, depth int) error {
+func (w *walker) withhold(p surveyedDir, write bool, depth int) error {
 	all, err := readEntries(w, p)
 	if err != nil {
 		return w.handleUnlisted(p, write, err)
@@ -140,7 +140,7 @@ func (w *walker) withhold(p place, write bool, depth int) error {
 		if len(m.But) == min(maxShown, w.limit.masks/shownShare) {
 			break
 		}
-		shown, err := w.fits(p.child(e.name), e, write, depth, last)
+		shown, err := w.fits(p.childOf(e.name), e, write, depth, last)
 		if err != nil {
 			w.bounds = whole
 			return err
@@ -156,7 +156,7 @@ func (w *walker) withhold(p place, write bool, depth int) error {
 
 // fits surveys one entry and reports whether it can be shown. What was found in
 // one that cannot is forgotten.
-func (w *walker) fits(p place, e entry, write bool, depth int, last bounds) (bool, error) {
+func (w *walker) fits(p surveyedDir, e entry, write bool, depth int, last bounds) (bool, error) {
 	m, denied := w.checkName(p.judged, write, !e.dir)
 	if denied && !m.WriteOnly {
 		return false, nil
@@ -201,7 +201,7 @@ func isRepository(dir string) bool {
 
 // readEntries lists the directories and files of a directory: those in which
 // another part of the reach lies, then the oldest.
-func readEntries(w *walker, p place) ([]entry, error) {
+func readEntries(w *walker, p surveyedDir) ([]entry, error) {
 	f, err := openDir(unix.AT_FDCWD, p.real)
 	if err != nil {
 		return nil, err

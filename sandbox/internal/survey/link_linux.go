@@ -15,7 +15,7 @@ import (
 )
 
 // maskHit turns an entry on the floor into masks.
-func (w *walker) maskHit(p place, h hit, write bool, depth int) error {
+func (w *walker) maskHit(p surveyedDir, h hit, write bool, depth int) error {
 	if h.link {
 		return w.hitLink(p, h, write)
 	}
@@ -39,23 +39,23 @@ func (w *walker) addIfInReach(m Mask) {
 
 // hitLink handles a symbolic link on the floor: it may not be replaced, and
 // what it leads to is protected under its name.
-func (w *walker) hitLink(p place, h hit, write bool) error {
-	w.pin(p.real, write, h.class, h.why)
-	target, info, err := resolve(p.real)
+func (w *walker) hitLink(p surveyedDir, h hit, write bool) error {
+	w.pinLink(p.real, write, h.class, h.why)
+	target, info, err := resolveLink(p.real)
 	if err != nil || info == nil {
 		return err
 	}
 	w.addIfInReach(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
 	if info.IsDir() && h.writeOnly {
-		return w.alias(place{target, p.judged})
+		return w.surveyAlias(surveyedDir{target, p.judged})
 	}
 	return nil
 }
 
-// pin keeps a link from being replaced, and every further link by which it
+// pinLink keeps a link from being replaced, and every further link by which it
 // leads to its end.
-func (w *walker) pin(link string, write bool, class scoped.FloorClass, why string) {
-	for _, l := range chain(link) {
+func (w *walker) pinLink(link string, write bool, class scoped.FloorClass, why string) {
+	for _, l := range linkChain(link) {
 		if l == link && write || l != link && w.isWritable(l) {
 			w.addMask(Mask{Path: l, WriteOnly: true, Link: true, Class: class, Why: why})
 		}
@@ -66,9 +66,9 @@ func (w *walker) pin(link string, write bool, class scoped.FloorClass, why strin
 // (path_resolution(7)).
 const maxChain = 40
 
-// chain returns the symbolic links that are followed from a path to its end,
+// linkChain returns the symbolic links that are followed from a path to its end,
 // each by a name that is free of links but for its last element.
-func chain(path string) (links []string) {
+func linkChain(path string) (links []string) {
 	at, pending := "/", strings.Split(path, "/")
 	for len(pending) > 0 && len(links) < maxChain {
 		elem := pending[0]
@@ -95,25 +95,25 @@ func chain(path string) (links []string) {
 	return links
 }
 
-// follow handles a symbolic link that is not on the floor, but under whose
+// followLink handles a symbolic link that is not on the floor, but under whose
 // name something may be: .git that leads to another directory.
-func (w *walker) follow(p place, write bool) error {
-	target, info, err := resolve(p.real)
+func (w *walker) followLink(p surveyedDir, write bool) error {
+	target, info, err := resolveLink(p.real)
 	if err != nil || info == nil || !info.IsDir() {
 		return err
 	}
 	before := w.found
-	if err := w.alias(place{target, p.judged}); err != nil {
+	if err := w.surveyAlias(surveyedDir{target, p.judged}); err != nil {
 		return err
 	}
 	if w.found > before {
-		w.pin(p.real, write, scoped.FloorAbsolute, "leads to what is protected under this name")
+		w.pinLink(p.real, write, scoped.FloorAbsolute, "leads to what is protected under this name")
 	}
 	return nil
 }
 
-// alias surveys a directory under another name, as far as rules reach.
-func (w *walker) alias(p place) error {
+// surveyAlias surveys a directory under another name, as far as rules reach.
+func (w *walker) surveyAlias(p surveyedDir) error {
 	near := func(r string) bool { return reach.Within(r, p.real) || reach.Within(p.real, r) }
 	if !slices.ContainsFunc(w.reach, near) || !w.mayHold(p.judged) {
 		return nil
@@ -158,8 +158,8 @@ func (w *walker) sameName(judged string) string {
 	return key.String()
 }
 
-// resolve follows a link to its end. A nil info means that nothing is there.
-func resolve(link string) (string, fs.FileInfo, error) {
+// resolveLink follows a link to its end. A nil info means that nothing is there.
+func resolveLink(link string) (string, fs.FileInfo, error) {
 	target, err := filepath.EvalSymlinks(link)
 	if err != nil {
 		// Missing, a circle, or closed to this user: the child does not get

@@ -52,11 +52,11 @@ var neverInWorktree = []string{"modules", "config.worktree", "commondir"}
 // repository masks what steers a repository, whatever its directory is called,
 // and names what must not be made. What makes it a repository stays, so that
 // it is one for the next survey as well.
-func (w *walker) repository(p place, depth int) error {
+func (w *walker) repository(p surveyedDir, depth int) error {
 	// Another child's placeholder may come or go at any moment: one look decides.
 	found := map[string]bool{}
 	for _, rel := range scoped.Steering() {
-		c := place{joinPath(p.real, rel), joinPath(p.judged, rel)}
+		c := surveyedDir{joinPath(p.real, rel), joinPath(p.judged, rel)}
 		h, there, err := w.look(c.real)
 		switch {
 		case err != nil:
@@ -105,7 +105,7 @@ func (w *walker) repository(p place, depth int) error {
 // submodules lets nothing be made in a directory that leads to those of
 // submodules, for git would take it for that of one which is declared, now or
 // later. Those that are there stay open.
-func (w *walker) submodules(p place, l *listing) {
+func (w *walker) submodules(p surveyedDir, l *listing) {
 	w.addIfInReach(Mask{
 		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
 		Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
@@ -114,7 +114,7 @@ func (w *walker) submodules(p place, l *listing) {
 		return
 	}
 	for _, name := range l.subs {
-		w.modules[p.child(name).real] = true
+		w.modules[p.childOf(name).real] = true
 	}
 }
 

@@ -87,7 +87,7 @@ func openDir(at int, path string) (*os.File, error) {
 
 // scanDir reads a directory. Its state is taken before the names, so a change
 // that the names miss makes the state differ next time.
-func (w *walker) scanDir(p place, write bool) (*listing, error) {
+func (w *walker) scanDir(p surveyedDir, write bool) (*listing, error) {
 	f, err := openDir(unix.AT_FDCWD, p.real)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (w *walker) scanDir(p place, write bool) (*listing, error) {
 
 // classifyEntry judges one entry by its name. Only what does not depend on other
 // directories is kept.
-func (w *walker) classifyEntry(l *listing, p place, e fs.DirEntry, write bool) {
+func (w *walker) classifyEntry(l *listing, p surveyedDir, e fs.DirEntry, write bool) {
 	name, kind := e.Name(), e.Type()
 	judged := joinPath(p.judged, name)
 	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0
@@ -132,7 +132,7 @@ func (w *walker) classifyEntry(l *listing, p place, e fs.DirEntry, write bool) {
 	}
 	switch {
 	case isDir:
-		if !p.alias() || w.mayHold(judged) {
+		if !p.isAlias() || w.mayHold(judged) {
 			l.subs = append(l.subs, name)
 		}
 	case isLink:

@@ -54,19 +54,19 @@ type walker struct {
 	linkedKey string
 }
 
-// place is a directory with the name under which it is judged. The two differ
+// surveyedDir is a directory with the name under which it is judged. The two differ
 // when a symbolic link leads there.
-type place struct{ real, judged string }
+type surveyedDir struct{ real, judged string }
 
-func (p place) child(name string) place {
+func (p surveyedDir) childOf(name string) surveyedDir {
 	if p.real == p.judged {
 		c := joinPath(p.real, name)
-		return place{c, c}
+		return surveyedDir{c, c}
 	}
-	return place{joinPath(p.real, name), joinPath(p.judged, name)}
+	return surveyedDir{joinPath(p.real, name), joinPath(p.judged, name)}
 }
 
-func (p place) alias() bool { return p.real != p.judged }
+func (p surveyedDir) isAlias() bool { return p.real != p.judged }
 
 // joinPath is filepath.Join for a clean directory and a plain name.
 func joinPath(dir, name string) string {
@@ -114,12 +114,12 @@ func (w *walker) surveyRoot(r root, walked bool) error {
 		return w.checkIdentity(r.real, info)
 	}
 	if !walked {
-		if err := w.surveyDir(place{r.real, r.real}, w.isWritable(r.real), 0); err != nil {
+		if err := w.surveyDir(surveyedDir{r.real, r.real}, w.isWritable(r.real), 0); err != nil {
 			return err
 		}
 	}
 	if r.given != r.real {
-		return w.alias(place{r.real, r.given})
+		return w.surveyAlias(surveyedDir{r.real, r.given})
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (w *walker) sortedMasks() ([]Mask, error) {
 }
 
 // surveyDir surveys one directory and what lies below it.
-func (w *walker) surveyDir(p place, write bool, depth int) error {
+func (w *walker) surveyDir(p surveyedDir, write bool, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (w *walker) surveyDir(p place, write bool, depth int) error {
 	}
 	w.directories++
 	w.visited = append(w.visited, p.real)
-	if w.crowded[p.real] && !p.alias() {
+	if w.crowded[p.real] && !p.isAlias() {
 		return w.withhold(p, write, depth)
 	}
 	l, err := w.listDir(p, write)
@@ -225,17 +225,17 @@ func (w *walker) surveyDir(p place, write bool, depth int) error {
 		w.submodules(p, l)
 	}
 	for _, h := range l.hits {
-		if err := w.maskHit(p.child(h.name), h, write, depth); err != nil {
+		if err := w.maskHit(p.childOf(h.name), h, write, depth); err != nil {
 			return err
 		}
 	}
 	for _, name := range l.links {
-		if err := w.follow(p.child(name), write); err != nil {
+		if err := w.followLink(p.childOf(name), write); err != nil {
 			return err
 		}
 	}
 	for _, name := range l.subs {
-		c := p.child(name)
+		c := p.childOf(name)
 		if err := w.surveyDir(c, write || slices.Contains(w.write, c.real), depth+1); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (w *walker) surveyDir(p place, write bool, depth int) error {
 
 // listDir returns what counts in a directory, from memory when it has not
 // changed. nil means that it is gone or was masked as a whole.
-func (w *walker) listDir(p place, write bool) (*listing, error) {
+func (w *walker) listDir(p surveyedDir, write bool) (*listing, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(p.real, &st); err != nil {
 		return nil, w.handleUnlisted(p, write, err)
@@ -265,7 +265,7 @@ func (w *walker) listDir(p place, write bool) (*listing, error) {
 }
 
 // handleUnlisted decides about a directory that could not be listed.
-func (w *walker) handleUnlisted(p place, write bool, err error) error {
+func (w *walker) handleUnlisted(p surveyedDir, write bool, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil
