@@ -57,7 +57,7 @@ func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 	}
 	// Remembered listings are what is used: one that lies is believed.
 	key := dirKey{floor, surveyedDir{ws[0] + "/a/b", ws[0] + "/a/b"}, false}
-	s.cache.byKey[key].Value.(*cacheEntry).l.hits = []hit{{name: "lie"}}
+	s.cache.byKey[key].Value.(*cacheEntry).l.hits = []floorHit{{name: "lie"}}
 	if diff := cmp.Diff([]string{"f ws/a/b/lie"}, survey()); diff != "" {
 		t.Errorf("a warm survey reads directories again:\n%s", diff)
 	}

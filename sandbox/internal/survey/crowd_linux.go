@@ -167,7 +167,7 @@ func (w *walker) fits(p surveyedDir, e entry, write bool, depth int, last bounds
 	var err error
 	switch {
 	case denied:
-		err = w.maskHit(p, hit{name: e.name, dir: e.dir, writeOnly: true, class: m.Class, why: m.Why}, write, depth)
+		err = w.maskHit(p, floorHit{name: e.name, dir: e.dir, writeOnly: true, class: m.Class, why: m.Why}, write, depth)
 	case e.dir:
 		err = w.surveyDir(p, write || slices.Contains(w.write, p.real), depth+1)
 	}

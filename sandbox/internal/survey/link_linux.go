@@ -15,7 +15,7 @@ import (
 )
 
 // maskHit turns an entry on the floor into masks.
-func (w *walker) maskHit(p surveyedDir, h hit, write bool, depth int) error {
+func (w *walker) maskHit(p surveyedDir, h floorHit, write bool, depth int) error {
 	if h.link {
 		return w.hitLink(p, h, write)
 	}
@@ -39,7 +39,7 @@ func (w *walker) addIfInReach(m Mask) {
 
 // hitLink handles a symbolic link on the floor: it may not be replaced, and
 // what it leads to is protected under its name.
-func (w *walker) hitLink(p surveyedDir, h hit, write bool) error {
+func (w *walker) hitLink(p surveyedDir, h floorHit, write bool) error {
 	w.pinLink(p.real, write, h.class, h.why)
 	target, info, err := resolveLink(p.real)
 	if err != nil || info == nil {

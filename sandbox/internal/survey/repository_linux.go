@@ -9,10 +9,10 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// marks are the names by which git knows the directory of a repository.
-type marks struct{ head, objects, refs, common bool }
+// repositoryMarks are the names by which git knows the directory of a repository.
+type repositoryMarks struct{ head, objects, refs, common bool }
 
-func (m *marks) note(name string) {
+func (m *repositoryMarks) recordName(name string) {
 	switch len(name) {
 	case len("HEAD"): // and refs
 		m.head = m.head || strings.EqualFold(name, "HEAD")
@@ -24,7 +24,7 @@ func (m *marks) note(name string) {
 	}
 }
 
-func (m *marks) repository() bool {
+func (m *repositoryMarks) isRepository() bool {
 	return scoped.GitDirectory(func(name string) bool {
 		switch name {
 		case "HEAD":
@@ -49,15 +49,15 @@ var neverThere = []string{"hooks", "modules", "config", "config.worktree", "comm
 // hooks and configuration count.
 var neverInWorktree = []string{"modules", "config.worktree", "commondir"}
 
-// repository masks what steers a repository, whatever its directory is called,
+// maskRepository masks what steers a repository, whatever its directory is called,
 // and names what must not be made. What makes it a repository stays, so that
 // it is one for the next survey as well.
-func (w *walker) repository(p surveyedDir, depth int) error {
+func (w *walker) maskRepository(p surveyedDir, depth int) error {
 	// Another child's placeholder may come or go at any moment: one look decides.
 	found := map[string]bool{}
 	for _, rel := range scoped.Steering() {
 		c := surveyedDir{joinPath(p.real, rel), joinPath(p.judged, rel)}
-		h, there, err := w.look(c.real)
+		h, there, err := w.statHit(c.real)
 		switch {
 		case err != nil:
 			return err
@@ -67,11 +67,11 @@ func (w *walker) repository(p surveyedDir, depth int) error {
 			if err := w.maskHit(c, h, true, depth); err != nil {
 				return err
 			}
-			w.belongs(c.real, p.real)
+			w.setRepository(c.real, p.real)
 		}
 	}
 	modules := joinPath(p.real, "modules")
-	if h, there, err := w.look(modules); err != nil {
+	if h, there, err := w.statHit(modules); err != nil {
 		return err
 	} else if there {
 		found["modules"] = true
@@ -90,7 +90,7 @@ func (w *walker) repository(p surveyedDir, depth int) error {
 		}
 	}
 	for _, name := range []string{"objects", "refs"} {
-		if h, there, err := w.look(joinPath(p.real, name)); err != nil {
+		if h, there, err := w.statHit(joinPath(p.real, name)); err != nil {
 			return err
 		} else if there && h.dir {
 			w.addIfInReach(Mask{
@@ -102,10 +102,10 @@ func (w *walker) repository(p surveyedDir, depth int) error {
 	return nil
 }
 
-// submodules lets nothing be made in a directory that leads to those of
+// guardSubmodules lets nothing be made in a directory that leads to those of
 // submodules, for git would take it for that of one which is declared, now or
 // later. Those that are there stay open.
-func (w *walker) submodules(p surveyedDir, l *listing) {
+func (w *walker) guardSubmodules(p surveyedDir, l *listing) {
 	w.addIfInReach(Mask{
 		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
 		Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
@@ -118,8 +118,8 @@ func (w *walker) submodules(p surveyedDir, l *listing) {
 	}
 }
 
-// belongs says of a mask whose repository it steers.
-func (w *walker) belongs(path, repository string) {
+// setRepository says of a mask whose repository it steers.
+func (w *walker) setRepository(path, repository string) {
 	if m, ok := w.masks[path]; ok {
 		m.Repository = repository
 		w.masks[path] = m
@@ -127,21 +127,21 @@ func (w *walker) belongs(path, repository string) {
 }
 
 func (w *walker) missingIn(dir, rel string) bool {
-	_, there, err := w.look(joinPath(dir, rel))
+	_, there, err := w.statHit(joinPath(dir, rel))
 	return err == nil && !there
 }
 
-// look says what is at a path at present.
-func (w *walker) look(path string) (h hit, there bool, err error) {
+// statHit says what is at a path at present.
+func (w *walker) statHit(path string) (h floorHit, there bool, err error) {
 	var st unix.Stat_t
 	switch err := unix.Lstat(path, &st); {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return hit{}, false, nil
+		return floorHit{}, false, nil
 	case errors.Is(err, unix.EACCES):
-		return hit{}, false, nil // The directory around it is judged for itself.
+		return floorHit{}, false, nil // The directory around it is judged for itself.
 	case err != nil:
-		return hit{}, false, err
+		return floorHit{}, false, err
 	}
 	kind := st.Mode & unix.S_IFMT
-	return hit{dir: kind == unix.S_IFDIR, link: kind == unix.S_IFLNK}, true, nil
+	return floorHit{dir: kind == unix.S_IFDIR, link: kind == unix.S_IFLNK}, true, nil
 }

@@ -33,7 +33,7 @@ type listing struct {
 	settled bool
 	// linkedKey names the set of hard links that files were compared with.
 	linkedKey string
-	hits      []hit
+	hits      []floorHit
 	// links are symbolic links that may give a directory a name under which
 	// part of it is on the floor.
 	links []string
@@ -43,8 +43,8 @@ type listing struct {
 	repository bool
 }
 
-// hit is an entry on the floor.
-type hit struct {
+// floorHit is an entry on the floor.
+type floorHit struct {
 	name      string
 	dir, link bool
 	writeOnly bool
@@ -100,16 +100,16 @@ func (w *walker) scanDir(p surveyedDir, write bool) (*listing, error) {
 	}
 	l := &listing{state: stateOf(&st), linkedKey: w.linkedKey}
 	l.settled = now.Sub(time.Unix(st.Ctim.Unix())) >= settleTime
-	var seen marks
+	var seen repositoryMarks
 	for {
 		entries, err := f.ReadDir(batch)
 		for _, e := range entries {
-			seen.note(e.Name())
+			seen.recordName(e.Name())
 			w.classifyEntry(l, p, e, write)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			l.repository = seen.repository()
+			l.repository = seen.isRepository()
 			return l, nil
 		case err != nil:
 			return nil, err
@@ -127,7 +127,7 @@ func (w *walker) classifyEntry(l *listing, p surveyedDir, e fs.DirEntry, write b
 	judged := joinPath(p.judged, name)
 	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0
 	if m, denied := w.checkName(judged, write, kind.IsRegular()); denied {
-		l.hits = append(l.hits, hit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Class, m.Why})
+		l.hits = append(l.hits, floorHit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Class, m.Why})
 		return
 	}
 	switch {
@@ -142,7 +142,7 @@ func (w *walker) classifyEntry(l *listing, p surveyedDir, e fs.DirEntry, write b
 	case kind.IsRegular() && len(w.linked) > 0:
 		info, err := e.Info()
 		if err == nil && w.isLinked(info) {
-			l.hits = append(l.hits, hit{name: name, class: scoped.FloorAbsolute, why: whyLinked})
+			l.hits = append(l.hits, floorHit{name: name, class: scoped.FloorAbsolute, why: whyLinked})
 		}
 	}
 }

@@ -217,12 +217,12 @@ func (w *walker) surveyDir(p surveyedDir, write bool, depth int) error {
 		return err
 	}
 	if l.repository && write {
-		if err := w.repository(p, depth); err != nil {
+		if err := w.maskRepository(p, depth); err != nil {
 			return err
 		}
 	}
 	if w.modules[p.real] {
-		w.submodules(p, l)
+		w.guardSubmodules(p, l)
 	}
 	for _, h := range l.hits {
 		if err := w.maskHit(p.childOf(h.name), h, write, depth); err != nil {
