@@ -29,18 +29,18 @@ const (
 const whyCrowded = "holds more than can be looked at (%d directories, %d paths on the floor, %d links); " +
 	"only what was there first is shown; remove what need not be there"
 
-// overflow says that a bound was exceeded, and which directory has most of
+// overflowError says that a bound was exceeded, and which directory has most of
 // what was counted.
-type overflow struct{ dir string }
+type overflowError struct{ dir string }
 
-func (o *overflow) Error() string {
+func (o *overflowError) Error() string {
 	return "survey of the reach: too much lies in " + shortenPath(o.dir)
 }
 
-// overflow finds the directory to withhold: from the root of the reach with the
+// findOverflow finds the directory to withhold: from the root of the reach with the
 // most of the counted paths downwards, as long as one folder has the most of
 // them. What is withheld already does not count.
-func (w *walker) overflow(counted []string) error {
+func (w *walker) findOverflow(counted []string) error {
 	counted = slices.DeleteFunc(slices.Clone(counted), func(path string) bool {
 		for dir := path; dir != "/"; dir = filepath.Dir(dir) {
 			if w.crowded[dir] {
@@ -56,9 +56,9 @@ func (w *walker) overflow(counted []string) error {
 		}
 	}
 	for {
-		next, n := fullest(counted, dir)
+		next, n := fullestEntry(counted, dir)
 		if n*2 <= most || !isDirectory(next) {
-			return &overflow{dir}
+			return &overflowError{dir}
 		}
 		dir, most = next, n
 	}
@@ -66,15 +66,15 @@ func (w *walker) overflow(counted []string) error {
 
 func countBelow(paths []string, dir string) (n int) {
 	for _, p := range paths {
-		if below(dir, p) != "" {
+		if pathBelow(dir, p) != "" {
 			n++
 		}
 	}
 	return n
 }
 
-// below returns the part of a path beneath a directory.
-func below(dir, path string) string {
+// pathBelow returns the part of a path beneath a directory.
+func pathBelow(dir, path string) string {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 	if !ok {
 		return ""
@@ -82,11 +82,11 @@ func below(dir, path string) string {
 	return rest
 }
 
-// fullest returns the entry of a directory below which most paths lie.
-func fullest(paths []string, dir string) (entry string, n int) {
+// fullestEntry returns the entry of a directory below which most paths lie.
+func fullestEntry(paths []string, dir string) (entry string, n int) {
 	counts := make(map[string]int)
 	for _, p := range paths {
-		first, rest, _ := strings.Cut(below(dir, p), "/")
+		first, rest, _ := strings.Cut(pathBelow(dir, p), "/")
 		if rest == "" {
 			continue
 		}
@@ -110,18 +110,18 @@ func pathsOf(masks []Mask) []string {
 	return out
 }
 
-// entry is one entry of a withheld directory.
-type entry struct {
+// dirEntry is one entry of a withheld directory.
+type dirEntry struct {
 	name     string
 	dir      bool
 	born     unix.StatxTimestamp
 	dev, ino uint64
 }
 
-// withhold masks a directory but for its oldest entries, as far as each takes a
+// withholdDir masks a directory but for its oldest entries, as far as each takes a
 // small part of the bounds. Their age is that of their birth, which no program
 // sets; where the file system knows none they come by name.
-func (w *walker) withhold(p surveyedDir, write bool, depth int) error {
+func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 	all, err := readEntries(w, p)
 	if err != nil {
 		return w.handleUnlisted(p, write, err)
@@ -140,7 +140,7 @@ func (w *walker) withhold(p surveyedDir, write bool, depth int) error {
 		if len(m.But) == min(maxShown, w.limit.masks/shownShare) {
 			break
 		}
-		shown, err := w.fits(p.childOf(e.name), e, write, depth, last)
+		shown, err := w.surveyEntry(p.childOf(e.name), e, write, depth, last)
 		if err != nil {
 			w.bounds = whole
 			return err
@@ -154,9 +154,9 @@ func (w *walker) withhold(p surveyedDir, write bool, depth int) error {
 	return nil
 }
 
-// fits surveys one entry and reports whether it can be shown. What was found in
+// surveyEntry surveys one entry and reports whether it can be shown. What was found in
 // one that cannot is forgotten.
-func (w *walker) fits(p surveyedDir, e entry, write bool, depth int, last bounds) (bool, error) {
+func (w *walker) surveyEntry(p surveyedDir, e dirEntry, write bool, depth int, last bounds) (bool, error) {
 	m, denied := w.checkName(p.judged, write, !e.dir)
 	if denied && !m.WriteOnly {
 		return false, nil
@@ -173,7 +173,7 @@ func (w *walker) fits(p surveyedDir, e entry, write bool, depth int, last bounds
 	}
 	added := w.masks
 	w.masks = found
-	_, full := errors.AsType[*overflow](err)
+	_, full := errors.AsType[*overflowError](err)
 	if err != nil && !full {
 		return false, err
 	}
@@ -201,13 +201,13 @@ func isRepository(dir string) bool {
 
 // readEntries lists the directories and files of a directory: those in which
 // another part of the reach lies, then the oldest.
-func readEntries(w *walker, p surveyedDir) ([]entry, error) {
+func readEntries(w *walker, p surveyedDir) ([]dirEntry, error) {
 	f, err := openDir(unix.AT_FDCWD, p.real)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var all []entry
+	var all []dirEntry
 	for len(all) < maxEntries {
 		names, err := f.Readdirnames(batch)
 		for _, name := range names {
@@ -220,7 +220,7 @@ func readEntries(w *walker, p surveyedDir) ([]entry, error) {
 			if kind != unix.S_IFDIR && kind != unix.S_IFREG {
 				continue
 			}
-			all = append(all, entry{
+			all = append(all, dirEntry{
 				strings.Clone(name), kind == unix.S_IFDIR, st.Btime,
 				unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino,
 			})
@@ -235,7 +235,7 @@ func readEntries(w *walker, p surveyedDir) ([]entry, error) {
 			return nil, err
 		}
 	}
-	onTheWay := func(e entry) int {
+	onTheWay := func(e dirEntry) int {
 		for _, r := range w.reach {
 			if reach.Within(joinPath(p.real, e.name), r) {
 				return 0
@@ -243,7 +243,7 @@ func readEntries(w *walker, p surveyedDir) ([]entry, error) {
 		}
 		return 1
 	}
-	slices.SortFunc(all, func(a, b entry) int {
+	slices.SortFunc(all, func(a, b dirEntry) int {
 		return cmp.Or(onTheWay(a)-onTheWay(b), cmp.Compare(a.born.Sec, b.born.Sec), cmp.Compare(a.born.Nsec, b.born.Nsec), strings.Compare(a.name, b.name))
 	})
 	return all, nil

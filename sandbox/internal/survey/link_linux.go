@@ -126,7 +126,7 @@ func (w *walker) surveyAlias(p surveyedDir) error {
 		return nil
 	}
 	if len(w.aliased) >= w.limit.aliases {
-		return w.overflow(w.links)
+		return w.findOverflow(w.links)
 	}
 	w.aliased[key] = false
 	w.links, w.keys = append(w.links, p.judged), append(w.keys, key)

@@ -151,7 +151,7 @@ func (s *Surveyor) attempts(ctx context.Context, floor *scoped.DenyFloor, read, 
 	crowded := make(map[string]bool)
 	for changes := 0; ; {
 		masks, err := s.floor(ctx, floor, read, write, crowded)
-		full, isFull := errors.AsType[*overflow](err)
+		full, isFull := errors.AsType[*overflowError](err)
 		switch {
 		case err == nil:
 			return masks, nil

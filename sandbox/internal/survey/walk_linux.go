@@ -187,7 +187,7 @@ func (w *walker) sortedMasks() ([]Mask, error) {
 			out = append(out, m)
 		}
 		if len(out) > w.limit.masks {
-			return out, w.overflow(pathsOf(all))
+			return out, w.findOverflow(pathsOf(all))
 		}
 	}
 	return out, nil
@@ -205,12 +205,12 @@ func (w *walker) surveyDir(p surveyedDir, write bool, depth int) error {
 		return w.maskWhole(p.real, whyDeep)
 	}
 	if w.directories >= w.bounds.directories {
-		return w.overflow(w.visited)
+		return w.findOverflow(w.visited)
 	}
 	w.directories++
 	w.visited = append(w.visited, p.real)
 	if w.crowded[p.real] && !p.isAlias() {
-		return w.withhold(p, write, depth)
+		return w.withholdDir(p, write, depth)
 	}
 	l, err := w.listDir(p, write)
 	if err != nil || l == nil {
