@@ -129,7 +129,7 @@ func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 	m := Mask{Path: p.real, Dir: true, Class: scoped.FloorAbsolute}
 	m.Why = fmt.Sprintf(whyCrowded, w.limit.directories, w.limit.masks, w.limit.aliases)
 	whole := w.bounds
-	last := bounds{
+	last := surveyBounds{
 		directories: w.directories + w.limit.directories/shownShare, masks: len(w.masks) + w.limit.masks/shownShare,
 		aliases: w.limit.aliases, depth: w.limit.depth,
 	}
@@ -156,7 +156,7 @@ func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 
 // surveyEntry surveys one entry and reports whether it can be shown. What was found in
 // one that cannot is forgotten.
-func (w *walker) surveyEntry(p surveyedDir, e dirEntry, write bool, depth int, last bounds) (bool, error) {
+func (w *walker) surveyEntry(p surveyedDir, e dirEntry, write bool, depth int, last surveyBounds) (bool, error) {
 	m, denied := w.checkName(p.judged, write, !e.dir)
 	if denied && !m.WriteOnly {
 		return false, nil

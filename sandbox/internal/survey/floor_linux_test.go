@@ -405,11 +405,11 @@ func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
 	ws := []string{filepath.Join(top, "ws")}
 	for _, tt := range []struct {
 		name  string
-		limit bounds
+		limit surveyBounds
 	}{
-		{"directories", bounds{60, 99, 999, 999}},
-		{"masks", bounds{999, 99, 30, 999}},
-		{"aliases", bounds{999, 99, 999, 20}},
+		{"directories", surveyBounds{60, 99, 999, 999}},
+		{"masks", surveyBounds{999, 99, 30, 999}},
+		{"aliases", surveyBounds{999, 99, 999, 20}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New(nil)

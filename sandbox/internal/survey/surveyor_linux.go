@@ -89,13 +89,13 @@ type Options struct {
 type Surveyor struct {
 	cache *cache
 	names *prefixes
-	limit bounds
+	limit surveyBounds
 	// mounts lists what is mounted; tests replace it.
 	mounts func() ([]mount, error)
 }
 
-// bounds are the limits of one survey; tests lower them.
-type bounds struct{ directories, depth, masks, aliases int }
+// surveyBounds are the limits of one survey; tests lower them.
+type surveyBounds struct{ directories, depth, masks, aliases int }
 
 // New returns a surveyor; nil options mean the defaults.
 func New(o *Options) *Surveyor {
@@ -106,7 +106,7 @@ func New(o *Options) *Surveyor {
 	return &Surveyor{
 		cache: newCache(size),
 		names: compilePrefixes(scoped.FloorRules()),
-		limit: bounds{maxDirectories, maxDepth, maxMasks, maxAliases},
+		limit: surveyBounds{maxDirectories, maxDepth, maxMasks, maxAliases},
 
 		mounts: readMounts,
 	}
@@ -138,19 +138,19 @@ var errChanged = errors.New("the tree below the reach keeps changing while it is
 //
 // The error is that of the context or of the file system.
 func (s *Surveyor) Floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
-	masks, err := s.attempts(ctx, floor, read, write)
+	masks, err := s.retrySurvey(ctx, floor, read, write)
 	if err != nil {
 		return nil, err
 	}
 	return masks, nil
 }
 
-// attempts surveys until the tree holds still and the bounds are kept. Beside
+// retrySurvey surveys until the tree holds still and the bounds are kept. Beside
 // an error it returns what it had found.
-func (s *Surveyor) attempts(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
+func (s *Surveyor) retrySurvey(ctx context.Context, floor *scoped.DenyFloor, read, write []string) ([]Mask, error) {
 	crowded := make(map[string]bool)
 	for changes := 0; ; {
-		masks, err := s.floor(ctx, floor, read, write, crowded)
+		masks, err := s.surveyOnce(ctx, floor, read, write, crowded)
 		full, isFull := errors.AsType[*overflowError](err)
 		switch {
 		case err == nil:
@@ -171,7 +171,7 @@ func (s *Surveyor) attempts(ctx context.Context, floor *scoped.DenyFloor, read, 
 // not say by whom. Symbolic links are reported like files. Beside an error it
 // returns what it had found.
 func (s *Surveyor) Planted(ctx context.Context, floor *scoped.DenyFloor, write []string, before []Mask) ([]Mask, error) {
-	now, err := s.attempts(ctx, floor, nil, write)
+	now, err := s.retrySurvey(ctx, floor, nil, write)
 	known := make(map[string]Mask, len(before))
 	for _, m := range before {
 		known[m.Path] = m
@@ -208,13 +208,13 @@ func isInside(roots []string, p string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return reach.Within(r, p) })
 }
 
-// floor is one attempt. Beside an error it returns what it had found.
-func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, write []string, crowded map[string]bool) ([]Mask, error) {
+// surveyOnce is one attempt. Beside an error it returns what it had found.
+func (s *Surveyor) surveyOnce(ctx context.Context, floor *scoped.DenyFloor, read, write []string, crowded map[string]bool) ([]Mask, error) {
 	w := &walker{Surveyor: s, ctx: ctx, floor: floor, masks: make(map[string]Mask), aliased: make(map[string]bool)}
 	w.crowded, w.bounds = crowded, s.limit
 	w.kernel, w.modules = make(map[string]bool), make(map[string]bool)
 	w.linked, w.linkedKey = linkedFiles(floor)
-	var roots []root
+	var roots []reachRoot
 	for _, p := range read {
 		roots = w.addRoot(roots, p, opRead)
 	}
@@ -232,7 +232,7 @@ func (s *Surveyor) floor(ctx context.Context, floor *scoped.DenyFloor, read, wri
 	}
 	// Sorted, an outer directory precedes those in it, which need no walk of
 	// their own.
-	slices.SortFunc(roots, func(a, b root) int { return strings.Compare(a.real, b.real) })
+	slices.SortFunc(roots, func(a, b reachRoot) int { return strings.Compare(a.real, b.real) })
 	var done []string
 	for _, r := range roots {
 		if err := w.surveyRoot(r, isInside(done, r.real)); err != nil {

@@ -22,8 +22,8 @@ const (
 	opWrite = "write"
 )
 
-// root is one path of the reach.
-type root struct{ given, real, op string }
+// reachRoot is one path of the reach.
+type reachRoot struct{ given, real, op string }
 
 // walker is one survey under way.
 type walker struct {
@@ -37,7 +37,7 @@ type walker struct {
 	directories int
 	// bounds are those of the part that is being walked; crowded are the
 	// directories that are to be withheld in part.
-	bounds  bounds
+	bounds  surveyBounds
 	crowded map[string]bool
 	// visited and links are the directories and the links that were counted,
 	// keys those of the links in aliased.
@@ -78,7 +78,7 @@ func joinPath(dir, name string) string {
 
 // addRoot resolves a path of the reach. What does not exist is left out: no
 // mount shows it. What cannot be resolved is masked under its given name.
-func (w *walker) addRoot(roots []root, given, op string) []root {
+func (w *walker) addRoot(roots []reachRoot, given, op string) []reachRoot {
 	given = filepath.Clean(given)
 	real, err := filepath.EvalSymlinks(given)
 	switch {
@@ -88,12 +88,12 @@ func (w *walker) addRoot(roots []root, given, op string) []root {
 		w.addMask(Mask{Path: given, Class: scoped.FloorAbsolute, Why: whyUnreadable})
 		return roots
 	}
-	return append(roots, root{given, real, op})
+	return append(roots, reachRoot{given, real, op})
 }
 
 // surveyRoot judges a path of the reach by each of its names and walks it,
 // unless the walk around it did.
-func (w *walker) surveyRoot(r root, walked bool) error {
+func (w *walker) surveyRoot(r reachRoot, walked bool) error {
 	if w.kernel[r.real] {
 		return nil
 	}
