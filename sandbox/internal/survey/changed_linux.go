@@ -33,21 +33,21 @@ const clockTick = 10 * time.Millisecond
 // It looks at upper levels first, at most 50,000 entries, and follows no
 // symbolic link below the paths that it is given.
 func (s *Surveyor) Changed(ctx context.Context, write []string, since time.Time, limit int) (paths []string, more bool) {
-	w := &changes{ctx: ctx, since: since.Add(-clockTick), limit: limit}
+	w := &changeWalk{ctx: ctx, since: since.Add(-clockTick), limit: limit}
 	for _, p := range write {
-		w.root(p)
+		w.addRoot(p)
 	}
 	for len(w.queue) > 0 && !w.more {
 		d := w.queue[0]
 		w.queue = w.queue[1:]
-		w.dir(d)
+		w.visitDir(d)
 	}
 	slices.Sort(w.paths)
 	return slices.Compact(w.paths), w.more
 }
 
-// changes is one walk under way.
-type changes struct {
+// changeWalk is one walk under way.
+type changeWalk struct {
 	ctx     context.Context
 	since   time.Time
 	limit   int
@@ -64,7 +64,7 @@ type changedDir struct {
 	changed bool
 }
 
-func (w *changes) root(given string) {
+func (w *changeWalk) addRoot(given string) {
 	real, err := filepath.EvalSymlinks(given)
 	if err != nil {
 		w.more = w.more || !errors.Is(err, fs.ErrNotExist)
@@ -77,22 +77,22 @@ func (w *changes) root(given string) {
 	w.roots = append(w.roots, real)
 	var st unix.Stat_t
 	if unix.Lstat(real, &st) == nil {
-		w.entry(real, &st)
+		w.visitEntry(real, &st)
 	}
 }
 
-// entry takes note of one entry and reports whether it changed.
-func (w *changes) entry(path string, st *unix.Stat_t) bool {
+// visitEntry takes note of one entry and reports whether it changed.
+func (w *changeWalk) visitEntry(path string, st *unix.Stat_t) bool {
 	changed := !time.Unix(st.Ctim.Unix()).Before(w.since)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		w.queue = append(w.queue, changedDir{path, changed})
 	} else if changed {
-		w.report(path)
+		w.addPath(path)
 	}
 	return changed
 }
 
-func (w *changes) report(path string) {
+func (w *changeWalk) addPath(path string) {
 	if len(w.paths) >= w.limit {
 		w.more = true
 		return
@@ -100,8 +100,8 @@ func (w *changes) report(path string) {
 	w.paths = append(w.paths, path)
 }
 
-// dir looks at the entries of a directory.
-func (w *changes) dir(d changedDir) {
+// visitDir looks at the entries of a directory.
+func (w *changeWalk) visitDir(d changedDir) {
 	f, err := openDir(unix.AT_FDCWD, d.path)
 	if err != nil {
 		w.more = w.more || !errors.Is(err, fs.ErrNotExist)
@@ -120,7 +120,7 @@ func (w *changes) dir(d changedDir) {
 			if unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue // It is gone, which its directory shows.
 			}
-			if w.entry(joinPath(d.path, name), &st) {
+			if w.visitEntry(joinPath(d.path, name), &st) {
 				explained = true
 			}
 		}
@@ -132,6 +132,6 @@ func (w *changes) dir(d changedDir) {
 		}
 	}
 	if d.changed && !explained {
-		w.report(d.path)
+		w.addPath(d.path)
 	}
 }
