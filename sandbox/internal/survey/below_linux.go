@@ -34,7 +34,7 @@ func MountPoints() ([]MountPoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s has the line %q, which is not known", mountsFile, line)
 		}
-		out = append(out, MountPoint{id, unescape(fields[4])})
+		out = append(out, MountPoint{id, unescapeOctal(fields[4])})
 	}
 	return out, nil
 }

@@ -44,7 +44,7 @@ type cache struct {
 
 type cacheEntry struct {
 	key  dirKey
-	l    *listing
+	l    *dirListing
 	size int64
 }
 
@@ -54,7 +54,7 @@ func newCache(limit int64) *cache {
 
 // get returns the listing of a directory in this state, nil when there is
 // none.
-func (c *cache) get(key dirKey, s dirState, linkedKey string) *listing {
+func (c *cache) get(key dirKey, s dirState, linkedKey string) *dirListing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.byKey[key]
@@ -70,7 +70,7 @@ func (c *cache) get(key dirKey, s dirState, linkedKey string) *listing {
 	return entry.l
 }
 
-func (c *cache) put(key dirKey, l *listing) {
+func (c *cache) store(key dirKey, l *dirListing) {
 	// The list element, the map's slot and the key take about as much again.
 	size := l.size() + int64(len(key.place.real)) + 200
 	if key.place.isAlias() {

@@ -152,7 +152,7 @@ func (w *walker) sameName(judged string) string {
 			fmt.Fprintf(&key, "%d ", len(elems)-n)
 		}
 	}
-	for _, p := range w.names.matching(judged) {
+	for _, p := range w.names.matchName(judged) {
 		key.WriteString("\x00" + strings.Join(p.elems, "/"))
 	}
 	return key.String()
@@ -178,25 +178,25 @@ func statOf(info fs.FileInfo) (*syscall.Stat_t, bool) {
 	return st, ok
 }
 
-// prefixes are the beginnings of the floor's rules, to tell whether something
+// rulePrefixes are the beginnings of the floor's rules, to tell whether something
 // below a name can be on the floor.
-type prefixes struct {
-	byLast  map[string][]prefix
-	pattern []prefix
+type rulePrefixes struct {
+	byLast  map[string][]rulePrefix
+	pattern []rulePrefix
 	longest int
 }
 
-// prefix is one beginning of a rule, and the rest of it.
-type prefix struct {
+// rulePrefix is one beginning of a rule, and the rest of it.
+type rulePrefix struct {
 	elems []string
 	rest  string
 }
 
-func compilePrefixes(rules []scoped.FloorRule) *prefixes {
-	x := &prefixes{byLast: make(map[string][]prefix)}
+func compilePrefixes(rules []scoped.FloorRule) *rulePrefixes {
+	x := &rulePrefixes{byLast: make(map[string][]rulePrefix)}
 	for _, r := range rules {
 		for _, path := range byName(r.Path) {
-			x.add(strings.Split(strings.ToLower(path), "/"))
+			x.addRule(strings.Split(strings.ToLower(path), "/"))
 		}
 	}
 	return x
@@ -215,10 +215,10 @@ func byName(rule string) []string {
 	}
 }
 
-func (x *prefixes) add(elems []string) {
+func (x *rulePrefixes) addRule(elems []string) {
 	x.longest = max(x.longest, len(elems))
 	for n := 1; n < len(elems); n++ {
-		last, p := elems[n-1], prefix{elems[:n], strings.Join(elems[n:], "/")}
+		last, p := elems[n-1], rulePrefix{elems[:n], strings.Join(elems[n:], "/")}
 		if strings.Contains(last, "*") {
 			x.pattern = append(x.pattern, p)
 		} else {
@@ -227,10 +227,10 @@ func (x *prefixes) add(elems []string) {
 	}
 }
 
-// matching returns the beginnings of rules with which a name ends.
-func (x *prefixes) matching(path string) (out []prefix) {
+// matchName returns the beginnings of rules with which a name ends.
+func (x *rulePrefixes) matchName(path string) (out []rulePrefix) {
 	elems := strings.Split(strings.ToLower(path), "/")
-	for _, list := range [][]prefix{x.byLast[elems[len(elems)-1]], x.pattern} {
+	for _, list := range [][]rulePrefix{x.byLast[elems[len(elems)-1]], x.pattern} {
 		for _, p := range list {
 			if endsLike(elems, p.elems) {
 				out = append(out, p)
@@ -244,7 +244,7 @@ func (x *prefixes) matching(path string) (out []prefix) {
 // that a link of this name would put what it leads to on the floor: .git
 // anywhere, .config in a home.
 func (s *Surveyor) Reserved(floor *scoped.DenyFloor, path string) bool {
-	for _, p := range s.names.matching(path) {
+	for _, p := range s.names.matchName(path) {
 		// A star matches any text; an example will do.
 		rest := strings.ReplaceAll(p.rest, "*", "x")
 		if _, denied := floor.Check(opWrite, joinPath(path, rest)); denied {
@@ -270,7 +270,7 @@ func endsLike(elems, prefix []string) bool {
 // mayHold reports whether something below a name can be on the floor. It errs
 // on the side of yes: rules for home directories count everywhere.
 func (w *walker) mayHold(path string) bool {
-	return len(w.names.matching(path)) > 0 || w.holdsOwn(path) || w.isHome(path)
+	return len(w.names.matchName(path)) > 0 || w.holdsOwn(path) || w.isHome(path)
 }
 
 // holdsOwn reports whether a file of the runtime lies below a name.

@@ -31,15 +31,15 @@ var ordinary = map[string]bool{
 // mountsFile lists the mounts of this process; see proc_pid_mountinfo(5).
 const mountsFile = "/proc/self/mountinfo"
 
-// mount is one mount: where, and whether it holds files.
-type mount struct {
+// mountEntry is one mount: where, and whether it holds files.
+type mountEntry struct {
 	point string
 	files bool
 }
 
 // readMounts returns the mounts of this process, one that lies under another
 // one, too: better too many than one too few.
-func readMounts() ([]mount, error) {
+func readMounts() ([]mountEntry, error) {
 	data, err := os.ReadFile(mountsFile)
 	if err != nil {
 		return nil, fmt.Errorf("the mounts of this machine are not known: %w", err)
@@ -47,8 +47,8 @@ func readMounts() ([]mount, error) {
 	return parseMounts(string(data))
 }
 
-func parseMounts(text string) ([]mount, error) {
-	var out []mount
+func parseMounts(text string) ([]mountEntry, error) {
+	var out []mountEntry
 	for line := range strings.Lines(text) {
 		// 36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw
 		before, after, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
@@ -57,13 +57,13 @@ func parseMounts(text string) ([]mount, error) {
 			return nil, fmt.Errorf("%s has the line %q, which is not known", mountsFile, line)
 		}
 		base, _, _ := strings.Cut(kind, ".")
-		out = append(out, mount{unescape(fields[4]), ordinary[kind] || base == "fuse"})
+		out = append(out, mountEntry{unescapeOctal(fields[4]), ordinary[kind] || base == "fuse"})
 	}
 	return out, nil
 }
 
-// unescape undoes the octal numbers for blanks, tabs, newlines and backslashes.
-func unescape(s string) string {
+// unescapeOctal undoes the octal numbers for blanks, tabs, newlines and backslashes.
+func unescapeOctal(s string) string {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(s, `\`)
@@ -96,7 +96,7 @@ func (w *walker) maskKernel() error {
 		}
 	}
 	for _, r := range w.reach {
-		var around mount
+		var around mountEntry
 		for _, m := range mounts {
 			longer := len(m.point) > len(around.point) || len(m.point) == len(around.point) && !m.files
 			if reach.Within(m.point, r) && longer {

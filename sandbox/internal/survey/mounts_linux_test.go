@@ -14,9 +14,9 @@ import (
 func TestFloorMasksMountsThatHoldNoFiles(t *testing.T) {
 	top := plant(t, "ws/jail/proc/1/environ", "ws/jail/proc/.ssh/k", "ws/data/.netrc", "ws/ns", "in/sys/x", "in/sys/disk/y")
 	s := New(nil)
-	at := func(name string, files bool) mount { return mount{filepath.Join(top, name), files} }
-	s.mounts = func() ([]mount, error) {
-		return []mount{
+	at := func(name string, files bool) mountEntry { return mountEntry{filepath.Join(top, name), files} }
+	s.mounts = func() ([]mountEntry, error) {
+		return []mountEntry{
 			{"/", true},
 			at("ws/jail/proc", false), at("ws/data", true), at("ws/ns", false), at("ws/hidden", false),
 			at("in/sys", false), at("in/sys/disk", true), at("elsewhere", false),
@@ -35,7 +35,7 @@ func TestFloorMasksMountsThatHoldNoFiles(t *testing.T) {
 			t.Errorf("Floor(%v, %v) (-want +got):\n%s", tt.read, tt.write, diff)
 		}
 	}
-	s.mounts = func() ([]mount, error) { return nil, errors.New("no mounts") }
+	s.mounts = func() ([]mountEntry, error) { return nil, errors.New("no mounts") }
 	if _, err := s.Floor(t.Context(), scoped.Floor(nil), under(top, []string{"ws"}), nil); err == nil {
 		t.Error("Floor() without knowing the mounts = nil")
 	}
@@ -49,8 +49,8 @@ func TestParseMounts(t *testing.T) {
 30 27 0:27 / /new rw - something none rw
 `)
 	must(t, err)
-	want := []mount{{"/proc", false}, {"/", true}, {`/a b\c\x`, true}, {"/sys/fs/fuse", false}, {"/new", false}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mount{})); diff != "" {
+	want := []mountEntry{{"/proc", false}, {"/", true}, {`/a b\c\x`, true}, {"/sys/fs/fuse", false}, {"/new", false}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mountEntry{})); diff != "" {
 		t.Errorf("parseMounts() (-want +got):\n%s", diff)
 	}
 	for _, bad := range []string{"x", "1 2 3 / /a rw shared:1 ext4 x rw", "1 2 3 / /a - ext4 x", "1 2 3 / /a rw - "} {

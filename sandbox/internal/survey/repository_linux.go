@@ -105,7 +105,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 // guardSubmodules lets nothing be made in a directory that leads to those of
 // submodules, for git would take it for that of one which is declared, now or
 // later. Those that are there stay open.
-func (w *walker) guardSubmodules(p surveyedDir, l *listing) {
+func (w *walker) guardSubmodules(p surveyedDir, l *dirListing) {
 	w.addIfInReach(Mask{
 		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
 		Class: scoped.FloorRepository, Why: scoped.ReasonRepository,

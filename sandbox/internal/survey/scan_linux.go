@@ -27,8 +27,8 @@ const settleTime = 2 * time.Second
 // batch is how many entries are read at a time.
 const batch = 1024
 
-// listing is what counts in one directory.
-type listing struct {
+// dirListing is what counts in one directory.
+type dirListing struct {
 	state   dirState
 	settled bool
 	// linkedKey names the set of hard links that files were compared with.
@@ -53,7 +53,7 @@ type floorHit struct {
 }
 
 // size is about what a listing occupies.
-func (l *listing) size() int64 {
+func (l *dirListing) size() int64 {
 	n := int64(160)
 	for _, h := range l.hits {
 		n += int64(len(h.name)) + 56
@@ -87,7 +87,7 @@ func openDir(at int, path string) (*os.File, error) {
 
 // scanDir reads a directory. Its state is taken before the names, so a change
 // that the names miss makes the state differ next time.
-func (w *walker) scanDir(p surveyedDir, write bool) (*listing, error) {
+func (w *walker) scanDir(p surveyedDir, write bool) (*dirListing, error) {
 	f, err := openDir(unix.AT_FDCWD, p.real)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (w *walker) scanDir(p surveyedDir, write bool) (*listing, error) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
 	}
-	l := &listing{state: stateOf(&st), linkedKey: w.linkedKey}
+	l := &dirListing{state: stateOf(&st), linkedKey: w.linkedKey}
 	l.settled = now.Sub(time.Unix(st.Ctim.Unix())) >= settleTime
 	var seen repositoryMarks
 	for {
@@ -122,7 +122,7 @@ func (w *walker) scanDir(p surveyedDir, write bool) (*listing, error) {
 
 // classifyEntry judges one entry by its name. Only what does not depend on other
 // directories is kept.
-func (w *walker) classifyEntry(l *listing, p surveyedDir, e fs.DirEntry, write bool) {
+func (w *walker) classifyEntry(l *dirListing, p surveyedDir, e fs.DirEntry, write bool) {
 	name, kind := e.Name(), e.Type()
 	judged := joinPath(p.judged, name)
 	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0

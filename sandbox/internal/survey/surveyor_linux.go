@@ -88,10 +88,10 @@ type Options struct {
 // safe for concurrent use.
 type Surveyor struct {
 	cache *cache
-	names *prefixes
+	names *rulePrefixes
 	limit surveyBounds
 	// mounts lists what is mounted; tests replace it.
-	mounts func() ([]mount, error)
+	mounts func() ([]mountEntry, error)
 }
 
 // surveyBounds are the limits of one survey; tests lower them.

@@ -245,7 +245,7 @@ func (w *walker) surveyDir(p surveyedDir, write bool, depth int) error {
 
 // listDir returns what counts in a directory, from memory when it has not
 // changed. nil means that it is gone or was masked as a whole.
-func (w *walker) listDir(p surveyedDir, write bool) (*listing, error) {
+func (w *walker) listDir(p surveyedDir, write bool) (*dirListing, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(p.real, &st); err != nil {
 		return nil, w.handleUnlisted(p, write, err)
@@ -259,7 +259,7 @@ func (w *walker) listDir(p surveyedDir, write bool) (*listing, error) {
 		return nil, w.handleUnlisted(p, write, err)
 	}
 	if l.settled {
-		w.cache.put(key, l)
+		w.cache.store(key, l)
 	}
 	return l, nil
 }
