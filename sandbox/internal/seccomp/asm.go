@@ -14,31 +14,31 @@ type code []bpf.Instruction
 // maxSkip is the longest conditional jump: classic BPF has 8 bits for it.
 const maxSkip = 255
 
-// ret returns a verdict.
-func ret(verdict uint32) code {
+// returnVerdict returns a verdict.
+func returnVerdict(verdict uint32) code {
 	return code{bpf.RetConstant{Val: verdict}}
 }
 
-// load puts a 32-bit word of struct seccomp_data into the accumulator.
-func load(offset uint32, then code) code {
-	return join(code{bpf.LoadAbsolute{Off: offset, Size: 4}}, then)
+// loadWord puts a 32-bit word of struct seccomp_data into the accumulator.
+func loadWord(offset uint32, then code) code {
+	return joinCode(code{bpf.LoadAbsolute{Off: offset, Size: 4}}, then)
 }
 
-// mask clears the bits of the accumulator that are not in m.
-func mask(m uint32, then code) code {
-	return join(code{bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: m}}, then)
+// maskBits clears the bits of the accumulator that are not in m.
+func maskBits(m uint32, then code) code {
+	return joinCode(code{bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: m}}, then)
 }
 
-// when compares the accumulator with k. A branch that is too long for a
+// branchIf compares the accumulator with k. A branch that is too long for a
 // conditional jump is reached by an unconditional one, which has 32 bits.
-func when(test bpf.JumpTest, k uint32, yes, no code) code {
+func branchIf(test bpf.JumpTest, k uint32, yes, no code) code {
 	j := bpf.JumpIf{Cond: test, Val: k}
 	if len(no) <= maxSkip {
 		j.SkipTrue = uint8(len(no))
-		return join(code{j}, no, yes)
+		return joinCode(code{j}, no, yes)
 	}
 	j.SkipFalse = 1
-	return join(code{j, bpf.Jump{Skip: uint32(len(no))}}, no, yes)
+	return joinCode(code{j, bpf.Jump{Skip: uint32(len(no))}}, no, yes)
 }
 
 // oneOf compares the accumulator with a set of values.
@@ -47,24 +47,24 @@ func oneOf(values []uint32, yes, no code) code {
 	for _, v := range values {
 		m[v] = yes
 	}
-	return choose(m, no)
+	return chooseByValue(m, no)
 }
 
-// span is what runs from a value up to the next span.
-type span struct {
+// valueSpan is what runs from a value up to the next span.
+type valueSpan struct {
 	from uint32
 	code code
 }
 
-// choose runs the code of the accumulator's value by binary search.
+// chooseByValue runs the code of the accumulator's value by binary search.
 // Neighbours with the same code share a span.
-func choose(m map[uint32]code, otherwise code) code {
+func chooseByValue(m map[uint32]code, otherwise code) code {
 	values := make([]uint32, 0, len(m))
 	for v := range m {
 		values = append(values, v)
 	}
 	slices.Sort(values)
-	spans := []span{{0, otherwise}}
+	spans := []valueSpan{{0, otherwise}}
 	add := func(from uint32, c code) {
 		last := &spans[len(spans)-1]
 		switch {
@@ -74,10 +74,10 @@ func choose(m map[uint32]code, otherwise code) code {
 			// the same again.
 			spans = spans[:len(spans)-1]
 			if n := len(spans); n == 0 || !slices.Equal(spans[n-1].code, c) {
-				spans = append(spans, span{from, c})
+				spans = append(spans, valueSpan{from, c})
 			}
 		default:
-			spans = append(spans, span{from, c})
+			spans = append(spans, valueSpan{from, c})
 		}
 	}
 	for _, v := range values {
@@ -86,19 +86,19 @@ func choose(m map[uint32]code, otherwise code) code {
 			add(v+1, otherwise)
 		}
 	}
-	return search(spans)
+	return searchSpans(spans)
 }
 
-// search is the decision tree over spans, of which there is at least one.
-func search(spans []span) code {
+// searchSpans is the decision tree over spans, of which there is at least one.
+func searchSpans(spans []valueSpan) code {
 	if len(spans) == 1 {
 		return spans[0].code
 	}
 	mid := len(spans) / 2
-	return when(bpf.JumpGreaterOrEqual, spans[mid].from, search(spans[mid:]), search(spans[:mid]))
+	return branchIf(bpf.JumpGreaterOrEqual, spans[mid].from, searchSpans(spans[mid:]), searchSpans(spans[:mid]))
 }
 
-// join copies pieces into a new one.
-func join(pieces ...code) code {
+// joinCode copies pieces into a new one.
+func joinCode(pieces ...code) code {
 	return slices.Concat(pieces...)
 }

@@ -21,7 +21,7 @@ func TestChooseDecidesLikeTheMap(t *testing.T) {
 		for v, r := range verdicts {
 			m[v] = padded(padding, r)
 		}
-		p, err := bpf.Assemble(load(0, choose(m, padded(padding, 3))))
+		p, err := bpf.Assemble(loadWord(0, chooseByValue(m, padded(padding, 3))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func padded(n int, verdict uint32) code {
 	for range n {
 		c = append(c, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 1<<32 - 1})
 	}
-	return append(c, ret(verdict)...)
+	return append(c, returnVerdict(verdict)...)
 }
 
 func TestProgramsAreSmallAndOnlyUseWhatTheKernelCaches(t *testing.T) {

@@ -68,56 +68,56 @@ const (
 // checkExec allows or notifies.
 func checkExec(o Options) code {
 	if o.Notify {
-		return ret(verdictNotify)
+		return returnVerdict(verdictNotify)
 	}
-	return ret(verdictAllow)
+	return returnVerdict(verdictAllow)
 }
 
 // checkEpoll allows everything, or notifies EPOLL_CTL_ADD.
 func checkEpoll(o Options) code {
 	const add = 1
 	if o.CountWatches {
-		return arg(1, when(bpf.JumpEqual, add, ret(verdictNotify), ret(verdictAllow)))
+		return loadArg(1, branchIf(bpf.JumpEqual, add, returnVerdict(verdictNotify), returnVerdict(verdictAllow)))
 	}
-	return ret(verdictAllow)
+	return returnVerdict(verdictAllow)
 }
 
 // checkInotify allows instances where something else bounds them.
 func checkInotify(o Options) code {
 	if o.Inotify {
-		return ret(verdictAllow)
+		return returnVerdict(verdictAllow)
 	}
-	return refuse(eMFILE)
+	return refuseWith(eMFILE)
 }
 
 // checkIPC allows System V IPC where it has a namespace.
 func checkIPC(o Options) code {
 	if o.IPC {
-		return ret(verdictAllow)
+		return returnVerdict(verdictAllow)
 	}
-	return refuse(eNOSYS)
+	return refuseWith(eNOSYS)
 }
 
 // checkRename allows RENAME_NOREPLACE and RENAME_EXCHANGE (rename(2)).
 func checkRename(Options) code {
 	const known = 1 | 2
-	return arg(4, when(bpf.JumpBitsSet, ^uint32(known), refuse(eINVAL), ret(verdictAllow)))
+	return loadArg(4, branchIf(bpf.JumpBitsSet, ^uint32(known), refuseWith(eINVAL), returnVerdict(verdictAllow)))
 }
 
 // checkSession keeps a child in its process group unless a namespace ends what
 // leaves it.
 func checkSession(o Options) code {
 	if o.Sessions {
-		return ret(verdictAllow)
+		return returnVerdict(verdictAllow)
 	}
-	return refuse(ePERM)
+	return refuseWith(ePERM)
 }
 
 // checkClone judges the flags of clone, its first argument on both
 // architectures. The kernel takes the low 32 bits.
 func checkClone(Options) code {
-	thread := when(bpf.JumpBitsSet, cloneThread, when(bpf.JumpBitsSet, cloneFiles, ret(verdictAllow), refuse(ePERM)), ret(verdictAllow))
-	return arg(0, when(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuse(ePERM), thread))
+	thread := branchIf(bpf.JumpBitsSet, cloneThread, branchIf(bpf.JumpBitsSet, cloneFiles, returnVerdict(verdictAllow), refuseWith(ePERM)), returnVerdict(verdictAllow))
+	return loadArg(0, branchIf(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuseWith(ePERM), thread))
 }
 
 // checkSocket judges family, type and protocol. EAFNOSUPPORT is what
@@ -126,60 +126,60 @@ func checkClone(Options) code {
 // The internet families without a network are EPERM, which says that the
 // network is not missing but refused.
 func checkSocket(o Options) code {
-	inet := refuse(ePERM)
+	inet := refuseWith(ePERM)
 	if o.Network {
-		inet = arg(1, mask(sockTypeMask, choose(map[uint32]code{
+		inet = loadArg(1, maskBits(sockTypeMask, chooseByValue(map[uint32]code{
 			sockStream: protocol(ipprotoTCP),
 			sockDgram:  protocol(ipprotoUDP),
-		}, refuse(ePERM))))
+		}, refuseWith(ePERM))))
 	}
-	return arg(0, oneOf([]uint32{afInet, afInet6}, inet, refuse(eAFNOSUPPORT)))
+	return loadArg(0, oneOf([]uint32{afInet, afInet6}, inet, refuseWith(eAFNOSUPPORT)))
 }
 
 // protocol allows the default protocol of a socket type, also by its number.
 func protocol(number uint32) code {
-	return arg(2, oneOf([]uint32{0, number}, ret(verdictAllow), refuse(ePROTONOSUPPORT)))
+	return loadArg(2, oneOf([]uint32{0, number}, returnVerdict(verdictAllow), refuseWith(ePROTONOSUPPORT)))
 }
 
 // checkSocketpair allows pairs that cannot be connected to anything else. The
 // kernel makes SOCK_RAW of this family a datagram socket too.
 func checkSocketpair(Options) code {
-	types := arg(1, mask(sockTypeMask,
-		oneOf([]uint32{sockStream, sockSeqpacket}, ret(verdictAllow), refuse(ePERM))))
-	return arg(0, when(bpf.JumpEqual, afUnix, types, refuse(eAFNOSUPPORT)))
+	types := loadArg(1, maskBits(sockTypeMask,
+		oneOf([]uint32{sockStream, sockSeqpacket}, returnVerdict(verdictAllow), refuseWith(ePERM))))
+	return loadArg(0, branchIf(bpf.JumpEqual, afUnix, types, refuseWith(eAFNOSUPPORT)))
 }
 
 // checkSendto refuses fast open and a destination. Of the address, which is a
 // pointer, both halves count.
 func checkSendto(Options) code {
-	address := arg(4, when(bpf.JumpEqual, 0,
-		argHigh(4, when(bpf.JumpEqual, 0, ret(verdictAllow), refuse(ePERM))),
-		refuse(ePERM)))
+	address := loadArg(4, branchIf(bpf.JumpEqual, 0,
+		argHigh(4, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM))),
+		refuseWith(ePERM)))
 	return fastopen(3, address)
 }
 
 // checkSendmsg and checkSendmmsg refuse fast open. The flags inside of a
 // message header are ignored by the kernel when sending.
-func checkSendmsg(Options) code  { return fastopen(2, ret(verdictAllow)) }
-func checkSendmmsg(Options) code { return fastopen(3, ret(verdictAllow)) }
+func checkSendmsg(Options) code  { return fastopen(2, returnVerdict(verdictAllow)) }
+func checkSendmmsg(Options) code { return fastopen(3, returnVerdict(verdictAllow)) }
 
 // fastopen refuses MSG_FASTOPEN in a flags argument with the error of a
 // kernel where it is turned off.
 func fastopen(flags uint32, then code) code {
-	return arg(flags, when(bpf.JumpBitsSet, msgFastopen, refuse(eOPNOTSUPP), then))
+	return loadArg(flags, branchIf(bpf.JumpBitsSet, msgFastopen, refuseWith(eOPNOTSUPP), then))
 }
 
 // checkIoctl refuses requests by number. Everything else depends on the
 // device, and the child's tree has harmless ones only.
 func checkIoctl(Options) code {
-	return arg(1, oneOf([]uint32{tiocSTI, tiocLINUX, tiocCONS, tiocSETD}, refuse(ePERM), ret(verdictAllow)))
+	return loadArg(1, oneOf([]uint32{tiocSTI, tiocLINUX, tiocCONS, tiocSETD}, refuseWith(ePERM), returnVerdict(verdictAllow)))
 }
 
 // checkMknod judges the mode, which is the given argument.
 func checkMknod(mode uint32) func(Options) code {
 	return func(Options) code {
-		return judgeMode(mode, mask(sIFMT,
-			oneOf([]uint32{0, sIFREG, sIFIFO, sIFSOCK}, ret(verdictAllow), refuse(ePERM))))
+		return judgeMode(mode, maskBits(sIFMT,
+			oneOf([]uint32{0, sIFREG, sIFIFO, sIFSOCK}, returnVerdict(verdictAllow), refuseWith(ePERM))))
 	}
 }
 
@@ -187,21 +187,21 @@ func checkMknod(mode uint32) func(Options) code {
 // that of systemd's RestrictSUIDSGID. The group that a folder hands down to
 // what is made in it is not asked for, and stays.
 func checkMode(mode uint32) func(Options) code {
-	return func(Options) code { return judgeMode(mode, ret(verdictAllow)) }
+	return func(Options) code { return judgeMode(mode, returnVerdict(verdictAllow)) }
 }
 
 // checkOpen judges the mode of a file that may be made. The mode comes after
 // the flags.
 func checkOpen(flags uint32) func(Options) code {
 	return func(Options) code {
-		return arg(flags, when(bpf.JumpBitsSet, createFlags, judgeMode(flags+1, ret(verdictAllow)), ret(verdictAllow)))
+		return loadArg(flags, branchIf(bpf.JumpBitsSet, createFlags, judgeMode(flags+1, returnVerdict(verdictAllow)), returnVerdict(verdictAllow)))
 	}
 }
 
 // judgeMode refuses a mode with a set-ID bit. The rest finds the mode in the
 // accumulator.
 func judgeMode(mode uint32, then code) code {
-	return arg(mode, when(bpf.JumpBitsSet, setIDs, refuse(ePERM), then))
+	return loadArg(mode, branchIf(bpf.JumpBitsSet, setIDs, refuseWith(ePERM), then))
 }
 
 // checkOwn holds a child without a process namespace to its own process. It is
@@ -211,13 +211,13 @@ func judgeMode(mode uint32, then code) code {
 func checkOwn(process uint32, which []uint32) func(Options) code {
 	return func(o Options) code {
 		if o.Sessions {
-			return ret(verdictAllow)
+			return returnVerdict(verdictAllow)
 		}
-		own := arg(process, when(bpf.JumpEqual, 0, ret(verdictAllow), refuse(ePERM)))
+		own := loadArg(process, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM)))
 		if which == nil {
 			return own
 		}
-		return arg(process-1, oneOf(which, own, refuse(ePERM)))
+		return loadArg(process-1, oneOf(which, own, refuseWith(ePERM)))
 	}
 }
 
@@ -258,22 +258,22 @@ var prctlOptions = []uint32{
 func checkPrctl(Options) code {
 	known := make(map[uint32]code, len(prctlOptions)+1)
 	for _, option := range prctlOptions {
-		known[option] = ret(verdictAllow)
+		known[option] = returnVerdict(verdictAllow)
 	}
-	known[prSetPdeathsig] = arg(1, when(bpf.JumpEqual, sigKill, ret(verdictAllow), refuse(ePERM)))
-	return arg(0, choose(known, refuse(eINVAL)))
+	known[prSetPdeathsig] = loadArg(1, branchIf(bpf.JumpEqual, sigKill, returnVerdict(verdictAllow), refuseWith(ePERM)))
+	return loadArg(0, chooseByValue(known, refuseWith(eINVAL)))
 }
 
 // checkSeccomp allows everything but a listener: with one a program would
 // hold its own calls in the kernel, which nothing ordinary needs.
 func checkSeccomp(Options) code {
-	filter := arg(1, when(bpf.JumpBitsSet, seccompFlagNewListener, refuse(ePERM), ret(verdictAllow)))
-	return arg(0, choose(map[uint32]code{
-		seccompSetModeStrict:  ret(verdictAllow),
+	filter := loadArg(1, branchIf(bpf.JumpBitsSet, seccompFlagNewListener, refuseWith(ePERM), returnVerdict(verdictAllow)))
+	return loadArg(0, chooseByValue(map[uint32]code{
+		seccompSetModeStrict:  returnVerdict(verdictAllow),
 		seccompSetModeFilter:  filter,
-		seccompGetActionAvail: ret(verdictAllow),
-		seccompGetNotifSizes:  ret(verdictAllow),
-	}, refuse(eINVAL)))
+		seccompGetActionAvail: returnVerdict(verdictAllow),
+		seccompGetNotifSizes:  returnVerdict(verdictAllow),
+	}, refuseWith(eINVAL)))
 }
 
 // personalities are PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE and the query.
@@ -281,5 +281,5 @@ var personalities = []uint32{0, 0x8, 0x40000, 0xffffffff}
 
 // checkPersonality allows a list of values.
 func checkPersonality(Options) code {
-	return arg(0, oneOf(personalities, ret(verdictAllow), refuse(ePERM)))
+	return loadArg(0, oneOf(personalities, returnVerdict(verdictAllow), refuseWith(ePERM)))
 }

@@ -40,14 +40,14 @@ const (
 	offsetArgs   = 16
 )
 
-// arg loads the low 32 bits of an argument.
-func arg(i uint32, then code) code {
-	return load(offsetArgs+8*i, then)
+// loadArg loads the low 32 bits of an argument.
+func loadArg(i uint32, then code) code {
+	return loadWord(offsetArgs+8*i, then)
 }
 
 // argHigh loads the high 32 bits, for pointers.
 func argHigh(i uint32, then code) code {
-	return load(offsetArgs+8*i+4, then)
+	return loadWord(offsetArgs+8*i+4, then)
 }
 
 // The verdicts of linux/seccomp.h, and the numbers of asm-generic/errno.h,
@@ -67,9 +67,9 @@ const (
 	eAFNOSUPPORT    = 97
 )
 
-// refuse fails a call with an error number.
-func refuse(errno uint32) code {
-	return ret(verdictErrno | errno)
+// refuseWith fails a call with an error number.
+func refuseWith(errno uint32) code {
+	return returnVerdict(verdictErrno | errno)
 }
 
 // assemble returns the filter for a machine.
@@ -99,11 +99,11 @@ func (m machine) confine(o Options) (code, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := choose(calls, refuse(eNOSYS))
+	body := chooseByValue(calls, refuseWith(eNOSYS))
 	if m.x32 != 0 {
-		body = when(bpf.JumpBitsSet, m.x32, ret(verdictKill), body)
+		body = branchIf(bpf.JumpBitsSet, m.x32, returnVerdict(verdictKill), body)
 	}
-	return load(offsetArch, when(bpf.JumpEqual, m.audit, load(offsetNumber, body), ret(verdictKill))), nil
+	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, loadWord(offsetNumber, body), returnVerdict(verdictKill))), nil
 }
 
 // calls maps the numbers of a machine to their answers.
@@ -138,13 +138,13 @@ func (m machine) calls(o Options) (map[uint32]code, error) {
 func (m machine) watch() code {
 	calls := make(map[uint32]code)
 	for nr := range m.watched() {
-		calls[nr] = ret(verdictNotify)
+		calls[nr] = returnVerdict(verdictNotify)
 	}
 	for _, n := range numbers {
 		if nr := m.number(n); nr != absent && isUring(n.name) {
-			calls[uint32(nr)] = refuse(eNOSYS)
+			calls[uint32(nr)] = refuseWith(eNOSYS)
 		}
 	}
-	body := load(offsetNumber, choose(calls, ret(verdictAllow)))
-	return load(offsetArch, when(bpf.JumpEqual, m.audit, body, ret(verdictAllow)))
+	body := loadWord(offsetNumber, chooseByValue(calls, returnVerdict(verdictAllow)))
+	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, body, returnVerdict(verdictAllow)))
 }

@@ -65,11 +65,11 @@ func (r rule) names() []string {
 func (r rule) code(o Options) (code, error) {
 	switch r.answer {
 	case Allow:
-		return ret(verdictAllow), nil
+		return returnVerdict(verdictAllow), nil
 	case EPERM:
-		return refuse(ePERM), nil
+		return refuseWith(ePERM), nil
 	case ENOSYS:
-		return refuse(eNOSYS), nil
+		return refuseWith(eNOSYS), nil
 	case ByArgument:
 		return r.check(o), nil
 	default:
