@@ -6,44 +6,44 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// code is a piece of a filter in which every path ends in a return. Jumps are
+// filterCode is a piece of a filter in which every path ends in a return. Jumps are
 // relative and go forward only, so pieces are put together by concatenation
 // and there are no labels to resolve.
-type code []bpf.Instruction
+type filterCode []bpf.Instruction
 
 // maxSkip is the longest conditional jump: classic BPF has 8 bits for it.
 const maxSkip = 255
 
 // returnVerdict returns a verdict.
-func returnVerdict(verdict uint32) code {
-	return code{bpf.RetConstant{Val: verdict}}
+func returnVerdict(verdict uint32) filterCode {
+	return filterCode{bpf.RetConstant{Val: verdict}}
 }
 
 // loadWord puts a 32-bit word of struct seccomp_data into the accumulator.
-func loadWord(offset uint32, then code) code {
-	return joinCode(code{bpf.LoadAbsolute{Off: offset, Size: 4}}, then)
+func loadWord(offset uint32, then filterCode) filterCode {
+	return joinCode(filterCode{bpf.LoadAbsolute{Off: offset, Size: 4}}, then)
 }
 
 // maskBits clears the bits of the accumulator that are not in m.
-func maskBits(m uint32, then code) code {
-	return joinCode(code{bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: m}}, then)
+func maskBits(m uint32, then filterCode) filterCode {
+	return joinCode(filterCode{bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: m}}, then)
 }
 
 // branchIf compares the accumulator with k. A branch that is too long for a
 // conditional jump is reached by an unconditional one, which has 32 bits.
-func branchIf(test bpf.JumpTest, k uint32, yes, no code) code {
+func branchIf(test bpf.JumpTest, k uint32, yes, no filterCode) filterCode {
 	j := bpf.JumpIf{Cond: test, Val: k}
 	if len(no) <= maxSkip {
 		j.SkipTrue = uint8(len(no))
-		return joinCode(code{j}, no, yes)
+		return joinCode(filterCode{j}, no, yes)
 	}
 	j.SkipFalse = 1
-	return joinCode(code{j, bpf.Jump{Skip: uint32(len(no))}}, no, yes)
+	return joinCode(filterCode{j, bpf.Jump{Skip: uint32(len(no))}}, no, yes)
 }
 
 // oneOf compares the accumulator with a set of values.
-func oneOf(values []uint32, yes, no code) code {
-	m := make(map[uint32]code, len(values))
+func oneOf(values []uint32, yes, no filterCode) filterCode {
+	m := make(map[uint32]filterCode, len(values))
 	for _, v := range values {
 		m[v] = yes
 	}
@@ -53,19 +53,19 @@ func oneOf(values []uint32, yes, no code) code {
 // valueSpan is what runs from a value up to the next span.
 type valueSpan struct {
 	from uint32
-	code code
+	code filterCode
 }
 
 // chooseByValue runs the code of the accumulator's value by binary search.
 // Neighbours with the same code share a span.
-func chooseByValue(m map[uint32]code, otherwise code) code {
+func chooseByValue(m map[uint32]filterCode, otherwise filterCode) filterCode {
 	values := make([]uint32, 0, len(m))
 	for v := range m {
 		values = append(values, v)
 	}
 	slices.Sort(values)
 	spans := []valueSpan{{0, otherwise}}
-	add := func(from uint32, c code) {
+	add := func(from uint32, c filterCode) {
 		last := &spans[len(spans)-1]
 		switch {
 		case slices.Equal(last.code, c):
@@ -90,7 +90,7 @@ func chooseByValue(m map[uint32]code, otherwise code) code {
 }
 
 // searchSpans is the decision tree over spans, of which there is at least one.
-func searchSpans(spans []valueSpan) code {
+func searchSpans(spans []valueSpan) filterCode {
 	if len(spans) == 1 {
 		return spans[0].code
 	}
@@ -99,6 +99,6 @@ func searchSpans(spans []valueSpan) code {
 }
 
 // joinCode copies pieces into a new one.
-func joinCode(pieces ...code) code {
+func joinCode(pieces ...filterCode) filterCode {
 	return slices.Concat(pieces...)
 }

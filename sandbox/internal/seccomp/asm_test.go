@@ -17,7 +17,7 @@ func TestChooseDecidesLikeTheMap(t *testing.T) {
 		value := rapid.OneOf(rapid.Uint32Range(0, 12), rapid.Uint32(), rapid.Just(uint32(1<<32-1)))
 		verdicts := rapid.MapOfN(value, rapid.Uint32Range(0, 3), 0, 12).Draw(t, "values")
 		padding := rapid.SampledFrom([]int{0, 1, 254, 255, 256, 300}).Draw(t, "padding")
-		m := make(map[uint32]code, len(verdicts))
+		m := make(map[uint32]filterCode, len(verdicts))
 		for v, r := range verdicts {
 			m[v] = padded(padding, r)
 		}
@@ -48,8 +48,8 @@ func TestChooseDecidesLikeTheMap(t *testing.T) {
 }
 
 // padded is a return after n instructions without effect.
-func padded(n int, verdict uint32) code {
-	c := make(code, 0, n+1)
+func padded(n int, verdict uint32) filterCode {
+	c := make(filterCode, 0, n+1)
 	for range n {
 		c = append(c, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 1<<32 - 1})
 	}

@@ -66,7 +66,7 @@ const (
 )
 
 // checkExec allows or notifies.
-func checkExec(o Options) code {
+func checkExec(o Options) filterCode {
 	if o.Notify {
 		return returnVerdict(verdictNotify)
 	}
@@ -74,7 +74,7 @@ func checkExec(o Options) code {
 }
 
 // checkEpoll allows everything, or notifies EPOLL_CTL_ADD.
-func checkEpoll(o Options) code {
+func checkEpoll(o Options) filterCode {
 	const add = 1
 	if o.CountWatches {
 		return loadArg(1, branchIf(bpf.JumpEqual, add, returnVerdict(verdictNotify), returnVerdict(verdictAllow)))
@@ -83,7 +83,7 @@ func checkEpoll(o Options) code {
 }
 
 // checkInotify allows instances where something else bounds them.
-func checkInotify(o Options) code {
+func checkInotify(o Options) filterCode {
 	if o.Inotify {
 		return returnVerdict(verdictAllow)
 	}
@@ -91,7 +91,7 @@ func checkInotify(o Options) code {
 }
 
 // checkIPC allows System V IPC where it has a namespace.
-func checkIPC(o Options) code {
+func checkIPC(o Options) filterCode {
 	if o.IPC {
 		return returnVerdict(verdictAllow)
 	}
@@ -99,14 +99,14 @@ func checkIPC(o Options) code {
 }
 
 // checkRename allows RENAME_NOREPLACE and RENAME_EXCHANGE (rename(2)).
-func checkRename(Options) code {
+func checkRename(Options) filterCode {
 	const known = 1 | 2
 	return loadArg(4, branchIf(bpf.JumpBitsSet, ^uint32(known), refuseWith(eINVAL), returnVerdict(verdictAllow)))
 }
 
 // checkSession keeps a child in its process group unless a namespace ends what
 // leaves it.
-func checkSession(o Options) code {
+func checkSession(o Options) filterCode {
 	if o.Sessions {
 		return returnVerdict(verdictAllow)
 	}
@@ -115,7 +115,7 @@ func checkSession(o Options) code {
 
 // checkClone judges the flags of clone, its first argument on both
 // architectures. The kernel takes the low 32 bits.
-func checkClone(Options) code {
+func checkClone(Options) filterCode {
 	thread := branchIf(bpf.JumpBitsSet, cloneThread, branchIf(bpf.JumpBitsSet, cloneFiles, returnVerdict(verdictAllow), refuseWith(ePERM)), returnVerdict(verdictAllow))
 	return loadArg(0, branchIf(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuseWith(ePERM), thread))
 }
@@ -125,10 +125,10 @@ func checkClone(Options) code {
 // library does without its cache daemon, without netlink and without syslog.
 // The internet families without a network are EPERM, which says that the
 // network is not missing but refused.
-func checkSocket(o Options) code {
+func checkSocket(o Options) filterCode {
 	inet := refuseWith(ePERM)
 	if o.Network {
-		inet = loadArg(1, maskBits(sockTypeMask, chooseByValue(map[uint32]code{
+		inet = loadArg(1, maskBits(sockTypeMask, chooseByValue(map[uint32]filterCode{
 			sockStream: protocol(ipprotoTCP),
 			sockDgram:  protocol(ipprotoUDP),
 		}, refuseWith(ePERM))))
@@ -137,13 +137,13 @@ func checkSocket(o Options) code {
 }
 
 // protocol allows the default protocol of a socket type, also by its number.
-func protocol(number uint32) code {
+func protocol(number uint32) filterCode {
 	return loadArg(2, oneOf([]uint32{0, number}, returnVerdict(verdictAllow), refuseWith(ePROTONOSUPPORT)))
 }
 
 // checkSocketpair allows pairs that cannot be connected to anything else. The
 // kernel makes SOCK_RAW of this family a datagram socket too.
-func checkSocketpair(Options) code {
+func checkSocketpair(Options) filterCode {
 	types := loadArg(1, maskBits(sockTypeMask,
 		oneOf([]uint32{sockStream, sockSeqpacket}, returnVerdict(verdictAllow), refuseWith(ePERM))))
 	return loadArg(0, branchIf(bpf.JumpEqual, afUnix, types, refuseWith(eAFNOSUPPORT)))
@@ -151,7 +151,7 @@ func checkSocketpair(Options) code {
 
 // checkSendto refuses fast open and a destination. Of the address, which is a
 // pointer, both halves count.
-func checkSendto(Options) code {
+func checkSendto(Options) filterCode {
 	address := loadArg(4, branchIf(bpf.JumpEqual, 0,
 		argHigh(4, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM))),
 		refuseWith(ePERM)))
@@ -160,24 +160,24 @@ func checkSendto(Options) code {
 
 // checkSendmsg and checkSendmmsg refuse fast open. The flags inside of a
 // message header are ignored by the kernel when sending.
-func checkSendmsg(Options) code  { return fastopen(2, returnVerdict(verdictAllow)) }
-func checkSendmmsg(Options) code { return fastopen(3, returnVerdict(verdictAllow)) }
+func checkSendmsg(Options) filterCode  { return fastopen(2, returnVerdict(verdictAllow)) }
+func checkSendmmsg(Options) filterCode { return fastopen(3, returnVerdict(verdictAllow)) }
 
 // fastopen refuses MSG_FASTOPEN in a flags argument with the error of a
 // kernel where it is turned off.
-func fastopen(flags uint32, then code) code {
+func fastopen(flags uint32, then filterCode) filterCode {
 	return loadArg(flags, branchIf(bpf.JumpBitsSet, msgFastopen, refuseWith(eOPNOTSUPP), then))
 }
 
 // checkIoctl refuses requests by number. Everything else depends on the
 // device, and the child's tree has harmless ones only.
-func checkIoctl(Options) code {
+func checkIoctl(Options) filterCode {
 	return loadArg(1, oneOf([]uint32{tiocSTI, tiocLINUX, tiocCONS, tiocSETD}, refuseWith(ePERM), returnVerdict(verdictAllow)))
 }
 
 // checkMknod judges the mode, which is the given argument.
-func checkMknod(mode uint32) func(Options) code {
-	return func(Options) code {
+func checkMknod(mode uint32) func(Options) filterCode {
+	return func(Options) filterCode {
 		return judgeMode(mode, maskBits(sIFMT,
 			oneOf([]uint32{0, sIFREG, sIFIFO, sIFSOCK}, returnVerdict(verdictAllow), refuseWith(ePERM))))
 	}
@@ -186,21 +186,21 @@ func checkMknod(mode uint32) func(Options) code {
 // checkMode judges the bits of a mode that lend an identity. The refusal is
 // that of systemd's RestrictSUIDSGID. The group that a folder hands down to
 // what is made in it is not asked for, and stays.
-func checkMode(mode uint32) func(Options) code {
-	return func(Options) code { return judgeMode(mode, returnVerdict(verdictAllow)) }
+func checkMode(mode uint32) func(Options) filterCode {
+	return func(Options) filterCode { return judgeMode(mode, returnVerdict(verdictAllow)) }
 }
 
 // checkOpen judges the mode of a file that may be made. The mode comes after
 // the flags.
-func checkOpen(flags uint32) func(Options) code {
-	return func(Options) code {
+func checkOpen(flags uint32) func(Options) filterCode {
+	return func(Options) filterCode {
 		return loadArg(flags, branchIf(bpf.JumpBitsSet, createFlags, judgeMode(flags+1, returnVerdict(verdictAllow)), returnVerdict(verdictAllow)))
 	}
 }
 
 // judgeMode refuses a mode with a set-ID bit. The rest finds the mode in the
 // accumulator.
-func judgeMode(mode uint32, then code) code {
+func judgeMode(mode uint32, then filterCode) filterCode {
 	return loadArg(mode, branchIf(bpf.JumpBitsSet, setIDs, refuseWith(ePERM), then))
 }
 
@@ -208,8 +208,8 @@ func judgeMode(mode uint32, then code) code {
 // named by 0 alone: the filter does not know its number, and a thread's is one
 // too. No hook of Landlock covers these calls. Given which, the argument before
 // is one of these: a user owns more than the child.
-func checkOwn(process uint32, which []uint32) func(Options) code {
-	return func(o Options) code {
+func checkOwn(process uint32, which []uint32) func(Options) filterCode {
+	return func(o Options) filterCode {
 		if o.Sessions {
 			return returnVerdict(verdictAllow)
 		}
@@ -255,8 +255,8 @@ var prctlOptions = []uint32{
 
 // checkPrctl allows a list of options. The parent death signal may be what it
 // is for the child already.
-func checkPrctl(Options) code {
-	known := make(map[uint32]code, len(prctlOptions)+1)
+func checkPrctl(Options) filterCode {
+	known := make(map[uint32]filterCode, len(prctlOptions)+1)
 	for _, option := range prctlOptions {
 		known[option] = returnVerdict(verdictAllow)
 	}
@@ -266,9 +266,9 @@ func checkPrctl(Options) code {
 
 // checkSeccomp allows everything but a listener: with one a program would
 // hold its own calls in the kernel, which nothing ordinary needs.
-func checkSeccomp(Options) code {
+func checkSeccomp(Options) filterCode {
 	filter := loadArg(1, branchIf(bpf.JumpBitsSet, seccompFlagNewListener, refuseWith(ePERM), returnVerdict(verdictAllow)))
-	return loadArg(0, chooseByValue(map[uint32]code{
+	return loadArg(0, chooseByValue(map[uint32]filterCode{
 		seccompSetModeStrict:  returnVerdict(verdictAllow),
 		seccompSetModeFilter:  filter,
 		seccompGetActionAvail: returnVerdict(verdictAllow),
@@ -280,6 +280,6 @@ func checkSeccomp(Options) code {
 var personalities = []uint32{0, 0x8, 0x40000, 0xffffffff}
 
 // checkPersonality allows a list of values.
-func checkPersonality(Options) code {
+func checkPersonality(Options) filterCode {
 	return loadArg(0, oneOf(personalities, returnVerdict(verdictAllow), refuseWith(ePERM)))
 }

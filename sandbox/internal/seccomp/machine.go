@@ -41,12 +41,12 @@ const (
 )
 
 // loadArg loads the low 32 bits of an argument.
-func loadArg(i uint32, then code) code {
+func loadArg(i uint32, then filterCode) filterCode {
 	return loadWord(offsetArgs+8*i, then)
 }
 
 // argHigh loads the high 32 bits, for pointers.
-func argHigh(i uint32, then code) code {
+func argHigh(i uint32, then filterCode) filterCode {
 	return loadWord(offsetArgs+8*i+4, then)
 }
 
@@ -68,7 +68,7 @@ const (
 )
 
 // refuseWith fails a call with an error number.
-func refuseWith(errno uint32) code {
+func refuseWith(errno uint32) filterCode {
 	return returnVerdict(verdictErrno | errno)
 }
 
@@ -94,7 +94,7 @@ func (m machine) assemble(o Options) (Program, error) {
 // confine is the policy of the table. Calls of another architecture or ABI
 // end the process: their numbers mean something else, no program for this one
 // makes them, and a refusal would let it go on looking.
-func (m machine) confine(o Options) (code, error) {
+func (m machine) confine(o Options) (filterCode, error) {
 	calls, err := m.calls(o)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (m machine) confine(o Options) (code, error) {
 }
 
 // calls maps the numbers of a machine to their answers.
-func (m machine) calls(o Options) (map[uint32]code, error) {
+func (m machine) calls(o Options) (map[uint32]filterCode, error) {
 	byName := make(map[string]*rule)
 	for i := range rules {
 		for _, name := range rules[i].names() {
@@ -117,7 +117,7 @@ func (m machine) calls(o Options) (map[uint32]code, error) {
 			byName[name] = &rules[i]
 		}
 	}
-	calls := make(map[uint32]code)
+	calls := make(map[uint32]filterCode)
 	for _, n := range numbers {
 		r := byName[n.name]
 		nr := m.number(n)
@@ -135,8 +135,8 @@ func (m machine) calls(o Options) (map[uint32]code, error) {
 
 // watch allows everything and notifies the watched calls. Calls of another
 // architecture pass unseen.
-func (m machine) watch() code {
-	calls := make(map[uint32]code)
+func (m machine) watch() filterCode {
+	calls := make(map[uint32]filterCode)
 	for nr := range m.watched() {
 		calls[nr] = returnVerdict(verdictNotify)
 	}

@@ -53,7 +53,7 @@ type rule struct {
 	calls string
 	why   string
 	// check decides for ByArgument.
-	check func(Options) code
+	check func(Options) filterCode
 }
 
 // names splits the calls.
@@ -62,7 +62,7 @@ func (r rule) names() []string {
 }
 
 // code returns the answer as code.
-func (r rule) code(o Options) (code, error) {
+func (r rule) code(o Options) (filterCode, error) {
 	switch r.answer {
 	case Allow:
 		return returnVerdict(verdictAllow), nil
