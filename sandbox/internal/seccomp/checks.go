@@ -129,15 +129,15 @@ func checkSocket(o Options) filterCode {
 	inet := refuseWith(ePERM)
 	if o.Network {
 		inet = loadArg(1, maskBits(sockTypeMask, chooseByValue(map[uint32]filterCode{
-			sockStream: protocol(ipprotoTCP),
-			sockDgram:  protocol(ipprotoUDP),
+			sockStream: allowProtocol(ipprotoTCP),
+			sockDgram:  allowProtocol(ipprotoUDP),
 		}, refuseWith(ePERM))))
 	}
 	return loadArg(0, oneOf([]uint32{afInet, afInet6}, inet, refuseWith(eAFNOSUPPORT)))
 }
 
-// protocol allows the default protocol of a socket type, also by its number.
-func protocol(number uint32) filterCode {
+// allowProtocol allows the default protocol of a socket type, also by its number.
+func allowProtocol(number uint32) filterCode {
 	return loadArg(2, oneOf([]uint32{0, number}, returnVerdict(verdictAllow), refuseWith(ePROTONOSUPPORT)))
 }
 
@@ -155,17 +155,17 @@ func checkSendto(Options) filterCode {
 	address := loadArg(4, branchIf(bpf.JumpEqual, 0,
 		argHigh(4, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM))),
 		refuseWith(ePERM)))
-	return fastopen(3, address)
+	return refuseFastOpen(3, address)
 }
 
 // checkSendmsg and checkSendmmsg refuse fast open. The flags inside of a
 // message header are ignored by the kernel when sending.
-func checkSendmsg(Options) filterCode  { return fastopen(2, returnVerdict(verdictAllow)) }
-func checkSendmmsg(Options) filterCode { return fastopen(3, returnVerdict(verdictAllow)) }
+func checkSendmsg(Options) filterCode  { return refuseFastOpen(2, returnVerdict(verdictAllow)) }
+func checkSendmmsg(Options) filterCode { return refuseFastOpen(3, returnVerdict(verdictAllow)) }
 
-// fastopen refuses MSG_FASTOPEN in a flags argument with the error of a
+// refuseFastOpen refuses MSG_FASTOPEN in a flags argument with the error of a
 // kernel where it is turned off.
-func fastopen(flags uint32, then filterCode) filterCode {
+func refuseFastOpen(flags uint32, then filterCode) filterCode {
 	return loadArg(flags, branchIf(bpf.JumpBitsSet, msgFastopen, refuseWith(eOPNOTSUPP), then))
 }
 

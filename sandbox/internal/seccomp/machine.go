@@ -72,12 +72,12 @@ func refuseWith(errno uint32) filterCode {
 	return returnVerdict(verdictErrno | errno)
 }
 
-// assemble returns the filter for a machine.
-func (m machine) assemble(o Options) (Program, error) {
-	c := m.watch()
+// assembleFilter returns the filter for a machine.
+func (m machine) assembleFilter(o Options) (Program, error) {
+	c := m.watchCode()
 	if !o.Watch {
 		var err error
-		if c, err = m.confine(o); err != nil {
+		if c, err = m.confineCode(o); err != nil {
 			return nil, err
 		}
 	}
@@ -91,11 +91,11 @@ func (m machine) assemble(o Options) (Program, error) {
 	return p, nil
 }
 
-// confine is the policy of the table. Calls of another architecture or ABI
+// confineCode is the policy of the table. Calls of another architecture or ABI
 // end the process: their numbers mean something else, no program for this one
 // makes them, and a refusal would let it go on looking.
-func (m machine) confine(o Options) (filterCode, error) {
-	calls, err := m.calls(o)
+func (m machine) confineCode(o Options) (filterCode, error) {
+	calls, err := m.callAnswers(o)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +106,11 @@ func (m machine) confine(o Options) (filterCode, error) {
 	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, loadWord(offsetNumber, body), returnVerdict(verdictKill))), nil
 }
 
-// calls maps the numbers of a machine to their answers.
-func (m machine) calls(o Options) (map[uint32]filterCode, error) {
-	byName := make(map[string]*rule)
+// callAnswers maps the numbers of a machine to their answers.
+func (m machine) callAnswers(o Options) (map[uint32]filterCode, error) {
+	byName := make(map[string]*callRule)
 	for i := range rules {
-		for _, name := range rules[i].names() {
+		for _, name := range rules[i].callNames() {
 			if byName[name] != nil {
 				return nil, fmt.Errorf("the call %s has two rules", name)
 			}
@@ -124,7 +124,7 @@ func (m machine) calls(o Options) (map[uint32]filterCode, error) {
 		if r == nil || nr == absent {
 			continue
 		}
-		c, err := r.code(o)
+		c, err := r.answerCode(o)
 		if err != nil {
 			return nil, err
 		}
@@ -133,11 +133,11 @@ func (m machine) calls(o Options) (map[uint32]filterCode, error) {
 	return calls, nil
 }
 
-// watch allows everything and notifies the watched calls. Calls of another
+// watchCode allows everything and notifies the watched calls. Calls of another
 // architecture pass unseen.
-func (m machine) watch() filterCode {
+func (m machine) watchCode() filterCode {
 	calls := make(map[uint32]filterCode)
-	for nr := range m.watched() {
+	for nr := range m.watchedCalls() {
 		calls[nr] = returnVerdict(verdictNotify)
 	}
 	for _, n := range numbers {

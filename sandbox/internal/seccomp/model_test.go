@@ -41,7 +41,7 @@ type filter struct {
 func newFilter(t testing.TB, arch string, o Options) filter {
 	t.Helper()
 	m := machines[arch]
-	p, err := m.assemble(o)
+	p, err := m.assembleFilter(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func NewListener(fd int) (*Listener, error) {
 		f.Close()
 		return nil, err
 	}
-	return &Listener{file: f, conn: conn, epoll: m.numberOf("epoll_ctl"), call: m.watched(), arch: m.audit}, nil
+	return &Listener{file: f, conn: conn, epoll: m.numberOf("epoll_ctl"), call: m.watchedCalls(), arch: m.audit}, nil
 }
 
 // checkSizes refuses a kernel whose structures have grown: it would write

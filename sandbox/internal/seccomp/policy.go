@@ -7,7 +7,7 @@ package seccomp
 //
 // EPERM is for what programs expect to be privileged, ENOSYS for what they
 // expect to be missing on some kernels and have another way for.
-var rules = []rule{
+var rules = []callRule{
 	{
 		group: "descriptors", answer: Allow,
 		calls: `read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close

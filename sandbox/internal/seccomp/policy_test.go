@@ -434,7 +434,7 @@ func TestWatchSeesAndRefusesNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, arch := range arches {
 		f := newFilter(t, arch, Options{Watch: true})
-		watched := f.m.watched()
+		watched := f.m.watchedCalls()
 		for name, nr := range f.byName {
 			want := "allow"
 			switch {

@@ -40,13 +40,13 @@ type Rule struct {
 func Rules() []Rule {
 	out := make([]Rule, 0, len(rules))
 	for _, r := range rules {
-		out = append(out, Rule{Group: r.group, Calls: r.names(), Answer: r.answer, Why: r.why})
+		out = append(out, Rule{Group: r.group, Calls: r.callNames(), Answer: r.answer, Why: r.why})
 	}
 	return out
 }
 
-// rule is one entry of the policy.
-type rule struct {
+// callRule is one entry of the policy.
+type callRule struct {
 	group  string
 	answer Answer
 	// calls lists names, separated by spaces.
@@ -56,13 +56,13 @@ type rule struct {
 	check func(Options) filterCode
 }
 
-// names splits the calls.
-func (r rule) names() []string {
+// callNames splits the calls.
+func (r callRule) callNames() []string {
 	return strings.Fields(r.calls)
 }
 
-// code returns the answer as code.
-func (r rule) code(o Options) (filterCode, error) {
+// answerCode returns the answer as code.
+func (r callRule) answerCode(o Options) (filterCode, error) {
 	switch r.answer {
 	case Allow:
 		return returnVerdict(verdictAllow), nil

@@ -77,7 +77,7 @@ func Assemble(o Options) (Program, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrNotSupported, runtime.GOARCH)
 	}
-	return m.assemble(o)
+	return m.assembleFilter(o)
 }
 
 // Encode returns the program as bytes, in the byte order of the machine on

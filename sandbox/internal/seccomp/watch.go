@@ -18,11 +18,11 @@ func Watched() map[uint32]string {
 	if !ok {
 		return nil
 	}
-	return m.watched()
+	return m.watchedCalls()
 }
 
-// watched is Watched for a machine.
-func (m machine) watched() map[uint32]string {
+// watchedCalls is Watched for a machine.
+func (m machine) watchedCalls() map[uint32]string {
 	watched := make(map[string]bool, len(watchedNames))
 	for _, name := range watchedNames {
 		watched[name] = true
