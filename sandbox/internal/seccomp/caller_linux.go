@@ -26,8 +26,8 @@ const here = -1
 // pathArg says which arguments are a path and the directory it starts from.
 type pathArg struct{ dir, path int }
 
-// shape says what the arguments of a call are.
-type shape struct {
+// callShape says what the arguments of a call are.
+type callShape struct {
 	paths []pathArg
 	// write is true when the call changes what it names.
 	write bool
@@ -49,7 +49,7 @@ var (
 
 // shapes are the watched calls. The text of a symbolic link is not a path that
 // the call looks at.
-var shapes = map[string]shape{
+var shapes = map[string]callShape{
 	"execve":        {paths: one},
 	"execveat":      {paths: at},
 	"open":          {paths: one, flags: 1},
@@ -93,35 +93,35 @@ var shapes = map[string]shape{
 	"sendto":        {address: 4},
 }
 
-// caller is a process that waits in a notified call.
-type caller struct{ pid int }
+// waitingCaller is a process that waits in a notified call.
+type waitingCaller struct{ pid int }
 
-// describe reads what the arguments of a call name.
-func (c caller) describe(e *Event, args [6]uint64) {
+// describeCall reads what the arguments of a call name.
+func (c waitingCaller) describeCall(e *Event, args [6]uint64) {
 	s := shapes[e.Call]
-	mem, err := os.Open(c.proc("mem"))
+	mem, err := os.Open(c.procPath("mem"))
 	if err != nil {
 		return
 	}
 	defer mem.Close()
 	for _, a := range s.paths {
-		if p, ok := c.path(mem, a, args); ok {
+		if p, ok := c.readPath(mem, a, args); ok {
 			e.Paths = append(e.Paths, p)
 		}
 	}
 	e.Flags = c.openFlags(mem, s, args)
 	e.Write = s.write || e.Flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC) != 0
 	if s.address != 0 {
-		e.Peer = peer(readMemory(mem, args[s.address], min(args[s.address+1], maxSockaddr)))
+		e.Peer = formatPeer(readMemory(mem, args[s.address], min(args[s.address+1], maxSockaddr)))
 	}
 	if (e.Call == "execve" || e.Call == "execveat") && len(e.Paths) == 1 {
-		e.File = c.resolve(e.Paths[0])
+		e.File = c.resolveLinks(e.Paths[0])
 	}
 }
 
-// path reads a path argument and makes it absolute. A missing or empty path
+// readPath reads a path argument and makes it absolute. A missing or empty path
 // stands for the directory argument itself.
-func (c caller) path(mem *os.File, a pathArg, args [6]uint64) (string, bool) {
+func (c waitingCaller) readPath(mem *os.File, a pathArg, args [6]uint64) (string, bool) {
 	var p string
 	if ptr := args[a.path]; ptr != 0 {
 		text, _, ended := bytes.Cut(readMemory(mem, ptr, maxPath), []byte{0})
@@ -140,7 +140,7 @@ func (c caller) path(mem *os.File, a pathArg, args [6]uint64) (string, bool) {
 	} else if p == "" {
 		return "", false
 	}
-	dir, err := os.Readlink(c.proc(link))
+	dir, err := os.Readlink(c.procPath(link))
 	if err != nil {
 		return "", false
 	}
@@ -152,7 +152,7 @@ func (c caller) path(mem *os.File, a pathArg, args [6]uint64) (string, bool) {
 
 // openFlags reads open flags, given as an argument, which the kernel takes as
 // 32 bits, or in the first word of a struct open_how.
-func (c caller) openFlags(mem *os.File, s shape, args [6]uint64) uint64 {
+func (c waitingCaller) openFlags(mem *os.File, s callShape, args [6]uint64) uint64 {
 	switch {
 	case s.flags != 0:
 		return args[s.flags] & (1<<32 - 1)
@@ -164,11 +164,11 @@ func (c caller) openFlags(mem *os.File, s shape, args [6]uint64) uint64 {
 	return 0
 }
 
-// resolve follows the links of a path inside the tree of the caller. It is
+// resolveLinks follows the links of a path inside the tree of the caller. It is
 // empty when there is no such file, and the path itself when following fails
 // for another reason, as for the links of /proc.
-func (c caller) resolve(p string) string {
-	root, err := unix.Open(c.proc("root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+func (c waitingCaller) resolveLinks(p string) string {
+	root, err := unix.Open(c.procPath("root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return p
 	}
@@ -191,8 +191,8 @@ func (c caller) resolve(p string) string {
 	return name
 }
 
-// proc is a path below /proc of the caller.
-func (c caller) proc(name string) string {
+// procPath is a path below /proc of the caller.
+func (c waitingCaller) procPath(name string) string {
 	return "/proc/" + strconv.Itoa(c.pid) + "/" + name
 }
 
@@ -207,8 +207,8 @@ func readMemory(mem *os.File, ptr, n uint64) []byte {
 	return b[:got]
 }
 
-// peer prints a socket address; empty when it is of another family.
-func peer(b []byte) string {
+// formatPeer prints a socket address; empty when it is of another family.
+func formatPeer(b []byte) string {
 	if len(b) < 2 {
 		return ""
 	}

@@ -29,7 +29,7 @@ func TestPeer(t *testing.T) {
 		{"netlink", "\x10\x00\x00\x00\x00\x00\x00\x00", ""},
 		{"nothing", "", ""},
 	} {
-		if got := peer([]byte(tt.address)); got != tt.want {
+		if got := formatPeer([]byte(tt.address)); got != tt.want {
 			t.Errorf("%s: peer(%q) = %q, want %q", tt.name, tt.address, got, tt.want)
 		}
 	}
@@ -41,7 +41,7 @@ func FuzzPeer(f *testing.F) {
 	f.Add([]byte("\x0a\x00\x00\x50"))
 	f.Add([]byte("\x01\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got := peer(b); len(got) > max(64, len(b)) {
+		if got := formatPeer(b); len(got) > max(64, len(b)) {
 			t.Errorf("peer of %d bytes has %d", len(b), len(got))
 		}
 	})

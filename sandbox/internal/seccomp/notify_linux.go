@@ -178,8 +178,8 @@ func (l *Listener) handle(n notification) (e Event, ok bool) {
 	if l.Blind || n.arch != l.arch || n.pid == 0 || e.Call == "" {
 		return e, true
 	}
-	c := caller{pid: int(n.pid)}
-	c.describe(&e, n.args)
+	c := waitingCaller{pid: int(n.pid)}
+	c.describeCall(&e, n.args)
 	// The number may have gone to another process while it was read.
 	if ok = l.valid(n.id); ok && l.Before != nil {
 		l.Before(&e)
