@@ -151,26 +151,26 @@ func (l *Listener) Close() error {
 // os.ErrClosed after Close.
 func (l *Listener) Next() (Event, error) {
 	for {
-		n, err := l.receive()
+		n, err := l.receiveNotification()
 		if err != nil {
 			return Event{}, err
 		}
 		if n.arch == l.arch && uint32(n.nr) == l.epoll {
-			l.count(n.id)
+			l.countWatch(n.id)
 			continue
 		}
-		e, ok := l.handle(n)
+		e, ok := l.handleCall(n)
 		if ok {
 			return e, nil
 		}
 	}
 }
 
-// handle describes a call and lets it go on, even when describing it fails in
+// handleCall describes a call and lets it go on, even when describing it fails in
 // a way that nobody foresaw. It is not ok when the caller is gone.
-func (l *Listener) handle(n notification) (e Event, ok bool) {
+func (l *Listener) handleCall(n notification) (e Event, ok bool) {
 	defer func() {
-		if !l.proceed(n.id) {
+		if !l.letProceed(n.id) {
 			ok = false
 		}
 	}()
@@ -181,24 +181,24 @@ func (l *Listener) handle(n notification) (e Event, ok bool) {
 	c := waitingCaller{pid: int(n.pid)}
 	c.describeCall(&e, n.args)
 	// The number may have gone to another process while it was read.
-	if ok = l.valid(n.id); ok && l.Before != nil {
+	if ok = l.isWaiting(n.id); ok && l.Before != nil {
 		l.Before(&e)
 	}
 	return e, ok
 }
 
-// count has a watch added, or refuses it as the kernel does at its own limit.
-func (l *Listener) count(id uint64) {
+// countWatch has a watch added, or refuses it as the kernel does at its own limit.
+func (l *Listener) countWatch(id uint64) {
 	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	if l.Count != nil && !l.Count() {
 		r = response{id: id, err: -int32(unix.ENOSPC)}
 	}
 	// It fails when the caller is gone.
-	_ = l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+	_ = l.ioctlFD(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }
 
-// receive waits for a notification.
-func (l *Listener) receive() (notification, error) {
+// receiveNotification waits for a notification.
+func (l *Listener) receiveNotification() (notification, error) {
 	var n notification
 	var failure error
 	err := l.conn.Read(func(fd uintptr) bool {
@@ -246,19 +246,19 @@ func receiveNow(fd int) (n notification, done bool, err error) {
 	}
 }
 
-// proceed lets a call go on. It is false when the caller is gone.
-func (l *Listener) proceed(id uint64) bool {
+// letProceed lets a call go on. It is false when the caller is gone.
+func (l *Listener) letProceed(id uint64) bool {
 	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	return l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) == 0
+	return l.ioctlFD(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) == 0
 }
 
-// valid reports whether the caller still waits in the call.
-func (l *Listener) valid(id uint64) bool {
-	return l.control(ioctlNotifyValid, unsafe.Pointer(&id)) == 0
+// isWaiting reports whether the caller still waits in the call.
+func (l *Listener) isWaiting(id uint64) bool {
+	return l.ioctlFD(ioctlNotifyValid, unsafe.Pointer(&id)) == 0
 }
 
-// control makes an ioctl on the descriptor while it cannot be closed.
-func (l *Listener) control(request uintptr, p unsafe.Pointer) unix.Errno {
+// ioctlFD makes an ioctl on the descriptor while it cannot be closed.
+func (l *Listener) ioctlFD(request uintptr, p unsafe.Pointer) unix.Errno {
 	errno := unix.EBADF
 	_ = l.conn.Control(func(fd uintptr) {
 		for errno = ioctl(int(fd), request, p); errno == unix.EINTR; {
