@@ -57,12 +57,12 @@ func (m *Map) Renew(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.now.Load()
-	next, err := m.compute(ctx)
+	next, err := m.computeTable(ctx)
 	if next == before {
 		return err // The ledger cannot be read now; what it said before still holds.
 	}
 	m.now.Store(next)
-	if before == nil || !before.same(next) || before.walked.moved(next) {
+	if before == nil || !before.equalTo(next) || before.walked.moved(next) {
 		m.revision.Add(1)
 	}
 	return err
@@ -85,9 +85,9 @@ func (m *Map) Add(ctx context.Context, writes ...Write) error {
 	return m.Renew(ctx)
 }
 
-// compute reads the ledger, computes a table and has the ledger keep what is new
+// computeTable reads the ledger, computes a table and has the ledger keep what is new
 // before the table is in force.
-func (m *Map) compute(ctx context.Context) (*Table, error) {
+func (m *Map) computeTable(ctx context.Context) (*Table, error) {
 	in := Input{Workspace: m.o.Workspace, Writes: m.writes, Without: m.o.Without}
 	if m.o.Ledger == nil {
 		return Compile(in), nil

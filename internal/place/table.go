@@ -50,8 +50,8 @@ const (
 	PartKnown
 )
 
-// ground is a write place.
-type ground struct {
+// writeGround is a write place.
+type writeGround struct {
 	path string
 	by   string
 	// until is when it was last in force; zero while it is.
@@ -62,7 +62,7 @@ type ground struct {
 
 // Table says where paths lead. It is immutable and safe for concurrent use.
 type Table struct {
-	grounds []ground // the most telling first
+	grounds []writeGround // the most telling first
 	// physical is the grounds, and what is mounted below them, as places of file
 	// systems.
 	physical []spot
@@ -138,42 +138,42 @@ func Compile(in Input) *Table {
 	t := &Table{mounts: readMounts(), without: in.Without}
 	if in.Without&PartKnown == 0 {
 		for _, k := range in.Known {
-			t.add(ground{path: k.Path, by: k.By, until: k.Last})
+			t.addGround(writeGround{path: k.Path, by: k.By, until: k.Last})
 		}
 	}
 	writes := cleanWrites(in.Writes)
 	if in.Workspace != "" {
 		if p, err := reach.CleanPath(in.Workspace); err == nil {
-			writes = append(writes, ground{path: p, by: "the workspace", workspace: true})
+			writes = append(writes, writeGround{path: p, by: "the workspace", workspace: true})
 		}
 	}
-	found := t.settle(writes)
+	found := t.findGrounds(writes)
 	if in.Without&PartKnown != 0 {
 		for _, k := range in.Known {
-			t.add(ground{path: k.Path, by: k.By, until: k.Last})
+			t.addGround(writeGround{path: k.Path, by: k.By, until: k.Last})
 		}
 	}
-	t.rank(found)
-	t.account(found, in.Known)
+	t.rankGrounds(found)
+	t.listForLedger(found, in.Known)
 	return t
 }
 
 // cleanWrites drops what is no path and what is there twice.
-func cleanWrites(writes []Write) []ground {
-	var list []ground
+func cleanWrites(writes []Write) []writeGround {
+	var list []writeGround
 	for _, w := range writes {
 		if p, err := reach.CleanPath(w.Path); err == nil {
-			list = append(list, ground{path: p, by: w.By})
+			list = append(list, writeGround{path: p, by: w.By})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b ground) int {
+	slices.SortStableFunc(list, func(a, b writeGround) int {
 		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.by, b.by))
 	})
-	return slices.CompactFunc(list, func(a, b ground) bool { return a.path == b.path })
+	return slices.CompactFunc(list, func(a, b writeGround) bool { return a.path == b.path })
 }
 
-// settle finds the places of the write entries and adds them to the grounds.
-func (t *Table) settle(writes []ground) (found []ground) {
+// findGrounds finds the places of the write entries and adds them to the grounds.
+func (t *Table) findGrounds(writes []writeGround) (found []writeGround) {
 	for {
 		found = found[:0]
 		reached := make([]way, len(writes))
@@ -183,16 +183,16 @@ func (t *Table) settle(writes []ground) (found []ground) {
 			if p := reached[i].path; p != "" {
 				w.path = p
 				found = append(found, w)
-				round.add(w)
+				round.addGround(w)
 			}
 		}
-		added, left := false, []ground(nil)
+		added, left := false, []writeGround(nil)
 		for i, w := range writes {
 			if w.path = reached[i].path; w.path == "" || t.isGround(w.path) {
 				continue
 			}
 			if t.without&PartRoot != 0 || !slices.ContainsFunc(reached[i].through, round.inGround) {
-				t.add(w)
+				t.addGround(w)
 				added = true
 				continue
 			}
@@ -202,7 +202,7 @@ func (t *Table) settle(writes []ground) (found []ground) {
 		case added:
 		case len(left) > 0:
 			for _, w := range left {
-				t.add(w)
+				t.addGround(w)
 			}
 		default:
 			return found
@@ -210,8 +210,8 @@ func (t *Table) settle(writes []ground) (found []ground) {
 	}
 }
 
-// add makes a place a ground.
-func (t *Table) add(g ground) {
+// addGround makes a place a ground.
+func (t *Table) addGround(g writeGround) {
 	if t.isGround(g.path) {
 		return
 	}
@@ -220,7 +220,7 @@ func (t *Table) add(g ground) {
 }
 
 func (t *Table) isGround(path string) bool {
-	return slices.ContainsFunc(t.grounds, func(g ground) bool { return g.path == path })
+	return slices.ContainsFunc(t.grounds, func(g writeGround) bool { return g.path == path })
 }
 
 // inGround reports whether what is looked up in a folder, which is given without
@@ -230,7 +230,7 @@ func (t *Table) inGround(dir string) bool {
 }
 
 // groundOf returns the ground that holds a path, nil when there is none.
-func (t *Table) groundOf(path string) *ground {
+func (t *Table) groundOf(path string) *writeGround {
 	for i := range t.grounds {
 		if within(t.grounds[i].path, path) {
 			return &t.grounds[i]
@@ -242,23 +242,23 @@ func (t *Table) groundOf(path string) *ground {
 	at := t.mounts.spotOf(path)
 	for _, s := range t.physical {
 		if s.holds(at) {
-			return &ground{path: path, by: "another name of this folder"}
+			return &writeGround{path: path, by: "another name of this folder"}
 		}
 	}
 	return nil
 }
 
-// rank says of each ground who may write there, or could, and puts first what says
+// rankGrounds says of each ground who may write there, or could, and puts first what says
 // most: what is in force before what was, the workspace last, outer folders before
 // those within.
-func (t *Table) rank(found []ground) {
+func (t *Table) rankGrounds(found []writeGround) {
 	for i := range t.grounds {
 		g := &t.grounds[i]
-		if n := slices.IndexFunc(found, func(f ground) bool { return f.path == g.path }); n >= 0 {
+		if n := slices.IndexFunc(found, func(f writeGround) bool { return f.path == g.path }); n >= 0 {
 			*g = found[n]
 		}
 	}
-	slices.SortStableFunc(t.grounds, func(a, b ground) int {
+	slices.SortStableFunc(t.grounds, func(a, b writeGround) int {
 		return cmp.Or(compareBool(a.workspace, b.workspace), compareBool(!a.until.IsZero(), !b.until.IsZero()),
 			cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path))
 	})
@@ -275,8 +275,8 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// account lists what the ledger has to know.
-func (t *Table) account(found []ground, known []sallyport.WritePlace) {
+// listForLedger lists what the ledger has to know.
+func (t *Table) listForLedger(found []writeGround, known []sallyport.WritePlace) {
 	for _, f := range found {
 		if f.workspace || slices.ContainsFunc(t.inForce, func(w sallyport.WritePlace) bool { return w.Path == f.path }) {
 			continue
@@ -289,7 +289,7 @@ func (t *Table) account(found []ground, known []sallyport.WritePlace) {
 	}
 }
 
-// same reports whether two tables decide alike, for the same disk.
-func (t *Table) same(o *Table) bool {
+// equalTo reports whether two tables decide alike, for the same disk.
+func (t *Table) equalTo(o *Table) bool {
 	return slices.Equal(t.grounds, o.grounds) && slices.Equal(t.physical, o.physical) && t.unkept == o.unkept
 }
