@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// foreign says why a link may have been made by another user of this machine: it
+// foreignReason says why a link may have been made by another user of this machine: it
 // lies where others may write, and belongs neither to the system nor to the user
 // of this process.
-func foreign(dir string, info fs.FileInfo) string {
+func foreignReason(dir string, info fs.FileInfo) string {
 	const others = 0o022
 	folder, err := os.Lstat(dir)
 	if err != nil || folder.Mode().Perm()&others == 0 {

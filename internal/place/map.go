@@ -62,7 +62,7 @@ func (m *Map) Renew(ctx context.Context) error {
 		return err // The ledger cannot be read now; what it said before still holds.
 	}
 	m.now.Store(next)
-	if before == nil || !before.equalTo(next) || before.walked.moved(next) {
+	if before == nil || !before.equalTo(next) || before.walked.hasMoved(next) {
 		m.revision.Add(1)
 	}
 	return err

@@ -9,5 +9,5 @@ type spot struct {
 
 // holds reports whether another spot is this one or lies below it.
 func (s spot) holds(o spot) bool {
-	return s.device != "" && s.device == o.device && within(s.path, o.path)
+	return s.device != "" && s.device == o.device && isWithin(s.path, o.path)
 }

@@ -91,7 +91,7 @@ func (m *mounts) spotOf(path string) spot {
 		if st.Mask&unix.STATX_MNT_ID == 0 || on == nil {
 			on = m.around(at)
 		}
-		if on == nil || !within(on.path, at) {
+		if on == nil || !isWithin(on.path, at) {
 			return spot{}
 		}
 		rel, err := filepath.Rel(on.path, path)
@@ -105,7 +105,7 @@ func (m *mounts) spotOf(path string) spot {
 // around finds the mount of a path by names: of the longest, the latest.
 func (m *mounts) around(path string) (on *mount) {
 	for i := range m.list {
-		if within(m.list[i].path, path) && (on == nil || len(m.list[i].path) >= len(on.path)) {
+		if isWithin(m.list[i].path, path) && (on == nil || len(m.list[i].path) >= len(on.path)) {
 			on = &m.list[i]
 		}
 	}
@@ -116,12 +116,12 @@ func (m *mounts) around(path string) (on *mount) {
 func (m *mounts) spotsOf(path string) []spot {
 	list := []spot{m.spotOf(path)}
 	for _, one := range m.list {
-		if one.path != path && within(path, one.path) {
+		if one.path != path && isWithin(path, one.path) {
 			list = append(list, spot{one.device, one.root})
 		}
 	}
 	return list
 }
 
-// untrusted says why a link outside the grounds is not the operator's.
-func untrusted(dir string, info os.FileInfo) string { return foreign(dir, info) }
+// untrustedReason says why a link outside the grounds is not the operator's.
+func untrustedReason(dir string, info os.FileInfo) string { return foreignReason(dir, info) }

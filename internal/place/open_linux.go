@@ -52,8 +52,8 @@ func Stat(path string) (st unix.Stat_t, err error) {
 	return st, unix.Fstat(int(f.Fd()), &st)
 }
 
-// linked reports whether a link may be on a path.
-func linked(path string) bool {
+// mayBeLinked reports whether a link may be on a path.
+func mayBeLinked(path string) bool {
 	_, err := Stat(path)
 	return errors.Is(err, ErrLink)
 }
@@ -75,7 +75,7 @@ func openElements(path string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	for _, elem := range elements(filepath.Clean(path)) {
+	for _, elem := range splitElements(filepath.Clean(path)) {
 		next, err := unix.Openat(fd, elem, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		unix.Close(fd)
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// linked reports whether a link may be on a path.
-func linked(string) bool { return true }
+// mayBeLinked reports whether a link may be on a path.
+func mayBeLinked(string) bool { return true }
 
 // Open opens an absolute path for looking at it, and follows no symbolic link on
 // the way. Here it looks at each element by its name and compares what it opened

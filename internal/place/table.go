@@ -73,56 +73,56 @@ type Table struct {
 	inForce []sallyport.WritePlace
 	unkept  bool
 	without Part
-	walked  memory
+	walked  walkMemory
 }
 
 // maxWalked bounds what a table remembers.
 const maxWalked = 4096
 
-// memory is where walks led. Nothing in the write places changes them; what an
+// walkMemory is where walks led. Nothing in the write places changes them; what an
 // operator changes is found when the next table is computed.
-type memory struct {
+type walkMemory struct {
 	mu   sync.Mutex
-	ways map[string]way
+	ways map[string]walkResult
 }
 
-func (m *memory) find(path string) (w way, ok bool) {
+func (m *walkMemory) lookup(path string) (w walkResult, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, ok = m.ways[path]
 	return w, ok
 }
 
-func (m *memory) keep(path string, w way) {
+func (m *walkMemory) store(path string, w walkResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ways == nil {
-		m.ways = map[string]way{}
+		m.ways = map[string]walkResult{}
 	}
 	if len(m.ways) < maxWalked {
 		m.ways[path] = w
 	}
 }
 
-// moved reports whether a path that was walked leads elsewhere in another table.
-func (m *memory) moved(next *Table) bool {
+// hasMoved reports whether a path that was walked leads elsewhere in another table.
+func (m *walkMemory) hasMoved(next *Table) bool {
 	m.mu.Lock()
 	ways := maps.Clone(m.ways)
 	m.mu.Unlock()
 	for path, w := range ways {
-		if next.recall(path).path != w.path {
+		if next.walkOnce(path).path != w.path {
 			return true
 		}
 	}
 	return false
 }
 
-// recall is [Table.walk], once for each path.
-func (t *Table) recall(path string) way {
-	w, known := t.walked.find(path)
+// walkOnce is [Table.walk], once for each path.
+func (t *Table) walkOnce(path string) walkResult {
+	w, known := t.walked.lookup(path)
 	if !known {
-		w = t.walk(path)
-		t.walked.keep(path, w)
+		w = t.walkPath(path)
+		t.walked.store(path, w)
 	}
 	return w
 }
@@ -176,10 +176,10 @@ func cleanWrites(writes []Write) []writeGround {
 func (t *Table) findGrounds(writes []writeGround) (found []writeGround) {
 	for {
 		found = found[:0]
-		reached := make([]way, len(writes))
+		reached := make([]walkResult, len(writes))
 		round := &Table{grounds: slices.Clone(t.grounds), physical: slices.Clone(t.physical), mounts: t.mounts}
 		for i, w := range writes {
-			reached[i] = t.walk(w.path)
+			reached[i] = t.walkPath(w.path)
 			if p := reached[i].path; p != "" {
 				w.path = p
 				found = append(found, w)
@@ -232,7 +232,7 @@ func (t *Table) inGround(dir string) bool {
 // groundOf returns the ground that holds a path, nil when there is none.
 func (t *Table) groundOf(path string) *writeGround {
 	for i := range t.grounds {
-		if within(t.grounds[i].path, path) {
+		if isWithin(t.grounds[i].path, path) {
 			return &t.grounds[i]
 		}
 	}

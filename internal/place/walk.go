@@ -19,8 +19,8 @@ const (
 	maxElements = 4096
 )
 
-// way is where a walk led.
-type way struct {
+// walkResult is where a walk led.
+type walkResult struct {
 	// path is absolute and clean, free of links up to the first ground and as it
 	// is spelled from there on; empty when the path leads nowhere.
 	path string
@@ -32,22 +32,22 @@ type way struct {
 	stop string
 }
 
-// walk follows the links of a clean path outside the grounds. What lies in a
+// walkPath follows the links of a clean path outside the grounds. What lies in a
 // ground is taken as it is spelled: a link there is not looked at, so that the
 // answer does not depend on what agents do.
-func (t *Table) walk(path string) (w way) {
+func (t *Table) walkPath(path string) (w walkResult) {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
-	at, pending := root, elements(path[len(filepath.VolumeName(path)):])
+	at, pending := root, splitElements(path[len(filepath.VolumeName(path)):])
 	for step := 0; len(pending) > 0; step++ {
 		if step > maxElements || len(w.links) > maxLinks {
-			return way{stop: "it passes too many symbolic links"}
+			return walkResult{stop: "it passes too many symbolic links"}
 		}
 		elem := pending[0]
 		pending = pending[1:]
 		closed := t.without&PartGround == 0 && t.inGround(at)
 		switch {
 		case elem == ".." && closed:
-			return way{stop: "a symbolic link leads through " + quote(at) + ", where tools may write, and up again"}
+			return walkResult{stop: "a symbolic link leads through " + quoteName(at) + ", where tools may write, and up again"}
 		case elem == "..":
 			at = filepath.Dir(at)
 			continue
@@ -60,7 +60,7 @@ func (t *Table) walk(path string) (w way) {
 		if err != nil {
 			// What is missing, or cannot be looked at, is taken as spelled.
 			if slices.Contains(pending, "..") {
-				return way{stop: "a symbolic link leads through " + quote(next) + ", which is not there, and up again"}
+				return walkResult{stop: "a symbolic link leads through " + quoteName(next) + ", which is not there, and up again"}
 			}
 			w.path = filepath.Join(next, filepath.Join(pending...))
 			return w
@@ -69,7 +69,7 @@ func (t *Table) walk(path string) (w way) {
 			at = next
 			continue
 		}
-		if why := untrusted(at, info); why != "" {
+		if why := untrustedReason(at, info); why != "" {
 			// Whoever made it is neither this user nor the system's: a path through
 			// it is taken as it is spelled, and does not open.
 			w.path = filepath.Join(next, filepath.Join(pending...))
@@ -77,7 +77,7 @@ func (t *Table) walk(path string) (w way) {
 		}
 		target, err := os.Readlink(next)
 		if err != nil || reach.Within("/proc", at) {
-			return way{stop: quote(next) + " is a symbolic link that cannot be followed"}
+			return walkResult{stop: quoteName(next) + " is a symbolic link that cannot be followed"}
 		}
 		w.through = append(w.through, at)
 		w.links = append(w.links, next)
@@ -85,14 +85,14 @@ func (t *Table) walk(path string) (w way) {
 			at = filepath.VolumeName(target) + string(filepath.Separator)
 			target = target[len(filepath.VolumeName(target)):]
 		}
-		pending = append(elements(target), pending...)
+		pending = append(splitElements(target), pending...)
 	}
 	w.path = at
 	return w
 }
 
-// elements splits a path and drops what does not count.
-func elements(p string) []string {
+// splitElements splits a path and drops what does not count.
+func splitElements(p string) []string {
 	parts := strings.FieldsFunc(p, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
 }
@@ -101,9 +101,9 @@ func elements(p string) []string {
 // every reparse point, junctions among them.
 func isLink(info fs.FileInfo) bool { return info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 }
 
-// within is [reach.Within] of clean paths, on systems that tell upper from lower
+// isWithin is [reach.Within] of clean paths, on systems that tell upper from lower
 // case and on those that do not.
-func within(base, path string) bool {
+func isWithin(base, path string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		base, path = strings.ToLower(base), strings.ToLower(path)
 	}
@@ -118,26 +118,26 @@ func (t *Table) Place(path string) sallyport.Place {
 	if err != nil {
 		return sallyport.Place{Why: err.Error()}
 	}
-	w := t.recall(p)
+	w := t.walkOnce(p)
 	if w.path == "" {
-		return sallyport.Place{Why: "the path " + quote(p) + " cannot be granted: " + w.stop, Fix: "spell the path without symbolic links"}
+		return sallyport.Place{Why: "the path " + quoteName(p) + " cannot be granted: " + w.stop, Fix: "spell the path without symbolic links"}
 	}
 	out := sallyport.Place{Path: w.path}
 	g := t.groundOf(w.path)
 	if g != nil {
 		out.Ground = g.path
 	}
-	if t.unkept && slices.ContainsFunc(t.fresh, func(f sallyport.WritePlace) bool { return within(f.Path, w.path) }) {
+	if t.unkept && slices.ContainsFunc(t.fresh, func(f sallyport.WritePlace) bool { return isWithin(f.Path, w.path) }) {
 		out.Ground = ""
 	}
-	if !linked(w.path) {
+	if !mayBeLinked(w.path) {
 		return out
 	}
 	link, text := findLink(w.path)
 	if link == "" {
 		return out
 	}
-	out.Why = fmt.Sprintf("the granted path %s passes the symbolic link %s (to %s), %s", quote(p), quote(link), quote(text), t.blame(link))
+	out.Why = fmt.Sprintf("the granted path %s passes the symbolic link %s (to %s), %s", quoteName(p), quoteName(link), quoteName(text), t.distrustReason(link))
 	out.Fix = "if you made the link, grant the folder itself in its place; if not, remove it: an agent may have made it"
 	if g := t.groundOf(filepath.Dir(link)); g != nil && !g.until.IsZero() {
 		out.Fix = "look at the link, then: sallyport reach forget " + g.path
@@ -145,8 +145,8 @@ func (t *Table) Place(path string) sallyport.Place {
 	return out
 }
 
-// blame says why a link does not count as the operator's.
-func (t *Table) blame(link string) string {
+// distrustReason says why a link does not count as the operator's.
+func (t *Table) distrustReason(link string) string {
 	g := t.groundOf(filepath.Dir(link))
 	switch {
 	case g == nil:
@@ -164,7 +164,7 @@ func (t *Table) blame(link string) string {
 // none, or the path does not exist.
 func findLink(path string) (link, text string) {
 	at := filepath.VolumeName(path) + string(filepath.Separator)
-	for _, elem := range elements(path[len(filepath.VolumeName(path)):]) {
+	for _, elem := range splitElements(path[len(filepath.VolumeName(path)):]) {
 		at = filepath.Join(at, elem)
 		info, err := os.Lstat(at)
 		if err != nil {
@@ -178,8 +178,8 @@ func findLink(path string) (link, text string) {
 	return "", ""
 }
 
-// quote writes a name of the disk so that nothing in it steers a terminal.
-func quote(s string) string {
+// quoteName writes a name of the disk so that nothing in it steers a terminal.
+func quoteName(s string) string {
 	q := fmt.Sprintf("%q", s)
 	if q[1:len(q)-1] == s && !strings.ContainsAny(s, " ") && s != "" {
 		return s
@@ -188,13 +188,13 @@ func quote(s string) string {
 }
 
 // Links lists the links that are followed on the way of a path, for people.
-func (t *Table) Links(path string) []string { return t.recall(path).links }
+func (t *Table) Links(path string) []string { return t.walkOnce(path).links }
 
 // Writer says for whom a place may be written, or could be; empty when it is in no
 // write place. What lies in the workspace counts only where a tool may write.
 func (t *Table) Writer(path string) string {
 	for i := range t.grounds {
-		if g := &t.grounds[i]; !g.workspace && path != "" && within(g.path, path) {
+		if g := &t.grounds[i]; !g.workspace && path != "" && isWithin(g.path, path) {
 			return g.by
 		}
 	}
