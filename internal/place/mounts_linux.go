@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is one line of mountinfo.
-type mount struct {
+// mountLine is one line of mountinfo.
+type mountLine struct {
 	id                 int
 	device, root, path string
 }
 
-// mounts is what is mounted where; see proc_pid_mountinfo(5).
-type mounts struct {
-	list []mount
-	byID map[int]*mount
+// mountList is what is mounted where; see proc_pid_mountinfo(5).
+type mountList struct {
+	list []mountLine
+	byID map[int]*mountLine
 	// shared is true when a file system is mounted under two names.
 	shared bool
 }
 
 // readMounts reads the mounts of this process. Without /proc nothing is known of
 // them, and folders are told apart by name.
-func readMounts() *mounts {
-	m := &mounts{byID: map[int]*mount{}}
+func readMounts() *mountList {
+	m := &mountList{byID: map[int]*mountLine{}}
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return m
@@ -42,7 +42,7 @@ func readMounts() *mounts {
 		if err != nil {
 			continue
 		}
-		one := mount{id: id, device: f[2], root: unescape(f[3]), path: unescape(f[4])}
+		one := mountLine{id: id, device: f[2], root: unescapeOctal(f[3]), path: unescapeOctal(f[4])}
 		m.shared = m.shared || devices[one.device]
 		devices[one.device] = true
 		m.list = append(m.list, one)
@@ -53,8 +53,8 @@ func readMounts() *mounts {
 	return m
 }
 
-// unescape decodes the octal escapes of mountinfo.
-func unescape(s string) string {
+// unescapeOctal decodes the octal escapes of mountinfo.
+func unescapeOctal(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
@@ -72,38 +72,38 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// plain reports whether each folder has one name only.
-func (m *mounts) plain() bool { return !m.shared }
+// hasSingleNames reports whether each folder has one name only.
+func (m *mountList) hasSingleNames() bool { return !m.shared }
 
 // spotOf is where a link-free path lies; of a path that does not exist, where its
 // nearest folder does.
-func (m *mounts) spotOf(path string) spot {
+func (m *mountList) spotOf(path string) fsLocation {
 	for at := path; ; at = filepath.Dir(at) {
 		var st unix.Statx_t
 		err := unix.Statx(unix.AT_FDCWD, at, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_MNT_ID, &st)
 		if err != nil {
 			if at == "/" {
-				return spot{}
+				return fsLocation{}
 			}
 			continue
 		}
 		on := m.byID[int(st.Mnt_id)]
 		if st.Mask&unix.STATX_MNT_ID == 0 || on == nil {
-			on = m.around(at)
+			on = m.findMount(at)
 		}
 		if on == nil || !isWithin(on.path, at) {
-			return spot{}
+			return fsLocation{}
 		}
 		rel, err := filepath.Rel(on.path, path)
 		if err != nil {
-			return spot{}
+			return fsLocation{}
 		}
-		return spot{on.device, filepath.Join(on.root, rel)}
+		return fsLocation{on.device, filepath.Join(on.root, rel)}
 	}
 }
 
-// around finds the mount of a path by names: of the longest, the latest.
-func (m *mounts) around(path string) (on *mount) {
+// findMount finds the mount of a path by names: of the longest, the latest.
+func (m *mountList) findMount(path string) (on *mountLine) {
 	for i := range m.list {
 		if isWithin(m.list[i].path, path) && (on == nil || len(m.list[i].path) >= len(on.path)) {
 			on = &m.list[i]
@@ -113,11 +113,11 @@ func (m *mounts) around(path string) (on *mount) {
 }
 
 // spotsOf is a place and everything that is mounted below it.
-func (m *mounts) spotsOf(path string) []spot {
-	list := []spot{m.spotOf(path)}
+func (m *mountList) spotsOf(path string) []fsLocation {
+	list := []fsLocation{m.spotOf(path)}
 	for _, one := range m.list {
 		if one.path != path && isWithin(path, one.path) {
-			list = append(list, spot{one.device, one.root})
+			list = append(list, fsLocation{one.device, one.root})
 		}
 	}
 	return list

@@ -2,14 +2,14 @@
 
 package place
 
-// mounts is not known here: a folder that is mounted under two names counts as
+// mountList is not known here: a folder that is mounted under two names counts as
 // two.
-type mounts struct{}
+type mountList struct{}
 
-func readMounts() *mounts { return &mounts{} }
+func readMounts() *mountList { return &mountList{} }
 
-func (*mounts) plain() bool { return true }
+func (*mountList) hasSingleNames() bool { return true }
 
-func (*mounts) spotOf(string) spot { return spot{} }
+func (*mountList) spotOf(string) fsLocation { return fsLocation{} }
 
-func (*mounts) spotsOf(string) []spot { return nil }
+func (*mountList) spotsOf(string) []fsLocation { return nil }

@@ -65,8 +65,8 @@ type Table struct {
 	grounds []writeGround // the most telling first
 	// physical is the grounds, and what is mounted below them, as places of file
 	// systems.
-	physical []spot
-	mounts   *mounts
+	physical []fsLocation
+	mounts   *mountList
 	// fresh is the write places of the configuration that are not known yet.
 	fresh []sallyport.WritePlace
 	// inForce is every write place of the configuration.
@@ -236,12 +236,12 @@ func (t *Table) groundOf(path string) *writeGround {
 			return &t.grounds[i]
 		}
 	}
-	if t.mounts.plain() {
+	if t.mounts.hasSingleNames() {
 		return nil
 	}
 	at := t.mounts.spotOf(path)
 	for _, s := range t.physical {
-		if s.holds(at) {
+		if s.contains(at) {
 			return &writeGround{path: path, by: "another name of this folder"}
 		}
 	}

@@ -198,12 +198,12 @@ func (t *Table) Writer(path string) string {
 			return g.by
 		}
 	}
-	if path == "" || t.mounts.plain() {
+	if path == "" || t.mounts.hasSingleNames() {
 		return ""
 	}
 	at := t.mounts.spotOf(path)
 	for i := range t.grounds {
-		if g := &t.grounds[i]; !g.workspace && slices.ContainsFunc(t.mounts.spotsOf(g.path), func(s spot) bool { return s.holds(at) }) {
+		if g := &t.grounds[i]; !g.workspace && slices.ContainsFunc(t.mounts.spotsOf(g.path), func(s fsLocation) bool { return s.contains(at) }) {
 			return g.by
 		}
 	}
