@@ -149,8 +149,8 @@ func (p HostPattern) Covers(q HostPattern) bool {
 	return ok && r == q
 }
 
-// ports returns the one or two ports that the pattern means.
-func (p HostPattern) ports() (first, second uint16) {
+// portPair returns the one or two ports that the pattern means.
+func (p HostPattern) portPair() (first, second uint16) {
 	if p.port == 0 {
 		return portHTTP, portHTTPS
 	}

@@ -33,7 +33,7 @@ func IntersectHosts(declared, allowed []HostPattern) (granted, dropped []HostPat
 			}
 		default:
 			for _, a := range allowed {
-				if p, ok := grant(d, a); ok {
+				if p, ok := intersectEntry(d, a); ok {
 					found[p] = true
 					n++
 				}
@@ -43,23 +43,23 @@ func IntersectHosts(declared, allowed []HostPattern) (granted, dropped []HostPat
 			dropped = append(dropped, d)
 		}
 	}
-	return settle(found, inputs), dropped
+	return minimalEntries(found, inputs), dropped
 }
 
-// grant intersects a declared with an allowed entry. A bare "*" as a
+// intersectEntry intersects a declared with an allowed entry. A bare "*" as a
 // declaration takes the allowed entry with whatever port it names.
-func grant(d, a HostPattern) (HostPattern, bool) {
+func intersectEntry(d, a HostPattern) (HostPattern, bool) {
 	if d.kind == hostAny && d.port == 0 {
 		return a, a.kind != hostNone
 	}
 	return d.intersect(a)
 }
 
-// settle sorts the found entries. An entry that neither side wrote (it took
+// minimalEntries sorts the found entries. An entry that neither side wrote (it took
 // its name from one and its port from the other) and that another entry
 // covers is left out: it adds nothing, and without it the intersection of a
 // grant with itself is the grant.
-func settle(found, inputs map[HostPattern]bool) []HostPattern {
+func minimalEntries(found, inputs map[HostPattern]bool) []HostPattern {
 	out := make([]HostPattern, 0, len(found))
 	for p := range found {
 		if inputs[p] || !coveredByOther(p, found) {

@@ -23,29 +23,29 @@ type portSet struct {
 
 // NewHosts compiles a set that allows: an entry without a port means 80 and
 // 443.
-func NewHosts(patterns []HostPattern) *Hosts { return compile(patterns, false) }
+func NewHosts(patterns []HostPattern) *Hosts { return compileHosts(patterns, false) }
 
 // NewDenyHosts compiles a set that denies: an entry without a port means
 // every port, because a denied host must not come back by naming a port.
-func NewDenyHosts(patterns []HostPattern) *Hosts { return compile(patterns, true) }
+func NewDenyHosts(patterns []HostPattern) *Hosts { return compileHosts(patterns, true) }
 
-func compile(patterns []HostPattern, allPorts bool) *Hosts {
+func compileHosts(patterns []HostPattern, allPorts bool) *Hosts {
 	h := &Hosts{exact: make(map[string]portSet), below: make(map[string]portSet)}
 	for _, p := range patterns {
 		switch p.kind {
 		case hostExact:
-			h.exact[p.host] = h.exact[p.host].with(p.port, allPorts)
+			h.exact[p.host] = h.exact[p.host].withPort(p.port, allPorts)
 		case hostBelow:
-			h.below[p.host] = h.below[p.host].with(p.port, allPorts)
+			h.below[p.host] = h.below[p.host].withPort(p.port, allPorts)
 		case hostAny:
-			h.any = h.any.with(p.port, allPorts)
+			h.any = h.any.withPort(p.port, allPorts)
 		case hostNone:
 		}
 	}
 	return h
 }
 
-func (s portSet) with(port uint16, allPorts bool) portSet {
+func (s portSet) withPort(port uint16, allPorts bool) portSet {
 	switch {
 	case port != 0:
 		if i, found := slices.BinarySearch(s.other, port); !found {
@@ -108,7 +108,7 @@ func (h *Hosts) Covers(p HostPattern) bool {
 	if h == nil {
 		return false
 	}
-	first, second := p.ports()
+	first, second := p.portPair()
 	switch p.kind {
 	case hostExact:
 		return h.Match(p.host, first) && h.Match(p.host, second)

@@ -15,14 +15,14 @@ const (
 	askNamespaces = "changes mounts or namespaces, which no child may"
 )
 
-type launcher struct{ name, why string }
+type launcherRule struct{ name, why string }
 
 // launchers is sorted by name. The programs are those of sudo, opendoas,
 // polkit, shadow and util-linux that change the user; of util-linux, coreutils
 // and fuse that change the tree; of systemd, sysvinit, cron and at that have
 // work done by a service; and the clients of container engines, whose socket
 // is root on the host.
-var launchers = [...]launcher{
+var launchers = [...]launcherRule{
 	{"at", askHost},
 	{"batch", askHost},
 	{"busctl", askHost},
@@ -71,7 +71,7 @@ var launchers = [...]launcher{
 // goes.
 func Launcher(binary string) (why string) {
 	name := filepath.Base(binary)
-	i, found := slices.BinarySearchFunc(launchers[:], name, func(l launcher, name string) int {
+	i, found := slices.BinarySearchFunc(launchers[:], name, func(l launcherRule, name string) int {
 		return strings.Compare(l.name, name)
 	})
 	if !found {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestLaunchersAreSorted(t *testing.T) {
-	if !slices.IsSortedFunc(launchers[:], func(a, b launcher) int { return strings.Compare(a.name, b.name) }) {
+	if !slices.IsSortedFunc(launchers[:], func(a, b launcherRule) int { return strings.Compare(a.name, b.name) }) {
 		t.Error("launchers is not sorted, which the search in it needs")
 	}
 }

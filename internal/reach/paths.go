@@ -70,7 +70,7 @@ func IntersectPaths(declared, allowed []string) (granted, dropped []string) {
 			dropped = append(dropped, d)
 		}
 	}
-	return absorb(granted), dropped
+	return dropCovered(granted), dropped
 }
 
 // cleanAll returns the canonical form of the entries that have one.
@@ -84,8 +84,8 @@ func cleanAll(paths []string) []string {
 	return out
 }
 
-// absorb sorts clean paths and drops those that another one covers.
-func absorb(paths []string) []string {
+// dropCovered sorts clean paths and drops those that another one covers.
+func dropCovered(paths []string) []string {
 	slices.Sort(paths)
 	var out []string
 	for _, p := range paths {

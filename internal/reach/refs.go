@@ -41,7 +41,7 @@ func ParseRef(s string) (Ref, error) {
 	if len(s) > maxRefBytes {
 		return Ref{}, fmt.Errorf("longer than %d bytes", maxRefBytes)
 	}
-	if err := plain(s); err != nil {
+	if err := checkPrintable(s); err != nil {
 		return Ref{}, err
 	}
 	path, below := strings.CutSuffix(s, "/*")
@@ -113,20 +113,20 @@ func MatchRef(patterns []string, ref string) bool {
 // parse cover nothing. An absent ceiling is the caller's business: an empty
 // list here allows nothing.
 func IntersectRefs(declared, allowed []string) (granted, dropped []string) {
-	return intersect(declared, allowed, func(s string) (Ref, bool) {
+	return intersectLists(declared, allowed, func(s string) (Ref, bool) {
 		r, err := ParseRef(s)
 		return r, err == nil
 	})
 }
 
-// covering is an entry of a list that may cover other entries.
-type covering[T any] interface {
+// coveringEntry is an entry of a list that may cover other entries.
+type coveringEntry[T any] interface {
 	comparable
 	fmt.Stringer
 	Covers(T) bool
 }
 
-func intersect[T covering[T]](declared, allowed []string, parse func(string) (T, bool)) (granted, dropped []string) {
+func intersectLists[T coveringEntry[T]](declared, allowed []string, parse func(string) (T, bool)) (granted, dropped []string) {
 	var limits, kept []T
 	for _, s := range allowed {
 		if a, ok := parse(s); ok {
@@ -149,11 +149,11 @@ func intersect[T covering[T]](declared, allowed []string, parse func(string) (T,
 			dropped = append(dropped, s)
 		}
 	}
-	return widest(kept), dropped
+	return widestEntries(kept), dropped
 }
 
-// widest returns the sorted texts of the entries that no other entry covers.
-func widest[T covering[T]](entries []T) []string {
+// widestEntries returns the sorted texts of the entries that no other entry covers.
+func widestEntries[T coveringEntry[T]](entries []T) []string {
 	var texts []string
 	for i, e := range entries {
 		covered := slices.ContainsFunc(entries, func(o T) bool { return o != e && o.Covers(e) })
@@ -204,7 +204,7 @@ func ParseBinary(s string) (Binary, error) {
 }
 
 func parseBinaryPath(s string) (Binary, error) {
-	if err := plain(s); err != nil {
+	if err := checkPrintable(s); err != nil {
 		return "", err
 	}
 	if len(s) > maxPathBytes || filepath.Clean(s) != s || filepath.Dir(s) == s {
@@ -239,14 +239,14 @@ func MatchBinary(entries []string, binary string) bool {
 // IntersectNames is IntersectRefs for process allow lists: "*" on one side
 // leaves the names of the other side.
 func IntersectNames(declared, allowed []string) (granted, dropped []string) {
-	return intersect(declared, allowed, func(s string) (Binary, bool) {
+	return intersectLists(declared, allowed, func(s string) (Binary, bool) {
 		b, err := ParseBinary(s)
 		return b, err == nil
 	})
 }
 
-// plain refuses what a reader of a list or a log could not see.
-func plain(s string) error {
+// checkPrintable refuses what a reader of a list or a log could not see.
+func checkPrintable(s string) error {
 	if !utf8.ValidString(s) {
 		return errors.New("not valid UTF-8")
 	}
