@@ -91,7 +91,7 @@ func TestDoors(t *testing.T) {
 	runtime.UnlockOSThread()
 	must(t, err)
 	for _, d := range g.unique {
-		if diff := cmp.Diff([]string{fmt.Sprint(cmd.Process.Pid)}, words(filepath.Join(d, "tasks"))); diff != "" {
+		if diff := cmp.Diff([]string{fmt.Sprint(cmd.Process.Pid)}, readWords(filepath.Join(d, "tasks"))); diff != "" {
 			t.Errorf("the threads of %s (-want +got):\n%s", d, diff)
 		}
 	}
@@ -131,7 +131,7 @@ func TestProcessesAreLimited(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if n := len(words(filepath.Join(g.dirs[pids], "cgroup.procs"))); n > 5 {
+	if n := len(readWords(filepath.Join(g.dirs[pids], "cgroup.procs"))); n > 5 {
 		t.Errorf("%d processes run, want at most 5", n)
 	}
 	must(t, g.Close())
@@ -145,14 +145,14 @@ func TestProcessorTimeIsLimited(t *testing.T) {
 	if c.Kind() == KindV2 {
 		file, want = "cpu.max", []string{"50000", "100000"}
 	}
-	if diff := cmp.Diff(want, words(filepath.Join(g.dirs[cpu], file))); diff != "" {
+	if diff := cmp.Diff(want, readWords(filepath.Join(g.dirs[cpu], file))); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 	// The group is closed while the loop runs.
 	run := start(t, g, "while :; do :; done")
 	done := make(chan struct{})
 	go func() { defer close(done); _, _ = run() }()
-	for deadline := time.Now().Add(20 * time.Second); field(filepath.Join(g.dirs[cpu], "cpu.stat"), "nr_throttled") == 0; {
+	for deadline := time.Now().Add(20 * time.Second); readField(filepath.Join(g.dirs[cpu], "cpu.stat"), "nr_throttled") == 0; {
 		if time.Now().After(deadline) {
 			t.Error("a busy loop was never held back")
 			break
@@ -247,7 +247,7 @@ func realVersion2(t *testing.T) (*Controllers, string) {
 	must(t, err)
 	base := ""
 	for _, m := range mounts {
-		if d, ok := m.dir(own[""]); m.v2 && ok && os.Geteuid() == 0 {
+		if d, ok := m.groupDir(own[""]); m.v2 && ok && os.Geteuid() == 0 {
 			base = d
 		}
 	}
@@ -288,12 +288,12 @@ func TestH3_Version2EndsHundredsAtOnce(t *testing.T) {
 	run := start(t, g, "for i in $(seq 400); do while :; do :; done & done; wait")
 	done := make(chan error, 1)
 	go func() { _, err := run(); done <- err }()
-	for len(words(filepath.Join(d, "cgroup.procs"))) < 400 {
+	for len(readWords(filepath.Join(d, "cgroup.procs"))) < 400 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	must(t, g.End())
 	<-done
-	for left := 400; left > 0; left = len(words(filepath.Join(d, "cgroup.procs"))) {
+	for left := 400; left > 0; left = len(readWords(filepath.Join(d, "cgroup.procs"))) {
 		time.Sleep(time.Millisecond)
 	}
 	must(t, g.remove())
@@ -434,10 +434,10 @@ func TestARuntimeThatIsAloneMakesRoomForItself(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(leaf, "cgroup.procs"), nil, 0o644))
 	_, err = Open(&Options{Root: root})
 	must(t, err)
-	if got := words(filepath.Join(leaf, "cgroup.procs")); len(got) != 1 || got[0] != fmt.Sprint(os.Getpid()) {
+	if got := readWords(filepath.Join(leaf, "cgroup.procs")); len(got) != 1 || got[0] != fmt.Sprint(os.Getpid()) {
 		t.Errorf("the leaf holds %v, want this process", got)
 	}
-	if got := words(filepath.Join(base, "cgroup.subtree_control")); len(got) != 1 || !strings.HasPrefix(got[0], "+") {
+	if got := readWords(filepath.Join(base, "cgroup.subtree_control")); len(got) != 1 || !strings.HasPrefix(got[0], "+") {
 		t.Errorf("enabled: %v", got)
 	}
 }

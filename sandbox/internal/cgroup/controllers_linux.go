@@ -100,12 +100,12 @@ func (c *Controllers) Why() string { return c.why }
 
 // openV2 returns the directory of version 2 in which groups can be made with
 // memory and pids, or the reasons against it.
-func (c *Controllers) openV2(mounts []mount, own map[string]string) (dirs map[string]string, why []string) {
-	i := slices.IndexFunc(mounts, func(m mount) bool { return m.v2 })
+func (c *Controllers) openV2(mounts []mountedHierarchy, own map[string]string) (dirs map[string]string, why []string) {
+	i := slices.IndexFunc(mounts, func(m mountedHierarchy) bool { return m.v2 })
 	if i < 0 {
 		return nil, []string{"cgroup v2 is not mounted"}
 	}
-	base, ok := mounts[i].dir(own[""])
+	base, ok := mounts[i].groupDir(own[""])
 	if !ok {
 		return nil, []string{"the own group of cgroup v2 is not visible here"}
 	}
@@ -114,7 +114,7 @@ func (c *Controllers) openV2(mounts []mount, own map[string]string) (dirs map[st
 	if strings.HasPrefix(filepath.Base(base), leafName) {
 		base = filepath.Dir(base)
 	}
-	offered := words(filepath.Join(base, "cgroup.controllers"))
+	offered := readWords(filepath.Join(base, "cgroup.controllers"))
 	for _, name := range wanted[:2] {
 		if !slices.Contains(offered, name) {
 			return nil, []string{"cgroup v2 has no " + name + " controller at " + base}
@@ -129,7 +129,7 @@ func (c *Controllers) openV2(mounts []mount, own map[string]string) (dirs map[st
 		return nil, []string{"cgroup v2: " + err.Error()}
 	}
 	dirs = make(map[string]string)
-	enabled := words(filepath.Join(base, "cgroup.subtree_control"))
+	enabled := readWords(filepath.Join(base, "cgroup.subtree_control"))
 	for _, name := range wanted {
 		if slices.Contains(enabled, name) {
 			dirs[name] = base
@@ -149,7 +149,7 @@ const leafName = "sallyport-runtime-"
 // Documentation/admin-guide/cgroup-v2.rst.
 func (c *Controllers) enable(base string, offered []string) error {
 	control := filepath.Join(base, "cgroup.subtree_control")
-	enabled := words(control)
+	enabled := readWords(control)
 	var lacking []string
 	for _, name := range wanted {
 		if slices.Contains(offered, name) && !slices.Contains(enabled, name) {
@@ -167,7 +167,7 @@ func (c *Controllers) enable(base string, offered []string) error {
 		}
 	}
 	for _, name := range lacking {
-		if err := write(control, "+"+name); err != nil && name != cpu {
+		if err := writeControl(control, "+"+name); err != nil && name != cpu {
 			return fmt.Errorf("enable the %s controller: %w", name, err)
 		}
 	}
@@ -177,7 +177,7 @@ func (c *Controllers) enable(base string, offered []string) error {
 // makeRoom moves this process out of base, where it must be alone.
 func (c *Controllers) makeRoom(base string) error {
 	self := fmt.Sprint(os.Getpid())
-	for _, pid := range words(filepath.Join(base, "cgroup.procs")) {
+	for _, pid := range readWords(filepath.Join(base, "cgroup.procs")) {
 		if pid != self {
 			return fmt.Errorf("%s holds other processes; start the runtime in a group of its own, "+
 				"such as with systemd-run --scope -p Delegate=yes (--user)", base)
@@ -190,7 +190,7 @@ func (c *Controllers) makeRoom(base string) error {
 	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make a group for the runtime itself: %w", err)
 	}
-	if err := write(filepath.Join(leaf, "cgroup.procs"), self); err != nil {
+	if err := writeControl(filepath.Join(leaf, "cgroup.procs"), self); err != nil {
 		_ = os.Remove(leaf) // The error that counts is the other one.
 		return fmt.Errorf("move the runtime to a group of its own: %w", err)
 	}
@@ -217,15 +217,15 @@ func delegated(base string) bool {
 }
 
 // openV1 returns the directories of version 1 that can be written.
-func (c *Controllers) openV1(mounts []mount, own map[string]string) (dirs map[string]string, why []string) {
+func (c *Controllers) openV1(mounts []mountedHierarchy, own map[string]string) (dirs map[string]string, why []string) {
 	dirs = make(map[string]string)
 	for _, name := range wanted {
-		i := slices.IndexFunc(mounts, func(m mount) bool { return !m.v2 && slices.Contains(m.controllers, name) })
+		i := slices.IndexFunc(mounts, func(m mountedHierarchy) bool { return !m.v2 && slices.Contains(m.controllers, name) })
 		if i < 0 {
 			why = append(why, "cgroup v1 has no "+name+" controller")
 			continue
 		}
-		base, ok := mounts[i].dir(own[name])
+		base, ok := mounts[i].groupDir(own[name])
 		if !ok {
 			why = append(why, "the own group of the "+name+" controller is not visible here")
 			continue

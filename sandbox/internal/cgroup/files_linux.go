@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is one mounted hierarchy.
-type mount struct {
+// mountedHierarchy is one mounted hierarchy.
+type mountedHierarchy struct {
 	root, point string
 	v2          bool
 	controllers []string
@@ -21,19 +21,19 @@ type mount struct {
 
 // readMounts reads the hierarchies of control groups from a mountinfo file;
 // see proc_pid_mountinfo(5).
-func readMounts(file string) ([]mount, error) {
+func readMounts(file string) ([]mountedHierarchy, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var out []mount
+	var out []mountedHierarchy
 	for line := range strings.Lines(string(data)) {
 		before, after, ok := strings.Cut(line, " - ")
 		left, right := strings.Fields(before), strings.Fields(after)
 		if !ok || len(left) < 6 || len(right) < 3 {
 			continue
 		}
-		m := mount{root: unescape(left[3]), point: unescape(left[4])}
+		m := mountedHierarchy{root: unescapeOctal(left[3]), point: unescapeOctal(left[4])}
 		switch right[0] {
 		case "cgroup2":
 			m.v2 = true
@@ -47,14 +47,14 @@ func readMounts(file string) ([]mount, error) {
 	return out, nil
 }
 
-// unescape undoes the octal escapes of mountinfo.
-func unescape(s string) string {
+// unescapeOctal undoes the octal escapes of mountinfo.
+func unescapeOctal(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// dir returns the directory of a group in the mount. A group outside what is
+// groupDir returns the directory of a group in the mount. A group outside what is
 // mounted, as in a container without a namespace of its own, has none.
-func (m mount) dir(group string) (string, bool) {
+func (m mountedHierarchy) groupDir(group string) (string, bool) {
 	if group == "" || slices.Contains(strings.Split(group, "/"), "..") {
 		return "", false
 	}
@@ -85,8 +85,8 @@ func readOwn(file string) (map[string]string, error) {
 	return out, nil
 }
 
-// words returns the words of a file, none when it cannot be read.
-func words(file string) []string {
+// readWords returns the words of a file, none when it cannot be read.
+func readWords(file string) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil
@@ -94,9 +94,9 @@ func words(file string) []string {
 	return strings.Fields(string(data))
 }
 
-// open opens a control file for writing and never creates it. It does without
+// openControl opens a control file for writing and never creates it. It does without
 // the poller of the runtime, which costs more than the write.
-func open(file string) (*os.File, error) {
+func openControl(file string) (*os.File, error) {
 	for {
 		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -108,9 +108,9 @@ func open(file string) (*os.File, error) {
 	}
 }
 
-// write writes a control file in one call.
-func write(file, value string) error {
-	f, err := open(file)
+// writeControl writes a control file in one call.
+func writeControl(file, value string) error {
+	f, err := openControl(file)
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,9 @@ func write(file, value string) error {
 	return f.Close()
 }
 
-// number reads a file that holds one number.
-func number(file string) int64 {
-	w := words(file)
+// readNumber reads a file that holds one number.
+func readNumber(file string) int64 {
+	w := readWords(file)
 	if len(w) != 1 {
 		return 0
 	}
@@ -134,9 +134,9 @@ func number(file string) int64 {
 	return n
 }
 
-// field reads one number of a file with lines "name number".
-func field(file, name string) int64 {
-	w := words(file)
+// readField reads one number of a file with lines "name number".
+func readField(file, name string) int64 {
+	w := readWords(file)
 	for i := 0; i+1 < len(w); i += 2 {
 		if w[i] == name {
 			n, err := strconv.ParseInt(w[i+1], 10, 64)

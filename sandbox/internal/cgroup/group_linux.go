@@ -138,7 +138,7 @@ func (g *Group) limitMemory(bytes string) error {
 }
 
 func (g *Group) set(controller, file, value string) error {
-	return write(filepath.Join(g.dirs[controller], file), value)
+	return writeControl(filepath.Join(g.dirs[controller], file), value)
 }
 
 // Add puts a process, with all its threads, into the group. What it starts
@@ -146,7 +146,7 @@ func (g *Group) set(controller, file, value string) error {
 // group in which it was.
 func (g *Group) Add(pid int) error {
 	for _, d := range g.unique {
-		if err := write(filepath.Join(d, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+		if err := writeControl(filepath.Join(d, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
 			return fmt.Errorf("add process %d to its control group: %w", pid, err)
 		}
 	}
@@ -175,7 +175,7 @@ func (c *Controllers) Home() ([]*os.File, error) {
 
 func doors(dirs []string) (list []*os.File, err error) {
 	for _, d := range dirs {
-		f, err := open(filepath.Join(d, "tasks"))
+		f, err := openControl(filepath.Join(d, "tasks"))
 		if err != nil {
 			for _, f := range list {
 				f.Close()
@@ -195,18 +195,18 @@ func (g *Group) Stats() Stats {
 	at := func(controller, file string) string { return filepath.Join(g.dirs[controller], file) }
 	if g.v2 {
 		return Stats{
-			OOMKilled:  field(at(memory, "memory.events"), "oom_kill"),
-			PeakMemory: number(at(memory, "memory.peak")),
-			CPU:        time.Duration(field(filepath.Join(g.unique[0], "cpu.stat"), "usage_usec")) * time.Microsecond,
-			Refused:    field(at(pids, "pids.events"), "max"),
+			OOMKilled:  readField(at(memory, "memory.events"), "oom_kill"),
+			PeakMemory: readNumber(at(memory, "memory.peak")),
+			CPU:        time.Duration(readField(filepath.Join(g.unique[0], "cpu.stat"), "usage_usec")) * time.Microsecond,
+			Refused:    readField(at(pids, "pids.events"), "max"),
 		}
 	}
 	return Stats{
-		OOMKilled:  field(at(memory, "memory.oom_control"), "oom_kill"),
-		PeakMemory: number(at(memory, "memory.max_usage_in_bytes")),
+		OOMKilled:  readField(at(memory, "memory.oom_control"), "oom_kill"),
+		PeakMemory: readNumber(at(memory, "memory.max_usage_in_bytes")),
 		// Only where the two controllers are mounted together, as usual.
-		CPU:     time.Duration(number(at(cpu, "cpuacct.usage"))),
-		Refused: field(at(pids, "pids.events"), "max"),
+		CPU:     time.Duration(readNumber(at(cpu, "cpuacct.usage"))),
+		Refused: readField(at(pids, "pids.events"), "max"),
 	}
 }
 
@@ -254,7 +254,7 @@ func (g *Group) Kill() error {
 		return nil
 	}
 	if g.v2 {
-		err := write(filepath.Join(g.unique[0], "cgroup.kill"), "1")
+		err := writeControl(filepath.Join(g.unique[0], "cgroup.kill"), "1")
 		// The file came with Linux 5.14.
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -262,7 +262,7 @@ func (g *Group) Kill() error {
 	}
 	var failed error
 	for _, d := range g.unique {
-		for _, w := range words(filepath.Join(d, "cgroup.procs")) {
+		for _, w := range readWords(filepath.Join(d, "cgroup.procs")) {
 			pid, err := strconv.Atoi(w)
 			if err != nil || pid <= 0 {
 				continue // 0 is a process of another PID namespace.
