@@ -211,8 +211,8 @@ func TestA21_OpenRemovesWhatDeadRuntimesLeft(t *testing.T) {
 	c := real(t)
 	dir := c.uniqueDirs()[0]
 	self := c.name
-	dead := owner{self.namespace, self.pid, self.start + 1}
-	elsewhere := owner{self.namespace + 1, 1 << 22, 1}
+	dead := groupOwner{self.namespace, self.pid, self.start + 1}
+	elsewhere := groupOwner{self.namespace + 1, 1 << 22, 1}
 	tests := []struct {
 		name string
 		gone bool
@@ -296,7 +296,7 @@ func TestH3_Version2EndsHundredsAtOnce(t *testing.T) {
 	for left := 400; left > 0; left = len(readWords(filepath.Join(d, "cgroup.procs"))) {
 		time.Sleep(time.Millisecond)
 	}
-	must(t, g.remove())
+	must(t, g.removeDirs())
 }
 
 func TestALimitWithoutControllerIsRefused(t *testing.T) {

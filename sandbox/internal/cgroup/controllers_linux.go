@@ -43,7 +43,7 @@ type Controllers struct {
 	// In version 2 it is the same for all.
 	dirs map[string]string
 	// name begins the name of each group.
-	name owner
+	name groupOwner
 }
 
 // Open finds out what this machine gives, enables it where that is safe, and
@@ -76,7 +76,7 @@ func Open(o *Options) (*Controllers, error) {
 		}
 	}
 	c.why = strings.Join(why, "; ")
-	c.sweep()
+	c.sweepGroups()
 	return c, nil
 }
 
@@ -125,7 +125,7 @@ func (c *Controllers) openV2(mounts []mountedHierarchy, own map[string]string) (
 			return nil, []string{"cgroup v2 is not delegated: " + filepath.Join(base, f) + " cannot be written"}
 		}
 	}
-	if err := c.enable(base, offered); err != nil {
+	if err := c.enableControllers(base, offered); err != nil {
 		return nil, []string{"cgroup v2: " + err.Error()}
 	}
 	dirs = make(map[string]string)
@@ -143,11 +143,11 @@ func (c *Controllers) openV2(mounts []mountedHierarchy, own map[string]string) (
 // leafName begins the name of the group into which a runtime moves itself.
 const leafName = "sallyport-runtime-"
 
-// enable switches the controllers on for the groups below base. A group that
+// enableControllers switches the controllers on for the groups below base. A group that
 // holds processes cannot do that, unless it is the root, so a runtime that is
 // alone there moves to a leaf: "No Internal Process Constraint",
 // Documentation/admin-guide/cgroup-v2.rst.
-func (c *Controllers) enable(base string, offered []string) error {
+func (c *Controllers) enableControllers(base string, offered []string) error {
 	control := filepath.Join(base, "cgroup.subtree_control")
 	enabled := readWords(control)
 	var lacking []string
@@ -183,7 +183,7 @@ func (c *Controllers) makeRoom(base string) error {
 				"such as with systemd-run --scope -p Delegate=yes (--user)", base)
 		}
 	}
-	if !delegated(base) {
+	if !isDelegated(base) {
 		return fmt.Errorf("%s is not marked as delegated, so that its manager may change it at any time; use Delegate=yes", base)
 	}
 	leaf := filepath.Join(base, leafName+c.name.String())
@@ -197,9 +197,9 @@ func (c *Controllers) makeRoom(base string) error {
 	return nil
 }
 
-// delegated reports whether a group was given away by its manager: to another
+// isDelegated reports whether a group was given away by its manager: to another
 // user, by the mark of systemd, or by a cgroup namespace.
-func delegated(base string) bool {
+func isDelegated(base string) bool {
 	var st unix.Stat_t
 	if unix.Stat(base, &st) == nil && st.Uid != 0 && int(st.Uid) == os.Geteuid() {
 		return true

@@ -149,46 +149,46 @@ func readField(file, name string) int64 {
 	return 0
 }
 
-// owner says which runtime made a group: its process in its PID namespace, and
+// groupOwner says which runtime made a group: its process in its PID namespace, and
 // when that began, since numbers of processes are used again.
-type owner struct {
+type groupOwner struct {
 	namespace uint64
 	pid       int
 	start     uint64
 }
 
-func (o owner) String() string { return fmt.Sprintf("%d-%d-%d", o.namespace, o.pid, o.start) }
+func (o groupOwner) String() string { return fmt.Sprintf("%d-%d-%d", o.namespace, o.pid, o.start) }
 
 // groupName begins the name of each group for a child.
 const groupName = "sallyport-child-"
 
 // ownerOf reads the name of a group.
-func ownerOf(name string) (owner, bool) {
+func ownerOf(name string) (groupOwner, bool) {
 	rest, ok := strings.CutPrefix(name, groupName)
 	if !ok {
 		if rest, ok = strings.CutPrefix(name, leafName); !ok {
-			return owner{}, false
+			return groupOwner{}, false
 		}
 	}
-	var o owner
+	var o groupOwner
 	if n, err := fmt.Sscanf(rest, "%d-%d-%d", &o.namespace, &o.pid, &o.start); err != nil || n != 3 {
-		return owner{}, false
+		return groupOwner{}, false
 	}
 	return o, o.pid > 0
 }
 
-func thisProcess() (owner, error) {
+func thisProcess() (groupOwner, error) {
 	ns, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return owner{}, err
+		return groupOwner{}, err
 	}
-	o := owner{pid: os.Getpid()}
+	o := groupOwner{pid: os.Getpid()}
 	if _, err := fmt.Sscanf(ns, "pid:[%d]", &o.namespace); err != nil {
-		return owner{}, fmt.Errorf("read %q: %w", ns, err)
+		return groupOwner{}, fmt.Errorf("read %q: %w", ns, err)
 	}
 	var ok bool
 	if o.start, ok = startOf(o.pid); !ok {
-		return owner{}, fmt.Errorf("the start of process %d is not known", o.pid)
+		return groupOwner{}, fmt.Errorf("the start of process %d is not known", o.pid)
 	}
 	return o, nil
 }
@@ -209,9 +209,9 @@ func startOf(pid int) (uint64, bool) {
 	return n, err == nil
 }
 
-// sweep removes the groups of runtimes of this PID namespace that are gone. A
+// sweepGroups removes the groups of runtimes of this PID namespace that are gone. A
 // group that still holds processes stays: they are not this runtime's to end.
-func (c *Controllers) sweep() {
+func (c *Controllers) sweepGroups() {
 	for _, dir := range c.uniqueDirs() {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

@@ -83,7 +83,7 @@ func (c *Controllers) New(l Limits) (*Group, error) {
 			g.dirs[controller] = filepath.Join(dir, name)
 		}
 	}
-	if err := g.weigh(childWeight); err != nil {
+	if err := g.setWeight(childWeight); err != nil {
 		return nil, errors.Join(fmt.Errorf("weigh a control group: %w", err), g.Close())
 	}
 	if err := g.Limit(l); err != nil {
@@ -106,7 +106,7 @@ func (g *Group) Limit(l Limits) error {
 		}
 	}
 	if l.Processes > 0 {
-		if err := g.set(pids, "pids.max", strconv.Itoa(l.Processes)); err != nil {
+		if err := g.writeLimit(pids, "pids.max", strconv.Itoa(l.Processes)); err != nil {
 			return err
 		}
 	}
@@ -116,9 +116,9 @@ func (g *Group) Limit(l Limits) error {
 	quota := int64(math.Max(l.CPUs*float64(period.Microseconds()), float64(minQuota.Microseconds())))
 	us := strconv.FormatInt(period.Microseconds(), 10)
 	if g.v2 {
-		return g.set(cpu, "cpu.max", strconv.FormatInt(quota, 10)+" "+us)
+		return g.writeLimit(cpu, "cpu.max", strconv.FormatInt(quota, 10)+" "+us)
 	}
-	return errors.Join(g.set(cpu, "cpu.cfs_period_us", us), g.set(cpu, "cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
+	return errors.Join(g.writeLimit(cpu, "cpu.cfs_period_us", us), g.writeLimit(cpu, "cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
 }
 
 // limitMemory limits memory and allows no swap. Without swap accounting the
@@ -128,16 +128,16 @@ func (g *Group) limitMemory(bytes string) error {
 	if g.v2 {
 		limit, swap, none = "memory.max", "memory.swap.max", "0"
 	}
-	if err := g.set(memory, limit, bytes); err != nil {
+	if err := g.writeLimit(memory, limit, bytes); err != nil {
 		return err
 	}
-	if err := g.set(memory, swap, none); !errors.Is(err, fs.ErrNotExist) {
+	if err := g.writeLimit(memory, swap, none); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-func (g *Group) set(controller, file, value string) error {
+func (g *Group) writeLimit(controller, file, value string) error {
 	return writeControl(filepath.Join(g.dirs[controller], file), value)
 }
 
@@ -162,7 +162,7 @@ func (g *Group) Doors() ([]*os.File, error) {
 	if g.v2 {
 		return nil, nil
 	}
-	return doors(g.unique)
+	return openDoors(g.unique)
 }
 
 // Home is [Group.Doors] of the groups in which this process is itself.
@@ -170,10 +170,10 @@ func (c *Controllers) Home() ([]*os.File, error) {
 	if c.kind != KindV1 {
 		return nil, nil
 	}
-	return doors(c.uniqueDirs())
+	return openDoors(c.uniqueDirs())
 }
 
-func doors(dirs []string) (list []*os.File, err error) {
+func openDoors(dirs []string) (list []*os.File, err error) {
 	for _, d := range dirs {
 		f, err := openControl(filepath.Join(d, "tasks"))
 		if err != nil {
@@ -221,15 +221,15 @@ const (
 	endWeight = 2000
 )
 
-// weigh sets the weight where there is a controller.
-func (g *Group) weigh(hundredths int) error {
+// setWeight sets the weight where there is a controller.
+func (g *Group) setWeight(hundredths int) error {
 	if g.dirs[cpu] == "" {
 		return nil
 	}
 	if g.v2 {
-		return g.set(cpu, "cpu.weight", strconv.Itoa(hundredths))
+		return g.writeLimit(cpu, "cpu.weight", strconv.Itoa(hundredths))
 	}
-	return g.set(cpu, "cpu.shares", strconv.Itoa(1024*hundredths/100))
+	return g.writeLimit(cpu, "cpu.shares", strconv.Itoa(1024*hundredths/100))
 }
 
 // End kills every process of the group as [Group.Kill] does, and lifts what would
@@ -237,11 +237,11 @@ func (g *Group) weigh(hundredths int) error {
 func (g *Group) End() error {
 	var lifted error
 	if g.dirs[cpu] != "" && len(g.unique) > 0 {
-		lifted = g.weigh(endWeight)
+		lifted = g.setWeight(endWeight)
 		if g.v2 {
-			lifted = errors.Join(lifted, g.set(cpu, "cpu.max", "max"))
+			lifted = errors.Join(lifted, g.writeLimit(cpu, "cpu.max", "max"))
 		} else {
-			lifted = errors.Join(lifted, g.set(cpu, "cpu.cfs_quota_us", "-1"))
+			lifted = errors.Join(lifted, g.writeLimit(cpu, "cpu.cfs_quota_us", "-1"))
 		}
 	}
 	return errors.Join(g.Kill(), lifted)
@@ -280,7 +280,7 @@ func (g *Group) Kill() error {
 func (g *Group) Close() error {
 	deadline := time.Now().Add(closeWait)
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		err := g.remove()
+		err := g.removeDirs()
 		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
 			return err
 		}
@@ -291,8 +291,8 @@ func (g *Group) Close() error {
 	}
 }
 
-// remove removes the directories; what is gone already does not count.
-func (g *Group) remove() error {
+// removeDirs removes the directories; what is gone already does not count.
+func (g *Group) removeDirs() error {
 	for len(g.unique) > 0 {
 		err := unix.Rmdir(g.unique[0])
 		if err != nil && !errors.Is(err, unix.ENOENT) {
