@@ -56,23 +56,23 @@ func (s *Space) Dir(word string) (string, error) {
 		return "", errors.New("scratch: the space is closed")
 	}
 	if s.dir == "" {
-		if err := s.open(); err != nil {
+		if err := s.makeFolder(); err != nil {
 			return "", fmt.Errorf("scratch: %w", err)
 		}
 	}
 	return os.MkdirTemp(s.dir, word+"-")
 }
 
-// open makes the folder. It gets the name by which it may be swept when it is
+// makeFolder makes the folder. It gets the name by which it may be swept when it is
 // locked.
-func (s *Space) open() error {
+func (s *Space) makeFolder() error {
 	dir, err := os.MkdirTemp(s.base, fresh)
 	if err != nil {
 		return err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
-		err = hold(lock)
+		err = lockFile(lock)
 	}
 	name := filepath.Join(s.base, prefix+strings.TrimPrefix(filepath.Base(dir), fresh))
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *Space) Close() error {
 	if s.dir == "" {
 		return nil
 	}
-	err := remove(s.dir)
+	err := removeFolder(s.dir)
 	s.dir = ""
 	return errors.Join(err, s.lock.Close())
 }
@@ -112,37 +112,37 @@ func Sweep(base string) error {
 	for _, e := range entries {
 		path := filepath.Join(base, e.Name())
 		switch {
-		case !e.IsDir() || !own(path):
+		case !e.IsDir() || !isOwnFolder(path):
 		case strings.HasPrefix(e.Name(), prefix):
-			err = errors.Join(err, sweep(path))
+			err = errors.Join(err, sweepSpace(path))
 		case strings.HasPrefix(e.Name(), fresh):
 			if info, e := os.Lstat(path); e == nil && time.Since(info.ModTime()) > freshAge {
-				err = errors.Join(err, remove(path))
+				err = errors.Join(err, removeFolder(path))
 			}
 		}
 	}
 	return err
 }
 
-// sweep removes one space unless it is held.
-func sweep(path string) error {
+// sweepSpace removes one space unless it is held.
+func sweepSpace(path string) error {
 	lock, err := openLock(filepath.Join(path, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return remove(path) // Somebody was killed while removing it.
+		return removeFolder(path) // Somebody was killed while removing it.
 	}
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	if hold(lock) != nil {
+	if lockFile(lock) != nil {
 		return nil // Its owner lives.
 	}
-	return remove(path)
+	return removeFolder(path)
 }
 
-// remove removes a folder in which a child may have closed some to itself. The
+// removeFolder removes a folder in which a child may have closed some to itself. The
 // lock goes last: what is left without it is nobody's.
-func remove(path string) error {
+func removeFolder(path string) error {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if d == nil || !d.IsDir() {
 			return nil
