@@ -44,7 +44,7 @@ type Pool struct {
 	locks *os.File
 	first int
 	count int
-	known []span
+	known []numberRange
 	// newMap makes the user namespace whose map swaps root and a number.
 	newMap func(id int) (*os.File, error)
 
@@ -110,20 +110,20 @@ func (p *Pool) Acquire() (*User, error) {
 		if p.used[id] || p.isKnown(id) {
 			continue
 		}
-		if err := p.lock(i, unix.F_WRLCK); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		if err := p.lockByte(i, unix.F_WRLCK); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 			continue // another gate's
 		} else if err != nil {
 			return nil, fmt.Errorf("the users of children: %w", err)
 		}
 		if hasProcess(id) {
 			// Of a gate that was killed, whose child is about to be.
-			_ = p.lock(i, unix.F_UNLCK)
+			_ = p.lockByte(i, unix.F_UNLCK)
 			continue
 		}
 		if p.maps[id] == nil {
 			users, err := p.newMap(id)
 			if err != nil {
-				_ = p.lock(i, unix.F_UNLCK)
+				_ = p.lockByte(i, unix.F_UNLCK)
 				return nil, fmt.Errorf("the map of the users: %w", err)
 			}
 			p.maps[id] = users
@@ -141,7 +141,7 @@ func (u *User) Release() {
 	defer p.mu.Unlock()
 	if p.used[u.ID] {
 		delete(p.used, u.ID)
-		_ = p.lock(u.ID-p.first, unix.F_UNLCK) // closing the file unlocks as well
+		_ = p.lockByte(u.ID-p.first, unix.F_UNLCK) // closing the file unlocks as well
 	}
 }
 
@@ -155,15 +155,15 @@ func (p *Pool) Close() {
 	p.maps = map[int]*os.File{}
 	// A program that is being started has the open file until it is executed.
 	for id := range p.used {
-		_ = p.lock(id-p.first, unix.F_UNLCK)
+		_ = p.lockByte(id-p.first, unix.F_UNLCK)
 	}
 	p.locks.Close()
 }
 
-// lock locks or unlocks the byte of a number. The lock belongs to the open file
+// lockByte locks or unlocks the byte of a number. The lock belongs to the open file
 // (fcntl(2), "Open file description locks"): it ends with this process, and is
 // seen by another pool of this process, too.
-func (p *Pool) lock(i int, kind int16) error {
+func (p *Pool) lockByte(i int, kind int16) error {
 	l := unix.Flock_t{Type: kind, Start: int64(i), Len: 1}
 	return unix.FcntlFlock(p.locks.Fd(), unix.F_OFD_SETLK, &l)
 }
@@ -186,12 +186,12 @@ func (p *Pool) isKnown(id int) bool {
 // maxLine bounds a line of the accounts: a group with all its members.
 const maxLine = 1 << 20
 
-// span is a run of numbers.
-type span struct{ first, count int }
+// numberRange is a run of numbers.
+type numberRange struct{ first, count int }
 
 // knownIDs reads which numbers the accounts of the machine have, and which are
 // theirs to give out. Where a file does not exist there are none.
-func knownIDs(dir string) (all []span, err error) {
+func knownIDs(dir string) (all []numberRange, err error) {
 	for _, f := range []struct {
 		name        string
 		first, size int // the fields that hold them; no size means one
@@ -220,7 +220,7 @@ func knownIDs(dir string) (all []span, err error) {
 	return all, nil
 }
 
-func spanOf(fields []string, first, size int) (s span, ok bool) {
+func spanOf(fields []string, first, size int) (s numberRange, ok bool) {
 	s.count = 1
 	for field, to := range map[int]*int{first: &s.first, size: &s.count} {
 		if field < 0 {
