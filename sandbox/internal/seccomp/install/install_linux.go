@@ -22,8 +22,8 @@ const (
 	waitKillableRecv = 1 << 5
 )
 
-// program is struct sock_fprog.
-type program struct {
+// sockFprog is struct sock_fprog.
+type sockFprog struct {
 	length uint16
 	filter *byte
 }
@@ -43,32 +43,32 @@ func Install(filter []byte, listener bool) (fd int, err error) {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, setNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return -1, errno
 	}
-	p := program{uint16(n), &filter[0]}
+	p := sockFprog{uint16(n), &filter[0]}
 	if !listener {
-		_, err := p.set(0)
+		_, err := p.setFilter(0)
 		return -1, err
 	}
 	// WAIT_KILLABLE_RECV (Linux 5.19) keeps signals from interrupting a call
 	// that the runtime has received: Go sends itself signals all the time.
-	fd, err = p.set(newListener | waitKillableRecv)
+	fd, err = p.setFilter(newListener | waitKillableRecv)
 	if err == syscall.EINVAL {
-		return p.set(newListener)
+		return p.setFilter(newListener)
 	}
 	return fd, err
 }
 
-// set calls seccomp(2) for the calling thread.
-func (p *program) set(flags uintptr) (int, error) {
-	r, _, errno := syscall.RawSyscall(number(), setModeFilter, flags, uintptr(unsafe.Pointer(p)))
+// setFilter calls seccomp(2) for the calling thread.
+func (p *sockFprog) setFilter(flags uintptr) (int, error) {
+	r, _, errno := syscall.RawSyscall(seccompNumber(), setModeFilter, flags, uintptr(unsafe.Pointer(p)))
 	if errno != 0 {
 		return -1, errno
 	}
 	return int(r), nil
 }
 
-// number is that of seccomp(2), which package syscall does not know
+// seccompNumber is that of seccomp(2), which package syscall does not know
 // everywhere. Elsewhere there is no filter either; the kernel answers ENOSYS.
-func number() uintptr {
+func seccompNumber() uintptr {
 	switch runtime.GOARCH {
 	case "amd64":
 		return 317
