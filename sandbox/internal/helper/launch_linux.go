@@ -69,21 +69,21 @@ func (l *Launch) unpack(msg []byte) error {
 }
 
 func (l *Launch) codeFields(c *codec) {
-	c.text(&l.Path)
-	c.text(&l.Arg0)
-	codeList(c, &l.Env, (*codec).text)
-	c.uintptr(&l.Flags)
+	c.codeText(&l.Path)
+	c.codeText(&l.Arg0)
+	codeList(c, &l.Env, (*codec).codeText)
+	c.codeUintptr(&l.Flags)
 	codeList(c, &l.UIDs, (*codec).codeIDs)
 	codeList(c, &l.GIDs, (*codec).codeIDs)
-	c.int(&l.As)
-	codeList(c, &l.Caps, (*codec).uintptr)
-	c.bool(&l.Setsid)
+	c.codeInt(&l.As)
+	codeList(c, &l.Caps, (*codec).codeUintptr)
+	c.codeBool(&l.Setsid)
 }
 
 func (c *codec) codeIDs(m *syscall.SysProcIDMap) {
-	c.int(&m.ContainerID)
-	c.int(&m.HostID)
-	c.int(&m.Size)
+	c.codeInt(&m.ContainerID)
+	c.codeInt(&m.HostID)
+	c.codeInt(&m.Size)
 }
 
 // Guard is a helper that the runtime has started itself. Its pidfd comes with
@@ -100,8 +100,8 @@ type Guard struct {
 func (g *Guard) Pack() []byte { return append([]byte{MsgGuard}, encodeMessage(g)...) }
 
 func (g *Guard) codeFields(c *codec) {
-	c.int(&g.PID)
-	c.bool(&g.Group)
+	c.codeInt(&g.PID)
+	c.codeBool(&g.Group)
 }
 
 // guardedProcess is a process that ends with the runtime.

@@ -57,7 +57,7 @@ func (c *codec) readBytes(n uint64) string {
 	return s
 }
 
-func (c *codec) uint64(v *uint64) {
+func (c *codec) codeUint64(v *uint64) {
 	if !c.reading {
 		for i := range 8 {
 			c.out = append(c.out, byte(*v>>(8*i)))
@@ -70,37 +70,37 @@ func (c *codec) uint64(v *uint64) {
 	}
 }
 
-func (c *codec) int64(v *int64) {
+func (c *codec) codeInt64(v *int64) {
 	u := uint64(*v)
-	c.uint64(&u)
+	c.codeUint64(&u)
 	*v = int64(u)
 }
 
-func (c *codec) int(v *int) {
+func (c *codec) codeInt(v *int) {
 	n := int64(*v)
-	c.int64(&n)
+	c.codeInt64(&n)
 	if *v = int(n); int64(*v) != n {
 		c.markInvalid()
 	}
 }
 
-func (c *codec) uintptr(v *uintptr) {
+func (c *codec) codeUintptr(v *uintptr) {
 	n := uint64(*v)
-	c.uint64(&n)
+	c.codeUint64(&n)
 	if *v = uintptr(n); uint64(*v) != n {
 		c.markInvalid()
 	}
 }
 
-func (c *codec) uint32(v *uint32) {
+func (c *codec) codeUint32(v *uint32) {
 	n := uint64(*v)
-	c.uint64(&n)
+	c.codeUint64(&n)
 	if *v = uint32(n); uint64(*v) != n {
 		c.markInvalid()
 	}
 }
 
-func (c *codec) bool(v *bool) {
+func (c *codec) codeBool(v *bool) {
 	if !c.reading {
 		var b byte
 		if *v {
@@ -116,9 +116,9 @@ func (c *codec) bool(v *bool) {
 	*v = s == "\x01"
 }
 
-func (c *codec) text(v *string) {
+func (c *codec) codeText(v *string) {
 	n := uint64(len(*v))
-	c.uint64(&n)
+	c.codeUint64(&n)
 	if c.reading {
 		*v = c.readBytes(n)
 	} else {
@@ -126,9 +126,9 @@ func (c *codec) text(v *string) {
 	}
 }
 
-func (c *codec) bytes(v *[]byte) {
+func (c *codec) codeBytes(v *[]byte) {
 	n := uint64(len(*v))
-	c.uint64(&n)
+	c.codeUint64(&n)
 	if !c.reading {
 		c.out = append(c.out, *v...)
 		return
@@ -150,7 +150,7 @@ func (c *codec) markInvalid() {
 // bounds what a length can have allocated.
 func codeList[T any](c *codec, v *[]T, field func(*codec, *T)) {
 	n := uint64(len(*v))
-	c.uint64(&n)
+	c.codeUint64(&n)
 	if c.reading {
 		if *v = nil; n == 0 {
 			return
@@ -169,72 +169,72 @@ func codeList[T any](c *codec, v *[]T, field func(*codec, *T)) {
 }
 
 func (b *Base) codeFields(c *codec) {
-	c.bool(&b.Namespaces)
-	c.bool(&b.Listen)
-	c.bool(&b.HostTree)
-	c.bool(&b.Counters)
+	c.codeBool(&b.Namespaces)
+	c.codeBool(&b.Listen)
+	c.codeBool(&b.HostTree)
+	c.codeBool(&b.Counters)
 	codeList(c, &b.Tree, (*codec).codeOp)
 }
 
 func (s *Spec) codeFields(c *codec) {
-	c.text(&s.Path)
-	codeList(c, &s.Argv, (*codec).text)
-	codeList(c, &s.Env, (*codec).text)
-	c.text(&s.Dir)
+	c.codeText(&s.Path)
+	codeList(c, &s.Argv, (*codec).codeText)
+	codeList(c, &s.Env, (*codec).codeText)
+	c.codeText(&s.Dir)
 	has := s.Layer != nil
-	if c.bool(&has); has {
+	if c.codeBool(&has); has {
 		if s.Layer == nil {
 			s.Layer = &Layer{}
 		}
-		c.int64(&s.Layer.Bytes)
-		c.int64(&s.Layer.Files)
+		c.codeInt64(&s.Layer.Bytes)
+		c.codeInt64(&s.Layer.Files)
 	}
 	codeList(c, &s.Tree, (*codec).codeOp)
 	has = s.Landlock != nil
-	if c.bool(&has); has {
+	if c.codeBool(&has); has {
 		if s.Landlock == nil {
 			s.Landlock = &Landlock{}
 		}
 		s.Landlock.codeFields(c)
 	}
-	c.bytes(&s.Filter)
-	c.bool(&s.Notify)
-	c.bool(&s.DropCaps)
+	c.codeBytes(&s.Filter)
+	c.codeBool(&s.Notify)
+	c.codeBool(&s.DropCaps)
 	codeList(c, &s.Rlimits, func(c *codec, l *Rlimit) {
-		c.int(&l.Resource)
-		c.uint64(&l.Value)
+		c.codeInt(&l.Resource)
+		c.codeUint64(&l.Value)
 	})
 	codeList(c, &s.Counters, func(c *codec, n *Counter) {
-		c.text(&n.Name)
-		c.int64(&n.Value)
+		c.codeText(&n.Name)
+		c.codeInt64(&n.Value)
 	})
-	c.int(&s.Nice)
+	c.codeInt(&s.Nice)
 }
 
 func (l *Landlock) codeFields(c *codec) {
-	c.uint64(&l.FS)
-	c.uint64(&l.Net)
-	c.uint64(&l.Scoped)
+	c.codeUint64(&l.FS)
+	c.codeUint64(&l.Net)
+	c.codeUint64(&l.Scoped)
 	codeList(c, &l.Rules, func(c *codec, r *PathRule) {
-		c.text(&r.Path)
-		c.uint64(&r.Access)
-		c.uint64(&r.Dev)
-		c.uint64(&r.Ino)
-		c.bool(&r.Optional)
+		c.codeText(&r.Path)
+		c.codeUint64(&r.Access)
+		c.codeUint64(&r.Dev)
+		c.codeUint64(&r.Ino)
+		c.codeBool(&r.Optional)
 	})
 }
 
 func (c *codec) codeOp(o *Op) {
 	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Memory} {
-		c.text(s)
+		c.codeText(s)
 	}
-	c.int(&o.Tree)
-	c.uint64(&o.Dev)
-	c.uint64(&o.Ino)
-	c.bytes(&o.Data)
-	c.uint32(&o.Mode)
-	c.int64(&o.Size)
+	c.codeInt(&o.Tree)
+	c.codeUint64(&o.Dev)
+	c.codeUint64(&o.Ino)
+	c.codeBytes(&o.Data)
+	c.codeUint32(&o.Mode)
+	c.codeInt64(&o.Size)
 	for _, b := range []*bool{&o.Write, &o.Exec, &o.Device, &o.Optional, &o.Alias} {
-		c.bool(b)
+		c.codeBool(b)
 	}
 }

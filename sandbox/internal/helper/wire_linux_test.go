@@ -70,14 +70,14 @@ func TestWireIsStrict(t *testing.T) {
 	}
 	var c codec
 	wide, list := uint64(1<<32), uint64(1<<60)
-	c.uint64(&wide)
+	c.codeUint64(&wide)
 	var mode uint32
 	read := codec{reading: true, in: string(c.out)}
-	if read.uint32(&mode); !errors.Is(read.err, errValue) {
+	if read.codeUint32(&mode); !errors.Is(read.err, errValue) {
 		t.Errorf("a mode of 33 bits: %v", read.err)
 	}
 	c = codec{out: []byte{0, 0, 0}}
-	c.uint64(&list)
+	c.codeUint64(&list)
 	if err := decodeMessage(append(c.out, make([]byte, 64)...), &Base{}); !errors.Is(err, errCut) {
 		t.Errorf("a list longer than the message: %v", err)
 	}
