@@ -112,8 +112,8 @@ func (m *mountList) findMount(path string) (on *mountLine) {
 	return on
 }
 
-// spotsOf is a place and everything that is mounted below it.
-func (m *mountList) spotsOf(path string) []fsLocation {
+// locationsOf is a place and everything that is mounted below it.
+func (m *mountList) locationsOf(path string) []fsLocation {
 	list := []fsLocation{m.spotOf(path)}
 	for _, one := range m.list {
 		if one.path != path && isWithin(path, one.path) {

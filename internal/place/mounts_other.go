@@ -12,4 +12,4 @@ func (*mountList) hasSingleNames() bool { return true }
 
 func (*mountList) spotOf(string) fsLocation { return fsLocation{} }
 
-func (*mountList) spotsOf(string) []fsLocation { return nil }
+func (*mountList) locationsOf(string) []fsLocation { return nil }

@@ -216,7 +216,7 @@ func (t *Table) addGround(g writeGround) {
 		return
 	}
 	t.grounds = append(t.grounds, g)
-	t.physical = append(t.physical, t.mounts.spotsOf(g.path)...)
+	t.physical = append(t.physical, t.mounts.locationsOf(g.path)...)
 }
 
 func (t *Table) isGround(path string) bool {

@@ -203,7 +203,7 @@ func (t *Table) Writer(path string) string {
 	}
 	at := t.mounts.spotOf(path)
 	for i := range t.grounds {
-		if g := &t.grounds[i]; !g.workspace && slices.ContainsFunc(t.mounts.spotsOf(g.path), func(s fsLocation) bool { return s.contains(at) }) {
+		if g := &t.grounds[i]; !g.workspace && slices.ContainsFunc(t.mounts.locationsOf(g.path), func(s fsLocation) bool { return s.contains(at) }) {
 			return g.by
 		}
 	}
