@@ -143,10 +143,10 @@ func (c *Controllers) openV2(mounts []mountedHierarchy, own map[string]string) (
 // leafName begins the name of the group into which a runtime moves itself.
 const leafName = "sallyport-runtime-"
 
-// enableControllers switches the controllers on for the groups below base. A group that
-// holds processes cannot do that, unless it is the root, so a runtime that is
-// alone there moves to a leaf: "No Internal Process Constraint",
-// Documentation/admin-guide/cgroup-v2.rst.
+// enableControllers switches the controllers on for the groups below base. A
+// group that holds processes cannot do that, unless it is the root, so a
+// runtime that is alone there moves to a leaf: "No Internal Process
+// Constraint", Documentation/admin-guide/cgroup-v2.rst.
 func (c *Controllers) enableControllers(base string, offered []string) error {
 	control := filepath.Join(base, "cgroup.subtree_control")
 	enabled := readWords(control)

@@ -94,8 +94,8 @@ func readWords(file string) []string {
 	return strings.Fields(string(data))
 }
 
-// openControl opens a control file for writing and never creates it. It does without
-// the poller of the runtime, which costs more than the write.
+// openControl opens a control file for writing and never creates it. It does
+// without the poller of the runtime, which costs more than the write.
 func openControl(file string) (*os.File, error) {
 	for {
 		fd, err := unix.Open(file, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)
@@ -149,8 +149,8 @@ func readField(file, name string) int64 {
 	return 0
 }
 
-// groupOwner says which runtime made a group: its process in its PID namespace, and
-// when that began, since numbers of processes are used again.
+// groupOwner says which runtime made a group: its process in its PID namespace,
+// and when that began, since numbers of processes are used again.
 type groupOwner struct {
 	namespace uint64
 	pid       int
@@ -209,8 +209,9 @@ func startOf(pid int) (uint64, bool) {
 	return n, err == nil
 }
 
-// sweepGroups removes the groups of runtimes of this PID namespace that are gone. A
-// group that still holds processes stays: they are not this runtime's to end.
+// sweepGroups removes the groups of runtimes of this PID namespace that are
+// gone. A group that still holds processes stays: they are not this runtime's
+// to end.
 func (c *Controllers) sweepGroups() {
 	for _, dir := range c.uniqueDirs() {
 		entries, err := os.ReadDir(dir)

@@ -5,13 +5,14 @@ import (
 	"syscall"
 )
 
-// detachedMounts are mounts that the runtime has made, in the order in which they came.
+// detachedMounts are mounts that the runtime has made, in the order in which
+// they came.
 type detachedMounts []int
 
 // trees are those of the message whose steps are being carried out.
 var trees detachedMounts
 
-// appendMounts takes the mounts of one packet.
+// appendMounts adds the mounts of one packet.
 func (d *detachedMounts) appendMounts(fds []int) error {
 	if len(fds) == 0 || len(*d)+len(fds) > MaxAllTrees {
 		return errors.New("the message brings " + formatDecimal(int64(len(fds))) + " mounts after " + formatDecimal(int64(len(*d))))
@@ -20,7 +21,7 @@ func (d *detachedMounts) appendMounts(fds []int) error {
 	return nil
 }
 
-// mountAt returns the mount of a number, from 1 on.
+// mountAt returns the mount with a number; the first is 1.
 func (d detachedMounts) mountAt(n int) (fd int, err error) {
 	if n < 1 || n > len(d) {
 		return -1, errors.New("there is no mount with the number " + formatDecimal(int64(n)))
@@ -49,8 +50,8 @@ func (op *Op) attachTree(path string) error {
 	return attachMount(tree, path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
 
-// openLower opens the directory under the layer of an overlay. One that comes as a
-// detached mount is attached first: overlayfs refuses what is in no tree.
+// openLower opens the directory under the layer of an overlay. One that comes
+// as a detached mount is attached first: overlayfs refuses what is in no tree.
 func (op *Op) openLower() (fd int, err error) {
 	if op.Tree == 0 {
 		fd, _, err = op.openSource()
@@ -86,8 +87,8 @@ func (p *mountFolders) attachNumbered(number int) (path string, err error) {
 	return path, nil
 }
 
-// unmountAll unmounts them, so that they are reached through the overlay only, which
-// keeps mounts of its own.
+// unmountAll unmounts them, so that they are reached through the overlay only,
+// which keeps mounts of its own.
 func (p *mountFolders) unmountAll() error {
 	for _, path := range *p {
 		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {

@@ -60,8 +60,8 @@ func setRlimits(list []Rlimit) error {
 	return nil
 }
 
-// lowerPriority has this thread, and what it starts, give way to others. The call answers
-// 20 less how nice a thread is (getpriority(2)).
+// lowerPriority lowers the priority of this thread and of what it starts. The
+// call answers 20 less how nice a thread is (getpriority(2)).
 func lowerPriority(more int) error {
 	if more <= 0 {
 		return nil
@@ -78,7 +78,8 @@ func lowerPriority(more int) error {
 // prioProcess is PRIO_PROCESS (linux/resource.h).
 const prioProcess = 0
 
-// installFilter installs the seccomp program and hands its listener to the runtime.
+// installFilter installs the seccomp program and hands its listener to the
+// runtime.
 func installFilter(spec *Spec) error {
 	fd, err := install.Install(spec.Filter, spec.Notify)
 	if err != nil {

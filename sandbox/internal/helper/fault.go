@@ -12,7 +12,7 @@ func (f *wrappedError) Error() string { return f.what + ": " + f.err.Error() }
 // Unwrap returns the cause.
 func (f *wrappedError) Unwrap() error { return f.err }
 
-// wrapError says what an error was about; nil stays nil.
+// wrapError adds to an error what was being done; nil stays nil.
 func wrapError(what string, err error) error {
 	if err == nil {
 		return nil

@@ -111,8 +111,8 @@ func openInit() (int, error) {
 	return int(fd), nil
 }
 
-// spawnProgram starts the program below this process, which then becomes its init. It
-// returns only when something failed.
+// spawnProgram starts the program below this process, which then becomes its
+// init. It returns only when something failed.
 func spawnProgram(base *Base, spec *Spec, init int) error {
 	if err := shieldInit(); err != nil {
 		return err
@@ -141,11 +141,12 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 	return wrapError("init", execInit(init, formatDecimal(int64(pid))))
 }
 
-// shieldInit closes this process to the program, which may run before the init does:
-// nobody traces it or looks into it, and signals do nothing. The usual action of
-// a signal would not do: while the fork holds signals back, the kernel gives one
-// to another thread, and that ends even the first process of a namespace. In the
-// child, the fork puts back the usual action of what Go has handlers for.
+// shieldInit closes this process to the program, which may run before the init
+// does: nobody traces it or looks into it, and signals do nothing. The usual
+// action of a signal would not do: while the fork holds signals back, the
+// kernel gives one to another thread, and that ends even the first process of a
+// namespace. In the child, the fork puts back the usual action of what Go has
+// handlers for.
 func shieldInit() error {
 	if err := prctl(prSetDumpable, 0, 0); err != nil {
 		return wrapError("init: dumpable", err)

@@ -110,14 +110,14 @@ type guardedProcess struct {
 	pidfd int
 }
 
-// guardedProcesses are the processes that the launcher kills when the runtime is gone. A
-// parent death signal is not enough: it belongs to a task, so that it is lost
-// when a second thread executes a program, and descendants do not have it
-// (prctl(2), PR_SET_PDEATHSIG).
+// guardedProcesses are the processes that the launcher kills when the runtime
+// is gone. A parent death signal is not enough: it belongs to a task, so that
+// it is lost when a second thread executes a program, and descendants do not
+// have it (prctl(2), PR_SET_PDEATHSIG).
 type guardedProcesses []guardedProcess
 
-// killAll ends all. A pidfd never means another process; the group is killed while
-// the number is still that of its leader.
+// killAll ends all. A pidfd never means another process; the group is killed
+// while the number is still that of its leader.
 func (w guardedProcesses) killAll() {
 	for _, p := range w {
 		if p.Group && pidfdSignal(p.pidfd, 0) != syscall.ESRCH {
@@ -140,9 +140,9 @@ func (w *guardedProcesses) dropExited() {
 	*w = left
 }
 
-// runLauncher starts helpers until the runtime closes the socket or ends. It has no
-// parent death signal, since it outlives the runtime by what it takes to kill
-// the helpers and what has become of them.
+// runLauncher starts helpers until the runtime closes the socket or ends. It
+// has no parent death signal, since it outlives the runtime by what it takes to
+// kill the helpers and what has become of them.
 func runLauncher() error {
 	var w guardedProcesses
 	quit, err := w.serveRequests()
@@ -156,8 +156,8 @@ func runLauncher() error {
 	return err
 }
 
-// serveRequests returns no error at the end of the socket, and whether the runtime has
-// said that it comes.
+// serveRequests returns no error at the end of the socket, and whether the
+// runtime has said that it comes.
 func (w *guardedProcesses) serveRequests() (quit bool, err error) {
 	buf, oob := make([]byte, MaxLaunchBytes), make([]byte, syscall.CmsgSpace(4*maxLaunchFiles))
 	for {
@@ -193,7 +193,7 @@ func (w *guardedProcesses) serveRequests() (quit bool, err error) {
 	}
 }
 
-// handleRequest does what a message asks for.
+// handleRequest does what a request asks for.
 func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err error) {
 	var l Launch
 	p := guardedProcess{pidfd: -1}
@@ -218,8 +218,8 @@ func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err er
 	return pid, err
 }
 
-// runInGroups calls f while this thread is in other control groups: the first half of
-// the doors leads there, the second half back.
+// runInGroups calls f while this thread is in other control groups: the first
+// half of the doors leads there, the second half back.
 func runInGroups(doors []int, f func() error) error {
 	there, back := doors[:len(doors)/2], doors[len(doors)/2:]
 	err := joinGroups(there)
@@ -232,7 +232,8 @@ func runInGroups(doors []int, f func() error) error {
 	return err
 }
 
-// joinGroups moves this thread through doors, all that let it.
+// joinGroups moves this thread into the groups behind the doors, all that let
+// it in.
 func joinGroups(doors []int) (err error) {
 	for _, fd := range doors {
 		if _, no := syscall.Pwrite(fd, []byte{'0'}, 0); no != nil && err == nil {

@@ -28,7 +28,7 @@ func buildLayered(spec *Spec) error {
 	return wrapError("private layer", syscall.Rmdir(LayerDir))
 }
 
-// mountMemory makes the memory and returns it opened.
+// mountMemory mounts the memory and returns it opened.
 func (l *Layer) mountMemory() (int, error) {
 	if err := syscall.Mkdir(LayerDir, 0o700); err != nil {
 		return -1, err

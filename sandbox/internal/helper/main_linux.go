@@ -40,9 +40,9 @@ func reportFailure(err error) {
 	syscall.Exit(ExitCode)
 }
 
-// runHelper is the life of a helper, in the order that the kernel asks for: what
-// needs a capability first, what takes them away next, what denies the calls
-// that were used last. It returns only when something failed.
+// runHelper does the work of a helper in the order that the kernel asks for:
+// what needs a capability first, what takes them away next, what denies the
+// calls that were used last. It returns only when something failed.
 func runHelper() error {
 	// The runtime's death is the helper's. The signal was set before the
 	// execve, which may have cleared it.
@@ -65,13 +65,13 @@ func runHelper() error {
 	return becomeChild(&base, &spec, files, kept)
 }
 
-// preparedHelper is what a helper holds until it knows for whom it works: the file of
-// an init, -1 without a process namespace, and the folder of counters, -1 unless
-// there are some to be bounded.
+// preparedHelper is what a helper holds until it knows for whom it works: the
+// file of an init, -1 without a process namespace, and the folder of counters,
+// -1 unless there are some to be bounded.
 type preparedHelper struct{ init, counters int }
 
-// prepareHelper does what does not depend on the child: its network, its tree, its
-// init.
+// prepareHelper does what does not depend on the child: its network, its tree,
+// its init.
 func prepareHelper(base *Base) (p preparedHelper, err error) {
 	p = preparedHelper{-1, -1}
 	if !base.Namespaces {
@@ -130,8 +130,8 @@ func buildTree(base *Base) error {
 // nanoseconds (init/init_task.c).
 const usualSlack = 50_000
 
-// becomeChild gives everything up and executes the child, below an init if there is
-// one.
+// becomeChild gives everything up and executes the child, below an init if
+// there is one.
 func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error {
 	if base.Namespaces && !base.HostTree {
 		if err := buildLayered(spec); err != nil {
@@ -279,7 +279,8 @@ func readMemfd(fd int) ([]byte, error) {
 	return body, nil
 }
 
-// sendMessage tells the runtime something, with a descriptor when it is not negative.
+// sendMessage tells the runtime something, with a descriptor when it is not
+// negative.
 func sendMessage(kind byte, fd int) error {
 	var oob []byte
 	if fd >= 0 {

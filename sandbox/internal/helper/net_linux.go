@@ -8,8 +8,8 @@ import (
 // backlog is how many connections may wait for the proxy.
 const backlog = 128
 
-// listenProxy opens the port of the proxy on loopback. The listener belongs to this
-// network namespace wherever it is accepted on, so nothing but this child
+// listenProxy opens the port of the proxy on loopback. The listener belongs to
+// this network namespace wherever it is accepted on, so nothing but this child
 // reaches it.
 func listenProxy() (int, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -12,8 +12,9 @@ func openOrMake(path string, dir bool) (int, error) {
 	return fd, err
 }
 
-// openOrMakeBelow is place for a path of so many elements. made says that the last
-// one was made, so that what is made in it needs no look at the file system.
+// openOrMakeBelow is openOrMake for a path of so many elements. made says that
+// the last one was made, so that what is made in it needs no look at the file
+// system.
 func openOrMakeBelow(path string, dir bool, depth int) (fd int, made bool, err error) {
 	up, name := splitPath(path)
 	known := lastFolder.path == up && path != "/"
@@ -58,8 +59,8 @@ type openFolder struct {
 	fd   int
 }
 
-// lastFolder is where a file or link was made last: most steps follow others in the
-// same directory.
+// lastFolder is the folder in which a file or link was made last: most steps
+// follow others in the same directory.
 var lastFolder openFolder
 
 // switchTo opens a directory, which is made when it may be.
@@ -102,7 +103,7 @@ func splitPath(path string) (dir, name string) {
 // itself.
 var memory []uint64
 
-// recordOwnMemory notes that the file system at a path is this helper's.
+// recordOwnMemory records that the file system at a path is this helper's.
 func recordOwnMemory(path string) error {
 	var st syscall.Stat_t
 	if err := syscall.Stat(path, &st); err != nil {
@@ -112,7 +113,7 @@ func recordOwnMemory(path string) error {
 	return nil
 }
 
-// checkOwnMemory refuses a directory of the host.
+// checkOwnMemory returns an error for a directory of the host.
 func checkOwnMemory(fd int) error {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {

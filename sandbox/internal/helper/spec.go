@@ -6,7 +6,7 @@
 // [Marker] in its environment, in fresh namespaces. Its init function notices
 // the marker and never returns, so that a program which imports package sandbox
 // needs no code of its own. Start with [Spec], which is what the runtime sends,
-// and run, which says the order.
+// and runHelper, which says the order.
 //
 // Go initialises the packages of a program one after another, those that
 // import the least first. What this package imports decides how much of the
@@ -258,9 +258,10 @@ func Unpack(kind byte, header, body []byte, v any) error {
 	return wrapError("specification", decodeMessage(body, w))
 }
 
-// checksumBody notices accidents; nobody but the runtime can write the body. It is
-// FNV-1a over words of eight bytes instead of single ones, which is eight times
-// as fast: every step is a bijection, so no change of one word goes unnoticed.
+// checksumBody detects accidents; nobody but the runtime can write the body. It
+// is FNV-1a over words of eight bytes instead of single ones, which is eight
+// times as fast: every step is a bijection, so no change of one word goes
+// unnoticed.
 func checksumBody(b []byte) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)

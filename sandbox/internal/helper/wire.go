@@ -139,7 +139,7 @@ func (c *codec) codeBytes(v *[]byte) {
 	}
 }
 
-// markInvalid notes a value that nobody writes.
+// markInvalid records that a value is one that nobody writes.
 func (c *codec) markInvalid() {
 	if c.err == nil {
 		c.err = errValue

@@ -160,9 +160,9 @@ func (p *Pool) Close() {
 	p.locks.Close()
 }
 
-// lockByte locks or unlocks the byte of a number. The lock belongs to the open file
-// (fcntl(2), "Open file description locks"): it ends with this process, and is
-// seen by another pool of this process, too.
+// lockByte locks or unlocks the byte of a number. The lock belongs to the open
+// file (fcntl(2), "Open file description locks"): it ends with this process,
+// and is seen by another pool of this process, too.
 func (p *Pool) lockByte(i int, kind int16) error {
 	l := unix.Flock_t{Type: kind, Start: int64(i), Len: 1}
 	return unix.FcntlFlock(p.locks.Fd(), unix.F_OFD_SETLK, &l)

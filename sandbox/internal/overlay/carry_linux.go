@@ -65,8 +65,8 @@ func (c *carrier) carryStep(s *step) {
 	c.held = append(c.held, old)
 }
 
-// removeOldest removes what was moved away at least a moment ago, the oldest first,
-// until at most so many are left; then only what need not be waited for.
+// removeOldest removes what was moved away at least a moment ago, the oldest
+// first, until at most so many are left; then only what need not be waited for.
 func (c *carrier) removeOldest(most int) {
 	for len(c.held) > 0 {
 		h := c.held[0]
@@ -85,8 +85,8 @@ func (c *carrier) removeOldest(most int) {
 	}
 }
 
-// failureReason is the reason of a system call that failed, without paths of the
-// private layer.
+// failureReason returns why a system call failed, without paths of the private
+// layer.
 func failureReason(err error) string {
 	var errno syscall.Errno
 	if lost, ok := errors.AsType[conflict](err); ok {
@@ -172,8 +172,8 @@ func (p *placing) giveUp(why error) error {
 	return nil
 }
 
-// installTemp has what was prepared take its place, or nothing when the change is a
-// removal. A name that was free must still be free.
+// installTemp has what was prepared take its place, or nothing when the change
+// is a removal. A name that was free must still be free.
 func (p *placing) installTemp() (*displacedFile, error) {
 	if !p.base.exists {
 		err := unix.Renameat2(p.dirFD(), p.tmp, p.dirFD(), p.name, unix.RENAME_NOREPLACE)
@@ -192,7 +192,7 @@ func (p *placing) installTemp() (*displacedFile, error) {
 	return h, h.moveAway(p.do != removeAny)
 }
 
-// recordOutcome marks the change.
+// recordOutcome records in the change whether it was carried over, or why not.
 func (p *placing) recordOutcome(err error) {
 	lost, stale := errors.AsType[conflict](err)
 	p.Committed = p.stands
@@ -213,8 +213,8 @@ const (
 	keptHost = "what the host had is kept as "
 )
 
-// preserveOurs keeps what was prepared beside its place. A directory is empty and
-// goes.
+// preserveOurs preserves what was prepared beside its place. A directory is
+// empty and goes.
 func (p *placing) preserveOurs() error {
 	if p.do == makeDir && unix.Unlinkat(p.dirFD(), p.tmp, unix.AT_REMOVEDIR) == nil {
 		return nil
@@ -231,7 +231,7 @@ func (p *placing) dropOurs() {
 	_ = unix.Unlinkat(p.dirFD(), p.tmp, flags)
 }
 
-// preserveTemp gives what tmp names a name to stay, and says so.
+// preserveTemp renames what tmp names so that it stays, and records the name.
 func (p *placing) preserveTemp(what string) error {
 	name := randomName("kept-", "")
 	if err := unix.Renameat2(p.dirFD(), p.tmp, p.dirFD(), name, unix.RENAME_NOREPLACE); err != nil {
@@ -275,7 +275,7 @@ func (p *placing) copyFile() (err error) {
 	return p.recordInode()
 }
 
-// recordInode notes what was prepared.
+// recordInode records the inode of what was prepared.
 func (p *placing) recordInode() error {
 	s, err := statAt(p.dir, p.tmp)
 	if err == nil && !s.exists {
@@ -327,7 +327,7 @@ func (p *placing) createDir() error {
 	return p.setMode(p.tmp, p.mode|0o700)
 }
 
-// chmodDir keeps a directory open to its owner until finish.
+// chmodDir keeps a directory open to its owner until setFinalMode.
 func (p *placing) chmodDir() error {
 	p.ours = inodeOf(&p.base.st)
 	now, err := statAt(p.dir, p.name)

@@ -100,7 +100,7 @@ func (v *Overlay) syncDirs(steps []*step) error {
 	return nil
 }
 
-// commitChecker decides which steps are carried over.
+// commitChecker checks which steps may be carried over.
 type commitChecker struct {
 	*Overlay
 	ctx     context.Context
@@ -140,8 +140,8 @@ func (j *commitChecker) findReason(s *step) (string, error) {
 	return j.staleReason(s)
 }
 
-// staleReason says what the host did since the start, and what is against the removal of
-// a directory.
+// staleReason returns what the host did since the start, and what is against
+// the removal of a directory.
 func (j *commitChecker) staleReason(s *step) (string, error) {
 	switch {
 	case clockSetBack(j.start):
@@ -156,9 +156,10 @@ func (j *commitChecker) staleReason(s *step) (string, error) {
 	return "", nil
 }
 
-// vanishedReason decides about a copy of a lower file in whose place nothing is.
-// Either the host removed the lower file, or the child renamed the copy, which
-// it cannot do to a directory. A removal shows in the directory around it.
+// vanishedReason returns what is against a copy of a lower file in whose place
+// nothing is. Either the host removed the lower file, or the child renamed the
+// copy, which it cannot do to a directory. A removal shows in the directory
+// around it.
 func (j *commitChecker) vanishedReason(s *step) (string, error) {
 	around, err := s.layer.statDir(filepath.Dir(s.rel))
 	if err != nil {
@@ -182,7 +183,7 @@ func (j *commitChecker) namesOf(path string) []string {
 	return list
 }
 
-// floorReason asks the floor about a path under each of its names.
+// floorReason returns what the floor has against a path under any of its names.
 func (j *commitChecker) floorReason(l *layer, rel string) string {
 	path := filepath.Join(l.lower, rel)
 	for _, name := range j.namesOf(path) {
@@ -198,9 +199,10 @@ func (j *commitChecker) floorReason(l *layer, rel string) string {
 	return ""
 }
 
-// steeringReason refuses what steers a repository under any name, one that the child
-// made included, and what makes one of a directory that has such files already.
-// What is in both layers counts: it was one repository to the child.
+// steeringReason returns a reason against what steers a repository under any
+// name, one that the child made included, and what makes one of a directory
+// that has such files already. What is in both layers counts: it was one
+// repository to the child.
 func (j *commitChecker) steeringReason(s *step) string {
 	for dir := s.rel; dir != "."; {
 		dir = filepath.Dir(dir)
@@ -217,8 +219,9 @@ func (j *commitChecker) steeringReason(s *step) string {
 	return ""
 }
 
-// entryLookups says of a name whether it is in a directory of the lower layer, and
-// whether it is there or in the same one of the upper layer.
+// entryLookups returns two functions: one reports whether a name is in a
+// directory of the lower layer, the other whether it is there or in the same
+// one of the upper layer.
 func (l *layer) entryLookups(dir string) (lower, both func(name string) bool) {
 	has := func(top, name string) bool {
 		var st unix.Stat_t
@@ -233,7 +236,7 @@ func (j *commitChecker) isChanged(st *unix.Stat_t) bool {
 	return !time.Unix(st.Ctim.Unix()).Before(j.start.Round(0))
 }
 
-// treeReason judges the removal of a directory by everything in it.
+// treeReason checks the removal of a directory by everything in it.
 func (j *commitChecker) treeReason(l *layer, rel string) (string, error) {
 	if err := j.ctx.Err(); err != nil {
 		return "", err

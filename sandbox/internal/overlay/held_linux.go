@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// displacedFile is what the host has at a place that a change takes: open, so that no
+// displacedFile is what the host has at the path of a change: open, so that no
 // other file gets its number. Where the kernel grants a lease, a program that
 // opens the file for writing waits until it is let go (fcntl(2), "leases").
 type displacedFile struct {
@@ -22,9 +22,9 @@ type displacedFile struct {
 	moved time.Time
 }
 
-// openDisplaced opens what is at the place. It refuses what was not judged, and a file
-// that a program of the host has open for writing: what that program writes
-// next would go to a file without a name.
+// openDisplaced opens what the host has at the path of the change. It refuses
+// what was not judged, and a file that a program of the host has open for
+// writing: what that program writes next would go to a file without a name.
 func (p *placing) openDisplaced() (*displacedFile, error) {
 	flags := unix.O_PATH
 	if p.base.fileType() == unix.S_IFREG {
@@ -129,8 +129,9 @@ func (h *displacedFile) isTouched() bool {
 		a.Nlink == 1 && st.Nlink == 1 && a.Ctim != st.Ctim
 }
 
-// removeOrRestore removes what was moved away, unless the host has gone on writing it:
-// then it gets its place back. It returns what to say of the change.
+// removeOrRestore removes what was moved away, unless the host has gone on
+// writing it: then it gets its place back. It returns what to say of the
+// change.
 func (h *displacedFile) removeOrRestore() error {
 	switch {
 	case h.isTouched() && h.do == makeDir:

@@ -237,7 +237,7 @@ func (r *layerReader) readEntry(l *layer, rel string, marks bool) error {
 	return nil
 }
 
-// addWritten handles what is in the upper layer and no removal.
+// addWritten adds the step for an entry of the upper layer that is no removal.
 func (r *layerReader) addWritten(s *step, upper string, info fs.FileInfo) error {
 	same := false
 	var err error

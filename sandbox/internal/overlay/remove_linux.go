@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findHostChanges looks for changes of the host in a directory that was moved away.
+// findHostChanges looks for changes of the host in a directory that was moved
+// away.
 func (c *carrier) findHostChanges(parent *os.File, name string) error {
 	return c.walkTree(parent, name, 0, func(*os.File, string, bool) error { return nil })
 }

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// filterCode is a piece of a filter in which every path ends in a return. Jumps are
-// relative and go forward only, so pieces are put together by concatenation
+// filterCode is a piece of a filter in which every path ends in a return. Jumps
+// are relative and go forward only, so pieces are put together by concatenation
 // and there are no labels to resolve.
 type filterCode []bpf.Instruction
 
 // maxSkip is the longest conditional jump: classic BPF has 8 bits for it.
 const maxSkip = 255
 
-// returnVerdict returns a verdict.
+// returnVerdict is code that returns a verdict.
 func returnVerdict(verdict uint32) filterCode {
 	return filterCode{bpf.RetConstant{Val: verdict}}
 }
@@ -89,7 +89,8 @@ func chooseByValue(m map[uint32]filterCode, otherwise filterCode) filterCode {
 	return searchSpans(spans)
 }
 
-// searchSpans is the decision tree over spans, of which there is at least one.
+// searchSpans returns the decision tree over spans, of which there is at least
+// one.
 func searchSpans(spans []valueSpan) filterCode {
 	if len(spans) == 1 {
 		return spans[0].code

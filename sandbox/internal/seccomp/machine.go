@@ -67,7 +67,7 @@ const (
 	eAFNOSUPPORT    = 97
 )
 
-// refuseWith fails a call with an error number.
+// refuseWith is code that fails a call with an error number.
 func refuseWith(errno uint32) filterCode {
 	return returnVerdict(verdictErrno | errno)
 }

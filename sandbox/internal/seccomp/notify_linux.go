@@ -187,7 +187,8 @@ func (l *Listener) handleCall(n notification) (e Event, ok bool) {
 	return e, ok
 }
 
-// countWatch has a watch added, or refuses it as the kernel does at its own limit.
+// countWatch has a watch added, or refuses it as the kernel does at its own
+// limit.
 func (l *Listener) countWatch(id uint64) {
 	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	if l.Count != nil && !l.Count() {

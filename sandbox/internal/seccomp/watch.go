@@ -21,7 +21,7 @@ func Watched() map[uint32]string {
 	return m.watchedCalls()
 }
 
-// watchedCalls is Watched for a machine.
+// watchedCalls is Watched for one machine.
 func (m machine) watchedCalls() map[uint32]string {
 	watched := make(map[string]bool, len(watchedNames))
 	for _, name := range watchedNames {

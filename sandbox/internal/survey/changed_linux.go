@@ -46,7 +46,7 @@ func (s *Surveyor) Changed(ctx context.Context, write []string, since time.Time,
 	return slices.Compact(w.paths), w.more
 }
 
-// changeWalk is one walk under way.
+// changeWalk is one walk that looks for changed files.
 type changeWalk struct {
 	ctx     context.Context
 	since   time.Time
@@ -81,7 +81,7 @@ func (w *changeWalk) addRoot(given string) {
 	}
 }
 
-// visitEntry takes note of one entry and reports whether it changed.
+// visitEntry records one entry and reports whether it changed.
 func (w *changeWalk) visitEntry(path string, st *unix.Stat_t) bool {
 	changed := !time.Unix(st.Ctim.Unix()).Before(w.since)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -100,7 +100,7 @@ func (w *changeWalk) addPath(path string) {
 	w.paths = append(w.paths, path)
 }
 
-// visitDir looks at the entries of a directory.
+// visitDir visits the entries of a directory.
 func (w *changeWalk) visitDir(d changedDir) {
 	f, err := openDir(unix.AT_FDCWD, d.path)
 	if err != nil {

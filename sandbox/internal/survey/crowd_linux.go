@@ -37,9 +37,9 @@ func (o *overflowError) Error() string {
 	return "survey of the reach: too much lies in " + shortenPath(o.dir)
 }
 
-// findOverflow finds the directory to withhold: from the root of the reach with the
-// most of the counted paths downwards, as long as one folder has the most of
-// them. What is withheld already does not count.
+// findOverflow finds the directory to withhold: from the root of the reach with
+// the most of the counted paths downwards, as long as one folder has the most
+// of them. What is withheld already does not count.
 func (w *walker) findOverflow(counted []string) error {
 	counted = slices.DeleteFunc(slices.Clone(counted), func(path string) bool {
 		for dir := path; dir != "/"; dir = filepath.Dir(dir) {
@@ -118,9 +118,9 @@ type dirEntry struct {
 	dev, ino uint64
 }
 
-// withholdDir masks a directory but for its oldest entries, as far as each takes a
-// small part of the bounds. Their age is that of their birth, which no program
-// sets; where the file system knows none they come by name.
+// withholdDir masks a directory but for its oldest entries, as far as each
+// takes a small part of the bounds. Their age is that of their birth, which no
+// program sets; where the file system knows none they come by name.
 func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 	all, err := readEntries(w, p)
 	if err != nil {
@@ -154,8 +154,8 @@ func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 	return nil
 }
 
-// surveyEntry surveys one entry and reports whether it can be shown. What was found in
-// one that cannot is forgotten.
+// surveyEntry surveys one entry and reports whether it can be shown. What was
+// found in one that cannot is forgotten.
 func (w *walker) surveyEntry(p surveyedDir, e dirEntry, write bool, depth int, last surveyBounds) (bool, error) {
 	m, denied := w.checkName(p.judged, write, !e.dir)
 	if denied && !m.WriteOnly {

@@ -28,8 +28,8 @@ func (w *walker) maskHit(p surveyedDir, h floorHit, write bool, depth int) error
 	return nil
 }
 
-// addIfInReach adds a mask when its path is in the reach, and in the write reach if
-// it only forbids writing.
+// addIfInReach adds a mask when its path is in the reach, and in the write
+// reach if it only forbids writing.
 func (w *walker) addIfInReach(m Mask) {
 	if m.WriteOnly && !w.isWritable(m.Path) || !isInside(w.reach, m.Path) {
 		return
@@ -227,7 +227,7 @@ func (x *rulePrefixes) addRule(elems []string) {
 	}
 }
 
-// matchName returns the beginnings of rules with which a name ends.
+// matchName returns the prefixes of rules with which a name ends.
 func (x *rulePrefixes) matchName(path string) (out []rulePrefix) {
 	elems := strings.Split(strings.ToLower(path), "/")
 	for _, list := range [][]rulePrefix{x.byLast[elems[len(elems)-1]], x.pattern} {

@@ -62,7 +62,8 @@ func parseMounts(text string) ([]mountEntry, error) {
 	return out, nil
 }
 
-// unescapeOctal undoes the octal numbers for blanks, tabs, newlines and backslashes.
+// unescapeOctal undoes the octal numbers for blanks, tabs, newlines and
+// backslashes.
 func unescapeOctal(s string) string {
 	var b strings.Builder
 	for {

@@ -49,9 +49,9 @@ var neverThere = []string{"hooks", "modules", "config", "config.worktree", "comm
 // hooks and configuration count.
 var neverInWorktree = []string{"modules", "config.worktree", "commondir"}
 
-// maskRepository masks what steers a repository, whatever its directory is called,
-// and names what must not be made. What makes it a repository stays, so that
-// it is one for the next survey as well.
+// maskRepository masks what steers a repository, whatever its directory is
+// called, and names what must not be made. What makes it a repository stays, so
+// that it is one for the next survey as well.
 func (w *walker) maskRepository(p surveyedDir, depth int) error {
 	// Another child's placeholder may come or go at any moment: one look decides.
 	found := map[string]bool{}
@@ -102,7 +102,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 	return nil
 }
 
-// guardSubmodules lets nothing be made in a directory that leads to those of
+// guardSubmodules has nothing be made in a directory that leads to those of
 // submodules, for git would take it for that of one which is declared, now or
 // later. Those that are there stay open.
 func (w *walker) guardSubmodules(p surveyedDir, l *dirListing) {
@@ -118,7 +118,7 @@ func (w *walker) guardSubmodules(p surveyedDir, l *dirListing) {
 	}
 }
 
-// setRepository says of a mask whose repository it steers.
+// setRepository records in a mask whose repository it steers.
 func (w *walker) setRepository(path, repository string) {
 	if m, ok := w.masks[path]; ok {
 		m.Repository = repository
@@ -131,7 +131,7 @@ func (w *walker) missingIn(dir, rel string) bool {
 	return err == nil && !there
 }
 
-// statHit says what is at a path at present.
+// statHit returns what is at a path at present.
 func (w *walker) statHit(path string) (h floorHit, there bool, err error) {
 	var st unix.Stat_t
 	switch err := unix.Lstat(path, &st); {

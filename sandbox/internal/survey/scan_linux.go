@@ -120,7 +120,7 @@ func (w *walker) scanDir(p surveyedDir, write bool) (*dirListing, error) {
 	}
 }
 
-// classifyEntry judges one entry by its name. Only what does not depend on other
+// classifyEntry sorts one entry by its name. Only what does not depend on other
 // directories is kept.
 func (w *walker) classifyEntry(l *dirListing, p surveyedDir, e fs.DirEntry, write bool) {
 	name, kind := e.Name(), e.Type()

@@ -54,8 +54,8 @@ type walker struct {
 	linkedKey string
 }
 
-// surveyedDir is a directory with the name under which it is judged. The two differ
-// when a symbolic link leads there.
+// surveyedDir is a directory with the name under which it is judged. The two
+// differ when a symbolic link leads there.
 type surveyedDir struct{ real, judged string }
 
 func (p surveyedDir) childOf(name string) surveyedDir {
@@ -151,7 +151,7 @@ func (w *walker) checkIdentity(path string, info fs.FileInfo) error {
 
 func (w *walker) isWritable(real string) bool { return isInside(w.write, real) }
 
-// addMask keeps a mask; the stricter of two for one path counts.
+// addMask adds a mask; the stricter of two for one path counts.
 func (w *walker) addMask(m Mask) {
 	w.found++
 	old, ok := w.masks[m.Path]
@@ -264,7 +264,7 @@ func (w *walker) listDir(p surveyedDir, write bool) (*dirListing, error) {
 	return l, nil
 }
 
-// handleUnlisted decides about a directory that could not be listed.
+// handleUnlisted masks, skips or refuses a directory that could not be listed.
 func (w *walker) handleUnlisted(p surveyedDir, write bool, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -296,8 +296,8 @@ func (w *walker) maskWhole(dir, why string) error {
 	return nil
 }
 
-// rejectInner refuses a part of the reach within a directory that is not judged: it
-// could not be shown.
+// rejectInner refuses a part of the reach within a directory that is not
+// judged: it could not be shown.
 func (w *walker) rejectInner(dir, why string) error {
 	for _, r := range w.reach {
 		if r != dir && reach.Within(dir, r) {
