@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// foreignReason says why a link may have been made by another user of this machine: it
-// lies where others may write, and belongs neither to the system nor to the user
-// of this process.
+// foreignReason returns why a link may have been made by another user of this
+// machine: it lies where others may write, and belongs neither to the system
+// nor to the user of this process.
 func foreignReason(dir string, info fs.FileInfo) string {
 	const others = 0o022
 	folder, err := os.Lstat(dir)

@@ -85,8 +85,8 @@ func (m *Map) Add(ctx context.Context, writes ...Write) error {
 	return m.Renew(ctx)
 }
 
-// computeTable reads the ledger, computes a table and has the ledger keep what is new
-// before the table is in force.
+// computeTable reads the ledger, computes a table and has the ledger keep what
+// is new before the table is in force.
 func (m *Map) computeTable(ctx context.Context) (*Table, error) {
 	in := Input{Workspace: m.o.Workspace, Writes: m.writes, Without: m.o.Without}
 	if m.o.Ledger == nil {

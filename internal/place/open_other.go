@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// mayBeLinked reports whether a link may be on a path.
+// mayBeLinked reports whether there may be a link on a path.
 func mayBeLinked(string) bool { return true }
 
 // Open opens an absolute path for looking at it, and follows no symbolic link on

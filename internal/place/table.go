@@ -79,8 +79,8 @@ type Table struct {
 // maxWalked bounds what a table remembers.
 const maxWalked = 4096
 
-// walkMemory is where walks led. Nothing in the write places changes them; what an
-// operator changes is found when the next table is computed.
+// walkMemory remembers where walks led. Nothing in the write places changes
+// them; what an operator changes is found when the next table is computed.
 type walkMemory struct {
 	mu   sync.Mutex
 	ways map[string]walkResult
@@ -104,7 +104,8 @@ func (m *walkMemory) store(path string, w walkResult) {
 	}
 }
 
-// hasMoved reports whether a path that was walked leads elsewhere in another table.
+// hasMoved reports whether a path that was walked leads elsewhere in another
+// table.
 func (m *walkMemory) hasMoved(next *Table) bool {
 	m.mu.Lock()
 	ways := maps.Clone(m.ways)
@@ -117,7 +118,7 @@ func (m *walkMemory) hasMoved(next *Table) bool {
 	return false
 }
 
-// walkOnce is [Table.walk], once for each path.
+// walkOnce is [Table.walkPath], once for each path.
 func (t *Table) walkOnce(path string) walkResult {
 	w, known := t.walked.lookup(path)
 	if !known {
@@ -210,7 +211,7 @@ func (t *Table) findGrounds(writes []writeGround) (found []writeGround) {
 	}
 }
 
-// addGround makes a place a ground.
+// addGround adds a place to the grounds.
 func (t *Table) addGround(g writeGround) {
 	if t.isGround(g.path) {
 		return
@@ -248,9 +249,9 @@ func (t *Table) groundOf(path string) *writeGround {
 	return nil
 }
 
-// rankGrounds says of each ground who may write there, or could, and puts first what says
-// most: what is in force before what was, the workspace last, outer folders before
-// those within.
+// rankGrounds records of each ground who may write there, or could, and puts
+// first what says most: what is in force before what was, the workspace last,
+// outer folders before those within.
 func (t *Table) rankGrounds(found []writeGround) {
 	for i := range t.grounds {
 		g := &t.grounds[i]

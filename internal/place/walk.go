@@ -101,8 +101,8 @@ func splitElements(p string) []string {
 // every reparse point, junctions among them.
 func isLink(info fs.FileInfo) bool { return info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 }
 
-// isWithin is [reach.Within] of clean paths, on systems that tell upper from lower
-// case and on those that do not.
+// isWithin is [reach.Within] of clean paths, on systems that tell upper from
+// lower case and on those that do not.
 func isWithin(base, path string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		base, path = strings.ToLower(base), strings.ToLower(path)
@@ -145,7 +145,7 @@ func (t *Table) Place(path string) sallyport.Place {
 	return out
 }
 
-// distrustReason says why a link does not count as the operator's.
+// distrustReason returns why a link does not count as the operator's.
 func (t *Table) distrustReason(link string) string {
 	g := t.groundOf(filepath.Dir(link))
 	switch {

@@ -55,8 +55,8 @@ func intersectEntry(d, a HostPattern) (HostPattern, bool) {
 	return d.intersect(a)
 }
 
-// minimalEntries sorts the found entries. An entry that neither side wrote (it took
-// its name from one and its port from the other) and that another entry
+// minimalEntries sorts the found entries. An entry that neither side wrote (it
+// took its name from one and its port from the other) and that another entry
 // covers is left out: it adds nothing, and without it the intersection of a
 // grant with itself is the grant.
 func minimalEntries(found, inputs map[HostPattern]bool) []HostPattern {

@@ -152,7 +152,8 @@ func intersectLists[T coveringEntry[T]](declared, allowed []string, parse func(s
 	return widestEntries(kept), dropped
 }
 
-// widestEntries returns the sorted texts of the entries that no other entry covers.
+// widestEntries returns the sorted texts of the entries that no other entry
+// covers.
 func widestEntries[T coveringEntry[T]](entries []T) []string {
 	var texts []string
 	for i, e := range entries {
@@ -245,7 +246,8 @@ func IntersectNames(declared, allowed []string) (granted, dropped []string) {
 	})
 }
 
-// checkPrintable refuses what a reader of a list or a log could not see.
+// checkPrintable returns an error for what a reader of a list or a log could
+// not see.
 func checkPrintable(s string) error {
 	if !utf8.ValidString(s) {
 		return errors.New("not valid UTF-8")

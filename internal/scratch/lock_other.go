@@ -8,5 +8,6 @@ func lockFile(*os.File) error { return nil }
 
 func openLock(path string) (*os.File, error) { return os.Open(path) }
 
-// isOwnFolder says that nothing may be swept: no lock would tell what is in use.
+// isOwnFolder returns false, so that nothing is swept: no lock would tell what
+// is in use.
 func isOwnFolder(string) bool { return false }

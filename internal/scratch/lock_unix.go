@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file until it is closed; it fails when another process holds it.
+// lockFile locks a file until it is closed; it fails when another process holds
+// it.
 func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 // openLock opens a lock without following a link.

@@ -63,8 +63,8 @@ func (s *Space) Dir(word string) (string, error) {
 	return os.MkdirTemp(s.dir, word+"-")
 }
 
-// makeFolder makes the folder. It gets the name by which it may be swept when it is
-// locked.
+// makeFolder makes the folder. It gets the name by which it may be swept when
+// it is locked.
 func (s *Space) makeFolder() error {
 	dir, err := os.MkdirTemp(s.base, fresh)
 	if err != nil {
@@ -140,8 +140,8 @@ func sweepSpace(path string) error {
 	return removeFolder(path)
 }
 
-// removeFolder removes a folder in which a child may have closed some to itself. The
-// lock goes last: what is left without it is nobody's.
+// removeFolder removes a folder in which a child may have closed some to
+// itself. The lock goes last: what is left without it is nobody's.
 func removeFolder(path string) error {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if d == nil || !d.IsDir() {
