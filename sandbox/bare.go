@@ -13,10 +13,10 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// startUnconfined starts a child without confinement, which the operator asked for by
-// name: the kernel holds it to nothing. What is left is what the runtime can
-// do alone: a fixed search path, an environment from nothing, a private home,
-// a group that is killed as one.
+// startUnconfined starts a child without confinement, which the operator asked
+// for by name: the kernel holds it to nothing. What is left is what the runtime
+// can do alone: a fixed search path, an environment from nothing, a private
+// home, a group that is killed as one.
 func (r *Runner) startUnconfined(c *childProcess) error {
 	s := c.spawn
 	prog, err := r.programOf(s, s.Grant.FS.Write)
@@ -93,8 +93,8 @@ func bareDir(s *sallyport.Spawn, private string) (string, error) {
 	return "", sallyport.PathError("enter", asked)
 }
 
-// confinementError is what a caller sees of a child that could not be confined. What
-// the kernel said is for the log.
+// confinementError returns what a caller sees of a child that could not be
+// confined. What the kernel said is for the log.
 func confinementError(binary string, err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		return e

@@ -7,7 +7,7 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// helperBase is what every helper is told first.
+// helperBase is the first message that every helper gets.
 type helperBase struct {
 	// shared is the message for helpers that run as the user of this process;
 	// that of root covers what is closed to others as soon as one is needed.

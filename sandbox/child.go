@@ -47,7 +47,7 @@ type childProcess struct {
 	ends   []func()
 	report []func(*sallyport.ProcessResult)
 
-	mu     sync.Mutex // keeps slay from a number that reap has given back
+	mu     sync.Mutex // keeps killTree from a number that reap has given back
 	reaped bool
 
 	once   sync.Once // the first who ends the child says why
@@ -79,7 +79,7 @@ func (r *Runner) Start(ctx context.Context, s *sallyport.Spawn) (sallyport.Child
 	return c, nil
 }
 
-// startAndFollow has a child run and follows it.
+// startAndFollow launches a child and follows it to its end.
 func (r *Runner) startAndFollow(ctx context.Context, c *childProcess) error {
 	if !r.registerStart() {
 		return unavailableError("the runtime is ending", nil)
@@ -138,9 +138,9 @@ func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 	return stdin, stdout, stderr, nil
 }
 
-// openInput is what the child reads: a pipe that is being filled, or one at its
-// end. A device of the host would come with its mode and owner, which a child
-// of root could change.
+// openInput opens what the child reads: a pipe that is being filled, or one at
+// its end. A device of the host would come with its mode and owner, which a
+// child of root could change.
 func (c *childProcess) openInput(o *sallyport.SpawnOptions) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -197,7 +197,7 @@ const pipeGrace = 200 * time.Millisecond
 // the caller's.
 var errTimeout = errors.New("timeout")
 
-// finalizeResult fills in the result.
+// finalizeResult fills in the result and frees what belongs to the child.
 func (c *childProcess) finalizeResult(state *os.ProcessState, err error) {
 	res := sallyport.ProcessResult{
 		Level: c.level, Stdout: c.out.kept, Stderr: c.err.kept, Dropped: c.out.dropped + c.err.dropped,
@@ -250,8 +250,8 @@ func (c *childProcess) Narrow(g sallyport.NetworkGrant) bool {
 	return err == nil
 }
 
-// requestEnd signals the program and kills the tree when it does not end. One that does
-// not handle the signal could not tidy up: it is killed at once.
+// requestEnd signals the program and kills the tree when it does not end. One
+// that does not handle the signal could not tidy up: it is killed at once.
 func (c *childProcess) requestEnd(cause error, grace time.Duration) {
 	c.once.Do(func() { c.cause = cause })
 	if grace <= 0 || !c.sendSIGTERM() {

@@ -12,10 +12,11 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 )
 
-// hostCounter is something that the kernel counts for a user of the host, wherever
-// the user's processes are: when it is used up, the user's own programs get none.
-// A user namespace does not keep them apart, since what is counted in it is
-// counted for who made it as well (kernel/ucount.c: inc_ucount).
+// hostCounter is something that the kernel counts for a user of the host,
+// wherever the user's processes are: when it is used up, the user's own
+// programs get none. A user namespace does not keep them apart, since what is
+// counted in it is counted for who made it as well (kernel/ucount.c:
+// inc_ucount).
 type hostCounter int
 
 const (
@@ -39,12 +40,12 @@ var wantedCounts = [counterCount]int64{pendingSignals: 1024, inotifyInstances: 1
 // inotify that the kernel gives a user by default.
 var ownCounts = counterValues{pendingSignals: 1024, inotifyInstances: 64, inotifyWatches: 1 << 16, epollWatches: 1 << 16}
 
-// counterValues is a number of each counter.
+// counterValues is one number for each counter.
 type counterValues [counterCount]int64
 
-// counterShares shares out among children what is counted for their user. A child gets
-// no more than half of what is left, so that the next one gets some: together
-// they never get more than there is.
+// counterShares shares out among children what is counted for their user. A
+// child gets no more than half of what is left, so that the next one gets some:
+// together they never get more than there is.
 type counterShares struct {
 	// inotify is whether a user namespace bounds instances and watches here.
 	inotify bool
@@ -77,7 +78,8 @@ func hostCounts() (limits counterValues) {
 	return limits
 }
 
-// readMinimum is the least number of those in files, 0 when none can be read.
+// readMinimum returns the least of the numbers in files, 0 when none can be
+// read.
 func readMinimum(files ...string) (n int64) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -123,7 +125,8 @@ func (c *counterShares) release(share counterValues) {
 	}
 }
 
-// shareLimits are the share of a child as the kernel holds it to it.
+// shareLimits returns the limits by which the kernel enforces the share of a
+// child.
 func (c *counterShares) shareLimits(share counterValues) (helper.Rlimit, []helper.Counter) {
 	signals := helper.Rlimit{Resource: unix.RLIMIT_SIGPENDING, Value: uint64(share[pendingSignals])}
 	if !c.inotify {

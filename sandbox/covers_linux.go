@@ -9,8 +9,9 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// treeOps is the steps that show the areas and cover the floor in them. A path that
-// the operator names through a link is shown where it is, and linked to.
+// treeOps returns the steps that show the areas and cover the floor in them. A
+// path that the operator names through a link is shown where it is, and linked
+// to.
 func (p *reachPlan) treeOps() []helper.Op {
 	var ops, links []helper.Op
 	for i, a := range p.areas {
@@ -29,9 +30,9 @@ func (p *reachPlan) treeOps() []helper.Op {
 // pathsOverlap reports whether one path holds the other.
 func pathsOverlap(a, b string) bool { return reach.Within(a, b) || reach.Within(b, a) }
 
-// areaOp is the step that shows one area, given those before it; not ok when one
-// of them does. Within a private layer nothing of the host is shown again: it
-// could be written there.
+// areaOp returns the step that shows one area, given those before it; not ok
+// when one of them does. Within a private layer nothing of the host is shown
+// again: it could be written there.
 func (p *reachPlan) areaOp(a reachArea, before []reachArea) (op helper.Op, ok bool) {
 	op = helper.Op{Do: helper.DoBind, Path: a.real, Source: a.real, Dev: a.dev, Ino: a.ino, Write: a.write, Exec: a.exec}
 	for _, o := range slices.Backward(before) {
@@ -62,7 +63,7 @@ func (p *reachPlan) inPrivateLayer(path string) bool {
 	return false
 }
 
-// coverOps puts mounts over what is on the floor.
+// coverOps returns the steps that mount something over what is on the floor.
 func (p *reachPlan) coverOps() []helper.Op {
 	masks := map[string]survey.Mask{}
 	all := survey.Pins(p.masks, p.realPaths(true))
@@ -97,9 +98,9 @@ func (p *reachPlan) coverOps() []helper.Op {
 // withheldBytes bounds the memory of a directory that is shown in part.
 const withheldBytes = 1 << 20
 
-// partialOps is the steps that show of a directory what its mask leaves: an empty
-// one in its place, and its entries in that. In overlay mode they can only be
-// read: what is below is the host's.
+// partialOps returns the steps that show of a directory what its mask leaves:
+// an empty one in its place, and its entries in that. In overlay mode they can
+// only be read: what is below is the host's.
 func (p *reachPlan) partialOps(m *survey.Mask) []helper.Op {
 	ops := []helper.Op{{Do: helper.DoTmpfs, Path: m.Path, Mode: 0o555, Size: withheldBytes}}
 	for _, s := range m.But {
@@ -108,7 +109,8 @@ func (p *reachPlan) partialOps(m *survey.Mask) []helper.Op {
 	return ops
 }
 
-// rebindOp is the step that shows, in what is covered, a path as its area does.
+// rebindOp returns the step that shows a path in a covered directory as its
+// area does.
 func (p *reachPlan) rebindOp(path string, dev, ino uint64) helper.Op {
 	var a reachArea
 	for _, o := range p.areas {
@@ -122,7 +124,7 @@ func (p *reachPlan) rebindOp(path string, dev, ino uint64) helper.Op {
 	}
 }
 
-// withheldDirs says which directories of the reach are shown in part.
+// withheldDirs lists the directories of the reach that are shown in part.
 func (p *reachPlan) withheldDirs() (list []string) {
 	for i := range p.masks {
 		if m := &p.masks[i]; m.Withheld() {

@@ -90,8 +90,8 @@ func (c *childProcess) reap() (*os.ProcessState, error) {
 // groupOfItsOwn makes a child the leader of a new session.
 func groupOfItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// sendSIGTERM sends SIGTERM to the program if it has a handler for it, and reports
-// whether it has.
+// sendSIGTERM sends SIGTERM to the program if it has a handler for it, and
+// reports whether it has.
 func (c *childProcess) sendSIGTERM() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

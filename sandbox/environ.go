@@ -19,7 +19,7 @@ const (
 // userName is who the child is; programs want a name for their user.
 const userName = "agent"
 
-// childEnv is the environment of a child, from nothing: what every program
+// childEnv builds the environment of a child from nothing: what every program
 // expects, what toolchains need, what the caller added, what the proxy needs.
 // Later ones win, so that a caller cannot replace the proxy.
 func (r *Runner) childEnv(asked map[string]string, tmp, home string, network, ca bool) []string {

@@ -17,8 +17,8 @@ const (
 	llAll = llRead | llExec | llWrite | helper.LandlockMakeChar | helper.LandlockMakeBlock | helper.LandlockIoctlDev
 )
 
-// landlockRules is the same grant as rules over paths: what a mistake in the tree
-// would show stays closed.
+// landlockRules returns the grant as rules over paths: what a mistake in the
+// tree would show stays closed.
 func (r *Runner) landlockRules(j *childJob) *helper.Landlock {
 	l := r.newRuleset()
 	rule := func(path string, access uint64) {
@@ -81,8 +81,8 @@ func (r *Runner) landlockRules(j *childJob) *helper.Landlock {
 	return l
 }
 
-// newRuleset handles every right that the kernel's version of Landlock knows
-// (landlock(7), "Previous limitations").
+// newRuleset returns a ruleset that handles every right that the kernel's
+// version of Landlock knows (landlock(7), "Previous limitations").
 func (r *Runner) newRuleset() *helper.Landlock {
 	abi := r.platform.abi
 	l := &helper.Landlock{FS: llAll &^ (helper.LandlockRefer | helper.LandlockTruncate | helper.LandlockIoctlDev)}

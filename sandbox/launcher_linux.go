@@ -17,9 +17,9 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// helperLauncher is the small process that forks the helpers, and kills them and what
-// they have become when this process is gone. See [helper.Launch]. It is started
-// with the first helper, and again when it is gone itself.
+// helperLauncher is the small process that forks the helpers, and kills them
+// and what they have become when this process is gone. See [helper.Launch]. It
+// is started with the first helper, and again when it is gone itself.
 //
 // The first helper, which finds out what the machine permits, is forked by this
 // process, which waits for it when it fails after the fork; one without a user
@@ -33,8 +33,8 @@ type helperLauncher struct {
 	conn *net.UnixConn
 }
 
-// startHelper starts a helper, whose control socket is given, in control groups, as a
-// user of the host; 0 is that of this process.
+// startHelper starts a helper, whose control socket is given, in control
+// groups, as a user of the host; 0 is that of this process.
 func (l *helperLauncher) startHelper(sys *syscall.SysProcAttr, as int, control *os.File, doors []*os.File, env []string) (*os.Process, error) {
 	request := (&helper.Launch{
 		Path: l.r.platform.self, Arg0: helper.Arg0, Env: env,
@@ -56,8 +56,8 @@ func (l *helperLauncher) startHelper(sys *syscall.SysProcAttr, as int, control *
 	return os.FindProcess(pid)
 }
 
-// guardHelper tells the launcher of a helper that was started here. Without a process
-// namespace its group is what ends.
+// guardHelper tells the launcher of a helper that was started here. Without a
+// process namespace its group is what ends.
 func (l *helperLauncher) guardHelper(p *os.Process, group bool) error {
 	pidfd, err := unix.PidfdOpen(p.Pid, 0)
 	if err != nil {
@@ -95,7 +95,8 @@ func (l *helperLauncher) open() error {
 	return nil
 }
 
-// sendRequest has the launcher start or guard one helper. The caller holds the lock.
+// sendRequest has the launcher start or guard one helper. The caller holds the
+// lock.
 func (l *helperLauncher) sendRequest(request []byte, fds ...int) (pid int, err error) {
 	if l.conn == nil {
 		if err := l.open(); err != nil {
@@ -142,8 +143,8 @@ func (l *helperLauncher) roundTrip(request []byte, fds []int) (pid int, fault st
 	}
 }
 
-// endProcess ends the launcher, which ends by itself when it sees that the socket is
-// closed and has killed what there is left.
+// endProcess ends the launcher, which ends by itself when it sees that the
+// socket is closed and has killed what there is left.
 func (l *helperLauncher) endProcess() {
 	if l.conn == nil {
 		return

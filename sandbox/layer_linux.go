@@ -77,7 +77,7 @@ func (r *Runner) reserveLayer(c *childProcess) error {
 	return nil
 }
 
-// commitOrReport carries over what a child wrote, or tells it.
+// commitOrReport carries over what a child wrote, or reports it.
 func (r *Runner) commitOrReport(c *childProcess, v *overlay.Overlay, res *sallyport.ProcessResult) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitWait)
 	defer cancel()

@@ -37,9 +37,9 @@ func (r *Runner) openLimits() error {
 	return nil
 }
 
-// newGroup makes the control group of a helper, nil when there are none, and returns
-// what removes it when the tree is gone. The kernel may need a moment for that,
-// for which nobody waits but Close. The next helper finds one ready.
+// newGroup makes the control group of a helper, nil when there are none, and
+// returns what removes it when the tree is gone. The kernel may need a moment
+// for that, for which nobody waits but Close. The next helper finds one ready.
 func (r *Runner) newGroup() (g *cgroup.Group, gone func(), err error) {
 	p := &r.platform
 	if p.groups == nil || p.groups.Kind() == "" {
@@ -75,7 +75,7 @@ func (r *Runner) makeSpare() {
 // of them that want to run, this process is late by seconds else.
 const childNice = 10
 
-// childNiceness is how much a child gives way by itself.
+// childNiceness returns by how much the priority of a child is lowered.
 func (r *Runner) childNiceness() int {
 	if r.platform.groups == nil || !slices.Contains(r.platform.groups.Names(), "cpu") {
 		return childNice
@@ -113,9 +113,9 @@ func (r *Runner) strictLimits() bool {
 	return r.platform.groups != nil && r.platform.groups.Kind() == cgroup.KindV2
 }
 
-// unenforcedLimits lists limits that nothing enforces on this machine: those that were
-// asked for, and defaults. A limit of memory is not among them; without its
-// controller it bounds each process by RLIMIT_DATA.
+// unenforcedLimits lists limits that nothing enforces on this machine: those
+// that were asked for, and defaults. A limit of memory is not among them;
+// without its controller it bounds each process by RLIMIT_DATA.
 func (r *Runner) unenforcedLimits() (asked, others []string) {
 	if r.platform.groups == nil {
 		return nil, nil

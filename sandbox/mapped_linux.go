@@ -13,13 +13,13 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// mountMapper has the steps of a tree show detached mounts, in which root's files are
-// those of the child's user, in place of paths of the host.
+// mountMapper has the steps of a tree show detached mounts, in which root's
+// files are those of the child's user, in place of paths of the host.
 type mountMapper struct {
 	u      *childUsers
 	user   *hostuser.User
 	points []survey.MountPoint
-	// files are the mounts, which belong to the mapper.
+	// files are the mounts, which belong to the mountMapper.
 	files []*os.File
 	steps []helper.Op
 	// hidden are the mounts below what is shown that cannot be mapped.
@@ -46,7 +46,7 @@ func (r *Runner) mapSteps(id *hostuser.User, steps []helper.Op) ([]helper.Op, []
 	return m.steps, m.files, nil
 }
 
-// addStep puts one step at the end, and those for the mounts below it.
+// addStep appends one step, and those for the mounts below it.
 func (m *mountMapper) addStep(op helper.Op) error {
 	if covered := m.coveredBy(op.Path); covered != "" {
 		if op.Do == helper.DoBind || op.Do == helper.DoOverlay {
@@ -140,9 +140,9 @@ func (m *mountMapper) addMount(f *os.File) (number int, err error) {
 	return len(m.files), nil
 }
 
-// addSubmounts shows the mounts below a step, each by itself: one that cannot be mapped
-// would keep all of them from it. In its place what is to be written has
-// something empty, since the mount above shows what lies under it.
+// addSubmounts shows the mounts below a step, each by itself: one that cannot
+// be mapped would keep all of them from it. In its place what is to be written
+// has something empty, since the mount above shows what lies under it.
 func (m *mountMapper) addSubmounts(op helper.Op) error {
 	for _, p := range survey.Below(m.points, op.Source) {
 		inner := op
@@ -212,7 +212,7 @@ func (r *Runner) mountPoints() ([]survey.MountPoint, error) {
 	return points, nil
 }
 
-// markUnmappable notes that a file system cannot be mapped.
+// markUnmappable records that a file system cannot be mapped.
 func (u *childUsers) markUnmappable(source *os.File, why error) {
 	var st unix.Stat_t
 	if unix.Fstat(int(source.Fd()), &st) != nil {
@@ -223,8 +223,8 @@ func (u *childUsers) markUnmappable(source *os.File, why error) {
 	u.closed[st.Dev] = why
 }
 
-// sharingReason returns why a child with a plan has to share the user of the gate, as
-// far as that is known before it is tried.
+// sharingReason returns why a child with a plan has to share the user of the
+// gate, as far as that is known before it is tried.
 func (u *childUsers) sharingReason(p *reachPlan) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// receiveMessage waits for one message of the helper. At the end of the socket the
-// kind is 0.
+// receiveMessage waits for one message of the helper. At the end of the socket
+// the kind is 0.
 func (h *readyHelper) receiveMessage() (kind byte, text string, fd int, err error) {
 	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := h.control.ReadMsgUnix(buf, oob)
@@ -40,7 +40,8 @@ func (h *readyHelper) receiveMessage() (kind byte, text string, fd int, err erro
 	return buf[0], string(buf[1:n]), fd, nil
 }
 
-// helperMessage is something for a helper: a header that says what the memfd holds.
+// helperMessage is something for a helper: a header that says what the memfd
+// holds.
 type helperMessage struct {
 	header [helper.HeaderLen]byte
 	body   *os.File

@@ -24,8 +24,9 @@ func (m *mountTable) open() {
 	}
 }
 
-// countChanges counts the changes that were noticed. The kernel reports each change
-// once, as an exceptional condition on the table (proc(5), /proc/pid/mounts).
+// countChanges counts the changes that were noticed. The kernel reports each
+// change once, as an exceptional condition on the table (proc(5),
+// /proc/pid/mounts).
 func (m *mountTable) countChanges() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

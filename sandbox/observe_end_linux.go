@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// awaitProgram waits until the program runs and then until it has ended, or ends it
-// when ctx does.
+// awaitProgram waits until the program runs and then until it has ended, or
+// ends it when ctx does.
 func (b *observer) awaitProgram(ctx context.Context, h *readyHelper, spaces bool) (*Observation, error) {
 	program, err := b.awaitRunning(ctx, h, spaces)
 	if err != nil {
@@ -45,9 +45,10 @@ func (b *observer) awaitProgram(ctx context.Context, h *readyHelper, spaces bool
 	return out, nil
 }
 
-// awaitRunning waits until the program runs, below an init where it has namespaces,
-// and returns the pidfd that it has there. The init sends that when the program
-// may run already, so that the end of ctx leaves it a moment to do so.
+// awaitRunning waits until the program runs, below an init where it has
+// namespaces, and returns the pidfd that it has there. The init sends that when
+// the program may run already, so that the end of ctx leaves it a moment to do
+// so.
 func (b *observer) awaitRunning(ctx context.Context, h *readyHelper, spaces bool) (program *os.File, err error) {
 	defer context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Now().Add(stopGrace)) })()
 	for {

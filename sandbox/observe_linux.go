@@ -107,12 +107,12 @@ func (b *observer) prepareDirs() (err error) {
 	return nil
 }
 
-// privateHome and tmp are the private folders of the program.
+// privateHome and privateTmp are the private folders of the program.
 func (b *observer) privateHome() string { return filepath.Join(b.dir, "home") }
 func (b *observer) privateTmp() string  { return filepath.Join(b.dir, "tmp") }
 
-// makePrivateDirs makes the private folders. Caches that a confined child finds filled
-// are those of the user here.
+// makePrivateDirs makes the private folders. Caches that a confined child finds
+// filled are those of the user here.
 func (b *observer) makePrivateDirs() error {
 	for _, dir := range []string{b.privateHome(), b.privateTmp()} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -196,9 +196,9 @@ func (b *observer) runProgram(ctx context.Context, prog *resolvedProgram, argv [
 	return out, err
 }
 
-// launchHelper starts a helper in the namespaces that this machine gives. Root keeps
-// its user namespace: in a new one it would lose what it may do to the files
-// of others, and the program would be refused something.
+// launchHelper starts a helper in the namespaces that this machine gives. Root
+// keeps its user namespace: in a new one it would lose what it may do to the
+// files of others, and the program would be refused something.
 func (b *observer) launchHelper(ctx context.Context, s *spawnThread, null *os.File) (*readyHelper, bool, error) {
 	const spaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	var errs []error
@@ -244,8 +244,8 @@ func observeAttributes(flags uintptr) *syscall.SysProcAttr {
 	return a
 }
 
-// serveHosts lets the program out to every host and notes which. A namespace of its
-// own without a listener does not happen; neither gives hosts.
+// serveHosts lets the program out to every host and notes which. A namespace of
+// its own without a listener does not happen; neither gives hosts.
 func (b *observer) serveHosts(h *readyHelper) error {
 	if h.listener == nil {
 		return nil

@@ -23,7 +23,8 @@ type observedPath struct {
 	owned bool
 }
 
-// statPath finds out what a path names; with follow, a link at its end is followed.
+// statPath returns what a path names; with follow, a link at its end is
+// followed.
 func statPath(path string, follow bool) observedPath {
 	p := observedPath{}
 	if path == "" || strings.HasPrefix(path, "/proc/") {
@@ -51,11 +52,12 @@ func statPath(path string, follow bool) observedPath {
 	return p
 }
 
-// hasAccess asks whether this process, and so the program, has a right to a file.
+// hasAccess reports whether this process, and so the program, has a right to a
+// file.
 func (p observedPath) hasAccess(mode uint32) bool { return unix.Access(p.real, mode) == nil }
 
-// readInterpreter is the program after #! at the beginning of a file, which the
-// kernel opens itself (execve(2)).
+// readInterpreter returns the program after #! at the beginning of a file,
+// which the kernel opens itself (execve(2)).
 func readInterpreter(file string) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// makeDeclaration makes the declaration out of what was seen.
+// makeDeclaration derives the declaration from what was seen.
 func (b *observer) makeDeclaration(out *Observation, name string, prog *resolvedProgram) {
 	s := b.sights
 	out.Binaries, out.Missed, out.Unseen = s.programs.items, s.missed.items, unseen
@@ -155,7 +155,7 @@ func (b *observer) addRemarks(out *Observation) {
 	}
 }
 
-// abbreviateList is the beginning of a list in words.
+// abbreviateList returns the first entries of a list and how many follow.
 func abbreviateList(l []string) string {
 	const shown = 5
 	if len(l) <= shown {
