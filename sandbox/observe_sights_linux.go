@@ -25,10 +25,10 @@ const (
 	maxListed = 1000
 )
 
-// observedAccess is what a program was seen to use. Events come one at a time, each
-// while its caller still waits, so that the files are as they were before the
-// call. What fails then, for want of a file or a permission, would have failed
-// without us, and is no need.
+// observedAccess is what a program was seen to use. Events come one at a time,
+// each while its caller still waits, so that the files are as they were before
+// the call. What fails then, for want of a file or a permission, would have
+// failed without us, and is no need.
 type observedAccess struct {
 	floor *scoped.DenyFloor
 	free  []string
@@ -85,7 +85,7 @@ func newObservedAccess(floor *scoped.DenyFloor, work string, free []string) *obs
 	}
 }
 
-// recordEvent takes one event.
+// recordEvent records one event.
 func (s *observedAccess) recordEvent(e *seccomp.Event) {
 	switch {
 	case e.Call == "execve" || e.Call == "execveat":
@@ -99,7 +99,7 @@ func (s *observedAccess) recordEvent(e *seccomp.Event) {
 	}
 }
 
-// recordPath takes a call that names one path.
+// recordPath records a call that names one path.
 func (s *observedAccess) recordPath(e *seccomp.Event, path string) {
 	switch e.Call {
 	case "open", "openat", "openat2", "creat":
@@ -124,8 +124,8 @@ func (s *observedAccess) recordPath(e *seccomp.Event, path string) {
 	}
 }
 
-// recordOpen takes a call that opens. A descriptor that only stands for a place
-// needs no right to it.
+// recordOpen records a call that opens a file. A descriptor that only stands
+// for a place needs no right to it.
 func (s *observedAccess) recordOpen(path string, flags uint64, write bool) {
 	p := statPath(path, true)
 	switch {
@@ -169,7 +169,7 @@ func (s *observedAccess) recordReadOpen(p observedPath) {
 // mounted noexec refuses like an execve.
 var library = regexp.MustCompile(`\.(so(\.[0-9]+)*|node)$`)
 
-// recordPair takes a call with an old and a new name.
+// recordPair records a call with an old and a new name.
 func (s *observedAccess) recordPair(e *seccomp.Event) {
 	if len(e.Paths) != 2 {
 		return
@@ -190,7 +190,7 @@ func (s *observedAccess) recordPair(e *seccomp.Event) {
 	s.recordCreation(to)
 }
 
-// recordCreation notes a name that comes to be in a folder.
+// recordCreation records a name that comes to be in a folder.
 func (s *observedAccess) recordCreation(p observedPath) {
 	if p.parent == "" || unix.Access(p.parent, unix.W_OK) != nil {
 		s.recordMiss(p)
@@ -204,7 +204,8 @@ func (s *observedAccess) recordCreation(p observedPath) {
 	}
 }
 
-// recordRemoval notes a name that goes or is replaced, for which the folder counts.
+// recordRemoval records a name that goes or is replaced, for which the folder
+// counts.
 func (s *observedAccess) recordRemoval(p observedPath) {
 	if p.exists && unix.Access(p.parent, unix.W_OK) == nil {
 		s.needWrite(p, p.parent)
@@ -247,8 +248,8 @@ func (s *observedAccess) addNeed(set map[string]pathUse, p observedPath, path st
 	set[path] = u
 }
 
-// existingAncestor is the deepest folder above a path that was there when the program
-// began, or the path itself when it was.
+// existingAncestor returns the deepest folder above a path that was there when
+// the program began, or the path itself when it was.
 func (s *observedAccess) existingAncestor(path string) string {
 	out := path
 	for p := path; len(p) > 1 && p[0] == '/'; p = filepath.Dir(p) {
@@ -259,8 +260,8 @@ func (s *observedAccess) existingAncestor(path string) string {
 	return out
 }
 
-// isGrantable says whether a path is one that a declaration could name and needs
-// to: not what every child has, nor what none gets.
+// isGrantable reports whether a declaration could name a path and needs to: not
+// what every child has, nor what none gets.
 func (s *observedAccess) isGrantable(p observedPath, op string) bool {
 	anchor := s.existingAncestor(p.real)
 	switch {
@@ -319,14 +320,14 @@ func (s *observedAccess) addWithheld(w Withheld) {
 	s.withheld[w] = true
 }
 
-// recordMiss notes a failed lookup.
+// recordMiss records a failed lookup.
 func (s *observedAccess) recordMiss(p observedPath) {
 	if p.real != "" && !s.isFree(p, p.real) && !reach.Within("/dev", p.real) {
 		s.missed.add(p.real, maxListed)
 	}
 }
 
-// recordProgram notes a started file and what the kernel starts for it.
+// recordProgram records a started file and what the kernel starts for it.
 func (s *observedAccess) recordProgram(file string) {
 	for range 2 {
 		p := statPath(file, true)
@@ -342,7 +343,7 @@ func (s *observedAccess) recordProgram(file string) {
 	}
 }
 
-// recordPeer notes an address that was asked for without the proxy.
+// recordPeer records an address that was asked for without the proxy.
 func (s *observedAccess) recordPeer(e *seccomp.Event) {
 	addr, err := netip.ParseAddrPort(e.Peer)
 	switch {
@@ -361,8 +362,8 @@ func (s *observedAccess) recordPeer(e *seccomp.Event) {
 	}
 }
 
-// recordSocket notes a unix socket. One that is not there was probed in vain, as the
-// C library does for its cache.
+// recordSocket records a unix socket. One that is not there was probed in vain,
+// as the C library does for its cache.
 func (s *observedAccess) recordSocket(name string) {
 	if !strings.HasPrefix(name, "@") {
 		if info, err := os.Stat(name); err == nil && info.Mode().Type() != fs.ModeSocket || err != nil && filepath.IsAbs(name) {

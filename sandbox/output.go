@@ -15,8 +15,8 @@ const (
 
 var readBuffers = sync.Pool{New: func() any { b := make([]byte, readSize); return &b }}
 
-// outputCapture takes one stream of a child until its end. It never stops reading,
-// so that a child that prints too much is bounded and not blocked.
+// outputCapture reads one stream of a child until its end. It never stops
+// reading, so that a child that prints too much is bounded and not blocked.
 type outputCapture struct {
 	mu      sync.Mutex
 	ended   bool
@@ -26,7 +26,7 @@ type outputCapture struct {
 	sink    io.Writer
 	broken  bool
 	done    chan struct{}
-	file    *os.File // set before take
+	file    *os.File // set before readAll
 }
 
 // readAll reads until the last process that holds the other end is gone.

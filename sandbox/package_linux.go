@@ -50,8 +50,9 @@ func (p *reachPlan) addPackage(path string) error {
 	return nil
 }
 
-// packageOps shows the installed packages. One that lies behind a cover is shown
-// in a folder of memory in the place of the cover, which holds nothing else.
+// packageOps returns the steps that show the installed packages. One that lies
+// behind a cover is shown in a folder of memory in the place of the cover,
+// which holds nothing else.
 func (p *reachPlan) packageOps() []helper.Op {
 	var ops, shut []helper.Op
 	var opened []string

@@ -30,8 +30,8 @@ type reachArea struct {
 	dir               bool
 }
 
-// reachPlan is what a grant becomes: the areas, the masks over the deny floor, and
-// in overlay mode the private layers.
+// reachPlan is what a grant becomes: the areas, the masks over the deny floor,
+// and in overlay mode the private layers.
 type reachPlan struct {
 	areas []reachArea
 	// packages are the installed packages, which lie on the deny floor and are
@@ -60,7 +60,7 @@ func notFromHost(path string) bool {
 		slices.ContainsFunc(kernelDirs, func(d string) bool { return reach.Within(d, path) })
 }
 
-// planReach looks at the reach as it is now.
+// planReach plans the reach of a grant as it is now.
 func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan, error) {
 	p := &reachPlan{given: g.FS.Names}
 	for _, path := range g.FS.Read {
@@ -114,9 +114,9 @@ func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan,
 	return p, nil
 }
 
-// rejectWriteOnlyTemp refuses what may be written and not read below the private folders for
-// temporary files: rules of Landlock add up along a path, and there the child
-// may read.
+// rejectWriteOnlyTemp refuses what may be written and not read below the
+// private folders for temporary files: rules of Landlock add up along a path,
+// and there the child may read.
 func (p *reachPlan) rejectWriteOnlyTemp() error {
 	for _, a := range p.areas {
 		if a.write && !a.read && (reach.Within(tmpDir, a.real) || reach.Within(varTmpDir, a.real)) {
@@ -126,9 +126,10 @@ func (p *reachPlan) rejectWriteOnlyTemp() error {
 	return nil
 }
 
-// addPath opens one path of the reach without following a link. A path that does not
-// exist gives nothing, never its parent; nor does one on which there is a link:
-// whoever may write around it could show a child whatever he likes under its name.
+// addPath opens one path of the reach without following a link. A path that
+// does not exist gives nothing, never its parent; nor does one on which there
+// is a link: whoever may write around it could show a child whatever he likes
+// under its name.
 func (p *reachPlan) addPath(path string, a reachArea) error {
 	if path == "/" {
 		return p.addRoot(a)
@@ -177,7 +178,7 @@ func (p *reachPlan) addRoot(a reachArea) error {
 	return nil
 }
 
-// addName notes another name of a path.
+// addName records another name of a path.
 func (p *reachPlan) addName(given, real string) {
 	names := maps.Clone(p.given)
 	if names == nil {
@@ -243,8 +244,9 @@ func (p *reachPlan) realPaths(write bool) []string {
 	return slices.Compact(list)
 }
 
-// pathsAndNames lists the same paths with the names by which the operator knows them: the
-// floor is asked about both. /home/u that leads to /data/u stays a home.
+// pathsAndNames lists the same paths with the names by which the operator knows
+// them: the floor is asked about both. /home/u that leads to /data/u stays a
+// home.
 func (p *reachPlan) pathsAndNames(write bool) []string {
 	list := p.realPaths(write)
 	for _, real := range slices.Clone(list) {
@@ -258,7 +260,8 @@ func (p *reachPlan) pathsAndNames(write bool) []string {
 	return slices.Compact(list)
 }
 
-// workingDir is the working directory of a child: inside the reach, by its real path.
+// workingDir returns the working directory of a child: inside the reach, by its
+// real path.
 func (p *reachPlan) workingDir(s *sallyport.Spawn, private string) (string, error) {
 	asked := s.Options.Dir
 	if strings.ContainsRune(asked, 0) {
@@ -297,7 +300,7 @@ func (p *reachPlan) workingDir(s *sallyport.Spawn, private string) (string, erro
 	return "", sallyport.PathError("enter", asked)
 }
 
-// resolveAlias is where a path leads through the operator's links.
+// resolveAlias returns where a path leads through the operator's links.
 func (p *reachPlan) resolveAlias(path string) string {
 	best := ""
 	for given := range p.given {

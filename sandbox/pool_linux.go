@@ -74,7 +74,7 @@ const (
 // helperOrder is a helper for a child that is being prepared.
 type helperOrder struct {
 	p      *helperPool
-	shared bool            // as whom the helper runs; see users
+	shared bool            // as whom the helper runs; see childUsers
 	cold   chan coldHelper // nil when a helper was warm
 }
 
@@ -84,8 +84,8 @@ type coldHelper struct {
 	err error
 }
 
-// orderHelper has a helper started when none is warm, while the caller finds out what
-// is to become of it. One of take and cancel is to follow.
+// orderHelper has a helper started when none is warm, while the caller finds
+// out what is to become of it. One of fetchHelper and cancel is to follow.
 func (p *helperPool) orderHelper() *helperOrder {
 	shared := p.r.openUsers().shared.Load()
 	p.mu.Lock()
@@ -103,8 +103,8 @@ func (p *helperPool) orderHelper() *helperOrder {
 	return o
 }
 
-// fetchHelper returns a helper, a warm one if there is one, and has the next one made.
-// A cold one still builds its tree.
+// fetchHelper returns a helper, a warm one if there is one, and has the next
+// one made. A cold one still builds its tree.
 func (o *helperOrder) fetchHelper() (*readyHelper, error) {
 	p := o.p
 	if o.cold != nil {
@@ -120,7 +120,7 @@ func (o *helperOrder) fetchHelper() (*readyHelper, error) {
 	return p.r.startHelperAs(o.shared)
 }
 
-// switchKind has take return a helper of the other kind.
+// switchKind has fetchHelper return a helper of the other kind.
 func (o *helperOrder) switchKind() {
 	o.cancel()
 	o.cold, o.shared = nil, !o.shared
@@ -139,15 +139,15 @@ func (o *helperOrder) cancel() {
 	})
 }
 
-// finishStart says that the child runs, or never will.
+// finishStart records that the child runs, or never will.
 func (o *helperOrder) finishStart() {
 	o.p.mu.Lock()
 	o.p.starting--
 	o.p.mu.Unlock()
 }
 
-// findIdle returns the place of a warm helper that runs as the user of the gate, or
-// as one of its own; -1 is none. The caller holds the lock.
+// findIdle returns the index of a warm helper that runs as the user of the
+// gate, or as one of its own; -1 is none. The caller holds the lock.
 func (p *helperPool) findIdle(shared bool) int {
 	for i := len(p.idle) - 1; i >= 0; i-- {
 		if (p.idle[i].user == nil) == shared {
@@ -157,7 +157,7 @@ func (p *helperPool) findIdle(shared bool) int {
 	return -1
 }
 
-// popWarm returns a warm helper, nil when there is none.
+// popWarm removes and returns a warm helper, nil when there is none.
 func (p *helperPool) popWarm(shared bool) *readyHelper {
 	now := p.r.systemStamp()
 	for {

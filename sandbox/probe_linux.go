@@ -24,8 +24,8 @@ var minLandlock = map[sallyport.Level]int{
 	sallyport.LevelStrict: 3, sallyport.LevelFull: 3, sallyport.LevelLandlock: 6,
 }
 
-// probeMachine finds out what the machine gives, by running a child that attacks its
-// own confinement: versions and settings promise, a run shows.
+// probeMachine finds out what the machine gives, by running a child that
+// attacks its own confinement: versions and settings promise, a run shows.
 func (r *Runner) probeMachine() *Report {
 	rep := &Report{Wanted: r.o.Level}
 	abi := r.platform.abi

@@ -74,7 +74,7 @@ func (r *Runner) newReadyHelper(ctx context.Context) (*readyHelper, error) {
 	return h.awaitOrDiscard(ctx)
 }
 
-// newReadyHelperIn is helper in given namespaces.
+// newReadyHelperIn is newReadyHelper in given namespaces.
 func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
 	h, err := r.startHelper(sys, id)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr,
 	return h.awaitOrDiscard(ctx)
 }
 
-// awaitOrDiscard is settle for a helper that is of no use when it fails.
+// awaitOrDiscard waits as awaitReady does, and discards a helper that fails.
 func (h *readyHelper) awaitOrDiscard(ctx context.Context) (*readyHelper, error) {
 	if err := h.awaitReady(ctx); err != nil {
 		h.discard()
@@ -92,7 +92,8 @@ func (h *readyHelper) awaitOrDiscard(ctx context.Context) (*readyHelper, error) 
 	return h, nil
 }
 
-// startHelperAs raises a helper that shares the user of the gate, or has one of its own.
+// startHelperAs starts a helper that shares the user of the gate, or has one of
+// its own.
 func (r *Runner) startHelperAs(shared bool) (*readyHelper, error) {
 	id, err := r.acquireUser(shared)
 	if err != nil {
@@ -101,9 +102,9 @@ func (r *Runner) startHelperAs(shared bool) (*readyHelper, error) {
 	return r.startHelper(r.helperAttributes(id), id)
 }
 
-// startHelper starts a helper in a control group and tells it the base of its tree. It
-// waits for neither the tree nor the group. The user is free again when the
-// helper and all that has become of it are gone.
+// startHelper starts a helper in a control group and tells it the base of its
+// tree. It waits for neither the tree nor the group. The user is free again
+// when the helper and all that has become of it are gone.
 func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
 	group, gone, err := r.newGroup()
 	if id != nil {
@@ -187,7 +188,7 @@ func (h *readyHelper) boundWait(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = h.control.SetReadDeadline(time.Unix(1, 0)) })
 }
 
-// markBuilt notes that the base tree stands, and takes the listener.
+// markBuilt records that the base tree stands, and opens the listener.
 func (h *readyHelper) markBuilt(fd int) (err error) {
 	h.built = true
 	if fd < 0 {
@@ -276,8 +277,8 @@ func (r *Runner) launchHere(h *readyHelper, sys *syscall.SysProcAttr, group *cgr
 	return nil
 }
 
-// moveToGroup has a helper moved to its control group while it builds its tree: the
-// kernel may take tens of milliseconds for it (cgroup_attach_lock and RCU).
+// moveToGroup has a helper moved to its control group while it builds its tree:
+// the kernel may take tens of milliseconds for it (cgroup_attach_lock and RCU).
 func (h *readyHelper) moveToGroup(group *cgroup.Group) {
 	h.bind = sync.OnceValue(func() error {
 		if group == nil {
@@ -291,7 +292,7 @@ func (h *readyHelper) moveToGroup(group *cgroup.Group) {
 	go func() { _ = h.bind() }()
 }
 
-// helperAttributes are the namespaces of a helper and who it is in them.
+// helperAttributes returns the namespaces of a helper and who it is in them.
 func (r *Runner) helperAttributes(id *hostuser.User) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if !r.platform.namespaces {

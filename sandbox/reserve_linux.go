@@ -22,12 +22,12 @@ const stampSeconds = 1_000_000_007
 // spelling that nobody writes by hand.
 const commonSelf = "./././.\n"
 
-// addPlaceholders puts something harmless in each place from which a repository in
-// reach could be steered and where nothing is, so that a mount can lie there:
-// empty files, empty folders of hooks and submodules, and a commondir that names its own
-// directory. They are on the host while a child may write there, and go with
-// the last one. What was not put there, because this user may not, the child
-// may not put there either.
+// addPlaceholders puts something harmless in each place from which a repository
+// in reach could be steered and where nothing is, so that a mount can lie
+// there: empty files, empty folders of hooks and submodules, and a commondir
+// that names its own directory. They are on the host while a child may write
+// there, and go with the last one. What was not put there, because this user
+// may not, the child may not put there either.
 func (r *Runner) addPlaceholders(c *childProcess, p *reachPlan) error {
 	places := map[string][]int{}
 	for i := range p.masks {
@@ -93,7 +93,8 @@ func openBeneath(at int, path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// reserveMask has something lie at the place of a mask, and says what it is.
+// reserveMask puts a placeholder where the path of a mask is missing, and
+// records it.
 func (h *heldRepository) reserveMask(m *survey.Mask) error {
 	rel := strings.TrimPrefix(m.Path, h.path+"/")
 	at, base, err := h.openParent(rel, m.Missing)
@@ -115,9 +116,9 @@ func (h *heldRepository) reserveMask(m *survey.Mask) error {
 	return nil
 }
 
-// occupyName has something lie at a name, and keeps a placeholder from being taken
-// away by who made it. Another gate may take one away at that moment; then the
-// next is made.
+// occupyName has something lie at a name, and keeps a placeholder from being
+// taken away by who made it. Another gate may take one away at that moment;
+// then the next is made.
 func occupyName(at *os.File, base string, missing bool) (st unix.Stat_t, lock *os.File, err error) {
 	for range lockTries {
 		err = unix.Fstatat(int(at.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -192,7 +193,8 @@ func dropRefusal(err error) error {
 	return err
 }
 
-// openParent opens the folder of a name in the repository, and makes it if need be.
+// openParent opens the folder of a name in the repository, and makes it if need
+// be.
 func (h *heldRepository) openParent(rel string, create bool) (dir *os.File, base string, err error) {
 	at := "."
 	elems := strings.Split(rel, "/")

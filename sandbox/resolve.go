@@ -49,7 +49,8 @@ func (r *Runner) resolveProgram(name string, writes []string) (*resolvedProgram,
 	}
 }
 
-// programOf is the program of a spawn, which whoever asked for it has looked at.
+// programOf returns the program of a spawn, which whoever asked for it has
+// looked at.
 func (r *Runner) programOf(s *sallyport.Spawn, writes []string) (*resolvedProgram, error) {
 	prog, err := r.resolveProgram(s.Binary, writes)
 	if err == nil && s.Options.Check != nil {
@@ -73,7 +74,7 @@ func (r *Runner) candidatePaths(name string) []string {
 	return list
 }
 
-// searchPath is the search path with the toolchains.
+// searchPath returns the search path with the toolchains.
 func (r *Runner) searchPath() []string {
 	list := append([]string{}, searchPath...)
 	for _, t := range r.o.Toolchains {
@@ -82,7 +83,7 @@ func (r *Runner) searchPath() []string {
 	return list
 }
 
-// checkRunnable says why a file may not be started.
+// checkRunnable returns an error that says why a file may not be started.
 func checkRunnable(path string, writes []string) error {
 	info, err := os.Stat(path)
 	switch {

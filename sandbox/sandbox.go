@@ -282,7 +282,7 @@ func (r *Runner) shutDown() {
 
 var errClosed = errors.New("the runtime is ending")
 
-// registerStart counts a start in; false means that the runner is closed.
+// registerStart counts a start in; it returns false when the runner is closed.
 func (r *Runner) registerStart() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +293,7 @@ func (r *Runner) registerStart() bool {
 	return true
 }
 
-// registerChild counts a started child in, forget out.
+// registerChild counts a started child in, unregisterChild out.
 func (r *Runner) registerChild(c *childProcess) {
 	r.mu.Lock()
 	r.children[c] = struct{}{}

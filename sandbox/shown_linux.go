@@ -2,8 +2,9 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// exchangedPath returns a path of the reach at which another file or folder lies by now
-// than was judged; empty when there is none, and for one that is gone.
+// exchangedPath returns a path of the reach at which another file or folder
+// lies by now than was judged; empty when there is none, and for one that is
+// gone.
 func (p *reachPlan) exchangedPath() string {
 	for _, a := range p.areas {
 		var st unix.Stat_t

@@ -83,7 +83,7 @@ func (r *Runner) KeepWarm(n int) {
 	}
 }
 
-// closePlatform releases what open made.
+// closePlatform releases what openPlatform made.
 func (r *Runner) closePlatform() {
 	p := &r.platform
 	if p.pool == nil {
@@ -149,7 +149,7 @@ type childJob struct {
 	tree      []helper.Op
 }
 
-// prepareChild judges the program and the working directory, and looks at the
+// prepareChild checks the program and the working directory, and looks at the
 // reach.
 func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob, err error) {
 	s := c.spawn
@@ -268,7 +268,7 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *readyHelp
 	return r.handOver(ctx, c, h, proxy)
 }
 
-// omitLayers leaves layers out that a test has switched off.
+// omitLayers drops the layers that a test has switched off.
 func (r *Runner) omitLayers(spec *helper.Spec) {
 	off := r.o.without
 	if off.has(layerLandlock) {
@@ -345,7 +345,7 @@ func notRun(binary, text string) error {
 	}
 }
 
-// childRlimits are the limits that hold wherever the kernel is.
+// childRlimits returns the resource limits that every kernel enforces.
 func (r *Runner) childRlimits() []helper.Rlimit {
 	l := r.o.Limits
 	list := []helper.Rlimit{

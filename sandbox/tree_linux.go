@@ -82,7 +82,8 @@ func (r *Runner) baseOps() ([]helper.Op, error) {
 	return append(ops, accountOps()...), nil
 }
 
-// javaOps shows the configuration of the installed versions of Java.
+// javaOps returns the steps that show the configuration of the installed
+// versions of Java.
 func javaOps() []helper.Op {
 	dirs, _ := filepath.Glob(javaConfig) // the pattern is sound
 	var ops []helper.Op
@@ -93,8 +94,8 @@ func javaOps() []helper.Op {
 	return ops
 }
 
-// systemPathOps is the step that shows a path of the system; a link is made anew. What
-// does not exist needs no step.
+// systemPathOps returns the step that shows a path of the system; a link is
+// made anew. What does not exist needs no step.
 func systemPathOps(path string) ([]helper.Op, error) {
 	info, err := os.Lstat(path)
 	if os.IsNotExist(err) {
@@ -127,7 +128,8 @@ func systemPathOps(path string) ([]helper.Op, error) {
 	return []helper.Op{{Do: helper.DoLink, Path: path, Source: text}}, nil
 }
 
-// accountOps are the files in which programs look themselves up.
+// accountOps returns the steps that make the files in which programs look up
+// their user.
 func accountOps() []helper.Op {
 	uid, gid := childIDs()
 	file := func(path, text string) helper.Op {

@@ -16,9 +16,9 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
 
-// childUsers says as whom children run on the host. A child of root has a user of its
-// own; where the machine cannot give it one it shares that of the gate, as a
-// child of an ordinary user does.
+// childUsers says as whom children run on the host. A child of root has a user
+// of its own; where the machine cannot give it one it shares that of the gate,
+// as a child of an ordinary user does.
 type childUsers struct {
 	once sync.Once
 	// shared is whether the last child had to share.
@@ -108,7 +108,8 @@ func (u *childUsers) currentPool() (*hostuser.Pool, string) {
 	return u.pool, u.why
 }
 
-// acquireUser takes a user for a child, nil when it is to share that of the gate.
+// acquireUser reserves a user for a child, nil when it is to share that of the
+// gate.
 func (r *Runner) acquireUser(shared bool) (*hostuser.User, error) {
 	pool, _ := r.openUsers().currentPool()
 	if shared || pool == nil {
@@ -202,8 +203,8 @@ func (r *Runner) closeUsers() {
 	}
 }
 
-// mountedReach is the steps that show a child its reach, with the mounts that they
-// speak of.
+// mountedReach is the steps that show a child its reach, with the mounts that
+// they speak of.
 type mountedReach struct {
 	steps []helper.Op
 	trees []*os.File
@@ -259,8 +260,8 @@ func (r *Runner) sharedLevel(c *childProcess, why error) error {
 	return nil
 }
 
-// chownPipes gives the pipes of a child to its user, which opens them again by their
-// names in /dev.
+// chownPipes gives the pipes of a child to its user, which opens them again by
+// their names in /dev.
 func (h *readyHelper) chownPipes(pipes ...*os.File) error {
 	if h.user == nil {
 		return nil

@@ -18,11 +18,11 @@ const maxSeen = 100
 // programs starts some hundred in a second.
 const startsPerSecond = 500
 
-// startThrottle spreads looks so that no more than startsPerSecond are made in a second
-// on the average, after a burst of as many. The zero value is ready.
+// startThrottle spreads events so that no more than startsPerSecond are read in
+// a second on the average, after a burst of as many. The zero value is ready.
 type startThrottle struct{ due time.Time }
 
-// nextDelay counts one look in and returns how long to wait before the next one;
+// nextDelay counts one event and returns how long to wait before the next one;
 // it is not positive while there is room.
 func (p *startThrottle) nextDelay(now time.Time) time.Duration {
 	if full := now.Add(-time.Second); p.due.Before(full) {
@@ -41,7 +41,7 @@ type startedPrograms struct {
 	more  bool
 }
 
-// addPath takes a path in and reports whether another one still can be.
+// addPath adds a path and reports whether there is room for another.
 func (s *startedPrograms) addPath(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,8 +55,8 @@ func (s *startedPrograms) addPath(path string) bool {
 	return !s.more
 }
 
-// followEvents takes in what a listener tells until it ends. When the list is full,
-// what else is started only has to be let go on, without a look at it.
+// followEvents records the events of a listener until it ends. When the list is
+// full, what else is started only has to be let go on, without a look at it.
 func (s *startedPrograms) followEvents(next func(blind bool) (seccomp.Event, error), now func() time.Time, sleep func(time.Duration)) {
 	var p startThrottle
 	for blind := false; ; {
@@ -76,8 +76,8 @@ func (s *startedPrograms) followEvents(next func(blind bool) (seccomp.Event, err
 	}
 }
 
-// watchPrograms follows which programs a child starts. It decides nothing: by the time
-// a path is read, the child may have changed it.
+// watchPrograms follows which programs a child starts. It decides nothing: by
+// the time a path is read, the child may have changed it.
 func (r *Runner) watchPrograms(c *childProcess, fd int) error {
 	l, err := seccomp.NewListener(fd)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// watchQuota counts what a child adds to epoll instances, where it shares the user
-// of this process. The kernel bounds them for a user only, and frees them
-// unseen, with the last descriptor of a file; so what is left of them is counted
-// anew when the share seems used up. It is for one goroutine.
+// watchQuota counts what a child adds to epoll instances, where it shares the
+// user of this process. The kernel bounds them for a user only, and frees them
+// unseen, with the last descriptor of a file; so what is left of them is
+// counted anew when the share seems used up. It is for one goroutine.
 type watchQuota struct {
 	share, used int64
 	// count counts those of the child; it is not ok where some may be hidden.
