@@ -29,14 +29,14 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 		return nil, err
 	}
 	if !t.holds(ref) {
-		t.b.refuse(capAttachments, ref, anything)
-		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clip(ref)))
+		t.b.recordRefusal(capAttachments, ref, anything)
+		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clipItem(ref)))
 	}
 	r, err := t.b.scope.backends.Attachments.Open(ctx, ref)
 	if err != nil {
-		return nil, hide(err, "attachment "+ref+" could not be opened")
+		return nil, hideBackendError(err, "attachment "+ref+" could not be opened")
 	}
-	t.b.allow(capAttachments, ref, "open "+ref)
+	t.b.recordAllowed(capAttachments, ref, "open "+ref)
 	return r, nil
 }
 

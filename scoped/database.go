@@ -24,10 +24,10 @@ func (d databases) Query(ctx context.Context, connection, query string, args []a
 	if s.grant.Database.Mode == sallyport.ModeWrite {
 		mode = sallyport.ModeWrite
 	}
-	d.b.allow(capDatabase, connection, string(mode)+" on "+connection)
+	d.b.recordAllowed(capDatabase, connection, string(mode)+" on "+connection)
 	table, err := s.backends.Databases.Query(ctx, connection, mode, query, args)
 	if err != nil {
-		return sallyport.Table{}, hide(err, "the query on "+connection+" failed")
+		return sallyport.Table{}, hideBackendError(err, "the query on "+connection+" failed")
 	}
 	return table, nil
 }
@@ -37,6 +37,6 @@ func (d databases) admit(connection string) error {
 	if slices.Contains(d.b.scope.grant.Database.Connections, connection) {
 		return nil
 	}
-	d.b.refuse(capDatabase, connection, func(entry string) bool { return entry == connection })
-	return notAvailable(connection, "connection "+clip(connection)+" is not in the declared connections")
+	d.b.recordRefusal(capDatabase, connection, func(entry string) bool { return entry == connection })
+	return notAvailable(connection, "connection "+clipItem(connection)+" is not in the declared connections")
 }

@@ -19,43 +19,43 @@ const (
 	maxItemBytes = 256
 )
 
-// tally counts the decisions of a call.
-type tally struct{ allowed, refused atomic.Int32 }
+// decisionCounts counts the decisions of a call.
+type decisionCounts struct{ allowed, refused atomic.Int32 }
 
-// note reports a decision of an accessor, up to the bound.
-func (b *Binding) note(d sallyport.Decision) {
+// recordDecision reports a decision of an accessor, up to the bound.
+func (b *Binding) recordDecision(d sallyport.Decision) {
 	count := &b.noted.refused
 	if d.Allowed {
 		count = &b.noted.allowed
 	}
 	switch n := count.Add(1); {
 	case n < maxNoted:
-		report(b.out, d)
+		sendDecision(b.out, d)
 	case n == maxNoted:
 		d.Why += "; further decisions of this kind are not listed"
-		report(b.out, d)
+		sendDecision(b.out, d)
 	default:
 		// Staying at the bound keeps the counter from ever wrapping around.
 		count.Store(maxNoted)
 	}
 }
 
-// allow notes that a granted thing was used.
-func (b *Binding) allow(capability, resource, why string) {
-	b.note(sallyport.Decision{
-		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clip(resource), Why: clip(why),
+// recordAllowed reports that a granted thing was used.
+func (b *Binding) recordAllowed(capability, resource, why string) {
+	b.recordDecision(sallyport.Decision{
+		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clipItem(resource), Why: clipItem(why),
 	})
 }
 
-// refuse notes a refusal with the reason for which a matching declared item
-// was dropped.
-func (b *Binding) refuse(capability, resource string, matches func(entry string) bool) {
-	b.note(b.scope.explain(outside(capability, resource), matches))
+// recordRefusal reports a refusal with the reason for which a matching declared
+// item was dropped.
+func (b *Binding) recordRefusal(capability, resource string, matches func(entry string) bool) {
+	b.recordDecision(b.scope.explainDropped(newRefusal(capability, resource), matches))
 }
 
-// explain adds to a refusal why the declared entry that would have allowed it
+// explainDropped adds to a refusal why the declared entry that would have allowed it
 // is not in the grant.
-func (s *Scope) explain(d sallyport.Decision, matches func(entry string) bool) sallyport.Decision {
+func (s *Scope) explainDropped(d sallyport.Decision, matches func(entry string) bool) sallyport.Decision {
 	for _, lost := range s.grant.Dropped {
 		if inGroup(lost, d.Capability) && matches(lost.Item) {
 			d.Why += ": " + lost.Why
@@ -66,10 +66,10 @@ func (s *Scope) explain(d sallyport.Decision, matches func(entry string) bool) s
 	return d
 }
 
-// outside is the decision about a thing that neither the grant holds nor, as
-// far as is known here, the declaration.
-func outside(capability, resource string) sallyport.Decision {
-	resource = clip(resource)
+// newRefusal returns the decision about a thing that neither the grant nor, as
+// far as is known here, the declaration holds.
+func newRefusal(capability, resource string) sallyport.Decision {
+	resource = clipItem(resource)
 	return sallyport.Decision{
 		Step: sallyport.StepAccess, Capability: capability, Resource: resource,
 		Why: cmp.Or(resource, capability) + " is outside the grant",
@@ -77,14 +77,15 @@ func outside(capability, resource string) sallyport.Decision {
 	}
 }
 
-func report(note func(sallyport.Decision), d sallyport.Decision) {
+// sendDecision passes a decision on; a nil note drops it.
+func sendDecision(note func(sallyport.Decision), d sallyport.Decision) {
 	if note != nil {
 		note(d)
 	}
 }
 
-// clip shortens a text of unknown length at a whole character.
-func clip(s string) string {
+// clipItem shortens a text of unknown length at a whole character.
+func clipItem(s string) string {
 	if len(s) <= maxItemBytes {
 		return s
 	}
@@ -95,11 +96,11 @@ func clip(s string) string {
 	return s[:n] + "..."
 }
 
-// hide turns a failure of a backend into one that the caller may see. A coded
+// hideBackendError turns a failure of a backend into one that the caller may see. A coded
 // error was written for the caller and stays; of anything else the caller sees
 // the detail only, because drivers put addresses and credentials into their
 // texts. The cause stays in the chain for the log and for errors.Is.
-func hide(err error, detail string) error {
+func hideBackendError(err error, detail string) error {
 	if err == nil {
 		return nil
 	}

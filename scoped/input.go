@@ -51,7 +51,7 @@ func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 		return nil, notAvailable("", fmt.Sprintf("the call has asked %d times already", sallyport.MaxAsks))
 	}
 	for i := range questions {
-		in.b.allow(capInput, string(questions[i].Kind), "ask "+questions[i].Name)
+		in.b.recordAllowed(capInput, string(questions[i].Kind), "ask "+questions[i].Name)
 	}
 	// Nobody is asked for a call that is over, whatever context the tool uses.
 	ctx, cancel := context.WithCancel(ctx)
@@ -59,7 +59,7 @@ func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 	defer context.AfterFunc(in.b.call, cancel)()
 	answers, err := in.b.turn.Input.Ask(ctx, questions...)
 	if err != nil {
-		return nil, hide(err, "there is no answer")
+		return nil, hideBackendError(err, "there is no answer")
 	}
 	if len(answers) != len(questions) {
 		return nil, notAvailable("", "not every question was answered")
@@ -88,8 +88,8 @@ func (in *input) check(questions []sallyport.Question) ([]*schema.Schema, error)
 	for i := range questions {
 		q := &questions[i]
 		if !slices.Contains(in.b.scope.grant.Input, q.Kind) {
-			in.b.refuse(capInput, string(q.Kind), func(entry string) bool { return entry == string(q.Kind) })
-			return nil, notAvailable(string(q.Kind), "input of kind "+clip(string(q.Kind))+" is not in the declared input")
+			in.b.recordRefusal(capInput, string(q.Kind), func(entry string) bool { return entry == string(q.Kind) })
+			return nil, notAvailable(string(q.Kind), "input of kind "+clipItem(string(q.Kind))+" is not in the declared input")
 		}
 		if !isName(q.Name) || slices.ContainsFunc(questions[:i], func(o sallyport.Question) bool { return o.Name == q.Name }) {
 			return nil, sallyport.InputInvalid("each question needs a name of its own that matches [a-zA-Z0-9_-]{1,64}")

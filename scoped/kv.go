@@ -42,7 +42,7 @@ func (s *store) Get(ctx context.Context, key string) (string, bool, error) {
 	}
 	value, ok, err := kv.Get(ctx, key)
 	if err != nil || !ok {
-		return "", false, hide(err, "the key-value store failed")
+		return "", false, hideBackendError(err, "the key-value store failed")
 	}
 	return value, true, nil
 }
@@ -62,7 +62,7 @@ func (s *store) Set(ctx context.Context, key, value string, ttl time.Duration) e
 	if err != nil {
 		return err
 	}
-	return hide(kv.Set(ctx, key, value, ttl), "the key-value store failed")
+	return hideBackendError(kv.Set(ctx, key, value, ttl), "the key-value store failed")
 }
 
 // Delete removes a key of the scope.
@@ -71,7 +71,7 @@ func (s *store) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return hide(kv.Delete(ctx, key), "the key-value store failed")
+	return hideBackendError(kv.Delete(ctx, key), "the key-value store failed")
 }
 
 // List returns the keys of the scope that begin with prefix.
@@ -85,7 +85,7 @@ func (s *store) List(ctx context.Context, prefix string) ([]string, error) {
 	}
 	keys, err := kv.List(ctx, prefix)
 	if err != nil {
-		return nil, hide(err, "the key-value store failed")
+		return nil, hideBackendError(err, "the key-value store failed")
 	}
 	return keys, nil
 }
@@ -117,9 +117,9 @@ func (s *store) open(ctx context.Context) (sallyport.KV, error) {
 	kv, err := s.b.scope.backends.KV.KV(ctx, id)
 	if err != nil && ctx.Err() != nil {
 		// The caller of this one access gave up; the next may succeed.
-		return nil, hide(err, "the key-value store could not be opened")
+		return nil, hideBackendError(err, "the key-value store could not be opened")
 	}
-	s.opened, s.kv, s.err = true, kv, hide(err, "the key-value store could not be opened")
+	s.opened, s.kv, s.err = true, kv, hideBackendError(err, "the key-value store could not be opened")
 	return s.kv, s.err
 }
 

@@ -122,8 +122,8 @@ func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
 	if relay == "" {
 		relay = DefaultRelay
 	}
-	m.b.allow(capMail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
-	return hide(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
+	m.b.recordAllowed(capMail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
+	return hideBackendError(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
 }
 
 func (m mailer) check(msg *sallyport.Message) error {
@@ -149,10 +149,10 @@ func (m mailer) check(msg *sallyport.Message) error {
 func (m mailer) admit(to string) (recipient, error) {
 	want, err := parseAddress(to)
 	if err != nil {
-		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clip(to)) + ": " + err.Error())
+		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clipItem(to)) + ": " + err.Error())
 	}
 	if !m.granted(want) {
-		m.b.refuse(capMail, to, anything)
+		m.b.recordRefusal(capMail, to, anything)
 		return want, notAvailable(to, "recipient "+to+" is not in the declared recipients")
 	}
 	return want, nil

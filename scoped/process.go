@@ -33,7 +33,7 @@ func (p process) Spawn(
 	}
 	child, err := p.b.scope.backends.Process.Start(ctx, spawn)
 	if err != nil {
-		return sallyport.ProcessResult{}, hide(p.ended(err), binary+" could not be started")
+		return sallyport.ProcessResult{}, hideBackendError(p.ended(err), binary+" could not be started")
 	}
 	defer p.b.scope.running.add(child)()
 	res, err := child.Wait()
@@ -43,7 +43,7 @@ func (p process) Spawn(
 		p.b.ran(cmp.Or(res.Level, sallyport.LevelNone))
 	}
 	p.b.report(spawn, &res)
-	return res, hide(p.ended(err), binary+" could not be run")
+	return res, hideBackendError(p.ended(err), binary+" could not be run")
 }
 
 // Start starts a granted binary that may outlive the call. What it touches
@@ -56,17 +56,17 @@ func (p process) Start(
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, hide(p.ended(err), binary+" could not be started")
+		return nil, hideBackendError(p.ended(err), binary+" could not be started")
 	}
 	level, err := p.b.scope.backends.Process.Confines(spawn.Grant)
 	if err != nil {
-		return nil, hide(err, binary+" could not be started")
+		return nil, hideBackendError(err, binary+" could not be started")
 	}
 	// The runner ends the tree with its context, and the child may outlive the
 	// call: what bounds it is its timeout, its owner, and the runtime.
 	child, err := p.b.scope.backends.Process.Start(context.WithoutCancel(ctx), spawn)
 	if err != nil {
-		return nil, hide(err, binary+" could not be started")
+		return nil, hideBackendError(err, binary+" could not be started")
 	}
 	p.b.ran(level)
 	p.b.scope.running.add(child)()
@@ -111,21 +111,21 @@ func (p process) spawn(
 		return nil, err
 	}
 	p.b.noteWithheld()
-	p.b.allow(capProcess, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
+	p.b.recordAllowed(capProcess, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
 	return spawn, nil
 }
 
 // admit holds a name to the grant.
 func (p process) admit(binary string) error {
 	if why := reach.Launcher(binary); why != "" {
-		p.b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: capProcess, Resource: clip(binary),
-			Why: clip(binary) + " " + why, Source: FloorSource,
+		p.b.recordDecision(sallyport.Decision{
+			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(binary),
+			Why: clipItem(binary) + " " + why, Source: FloorSource,
 		})
 		return sallyport.BinaryError(binary, why)
 	}
 	if !reach.MatchBinary(p.b.scope.grant.Process.Binaries, binary) {
-		p.b.refuse(capProcess, binary, binaryOf(binary))
+		p.b.recordRefusal(capProcess, binary, binaryOf(binary))
 		return sallyport.BinaryError(binary, "")
 	}
 	return nil

@@ -93,8 +93,8 @@ func (p process) environment(asked map[string]string) (map[string]string, error)
 	}
 	if len(reserved) > 0 {
 		slices.Sort(reserved)
-		p.b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: capProcess, Resource: clip(strings.Join(reserved, ", ")),
+		p.b.recordDecision(sallyport.Decision{
+			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(strings.Join(reserved, ", ")),
 			Why: "environment variables that steer a child from outside are not passed on", Source: FloorSource,
 		})
 	}

@@ -51,7 +51,7 @@ func (n refusedNetwork) refuse(host string) error {
 	if canonical, err := reach.CanonicalHost(host); err == nil {
 		host = canonical
 	}
-	report(n.note, outside(capNetwork, host))
+	sendDecision(n.note, newRefusal(capNetwork, host))
 	return sallyport.HostError(host, "")
 }
 
@@ -90,7 +90,7 @@ type droppedPath struct {
 }
 
 func (p *droppedPath) refuse(operation, path string) error {
-	p.b.refuse(capFS+"."+operation, path, anything)
+	p.b.recordRefusal(capFS+"."+operation, path, anything)
 	return sallyport.PathError(operation, path)
 }
 
@@ -134,7 +134,7 @@ func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, er
 }
 
 func (s refusedSecrets) refuse(ref string) error {
-	report(s.note, outside(capSecrets, ref))
+	sendDecision(s.note, newRefusal(capSecrets, ref))
 	return sallyport.SecretError(ref)
 }
 
@@ -153,14 +153,14 @@ func (p refusedProcess) Start(
 }
 
 func (p refusedProcess) refuse(binary string) error {
-	report(p.note, outside(capProcess, binary))
+	sendDecision(p.note, newRefusal(capProcess, binary))
 	return sallyport.BinaryError(binary, "")
 }
 
 type refusedKV struct{ note func(sallyport.Decision) }
 
 func (k refusedKV) refuse() error {
-	report(k.note, outside(capStorage, ""))
+	sendDecision(k.note, newRefusal(capStorage, ""))
 	return notAvailable("", "the tool declares no storage")
 }
 
@@ -178,7 +178,7 @@ type refusedAttachments struct{ note func(sallyport.Decision) }
 func (refusedAttachments) List() []sallyport.Attachment { return nil }
 
 func (a refusedAttachments) Open(_ context.Context, ref string) (io.ReadCloser, error) {
-	report(a.note, outside(capAttachments, ref))
+	sendDecision(a.note, newRefusal(capAttachments, ref))
 	return nil, notAvailable(ref, "the tool declares no attachments")
 }
 
@@ -189,7 +189,7 @@ func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any
 }
 
 func (d refusedDatabases) refuse(connection string) error {
-	report(d.note, outside(capDatabase, connection))
+	sendDecision(d.note, newRefusal(capDatabase, connection))
 	return notAvailable(connection, "the tool declares no database")
 }
 
@@ -198,7 +198,7 @@ type refusedMail struct{ note func(sallyport.Decision) }
 func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuse() }
 
 func (m refusedMail) refuse() error {
-	report(m.note, outside(capMail, ""))
+	sendDecision(m.note, newRefusal(capMail, ""))
 	return notAvailable("", "the tool declares no mail")
 }
 
@@ -208,6 +208,6 @@ type refusedInput struct{ note func(sallyport.Decision) }
 func (refusedInput) Can(sallyport.InputKind) bool { return false }
 
 func (in refusedInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
-	report(in.note, outside(capInput, ""))
+	sendDecision(in.note, newRefusal(capInput, ""))
 	return nil, notAvailable("", "the tool declares no input")
 }

@@ -186,12 +186,12 @@ func (s *Scope) Bind(
 
 // bindReach binds hosts and files, granted or dropped.
 func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
-	s, note := b.scope, b.note
+	s, note := b.scope, b.recordDecision
 	switch {
 	case s.network != nil:
 		c.Network = s.network.bind(ctx, note)
 	case s.dropped(capNetwork):
-		c.Network = refusedNetwork{func(d sallyport.Decision) { b.note(s.explain(d, anything)) }}
+		c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, anything)) }}
 	}
 	switch {
 	case s.files != nil:
@@ -256,7 +256,7 @@ type Binding struct {
 	workspace            string
 	turn                 Turn
 	out                  func(sallyport.Decision)
-	noted                tally
+	noted                decisionCounts
 	children             children
 	secrets              secrets
 	kv                   store

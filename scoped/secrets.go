@@ -40,7 +40,7 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 	value, ok, err := s.b.scope.backends.Secrets.Secret(ctx, ref)
 	switch {
 	case err != nil:
-		return sallyport.Secret{}, hide(err, "secret "+ref+" could not be read")
+		return sallyport.Secret{}, hideBackendError(err, "secret "+ref+" could not be read")
 	case !ok:
 		return sallyport.Secret{}, secretFault(ref, "not found")
 	case len(value.Reveal()) < reach.MinSecretBytes:
@@ -53,7 +53,7 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 	}
 	// The value is on the list before the tool has it.
 	if s.remember(ref, value) {
-		s.b.allow(capSecrets, ref, "get "+ref)
+		s.b.recordAllowed(capSecrets, ref, "get "+ref)
 	}
 	return value, nil
 }
@@ -61,7 +61,7 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 // admit holds a reference to the grant.
 func (s *secrets) admit(ref string) error {
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
-		s.b.refuse(capSecrets, ref, refOf(ref))
+		s.b.recordRefusal(capSecrets, ref, refOf(ref))
 		return sallyport.SecretError(ref)
 	}
 	return nil

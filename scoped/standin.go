@@ -73,9 +73,9 @@ func standInName(name string, env map[string]string) error {
 	case !reach.IsEnvName(name):
 		return sallyport.InputInvalid("the variable of a secret has no portable name")
 	case reservedEnv(name):
-		return sallyport.InputInvalid("the variable " + clip(name) + " steers a child from outside and cannot hold a secret")
+		return sallyport.InputInvalid("the variable " + clipItem(name) + " steers a child from outside and cannot hold a secret")
 	case taken:
-		return sallyport.InputInvalid("the variable " + clip(name) + " is given twice")
+		return sallyport.InputInvalid("the variable " + clipItem(name) + " is given twice")
 	default:
 		return nil
 	}
@@ -103,7 +103,7 @@ func (p process) receivers(s *sallyport.ChildSecret) ([]string, error) {
 			return nil, sallyport.InputInvalid("a secret for a child names its hosts: * is none")
 		case !granted.Covers(host):
 			name := host.String()
-			p.b.refuse(capNetwork, name, coversHost(host))
+			p.b.recordRefusal(capNetwork, name, coversHost(host))
 			return nil, sallyport.HostError(name, "")
 		}
 		out = append(out, host.String())

@@ -140,7 +140,7 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 		lists[changed] = append(lists[changed], change(s, &res.Changes[i]))
 	}
 	if res.LayerFull != "" {
-		b.note(layerFull(s.Binary, res.LayerFull))
+		b.recordDecision(layerFull(s.Binary, res.LayerFull))
 	}
 	for k, list := range lists {
 		kind := touchedKind(k)
@@ -153,7 +153,7 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 		}
 	}
 	if res.Touched.More && b.children.incomplete() {
-		report(b.out, access(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
+		sendDecision(b.out, access(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
 	}
 }
 
@@ -161,10 +161,10 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 // its quota alone: a tool cannot bury it under refusals that it provokes.
 func (b *Binding) noteTouched(kind touchedKind, d sallyport.Decision) {
 	if kind == changedOnFloor {
-		report(b.out, d)
+		sendDecision(b.out, d)
 		return
 	}
-	b.note(d)
+	b.recordDecision(d)
 }
 
 // bySent returns hosts in the order of what was sent to them, the most first,
@@ -252,7 +252,7 @@ func onFloor(binary, path string) sallyport.Decision {
 
 func access(capability, resource string, allowed bool, why string) sallyport.Decision {
 	return sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: capability, Resource: clip(resource), Allowed: allowed, Why: clip(why),
+		Step: sallyport.StepAccess, Capability: capability, Resource: clipItem(resource), Allowed: allowed, Why: clipItem(why),
 	}
 }
 
@@ -290,7 +290,7 @@ func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decisi
 		d.Source, d.Fix = FloorSource, u.Fix
 		return d
 	}
-	return b.scope.explain(d, func(entry string) bool {
+	return b.scope.explainDropped(d, func(entry string) bool {
 		p, err := reach.ParseHosts([]string{entry})
 		return err == nil && reach.NewHosts(p).Match(u.Host, u.Port)
 	})

@@ -28,7 +28,7 @@ func (b *Binding) noteWithheld() {
 					d.Why, d.Fix = list.op+" "+path+": not shown to the child: "+p.Why, p.Fix
 				}
 			}
-			b.note(d)
+			b.recordDecision(d)
 		}
 	}
 }
