@@ -40,9 +40,9 @@ func (p process) Spawn(
 	// Without a level, a child that failed was not started, and one that ran
 	// was held by nothing that is known.
 	if err == nil || res.Level != "" {
-		p.b.ran(cmp.Or(res.Level, sallyport.LevelNone))
+		p.b.recordLevel(cmp.Or(res.Level, sallyport.LevelNone))
 	}
-	p.b.report(spawn, &res)
+	p.b.recordChildUses(spawn, &res)
 	return res, hideBackendError(p.ended(err), binary+" could not be run")
 }
 
@@ -68,7 +68,7 @@ func (p process) Start(
 	if err != nil {
 		return nil, hideBackendError(err, binary+" could not be started")
 	}
-	p.b.ran(level)
+	p.b.recordLevel(level)
 	p.b.scope.running.add(child)()
 	if p.b.turn.Outlive == nil {
 		return child, nil
@@ -110,7 +110,7 @@ func (p process) spawn(
 	if err := p.standIn(ctx, spawn); err != nil {
 		return nil, err
 	}
-	p.b.noteWithheld()
+	p.b.recordWithheld()
 	p.b.recordAllowed(capProcess, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
 	return spawn, nil
 }

@@ -257,7 +257,7 @@ type Binding struct {
 	turn                 Turn
 	out                  func(sallyport.Decision)
 	noted                decisionCounts
-	children             children
+	children             childRecord
 	secrets              secrets
 	kv                   store
 }

@@ -66,8 +66,8 @@ var touchedGroups = [touchedKinds]string{
 	capFS + ".write", capFS, capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write", capFS + ".write",
 }
 
-// children is what the children of a call have in common.
-type children struct {
+// childRecord is what the children of a call have in common.
+type childRecord struct {
 	mu    sync.Mutex
 	level sallyport.Level
 	used  [touchedKinds]int
@@ -76,17 +76,18 @@ type children struct {
 	seen  []string          // binaries that were reported
 }
 
-// ran remembers how a child was confined.
-func (b *Binding) ran(l sallyport.Level) {
+// recordLevel remembers how a child was confined.
+func (b *Binding) recordLevel(l sallyport.Level) {
 	b.children.mu.Lock()
 	defer b.children.mu.Unlock()
-	if b.children.level == "" || rank(l) < rank(b.children.level) {
+	if b.children.level == "" || levelRank(l) < levelRank(b.children.level) {
 		b.children.level = l
 	}
 }
 
-// rank orders levels by strength. A word that is not known confines nothing.
-func rank(l sallyport.Level) int {
+// levelRank orders levels by strength. A word that is not known confines
+// nothing.
+func levelRank(l sallyport.Level) int {
 	return slices.Index([]sallyport.Level{sallyport.LevelLandlock, sallyport.LevelFull, sallyport.LevelStrict}, l)
 }
 
@@ -101,10 +102,10 @@ func (b *Binding) Level() sallyport.Level {
 	return b.children.level
 }
 
-// report notes what a child was seen to use, so that the record shows it
-// beside what was declared. What others may run comes first, then hosts: they
-// say what may have left.
-func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
+// recordChildUses reports what a child was seen to use, so that the record
+// shows it beside what was declared. What others may run comes first, then
+// hosts: they say what may have left.
+func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	var lists [touchedKinds][]sallyport.Decision
 	for _, path := range res.Touched.ChangedOnFloor {
 		lists[changedOnFloor] = append(lists[changedOnFloor], onFloor(s.Binary, path))
@@ -122,7 +123,7 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 		}
 		lists[kind] = append(lists[kind], d)
 	}
-	for i, path := range b.children.fresh(res.Touched.Binaries) {
+	for i, path := range b.children.filterReported(res.Touched.Binaries) {
 		lists[binaries] = append(lists[binaries], startedBinary(s, path, i == 0))
 	}
 	// In overlay mode the changes say more about the same paths.
@@ -144,22 +145,22 @@ func (b *Binding) report(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	}
 	for k, list := range lists {
 		kind := touchedKind(k)
-		show, say := b.children.take(kind, len(list))
+		show, say := b.children.reserveLines(kind, len(list))
 		for _, d := range list[:show] {
-			b.noteTouched(kind, d)
+			b.recordTouched(kind, d)
 		}
 		if say {
-			b.noteTouched(kind, rest(kind, s.Binary, len(list)-show, hosts))
+			b.recordTouched(kind, rest(kind, s.Binary, len(list)-show, hosts))
 		}
 	}
-	if res.Touched.More && b.children.incomplete() {
+	if res.Touched.More && b.children.isFirstIncomplete() {
 		sendDecision(b.out, access(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
 	}
 }
 
-// noteTouched reports one thing. What is new on the deny floor is bounded by
+// recordTouched reports one thing. What is new on the deny floor is bounded by
 // its quota alone: a tool cannot bury it under refusals that it provokes.
-func (b *Binding) noteTouched(kind touchedKind, d sallyport.Decision) {
+func (b *Binding) recordTouched(kind touchedKind, d sallyport.Decision) {
 	if kind == changedOnFloor {
 		sendDecision(b.out, d)
 		return
@@ -175,9 +176,9 @@ func bySent(uses []sallyport.HostUse) []sallyport.HostUse {
 	})
 }
 
-// take returns how many of n things may be noted, and whether to say that
-// there are more.
-func (c *children) take(kind touchedKind, n int) (show int, say bool) {
+// reserveLines returns how many of n things may be reported, and whether to say
+// that there are more.
+func (c *childRecord) reserveLines(kind touchedKind, n int) (show int, say bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	show = min(n, touchedQuota[kind]-c.used[kind])
@@ -188,8 +189,8 @@ func (c *children) take(kind touchedKind, n int) (show int, say bool) {
 	return show, say
 }
 
-// incomplete reports whether this is the first report that is not complete.
-func (c *children) incomplete() bool {
+// isFirstIncomplete reports whether this is the first report that is not complete.
+func (c *childRecord) isFirstIncomplete() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := !c.more
@@ -197,9 +198,9 @@ func (c *children) incomplete() bool {
 	return first
 }
 
-// fresh returns the binaries that this call has not reported yet: a tool that
-// starts git forty times fills no record.
-func (c *children) fresh(paths []string) []string {
+// filterReported returns the binaries that this call has not reported yet: a
+// tool that starts git forty times fills no record.
+func (c *childRecord) filterReported(paths []string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string

@@ -7,9 +7,9 @@ import (
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
-// noteWithheld records the granted places that a child is not shown, because a
+// recordWithheld records the granted places that a child is not shown, because a
 // symbolic link is on their paths.
-func (b *Binding) noteWithheld() {
+func (b *Binding) recordWithheld() {
 	g := b.scope.grant
 	for _, list := range []struct {
 		op    string
