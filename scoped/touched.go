@@ -108,14 +108,14 @@ func (b *Binding) Level() sallyport.Level {
 func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResult) {
 	var lists [touchedKinds][]sallyport.Decision
 	for _, path := range res.Touched.ChangedOnFloor {
-		lists[changedOnFloor] = append(lists[changedOnFloor], onFloor(s.Binary, path))
+		lists[changedOnFloor] = append(lists[changedOnFloor], newFloorDecision(s.Binary, path))
 	}
 	for _, path := range res.Touched.Withheld {
-		d := access(touchedGroups[withheld], path, false, "shown in part to a child of "+s.Binary+withheldWhy)
+		d := newAccessDecision(touchedGroups[withheld], path, false, "shown in part to a child of "+s.Binary+withheldWhy)
 		d.Source = FloorSource
 		lists[withheld] = append(lists[withheld], d)
 	}
-	hosts := bySent(res.Touched.Hosts)
+	hosts := sortBySent(res.Touched.Hosts)
 	for i := range hosts {
 		kind, d := usedHosts, b.usedHost(s.Binary, &hosts[i])
 		if !d.Allowed {
@@ -124,24 +124,24 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 		lists[kind] = append(lists[kind], d)
 	}
 	for i, path := range b.children.filterReported(res.Touched.Binaries) {
-		lists[binaries] = append(lists[binaries], startedBinary(s, path, i == 0))
+		lists[binaries] = append(lists[binaries], newBinaryDecision(s, path, i == 0))
 	}
 	// In overlay mode the changes say more about the same paths.
 	for _, path := range res.Touched.Written {
 		if len(res.Changes) == 0 {
-			lists[written] = append(lists[written], access(touchedGroups[written], path, true, "a child of "+s.Binary+" wrote it"))
+			lists[written] = append(lists[written], newAccessDecision(touchedGroups[written], path, true, "a child of "+s.Binary+" wrote it"))
 		}
 	}
 	for _, path := range res.Touched.Changed {
-		d := access(touchedGroups[changedMeanwhile], path, true, unknownWriter+", as a child of "+s.Binary+" ran")
+		d := newAccessDecision(touchedGroups[changedMeanwhile], path, true, unknownWriter+", as a child of "+s.Binary+" ran")
 		d.Source = UnattributedSource
 		lists[changedMeanwhile] = append(lists[changedMeanwhile], d)
 	}
 	for i := range res.Changes {
-		lists[changed] = append(lists[changed], change(s, &res.Changes[i]))
+		lists[changed] = append(lists[changed], newChangeDecision(s, &res.Changes[i]))
 	}
 	if res.LayerFull != "" {
-		b.recordDecision(layerFull(s.Binary, res.LayerFull))
+		b.recordDecision(newLayerDecision(s.Binary, res.LayerFull))
 	}
 	for k, list := range lists {
 		kind := touchedKind(k)
@@ -150,11 +150,11 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 			b.recordTouched(kind, d)
 		}
 		if say {
-			b.recordTouched(kind, rest(kind, s.Binary, len(list)-show, hosts))
+			b.recordTouched(kind, newRestDecision(kind, s.Binary, len(list)-show, hosts))
 		}
 	}
 	if res.Touched.More && b.children.isFirstIncomplete() {
-		sendDecision(b.out, access(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
+		sendDecision(b.out, newAccessDecision(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
 	}
 }
 
@@ -168,9 +168,9 @@ func (b *Binding) recordTouched(kind touchedKind, d sallyport.Decision) {
 	b.recordDecision(d)
 }
 
-// bySent returns hosts in the order of what was sent to them, the most first,
+// sortBySent returns hosts in the order of what was sent to them, the most first,
 // so that nothing large is among those that are not listed.
-func bySent(uses []sallyport.HostUse) []sallyport.HostUse {
+func sortBySent(uses []sallyport.HostUse) []sallyport.HostUse {
 	return slices.SortedStableFunc(slices.Values(uses), func(x, y sallyport.HostUse) int {
 		return cmp.Compare(y.Sent, x.Sent)
 	})
@@ -213,9 +213,10 @@ func (c *childRecord) filterReported(paths []string) []string {
 	return out
 }
 
-// rest says how many things of a kind are not listed. Of hosts, which are in
-// the order of [bySent], it says what was sent to them, and where the most.
-func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sallyport.Decision {
+// newRestDecision says how many things of a kind are not listed. Of hosts,
+// which are in the order of [sortBySent], it says what was sent to them, and
+// where the most.
+func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sallyport.Decision {
 	why := fmt.Sprintf("%d further %s of a child of %s, and those of later children, are not listed", n, touchedNouns[kind], binary)
 	switch kind {
 	case changedOnFloor, changedMeanwhile:
@@ -232,7 +233,7 @@ func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sal
 		why = fmt.Sprintf("%d further hosts of a child are not listed, nor are all of later children: sent %d bytes in all, %d of them to %s, by %s",
 			n, sent, hosts[0].Sent, hosts[0].Host, binary)
 	}
-	d := access(touchedGroups[kind], binary, kind != refusedHosts && kind != changedOnFloor, why)
+	d := newAccessDecision(touchedGroups[kind], binary, kind != refusedHosts && kind != changedOnFloor, why)
 	switch kind {
 	case changedOnFloor:
 		d.Source = FloorSource
@@ -242,24 +243,25 @@ func rest(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sal
 	return d
 }
 
-// onFloor says what is new on the deny floor: it is there, and no declaration
+// newFloorDecision says what is new on the deny floor: it is there, and no declaration
 // would make it right.
-func onFloor(binary, path string) sallyport.Decision {
-	d := access(touchedGroups[changedOnFloor], path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
+func newFloorDecision(binary, path string) sallyport.Decision {
+	d := newAccessDecision(touchedGroups[changedOnFloor], path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
 		" ran: it may run with the rights of whoever uses the folder; look at it or remove it")
 	d.Source = FloorSource
 	return d
 }
 
-func access(capability, resource string, allowed bool, why string) sallyport.Decision {
+// newAccessDecision returns the decision about one thing that a child used.
+func newAccessDecision(capability, resource string, allowed bool, why string) sallyport.Decision {
 	return sallyport.Decision{
 		Step: sallyport.StepAccess, Capability: capability, Resource: clipItem(resource), Allowed: allowed, Why: clipItem(why),
 	}
 }
 
-// layerFull says that a private layer took no more.
-func layerFull(binary, bound string) sallyport.Decision {
-	d := access(capFS+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
+// newLayerDecision says that a private layer accepted no more.
+func newLayerDecision(binary, bound string) sallyport.Decision {
+	d := newAccessDecision(capFS+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
 	d.Source = CommitSource
 	d.Fix = "raise sandbox.layer or sandbox.layer_files in the configuration"
 	return d
@@ -277,9 +279,9 @@ func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decisi
 		if u.Why != "" {
 			why += ": " + u.Why
 		}
-		return access(capNetwork, name, true, why)
+		return newAccessDecision(capNetwork, name, true, why)
 	}
-	d := access(capNetwork, name, false, fmt.Sprintf("a child of %s was refused %d times: %s", binary, u.Connections, u.Why))
+	d := newAccessDecision(capNetwork, name, false, fmt.Sprintf("a child of %s was refused %d times: %s", binary, u.Connections, u.Why))
 	policy, err := egress.NewPolicy(b.scope.grant.Network)
 	if err != nil {
 		return d
@@ -297,10 +299,10 @@ func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decisi
 	})
 }
 
-// startedBinary says whether a program was declared. The names of a grant
+// newBinaryDecision says whether a program was declared. The names of a grant
 // decide what the runtime starts; what a child starts itself is held by its
 // confinement and not by a list.
-func startedBinary(s *sallyport.Spawn, path string, first bool) sallyport.Decision {
+func newBinaryDecision(s *sallyport.Spawn, path string, first bool) sallyport.Decision {
 	declared := reach.MatchBinary(s.Grant.Process.Binaries, path) ||
 		reach.MatchBinary(s.Grant.Process.Binaries, filepath.Base(path))
 	why := "a child of " + s.Binary + " asked to start it inside the confinement; it is not in the declared allowedBinaries"
@@ -310,12 +312,12 @@ func startedBinary(s *sallyport.Spawn, path string, first bool) sallyport.Decisi
 	case declared:
 		why = "a child of " + s.Binary + " asked to start it; its name is in the declared allowedBinaries"
 	}
-	return access(capProcess, path, true, why)
+	return newAccessDecision(capProcess, path, true, why)
 }
 
-// change says what became of a path that was written in overlay mode. What a
-// tool asked to throw away was not refused.
-func change(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
+// newChangeDecision says what became of a path that was written in overlay
+// mode. What a tool asked to throw away was not refused.
+func newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
 	why := fmt.Sprintf("a child of %s: %s, %d bytes", s.Binary, c.Kind, c.Bytes)
 	switch {
 	case c.Committed:
@@ -328,7 +330,7 @@ func change(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
 	default:
 		why += ", not carried over: " + c.Why
 	}
-	d := access(touchedGroups[changed], c.Path, c.Committed || s.Options.Discard, why)
+	d := newAccessDecision(touchedGroups[changed], c.Path, c.Committed || s.Options.Discard, why)
 	if !d.Allowed {
 		d.Source = CommitSource
 	}
