@@ -25,9 +25,9 @@ const defaultMaxFileBytes = 64 << 20
 // a large folder must not fill the audit log.
 const maxTouches = 64
 
-// files is the file reach of one grant, compiled once and shared by all its
+// fileReach is the file reach of one grant, compiled once and shared by all its
 // calls. It is safe for concurrent use.
-type files struct {
+type fileReach struct {
 	read, write []*entry
 	// names is where paths lead that the operator spells through links.
 	names map[string]string
@@ -41,16 +41,16 @@ type files struct {
 	closed bool
 }
 
-// newFiles compiles a grant. Entries are opened on first use. An empty entry
+// newFileReach compiles a grant. Entries are opened on first use. An empty entry
 // grants nothing; one that is not an absolute path is an error.
-func newFiles(g sallyport.FSGrant, b *sallyport.FileBackend) (*files, error) {
+func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, error) {
 	if b == nil {
 		b = &sallyport.FileBackend{}
 	}
 	if b.MaxFileBytes < 0 {
 		return nil, fmt.Errorf("file backend: MaxFileBytes is %d, want 0 or more", b.MaxFileBytes)
 	}
-	f := &files{names: g.Names, floor: Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
+	f := &fileReach{names: g.Names, floor: Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
 	if f.maxBytes == 0 {
 		f.maxBytes = defaultMaxFileBytes
 	}
@@ -97,9 +97,9 @@ func nearest(entries map[string]*entry, p string) *entry {
 	}
 }
 
-// close releases the open directories. Accessors that are still around then
+// closeEntries releases the open directories. Accessors that are still around then
 // fail with fs.ErrClosed.
-func (f *files) close() {
+func (f *fileReach) closeEntries() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
@@ -108,19 +108,18 @@ func (f *files) close() {
 	}
 }
 
-// bind makes the accessor of one call. The accessor lives for one call, which
-// is why it may keep the context: the methods of fs.FS have no parameter for
-// one. The session is the key of the stale-write memory; note receives the
-// decisions, from several goroutines when the tool uses several; it may be
-// nil.
-func (f *files) bind(ctx context.Context, workspace, session string, note func(sallyport.Decision)) sallyport.FS {
+// bindCall returns the accessor of one call. The accessor lives for one call,
+// which is why it may keep the context: the methods of fs.FS have no parameter
+// for one. The session is the key of the stale-write memory; note receives the
+// decisions, from several goroutines when the tool uses several; it may be nil.
+func (f *fileReach) bindCall(ctx context.Context, workspace, session string, note func(sallyport.Decision)) sallyport.FS {
 	return &boundFiles{f: f, ctx: ctx, workspace: workspace, session: session, note: note}
 }
 
 // boundFiles implements sallyport.FS for one call.
 type boundFiles struct {
-	f                  *files
-	ctx                context.Context // The call's; see bind.
+	f                  *fileReach
+	ctx                context.Context // The call's; see bindCall.
 	workspace, session string
 	note               func(sallyport.Decision)
 
@@ -177,7 +176,7 @@ func (b *boundFiles) admit(op, name string) (string, error) {
 }
 
 // list returns the entries of a direction. An unknown operation has none.
-func (f *files) list(op string) []*entry {
+func (f *fileReach) list(op string) []*entry {
 	switch op {
 	case opRead:
 		return f.read
@@ -190,7 +189,7 @@ func (f *files) list(op string) []*entry {
 
 // locate returns where a path leads through the operator's links: that of the
 // longest name that it begins with.
-func (f *files) locate(p string) string {
+func (f *fileReach) locate(p string) string {
 	best := ""
 	for name := range f.names {
 		if len(name) > len(best) && reach.Within(name, p) {
@@ -218,7 +217,7 @@ func (b *boundFiles) withheld(op, asked string, e *entry) error {
 
 // cover returns the narrowest entry of a direction that holds p, which leads
 // through no link of the operator any more.
-func (f *files) cover(op, p string) *entry {
+func (f *fileReach) cover(op, p string) *entry {
 	var best *entry
 	for _, e := range f.list(op) {
 		if (best == nil || len(e.path) > len(best.path)) && e.covers(p) {

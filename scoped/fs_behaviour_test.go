@@ -78,11 +78,11 @@ func runReachCase(t *testing.T, c reachCase) {
 			t.Fatal(err)
 		}
 	}
-	f, err := newFiles(sallyport.FSGrant{Read: expandAll(c.Input.Read, place), Write: expandAll(c.Input.Write, place)}, b)
+	f, err := newFileReach(sallyport.FSGrant{Read: expandAll(c.Input.Read, place), Write: expandAll(c.Input.Write, place)}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.close()
+	defer f.closeEntries()
 	op := c.Input.Op
 	if op == "" {
 		op = "read" // from-personality without a personality: an empty grant.
@@ -257,7 +257,7 @@ func BenchmarkNewFiles(b *testing.B) {
 	g := sallyport.FSGrant{Read: []string{dir}, Write: []string{filepath.Join(dir, "ws")}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := newFiles(g, nil); err != nil {
+		if _, err := newFileReach(g, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

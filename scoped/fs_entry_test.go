@@ -161,7 +161,7 @@ func TestClosedReachFails(t *testing.T) {
 	if _, err := fsys.ReadFile("a"); err != nil {
 		t.Fatal(err)
 	}
-	f.close()
+	f.closeEntries()
 	if _, err := fsys.ReadFile("a"); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("ReadFile after close: error = %v, want fs.ErrClosed", err)
 	}
@@ -174,14 +174,14 @@ func TestNewFilesRefusesWhatItCannotMean(t *testing.T) {
 	for name, g := range map[string]sallyport.FSGrant{
 		"relative": {Read: []string{"ws"}}, "NUL": {Write: []string{"/a\x00"}},
 	} {
-		if f, err := newFiles(g, nil); err == nil {
+		if f, err := newFileReach(g, nil); err == nil {
 			t.Errorf("newFiles(%s) = %v, want an error", name, f)
 		}
 	}
-	if f, err := newFiles(sallyport.FSGrant{}, &sallyport.FileBackend{MaxFileBytes: -1}); err == nil {
+	if f, err := newFileReach(sallyport.FSGrant{}, &sallyport.FileBackend{MaxFileBytes: -1}); err == nil {
 		t.Errorf("newFiles with a negative bound = %v, want an error", f)
 	}
-	f, err := newFiles(sallyport.FSGrant{Read: []string{""}}, nil)
+	f, err := newFileReach(sallyport.FSGrant{Read: []string{""}}, nil)
 	if err != nil || len(f.read) != 0 {
 		t.Errorf("newFiles with an empty entry = %v, %v, want no reach", f, err)
 	}
@@ -196,7 +196,7 @@ func TestNotes(t *testing.T) {
 	var mu sync.Mutex
 	var notes []sallyport.Decision
 	f := reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil)
-	fsys := f.bind(t.Context(), filepath.Join(dir, "ws"), "s", func(d sallyport.Decision) {
+	fsys := f.bindCall(t.Context(), filepath.Join(dir, "ws"), "s", func(d sallyport.Decision) {
 		mu.Lock()
 		defer mu.Unlock()
 		notes = append(notes, d)

@@ -33,7 +33,7 @@ func (b *boundFiles) Open(name string) (fs.File, error) {
 
 // openFile is a regular file that can be read and nothing else.
 type openFile struct {
-	ctx context.Context // The call's; see bind.
+	ctx context.Context // The call's; see bindCall.
 	o   *opened
 }
 

@@ -22,7 +22,7 @@ func gateStory(t *testing.T) (dir string, b *boundFiles, h *handle) {
 		"home/p/swapped": "->../.ssh", "home/p/hooks": "->../repo/.git/hooks", "home/p/up": "->..", "out/secret": "SECRET",
 	})
 	f := reachOf(t, dir, []string{"home"}, []string{"home"}, nil)
-	b = f.bind(t.Context(), filepath.Join(dir, "home"), "s", nil).(*boundFiles)
+	b = f.bindCall(t.Context(), filepath.Join(dir, "home"), "s", nil).(*boundFiles)
 	h, err := f.read[0].acquire()
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestWalkAsksNothingBeyondAGate(t *testing.T) {
 	wantRefusal(t, "land outside", err)
 	// A grant of the very folder is not looked at, only landed on.
 	f := reachOf(t, dir, []string{"home/.ssh"}, nil, nil)
-	_, err = f.bind(t.Context(), dir, "s", nil).(*boundFiles).resolve(opRead, filepath.Join(dir, "home/.ssh"))
+	_, err = f.bindCall(t.Context(), dir, "s", nil).(*boundFiles).resolve(opRead, filepath.Join(dir, "home/.ssh"))
 	wantFloor(t, "resolve of granted keys", err)
 }
 

@@ -68,7 +68,7 @@ func newStaleStory(t *testing.T) *staleStory {
 	f := reachOf(t, dir, []string{"."}, []string{"."}, &sallyport.FileBackend{Reads: mem})
 	return &staleStory{
 		t: t, dir: dir, mem: mem,
-		one: f.bind(t.Context(), dir, "one", nil), other: f.bind(t.Context(), dir, "other", nil),
+		one: f.bindCall(t.Context(), dir, "one", nil), other: f.bindCall(t.Context(), dir, "other", nil),
 	}
 }
 
@@ -324,14 +324,14 @@ func TestWaitingForAFileEnds(t *testing.T) {
 	f := reachOf(t, dir, nil, []string{"."}, nil)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		err := f.bind(t.Context(), dir, "s", nil).WriteFile("f", nil)
+		err := f.bindCall(t.Context(), dir, "s", nil).WriteFile("f", nil)
 		if err == nil || !strings.Contains(err.Error(), "another call is writing it") || time.Since(start) < lockWait {
 			t.Errorf("WriteFile of a held file = %v after %v, want an error after %v", err, time.Since(start), lockWait)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start = time.Now()
-		err = f.bind(ctx, dir, "s", nil).WriteFile("f", nil)
+		err = f.bindCall(ctx, dir, "s", nil).WriteFile("f", nil)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("WriteFile of a held file = %v after %v, want the deadline of the call", err, time.Since(start))
 		}

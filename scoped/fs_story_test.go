@@ -45,7 +45,7 @@ func tree(t testing.TB, content map[string]string) string {
 }
 
 // reachOf compiles a grant over paths below dir.
-func reachOf(t testing.TB, dir string, read, write []string, b *sallyport.FileBackend) *files {
+func reachOf(t testing.TB, dir string, read, write []string, b *sallyport.FileBackend) *fileReach {
 	t.Helper()
 	join := func(list []string) (out []string) {
 		for _, p := range list {
@@ -59,11 +59,11 @@ func reachOf(t testing.TB, dir string, read, write []string, b *sallyport.FileBa
 	if b.Home == "" {
 		b.Home = filepath.Join(dir, "home")
 	}
-	f, err := newFiles(placed(sallyport.FSGrant{Read: join(read), Write: join(write)}), b)
+	f, err := newFileReach(placed(sallyport.FSGrant{Read: join(read), Write: join(write)}), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.close)
+	t.Cleanup(f.closeEntries)
 	return f
 }
 
@@ -82,9 +82,9 @@ func placed(g sallyport.FSGrant) sallyport.FSGrant {
 	return g
 }
 
-func bindTo(t testing.TB, f *files, dir string) sallyport.FS {
+func bindTo(t testing.TB, f *fileReach, dir string) sallyport.FS {
 	t.Helper()
-	return f.bind(t.Context(), dir, "session", nil)
+	return f.bindCall(t.Context(), dir, "session", nil)
 }
 
 func TestReadFollowsLinksThatStayInside(t *testing.T) {
@@ -211,7 +211,7 @@ func TestNamesThatAreNoPaths(t *testing.T) {
 			t.Errorf("ReadFile(%q) error = %v, want a refusal without the NUL", name, err)
 		}
 	}
-	lost := f.bind(t.Context(), "", "s", nil)
+	lost := f.bindCall(t.Context(), "", "s", nil)
 	if _, err := lost.ReadFile("a"); !errors.Is(err, sallyport.ErrPathNotReachable) {
 		t.Errorf("ReadFile of a relative name without a workspace: error = %v, want a refusal", err)
 	}

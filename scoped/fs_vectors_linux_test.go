@@ -84,12 +84,12 @@ func runPathCase(t *testing.T, c pathCase) {
 		Home: home,
 		Deny: []string{filepath.Join(cfg, "config.yaml"), filepath.Join(cfg, "audit.db")},
 	}
-	f, err := newFiles(grant, backend)
+	f, err := newFileReach(grant, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.close()
-	fsys := f.bind(t.Context(), filepath.Join(dir, "ws"), "s", nil)
+	defer f.closeEntries()
+	fsys := f.bindCall(t.Context(), filepath.Join(dir, "ws"), "s", nil)
 	if c.Race != nil {
 		runRace(t, c, fsys, expand)
 		return

@@ -91,7 +91,7 @@ func leftovers(t *testing.T, dir string) {
 func TestEndOfTheCallEndsTheAccessor(t *testing.T) {
 	dir := tree(t, map[string]string{"ws/a": "x"})
 	ctx, cancel := context.WithCancel(t.Context())
-	fsys := reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil).bind(ctx, filepath.Join(dir, "ws"), "s", nil)
+	fsys := reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil).bindCall(ctx, filepath.Join(dir, "ws"), "s", nil)
 	file, err := fsys.Open("a")
 	if err != nil {
 		t.Fatal(err)

@@ -101,8 +101,8 @@ func (s *Scope) Narrow(g sallyport.NetworkGrant) bool {
 }
 
 // narrow is that of the client.
-func (n *network) narrow(g sallyport.NetworkGrant) bool {
-	client := n.open()
+func (n *networkReach) narrow(g sallyport.NetworkGrant) bool {
+	client := n.openClient()
 	if client == nil {
 		return true // it refuses everything
 	}

@@ -17,11 +17,11 @@ import (
 // the record. What is refused stays refused.
 const maxNotes = 256
 
-// network is the network part of a grant: its policy and its connections,
+// networkReach is the network part of a grant: its policy and its connections,
 // shared by all calls under the grant. The client is made for the first call:
 // of a hundred thousand registered tools most are never called. It is safe
 // for concurrent use.
-type network struct {
+type networkReach struct {
 	grant   sallyport.NetworkGrant
 	backend *sallyport.NetworkBackend
 
@@ -29,9 +29,9 @@ type network struct {
 	client *egress.Client
 }
 
-// newNetwork takes a grant and the backend that carries it. Without a backend
-// nothing is granted. It fails when either is not well formed.
-func newNetwork(g sallyport.NetworkGrant, b *sallyport.NetworkBackend) (*network, error) {
+// newNetworkReach compiles a grant with the backend that carries it. Without a
+// backend nothing is granted. It fails when either is not well formed.
+func newNetworkReach(g sallyport.NetworkGrant, b *sallyport.NetworkBackend) (*networkReach, error) {
 	if b == nil {
 		g.Allow, b = nil, &sallyport.NetworkBackend{}
 	}
@@ -41,12 +41,12 @@ func newNetwork(g sallyport.NetworkGrant, b *sallyport.NetworkBackend) (*network
 	if b.MaxResponseBytes < 0 || b.Timeout < 0 {
 		return nil, errors.New("network backend: a bound is negative")
 	}
-	return &network{grant: g, backend: b}, nil
+	return &networkReach{grant: g, backend: b}, nil
 }
 
-// open makes the client once. When that fails, which newNetwork has ruled
-// out, the client is nil and its bindings refuse.
-func (n *network) open() *egress.Client {
+// openClient creates the client once. When that fails, which newNetworkReach
+// has ruled out, the client is nil and its bindings refuse.
+func (n *networkReach) openClient() *egress.Client {
 	n.once.Do(func() {
 		n.client, _ = egress.New(n.grant, &egress.Options{
 			DialOptions:      egress.DialOptions{Resolve: n.backend.Resolve, Dial: n.backend.Dial},
@@ -57,24 +57,24 @@ func (n *network) open() *egress.Client {
 	return n.client
 }
 
-// close closes idle connections. A network that was never used refuses from
+// closeClient closes idle connections. A network that was never used refuses from
 // then on.
-func (n *network) close() {
+func (n *networkReach) closeClient() {
 	n.once.Do(func() {})
 	if n.client != nil {
 		n.client.Close()
 	}
 }
 
-// bind returns the accessor for one call. Each refusal is noted, and each
+// bindCall returns the accessor for one call. Each refusal is noted, and each
 // target that was let pass once; note is never called by two goroutines at
 // once and may be nil.
-func (n *network) bind(ctx context.Context, note func(sallyport.Decision)) sallyport.Network {
+func (n *networkReach) bindCall(ctx context.Context, note func(sallyport.Decision)) sallyport.Network {
 	a := &boundNetwork{note: note}
 	if note == nil {
-		a.Binding = n.open().Bind(nil).During(ctx)
+		a.Binding = n.openClient().Bind(nil).During(ctx)
 	} else {
-		a.Binding = n.open().Bind(a).During(ctx)
+		a.Binding = n.openClient().Bind(a).During(ctx)
 	}
 	return a
 }
@@ -99,7 +99,7 @@ func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	if refusal != nil {
 		if a.refused < maxNotes {
 			a.refused++
-			a.note(refused(target, refusal))
+			a.note(newHostRefusal(target, refusal))
 		}
 		return
 	}
@@ -112,9 +112,9 @@ func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	})
 }
 
-// refused spells a refusal for the operator, who may see the address that
-// the caller may not.
-func refused(target string, e *sallyport.Error) sallyport.Decision {
+// newHostRefusal describes a refusal for the operator, who may see the address
+// that the caller may not.
+func newHostRefusal(target string, e *sallyport.Error) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: capNetwork, Resource: target, Why: e.Error()}
 	if e.Err != nil {
 		d.Why += " (" + e.Err.Error() + ")"

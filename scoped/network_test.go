@@ -35,13 +35,13 @@ func serveOK(t testing.TB) *httptest.Server {
 	return srv
 }
 
-func mustNetwork(t testing.TB, g sallyport.NetworkGrant, b *sallyport.NetworkBackend) *network {
+func mustNetwork(t testing.TB, g sallyport.NetworkGrant, b *sallyport.NetworkBackend) *networkReach {
 	t.Helper()
-	n, err := newNetwork(g, b)
+	n, err := newNetworkReach(g, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(n.close)
+	t.Cleanup(n.closeClient)
 	return n
 }
 
@@ -58,7 +58,7 @@ func fetch(t testing.TB, c *http.Client, url string) error {
 func TestNetworkNotesEachDecision(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example", "b.example:8080"}}, loopback(serveOK(t), "93.184.215.14"))
 	var got []sallyport.Decision
-	a := n.bind(t.Context(), func(d sallyport.Decision) { got = append(got, d) })
+	a := n.bindCall(t.Context(), func(d sallyport.Decision) { got = append(got, d) })
 	c := a.Client()
 	for _, url := range []string{"http://a.example/1", "http://A.example./2", "http://b.example:8080/"} {
 		if err := fetch(t, c, url); err != nil {
@@ -91,7 +91,7 @@ func TestNetworkNotesEachDecision(t *testing.T) {
 func TestNetworkRefusalNamesTheAddressToTheOperatorOnly(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "10.1.2.3"))
 	var got []sallyport.Decision
-	err := fetch(t, n.bind(t.Context(), func(d sallyport.Decision) { got = append(got, d) }).Client(), "http://a.example/")
+	err := fetch(t, n.bindCall(t.Context(), func(d sallyport.Decision) { got = append(got, d) }).Client(), "http://a.example/")
 	e, _ := errors.AsType[*sallyport.Error](err)
 	if want := "HOST_NOT_ALLOWED: a.example resolves to a private address (RFC 1918)"; e.Error() != want {
 		t.Errorf("error = %v, want %s", e, want)
@@ -110,7 +110,7 @@ func TestNetworkRefusalNamesTheAddressToTheOperatorOnly(t *testing.T) {
 
 func TestNetworkWithoutObserver(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "93.184.215.14"))
-	c := n.bind(t.Context(), nil).Client()
+	c := n.bindCall(t.Context(), nil).Client()
 	if err := fetch(t, c, "http://a.example/"); err != nil {
 		t.Errorf("Get(a.example) = %v", err)
 	}
@@ -121,27 +121,27 @@ func TestNetworkWithoutObserver(t *testing.T) {
 
 func TestNetworkWithoutBackendRefuses(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"*"}}, nil)
-	if err := fetch(t, n.bind(t.Context(), nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
+	if err := fetch(t, n.bindCall(t.Context(), nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
 		t.Errorf("Get without a backend = %v, want ErrHostNotAllowed", err)
 	}
 }
 
 func TestNetworkClosedBeforeUseRefuses(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "93.184.215.14"))
-	n.close()
-	if err := fetch(t, n.bind(t.Context(), nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
+	n.closeClient()
+	if err := fetch(t, n.bindCall(t.Context(), nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
 		t.Errorf("Get after close = %v, want ErrHostNotAllowed", err)
 	}
 }
 
 func TestNetworkRefusesBrokenGrant(t *testing.T) {
 	for _, g := range []sallyport.NetworkGrant{{Allow: []string{""}}, {Deny: []string{"https://a.b"}}} {
-		if _, err := newNetwork(g, &sallyport.NetworkBackend{}); err == nil {
+		if _, err := newNetworkReach(g, &sallyport.NetworkBackend{}); err == nil {
 			t.Errorf("newNetwork(%+v) = nil, want an error", g)
 		}
 	}
 	for _, b := range []*sallyport.NetworkBackend{{MaxResponseBytes: -1}, {Timeout: -1}} {
-		if _, err := newNetwork(sallyport.NetworkGrant{}, b); err == nil {
+		if _, err := newNetworkReach(sallyport.NetworkGrant{}, b); err == nil {
 			t.Errorf("newNetwork(%+v) = nil, want an error", b)
 		}
 	}
@@ -150,7 +150,7 @@ func TestNetworkRefusesBrokenGrant(t *testing.T) {
 func TestNetworkNotesAreBoundedAndSerial(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{}, loopback(serveOK(t), "93.184.215.14"))
 	count := 0 // unguarded on purpose: bind promises one caller at a time
-	c := n.bind(t.Context(), func(sallyport.Decision) { count++ }).Client()
+	c := n.bindCall(t.Context(), func(sallyport.Decision) { count++ }).Client()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -170,7 +170,7 @@ func TestNetworkNotesAreBoundedAndSerial(t *testing.T) {
 func TestNetworkBindIsCheap(t *testing.T) {
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, &sallyport.NetworkBackend{})
 	note := func(sallyport.Decision) {}
-	if got := testing.AllocsPerRun(100, func() { n.bind(t.Context(), note) }); got > 1 {
+	if got := testing.AllocsPerRun(100, func() { n.bindCall(t.Context(), note) }); got > 1 {
 		t.Errorf("bind allocates %v times, want at most 1", got)
 	}
 }

@@ -39,8 +39,8 @@ type Scope struct {
 	grant    *sallyport.Grant
 	backends sallyport.Backends
 	// network and files are nil when nothing of theirs is granted.
-	network *network
-	files   *files
+	network *networkReach
+	files   *fileReach
 	// display is a copy for tools to look at: one that writes into it changes
 	// nothing that is enforced.
 	display    sallyport.NetworkGrant
@@ -87,12 +87,12 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 // compile prepares the groups that have something to prepare.
 func (s *Scope) compile() (err error) {
 	if len(s.grant.Network.Allow) > 0 {
-		if s.network, err = newNetwork(s.grant.Network, s.backends.Network); err != nil {
+		if s.network, err = newNetworkReach(s.grant.Network, s.backends.Network); err != nil {
 			return fmt.Errorf("%s: %w", capNetwork, err)
 		}
 	}
 	if reachesFiles(s.grant) {
-		if s.files, err = newFiles(s.grant.FS, s.backends.Files); err != nil {
+		if s.files, err = newFileReach(s.grant.FS, s.backends.Files); err != nil {
 			return fmt.Errorf("%s: %w", capFS, err)
 		}
 		s.files.places = s.backends.Places
@@ -137,10 +137,10 @@ func (s *Scope) Grant() *sallyport.Grant { return s.grant }
 // Close frees what the scope holds open. No call may be running.
 func (s *Scope) Close() {
 	if s.network != nil {
-		s.network.close()
+		s.network.closeClient()
 	}
 	if s.files != nil {
-		s.files.close()
+		s.files.closeEntries()
 	}
 }
 
@@ -189,13 +189,13 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 	s, note := b.scope, b.recordDecision
 	switch {
 	case s.network != nil:
-		c.Network = s.network.bind(ctx, note)
+		c.Network = s.network.bindCall(ctx, note)
 	case s.dropped(capNetwork):
 		c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, anything)) }}
 	}
 	switch {
 	case s.files != nil:
-		c.FS = s.files.bind(ctx, c.Workspace, c.SessionKey, note)
+		c.FS = s.files.bindCall(ctx, c.Workspace, c.SessionKey, note)
 	case s.dropped(capFS):
 		c.FS = refusedFS[*droppedPath]{&droppedPath{b: b, folder: c.Workspace}}
 	}
