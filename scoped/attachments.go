@@ -28,7 +28,7 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 	if err := t.b.live(); err != nil {
 		return nil, err
 	}
-	if !t.holds(ref) {
+	if !t.hasAttachment(ref) {
 		t.b.recordRefusal(capAttachments, ref, anything)
 		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clipItem(ref)))
 	}
@@ -40,7 +40,9 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 	return r, nil
 }
 
-func (t turnFiles) holds(ref string) bool {
+// hasAttachment reports whether a reference is that of an attachment that the
+// grant covers.
+func (t turnFiles) hasAttachment(ref string) bool {
 	for i := range t.b.turn.Attachments {
 		if a := &t.b.turn.Attachments[i]; a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {
 			return ref != ""

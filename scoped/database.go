@@ -7,17 +7,17 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// databases is the database accessor of a call.
-type databases struct{ b *Binding }
+// databaseAccessor is the database accessor of a call.
+type databaseAccessor struct{ b *Binding }
 
 // Query runs a statement on a granted connection, in the granted mode. The
 // statement and its arguments are in no decision: they may hold anything.
-func (d databases) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
+func (d databaseAccessor) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
 	if err := d.b.live(); err != nil {
 		return sallyport.Table{}, err
 	}
 	s := d.b.scope
-	if err := d.admit(connection); err != nil {
+	if err := d.checkConnection(connection); err != nil {
 		return sallyport.Table{}, err
 	}
 	mode := sallyport.ModeRead
@@ -32,8 +32,8 @@ func (d databases) Query(ctx context.Context, connection, query string, args []a
 	return table, nil
 }
 
-// admit holds the name of a connection to the grant.
-func (d databases) admit(connection string) error {
+// checkConnection checks the name of a connection against the grant.
+func (d databaseAccessor) checkConnection(connection string) error {
 	if slices.Contains(d.b.scope.grant.Database.Connections, connection) {
 		return nil
 	}

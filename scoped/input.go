@@ -23,19 +23,19 @@ const (
 	maxFolders = 1000
 )
 
-// input is the accessor for whoever called.
-type input struct {
+// inputAccessor asks whoever called.
+type inputAccessor struct {
 	b     *Binding
 	asked atomic.Int32
 }
 
 // Can reports whether the grant holds the kind and the caller can be asked.
-func (in *input) Can(kind sallyport.InputKind) bool {
+func (in *inputAccessor) Can(kind sallyport.InputKind) bool {
 	return in.b.live() == nil && slices.Contains(in.b.scope.grant.Input, kind) && in.b.turn.Input != nil && in.b.turn.Input.Can(kind)
 }
 
 // Ask puts questions of granted kinds and holds the answers to them.
-func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+func (in *inputAccessor) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	if err := in.b.live(); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func unasked(kind sallyport.InputKind) error {
 
 // check holds questions to the grant and to their form, and returns the
 // compiled forms for persons.
-func (in *input) check(questions []sallyport.Question) ([]*schema.Schema, error) {
+func (in *inputAccessor) check(questions []sallyport.Question) ([]*schema.Schema, error) {
 	if n := len(questions); n == 0 || n > sallyport.MaxQuestions {
 		return nil, sallyport.InputInvalid(fmt.Sprintf("expected 1 to %d questions", sallyport.MaxQuestions))
 	}

@@ -23,9 +23,9 @@ type ValueLimiter interface {
 	MaxValueBytes() int64
 }
 
-// store is the key-value accessor of a call. It opens the scope's store when
+// kvAccessor is the key-value accessor of a call. It opens the scope's store when
 // it is first used.
-type store struct {
+type kvAccessor struct {
 	b *Binding
 
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ type store struct {
 }
 
 // Get returns a value of the scope.
-func (s *store) Get(ctx context.Context, key string) (string, bool, error) {
+func (s *kvAccessor) Get(ctx context.Context, key string) (string, bool, error) {
 	kv, err := s.ready(ctx, key)
 	if err != nil {
 		return "", false, err
@@ -48,7 +48,7 @@ func (s *store) Get(ctx context.Context, key string) (string, bool, error) {
 }
 
 // Set stores a value in the scope; a lifetime of 0 is the declared default.
-func (s *store) Set(ctx context.Context, key, value string, ttl time.Duration) error {
+func (s *kvAccessor) Set(ctx context.Context, key, value string, ttl time.Duration) error {
 	if limit := s.b.scope.maxValue; int64(len(value)) > limit {
 		return sallyport.InputInvalid(fmt.Sprintf("the value has %d bytes, more than %d", len(value), limit))
 	}
@@ -66,7 +66,7 @@ func (s *store) Set(ctx context.Context, key, value string, ttl time.Duration) e
 }
 
 // Delete removes a key of the scope.
-func (s *store) Delete(ctx context.Context, key string) error {
+func (s *kvAccessor) Delete(ctx context.Context, key string) error {
 	kv, err := s.ready(ctx, key)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *store) Delete(ctx context.Context, key string) error {
 }
 
 // List returns the keys of the scope that begin with prefix.
-func (s *store) List(ctx context.Context, prefix string) ([]string, error) {
+func (s *kvAccessor) List(ctx context.Context, prefix string) ([]string, error) {
 	kv, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *store) List(ctx context.Context, prefix string) ([]string, error) {
 }
 
 // ready checks a key and opens the store.
-func (s *store) ready(ctx context.Context, key string) (sallyport.KV, error) {
+func (s *kvAccessor) ready(ctx context.Context, key string) (sallyport.KV, error) {
 	switch {
 	case key == "":
 		return nil, sallyport.InputInvalid("the key is empty")
@@ -101,7 +101,7 @@ func (s *store) ready(ctx context.Context, key string) (sallyport.KV, error) {
 	return s.open(ctx)
 }
 
-func (s *store) open(ctx context.Context) (sallyport.KV, error) {
+func (s *kvAccessor) open(ctx context.Context) (sallyport.KV, error) {
 	if err := s.b.live(); err != nil {
 		return nil, err
 	}

@@ -103,12 +103,12 @@ func (r recipient) covers(o recipient) bool {
 	return r.domain == o.domain && (r.local == "" || r.local == o.local)
 }
 
-// mailer is the mail accessor of a call.
-type mailer struct{ b *Binding }
+// mailAccessor is the mail accessor of a call.
+type mailAccessor struct{ b *Binding }
 
 // Send hands the message to the granted relay when the grant covers every
 // recipient. The message is in no decision but for refused recipients.
-func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
+func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
 	if err := m.b.live(); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (m mailer) Send(ctx context.Context, msg sallyport.Message) error {
 	return hideBackendError(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
 }
 
-func (m mailer) check(msg *sallyport.Message) error {
+func (m mailAccessor) check(msg *sallyport.Message) error {
 	switch {
 	case len(msg.To) == 0:
 		return sallyport.InputInvalid("the mail has no recipient")
@@ -146,7 +146,7 @@ func (m mailer) check(msg *sallyport.Message) error {
 }
 
 // admit holds a recipient to the grant.
-func (m mailer) admit(to string) (recipient, error) {
+func (m mailAccessor) admit(to string) (recipient, error) {
 	want, err := parseAddress(to)
 	if err != nil {
 		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clipItem(to)) + ": " + err.Error())
@@ -158,7 +158,7 @@ func (m mailer) admit(to string) (recipient, error) {
 	return want, nil
 }
 
-func (m mailer) granted(want recipient) bool {
+func (m mailAccessor) granted(want recipient) bool {
 	for _, r := range m.b.scope.recipients {
 		if r.covers(want) {
 			return true

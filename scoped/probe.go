@@ -59,25 +59,25 @@ func (n refusedNetwork) Probe(_, rawURL string) error {
 }
 
 // Probe judges the name of a binary.
-func (p process) Probe(_, binary string) error { return p.admit(binary) }
+func (p processAccessor) Probe(_, binary string) error { return p.admit(binary) }
 
 // Probe refuses.
 func (p refusedProcess) Probe(_, binary string) error { return p.refuse(binary) }
 
 // Probe judges a reference.
-func (s *secrets) Probe(_, ref string) error { return s.admit(ref) }
+func (s *secretAccessor) Probe(_, ref string) error { return s.admit(ref) }
 
 // Probe refuses.
 func (s refusedSecrets) Probe(_, ref string) error { return s.refuse(ref) }
 
 // Probe judges a connection.
-func (d databases) Probe(_, connection string) error { return d.admit(connection) }
+func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }
 
 // Probe refuses.
 func (d refusedDatabases) Probe(_, connection string) error { return d.refuse(connection) }
 
 // Probe judges a recipient.
-func (m mailer) Probe(_, to string) error {
+func (m mailAccessor) Probe(_, to string) error {
 	_, err := m.admit(to)
 	return err
 }

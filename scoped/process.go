@@ -12,13 +12,13 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// process is the process accessor of a call. It judges names, arguments and
-// the environment; the runner behind it finds the file, confines the child and
-// bounds its output.
-type process struct{ b *Binding }
+// processAccessor is the process accessor of a call. It judges names, arguments
+// and the environment; the runner behind it finds the file, confines the child
+// and bounds its output.
+type processAccessor struct{ b *Binding }
 
 // Spawn starts a granted binary and waits for it.
-func (p process) Spawn(
+func (p processAccessor) Spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
 	// A tool may bring a context of its own, which outlives the call; what
@@ -48,7 +48,7 @@ func (p process) Spawn(
 
 // Start starts a granted binary that may outlive the call. What it touches
 // after the call is in its own result and in no record of the call.
-func (p process) Start(
+func (p processAccessor) Start(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.Child, error) {
 	spawn, err := p.spawn(ctx, binary, args, o)
@@ -78,7 +78,7 @@ func (p process) Start(
 
 // ended adds to an error that the call is over, when it is: the context that
 // Spawn hands on says only that it was cancelled.
-func (p process) ended(err error) error {
+func (p processAccessor) ended(err error) error {
 	if err == nil || p.b.call.Err() == nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (p process) ended(err error) error {
 }
 
 // spawn judges what a tool asks for and returns what the runner is asked for.
-func (p process) spawn(
+func (p processAccessor) spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (*sallyport.Spawn, error) {
 	if err := p.b.live(); err != nil {
@@ -116,7 +116,7 @@ func (p process) spawn(
 }
 
 // admit holds a name to the grant.
-func (p process) admit(binary string) error {
+func (p processAccessor) admit(binary string) error {
 	if why := reach.Launcher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(binary),

@@ -28,7 +28,7 @@ const (
 
 // prepare checks what the tool passes to the child, and takes out of the
 // environment what a tool may not set.
-func (p process) prepare(spawn *sallyport.Spawn) error {
+func (p processAccessor) prepare(spawn *sallyport.Spawn) error {
 	o := &spawn.Options
 	switch {
 	case o.Timeout < 0:
@@ -79,7 +79,7 @@ func fits(args []string, env map[string]string) error {
 // environment returns the variables that may reach the child. One that is
 // taken out is noted and does not stop the child, because callers pass whole
 // environments along; one that no environment can hold is an error.
-func (p process) environment(asked map[string]string) (map[string]string, error) {
+func (p processAccessor) environment(asked map[string]string) (map[string]string, error) {
 	env := maps.Clone(asked)
 	var reserved []string
 	for name, value := range asked {

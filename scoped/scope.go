@@ -210,7 +210,7 @@ func (b *Binding) bindRest(c *sallyport.Call) {
 		c.Secrets = &b.secrets
 	}
 	if len(g.Process.Binaries) > 0 || s.dropped(capProcess) {
-		c.Process = process{b}
+		c.Process = processAccessor{b}
 	}
 	if g.Storage != nil {
 		b.kv.b = b
@@ -220,13 +220,13 @@ func (b *Binding) bindRest(c *sallyport.Call) {
 		c.Attachments = turnFiles{b}
 	}
 	if g.Database != nil {
-		c.Databases = databases{b}
+		c.Databases = databaseAccessor{b}
 	}
 	if g.Mail != nil {
-		c.Mail = mailer{b}
+		c.Mail = mailAccessor{b}
 	}
 	if len(g.Input) > 0 || s.dropped(capInput) {
-		c.Input = &input{b: b}
+		c.Input = &inputAccessor{b: b}
 	}
 }
 
@@ -258,8 +258,8 @@ type Binding struct {
 	out                  func(sallyport.Decision)
 	noted                decisionCounts
 	children             childRecord
-	secrets              secrets
-	kv                   store
+	secrets              secretAccessor
+	kv                   kvAccessor
 }
 
 // live returns an error once the call is over: an accessor that a tool kept

@@ -10,10 +10,10 @@ import (
 	"github.com/sallyport/sallyport/output"
 )
 
-// secrets is the secrets accessor of a call. It remembers what it handed out:
+// secretAccessor is the secrets accessor of a call. It remembers what it handed out:
 // the gate removes these values from the result even when a source no longer
 // lists them.
-type secrets struct {
+type secretAccessor struct {
 	b *Binding
 
 	mu   sync.Mutex
@@ -27,7 +27,7 @@ type heldSecret struct {
 
 // Get returns the value of a granted reference. Within a call a reference is
 // asked of the source once.
-func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
+func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
 	if err := s.b.live(); err != nil {
 		return sallyport.Secret{}, err
 	}
@@ -59,7 +59,7 @@ func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error)
 }
 
 // admit holds a reference to the grant.
-func (s *secrets) admit(ref string) error {
+func (s *secretAccessor) admit(ref string) error {
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
 		s.b.recordRefusal(capSecrets, ref, refOf(ref))
 		return sallyport.SecretError(ref)
@@ -74,7 +74,7 @@ func secretFault(ref, what string) error {
 	}
 }
 
-func (s *secrets) recall(ref string) (sallyport.Secret, bool) {
+func (s *secretAccessor) recall(ref string) (sallyport.Secret, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.held {
@@ -87,7 +87,7 @@ func (s *secrets) recall(ref string) (sallyport.Secret, bool) {
 
 // remember reports whether the reference is new. Two goroutines that asked at
 // once may hold two values of a secret that rotates, and both stay listed.
-func (s *secrets) remember(ref string, value sallyport.Secret) (fresh bool) {
+func (s *secretAccessor) remember(ref string, value sallyport.Secret) (fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh = true
@@ -103,7 +103,7 @@ func (s *secrets) remember(ref string, value sallyport.Secret) (fresh bool) {
 	return fresh
 }
 
-func (s *secrets) revealed() []sallyport.Secret {
+func (s *secretAccessor) revealed() []sallyport.Secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.held) == 0 {

@@ -25,7 +25,7 @@ const (
 
 // standIn puts stand-ins for the asked secrets into the environment and lists
 // what takes their place. The values go to the runner and nowhere else.
-func (p process) standIn(ctx context.Context, spawn *sallyport.Spawn) error {
+func (p processAccessor) standIn(ctx context.Context, spawn *sallyport.Spawn) error {
 	o := &spawn.Options
 	if len(o.Secrets) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func standInName(name string, env map[string]string) error {
 // receivers returns the canonical hosts that get a secret. Each has to be
 // granted as a whole: a secret for more hosts than the tool may reach is a
 // mistake, and one for any host is a leak.
-func (p process) receivers(s *sallyport.ChildSecret) ([]string, error) {
+func (p processAccessor) receivers(s *sallyport.ChildSecret) ([]string, error) {
 	if len(s.Hosts) == 0 || len(s.Hosts) > maxStandIns {
 		return nil, sallyport.InputInvalid(fmt.Sprintf("a secret for a child names 1 to %d hosts", maxStandIns))
 	}
