@@ -84,7 +84,7 @@ func FuzzParseAddress(f *testing.F) {
 		if err != nil || again != r {
 			t.Fatalf("parseAddress(%q) = %+v, put together again %+v, %v", s, r, again, err)
 		}
-		if !r.covers(r) || !(recipient{domain: r.domain}).covers(r) || (recipient{local: "x" + r.local, domain: r.domain}).covers(r) {
+		if !r.coversAddress(r) || !(recipient{domain: r.domain}).coversAddress(r) || (recipient{local: "x" + r.local, domain: r.domain}).coversAddress(r) {
 			t.Fatalf("covers is wrong for %+v", r)
 		}
 	})

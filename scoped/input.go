@@ -40,12 +40,12 @@ func (in *inputAccessor) Ask(ctx context.Context, questions ...sallyport.Questio
 		return nil, err
 	}
 	questions = slices.Clone(questions)
-	forms, err := in.check(questions)
+	forms, err := in.checkQuestions(questions)
 	if err != nil {
 		return nil, err
 	}
 	if in.b.turn.Input == nil {
-		return nil, unasked(questions[0].Kind)
+		return nil, newUnaskedError(questions[0].Kind)
 	}
 	if in.asked.Add(1) > sallyport.MaxAsks {
 		return nil, notAvailable("", fmt.Sprintf("the call has asked %d times already", sallyport.MaxAsks))
@@ -66,21 +66,22 @@ func (in *inputAccessor) Ask(ctx context.Context, questions ...sallyport.Questio
 	}
 	answers = slices.Clone(answers) // the edge may have handed out a list of its own
 	for i := range answers {
-		if err := answered(&questions[i], forms[i], &answers[i]); err != nil {
+		if err := checkAnswer(&questions[i], forms[i], &answers[i]); err != nil {
 			return nil, err
 		}
 	}
 	return answers, nil
 }
 
-// unasked is the refusal of a question that this caller cannot be asked.
-func unasked(kind sallyport.InputKind) error {
+// newUnaskedError returns the refusal of a question that this caller cannot be
+// asked.
+func newUnaskedError(kind sallyport.InputKind) error {
 	return notAvailable(string(kind), "the tool asks for input of kind "+string(kind)+", which this caller cannot be asked for; call it from an MCP client that can")
 }
 
-// check holds questions to the grant and to their form, and returns the
-// compiled forms for persons.
-func (in *inputAccessor) check(questions []sallyport.Question) ([]*schema.Schema, error) {
+// checkQuestions checks questions against the grant and their form, and returns
+// the compiled forms for persons.
+func (in *inputAccessor) checkQuestions(questions []sallyport.Question) ([]*schema.Schema, error) {
 	if n := len(questions); n == 0 || n > sallyport.MaxQuestions {
 		return nil, sallyport.InputInvalid(fmt.Sprintf("expected 1 to %d questions", sallyport.MaxQuestions))
 	}
@@ -123,8 +124,9 @@ func checkQuestion(q *sallyport.Question) (*schema.Schema, error) {
 	return nil, nil
 }
 
-// answered holds an answer to its question. A form is filled up with its defaults.
-func answered(q *sallyport.Question, form *schema.Schema, a *sallyport.Answer) error {
+// checkAnswer checks an answer against its question. A form is filled up with
+// its defaults.
+func checkAnswer(q *sallyport.Question, form *schema.Schema, a *sallyport.Answer) error {
 	switch {
 	case q.Kind != sallyport.InputPerson && a.Action != sallyport.ActionAccept,
 		a.Action != sallyport.ActionAccept && a.Action != sallyport.ActionDecline && a.Action != sallyport.ActionCancel:

@@ -36,7 +36,7 @@ type kvAccessor struct {
 
 // Get returns a value of the scope.
 func (s *kvAccessor) Get(ctx context.Context, key string) (string, bool, error) {
-	kv, err := s.ready(ctx, key)
+	kv, err := s.openForKey(ctx, key)
 	if err != nil {
 		return "", false, err
 	}
@@ -58,7 +58,7 @@ func (s *kvAccessor) Set(ctx context.Context, key, value string, ttl time.Durati
 	if ttl == 0 {
 		ttl = s.b.scope.grant.Storage.TTL
 	}
-	kv, err := s.ready(ctx, key)
+	kv, err := s.openForKey(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *kvAccessor) Set(ctx context.Context, key, value string, ttl time.Durati
 
 // Delete removes a key of the scope.
 func (s *kvAccessor) Delete(ctx context.Context, key string) error {
-	kv, err := s.ready(ctx, key)
+	kv, err := s.openForKey(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *kvAccessor) Delete(ctx context.Context, key string) error {
 
 // List returns the keys of the scope that begin with prefix.
 func (s *kvAccessor) List(ctx context.Context, prefix string) ([]string, error) {
-	kv, err := s.open(ctx)
+	kv, err := s.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,18 +90,19 @@ func (s *kvAccessor) List(ctx context.Context, prefix string) ([]string, error) 
 	return keys, nil
 }
 
-// ready checks a key and opens the store.
-func (s *kvAccessor) ready(ctx context.Context, key string) (sallyport.KV, error) {
+// openForKey checks a key and opens the store.
+func (s *kvAccessor) openForKey(ctx context.Context, key string) (sallyport.KV, error) {
 	switch {
 	case key == "":
 		return nil, sallyport.InputInvalid("the key is empty")
 	case len(key) > maxKeyBytes:
 		return nil, sallyport.InputInvalid(fmt.Sprintf("the key has %d bytes, more than %d", len(key), maxKeyBytes))
 	}
-	return s.open(ctx)
+	return s.openStore(ctx)
 }
 
-func (s *kvAccessor) open(ctx context.Context) (sallyport.KV, error) {
+// openStore opens the store of the scope once.
+func (s *kvAccessor) openStore(ctx context.Context) (sallyport.KV, error) {
 	if err := s.b.live(); err != nil {
 		return nil, err
 	}

@@ -99,7 +99,9 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-func (r recipient) covers(o recipient) bool {
+// coversAddress reports whether a recipient is the other one or the domain of
+// it.
+func (r recipient) coversAddress(o recipient) bool {
 	return r.domain == o.domain && (r.local == "" || r.local == o.local)
 }
 
@@ -115,7 +117,7 @@ func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
 	// The copy keeps a tool from changing the list after the check, which
 	// writes the addresses as they were judged.
 	msg.To = slices.Clone(msg.To)
-	if err := m.check(&msg); err != nil {
+	if err := m.checkMessage(&msg); err != nil {
 		return err
 	}
 	relay := m.b.scope.grant.Mail.Relay
@@ -126,7 +128,8 @@ func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
 	return hideBackendError(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
 }
 
-func (m mailAccessor) check(msg *sallyport.Message) error {
+// checkMessage checks a message and brings its recipients into canonical form.
+func (m mailAccessor) checkMessage(msg *sallyport.Message) error {
 	switch {
 	case len(msg.To) == 0:
 		return sallyport.InputInvalid("the mail has no recipient")
@@ -136,7 +139,7 @@ func (m mailAccessor) check(msg *sallyport.Message) error {
 		return sallyport.InputInvalid("the subject holds a line break")
 	}
 	for i, to := range msg.To {
-		want, err := m.admit(to)
+		want, err := m.checkRecipient(to)
 		if err != nil {
 			return err
 		}
@@ -145,22 +148,23 @@ func (m mailAccessor) check(msg *sallyport.Message) error {
 	return nil
 }
 
-// admit holds a recipient to the grant.
-func (m mailAccessor) admit(to string) (recipient, error) {
+// checkRecipient checks a recipient against the grant.
+func (m mailAccessor) checkRecipient(to string) (recipient, error) {
 	want, err := parseAddress(to)
 	if err != nil {
 		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clipItem(to)) + ": " + err.Error())
 	}
-	if !m.granted(want) {
+	if !m.isGranted(want) {
 		m.b.recordRefusal(capMail, to, anything)
 		return want, notAvailable(to, "recipient "+to+" is not in the declared recipients")
 	}
 	return want, nil
 }
 
-func (m mailAccessor) granted(want recipient) bool {
+// isGranted reports whether a granted recipient covers the wanted one.
+func (m mailAccessor) isGranted(want recipient) bool {
 	for _, r := range m.b.scope.recipients {
-		if r.covers(want) {
+		if r.coversAddress(want) {
 			return true
 		}
 	}

@@ -65,7 +65,7 @@ func (p processAccessor) Probe(_, binary string) error { return p.admit(binary) 
 func (p refusedProcess) Probe(_, binary string) error { return p.refuse(binary) }
 
 // Probe judges a reference.
-func (s *secretAccessor) Probe(_, ref string) error { return s.admit(ref) }
+func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
 
 // Probe refuses.
 func (s refusedSecrets) Probe(_, ref string) error { return s.refuse(ref) }
@@ -78,7 +78,7 @@ func (d refusedDatabases) Probe(_, connection string) error { return d.refuse(co
 
 // Probe judges a recipient.
 func (m mailAccessor) Probe(_, to string) error {
-	_, err := m.admit(to)
+	_, err := m.checkRecipient(to)
 	return err
 }
 

@@ -278,7 +278,7 @@ func (b *Binding) Revealed() []sallyport.Secret {
 	if b == nil {
 		return nil
 	}
-	return b.secrets.revealed()
+	return b.secrets.listRevealed()
 }
 
 // covers adapts a matcher of lists to one entry.

@@ -31,10 +31,10 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	if err := s.b.live(); err != nil {
 		return sallyport.Secret{}, err
 	}
-	if err := s.admit(ref); err != nil {
+	if err := s.checkRef(ref); err != nil {
 		return sallyport.Secret{}, err
 	}
-	if value, ok := s.recall(ref); ok {
+	if value, ok := s.findRevealed(ref); ok {
 		return value, nil
 	}
 	value, ok, err := s.b.scope.backends.Secrets.Secret(ctx, ref)
@@ -52,14 +52,14 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 		return sallyport.Secret{}, secretFault(ref, "is refused: "+err.Error())
 	}
 	// The value is on the list before the tool has it.
-	if s.remember(ref, value) {
+	if s.storeRevealed(ref, value) {
 		s.b.recordAllowed(capSecrets, ref, "get "+ref)
 	}
 	return value, nil
 }
 
-// admit holds a reference to the grant.
-func (s *secretAccessor) admit(ref string) error {
+// checkRef checks a reference against the grant.
+func (s *secretAccessor) checkRef(ref string) error {
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
 		s.b.recordRefusal(capSecrets, ref, refOf(ref))
 		return sallyport.SecretError(ref)
@@ -74,7 +74,8 @@ func secretFault(ref, what string) error {
 	}
 }
 
-func (s *secretAccessor) recall(ref string) (sallyport.Secret, bool) {
+// findRevealed returns the value that the call received for a reference.
+func (s *secretAccessor) findRevealed(ref string) (sallyport.Secret, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.held {
@@ -85,9 +86,10 @@ func (s *secretAccessor) recall(ref string) (sallyport.Secret, bool) {
 	return sallyport.Secret{}, false
 }
 
-// remember reports whether the reference is new. Two goroutines that asked at
-// once may hold two values of a secret that rotates, and both stay listed.
-func (s *secretAccessor) remember(ref string, value sallyport.Secret) (fresh bool) {
+// storeRevealed stores a value that the call receives and reports whether the
+// reference is new. Two goroutines that asked at once may hold two values of a
+// secret that rotates, and both stay listed.
+func (s *secretAccessor) storeRevealed(ref string, value sallyport.Secret) (fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh = true
@@ -103,7 +105,8 @@ func (s *secretAccessor) remember(ref string, value sallyport.Secret) (fresh boo
 	return fresh
 }
 
-func (s *secretAccessor) revealed() []sallyport.Secret {
+// listRevealed returns the values that the call received.
+func (s *secretAccessor) listRevealed() []sallyport.Secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.held) == 0 {
