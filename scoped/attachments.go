@@ -29,7 +29,7 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 		return nil, err
 	}
 	if !t.hasAttachment(ref) {
-		t.b.recordRefusal(capAttachments, ref, anything)
+		t.b.recordRefusal(capAttachments, ref, matchesAnything)
 		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clipItem(ref)))
 	}
 	r, err := t.b.scope.backends.Attachments.Open(ctx, ref)

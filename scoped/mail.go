@@ -155,7 +155,7 @@ func (m mailAccessor) checkRecipient(to string) (recipient, error) {
 		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clipItem(to)) + ": " + err.Error())
 	}
 	if !m.isGranted(want) {
-		m.b.recordRefusal(capMail, to, anything)
+		m.b.recordRefusal(capMail, to, matchesAnything)
 		return want, notAvailable(to, "recipient "+to+" is not in the declared recipients")
 	}
 	return want, nil

@@ -59,7 +59,7 @@ func (n refusedNetwork) Probe(_, rawURL string) error {
 }
 
 // Probe judges the name of a binary.
-func (p processAccessor) Probe(_, binary string) error { return p.admit(binary) }
+func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }
 
 // Probe refuses.
 func (p refusedProcess) Probe(_, binary string) error { return p.refuse(binary) }

@@ -27,13 +27,13 @@ func (p processAccessor) Spawn(
 	defer cancel()
 	defer context.AfterFunc(p.b.call, cancel)()
 
-	spawn, err := p.spawn(ctx, binary, args, o)
+	spawn, err := p.prepareSpawn(ctx, binary, args, o)
 	if err != nil {
 		return sallyport.ProcessResult{}, err
 	}
 	child, err := p.b.scope.backends.Process.Start(ctx, spawn)
 	if err != nil {
-		return sallyport.ProcessResult{}, hideBackendError(p.ended(err), binary+" could not be started")
+		return sallyport.ProcessResult{}, hideBackendError(p.joinCallError(err), binary+" could not be started")
 	}
 	defer p.b.scope.running.add(child)()
 	res, err := child.Wait()
@@ -43,7 +43,7 @@ func (p processAccessor) Spawn(
 		p.b.recordLevel(cmp.Or(res.Level, sallyport.LevelNone))
 	}
 	p.b.recordChildUses(spawn, &res)
-	return res, hideBackendError(p.ended(err), binary+" could not be run")
+	return res, hideBackendError(p.joinCallError(err), binary+" could not be run")
 }
 
 // Start starts a granted binary that may outlive the call. What it touches
@@ -51,12 +51,12 @@ func (p processAccessor) Spawn(
 func (p processAccessor) Start(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.Child, error) {
-	spawn, err := p.spawn(ctx, binary, args, o)
+	spawn, err := p.prepareSpawn(ctx, binary, args, o)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, hideBackendError(p.ended(err), binary+" could not be started")
+		return nil, hideBackendError(p.joinCallError(err), binary+" could not be started")
 	}
 	level, err := p.b.scope.backends.Process.Confines(spawn.Grant)
 	if err != nil {
@@ -76,23 +76,24 @@ func (p processAccessor) Start(
 	return follow(child, p.b.turn.Outlive, "process "+binary, spawn.Options.Shared), nil
 }
 
-// ended adds to an error that the call is over, when it is: the context that
+// joinCallError adds to an error that the call is over, when it is: the context that
 // Spawn hands on says only that it was cancelled.
-func (p processAccessor) ended(err error) error {
+func (p processAccessor) joinCallError(err error) error {
 	if err == nil || p.b.call.Err() == nil {
 		return err
 	}
 	return errors.Join(err, p.b.call.Err())
 }
 
-// spawn judges what a tool asks for and returns what the runner is asked for.
-func (p processAccessor) spawn(
+// prepareSpawn checks what a tool asks for and returns what the runner is asked
+// for.
+func (p processAccessor) prepareSpawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (*sallyport.Spawn, error) {
 	if err := p.b.live(); err != nil {
 		return nil, err
 	}
-	if err := p.admit(binary); err != nil {
+	if err := p.checkBinary(binary); err != nil {
 		return nil, err
 	}
 	spawn := &sallyport.Spawn{
@@ -104,10 +105,10 @@ func (p processAccessor) spawn(
 	if o != nil {
 		spawn.Options = *o
 	}
-	if err := p.prepare(spawn); err != nil {
+	if err := p.checkOptions(spawn); err != nil {
 		return nil, err
 	}
-	if err := p.standIn(ctx, spawn); err != nil {
+	if err := p.insertStandIns(ctx, spawn); err != nil {
 		return nil, err
 	}
 	p.b.recordWithheld()
@@ -115,8 +116,8 @@ func (p processAccessor) spawn(
 	return spawn, nil
 }
 
-// admit holds a name to the grant.
-func (p processAccessor) admit(binary string) error {
+// checkBinary checks a name against the grant.
+func (p processAccessor) checkBinary(binary string) error {
 	if why := reach.Launcher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(binary),
@@ -125,7 +126,7 @@ func (p processAccessor) admit(binary string) error {
 		return sallyport.BinaryError(binary, why)
 	}
 	if !reach.MatchBinary(p.b.scope.grant.Process.Binaries, binary) {
-		p.b.recordRefusal(capProcess, binary, binaryOf(binary))
+		p.b.recordRefusal(capProcess, binary, matchesBinary(binary))
 		return sallyport.BinaryError(binary, "")
 	}
 	return nil

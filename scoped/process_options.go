@@ -26,9 +26,9 @@ const (
 	maxOutputBytes = 64 << 20
 )
 
-// prepare checks what the tool passes to the child, and takes out of the
+// checkOptions checks what the tool passes to the child, and removes from the
 // environment what a tool may not set.
-func (p processAccessor) prepare(spawn *sallyport.Spawn) error {
+func (p processAccessor) checkOptions(spawn *sallyport.Spawn) error {
 	o := &spawn.Options
 	switch {
 	case o.Timeout < 0:
@@ -46,16 +46,17 @@ func (p processAccessor) prepare(spawn *sallyport.Spawn) error {
 	case strings.Contains(o.Dir, "\x00"):
 		return sallyport.InputInvalid("the working directory holds a NUL byte")
 	}
-	env, err := p.environment(o.Env)
+	env, err := p.filterEnvironment(o.Env)
 	if err != nil {
 		return err
 	}
 	o.Env = env
-	return fits(spawn.Args, env)
+	return checkArgumentSizes(spawn.Args, env)
 }
 
-// fits holds arguments and environment to what a system passes on.
-func fits(args []string, env map[string]string) error {
+// checkArgumentSizes checks arguments and environment against what a system
+// passes on.
+func checkArgumentSizes(args []string, env map[string]string) error {
 	total := 0
 	for _, a := range args {
 		if strings.Contains(a, "\x00") {
@@ -76,10 +77,10 @@ func fits(args []string, env map[string]string) error {
 	return nil
 }
 
-// environment returns the variables that may reach the child. One that is
+// filterEnvironment returns the variables that may reach the child. One that is
 // taken out is noted and does not stop the child, because callers pass whole
 // environments along; one that no environment can hold is an error.
-func (p processAccessor) environment(asked map[string]string) (map[string]string, error) {
+func (p processAccessor) filterEnvironment(asked map[string]string) (map[string]string, error) {
 	env := maps.Clone(asked)
 	var reserved []string
 	for name, value := range asked {

@@ -90,7 +90,7 @@ type droppedPath struct {
 }
 
 func (p *droppedPath) refuse(operation, path string) error {
-	p.b.recordRefusal(capFS+"."+operation, path, anything)
+	p.b.recordRefusal(capFS+"."+operation, path, matchesAnything)
 	return sallyport.PathError(operation, path)
 }
 

@@ -191,7 +191,7 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 	case s.network != nil:
 		c.Network = s.network.bindCall(ctx, note)
 	case s.dropped(capNetwork):
-		c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, anything)) }}
+		c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, matchesAnything)) }}
 	}
 	switch {
 	case s.files != nil:
@@ -242,7 +242,8 @@ func inGroup(d sallyport.Dropped, capability string) bool {
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-func anything(string) bool { return true }
+// matchesAnything is for groups whose dropped entries name no item.
+func matchesAnything(string) bool { return true }
 
 func reachesFiles(g *sallyport.Grant) bool { return len(g.FS.Read) > 0 || len(g.FS.Write) > 0 }
 
@@ -281,11 +282,11 @@ func (b *Binding) Revealed() []sallyport.Secret {
 	return b.secrets.listRevealed()
 }
 
-// covers adapts a matcher of lists to one entry.
-func covers(match func([]string, string) bool, item string) func(string) bool {
+// matchesItem adapts a matcher of lists to one entry.
+func matchesItem(match func([]string, string) bool, item string) func(string) bool {
 	return func(entry string) bool { return match([]string{entry}, item) }
 }
 
-// refOf and binaryOf find the dropped entries that would have allowed an item.
-func refOf(ref string) func(string) bool       { return covers(reach.MatchRef, ref) }
-func binaryOf(binary string) func(string) bool { return covers(reach.MatchBinary, binary) }
+// matchesRef and binaryOf find the dropped entries that would have allowed an item.
+func matchesRef(ref string) func(string) bool       { return matchesItem(reach.MatchRef, ref) }
+func matchesBinary(binary string) func(string) bool { return matchesItem(reach.MatchBinary, binary) }

@@ -61,7 +61,7 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 // checkRef checks a reference against the grant.
 func (s *secretAccessor) checkRef(ref string) error {
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
-		s.b.recordRefusal(capSecrets, ref, refOf(ref))
+		s.b.recordRefusal(capSecrets, ref, matchesRef(ref))
 		return sallyport.SecretError(ref)
 	}
 	return nil

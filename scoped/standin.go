@@ -23,9 +23,9 @@ const (
 	standInBytes = 16
 )
 
-// standIn puts stand-ins for the asked secrets into the environment and lists
+// insertStandIns puts stand-ins for the asked secrets into the environment and lists
 // what takes their place. The values go to the runner and nowhere else.
-func (p processAccessor) standIn(ctx context.Context, spawn *sallyport.Spawn) error {
+func (p processAccessor) insertStandIns(ctx context.Context, spawn *sallyport.Spawn) error {
 	o := &spawn.Options
 	if len(o.Secrets) == 0 {
 		return nil
@@ -42,11 +42,11 @@ func (p processAccessor) standIn(ctx context.Context, spawn *sallyport.Spawn) er
 	hosts := make([][]string, len(o.Secrets))
 	for i := range o.Secrets {
 		s := &o.Secrets[i]
-		if err := standInName(s.Env, o.Env); err != nil {
+		if err := checkStandInName(s.Env, o.Env); err != nil {
 			return err
 		}
 		var err error
-		if hosts[i], err = p.receivers(s); err != nil {
+		if hosts[i], err = p.receivingHosts(s); err != nil {
 			return err
 		}
 		s.Hosts, o.Env[s.Env] = hosts[i], newStandIn()
@@ -56,19 +56,19 @@ func (p processAccessor) standIn(ctx context.Context, spawn *sallyport.Spawn) er
 		if err != nil {
 			return err
 		}
-		if shows(spawn, value.Reveal()) {
+		if showsSecret(spawn, value.Reveal()) {
 			return sallyport.InputInvalid("the value of " + s.Ref + " stands in what the child is given beside its stand-in")
 		}
 		spawn.Splices = append(spawn.Splices, sallyport.Splice{
 			Placeholder: o.Env[s.Env], Value: value, Hosts: hosts[i], Prefixes: s.Prefixes,
 		})
 	}
-	return fits(spawn.Args, o.Env)
+	return checkArgumentSizes(spawn.Args, o.Env)
 }
 
-// standInName judges the variable of a stand-in. A reserved one is an error
-// here: the tool asks for it by name, and would miss it.
-func standInName(name string, env map[string]string) error {
+// checkStandInName checks the variable of a stand-in. A reserved one is an
+// error here: the tool asks for it by name, and would miss it.
+func checkStandInName(name string, env map[string]string) error {
 	switch _, taken := env[name]; {
 	case !reach.IsEnvName(name):
 		return sallyport.InputInvalid("the variable of a secret has no portable name")
@@ -81,10 +81,10 @@ func standInName(name string, env map[string]string) error {
 	}
 }
 
-// receivers returns the canonical hosts that get a secret. Each has to be
+// receivingHosts returns the canonical hosts that get a secret. Each has to be
 // granted as a whole: a secret for more hosts than the tool may reach is a
 // mistake, and one for any host is a leak.
-func (p processAccessor) receivers(s *sallyport.ChildSecret) ([]string, error) {
+func (p processAccessor) receivingHosts(s *sallyport.ChildSecret) ([]string, error) {
 	if len(s.Hosts) == 0 || len(s.Hosts) > maxStandIns {
 		return nil, sallyport.InputInvalid(fmt.Sprintf("a secret for a child names 1 to %d hosts", maxStandIns))
 	}
@@ -103,7 +103,7 @@ func (p processAccessor) receivers(s *sallyport.ChildSecret) ([]string, error) {
 			return nil, sallyport.InputInvalid("a secret for a child names its hosts: * is none")
 		case !granted.Covers(host):
 			name := host.String()
-			p.b.recordRefusal(capNetwork, name, coversHost(host))
+			p.b.recordRefusal(capNetwork, name, matchesHost(host))
 			return nil, sallyport.HostError(name, "")
 		}
 		out = append(out, host.String())
@@ -111,16 +111,16 @@ func (p processAccessor) receivers(s *sallyport.ChildSecret) ([]string, error) {
 	return out, nil
 }
 
-// coversHost finds the dropped entries that would have allowed a pattern.
-func coversHost(host reach.HostPattern) func(string) bool {
+// matchesHost finds the dropped entries that would have allowed a pattern.
+func matchesHost(host reach.HostPattern) func(string) bool {
 	return func(entry string) bool {
 		p, err := reach.ParseHost(entry)
 		return err == nil && p.Covers(host)
 	}
 }
 
-// shows reports whether a secret stands in plain sight of the child.
-func shows(spawn *sallyport.Spawn, value string) bool {
+// showsSecret reports whether a secret is in plain sight of the child.
+func showsSecret(spawn *sallyport.Spawn, value string) bool {
 	holds := func(s string) bool { return strings.Contains(s, value) }
 	if slices.ContainsFunc(spawn.Args, holds) || holds(string(spawn.Options.Stdin)) {
 		return true
