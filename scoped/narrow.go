@@ -12,22 +12,22 @@ import (
 // endGrace is how long a child that may not run any more has to end by itself.
 const endGrace = 500 * time.Millisecond
 
-// followed is a child that outlives its call, and ends when its caller may not
+// followedChild is a child that outlives its call, and ends when its caller may not
 // go on.
-type followed struct {
+type followedChild struct {
 	sallyport.Child
 	why atomic.Pointer[error]
 }
 
-// follow has a child ended with what its caller may do.
-func follow(
+// followChild ends a child when its caller may not go on.
+func followChild(
 	child sallyport.Child, outlive func(string, bool, func(error), func(sallyport.NetworkGrant) bool) func(), what string, shared bool,
-) *followed {
-	f := &followed{Child: child}
+) *followedChild {
+	f := &followedChild{Child: child}
 	over := outlive(what, shared, func(why error) {
 		f.why.Store(&why)
 		child.Stop(endGrace)
-	}, func(g sallyport.NetworkGrant) bool { return narrow(child, g) })
+	}, func(g sallyport.NetworkGrant) bool { return narrowChild(child, g) })
 	go func() {
 		<-child.Done()
 		over()
@@ -36,7 +36,7 @@ func follow(
 }
 
 // Wait waits for the end. That the gate brought it about is an error.
-func (f *followed) Wait() (sallyport.ProcessResult, error) {
+func (f *followedChild) Wait() (sallyport.ProcessResult, error) {
 	res, err := f.Child.Wait()
 	if why := f.why.Load(); why != nil {
 		err = errors.Join(&sallyport.Error{
@@ -47,36 +47,36 @@ func (f *followed) Wait() (sallyport.ProcessResult, error) {
 }
 
 // Exchanged is [sallyport.Placed].
-func (f *followed) Exchanged() string {
+func (f *followedChild) Exchanged() string {
 	if p, ok := f.Child.(sallyport.Placed); ok {
 		return p.Exchanged()
 	}
 	return ""
 }
 
-// narrow takes hosts from a child, if that can be done.
-func narrow(child sallyport.Child, g sallyport.NetworkGrant) bool {
+// narrowChild removes hosts from what a child may reach, if that can be done.
+func narrowChild(child sallyport.Child, g sallyport.NetworkGrant) bool {
 	n, ok := child.(sallyport.Narrower)
 	return ok && n.Narrow(g)
 }
 
-// family is the children of the calls of a scope that run.
-type family struct {
+// childSet is the set of running children of the calls of a scope.
+type childSet struct {
 	mu     sync.Mutex
 	all    map[sallyport.Child]struct{}
 	narrow *sallyport.NetworkGrant // what the scope was narrowed to; nil when it was not
 }
 
-// add counts a child in until forget. One that was begun before the scope was
-// narrowed is narrowed now, or ends.
-func (f *family) add(child sallyport.Child) (forget func()) {
+// addChild counts a child in until forget. One that was begun before the scope
+// was narrowed is narrowed now, or ends.
+func (f *childSet) addChild(child sallyport.Child) (forget func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
 		f.all = map[sallyport.Child]struct{}{}
 	}
 	f.all[child] = struct{}{}
-	if f.narrow != nil && !narrow(child, *f.narrow) {
+	if f.narrow != nil && !narrowChild(child, *f.narrow) {
 		go child.Stop(endGrace)
 	}
 	return func() {
@@ -90,18 +90,18 @@ func (f *family) add(child sallyport.Child) (forget func()) {
 // the hosts that a grant does not hold, and cuts what is open to them. It reports
 // false when a child cannot be held to that.
 func (s *Scope) Narrow(g sallyport.NetworkGrant) bool {
-	held := s.network == nil || s.network.narrow(g)
+	held := s.network == nil || s.network.narrowClient(g)
 	s.running.mu.Lock()
 	defer s.running.mu.Unlock()
 	s.running.narrow = &g
 	for child := range s.running.all {
-		held = narrow(child, g) && held
+		held = narrowChild(child, g) && held
 	}
 	return held
 }
 
-// narrow is that of the client.
-func (n *networkReach) narrow(g sallyport.NetworkGrant) bool {
+// narrowClient narrows the client, if there is one.
+func (n *networkReach) narrowClient(g sallyport.NetworkGrant) bool {
 	client := n.openClient()
 	if client == nil {
 		return true // it refuses everything

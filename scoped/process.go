@@ -35,7 +35,7 @@ func (p processAccessor) Spawn(
 	if err != nil {
 		return sallyport.ProcessResult{}, hideBackendError(p.joinCallError(err), binary+" could not be started")
 	}
-	defer p.b.scope.running.add(child)()
+	defer p.b.scope.running.addChild(child)()
 	res, err := child.Wait()
 	// Without a level, a child that failed was not started, and one that ran
 	// was held by nothing that is known.
@@ -69,11 +69,11 @@ func (p processAccessor) Start(
 		return nil, hideBackendError(err, binary+" could not be started")
 	}
 	p.b.recordLevel(level)
-	p.b.scope.running.add(child)()
+	p.b.scope.running.addChild(child)()
 	if p.b.turn.Outlive == nil {
 		return child, nil
 	}
-	return follow(child, p.b.turn.Outlive, "process "+binary, spawn.Options.Shared), nil
+	return followChild(child, p.b.turn.Outlive, "process "+binary, spawn.Options.Shared), nil
 }
 
 // joinCallError adds to an error that the call is over, when it is: the context that

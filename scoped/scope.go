@@ -47,7 +47,7 @@ type Scope struct {
 	recipients []recipient
 	maxValue   int64
 	// running is the children of calls that wait for them.
-	running family
+	running childSet
 	// bare says that no accessor has anything to say but no.
 	bare bool
 }
