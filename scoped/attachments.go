@@ -25,7 +25,7 @@ func (t turnFiles) List() []sallyport.Attachment {
 // Open opens an attachment that List returns. Any other reference gets one
 // answer, whether nothing or an attachment of another kind is behind it.
 func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
-	if err := t.b.live(); err != nil {
+	if err := t.b.checkLive(); err != nil {
 		return nil, err
 	}
 	if !t.hasAttachment(ref) {

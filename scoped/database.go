@@ -13,7 +13,7 @@ type databaseAccessor struct{ b *Binding }
 // Query runs a statement on a granted connection, in the granted mode. The
 // statement and its arguments are in no decision: they may hold anything.
 func (d databaseAccessor) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
-	if err := d.b.live(); err != nil {
+	if err := d.b.checkLive(); err != nil {
 		return sallyport.Table{}, err
 	}
 	s := d.b.scope

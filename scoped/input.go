@@ -31,12 +31,12 @@ type inputAccessor struct {
 
 // Can reports whether the grant holds the kind and the caller can be asked.
 func (in *inputAccessor) Can(kind sallyport.InputKind) bool {
-	return in.b.live() == nil && slices.Contains(in.b.scope.grant.Input, kind) && in.b.turn.Input != nil && in.b.turn.Input.Can(kind)
+	return in.b.checkLive() == nil && slices.Contains(in.b.scope.grant.Input, kind) && in.b.turn.Input != nil && in.b.turn.Input.Can(kind)
 }
 
 // Ask puts questions of granted kinds and holds the answers to them.
 func (in *inputAccessor) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
-	if err := in.b.live(); err != nil {
+	if err := in.b.checkLive(); err != nil {
 		return nil, err
 	}
 	questions = slices.Clone(questions)

@@ -103,7 +103,7 @@ func (s *kvAccessor) openForKey(ctx context.Context, key string) (sallyport.KV, 
 
 // openStore opens the store of the scope once.
 func (s *kvAccessor) openStore(ctx context.Context) (sallyport.KV, error) {
-	if err := s.b.live(); err != nil {
+	if err := s.b.checkLive(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

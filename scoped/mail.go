@@ -111,7 +111,7 @@ type mailAccessor struct{ b *Binding }
 // Send hands the message to the granted relay when the grant covers every
 // recipient. The message is in no decision but for refused recipients.
 func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
-	if err := m.b.live(); err != nil {
+	if err := m.b.checkLive(); err != nil {
 		return err
 	}
 	// The copy keeps a tool from changing the list after the check, which

@@ -90,7 +90,7 @@ func (p processAccessor) joinCallError(err error) error {
 func (p processAccessor) prepareSpawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (*sallyport.Spawn, error) {
-	if err := p.b.live(); err != nil {
+	if err := p.b.checkLive(); err != nil {
 		return nil, err
 	}
 	if err := p.checkBinary(binary); err != nil {

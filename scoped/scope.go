@@ -61,7 +61,7 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 	if b != nil {
 		s.backends = *b
 	}
-	if missing := s.unwired(); missing != "" {
+	if missing := s.missingBackend(); missing != "" {
 		return nil, &sallyport.Error{
 			Code: sallyport.CodeNotAvailable, Resource: tool, Operation: missing,
 			Detail: "Tool " + tool + " declares capabilities but no capability backends are configured",
@@ -77,15 +77,15 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 	s.bare = len(g.Dropped) == 0 && len(g.Network.Allow) == 0 && len(g.Secrets) == 0 && g.Storage == nil &&
 		!reachesFiles(g) && len(g.Process.Binaries) == 0 && g.Attachments == nil && g.Database == nil && g.Mail == nil &&
 		len(g.Input) == 0
-	if err := s.compile(); err != nil {
+	if err := s.compileGroups(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("tool %s: %w", tool, err)
 	}
 	return s, nil
 }
 
-// compile prepares the groups that have something to prepare.
-func (s *Scope) compile() (err error) {
+// compileGroups prepares the groups that have something to prepare.
+func (s *Scope) compileGroups() (err error) {
 	if len(s.grant.Network.Allow) > 0 {
 		if s.network, err = newNetworkReach(s.grant.Network, s.backends.Network); err != nil {
 			return fmt.Errorf("%s: %w", capNetwork, err)
@@ -105,9 +105,9 @@ func (s *Scope) compile() (err error) {
 	return nil
 }
 
-// unwired returns the first group that is granted without a backend. The gate
-// asks the same earlier and with better words; this is the last line.
-func (s *Scope) unwired() string {
+// missingBackend returns the first group that is granted without a backend. The
+// gate asks the same earlier and with better words; this is the last line.
+func (s *Scope) missingBackend() string {
 	g, b := s.grant, &s.backends
 	switch {
 	case len(g.Network.Allow) > 0 && b.Network == nil:
@@ -190,13 +190,13 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 	switch {
 	case s.network != nil:
 		c.Network = s.network.bindCall(ctx, note)
-	case s.dropped(capNetwork):
+	case s.hasDropped(capNetwork):
 		c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, matchesAnything)) }}
 	}
 	switch {
 	case s.files != nil:
 		c.FS = s.files.bindCall(ctx, c.Workspace, c.SessionKey, note)
-	case s.dropped(capFS):
+	case s.hasDropped(capFS):
 		c.FS = refusedFS[*droppedPath]{&droppedPath{b: b, folder: c.Workspace}}
 	}
 }
@@ -206,10 +206,10 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 func (b *Binding) bindRest(c *sallyport.Call) {
 	s, g := b.scope, b.scope.grant
 	b.secrets.b = b
-	if len(g.Secrets) > 0 || s.dropped(capSecrets) {
+	if len(g.Secrets) > 0 || s.hasDropped(capSecrets) {
 		c.Secrets = &b.secrets
 	}
-	if len(g.Process.Binaries) > 0 || s.dropped(capProcess) {
+	if len(g.Process.Binaries) > 0 || s.hasDropped(capProcess) {
 		c.Process = processAccessor{b}
 	}
 	if g.Storage != nil {
@@ -225,13 +225,13 @@ func (b *Binding) bindRest(c *sallyport.Call) {
 	if g.Mail != nil {
 		c.Mail = mailAccessor{b}
 	}
-	if len(g.Input) > 0 || s.dropped(capInput) {
+	if len(g.Input) > 0 || s.hasDropped(capInput) {
 		c.Input = &inputAccessor{b: b}
 	}
 }
 
-// dropped reports whether something of a group was declared and not granted.
-func (s *Scope) dropped(capability string) bool {
+// hasDropped reports whether something of a group was declared and not granted.
+func (s *Scope) hasDropped(capability string) bool {
 	return slices.ContainsFunc(s.grant.Dropped, func(d sallyport.Dropped) bool { return inGroup(d, capability) })
 }
 
@@ -263,9 +263,9 @@ type Binding struct {
 	kv                   kvAccessor
 }
 
-// live returns an error once the call is over: an accessor that a tool kept
+// checkLive returns an error once the call is over: an accessor that a tool kept
 // reaches nothing any more.
-func (b *Binding) live() error {
+func (b *Binding) checkLive() error {
 	if b.call.Err() != nil {
 		return notAvailable("", "the call is over")
 	}

@@ -28,7 +28,7 @@ type heldSecret struct {
 // Get returns the value of a granted reference. Within a call a reference is
 // asked of the source once.
 func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
-	if err := s.b.live(); err != nil {
+	if err := s.b.checkLive(); err != nil {
 		return sallyport.Secret{}, err
 	}
 	if err := s.checkRef(ref); err != nil {
@@ -42,14 +42,14 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	case err != nil:
 		return sallyport.Secret{}, hideBackendError(err, "secret "+ref+" could not be read")
 	case !ok:
-		return sallyport.Secret{}, secretFault(ref, "not found")
+		return sallyport.Secret{}, newSecretError(ref, "not found")
 	case len(value.Reveal()) < reach.MinSecretBytes:
-		return sallyport.Secret{}, secretFault(ref,
+		return sallyport.Secret{}, newSecretError(ref,
 			fmt.Sprintf("is refused: its value has fewer than %d bytes", reach.MinSecretBytes))
 	}
 	// What could not be removed from a result is not handed out.
 	if err := output.CheckSecret(value); err != nil {
-		return sallyport.Secret{}, secretFault(ref, "is refused: "+err.Error())
+		return sallyport.Secret{}, newSecretError(ref, "is refused: "+err.Error())
 	}
 	// The value is on the list before the tool has it.
 	if s.storeRevealed(ref, value) {
@@ -67,7 +67,7 @@ func (s *secretAccessor) checkRef(ref string) error {
 	return nil
 }
 
-func secretFault(ref, what string) error {
+func newSecretError(ref, what string) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: ref, Operation: "get",
 		Detail: "secret " + ref + " " + what,
