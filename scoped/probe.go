@@ -55,26 +55,26 @@ func (n refusedNetwork) Probe(_, rawURL string) error {
 	if err != nil {
 		return err
 	}
-	return n.refuse(u.Hostname())
+	return n.refuseHost(u.Hostname())
 }
 
 // Probe judges the name of a binary.
 func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }
 
 // Probe refuses.
-func (p refusedProcess) Probe(_, binary string) error { return p.refuse(binary) }
+func (p refusedProcess) Probe(_, binary string) error { return p.refuseBinary(binary) }
 
 // Probe judges a reference.
 func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
 
 // Probe refuses.
-func (s refusedSecrets) Probe(_, ref string) error { return s.refuse(ref) }
+func (s refusedSecrets) Probe(_, ref string) error { return s.refuseRef(ref) }
 
 // Probe judges a connection.
 func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }
 
 // Probe refuses.
-func (d refusedDatabases) Probe(_, connection string) error { return d.refuse(connection) }
+func (d refusedDatabases) Probe(_, connection string) error { return d.refuseConnection(connection) }
 
 // Probe judges a recipient.
 func (m mailAccessor) Probe(_, to string) error {
@@ -83,4 +83,4 @@ func (m mailAccessor) Probe(_, to string) error {
 }
 
 // Probe refuses.
-func (m refusedMail) Probe(string, string) error { return m.refuse() }
+func (m refusedMail) Probe(string, string) error { return m.refuseMessage() }

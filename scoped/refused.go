@@ -44,10 +44,10 @@ func (n refusedNetwork) DialContext(_ context.Context, _, address string) (net.C
 	if err != nil {
 		host = address
 	}
-	return nil, n.refuse(host)
+	return nil, n.refuseHost(host)
 }
 
-func (n refusedNetwork) refuse(host string) error {
+func (n refusedNetwork) refuseHost(host string) error {
 	if canonical, err := reach.CanonicalHost(host); err == nil {
 		host = canonical
 	}
@@ -63,13 +63,13 @@ func (t refusedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	return nil, refusedNetwork(t).refuse(r.URL.Hostname())
+	return nil, refusedNetwork(t).refuseHost(r.URL.Hostname())
 }
 
 // pathRefuser refuses an absolute path and knows where names are anchored.
 type pathRefuser interface {
-	refuse(operation, path string) error
-	workspace() string
+	refusePath(operation, path string) error
+	workspaceDir() string
 }
 
 // undeclaredPath refuses for a tool that declares no files. It reports no
@@ -77,11 +77,11 @@ type pathRefuser interface {
 // Abs needs the call; the error is in the record as the result of the call.
 type undeclaredPath struct{ c *sallyport.Call }
 
-func (p undeclaredPath) refuse(operation, path string) error {
+func (p undeclaredPath) refusePath(operation, path string) error {
 	return sallyport.PathError(operation, path)
 }
 
-func (p undeclaredPath) workspace() string { return p.c.Workspace }
+func (p undeclaredPath) workspaceDir() string { return p.c.Workspace }
 
 // droppedPath refuses for a tool that declared files and was granted none.
 type droppedPath struct {
@@ -89,12 +89,12 @@ type droppedPath struct {
 	folder string
 }
 
-func (p *droppedPath) refuse(operation, path string) error {
+func (p *droppedPath) refusePath(operation, path string) error {
 	p.b.recordRefusal(capFS+"."+operation, path, matchesAnything)
 	return sallyport.PathError(operation, path)
 }
 
-func (p *droppedPath) workspace() string { return p.folder }
+func (p *droppedPath) workspaceDir() string { return p.folder }
 
 type refusedFS[R pathRefuser] struct{ r R }
 
@@ -115,13 +115,13 @@ func (f refusedFS[R]) UpdateFile(name string, _ func([]byte) ([]byte, error)) er
 // Probe refuses, as the other methods do, without a file to be refused: it
 // answers those who explain a grant.
 func (f refusedFS[R]) Probe(operation, name string) error {
-	return f.r.refuse(operation, f.Abs(name))
+	return f.r.refusePath(operation, f.Abs(name))
 }
 
 // Abs returns the absolute form of a name, which stays relative when there is
 // no workspace to anchor it.
 func (f refusedFS[R]) Abs(name string) string {
-	if folder := f.r.workspace(); folder != "" && !filepath.IsAbs(name) {
+	if folder := f.r.workspaceDir(); folder != "" && !filepath.IsAbs(name) {
 		return filepath.Join(folder, name)
 	}
 	return filepath.Clean(name)
@@ -130,10 +130,10 @@ func (f refusedFS[R]) Abs(name string) string {
 type refusedSecrets struct{ note func(sallyport.Decision) }
 
 func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
-	return sallyport.Secret{}, s.refuse(ref)
+	return sallyport.Secret{}, s.refuseRef(ref)
 }
 
-func (s refusedSecrets) refuse(ref string) error {
+func (s refusedSecrets) refuseRef(ref string) error {
 	sendDecision(s.note, newRefusal(capSecrets, ref))
 	return sallyport.SecretError(ref)
 }
@@ -143,34 +143,36 @@ type refusedProcess struct{ note func(sallyport.Decision) }
 func (p refusedProcess) Spawn(
 	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
-	return sallyport.ProcessResult{}, p.refuse(binary)
+	return sallyport.ProcessResult{}, p.refuseBinary(binary)
 }
 
 func (p refusedProcess) Start(
 	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
 ) (sallyport.Child, error) {
-	return nil, p.refuse(binary)
+	return nil, p.refuseBinary(binary)
 }
 
-func (p refusedProcess) refuse(binary string) error {
+func (p refusedProcess) refuseBinary(binary string) error {
 	sendDecision(p.note, newRefusal(capProcess, binary))
 	return sallyport.BinaryError(binary, "")
 }
 
 type refusedKV struct{ note func(sallyport.Decision) }
 
-func (k refusedKV) refuse() error {
+func (k refusedKV) refuseKey() error {
 	sendDecision(k.note, newRefusal(capStorage, ""))
 	return notAvailable("", "the tool declares no storage")
 }
 
-func (k refusedKV) Get(context.Context, string) (string, bool, error) { return "", false, k.refuse() }
+func (k refusedKV) Get(context.Context, string) (string, bool, error) {
+	return "", false, k.refuseKey()
+}
 
-func (k refusedKV) Set(context.Context, string, string, time.Duration) error { return k.refuse() }
+func (k refusedKV) Set(context.Context, string, string, time.Duration) error { return k.refuseKey() }
 
-func (k refusedKV) Delete(context.Context, string) error { return k.refuse() }
+func (k refusedKV) Delete(context.Context, string) error { return k.refuseKey() }
 
-func (k refusedKV) List(context.Context, string) ([]string, error) { return nil, k.refuse() }
+func (k refusedKV) List(context.Context, string) ([]string, error) { return nil, k.refuseKey() }
 
 type refusedAttachments struct{ note func(sallyport.Decision) }
 
@@ -185,19 +187,19 @@ func (a refusedAttachments) Open(_ context.Context, ref string) (io.ReadCloser, 
 type refusedDatabases struct{ note func(sallyport.Decision) }
 
 func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any) (sallyport.Table, error) {
-	return sallyport.Table{}, d.refuse(connection)
+	return sallyport.Table{}, d.refuseConnection(connection)
 }
 
-func (d refusedDatabases) refuse(connection string) error {
+func (d refusedDatabases) refuseConnection(connection string) error {
 	sendDecision(d.note, newRefusal(capDatabase, connection))
 	return notAvailable(connection, "the tool declares no database")
 }
 
 type refusedMail struct{ note func(sallyport.Decision) }
 
-func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuse() }
+func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuseMessage() }
 
-func (m refusedMail) refuse() error {
+func (m refusedMail) refuseMessage() error {
 	sendDecision(m.note, newRefusal(capMail, ""))
 	return notAvailable("", "the tool declares no mail")
 }
