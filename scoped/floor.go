@@ -63,7 +63,7 @@ type DenyFloor struct {
 	own     []ownPath
 	// packages is where installed packages lie, in every spelling.
 	packages []string
-	ids      *identities
+	ids      *fileIdentities
 }
 
 // floorRules is the compiled table: absolute rules, those of home directories,
@@ -71,11 +71,11 @@ type DenyFloor struct {
 // the directory of a repository.
 type floorRules struct {
 	abs, home, any, git, gitTool ruleSet
-	endings                      []ending
+	endings                      []endingRule
 }
 
-// ending is a rule for every name with an ending.
-type ending struct {
+// endingRule is a rule for every name with an ending.
+type endingRule struct {
 	text string
 	rule *FloorRule
 }
@@ -86,17 +86,17 @@ var compiledFloor = sync.OnceValue(func() *floorRules {
 	for _, r := range FloorRules() {
 		switch {
 		case strings.HasPrefix(r.Path, "~/"):
-			c.home.add(r.Path[2:], r)
+			c.home.addRule(r.Path[2:], r)
 		case strings.HasPrefix(r.Path, "**/*"):
-			c.endings = append(c.endings, ending{strings.ToLower(r.Path[4:]), &r})
+			c.endings = append(c.endings, endingRule{strings.ToLower(r.Path[4:]), &r})
 		case strings.HasPrefix(r.Path, "**/"):
-			c.any.add(r.Path[3:], r)
+			c.any.addRule(r.Path[3:], r)
 		case strings.HasPrefix(r.Path, inRepository) && r.Tools:
-			c.gitTool.add(r.Path[len(inRepository):], r)
+			c.gitTool.addRule(r.Path[len(inRepository):], r)
 		case strings.HasPrefix(r.Path, inRepository):
-			c.git.add(r.Path[len(inRepository):], r)
+			c.git.addRule(r.Path[len(inRepository):], r)
 		default:
-			c.abs.add(r.Path[1:], r)
+			c.abs.addRule(r.Path[1:], r)
 		}
 	}
 	return c
@@ -113,7 +113,7 @@ func Floor(b *sallyport.FileBackend) *DenyFloor {
 	if b == nil {
 		b = &sallyport.FileBackend{}
 	}
-	d := &DenyFloor{rules: compiledFloor(), ids: &identities{}}
+	d := &DenyFloor{rules: compiledFloor(), ids: &fileIdentities{}}
 	home := b.Home
 	if home == "" {
 		// Without a home of its own the process still has the floor of
@@ -121,20 +121,20 @@ func Floor(b *sallyport.FileBackend) *DenyFloor {
 		home, _ = os.UserHomeDir()
 	}
 	if home != "" {
-		all := spellings(home)
+		all := pathSpellings(home)
 		d.ownHome = all[len(all)-1]
 		for _, h := range all {
 			d.homes = append(d.homes, foldPath(h))
 		}
 	}
 	if b.Packages != "" {
-		d.packages = spellings(b.Packages)
+		d.packages = pathSpellings(b.Packages)
 	}
 	for _, p := range ownPaths(b) {
 		if p == "" {
 			continue
 		}
-		for _, s := range spellings(p) {
+		for _, s := range pathSpellings(p) {
 			d.own = append(d.own, ownPath{s, filepath.Dir(s), filepath.Base(s)})
 		}
 	}
@@ -187,7 +187,7 @@ func (d *DenyFloor) Own() []string {
 // judged like a write. It is lexical: callers ask it about the name that was
 // given and again about the file that was opened.
 func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
-	r := d.rule(op, path)
+	r := d.findRule(op, path)
 	if r == nil {
 		return "", false
 	}
@@ -198,9 +198,9 @@ func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
 // whole rule that denies. Where several do, it is the strictest: one of the
 // class [FloorProject] comes last.
 func (d *DenyFloor) Rule(op, path string, file bool) (FloorRule, bool) {
-	r := d.rule(op, path)
+	r := d.findRule(op, path)
 	if file {
-		r = d.fileRule(op, path)
+		r = d.findFileRule(op, path)
 	}
 	if r == nil {
 		return FloorRule{}, false
@@ -217,19 +217,20 @@ var (
 	ruleGitFile = &FloorRule{Path: "**/.git", WriteOnly: true, Class: FloorRepository, Reason: ReasonRepository}
 )
 
-// rule returns the rule that denies an operation on a path, nil when none does.
-func (d *DenyFloor) rule(op, path string) *FloorRule {
+// findRule returns the rule that denies an operation on a path, nil when none
+// does.
+func (d *DenyFloor) findRule(op, path string) *FloorRule {
 	if path == "" {
 		return ruleEmpty
 	}
 	for i := range d.own {
-		if d.own[i].covers(path) {
+		if d.own[i].coversPath(path) {
 			return ruleOwn
 		}
 	}
 	p := foldPath(path)
 	write := op != opRead
-	if r := d.rules.abs.match(p[1:], write); r != nil && !d.isOwnHome(r, p) {
+	if r := d.rules.abs.findMatch(p[1:], write); r != nil && !d.isOwnHome(r, p) {
 		return r
 	}
 	if r := d.matchHome(p, write); r != nil {
@@ -240,7 +241,7 @@ func (d *DenyFloor) rule(op, path string) *FloorRule {
 		if p[i] != '/' {
 			continue
 		}
-		switch r := d.rules.any.match(p[i+1:], write); {
+		switch r := d.rules.any.findMatch(p[i+1:], write); {
 		case r == nil:
 		case r.Class != FloorProject:
 			return r
@@ -278,15 +279,15 @@ func (r *floorRules) matchEnding(p string) *FloorRule {
 // closed for writing, while a directory of this name is judged by what is in
 // it.
 func (d *DenyFloor) CheckFile(op, path string) (reason string, denied bool) {
-	r := d.fileRule(op, path)
+	r := d.findFileRule(op, path)
 	if r == nil {
 		return "", false
 	}
 	return r.Reason, true
 }
 
-func (d *DenyFloor) fileRule(op, path string) *FloorRule {
-	r := d.rule(op, path)
+func (d *DenyFloor) findFileRule(op, path string) *FloorRule {
+	r := d.findRule(op, path)
 	if (r == nil || r.Class == FloorProject) && op != opRead && strings.HasSuffix(foldPath(path), "/.git") {
 		return ruleGitFile
 	}
@@ -310,15 +311,15 @@ var homeParents = [...]string{"/home/", "/users/", "/var/home/", "/export/home/"
 // below every directory that is some user's home by convention.
 func (d *DenyFloor) matchHome(p string, write bool) *FloorRule {
 	for _, h := range d.homes {
-		if rest, ok := below(h, p); ok {
-			if r := d.rules.home.match(rest, write); r != nil {
+		if rest, ok := cutBase(h, p); ok {
+			if r := d.rules.home.findMatch(rest, write); r != nil {
 				return r
 			}
 		}
 	}
 	for _, h := range [...]string{rootHome, "/var/root"} {
-		if rest, ok := below(h, p); ok {
-			if r := d.rules.home.match(rest, write); r != nil {
+		if rest, ok := cutBase(h, p); ok {
+			if r := d.rules.home.findMatch(rest, write); r != nil {
 				return r
 			}
 		}
@@ -326,7 +327,7 @@ func (d *DenyFloor) matchHome(p string, write bool) *FloorRule {
 	for _, parent := range homeParents {
 		if rest, ok := strings.CutPrefix(p, parent); ok {
 			_, rest, _ = strings.Cut(rest, "/")
-			if r := d.rules.home.match(rest, write); r != nil {
+			if r := d.rules.home.findMatch(rest, write); r != nil {
 				return r
 			}
 		}
@@ -334,8 +335,8 @@ func (d *DenyFloor) matchHome(p string, write bool) *FloorRule {
 	return nil
 }
 
-// below returns the part of p beneath base.
-func below(base, p string) (string, bool) {
+// cutBase returns the part of p beneath base.
+func cutBase(base, p string) (string, bool) {
 	rest, ok := strings.CutPrefix(p, base)
 	if !ok || rest == "" || rest[0] != '/' {
 		return "", false
@@ -348,9 +349,9 @@ func below(base, p string) (string, bool) {
 // usual temporary names.
 var sidecars = [...]string{"-wal", "-shm", "-journal", "-mj", ".tmp", ".bak", ".lock", ".old", ".new", ".swp", "~"}
 
-// covers reports whether path is the own path, lies below it, or is one of its
+// coversPath reports whether path is the own path, lies below it, or is one of its
 // side files.
-func (o *ownPath) covers(path string) bool {
+func (o *ownPath) coversPath(path string) bool {
 	if sameName(o.path, path) {
 		return true
 	}

@@ -127,9 +127,9 @@ func stripPrivate(p string) string {
 	return p
 }
 
-// spellings returns the absolute form of a path, and the form with symbolic
+// pathSpellings returns the absolute form of a path, and the form with symbolic
 // links followed when it differs; the latter comes last.
-func spellings(p string) []string {
+func pathSpellings(p string) []string {
 	abs, err := filepath.Abs(p)
 	if err != nil {
 		abs = filepath.Clean(p)

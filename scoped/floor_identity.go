@@ -19,9 +19,9 @@ const (
 	identityReason        = "another name of a protected file"
 )
 
-// identities are the protected files that exist, by identity. It belongs to
+// fileIdentities are the protected files that exist, by identity. It belongs to
 // one DenyFloor.
-type identities struct {
+type fileIdentities struct {
 	mu    sync.Mutex
 	made  time.Time
 	files []fs.FileInfo

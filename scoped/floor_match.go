@@ -20,7 +20,7 @@ type compiledRule struct {
 	rule  *FloorRule
 }
 
-func (s *ruleSet) add(path string, r FloorRule) {
+func (s *ruleSet) addRule(path string, r FloorRule) {
 	if s.byFirst == nil {
 		s.byFirst = make(map[string][]compiledRule)
 	}
@@ -33,8 +33,9 @@ func (s *ruleSet) add(path string, r FloorRule) {
 	s.patterns = append(s.patterns, c)
 }
 
-// match returns the rule that covers the relative path p, nil when none does.
-func (s *ruleSet) match(p string, write bool) *FloorRule {
+// findMatch returns the rule that covers the relative path p, nil when none
+// does.
+func (s *ruleSet) findMatch(p string, write bool) *FloorRule {
 	if p == "" || !s.begins[p[0]] {
 		return nil
 	}
@@ -47,14 +48,14 @@ func (s *ruleSet) match(p string, write bool) *FloorRule {
 
 func matchRules(rules []compiledRule, p string, write bool) *FloorRule {
 	for i := range rules {
-		if (write || !rules[i].rule.WriteOnly) && rules[i].matches(p) {
+		if (write || !rules[i].rule.WriteOnly) && rules[i].matchesPath(p) {
 			return rules[i].rule
 		}
 	}
 	return nil
 }
 
-func (c *compiledRule) matches(p string) bool {
+func (c *compiledRule) matchesPath(p string) bool {
 	more := true
 	for _, pattern := range c.elems {
 		if !more {

@@ -67,13 +67,13 @@ func GitDirectory(has func(name string) bool) bool {
 	return has(gitObjects) && has(gitRefs) || has("HEAD") && has(gitCommon)
 }
 
-// steers returns the row that covers a path relative to the directory of a
-// repository, in the folded form.
-func (r *floorRules) steers(rel string, tool bool) *FloorRule {
-	if rule := r.git.match(rel, true); rule != nil || !tool {
+// matchSteering returns the row that covers a path relative to the directory of
+// a repository, in the folded form.
+func (r *floorRules) matchSteering(rel string, tool bool) *FloorRule {
+	if rule := r.git.findMatch(rel, true); rule != nil || !tool {
 		return rule
 	}
-	return r.gitTool.match(rel, true)
+	return r.gitTool.findMatch(rel, true)
 }
 
 // matchRepository looks for a directory of a repository in a folded path by
@@ -83,7 +83,7 @@ func (r *floorRules) matchRepository(p string) *FloorRule {
 	at := strings.Index(p, "/.git/")
 	for at >= 0 {
 		rest := p[at+len("/.git/"):]
-		if rule := r.steers(rest, false); rule != nil {
+		if rule := r.matchSteering(rest, false); rule != nil {
 			return rule
 		}
 		first, below, _ := strings.Cut(rest, "/")
@@ -111,7 +111,7 @@ func (r *floorRules) matchNested(rel string) *FloorRule {
 		if !more {
 			return nil
 		}
-		if rule := r.steers(rest, false); rule != nil {
+		if rule := r.matchSteering(rest, false); rule != nil {
 			return rule
 		}
 		if depth > 0 && (first == gitRefs || first == "logs" || first == gitObjects) {
@@ -136,7 +136,7 @@ func Steering() []string {
 // InRepository judges a path relative to the directory of a repository, as a
 // child's write. It does not look at the disk.
 func (d *DenyFloor) InRepository(rel string) (FloorRule, bool) {
-	if r := d.rules.steers(foldPath("/" + filepath.ToSlash(rel))[1:], false); r != nil {
+	if r := d.rules.matchSteering(foldPath("/" + filepath.ToSlash(rel))[1:], false); r != nil {
 		return *r, true
 	}
 	return FloorRule{}, false
@@ -166,7 +166,7 @@ func (d *DenyFloor) checkAround(path string) (reason string, denied bool) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		rel := foldPath(strings.TrimPrefix(path, dir))
 		rel = strings.TrimLeft(rel, "/")
-		if d.rules.steers(rel, true) != nil && isRepository(dir) || completes(dir, rel) || linksTo(filepath.Join(dir, ".git"), path) {
+		if d.rules.matchSteering(rel, true) != nil && isRepository(dir) || completesRepository(dir, rel) || linksTo(filepath.Join(dir, ".git"), path) {
 			return ReasonRepository, true
 		}
 		if dir == filepath.Dir(dir) {
@@ -210,9 +210,9 @@ func onDisk(dir string) func(string) bool {
 	}
 }
 
-// completes reports whether what is put at rel makes a directory, which has
+// completesRepository reports whether what is put at rel makes a directory, which has
 // something that steers and is none yet, that of a repository.
-func completes(dir, rel string) bool {
+func completesRepository(dir, rel string) bool {
 	first, _, _ := strings.Cut(rel, "/")
 	has := onDisk(dir)
 	return Completes(first, has, func(name string) bool { return strings.EqualFold(name, first) || has(name) })
