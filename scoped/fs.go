@@ -28,7 +28,7 @@ const maxTouches = 64
 // fileReach is the file reach of one grant, compiled once and shared by all its
 // calls. It is safe for concurrent use.
 type fileReach struct {
-	read, write []*entry
+	read, write []*grantedEntry
 	// names is where paths lead that the operator spells through links.
 	names map[string]string
 	// places says why a granted place is withheld; nil knows no reasons.
@@ -54,11 +54,11 @@ func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, er
 	if f.maxBytes == 0 {
 		f.maxBytes = defaultMaxFileBytes
 	}
-	byPath := make(map[string]*entry)
+	byPath := make(map[string]*grantedEntry)
 	var errs []error
 	for _, list := range []struct {
 		paths []string
-		to    *[]*entry
+		to    *[]*grantedEntry
 	}{{g.Read, &f.read}, {g.Write, &f.write}} {
 		for _, p := range list.paths {
 			if p == "" {
@@ -70,7 +70,7 @@ func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, er
 				continue
 			}
 			if byPath[clean] == nil {
-				byPath[clean] = &entry{path: clean}
+				byPath[clean] = &grantedEntry{path: clean}
 			}
 			*list.to = append(*list.to, byPath[clean])
 		}
@@ -79,14 +79,14 @@ func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, er
 		return nil, err
 	}
 	for _, e := range byPath {
-		e.parent = nearest(byPath, e.path)
+		e.parent = nearestParent(byPath, e.path)
 	}
 	return f, nil
 }
 
-// nearest returns the narrowest entry of either direction that strictly
+// nearestParent returns the narrowest entry of either direction that strictly
 // contains p, nil when there is none.
-func nearest(entries map[string]*entry, p string) *entry {
+func nearestParent(entries map[string]*grantedEntry, p string) *grantedEntry {
 	for dir := filepath.Dir(p); ; dir = filepath.Dir(dir) {
 		if e := entries[dir]; e != nil && dir != p {
 			return e
@@ -104,7 +104,7 @@ func (f *fileReach) closeEntries() {
 	f.closed = true
 	f.mu.Unlock()
 	for _, e := range slices.Concat(f.read, f.write) {
-		e.close()
+		e.closeForGood()
 	}
 }
 
@@ -161,7 +161,7 @@ func (b *boundFiles) admit(op, name string) (string, error) {
 		return "", b.refuse(op, fmt.Sprintf("%q", name), err.Error())
 	}
 	reason, denied := b.f.floor.Check(op, p)
-	switch covered := b.f.cover(op, b.f.locate(p)) != nil; {
+	switch covered := b.f.findEntry(op, b.f.followNames(p)) != nil; {
 	case !covered && denied:
 		// The text is that of any path outside the grant; the operator
 		// learns that a wider grant would change nothing.
@@ -175,8 +175,8 @@ func (b *boundFiles) admit(op, name string) (string, error) {
 	return p, nil
 }
 
-// list returns the entries of a direction. An unknown operation has none.
-func (f *fileReach) list(op string) []*entry {
+// entriesFor returns the entries of a direction. An unknown operation has none.
+func (f *fileReach) entriesFor(op string) []*grantedEntry {
 	switch op {
 	case opRead:
 		return f.read
@@ -187,9 +187,9 @@ func (f *fileReach) list(op string) []*entry {
 	}
 }
 
-// locate returns where a path leads through the operator's links: that of the
-// longest name that it begins with.
-func (f *fileReach) locate(p string) string {
+// followNames returns where a path leads through the operator's links: that of
+// the longest name that it begins with.
+func (f *fileReach) followNames(p string) string {
 	best := ""
 	for name := range f.names {
 		if len(name) > len(best) && reach.Within(name, p) {
@@ -204,7 +204,7 @@ func (f *fileReach) locate(p string) string {
 
 // withheld explains why the place of an entry is not granted at this moment, for
 // the record.
-func (b *boundFiles) withheld(op, asked string, e *entry) error {
+func (b *boundFiles) withheld(op, asked string, e *grantedEntry) error {
 	why, fix := errLinked.Error(), ""
 	if b.f.places != nil {
 		if p := b.f.places.Place(e.path); p.Why != "" {
@@ -215,12 +215,12 @@ func (b *boundFiles) withheld(op, asked string, e *entry) error {
 	return sallyport.PathError(op, asked)
 }
 
-// cover returns the narrowest entry of a direction that holds p, which leads
+// findEntry returns the narrowest entry of a direction that holds p, which leads
 // through no link of the operator any more.
-func (f *fileReach) cover(op, p string) *entry {
-	var best *entry
-	for _, e := range f.list(op) {
-		if (best == nil || len(e.path) > len(best.path)) && e.covers(p) {
+func (f *fileReach) findEntry(op, p string) *grantedEntry {
+	var best *grantedEntry
+	for _, e := range f.entriesFor(op) {
+		if (best == nil || len(e.path) > len(best.path)) && e.coversPath(p) {
 			best = e
 		}
 	}

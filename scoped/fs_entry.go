@@ -10,27 +10,27 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// entry is one granted place: a directory with everything below it, or a single
-// file. It is shared by both directions when both grant it.
-type entry struct {
+// grantedEntry is one granted place: a directory with everything below it, or a
+// single file. It is shared by both directions when both grant it.
+type grantedEntry struct {
 	// path is absolute and clean. No link on it is followed, whenever it is
 	// opened: whoever made one since the grant was computed was meant to be bound
 	// by it.
 	path string
 	// parent is the narrowest granted directory around this one.
-	parent *entry
+	parent *grantedEntry
 
 	mu     sync.Mutex
-	open   *handle
+	open   *rootHandle
 	closed bool
 }
 
-// covers reports whether p is the entry or lies below it.
-func (e *entry) covers(p string) bool { return reach.Within(e.path, p) }
+// coversPath reports whether p is the entry or lies below it.
+func (e *grantedEntry) coversPath(p string) bool { return reach.Within(e.path, p) }
 
-// rel returns p, which the entry covers, relative to the entry; "." for the
+// relativePath returns p, which the entry covers, relative to the entry; "." for the
 // entry itself.
-func (e *entry) rel(p string) string {
+func (e *grantedEntry) relativePath(p string) string {
 	rel, err := filepath.Rel(e.path, p)
 	if err != nil {
 		return "." // Cannot happen: both are absolute and clean.
@@ -38,8 +38,8 @@ func (e *entry) rel(p string) string {
 	return rel
 }
 
-// handle is an open directory beneath which names are opened.
-type handle struct {
+// rootHandle is an open directory beneath which names are opened.
+type rootHandle struct {
 	root *os.Root
 	// real is the directory's path without symbolic links.
 	real string
@@ -51,29 +51,29 @@ type handle struct {
 	once bool
 }
 
-// name returns the name beneath root for a name relative to the entry; ok is
+// nameBeneath returns the name beneath root for a name relative to the entry; ok is
 // false when the entry is a file and the name would lie below it.
-func (h *handle) name(rel string) (name string, ok bool) {
+func (h *rootHandle) nameBeneath(rel string) (name string, ok bool) {
 	if h.only == "" {
 		return rel, true
 	}
 	return h.only, rel == "."
 }
 
-// done releases a handle that belongs to one operation.
-func (h *handle) done() {
+// release releases a handle that belongs to one operation.
+func (h *rootHandle) release() {
 	if h.once {
 		_ = h.root.Close() // It was only read from; there is nothing to lose.
 	}
 }
 
-// acquire returns the entry's directory, opened anew when another folder is at
+// acquireRoot returns the entry's directory, opened anew when another folder is at
 // the path than before, so that a folder that was created or replaced after the
 // start is the one that is used. A link anywhere on the path is [places.ErrLink];
 // it fails with fs.ErrNotExist when there is nothing at the path. A replaced
 // handle is not closed here, for another call may be using it; its finalizer does
 // that.
-func (e *entry) acquire() (*handle, error) {
+func (e *grantedEntry) acquireRoot() (*rootHandle, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -105,7 +105,7 @@ func (e *entry) acquire() (*handle, error) {
 }
 
 // openDir opens a directory for use as a root, without following a link.
-func openDir(path string) (*handle, error) {
+func openDir(path string) (*rootHandle, error) {
 	at, err := places.Open(path)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func openDir(path string) (*handle, error) {
 
 // openRoot opens a directory that was just found at a path without links, which
 // is held open: what has another identity took its place meanwhile.
-func openRoot(path string, id fileID) (*handle, error) {
+func openRoot(path string, id fileID) (*rootHandle, error) {
 	// The dot makes the system insist on a directory: a FIFO that was put in
 	// its place would otherwise block the open.
 	root, err := os.OpenRoot(path + string(filepath.Separator) + ".")
@@ -135,11 +135,11 @@ func openRoot(path string, id fileID) (*handle, error) {
 		_ = root.Close() // The error that counts is the other one.
 		return nil, err
 	}
-	return &handle{root: root, real: path, id: id}, nil
+	return &rootHandle{root: root, real: path, id: id}, nil
 }
 
-// close releases the open directory for good.
-func (e *entry) close() {
+// closeForGood releases the open directory for good.
+func (e *grantedEntry) closeForGood() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true

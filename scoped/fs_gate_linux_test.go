@@ -16,14 +16,14 @@ import (
 
 // gateStory is a home directory with a link that an attacker has just put in
 // the place of a folder.
-func gateStory(t *testing.T) (dir string, b *boundFiles, h *handle) {
+func gateStory(t *testing.T) (dir string, b *boundFiles, h *rootHandle) {
 	dir = tree(t, map[string]string{
 		"home/.ssh/id_rsa": "SECRET", "home/.aws/config": "SECRET", "home/p/a": "fine", "home/repo/.git/hooks/": "",
 		"home/p/swapped": "->../.ssh", "home/p/hooks": "->../repo/.git/hooks", "home/p/up": "->..", "out/secret": "SECRET",
 	})
 	f := reachOf(t, dir, []string{"home"}, []string{"home"}, nil)
 	b = f.bindCall(t.Context(), filepath.Join(dir, "home"), "s", nil).(*boundFiles)
-	h, err := f.read[0].acquire()
+	h, err := f.read[0].acquireRoot()
 	if err != nil {
 		t.Fatal(err)
 	}

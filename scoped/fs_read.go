@@ -106,21 +106,21 @@ func (b *boundFiles) openFile(name string) (*opened, error) {
 // openDirectly opens a name that needs no resolution of ours because it is a
 // file whose links, if any, os.Root follows. nil means that resolve has to
 // find out more. It needs a kernel that tells where an open file lies.
-func (b *boundFiles) openDirectly(p string) (*opened, *handle) {
+func (b *boundFiles) openDirectly(p string) (*opened, *rootHandle) {
 	if runtime.GOOS != "linux" {
 		return nil, nil
 	}
-	at := b.f.locate(p)
-	e := b.f.cover(opRead, at)
-	h, err := e.acquire()
+	at := b.f.followNames(p)
+	e := b.f.findEntry(opRead, at)
+	h, err := e.acquireRoot()
 	if err != nil {
 		return nil, nil
 	}
 	if h.only != "" {
-		h.done()
+		h.release()
 		return nil, nil
 	}
-	rel := e.rel(at)
+	rel := e.relativePath(at)
 	// The look before the open spares the writer at the other end of a FIFO a
 	// reader that goes away at once.
 	if info, err := h.root.Lstat(rel); err != nil || !info.Mode().IsRegular() {
@@ -158,7 +158,7 @@ func (b *boundFiles) openError(op, p string, err error) error {
 }
 
 // vet judges an opened file: where it lies, and that it is a regular file.
-func (b *boundFiles) vet(o *opened, h *handle) (_ *opened, err error) {
+func (b *boundFiles) vet(o *opened, h *rootHandle) (_ *opened, err error) {
 	defer func() {
 		if err != nil {
 			_ = o.f.Close() // It was only read from; there is nothing to lose.

@@ -25,10 +25,10 @@ var errLinked = errors.New("a symbolic link has appeared in a granted path")
 // place is where a name leads once every symbolic link in it was followed and
 // judged.
 type place struct {
-	entry *entry
+	entry *grantedEntry
 	// h is the open directory of the entry; nil when the entry itself does
 	// not exist.
-	h *handle
+	h *rootHandle
 	// rel is the link-free name beneath h.root.
 	rel string
 	// have is the part of rel whose directories exist, "." when none does.
@@ -41,7 +41,7 @@ type place struct {
 
 func (pl *place) done() {
 	if pl.h != nil {
-		pl.h.done()
+		pl.h.release()
 	}
 }
 
@@ -55,9 +55,9 @@ func (pl *place) real() string { return filepath.Join(pl.h.real, pl.rel) }
 // afterwards, and what was opened is judged again.
 func (b *boundFiles) resolve(op, p string) (*place, error) {
 	w := walk{b: b, op: op, asked: p}
-	at := b.f.locate(p)
-	e := b.f.cover(op, at)
-	w.at, w.pending = e.path, elements(e.rel(at))
+	at := b.f.followNames(p)
+	e := b.f.findEntry(op, at)
+	w.at, w.pending = e.path, elements(e.relativePath(at))
 	pl, err := w.run()
 	if err != nil {
 		return nil, err
@@ -121,26 +121,26 @@ func (w *walk) run() (*place, error) {
 // look asks the disk about one element, unless it lies outside every granted
 // directory or is the granted directory itself, which the operator named.
 func (w *walk) look(next string) (info fs.FileInfo, target string, err error) {
-	e := w.b.f.cover(w.op, next)
+	e := w.b.f.findEntry(w.op, next)
 	if e == nil {
 		return nil, "", nil
 	}
-	rel := e.rel(next)
+	rel := e.relativePath(next)
 	if rel == "." {
 		return nil, "", nil
 	}
 	if reason, denied := w.b.f.floor.Check(w.op, next); denied {
 		return nil, "", w.b.refuseFloor(w.op, w.asked, reason)
 	}
-	h, err := e.acquire()
+	h, err := e.acquireRoot()
 	if errors.Is(err, places.ErrLink) {
 		return nil, "", w.b.withheld(w.op, w.asked, e)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	defer h.done()
-	name, ok := h.name(rel)
+	defer h.release()
+	name, ok := h.nameBeneath(rel)
 	if !ok {
 		return nil, "", fs.ErrNotExist
 	}
@@ -162,8 +162,8 @@ func (w *walk) follow(target string) error {
 		target = target[len(filepath.VolumeName(target)):]
 	}
 	w.pending = append(elements(target), w.pending...)
-	whole := w.b.f.locate(filepath.Join(w.at, filepath.Join(w.pending...)))
-	if w.b.f.cover(w.op, whole) == nil {
+	whole := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
+	if w.b.f.findEntry(w.op, whole) == nil {
 		return w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
 	}
 	if reason, denied := w.b.f.floor.Check(w.op, whole); denied {
@@ -179,13 +179,13 @@ func (w *walk) land(cause error) (*place, error) {
 		// What lies behind a missing directory does not exist either.
 		return nil, w.fail(fs.ErrNotExist)
 	}
-	path := w.b.f.locate(filepath.Join(w.at, filepath.Join(w.pending...)))
-	e := w.b.f.cover(w.op, path)
+	path := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
+	e := w.b.f.findEntry(w.op, path)
 	if e == nil {
 		return nil, w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
 	}
 	pl := &place{entry: e, path: path}
-	h, err := e.acquire()
+	h, err := e.acquireRoot()
 	if errors.Is(err, places.ErrLink) {
 		return nil, w.b.withheld(w.op, w.asked, e)
 	}
@@ -196,7 +196,7 @@ func (w *walk) land(cause error) (*place, error) {
 		return nil, w.fail(err)
 	}
 	pl.h = h
-	rel, ok := h.name(e.rel(path))
+	rel, ok := h.nameBeneath(e.relativePath(path))
 	if !ok {
 		pl.done()
 		return nil, w.fail(fs.ErrNotExist)
@@ -206,8 +206,8 @@ func (w *walk) land(cause error) (*place, error) {
 	case h.only != "":
 	case len(w.pending) == 0:
 		pl.have = filepath.Dir(rel)
-	case e.covers(w.at):
-		pl.have = e.rel(w.at)
+	case e.coversPath(w.at):
+		pl.have = e.relativePath(w.at)
 	}
 	if cause != nil {
 		return pl, nil

@@ -67,7 +67,7 @@ func (b *boundFiles) readable(p string, old *os.File) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, failure(opRead, p, err)
 	}
-	if b.f.cover(opRead, real) == nil {
+	if b.f.findEntry(opRead, real) == nil {
 		return nil, b.refuse(opRead, p, "a symbolic link leads out of the granted read reach")
 	}
 	if reason, denied := b.f.floor.Check(opRead, real); denied {
@@ -196,13 +196,13 @@ func (b *boundFiles) createEntry(p string, pl *place) (err error) {
 	if err := b.createAround(p, e, e.path); err != nil {
 		return err
 	}
-	if pl.h, err = e.acquire(); err != nil {
+	if pl.h, err = e.acquireRoot(); err != nil {
 		if errors.Is(err, places.ErrLink) {
 			return b.withheld(opWrite, p, e)
 		}
 		return failure(opWrite, p, err)
 	}
-	pl.rel, pl.have = e.rel(pl.path), "."
+	pl.rel, pl.have = e.relativePath(pl.path), "."
 	return nil
 }
 
@@ -210,15 +210,15 @@ func (b *boundFiles) createEntry(p string, pl *place) (err error) {
 // one, beneath the nearest granted directory around the entry. Without one the
 // name is refused: nothing is created where nothing was granted. A link on the
 // way is refused as well, since the granted name is meant to be what it says.
-func (b *boundFiles) createAround(p string, e *entry, path string) error {
+func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error {
 	if e.parent == nil {
 		return b.refuse(opWrite, p, "the granted directory does not exist and no granted directory contains it")
 	}
-	h, err := e.parent.acquire()
+	h, err := e.parent.acquireRoot()
 	if err != nil {
 		return b.refuse(opWrite, p, "the granted directory does not exist, nor does the one that contains it")
 	}
-	defer h.done()
+	defer h.release()
 	if h.only != "" {
 		return b.refuse(opWrite, p, "the granted directory around it is a file")
 	}
@@ -226,7 +226,7 @@ func (b *boundFiles) createAround(p string, e *entry, path string) error {
 	if err != nil {
 		return b.openError(opWrite, p, err)
 	}
-	for _, elem := range elements(e.parent.rel(path)) {
+	for _, elem := range elements(e.parent.relativePath(path)) {
 		want := filepath.Join(cur.real, elem)
 		next, err := stepInto(cur, elem)
 		cur.close()
