@@ -124,10 +124,11 @@ type boundFiles struct {
 	note               func(sallyport.Decision)
 
 	mu      sync.Mutex
-	touched map[touch]struct{}
+	touched map[touchedPath]struct{}
 }
 
-type touch struct{ op, path string }
+// touchedPath is one access that was recorded already.
+type touchedPath struct{ op, path string }
 
 // Abs returns the absolute, cleaned form of a name. A relative name without a
 // workspace to anchor it stays relative, and every other method refuses it.
@@ -141,34 +142,34 @@ func (b *boundFiles) Abs(name string) string {
 	return filepath.Join(b.workspace, name)
 }
 
-// admit is the lexical gate that every name passes before the disk is touched:
-// the reach first, so that a path outside it is refused in the same words
-// whether or not it exists, then the floor.
-func (b *boundFiles) admit(op, name string) (string, error) {
+// checkName is the lexical gate that every name passes before the disk is
+// touched: the reach first, so that a path outside it is refused in the same
+// words whether or not it exists, then the floor.
+func (b *boundFiles) checkName(op, name string) (string, error) {
 	if err := b.ctx.Err(); err != nil {
 		return "", err
 	}
 	if name == "" {
-		return "", b.refuse(op, `""`, "the path is empty")
+		return "", b.refusePath(op, `""`, "the path is empty")
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		// First of all: cleaning would take it away, and the text about the
 		// file would name another one.
-		return "", b.refuse(op, fmt.Sprintf("%+q", name), "the path holds a control character")
+		return "", b.refusePath(op, fmt.Sprintf("%+q", name), "the path holds a control character")
 	}
 	p, err := reach.CleanPath(b.Abs(name))
 	if err != nil {
-		return "", b.refuse(op, fmt.Sprintf("%q", name), err.Error())
+		return "", b.refusePath(op, fmt.Sprintf("%q", name), err.Error())
 	}
 	reason, denied := b.f.floor.Check(op, p)
 	switch covered := b.f.findEntry(op, b.f.followNames(p)) != nil; {
 	case !covered && denied:
 		// The text is that of any path outside the grant; the operator
 		// learns that a wider grant would change nothing.
-		b.decide(op, p, false, ": outside the granted "+op+" reach, and on the always-deny floor: "+reason, FloorSource)
+		b.recordDecision(op, p, false, ": outside the granted "+op+" reach, and on the always-deny floor: "+reason, FloorSource)
 		return "", sallyport.PathError(op, p)
 	case !covered:
-		return "", b.refuse(op, p, "outside the granted "+op+" reach")
+		return "", b.refusePath(op, p, "outside the granted "+op+" reach")
 	case denied:
 		return "", b.refuseFloor(op, p, reason)
 	}
@@ -202,16 +203,16 @@ func (f *fileReach) followNames(p string) string {
 	return filepath.Join(f.names[best], p[len(best):])
 }
 
-// withheld explains why the place of an entry is not granted at this moment, for
+// refuseWithheld explains why the place of an entry is not granted at this moment, for
 // the record.
-func (b *boundFiles) withheld(op, asked string, e *grantedEntry) error {
+func (b *boundFiles) refuseWithheld(op, asked string, e *grantedEntry) error {
 	why, fix := errLinked.Error(), ""
 	if b.f.places != nil {
 		if p := b.f.places.Place(e.path); p.Why != "" {
 			why, fix = p.Why, p.Fix
 		}
 	}
-	b.decideFix(op, asked, why, fix)
+	b.recordFixable(op, asked, why, fix)
 	return sallyport.PathError(op, asked)
 }
 
@@ -235,8 +236,8 @@ const FloorSource = "always-deny floor"
 // link withholds: the path is granted, and the decision brings its own fix.
 const LinkSource = "symbolic link"
 
-// decide records a decision about a path.
-func (b *boundFiles) decide(op, path string, allowed bool, why, source string) {
+// recordDecision reports a decision about a path.
+func (b *boundFiles) recordDecision(op, path string, allowed bool, why, source string) {
 	if b.note == nil {
 		return
 	}
@@ -246,8 +247,8 @@ func (b *boundFiles) decide(op, path string, allowed bool, why, source string) {
 	})
 }
 
-// decideFix records a refusal with the edit that would turn it around.
-func (b *boundFiles) decideFix(op, path, why, fix string) {
+// recordFixable reports a refusal with the edit that would turn it around.
+func (b *boundFiles) recordFixable(op, path, why, fix string) {
 	if b.note == nil {
 		return
 	}
@@ -256,25 +257,25 @@ func (b *boundFiles) decideFix(op, path, why, fix string) {
 	})
 }
 
-// refuse records and returns a refusal by the grant.
-func (b *boundFiles) refuse(op, path, why string) error {
-	b.decide(op, path, false, ": "+why, "")
+// refusePath records and returns a refusal by the grant.
+func (b *boundFiles) refusePath(op, path, why string) error {
+	b.recordDecision(op, path, false, ": "+why, "")
 	return sallyport.PathError(op, path)
 }
 
 // refuseFloor records and returns a refusal by the floor, which no
 // configuration turns around.
 func (b *boundFiles) refuseFloor(op, path, reason string) error {
-	b.decide(op, path, false, ": always-deny floor: "+reason, FloorSource)
+	b.recordDecision(op, path, false, ": always-deny floor: "+reason, FloorSource)
 	return sallyport.PathFloorError(op, path)
 }
 
 // refuseKind records and returns the refusal of what is not a regular file.
 func (b *boundFiles) refuseKind(op, path string, mode fs.FileMode) error {
 	if mode.IsDir() {
-		return failure(op, path, syscall.EISDIR)
+		return newPathError(op, path, syscall.EISDIR)
 	}
-	b.decide(op, path, false, ": not a regular file", FloorSource)
+	b.recordDecision(op, path, false, ": not a regular file", FloorSource)
 	err := sallyport.PathError(op, path)
 	err.Detail += ": not a regular file"
 	return err
@@ -283,7 +284,7 @@ func (b *boundFiles) refuseKind(op, path string, mode fs.FileMode) error {
 // Probe decides whether a name may be read or written, links included, without
 // opening what it names. explain asks it.
 func (b *boundFiles) Probe(op, name string) error {
-	p, err := b.admit(op, name)
+	p, err := b.checkName(op, name)
 	if err != nil {
 		return err
 	}
@@ -295,52 +296,52 @@ func (b *boundFiles) Probe(op, name string) error {
 	return nil
 }
 
-// allow records the first touch of a path.
-func (b *boundFiles) allow(op, path string) {
+// recordTouch reports the first touch of a path.
+func (b *boundFiles) recordTouch(op, path string) {
 	if b.note == nil {
 		return
 	}
 	b.mu.Lock()
-	_, known := b.touched[touch{op, path}]
+	_, known := b.touched[touchedPath{op, path}]
 	if known || len(b.touched) >= maxTouches {
 		b.mu.Unlock()
 		return
 	}
 	if b.touched == nil {
-		b.touched = make(map[touch]struct{})
+		b.touched = make(map[touchedPath]struct{})
 	}
-	b.touched[touch{op, path}] = struct{}{}
+	b.touched[touchedPath{op, path}] = struct{}{}
 	b.mu.Unlock()
-	b.decide(op, path, true, "", "")
+	b.recordDecision(op, path, true, "", "")
 }
 
-// failure turns an error of the operating system into one whose text names the
+// newPathError turns an error of the operating system into one whose text names the
 // path that the caller used and no other. Errors that already are the
 // accessor's own, and the context's, stay what they are.
-func failure(op, path string, err error) error {
+func newPathError(op, path string, err error) error {
 	if _, ok := errors.AsType[*sallyport.Error](err); ok {
 		return err
 	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
 		return err
-	case op == opRead && missing(err):
+	case op == opRead && isMissing(err):
 		return sallyport.FileNotFound(path)
 	}
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: path, Operation: op,
-		Detail: "cannot " + op + " " + path + ": " + cause(err), Err: err,
+		Detail: "cannot " + op + " " + path + ": " + innermostText(err), Err: err,
 	}
 }
 
-// missing reports whether a path does not exist, which includes a path below
+// isMissing reports whether a path does not exist, which includes a path below
 // something that is a file.
-func missing(err error) bool {
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// cause returns the innermost text of an error, which holds no path.
-func cause(err error) string {
+// innermostText returns the innermost text of an error, which holds no path.
+func innermostText(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
 	}

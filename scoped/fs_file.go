@@ -14,7 +14,7 @@ import (
 func (b *boundFiles) Open(name string) (fs.File, error) {
 	o, err := b.openFile(name)
 	if err == nil {
-		b.allow(opRead, o.path)
+		b.recordTouch(opRead, o.path)
 		return &openFile{ctx: b.ctx, o: o}, nil
 	}
 	if !errors.Is(err, syscall.EISDIR) {
@@ -52,7 +52,7 @@ func (f *openFile) Read(p []byte) (int, error) {
 	}
 	n, err := f.o.f.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = failure(opRead, f.o.path, err)
+		err = newPathError(opRead, f.o.path, err)
 	}
 	return n, err
 }
@@ -61,7 +61,7 @@ func (f *openFile) Read(p []byte) (int, error) {
 func (f *openFile) Seek(offset int64, whence int) (int64, error) {
 	n, err := f.o.f.Seek(offset, whence)
 	if err != nil {
-		err = failure(opRead, f.o.path, err)
+		err = newPathError(opRead, f.o.path, err)
 	}
 	return n, err
 }
@@ -73,7 +73,7 @@ func (f *openFile) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n, err := f.o.f.ReadAt(p, off)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = failure(opRead, f.o.path, err)
+		err = newPathError(opRead, f.o.path, err)
 	}
 	return n, err
 }
@@ -93,7 +93,7 @@ func (d *openDirectory) Stat() (fs.FileInfo, error) { return d.info, nil }
 
 // Read implements fs.File and fails, as for every directory.
 func (d *openDirectory) Read([]byte) (int, error) {
-	return 0, failure(opRead, d.path, syscall.EISDIR)
+	return 0, newPathError(opRead, d.path, syscall.EISDIR)
 }
 
 // ReadDir implements fs.ReadDirFile.

@@ -46,19 +46,19 @@ func wantRefusal(t *testing.T, what string, err error) {
 
 func TestAdmitJudgesTheName(t *testing.T) {
 	_, b, _ := gateStory(t)
-	_, err := b.admit(opRead, ".ssh/none")
+	_, err := b.checkName(opRead, ".ssh/none")
 	wantFloor(t, "admit of a key", err)
-	_, err = b.admit(opRead, "../out/secret")
+	_, err = b.checkName(opRead, "../out/secret")
 	wantRefusal(t, "admit outside", err)
-	_, err = b.admit("execute", "p/a")
+	_, err = b.checkName("execute", "p/a")
 	wantRefusal(t, "admit of an unknown operation", err)
 }
 
 func TestJudgeJudgesThePlace(t *testing.T) {
 	dir, b, h := gateStory(t)
-	wantFloor(t, "judge of a key", b.judge(opRead, "asked", h.real, filepath.Join(dir, "home/.ssh/id_rsa")))
-	wantRefusal(t, "judge outside", b.judge(opRead, "asked", h.real, filepath.Join(dir, "out/secret")))
-	if err := b.judge(opRead, "asked", h.real, filepath.Join(dir, "home/p/a")); err != nil {
+	wantFloor(t, "judge of a key", b.checkOpened(opRead, "asked", h.real, filepath.Join(dir, "home/.ssh/id_rsa")))
+	wantRefusal(t, "judge outside", b.checkOpened(opRead, "asked", h.real, filepath.Join(dir, "out/secret")))
+	if err := b.checkOpened(opRead, "asked", h.real, filepath.Join(dir, "home/p/a")); err != nil {
 		t.Errorf("judge inside = %v, want nil", err)
 	}
 }

@@ -31,13 +31,13 @@ func (b *boundFiles) lock(p string, dir *folder, base string) (old *os.File, unl
 		target := old
 		if old == nil {
 			if target, err = dir.root.Open("."); err != nil {
-				return nil, nil, failure(opWrite, p, err)
+				return nil, nil, newPathError(opWrite, p, err)
 			}
 		}
 		release, err := lockFile(b.ctx, target, filepath.Join(dir.real, base))
 		if err != nil {
 			_ = target.Close() // The error that counts is the other one.
-			return nil, nil, failure(opWrite, p, err)
+			return nil, nil, newPathError(opWrite, p, err)
 		}
 		if stillThere(dir, base, old) {
 			return old, func() { release(); _ = target.Close() }, nil // Closing releases the lock.
@@ -45,7 +45,7 @@ func (b *boundFiles) lock(p string, dir *folder, base string) (old *os.File, unl
 		release()
 		_ = target.Close() // Another call was faster; look again.
 	}
-	return nil, nil, failure(opWrite, p, errUnsteady)
+	return nil, nil, newPathError(opWrite, p, errUnsteady)
 }
 
 // openOld opens the file to be replaced, nil when there is none. Whoever may
@@ -57,7 +57,7 @@ func (b *boundFiles) openOld(p string, dir *folder, base string) (*os.File, erro
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failure(opWrite, p, err)
+		return nil, newPathError(opWrite, p, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, b.refuseKind(opWrite, p, info.Mode())

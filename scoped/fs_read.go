@@ -45,9 +45,9 @@ func (b *boundFiles) ReadFile(name string) ([]byte, error) {
 	if err := b.remember(o.f, o.real, data); err != nil {
 		// Reading changes nothing, so that it goes on when state cannot be
 		// written. Writes are refused then: their record cannot be kept.
-		b.decide(opRead, o.path, true, ": the read could not be remembered", "")
+		b.recordDecision(opRead, o.path, true, ": the read could not be remembered", "")
 	}
-	b.allow(opRead, o.path)
+	b.recordTouch(opRead, o.path)
 	return data, nil
 }
 
@@ -74,7 +74,7 @@ func (b *boundFiles) readAll(f *os.File, path string, size int64) ([]byte, error
 		case errors.Is(err, io.EOF):
 			return data, nil
 		case err != nil:
-			return nil, failure(opRead, path, err)
+			return nil, newPathError(opRead, path, err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (b *boundFiles) tooLarge(path string) error {
 
 // openFile opens a regular file for reading.
 func (b *boundFiles) openFile(name string) (*opened, error) {
-	p, err := b.admit(opRead, name)
+	p, err := b.checkName(opRead, name)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (b *boundFiles) openDirectly(p string) (*opened, *rootHandle) {
 // openPlace opens a resolved place.
 func (b *boundFiles) openPlace(p string, pl *place) (*opened, error) {
 	if pl.info == nil {
-		return nil, failure(opRead, p, fs.ErrNotExist)
+		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
 	if !pl.info.Mode().IsRegular() {
 		return nil, b.refuseKind(opRead, p, pl.info.Mode())
@@ -151,10 +151,10 @@ func (b *boundFiles) openPlace(p string, pl *place) (*opened, error) {
 // openError maps an error of opening beneath a root. An escape at this point
 // is a link that has appeared since the name was resolved.
 func (b *boundFiles) openError(op, p string, err error) error {
-	if cause(err) == "path escapes from parent" {
-		return b.refuse(op, p, "a symbolic link leads out of the granted reach")
+	if innermostText(err) == "path escapes from parent" {
+		return b.refusePath(op, p, "a symbolic link leads out of the granted reach")
 	}
-	return failure(op, p, err)
+	return newPathError(op, p, err)
 }
 
 // vet judges an opened file: where it lies, and that it is a regular file.
@@ -165,15 +165,15 @@ func (b *boundFiles) vet(o *opened, h *rootHandle) (_ *opened, err error) {
 		}
 	}()
 	if o.info, err = o.f.Stat(); err != nil {
-		return nil, failure(opRead, o.path, err)
+		return nil, newPathError(opRead, o.path, err)
 	}
 	if !o.info.Mode().IsRegular() {
 		return nil, b.refuseKind(opRead, o.path, o.info.Mode())
 	}
 	if o.real, err = openedPath(o.f, o.real); err != nil {
-		return nil, failure(opRead, o.path, err)
+		return nil, newPathError(opRead, o.path, err)
 	}
-	if err := b.judge(opRead, o.path, filepath.Join(h.real, h.only), o.real); err != nil {
+	if err := b.checkOpened(opRead, o.path, filepath.Join(h.real, h.only), o.real); err != nil {
 		return nil, err
 	}
 	if linkCount(o.info) > 1 {
@@ -208,7 +208,7 @@ func openedPathByName(f *os.File, path string) (string, error) {
 // Stat implements fs.StatFS. It opens nothing, so it also describes what
 // cannot be read, such as a directory or a FIFO.
 func (b *boundFiles) Stat(name string) (fs.FileInfo, error) {
-	p, err := b.admit(opRead, name)
+	p, err := b.checkName(opRead, name)
 	if err != nil {
 		return nil, err
 	}
@@ -218,9 +218,9 @@ func (b *boundFiles) Stat(name string) (fs.FileInfo, error) {
 	}
 	defer pl.done()
 	if pl.info == nil {
-		return nil, failure(opRead, p, fs.ErrNotExist)
+		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
-	b.allow(opRead, p)
+	b.recordTouch(opRead, p)
 	if base := filepath.Base(p); base != pl.info.Name() {
 		return namedInfo{pl.info, base}, nil
 	}
@@ -239,7 +239,7 @@ func (n namedInfo) Name() string { return n.name }
 // ReadDir implements fs.ReadDirFS. The entries are sorted; a symbolic link is
 // listed as what it is and never followed.
 func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
-	p, err := b.admit(opRead, name)
+	p, err := b.checkName(opRead, name)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	defer f.Close()
 	raw, err := f.ReadDir(maxDirEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, failure(opRead, p, err)
+		return nil, newPathError(opRead, p, err)
 	}
 	if len(raw) > maxDirEntries {
 		return nil, &sallyport.Error{
@@ -265,7 +265,7 @@ func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 		kept[i] = dirEntry{b: b, dir: p, name: d.Name(), typ: d.Type()}
 		out[i] = &kept[i]
 	}
-	b.allow(opRead, p)
+	b.recordTouch(opRead, p)
 	return out, nil
 }
 
@@ -277,7 +277,7 @@ func (b *boundFiles) openDirectory(p string) (*os.File, error) {
 	}
 	defer pl.done()
 	if pl.info == nil {
-		return nil, failure(opRead, p, fs.ErrNotExist)
+		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
 	f, err := pl.h.root.OpenFile(pl.rel, os.O_RDONLY|openDirFlags, 0)
 	if err != nil {
@@ -288,11 +288,11 @@ func (b *boundFiles) openDirectory(p string) (*os.File, error) {
 	}
 	real, err := openedPath(f, pl.real())
 	if err == nil {
-		err = b.judge(opRead, p, pl.h.real, real)
+		err = b.checkOpened(opRead, p, pl.h.real, real)
 	}
 	if err != nil {
 		_ = f.Close() // It was only read from; there is nothing to lose.
-		return nil, failure(opRead, p, err)
+		return nil, newPathError(opRead, p, err)
 	}
 	return f, nil
 }
@@ -318,7 +318,7 @@ func (d *dirEntry) Type() fs.FileMode { return d.typ }
 
 // Info implements fs.DirEntry. A symbolic link is described, not followed.
 func (d *dirEntry) Info() (fs.FileInfo, error) {
-	p, err := d.b.admit(opRead, filepath.Join(d.dir, d.name))
+	p, err := d.b.checkName(opRead, filepath.Join(d.dir, d.name))
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (d *dirEntry) Info() (fs.FileInfo, error) {
 	}
 	defer pl.done()
 	if pl.info == nil || pl.h.only != "" {
-		return nil, failure(opRead, p, fs.ErrNotExist)
+		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
 	if reason, denied := d.b.f.floor.Check(opRead, filepath.Join(pl.real(), d.name)); denied {
 		return nil, d.b.refuseFloor(opRead, p, reason)

@@ -82,7 +82,7 @@ type walk struct {
 func (w *walk) run() (*place, error) {
 	for step := 0; ; step++ {
 		if step > maxSteps || w.links > maxLinks {
-			return nil, w.b.refuse(w.op, w.asked, "too many symbolic links or elements")
+			return nil, w.b.refusePath(w.op, w.asked, "too many symbolic links or elements")
 		}
 		if len(w.pending) == 0 {
 			return w.land(nil)
@@ -100,7 +100,7 @@ func (w *walk) run() (*place, error) {
 		}
 		info, target, err := w.look(next)
 		switch {
-		case err != nil && missing(err):
+		case err != nil && isMissing(err):
 			w.pending = append([]string{elem}, w.pending...)
 			return w.land(err)
 		case err != nil:
@@ -134,7 +134,7 @@ func (w *walk) look(next string) (info fs.FileInfo, target string, err error) {
 	}
 	h, err := e.acquireRoot()
 	if errors.Is(err, places.ErrLink) {
-		return nil, "", w.b.withheld(w.op, w.asked, e)
+		return nil, "", w.b.refuseWithheld(w.op, w.asked, e)
 	}
 	if err != nil {
 		return nil, "", err
@@ -164,7 +164,7 @@ func (w *walk) follow(target string) error {
 	w.pending = append(elements(target), w.pending...)
 	whole := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
 	if w.b.f.findEntry(w.op, whole) == nil {
-		return w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
+		return w.b.refusePath(w.op, w.asked, "a symbolic link leads out of the granted reach")
 	}
 	if reason, denied := w.b.f.floor.Check(w.op, whole); denied {
 		return w.b.refuseFloor(w.op, w.asked, reason)
@@ -182,15 +182,15 @@ func (w *walk) land(cause error) (*place, error) {
 	path := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
 	e := w.b.f.findEntry(w.op, path)
 	if e == nil {
-		return nil, w.b.refuse(w.op, w.asked, "a symbolic link leads out of the granted reach")
+		return nil, w.b.refusePath(w.op, w.asked, "a symbolic link leads out of the granted reach")
 	}
 	pl := &place{entry: e, path: path}
 	h, err := e.acquireRoot()
 	if errors.Is(err, places.ErrLink) {
-		return nil, w.b.withheld(w.op, w.asked, e)
+		return nil, w.b.refuseWithheld(w.op, w.asked, e)
 	}
 	if err != nil {
-		if missing(err) {
+		if isMissing(err) {
 			return pl, nil
 		}
 		return nil, w.fail(err)
@@ -213,7 +213,7 @@ func (w *walk) land(cause error) (*place, error) {
 		return pl, nil
 	}
 	pl.info, err = h.root.Lstat(rel)
-	if err != nil && !missing(err) {
+	if err != nil && !isMissing(err) {
 		pl.done()
 		return nil, w.fail(err)
 	}
@@ -228,9 +228,9 @@ func (w *walk) land(cause error) (*place, error) {
 // fail maps an error of the walk.
 func (w *walk) fail(err error) error {
 	if errors.Is(err, errLinked) {
-		return w.b.refuse(w.op, w.asked, err.Error())
+		return w.b.refusePath(w.op, w.asked, err.Error())
 	}
-	return failure(w.op, w.asked, err)
+	return newPathError(w.op, w.asked, err)
 }
 
 // elements splits a path and drops what does not count. A ".." stays: it means
@@ -240,11 +240,11 @@ func elements(p string) []string {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
 }
 
-// judge decides about what was opened: the file must lie where the grant says
-// and must not be on the floor, whatever happened to its name meanwhile.
-func (b *boundFiles) judge(op, asked, base, real string) error {
+// checkOpened decides about what was opened: the file must lie where the grant
+// says and must not be on the floor, whatever happened to its name meanwhile.
+func (b *boundFiles) checkOpened(op, asked, base, real string) error {
 	if !reach.Within(base, real) {
-		return b.refuse(op, asked, "what was opened lies outside the granted reach")
+		return b.refusePath(op, asked, "what was opened lies outside the granted reach")
 	}
 	if reason, denied := b.f.floor.checkDir(op, real); denied {
 		return b.refuseFloor(op, asked, reason)

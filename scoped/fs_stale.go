@@ -44,7 +44,7 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 	}
 	rec, ok, err := b.f.reads.Recall(b.ctx, b.session, memoryKey(real), id)
 	if err != nil {
-		return failure(opWrite, p, err)
+		return newPathError(opWrite, p, err)
 	}
 	if !ok {
 		return nil
@@ -54,7 +54,7 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 	}
 	sum, err := digest(b.ctx, old)
 	if err != nil {
-		return failure(opWrite, p, err)
+		return newPathError(opWrite, p, err)
 	}
 	if sum != rec.Digest {
 		return b.stale(p, rec.Time, "but has changed since; read it again before writing")

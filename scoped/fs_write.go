@@ -26,7 +26,7 @@ const (
 // target replaced. Mode and, where permitted, owner are kept; extended
 // attributes are not.
 func (b *boundFiles) WriteFile(name string, data []byte) error {
-	p, err := b.admit(opWrite, name)
+	p, err := b.checkName(opWrite, name)
 	if err != nil {
 		return err
 	}
@@ -37,10 +37,10 @@ func (b *boundFiles) WriteFile(name string, data []byte) error {
 // granted. edit must not write the same file through the accessor: it would
 // wait for its own lock until that wait is given up.
 func (b *boundFiles) UpdateFile(name string, edit func(old []byte) ([]byte, error)) error {
-	if _, err := b.admit(opRead, name); err != nil {
+	if _, err := b.checkName(opRead, name); err != nil {
 		return err
 	}
-	p, err := b.admit(opWrite, name)
+	p, err := b.checkName(opWrite, name)
 	if err != nil {
 		return err
 	}
@@ -65,17 +65,17 @@ func (b *boundFiles) UpdateFile(name string, edit func(old []byte) ([]byte, erro
 func (b *boundFiles) readable(p string, old *os.File) (fs.FileInfo, error) {
 	real, err := openedPath(old, old.Name())
 	if err != nil {
-		return nil, failure(opRead, p, err)
+		return nil, newPathError(opRead, p, err)
 	}
 	if b.f.findEntry(opRead, real) == nil {
-		return nil, b.refuse(opRead, p, "a symbolic link leads out of the granted read reach")
+		return nil, b.refusePath(opRead, p, "a symbolic link leads out of the granted read reach")
 	}
 	if reason, denied := b.f.floor.Check(opRead, real); denied {
 		return nil, b.refuseFloor(opRead, p, reason)
 	}
 	info, err := old.Stat()
 	if err != nil {
-		return nil, failure(opRead, p, err)
+		return nil, newPathError(opRead, p, err)
 	}
 	if linkCount(info) > 1 {
 		if reason, denied := b.f.floor.denyIdentity(info); denied {
@@ -87,7 +87,7 @@ func (b *boundFiles) readable(p string, old *os.File) (fs.FileInfo, error) {
 
 // MkdirAll implements sallyport.FSWriter.
 func (b *boundFiles) MkdirAll(name string) error {
-	p, err := b.admit(opWrite, name)
+	p, err := b.checkName(opWrite, name)
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (b *boundFiles) MkdirAll(name string) error {
 	defer pl.done()
 	if pl.info != nil {
 		if !pl.info.IsDir() {
-			return failure(opWrite, p, errNotDirectory)
+			return newPathError(opWrite, p, errNotDirectory)
 		}
-		b.allow(opWrite, p)
+		b.recordTouch(opWrite, p)
 		return nil
 	}
 	if pl.h == nil {
@@ -113,7 +113,7 @@ func (b *boundFiles) MkdirAll(name string) error {
 		return err
 	}
 	f.close()
-	b.allow(opWrite, p)
+	b.recordTouch(opWrite, p)
 	return nil
 }
 
@@ -161,10 +161,10 @@ func (b *boundFiles) makeDir(p string, pl *place, rel string) (*folder, error) {
 	lacking, err := filepath.Rel(pl.have, rel)
 	if err != nil {
 		cur.close()
-		return nil, failure(opWrite, p, err)
+		return nil, newPathError(opWrite, p, err)
 	}
 	for _, elem := range elements(lacking) {
-		if err := b.judge(opWrite, p, pl.h.real, filepath.Join(cur.real, elem)); err != nil {
+		if err := b.checkOpened(opWrite, p, pl.h.real, filepath.Join(cur.real, elem)); err != nil {
 			cur.close()
 			return nil, err
 		}
@@ -175,7 +175,7 @@ func (b *boundFiles) makeDir(p string, pl *place, rel string) (*folder, error) {
 		}
 		cur = next
 	}
-	if err := b.judge(opWrite, p, pl.h.real, cur.real); err != nil {
+	if err := b.checkOpened(opWrite, p, pl.h.real, cur.real); err != nil {
 		cur.close()
 		return nil, err
 	}
@@ -198,9 +198,9 @@ func (b *boundFiles) createEntry(p string, pl *place) (err error) {
 	}
 	if pl.h, err = e.acquireRoot(); err != nil {
 		if errors.Is(err, places.ErrLink) {
-			return b.withheld(opWrite, p, e)
+			return b.refuseWithheld(opWrite, p, e)
 		}
-		return failure(opWrite, p, err)
+		return newPathError(opWrite, p, err)
 	}
 	pl.rel, pl.have = e.relativePath(pl.path), "."
 	return nil
@@ -212,15 +212,15 @@ func (b *boundFiles) createEntry(p string, pl *place) (err error) {
 // way is refused as well, since the granted name is meant to be what it says.
 func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error {
 	if e.parent == nil {
-		return b.refuse(opWrite, p, "the granted directory does not exist and no granted directory contains it")
+		return b.refusePath(opWrite, p, "the granted directory does not exist and no granted directory contains it")
 	}
 	h, err := e.parent.acquireRoot()
 	if err != nil {
-		return b.refuse(opWrite, p, "the granted directory does not exist, nor does the one that contains it")
+		return b.refusePath(opWrite, p, "the granted directory does not exist, nor does the one that contains it")
 	}
 	defer h.release()
 	if h.only != "" {
-		return b.refuse(opWrite, p, "the granted directory around it is a file")
+		return b.refusePath(opWrite, p, "the granted directory around it is a file")
 	}
 	cur, err := openFolder(h.root, ".", h.real)
 	if err != nil {
@@ -235,7 +235,7 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 		}
 		if cur = next; !sameName(cur.real, want) {
 			cur.close()
-			return b.withheld(opWrite, p, e)
+			return b.refuseWithheld(opWrite, p, e)
 		}
 	}
 	cur.close()
@@ -249,17 +249,17 @@ func (b *boundFiles) adoptFile(p string, pl *place) error {
 	e := pl.entry
 	dir := filepath.Dir(e.path)
 	h, err := openDir(dir)
-	if missing(err) {
+	if isMissing(err) {
 		if err := b.createAround(p, e, dir); err != nil {
 			return err
 		}
 		h, err = openDir(dir)
 	}
 	if errors.Is(err, places.ErrLink) {
-		return b.withheld(opWrite, p, e)
+		return b.refuseWithheld(opWrite, p, e)
 	}
 	if err != nil {
-		return failure(opWrite, p, err)
+		return newPathError(opWrite, p, err)
 	}
 	h.once, h.only = true, filepath.Base(e.path)
 	pl.h, pl.rel, pl.have = h, h.only, "."
@@ -279,7 +279,7 @@ func (b *boundFiles) parentOf(p string, pl *place) (f *folder, base string, err 
 		return nil, "", err
 	}
 	if pl.rel == "." {
-		return nil, "", failure(opWrite, p, syscall.EISDIR)
+		return nil, "", newPathError(opWrite, p, syscall.EISDIR)
 	}
 	if f, err = b.makeDir(p, pl, filepath.Dir(pl.rel)); err != nil {
 		return nil, "", err
@@ -322,9 +322,9 @@ func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error
 		return err
 	}
 	if err := b.swapIn(p, real, dir, base, old, data); err != nil {
-		return failure(opWrite, p, err)
+		return newPathError(opWrite, p, err)
 	}
-	b.allow(opWrite, p)
+	b.recordTouch(opWrite, p)
 	return nil
 }
 
@@ -370,7 +370,7 @@ func (b *boundFiles) swapIn(p, real string, dir *folder, base string, old *os.Fi
 	if rerr := b.remember(f, real, data); rerr != nil {
 		// The file is written. Without the record the next write of this
 		// session may be refused as stale, which is the safe side.
-		b.decide(opWrite, p, true, ": the read record could not be kept", "")
+		b.recordDecision(opWrite, p, true, ": the read record could not be kept", "")
 	}
 	return syncDir(dir.dir)
 }
