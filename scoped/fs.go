@@ -288,11 +288,11 @@ func (b *boundFiles) Probe(op, name string) error {
 	if err != nil {
 		return err
 	}
-	place, err := b.resolve(op, p)
+	place, err := b.resolveLinks(op, p)
 	if err != nil {
 		return err
 	}
-	place.done()
+	place.release()
 	return nil
 }
 

@@ -89,32 +89,32 @@ func TestVetJudgesTheOpenedFile(t *testing.T) {
 
 func TestWalkAsksNothingBeyondAGate(t *testing.T) {
 	dir, b, _ := gateStory(t)
-	w := walk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p")}
-	wantFloor(t, "follow to keys", w.follow("../.ssh"))
-	w = walk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p")}
-	wantRefusal(t, "follow outside", w.follow("../../out"))
-	_, _, err := w.look(filepath.Join(dir, "home/.ssh"))
+	w := linkWalk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p")}
+	wantFloor(t, "follow to keys", w.replaceLink("../.ssh"))
+	w = linkWalk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p")}
+	wantRefusal(t, "follow outside", w.replaceLink("../../out"))
+	_, _, err := w.statElement(filepath.Join(dir, "home/.ssh"))
 	wantFloor(t, "look at keys", err)
-	info, target, err := w.look(filepath.Join(dir, "out/secret"))
+	info, target, err := w.statElement(filepath.Join(dir, "out/secret"))
 	if info != nil || target != "" || err != nil {
 		t.Errorf("look outside = %v, %q, %v, want nothing asked", info, target, err)
 	}
-	w = walk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p/swapped")}
-	_, err = w.land(nil)
+	w = linkWalk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p/swapped")}
+	_, err = w.newResolvedPath(nil)
 	wantRefusal(t, "land on a link that has appeared", err)
-	w = walk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "out/secret")}
-	_, err = w.land(nil)
+	w = linkWalk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "out/secret")}
+	_, err = w.newResolvedPath(nil)
 	wantRefusal(t, "land outside", err)
 	// A grant of the very folder is not looked at, only landed on.
 	f := reachOf(t, dir, []string{"home/.ssh"}, nil, nil)
-	_, err = f.bindCall(t.Context(), dir, "s", nil).(*boundFiles).resolve(opRead, filepath.Join(dir, "home/.ssh"))
+	_, err = f.bindCall(t.Context(), dir, "s", nil).(*boundFiles).resolveLinks(opRead, filepath.Join(dir, "home/.ssh"))
 	wantFloor(t, "resolve of granted keys", err)
 }
 
 func TestWritesJudgeTheOpenedFolder(t *testing.T) {
 	dir, b, h := gateStory(t)
-	place := func(have, rel string) *place {
-		return &place{entry: b.f.write[0], h: h, have: have, rel: rel, path: filepath.Join(dir, "home", rel)}
+	place := func(have, rel string) *resolvedPath {
+		return &resolvedPath{entry: b.f.write[0], h: h, have: have, rel: rel, path: filepath.Join(dir, "home", rel)}
 	}
 	_, err := b.makeDir("asked", place("p/hooks", "p/hooks/x"), "p/hooks/x")
 	wantFloor(t, "makeDir among hooks", err)

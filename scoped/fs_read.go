@@ -95,12 +95,12 @@ func (b *boundFiles) openFile(name string) (*opened, error) {
 	if o, h := b.openDirectly(p); o != nil {
 		return b.vet(o, h)
 	}
-	pl, err := b.resolve(opRead, p)
+	pl, err := b.resolveLinks(opRead, p)
 	if err != nil {
 		return nil, err
 	}
-	defer pl.done()
-	return b.openPlace(p, pl)
+	defer pl.release()
+	return b.openResolved(p, pl)
 }
 
 // openDirectly opens a name that needs no resolution of ours because it is a
@@ -133,8 +133,8 @@ func (b *boundFiles) openDirectly(p string) (*opened, *rootHandle) {
 	return &opened{f: f, path: p, real: filepath.Join(h.real, rel)}, h
 }
 
-// openPlace opens a resolved place.
-func (b *boundFiles) openPlace(p string, pl *place) (*opened, error) {
+// openResolved opens a resolved path.
+func (b *boundFiles) openResolved(p string, pl *resolvedPath) (*opened, error) {
 	if pl.info == nil {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
@@ -145,7 +145,7 @@ func (b *boundFiles) openPlace(p string, pl *place) (*opened, error) {
 	if err != nil {
 		return nil, b.openError(opRead, p, err)
 	}
-	return b.vet(&opened{f: f, path: p, real: pl.real()}, pl.h)
+	return b.vet(&opened{f: f, path: p, real: pl.realPath()}, pl.h)
 }
 
 // openError maps an error of opening beneath a root. An escape at this point
@@ -212,11 +212,11 @@ func (b *boundFiles) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	pl, err := b.resolve(opRead, p)
+	pl, err := b.resolveLinks(opRead, p)
 	if err != nil {
 		return nil, err
 	}
-	defer pl.done()
+	defer pl.release()
 	if pl.info == nil {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
@@ -271,11 +271,11 @@ func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // openDirectory opens an admitted directory for listing.
 func (b *boundFiles) openDirectory(p string) (*os.File, error) {
-	pl, err := b.resolve(opRead, p)
+	pl, err := b.resolveLinks(opRead, p)
 	if err != nil {
 		return nil, err
 	}
-	defer pl.done()
+	defer pl.release()
 	if pl.info == nil {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
@@ -286,7 +286,7 @@ func (b *boundFiles) openDirectory(p string) (*os.File, error) {
 		}
 		return nil, b.openError(opRead, p, err)
 	}
-	real, err := openedPath(f, pl.real())
+	real, err := openedPath(f, pl.realPath())
 	if err == nil {
 		err = b.checkOpened(opRead, p, pl.h.real, real)
 	}
@@ -322,15 +322,15 @@ func (d *dirEntry) Info() (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	pl, err := d.b.resolve(opRead, d.dir)
+	pl, err := d.b.resolveLinks(opRead, d.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer pl.done()
+	defer pl.release()
 	if pl.info == nil || pl.h.only != "" {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
-	if reason, denied := d.b.f.floor.Check(opRead, filepath.Join(pl.real(), d.name)); denied {
+	if reason, denied := d.b.f.floor.Check(opRead, filepath.Join(pl.realPath(), d.name)); denied {
 		return nil, d.b.refuseFloor(opRead, p, reason)
 	}
 	info, err := pl.h.root.Lstat(filepath.Join(pl.rel, d.name))

@@ -22,9 +22,9 @@ const (
 // errLinked marks a granted path in which a symbolic link has appeared.
 var errLinked = errors.New("a symbolic link has appeared in a granted path")
 
-// place is where a name leads once every symbolic link in it was followed and
+// resolvedPath is where a name leads once every symbolic link in it was followed and
 // judged.
-type place struct {
+type resolvedPath struct {
 	entry *grantedEntry
 	// h is the open directory of the entry; nil when the entry itself does
 	// not exist.
@@ -39,39 +39,38 @@ type place struct {
 	info fs.FileInfo
 }
 
-func (pl *place) done() {
+func (pl *resolvedPath) release() {
 	if pl.h != nil {
 		pl.h.release()
 	}
 }
 
-// real returns the path of the place below the real path of its directory.
-func (pl *place) real() string { return filepath.Join(pl.h.real, pl.rel) }
+// realPath returns the path of the place below the real path of its directory.
+func (pl *resolvedPath) realPath() string { return filepath.Join(pl.h.real, pl.rel) }
 
-// resolve follows the symbolic links of an admitted path one by one, judging
-// each target by reach and floor before the disk is asked about it. os.Root
-// alone would refuse absolute links, and links from one granted directory to
-// another. The result is only a plan: the file is opened beneath its root
-// afterwards, and what was opened is judged again.
-func (b *boundFiles) resolve(op, p string) (*place, error) {
-	w := walk{b: b, op: op, asked: p}
+// resolveLinks follows the symbolic links of a checked path one by one,
+// checking each target by reach and floor before the disk is asked about it.
+// The result is only a plan: the file is opened beneath its root afterwards,
+// and what was opened is judged again.
+func (b *boundFiles) resolveLinks(op, p string) (*resolvedPath, error) {
+	w := linkWalk{b: b, op: op, asked: p}
 	at := b.f.followNames(p)
 	e := b.f.findEntry(op, at)
-	w.at, w.pending = e.path, elements(e.relativePath(at))
-	pl, err := w.run()
+	w.at, w.pending = e.path, splitElements(e.relativePath(at))
+	pl, err := w.followAll()
 	if err != nil {
 		return nil, err
 	}
 	if reason, denied := b.f.floor.Check(op, pl.path); denied {
-		pl.done()
+		pl.release()
 		return nil, b.refuseFloor(op, p, reason)
 	}
 	return pl, nil
 }
 
-// walk is one resolution under way: at is free of links, pending is not known
-// yet.
-type walk struct {
+// linkWalk is one resolution under way: at is free of links, pending is not
+// known yet.
+type linkWalk struct {
 	b         *boundFiles
 	op, asked string
 	at        string
@@ -79,13 +78,13 @@ type walk struct {
 	links     int
 }
 
-func (w *walk) run() (*place, error) {
+func (w *linkWalk) followAll() (*resolvedPath, error) {
 	for step := 0; ; step++ {
 		if step > maxSteps || w.links > maxLinks {
 			return nil, w.b.refusePath(w.op, w.asked, "too many symbolic links or elements")
 		}
 		if len(w.pending) == 0 {
-			return w.land(nil)
+			return w.newResolvedPath(nil)
 		}
 		elem := w.pending[0]
 		w.pending = w.pending[1:]
@@ -98,29 +97,29 @@ func (w *walk) run() (*place, error) {
 			w.at = led
 			continue
 		}
-		info, target, err := w.look(next)
+		info, target, err := w.statElement(next)
 		switch {
 		case err != nil && isMissing(err):
 			w.pending = append([]string{elem}, w.pending...)
-			return w.land(err)
+			return w.newResolvedPath(err)
 		case err != nil:
-			return nil, w.fail(err)
+			return nil, w.mapError(err)
 		case target != "":
-			if err := w.follow(target); err != nil {
+			if err := w.replaceLink(target); err != nil {
 				return nil, err
 			}
 		case info != nil && len(w.pending) > 0 && !info.IsDir():
 			w.pending = append([]string{elem}, w.pending...)
-			return w.land(fs.ErrNotExist)
+			return w.newResolvedPath(fs.ErrNotExist)
 		default:
 			w.at = next
 		}
 	}
 }
 
-// look asks the disk about one element, unless it lies outside every granted
+// statElement asks the disk about one element, unless it lies outside every granted
 // directory or is the granted directory itself, which the operator named.
-func (w *walk) look(next string) (info fs.FileInfo, target string, err error) {
+func (w *linkWalk) statElement(next string) (info fs.FileInfo, target string, err error) {
 	e := w.b.f.findEntry(w.op, next)
 	if e == nil {
 		return nil, "", nil
@@ -153,15 +152,15 @@ func (w *walk) look(next string) (info fs.FileInfo, target string, err error) {
 	return info, target, err
 }
 
-// follow replaces a link by its target. The whole new path is judged before
+// replaceLink replaces a link by its target. The whole new path is judged before
 // any of it is looked up.
-func (w *walk) follow(target string) error {
+func (w *linkWalk) replaceLink(target string) error {
 	w.links++
 	if filepath.IsAbs(target) {
 		w.at = filepath.VolumeName(target) + string(filepath.Separator)
 		target = target[len(filepath.VolumeName(target)):]
 	}
-	w.pending = append(elements(target), w.pending...)
+	w.pending = append(splitElements(target), w.pending...)
 	whole := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
 	if w.b.f.findEntry(w.op, whole) == nil {
 		return w.b.refusePath(w.op, w.asked, "a symbolic link leads out of the granted reach")
@@ -172,19 +171,19 @@ func (w *walk) follow(target string) error {
 	return nil
 }
 
-// land turns the state into a place. A non-nil cause says that the first
-// pending element does not exist.
-func (w *walk) land(cause error) (*place, error) {
+// newResolvedPath returns the resolved path at which the walk ended. A non-nil
+// cause says that the first pending element does not exist.
+func (w *linkWalk) newResolvedPath(cause error) (*resolvedPath, error) {
 	if slices.Contains(w.pending, "..") {
 		// What lies behind a missing directory does not exist either.
-		return nil, w.fail(fs.ErrNotExist)
+		return nil, w.mapError(fs.ErrNotExist)
 	}
 	path := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
 	e := w.b.f.findEntry(w.op, path)
 	if e == nil {
 		return nil, w.b.refusePath(w.op, w.asked, "a symbolic link leads out of the granted reach")
 	}
-	pl := &place{entry: e, path: path}
+	pl := &resolvedPath{entry: e, path: path}
 	h, err := e.acquireRoot()
 	if errors.Is(err, places.ErrLink) {
 		return nil, w.b.refuseWithheld(w.op, w.asked, e)
@@ -193,13 +192,13 @@ func (w *walk) land(cause error) (*place, error) {
 		if isMissing(err) {
 			return pl, nil
 		}
-		return nil, w.fail(err)
+		return nil, w.mapError(err)
 	}
 	pl.h = h
 	rel, ok := h.nameBeneath(e.relativePath(path))
 	if !ok {
-		pl.done()
-		return nil, w.fail(fs.ErrNotExist)
+		pl.release()
+		return nil, w.mapError(fs.ErrNotExist)
 	}
 	pl.rel, pl.have = rel, "."
 	switch {
@@ -214,28 +213,28 @@ func (w *walk) land(cause error) (*place, error) {
 	}
 	pl.info, err = h.root.Lstat(rel)
 	if err != nil && !isMissing(err) {
-		pl.done()
-		return nil, w.fail(err)
+		pl.release()
+		return nil, w.mapError(err)
 	}
 	if pl.info != nil && pl.info.Mode()&fs.ModeSymlink != 0 {
 		// Every link was followed, so this one is younger than the walk.
-		pl.done()
-		return nil, w.fail(errLinked)
+		pl.release()
+		return nil, w.mapError(errLinked)
 	}
 	return pl, nil
 }
 
-// fail maps an error of the walk.
-func (w *walk) fail(err error) error {
+// mapError maps an error of the walk.
+func (w *linkWalk) mapError(err error) error {
 	if errors.Is(err, errLinked) {
 		return w.b.refusePath(w.op, w.asked, err.Error())
 	}
 	return newPathError(w.op, w.asked, err)
 }
 
-// elements splits a path and drops what does not count. A ".." stays: it means
+// splitElements splits a path and drops what does not count. A ".." stays: it means
 // the parent of what precedes it after links, not before.
-func elements(p string) []string {
+func splitElements(p string) []string {
 	parts := strings.FieldsFunc(p, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
 }

@@ -91,11 +91,11 @@ func (b *boundFiles) MkdirAll(name string) error {
 	if err != nil {
 		return err
 	}
-	pl, err := b.resolve(opWrite, p)
+	pl, err := b.resolveLinks(opWrite, p)
 	if err != nil {
 		return err
 	}
-	defer pl.done()
+	defer pl.release()
 	if pl.info != nil {
 		if !pl.info.IsDir() {
 			return newPathError(opWrite, p, errNotDirectory)
@@ -153,7 +153,7 @@ func openFolder(root *os.Root, rel, path string) (*folder, error) {
 
 // makeDir opens the directory rel of a place and creates what is missing of
 // it, one element after the other, each beneath the one that was opened.
-func (b *boundFiles) makeDir(p string, pl *place, rel string) (*folder, error) {
+func (b *boundFiles) makeDir(p string, pl *resolvedPath, rel string) (*folder, error) {
 	cur, err := openFolder(pl.h.root, pl.have, filepath.Join(pl.h.real, pl.have))
 	if err != nil {
 		return nil, b.openError(opWrite, p, err)
@@ -163,7 +163,7 @@ func (b *boundFiles) makeDir(p string, pl *place, rel string) (*folder, error) {
 		cur.close()
 		return nil, newPathError(opWrite, p, err)
 	}
-	for _, elem := range elements(lacking) {
+	for _, elem := range splitElements(lacking) {
 		if err := b.checkOpened(opWrite, p, pl.h.real, filepath.Join(cur.real, elem)); err != nil {
 			cur.close()
 			return nil, err
@@ -191,7 +191,7 @@ func stepInto(cur *folder, elem string) (*folder, error) {
 }
 
 // createEntry makes the granted directory of a place.
-func (b *boundFiles) createEntry(p string, pl *place) (err error) {
+func (b *boundFiles) createEntry(p string, pl *resolvedPath) (err error) {
 	e := pl.entry
 	if err := b.createAround(p, e, e.path); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 	if err != nil {
 		return b.openError(opWrite, p, err)
 	}
-	for _, elem := range elements(e.parent.relativePath(path)) {
+	for _, elem := range splitElements(e.parent.relativePath(path)) {
 		want := filepath.Join(cur.real, elem)
 		next, err := stepInto(cur, elem)
 		cur.close()
@@ -245,7 +245,7 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 // adoptFile prepares the place of a granted path that does not exist and is to
 // become a file. Its folder need not be granted, for nothing else changes in
 // it; it is created only beneath a granted one.
-func (b *boundFiles) adoptFile(p string, pl *place) error {
+func (b *boundFiles) adoptFile(p string, pl *resolvedPath) error {
 	e := pl.entry
 	dir := filepath.Dir(e.path)
 	h, err := openDir(dir)
@@ -267,7 +267,7 @@ func (b *boundFiles) adoptFile(p string, pl *place) error {
 }
 
 // parentOf opens the directory in which the file of a place lies or will lie.
-func (b *boundFiles) parentOf(p string, pl *place) (f *folder, base string, err error) {
+func (b *boundFiles) parentOf(p string, pl *resolvedPath) (f *folder, base string, err error) {
 	switch {
 	case pl.h != nil:
 	case pl.path == pl.entry.path:
@@ -295,11 +295,11 @@ func (b *boundFiles) parentOf(p string, pl *place) (f *folder, base string, err 
 // replace puts new content in the place of an admitted path. content is called
 // under the lock of the file with the old one, open for reading, or nil.
 func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error)) error {
-	pl, err := b.resolve(opWrite, p)
+	pl, err := b.resolveLinks(opWrite, p)
 	if err != nil {
 		return err
 	}
-	defer pl.done()
+	defer pl.release()
 	if pl.info != nil && !pl.info.Mode().IsRegular() {
 		return b.refuseKind(opWrite, p, pl.info.Mode())
 	}
