@@ -79,7 +79,7 @@ func (e *grantedEntry) acquireRoot() (*rootHandle, error) {
 	if e.closed {
 		return nil, fs.ErrClosed
 	}
-	id, dir, err := identify(e.path)
+	id, dir, err := statIdentity(e.path)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (e *grantedEntry) acquireRoot() (*rootHandle, error) {
 		h.only, h.once = filepath.Base(e.path), true
 		return h, nil
 	}
-	if e.open != nil && e.open.id.is(id) {
+	if e.open != nil && e.open.id.isSame(id) {
 		return e.open, nil
 	}
 	e.open = nil
@@ -128,7 +128,7 @@ func openRoot(path string, id fileID) (*rootHandle, error) {
 		return nil, err
 	}
 	info, err := root.Stat(".")
-	if err == nil && !idOf(info).is(id) {
+	if err == nil && !idOf(info).isSame(id) {
 		err = places.ErrLink
 	}
 	if err != nil {

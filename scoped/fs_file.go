@@ -34,7 +34,7 @@ func (b *boundFiles) Open(name string) (fs.File, error) {
 // openFile is a regular file that can be read and nothing else.
 type openFile struct {
 	ctx context.Context // The call's; see bindCall.
-	o   *opened
+	o   *openedFile
 }
 
 // Stat implements fs.File.

@@ -79,7 +79,7 @@ func TestVetJudgesTheOpenedFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = b.vet(&opened{f: f, path: "asked", real: filepath.Join(dir, "home/p/a")}, h)
+		_, err = b.checkFile(&openedFile{f: f, path: "asked", real: filepath.Join(dir, "home/p/a")}, h)
 		want(t, "vet of "+name, err)
 		if f.Close() == nil {
 			t.Errorf("vet left %s open", name)

@@ -11,8 +11,8 @@ import (
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
-// identify says what is at a path on which no link is followed.
-func identify(path string) (id fileID, dir bool, err error) {
+// statIdentity says what is at a path on which no link is followed.
+func statIdentity(path string) (id fileID, dir bool, err error) {
 	st, err := places.Stat(path)
 	if err != nil {
 		return fileID{}, false, err
@@ -45,10 +45,10 @@ func openedPath(f *os.File, path string) (string, error) {
 	return real, nil
 }
 
-// identity identifies an open file beyond its lifetime: device, inode, and the
+// fileIdentity identifies an open file beyond its lifetime: device, inode, and the
 // time of birth where the file system knows it, since inode numbers are used
 // again at once.
-func identity(f *os.File) string {
+func fileIdentity(f *os.File) string {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return ""

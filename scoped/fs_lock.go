@@ -16,13 +16,13 @@ var errUnsteady = errors.New("it is being replaced all the time")
 // getting its lock.
 const maxLockTries = 1000
 
-// lock takes the advisory lock of the file that is there now and returns it,
+// lockCurrent takes the advisory lock of the file that is there now and returns it,
 // open for reading; nil, under the lock of the directory, when there is none.
 // The lock sits on the file itself, so every name of it and every process that
 // writes through an accessor meets it, and no lock file stays behind. Since a
 // write replaces the file, the lock counts only if the file is still the one
 // at the name once the lock is held.
-func (b *boundFiles) lock(p string, dir *folder, base string) (old *os.File, unlock func(), err error) {
+func (b *boundFiles) lockCurrent(p string, dir *writeFolder, base string) (old *os.File, unlock func(), err error) {
 	for range maxLockTries {
 		old, err = b.openOld(p, dir, base)
 		if err != nil {
@@ -51,7 +51,7 @@ func (b *boundFiles) lock(p string, dir *folder, base string) (old *os.File, unl
 // openOld opens the file to be replaced, nil when there is none. Whoever may
 // not write the file may not replace it either, though the directory would
 // permit that.
-func (b *boundFiles) openOld(p string, dir *folder, base string) (*os.File, error) {
+func (b *boundFiles) openOld(p string, dir *writeFolder, base string) (*os.File, error) {
 	info, err := dir.root.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,7 +84,7 @@ func (b *boundFiles) openOld(p string, dir *folder, base string) (*os.File, erro
 
 // stillThere reports whether base is still the file that was opened, or still
 // missing when none was.
-func stillThere(dir *folder, base string, old *os.File) bool {
+func stillThere(dir *writeFolder, base string, old *os.File) bool {
 	now, err := dir.root.Lstat(base)
 	if old == nil {
 		return errors.Is(err, fs.ErrNotExist)
@@ -102,9 +102,9 @@ const lockWait = 10 * time.Second
 
 var errBusy = errors.New("another call is writing it")
 
-// poll calls try until it succeeds, fails, the context ends or lockWait has
+// pollUntil calls try until it succeeds, fails, the context ends or lockWait has
 // passed. Advisory locks have no wait that a context could end.
-func poll(ctx context.Context, try func() (bool, error)) error {
+func pollUntil(ctx context.Context, try func() (bool, error)) error {
 	deadline := time.Now().Add(lockWait)
 	var timer *time.Timer
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {

@@ -4,8 +4,8 @@ package scoped
 
 import places "github.com/sallyport/sallyport/internal/place"
 
-// identify says what is at a path on which no link is followed.
-func identify(path string) (id fileID, dir bool, err error) {
+// statIdentity says what is at a path on which no link is followed.
+func statIdentity(path string) (id fileID, dir bool, err error) {
 	at, err := places.Open(path)
 	if err != nil {
 		return fileID{}, false, err

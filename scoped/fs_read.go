@@ -20,8 +20,8 @@ const maxDirEntries = 100_000
 // readStep is how much is read between two looks at the context.
 const readStep = 1 << 20
 
-// opened is a file that passed every check.
-type opened struct {
+// openedFile is a file that passed every check.
+type openedFile struct {
 	f *os.File
 	// path is the name that the caller used, real where the file lies.
 	path, real string
@@ -42,7 +42,7 @@ func (b *boundFiles) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.remember(o.f, o.real, data); err != nil {
+	if err := b.rememberRead(o.f, o.real, data); err != nil {
 		// Reading changes nothing, so that it goes on when state cannot be
 		// written. Writes are refused then: their record cannot be kept.
 		b.recordDecision(opRead, o.path, true, ": the read could not be remembered", "")
@@ -87,13 +87,13 @@ func (b *boundFiles) tooLarge(path string) error {
 }
 
 // openFile opens a regular file for reading.
-func (b *boundFiles) openFile(name string) (*opened, error) {
+func (b *boundFiles) openFile(name string) (*openedFile, error) {
 	p, err := b.checkName(opRead, name)
 	if err != nil {
 		return nil, err
 	}
 	if o, h := b.openDirectly(p); o != nil {
-		return b.vet(o, h)
+		return b.checkFile(o, h)
 	}
 	pl, err := b.resolveLinks(opRead, p)
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *boundFiles) openFile(name string) (*opened, error) {
 // openDirectly opens a name that needs no resolution of ours because it is a
 // file whose links, if any, os.Root follows. nil means that resolve has to
 // find out more. It needs a kernel that tells where an open file lies.
-func (b *boundFiles) openDirectly(p string) (*opened, *rootHandle) {
+func (b *boundFiles) openDirectly(p string) (*openedFile, *rootHandle) {
 	if runtime.GOOS != "linux" {
 		return nil, nil
 	}
@@ -130,11 +130,11 @@ func (b *boundFiles) openDirectly(p string) (*opened, *rootHandle) {
 	if err != nil {
 		return nil, nil
 	}
-	return &opened{f: f, path: p, real: filepath.Join(h.real, rel)}, h
+	return &openedFile{f: f, path: p, real: filepath.Join(h.real, rel)}, h
 }
 
 // openResolved opens a resolved path.
-func (b *boundFiles) openResolved(p string, pl *resolvedPath) (*opened, error) {
+func (b *boundFiles) openResolved(p string, pl *resolvedPath) (*openedFile, error) {
 	if pl.info == nil {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
@@ -145,7 +145,7 @@ func (b *boundFiles) openResolved(p string, pl *resolvedPath) (*opened, error) {
 	if err != nil {
 		return nil, b.openError(opRead, p, err)
 	}
-	return b.vet(&opened{f: f, path: p, real: pl.realPath()}, pl.h)
+	return b.checkFile(&openedFile{f: f, path: p, real: pl.realPath()}, pl.h)
 }
 
 // openError maps an error of opening beneath a root. An escape at this point
@@ -157,8 +157,9 @@ func (b *boundFiles) openError(op, p string, err error) error {
 	return newPathError(op, p, err)
 }
 
-// vet judges an opened file: where it lies, and that it is a regular file.
-func (b *boundFiles) vet(o *opened, h *rootHandle) (_ *opened, err error) {
+// checkFile checks an opened file: where it lies, and that it is a regular
+// file.
+func (b *boundFiles) checkFile(o *openedFile, h *rootHandle) (_ *openedFile, err error) {
 	defer func() {
 		if err != nil {
 			_ = o.f.Close() // It was only read from; there is nothing to lose.

@@ -12,13 +12,13 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// remember stores what the session saw, when there is a memory and a session.
-func (b *boundFiles) remember(f *os.File, real string, data []byte) error {
+// rememberRead stores what the session saw, when there is a memory and a session.
+func (b *boundFiles) rememberRead(f *os.File, real string, data []byte) error {
 	if b.f.reads == nil || b.session == "" {
 		return nil
 	}
 	return b.f.reads.Remember(b.ctx, b.session, sallyport.ReadRecord{
-		Path: memoryKey(real), Identity: identity(f), Digest: sha256.Sum256(data), Time: time.Now(),
+		Path: memoryKey(real), Identity: fileIdentity(f), Digest: sha256.Sum256(data), Time: time.Now(),
 	})
 }
 
@@ -40,7 +40,7 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 	}
 	var id string
 	if old != nil {
-		id = identity(old)
+		id = fileIdentity(old)
 	}
 	rec, ok, err := b.f.reads.Recall(b.ctx, b.session, memoryKey(real), id)
 	if err != nil {
@@ -50,20 +50,20 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 		return nil
 	}
 	if old == nil {
-		return b.stale(p, rec.Time, "but no longer exists; read it again before writing")
+		return b.refuseStale(p, rec.Time, "but no longer exists; read it again before writing")
 	}
-	sum, err := digest(b.ctx, old)
+	sum, err := hashFile(b.ctx, old)
 	if err != nil {
 		return newPathError(opWrite, p, err)
 	}
 	if sum != rec.Digest {
-		return b.stale(p, rec.Time, "but has changed since; read it again before writing")
+		return b.refuseStale(p, rec.Time, "but has changed since; read it again before writing")
 	}
 	return nil
 }
 
-// stale records and returns a stale write.
-func (b *boundFiles) stale(p string, read time.Time, what string) error {
+// refuseStale records and returns a stale write.
+func (b *boundFiles) refuseStale(p string, read time.Time, what string) error {
 	if b.note != nil {
 		b.note(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: capFS + "." + opWrite, Resource: p,
@@ -76,8 +76,8 @@ func (b *boundFiles) stale(p string, read time.Time, what string) error {
 	}
 }
 
-// digest hashes a file from its beginning and rewinds it.
-func digest(ctx context.Context, f *os.File) (sum [sha256.Size]byte, err error) {
+// hashFile hashes a file from its beginning and rewinds it.
+func hashFile(ctx context.Context, f *os.File) (sum [sha256.Size]byte, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return sum, err
 	}

@@ -349,12 +349,12 @@ func TestDigestMatchesTheContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got, err := digest(t.Context(), f); got != sha256.Sum256(data) || err != nil {
+	if got, err := hashFile(t.Context(), f); got != sha256.Sum256(data) || err != nil {
 		t.Errorf("digest = %x, %v, want that of the content", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := digest(ctx, f); !errors.Is(err, context.Canceled) {
+	if _, err := hashFile(ctx, f); !errors.Is(err, context.Canceled) {
 		t.Errorf("digest after the end = %v, want the context's error", err)
 	}
 }

@@ -29,8 +29,8 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{}
 }
 
-// is reports whether two identities are of one file.
-func (id fileID) is(o fileID) bool { return id == o }
+// isSame reports whether two identities are of one file.
+func (id fileID) isSame(o fileID) bool { return id == o }
 
 // linkCount returns the number of names of a file.
 func linkCount(info fs.FileInfo) uint64 {
@@ -78,7 +78,7 @@ func lockFile(ctx context.Context, f *os.File, _ string) (unlock func(), err err
 		}
 		return got == nil, got
 	}
-	if err := poll(ctx, try); err != nil {
+	if err := pollUntil(ctx, try); err != nil {
 		return nil, err
 	}
 	// Closing the file releases the lock.

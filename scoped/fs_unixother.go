@@ -10,8 +10,8 @@ import (
 // openedPath returns where an open file lies, links followed.
 func openedPath(f *os.File, path string) (string, error) { return openedPathByName(f, path) }
 
-// identity identifies an open file by device and inode.
-func identity(f *os.File) string {
+// fileIdentity identifies an open file by device and inode.
+func fileIdentity(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {
 		return ""

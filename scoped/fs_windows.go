@@ -23,8 +23,8 @@ type fileID struct{ info fs.FileInfo }
 
 func idOf(info fs.FileInfo) fileID { return fileID{info} }
 
-// is reports whether two identities are of one file.
-func (id fileID) is(o fileID) bool { return os.SameFile(id.info, o.info) }
+// isSame reports whether two identities are of one file.
+func (id fileID) isSame(o fileID) bool { return os.SameFile(id.info, o.info) }
 
 // linkCount returns the number of names of a file, which is not looked up
 // here.
@@ -36,8 +36,8 @@ func keepOwner(*os.File, fs.FileInfo) {}
 // syncDir does nothing: directories cannot be synced.
 func syncDir(*os.File) error { return nil }
 
-// identity returns "": the stale-write check goes by path here.
-func identity(*os.File) string { return "" }
+// fileIdentity returns "": the stale-write check goes by path here.
+func fileIdentity(*os.File) string { return "" }
 
 // openedPath returns where an open file lies, links followed.
 func openedPath(f *os.File, path string) (string, error) { return openedPathByName(f, path) }
@@ -66,7 +66,7 @@ func lockFile(ctx context.Context, _ *os.File, path string) (unlock func(), err 
 		}
 		return err == nil, err
 	}
-	if err := poll(ctx, try); err != nil {
+	if err := pollUntil(ctx, try); err != nil {
 		_ = f.Close() // The error that counts is the other one.
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (b *boundFiles) WriteFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return b.replace(p, func(*os.File) ([]byte, error) { return data, nil })
+	return b.replaceFile(p, func(*os.File) ([]byte, error) { return data, nil })
 }
 
 // UpdateFile implements sallyport.FSWriter. Reading and writing must both be
@@ -44,11 +44,11 @@ func (b *boundFiles) UpdateFile(name string, edit func(old []byte) ([]byte, erro
 	if err != nil {
 		return err
 	}
-	return b.replace(p, func(old *os.File) ([]byte, error) {
+	return b.replaceFile(p, func(old *os.File) ([]byte, error) {
 		if old == nil {
 			return nil, sallyport.FileNotFound(p)
 		}
-		o, err := b.readable(p, old)
+		o, err := b.checkReadable(p, old)
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +60,9 @@ func (b *boundFiles) UpdateFile(name string, edit func(old []byte) ([]byte, erro
 	})
 }
 
-// readable judges the file of an update as if it were read by its real path: a
-// link may lead from what is readable to what can only be written.
-func (b *boundFiles) readable(p string, old *os.File) (fs.FileInfo, error) {
+// checkReadable checks the file of an update as if it were read by its real
+// path: a link may lead from what is readable to what can only be written.
+func (b *boundFiles) checkReadable(p string, old *os.File) (fs.FileInfo, error) {
 	real, err := openedPath(old, old.Name())
 	if err != nil {
 		return nil, newPathError(opRead, p, err)
@@ -112,27 +112,27 @@ func (b *boundFiles) MkdirAll(name string) error {
 	if err != nil {
 		return err
 	}
-	f.close()
+	f.closeBoth()
 	b.recordTouch(opWrite, p)
 	return nil
 }
 
-// folder is an open directory in which a file is replaced. Everything happens
+// writeFolder is an open directory in which a file is replaced. Everything happens
 // relative to it, whatever becomes of its name.
-type folder struct {
+type writeFolder struct {
 	root *os.Root
 	// dir is the same directory, for its lock, its place and its sync.
 	dir  *os.File
 	real string
 }
 
-func (f *folder) close() {
+func (f *writeFolder) closeBoth() {
 	_ = f.dir.Close()  // It was only read from; there is nothing to lose.
 	_ = f.root.Close() // Likewise.
 }
 
 // openFolder opens a directory beneath a root without waiting for anything.
-func openFolder(root *os.Root, rel, path string) (*folder, error) {
+func openFolder(root *os.Root, rel, path string) (*writeFolder, error) {
 	// The dot makes the system insist on a directory; see openDir.
 	r, err := root.OpenRoot(rel + string(filepath.Separator) + ".")
 	if err != nil {
@@ -143,9 +143,9 @@ func openFolder(root *os.Root, rel, path string) (*folder, error) {
 		_ = r.Close() // The error that counts is the other one.
 		return nil, err
 	}
-	f := &folder{root: r, dir: d}
+	f := &writeFolder{root: r, dir: d}
 	if f.real, err = openedPath(d, path); err != nil {
-		f.close()
+		f.closeBoth()
 		return nil, err
 	}
 	return f, nil
@@ -153,37 +153,37 @@ func openFolder(root *os.Root, rel, path string) (*folder, error) {
 
 // makeDir opens the directory rel of a place and creates what is missing of
 // it, one element after the other, each beneath the one that was opened.
-func (b *boundFiles) makeDir(p string, pl *resolvedPath, rel string) (*folder, error) {
+func (b *boundFiles) makeDir(p string, pl *resolvedPath, rel string) (*writeFolder, error) {
 	cur, err := openFolder(pl.h.root, pl.have, filepath.Join(pl.h.real, pl.have))
 	if err != nil {
 		return nil, b.openError(opWrite, p, err)
 	}
 	lacking, err := filepath.Rel(pl.have, rel)
 	if err != nil {
-		cur.close()
+		cur.closeBoth()
 		return nil, newPathError(opWrite, p, err)
 	}
 	for _, elem := range splitElements(lacking) {
 		if err := b.checkOpened(opWrite, p, pl.h.real, filepath.Join(cur.real, elem)); err != nil {
-			cur.close()
+			cur.closeBoth()
 			return nil, err
 		}
 		next, err := stepInto(cur, elem)
-		cur.close()
+		cur.closeBoth()
 		if err != nil {
 			return nil, b.openError(opWrite, p, err)
 		}
 		cur = next
 	}
 	if err := b.checkOpened(opWrite, p, pl.h.real, cur.real); err != nil {
-		cur.close()
+		cur.closeBoth()
 		return nil, err
 	}
 	return cur, nil
 }
 
 // stepInto creates a directory if need be and opens it.
-func stepInto(cur *folder, elem string) (*folder, error) {
+func stepInto(cur *writeFolder, elem string) (*writeFolder, error) {
 	if err := cur.root.Mkdir(elem, newDirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -229,16 +229,16 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 	for _, elem := range splitElements(e.parent.relativePath(path)) {
 		want := filepath.Join(cur.real, elem)
 		next, err := stepInto(cur, elem)
-		cur.close()
+		cur.closeBoth()
 		if err != nil {
 			return b.openError(opWrite, p, err)
 		}
 		if cur = next; !sameName(cur.real, want) {
-			cur.close()
+			cur.closeBoth()
 			return b.refuseWithheld(opWrite, p, e)
 		}
 	}
-	cur.close()
+	cur.closeBoth()
 	return nil
 }
 
@@ -267,7 +267,7 @@ func (b *boundFiles) adoptFile(p string, pl *resolvedPath) error {
 }
 
 // parentOf opens the directory in which the file of a place lies or will lie.
-func (b *boundFiles) parentOf(p string, pl *resolvedPath) (f *folder, base string, err error) {
+func (b *boundFiles) parentOf(p string, pl *resolvedPath) (f *writeFolder, base string, err error) {
 	switch {
 	case pl.h != nil:
 	case pl.path == pl.entry.path:
@@ -286,15 +286,15 @@ func (b *boundFiles) parentOf(p string, pl *resolvedPath) (f *folder, base strin
 	}
 	base = filepath.Base(pl.rel)
 	if reason, denied := b.f.floor.CheckPlace(opWrite, filepath.Join(f.real, base)); denied {
-		f.close()
+		f.closeBoth()
 		return nil, "", b.refuseFloor(opWrite, p, reason)
 	}
 	return f, base, nil
 }
 
-// replace puts new content in the place of an admitted path. content is called
+// replaceFile puts new content in the place of an admitted path. content is called
 // under the lock of the file with the old one, open for reading, or nil.
-func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error)) error {
+func (b *boundFiles) replaceFile(p string, content func(old *os.File) ([]byte, error)) error {
 	pl, err := b.resolveLinks(opWrite, p)
 	if err != nil {
 		return err
@@ -307,9 +307,9 @@ func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error
 	if err != nil {
 		return err
 	}
-	defer dir.close()
+	defer dir.closeBoth()
 	real := filepath.Join(dir.real, base)
-	old, unlock, err := b.lock(p, dir, base)
+	old, unlock, err := b.lockCurrent(p, dir, base)
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (b *boundFiles) replace(p string, content func(old *os.File) ([]byte, error
 }
 
 // swapIn writes a temporary file beside the old one and renames it.
-func (b *boundFiles) swapIn(p, real string, dir *folder, base string, old *os.File, data []byte) (err error) {
+func (b *boundFiles) swapIn(p, real string, dir *writeFolder, base string, old *os.File, data []byte) (err error) {
 	tmp, mode := tempName(), fs.FileMode(newFileMode)
 	var was fs.FileInfo
 	if old != nil {
@@ -367,7 +367,7 @@ func (b *boundFiles) swapIn(p, real string, dir *folder, base string, old *os.Fi
 	if err := dir.root.Rename(tmp, base); err != nil {
 		return err
 	}
-	if rerr := b.remember(f, real, data); rerr != nil {
+	if rerr := b.rememberRead(f, real, data); rerr != nil {
 		// The file is written. Without the record the next write of this
 		// session may be refused as stale, which is the safe side.
 		b.recordDecision(opWrite, p, true, ": the read record could not be kept", "")

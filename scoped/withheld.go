@@ -16,7 +16,7 @@ func (b *Binding) recordWithheld() {
 		paths []string
 	}{{opRead, g.FS.Read}, {opWrite, g.FS.Write}} {
 		for _, path := range list.paths {
-			if _, _, err := identify(path); !errors.Is(err, places.ErrLink) {
+			if _, _, err := statIdentity(path); !errors.Is(err, places.ErrLink) {
 				continue
 			}
 			d := sallyport.Decision{
