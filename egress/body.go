@@ -9,9 +9,9 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// body bounds a response body in size and time. It is read by one goroutine
+// boundedBody bounds a response body in size and time. It is read by one goroutine
 // and may be closed by another.
-type body struct {
+type boundedBody struct {
 	rc     io.ReadCloser
 	ctx    context.Context // of this exchange, with the deadline
 	parent context.Context // of the caller
@@ -24,7 +24,7 @@ type body struct {
 
 // Read reads decompressed bytes. One byte beyond the bound is asked for, so
 // that a body of exactly the bound is not refused.
-func (b *body) Read(p []byte) (int, error) {
+func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -36,17 +36,17 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.rc.Read(p)
 	if int64(n) > b.left {
-		n, err = int(b.left), failed(b.host, fmt.Sprintf("sent more than %d bytes", b.client.maxBytes), nil)
+		n, err = int(b.left), newDialError(b.host, fmt.Sprintf("sent more than %d bytes", b.client.maxBytes), nil)
 	}
 	b.left -= int64(n)
 	if err != nil {
-		b.end(err)
+		b.recordEnd(err)
 	}
 	return n, b.err
 }
 
-// end remembers the error and releases the timer.
-func (b *body) end(err error) {
+// recordEnd remembers the error and releases the timer.
+func (b *boundedBody) recordEnd(err error) {
 	if err != io.EOF && b.client.timedOut(b.ctx, b.parent) {
 		err = &timeoutError{host: b.host, after: b.client.timeout}
 	}
@@ -55,7 +55,7 @@ func (b *body) end(err error) {
 }
 
 // Close closes the body and releases the timer.
-func (b *body) Close() error {
+func (b *boundedBody) Close() error {
 	err := b.rc.Close()
 	b.cancel()
 	return err

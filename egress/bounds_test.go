@@ -186,7 +186,7 @@ func TestCallersContextEndsAnExchange(t *testing.T) {
 }
 
 func TestReadOfNothing(t *testing.T) {
-	b := &body{rc: io.NopCloser(bytes.NewReader(nil)), left: 1}
+	b := &boundedBody{rc: io.NopCloser(bytes.NewReader(nil)), left: 1}
 	if n, err := b.Read(nil); n != 0 || err != nil {
 		t.Errorf("Read(nil) = %d, %v, want 0, nil", n, err)
 	}

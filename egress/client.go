@@ -164,8 +164,8 @@ func (b Binding) During(call context.Context) Binding {
 	return b
 }
 
-// over returns why the call has ended; nil when it has not.
-func (b *Binding) over() error {
+// callError returns why the call has ended; nil when it has not.
+func (b *Binding) callError() error {
 	if b.call == nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (b *Binding) Probe(rawURL string) error {
 	}
 	u, err := ParseURL(rawURL)
 	if err != nil {
-		return b.observe("", err)
+		return b.reportOutcome("", err)
 	}
 	to, err := originOf(u)
 	if err == nil {
@@ -189,7 +189,7 @@ func (b *Binding) Probe(rawURL string) error {
 	if err == nil {
 		return nil
 	}
-	return b.observe(target(to.host, to.port), err)
+	return b.reportOutcome(target(to.host, to.port), err)
 }
 
 // Client returns an *http.Client. It follows redirects, each checked like a
@@ -207,23 +207,23 @@ func countedByRoundTrip(*http.Request, []*http.Request) error { return nil }
 // RoundTrip sends one request, or the next hop of one. See [Client.Bind] and
 // the package comment for what it holds to.
 func (b *Binding) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := b.over(); err != nil {
+	if err := b.callError(); err != nil {
 		closeBody(req)
 		return nil, err
 	}
 	if b.client == nil {
 		closeBody(req)
-		return nil, b.observe(req.URL.Hostname(), sallyport.HostError(req.URL.Hostname(), ""))
+		return nil, b.reportOutcome(req.URL.Hostname(), sallyport.HostError(req.URL.Hostname(), ""))
 	}
 	resp, where, err := b.client.roundTrip(req)
-	return resp, b.observe(where, err)
+	return resp, b.reportOutcome(where, err)
 }
 
 // DialContext opens a TCP connection to a granted host. The network is tcp,
 // tcp4 or tcp6, the address host:port. A read-only grant has no raw
 // connections: whatever is sent over one could change something.
 func (b *Binding) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if err := b.over(); err != nil {
+	if err := b.callError(); err != nil {
 		return nil, err
 	}
 	switch network {
@@ -233,21 +233,21 @@ func (b *Binding) DialContext(ctx context.Context, network, address string) (net
 	}
 	host, port, err := splitAddress(address)
 	if err != nil {
-		return nil, b.observe("", err)
+		return nil, b.reportOutcome("", err)
 	}
 	where := target(host, port)
 	switch {
 	case b.client == nil:
-		return nil, b.observe(where, sallyport.HostError(where, ""))
+		return nil, b.reportOutcome(where, sallyport.HostError(where, ""))
 	case b.client.policy.readOnly:
-		return nil, b.observe(where, sallyport.HostError(where, whyReadOnly+"no raw connections"))
+		return nil, b.reportOutcome(where, sallyport.HostError(where, whyReadOnly+"no raw connections"))
 	}
 	conn, err := b.client.dialer.Dial(ctx, network, host, port)
-	return conn, b.observe(where, err)
+	return conn, b.reportOutcome(where, err)
 }
 
-// observe reports the outcome and returns err.
-func (b *Binding) observe(where string, err error) error {
+// reportOutcome reports the outcome and returns err.
+func (b *Binding) reportOutcome(where string, err error) error {
 	if b.observer == nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	}
 	targets, err := pick(network, addrs, port)
 	if err != nil {
-		return nil, failed(host, "has no address for "+network, err)
+		return nil, newDialError(host, "has no address for "+network, err)
 	}
 	conn, err := d.connect(ctx, network, targets)
 	if err != nil {
@@ -135,7 +135,7 @@ func (d *Dialer) lookup(ctx context.Context, host string, port uint16) ([]netip.
 	}
 	if err != nil {
 		// The resolver's own text names servers of this network.
-		return nil, failed(host, "could not be resolved", err)
+		return nil, newDialError(host, "could not be resolved", err)
 	}
 	return addrs, d.policy.Judge(host, port, addrs)
 }
@@ -239,13 +239,14 @@ func dialError(host string, err error) error {
 		return e
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return failed(host, "could not be reached: "+errno.Error(), err)
+		return newDialError(host, "could not be reached: "+errno.Error(), err)
 	}
-	return failed(host, "could not be reached", err)
+	return newDialError(host, "could not be reached", err)
 }
 
-// failed reports what went wrong without anyone having refused it.
-func failed(host, what string, cause error) *sallyport.Error {
+// newDialError returns the error of what went wrong without anyone having
+// refused it.
+func newDialError(host, what string, cause error) *sallyport.Error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: host, Operation: "dial",
 		Detail: host + " " + what, Err: cause,

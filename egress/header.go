@@ -102,10 +102,10 @@ func sameHost(header, scheme string, to origin) bool {
 
 // sentHeader returns the header as it is sent. It is the caller's own, which
 // the transport does not modify, when all of it goes.
-func sentHeader(in http.Header, h history) http.Header {
+func sentHeader(in http.Header, h requestHistory) http.Header {
 	dropped := 0
 	for name, values := range in {
-		if !sends(name, values, h) {
+		if !sendsHeader(name, values, h) {
 			dropped++
 		}
 	}
@@ -114,22 +114,22 @@ func sentHeader(in http.Header, h history) http.Header {
 	}
 	out := make(http.Header, len(in))
 	for name, values := range in {
-		if sends(name, values, h) {
+		if sendsHeader(name, values, h) {
 			out[name] = values
 		}
 	}
 	return out
 }
 
-// sends reports whether a header of the caller goes out on this hop. The Host
+// sendsHeader reports whether a header of the caller goes out on this hop. The Host
 // header was checked and stands for the URL's. A Referer never follows a
 // redirect: it would carry the query of one URL to the next.
-func sends(name string, values []string, h history) bool {
+func sendsHeader(name string, values []string, h requestHistory) bool {
 	switch {
 	case strings.EqualFold(name, "Host"):
 		return false
 	case strings.EqualFold(name, "Accept-Encoding"):
-		return identity(values)
+		return asksIdentity(values)
 	case h.hops > 0 && strings.EqualFold(name, "Referer"):
 		return false
 	case !h.crossed:
@@ -143,9 +143,9 @@ func sends(name string, values []string, h history) bool {
 	return false
 }
 
-// identity reports whether an Accept-Encoding asks for no compression. Any
+// asksIdentity reports whether an Accept-Encoding asks for no compression. Any
 // other is left to the transport, which decompresses what it asked for, so
 // that the size bound counts what the caller will hold.
-func identity(values []string) bool {
+func asksIdentity(values []string) bool {
 	return len(values) == 1 && strings.EqualFold(strings.TrimSpace(values[0]), "identity")
 }

@@ -132,7 +132,7 @@ func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
 	if bad == "" {
 		var err error
 		if bad, err = s.fillBody(out, where); err != nil {
-			return failed(where, "was not sent the whole body", err)
+			return newDialError(where, "was not sent the whole body", err)
 		}
 	}
 	if bad == "" {
@@ -246,7 +246,7 @@ func checkAnswer(resp *http.Response, where string, s *swap) error {
 		return nil
 	}
 	resp.Body.Close()
-	return failed(where, reason, nil)
+	return newDialError(where, reason, nil)
 }
 
 // upload is the body of a request. It tells a child that waits for it to go

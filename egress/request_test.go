@@ -214,7 +214,7 @@ func TestDecidedBeforeTheTransport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = c.check(newRequest(t, "GET", &url.URL{Scheme: "http", Host: "b.example"}, nil))
+	_, _, err = c.checkRequest(newRequest(t, "GET", &url.URL{Scheme: "http", Host: "b.example"}, nil))
 	wantRefused(t, "check", err, "b.example is not in the declared allowedHosts")
 }
 

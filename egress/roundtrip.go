@@ -15,7 +15,7 @@ import (
 // roundTrip checks one request, sends it and bounds the answer. It returns
 // the target also when it fails, as far as it was understood.
 func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string, err error) {
-	to, h, err := c.check(req)
+	to, h, err := c.checkRequest(req)
 	if to.host != "" {
 		where = target(to.host, to.port)
 	}
@@ -23,10 +23,10 @@ func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string
 		closeBody(req)
 		return nil, where, err
 	}
-	ctx, cancel := context.WithDeadline(req.Context(), c.deadline(h))
-	resp, err = c.transport.RoundTrip(outgoing(ctx, req, to, h))
+	ctx, cancel := context.WithDeadline(req.Context(), c.exchangeDeadline(h))
+	resp, err = c.transport.RoundTrip(newOutgoing(ctx, req, to, h))
 	if err != nil {
-		err = c.explain(ctx, req, where, err)
+		err = c.explainError(ctx, req, where, err)
 		cancel()
 		return nil, where, err
 	}
@@ -38,7 +38,7 @@ func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string
 	if resp.Body == http.NoBody {
 		cancel()
 	} else {
-		resp.Body = &body{
+		resp.Body = &boundedBody{
 			rc: resp.Body, ctx: ctx, parent: req.Context(), cancel: cancel,
 			client: c, host: where, left: c.maxBytes,
 		}
@@ -46,20 +46,20 @@ func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string
 	return resp, where, nil
 }
 
-// check judges a request against the policy. Nothing has been sent.
-func (c *Client) check(req *http.Request) (origin, history, error) {
+// checkRequest checks a request against the policy. Nothing has been sent.
+func (c *Client) checkRequest(req *http.Request) (origin, requestHistory, error) {
 	to, err := originOf(req.URL)
 	if err != nil {
-		return origin{}, history{}, err
+		return origin{}, requestHistory{}, err
 	}
 	if err := c.policy.Decide(to.host, to.port); err != nil {
-		return to, history{}, err
+		return to, requestHistory{}, err
 	}
 	if err := c.policy.checkMethod(req.Method, to); err != nil {
-		return to, history{}, err
+		return to, requestHistory{}, err
 	}
 	if err := c.checkHeader(req, to); err != nil {
-		return to, history{}, err
+		return to, requestHistory{}, err
 	}
 	h, err := historyOf(req, to)
 	return to, h, err
@@ -79,8 +79,8 @@ func (p *Policy) checkMethod(method string, to origin) error {
 	return sallyport.HostError(target(to.host, to.port), whyReadOnly+"the method is neither GET nor HEAD")
 }
 
-// history is what the requests before this hop tell about it.
-type history struct {
+// requestHistory is what the requests before this hop say about it.
+type requestHistory struct {
 	hops int
 	// crossed is true when any hop so far went to another origin.
 	crossed bool
@@ -91,8 +91,8 @@ type history struct {
 // historyOf follows the chain that net/http leaves in a request which answers
 // a redirect. It lies in the transport and not in CheckRedirect, because any
 // SDK may replace the latter.
-func historyOf(req *http.Request, to origin) (history, error) {
-	var h history
+func historyOf(req *http.Request, to origin) (requestHistory, error) {
+	var h requestHistory
 	next := to
 	for r := req; r.Response != nil && r.Response.Request != nil; {
 		prev := r.Response.Request
@@ -101,7 +101,7 @@ func historyOf(req *http.Request, to origin) (history, error) {
 			return h, err
 		}
 		if h.hops++; h.hops > MaxRedirects {
-			return h, failed(target(to.host, to.port), fmt.Sprintf("redirects more than %d times", MaxRedirects), nil)
+			return h, newDialError(target(to.host, to.port), fmt.Sprintf("redirects more than %d times", MaxRedirects), nil)
 		}
 		if h.hops == 1 {
 			h.deadline, _ = prev.Context().Deadline()
@@ -123,8 +123,8 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// deadline returns when the whole exchange has to be over.
-func (c *Client) deadline(h history) time.Time {
+// exchangeDeadline returns when the whole exchange has to be over.
+func (c *Client) exchangeDeadline(h requestHistory) time.Time {
 	d := time.Now().Add(c.timeout)
 	if !h.deadline.IsZero() && h.deadline.Before(d) {
 		return h.deadline
@@ -132,10 +132,10 @@ func (c *Client) deadline(h history) time.Time {
 	return d
 }
 
-// outgoing returns the request as it is sent: to the canonical host, with the
+// newOutgoing returns the request as it is sent: to the canonical host, with the
 // Host header that belongs to it, and on a redirect without what must not
 // travel.
-func outgoing(ctx context.Context, req *http.Request, to origin, h history) *http.Request {
+func newOutgoing(ctx context.Context, req *http.Request, to origin, h requestHistory) *http.Request {
 	out := req.WithContext(ctx)
 	out.Host = ""
 	if host := to.urlHost(req.URL); host != req.URL.Host {
@@ -170,8 +170,8 @@ func checkResponse(resp *http.Response) error {
 	return err
 }
 
-// explain turns an error of the transport into one that says what happened.
-func (c *Client) explain(ctx context.Context, req *http.Request, where string, err error) error {
+// explainError turns an error of the transport into one that says what happened.
+func (c *Client) explainError(ctx context.Context, req *http.Request, where string, err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		return e
 	}
