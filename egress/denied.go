@@ -65,15 +65,15 @@ func NewDeniedNames(o *DialOptions, logger *slog.Logger) *DeniedNames {
 	return d
 }
 
-// owner returns the name among those given that has one of the addresses, and
+// findOwner returns the name among those given that has one of the addresses, and
 // the address; the name is empty when none has.
-func (d *DeniedNames) owner(ctx context.Context, names []string, addrs []netip.Addr) (name string, addr netip.Addr) {
+func (d *DeniedNames) findOwner(ctx context.Context, names []string, addrs []netip.Addr) (name string, addr netip.Addr) {
 	ctx, cancel := context.WithTimeout(ctx, deniedWait)
 	defer cancel()
 	found := make([]netip.Addr, len(names))
 	var group sync.WaitGroup
 	for i, n := range names {
-		group.Go(func() { found[i] = d.among(ctx, n, addrs) })
+		group.Go(func() { found[i] = d.findAddress(ctx, n, addrs) })
 	}
 	group.Wait()
 	for i, a := range found {
@@ -84,16 +84,16 @@ func (d *DeniedNames) owner(ctx context.Context, names []string, addrs []netip.A
 	return "", addr
 }
 
-// among returns the first of the addresses that a name has or had lately.
-func (d *DeniedNames) among(ctx context.Context, name string, addrs []netip.Addr) netip.Addr {
-	n := d.entry(name)
+// findAddress returns the first of the addresses that a name has or had lately.
+func (d *DeniedNames) findAddress(ctx context.Context, name string, addrs []netip.Addr) netip.Addr {
+	n := d.entryFor(name)
 	if n == nil {
 		return netip.Addr{}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now := d.now(); n.looked.IsZero() || now.Sub(n.looked) >= deniedAge {
-		d.look(ctx, name, n, now)
+		d.refreshAddresses(ctx, name, n, now)
 	}
 	for _, a := range addrs {
 		if _, ok := n.seen[a.Unmap()]; ok {
@@ -103,8 +103,8 @@ func (d *DeniedNames) among(ctx context.Context, name string, addrs []netip.Addr
 	return netip.Addr{}
 }
 
-// entry returns the memory of a name, nil when there are too many.
-func (d *DeniedNames) entry(name string) *deniedName {
+// entryFor returns the memory of a name, nil when there are too many.
+func (d *DeniedNames) entryFor(name string) *deniedName {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.names[name]
@@ -117,8 +117,8 @@ func (d *DeniedNames) entry(name string) *deniedName {
 	return n
 }
 
-// look asks for the addresses of a name. A name that does not exist has none.
-func (d *DeniedNames) look(ctx context.Context, name string, n *deniedName, now time.Time) {
+// refreshAddresses asks for the addresses of a name. A name that does not exist has none.
+func (d *DeniedNames) refreshAddresses(ctx context.Context, name string, n *deniedName, now time.Time) {
 	addrs, err := d.resolve(ctx, name)
 	if ctx.Err() == nil || err == nil {
 		n.looked = now
@@ -154,7 +154,7 @@ func (d *Dialer) judgeDenied(ctx context.Context, host string, port uint16, addr
 	if len(names) == 0 {
 		return nil
 	}
-	name, addr := d.denied.owner(ctx, names, addrs)
+	name, addr := d.denied.findOwner(ctx, names, addrs)
 	if name == "" {
 		return nil
 	}

@@ -110,7 +110,7 @@ func TestA15_DeniedAddressesAreRemembered(t *testing.T) {
 	d := NewDeniedNames(&DialOptions{Resolve: z.resolve}, nil)
 	d.now = func() time.Time { return now }
 	owned := func(addr string) bool {
-		name, _ := d.owner(t.Context(), []string{"x.example"}, []netip.Addr{netip.MustParseAddr(addr)})
+		name, _ := d.findOwner(t.Context(), []string{"x.example"}, []netip.Addr{netip.MustParseAddr(addr)})
 		return name != ""
 	}
 	if !owned("203.0.114.7") || owned("203.0.114.8") || !owned("::ffff:203.0.114.7") || z.asked["x.example"] != 1 {
@@ -140,7 +140,7 @@ func TestA15_AnUnknownAddressDoesNotEndTraffic(t *testing.T) {
 	}
 	var log bytes.Buffer
 	d := NewDeniedNames(&DialOptions{Resolve: z.resolve}, slog.New(slog.NewTextHandler(&log, nil)))
-	d.owner(t.Context(), []string{"x.example"}, nil)
+	d.findOwner(t.Context(), []string{"x.example"}, nil)
 	if !strings.Contains(log.String(), "refused by name alone") || !strings.Contains(log.String(), "x.example") {
 		t.Errorf("log = %q", log.String())
 	}
