@@ -51,7 +51,7 @@ type Dialer struct {
 // NewDialer returns a dialer for a policy; nil options mean the zero value.
 func NewDialer(p *Policy, o *DialOptions) *Dialer {
 	d := &Dialer{policy: p, resolve: systemResolve}
-	system := &net.Dialer{Timeout: connectTimeout, ControlContext: d.control}
+	system := &net.Dialer{Timeout: connectTimeout, ControlContext: d.checkSocket}
 	d.dial = func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error) {
 		return system.DialContext(ctx, network, addr.String())
 	}
@@ -80,10 +80,10 @@ func systemResolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return addrs, err
 }
 
-// control runs on the socket that is about to be connected. It repeats the
+// checkSocket runs on the socket that is about to be connected. It repeats the
 // floor on what the kernel will really be given, so that no path through this
 // package or the standard library can connect elsewhere.
-func (d *Dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (d *Dialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return sallyport.HostError("the address", "is "+whatInvalid)
@@ -105,26 +105,27 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	addrs, err := d.lookup(ctx, host, port)
+	addrs, err := d.lookupAddresses(ctx, host, port)
 	if err == nil {
 		err = d.judgeDenied(ctx, host, port, addrs)
 	}
 	if err != nil {
 		return nil, err
 	}
-	targets, err := pick(network, addrs, port)
+	targets, err := selectAddresses(network, addrs, port)
 	if err != nil {
 		return nil, newDialError(host, "has no address for "+network, err)
 	}
-	conn, err := d.connect(ctx, network, targets)
+	conn, err := d.connectFirst(ctx, network, targets)
 	if err != nil {
 		return nil, dialError(target(host, port), err)
 	}
 	return d.policy.follow(conn, host, port, addrs)
 }
 
-// lookup returns the judged addresses of a host that was decided about.
-func (d *Dialer) lookup(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
+// lookupAddresses returns the checked addresses of a host that was decided
+// about.
+func (d *Dialer) lookupAddresses(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	if a, ok := literal(host); ok {
 		// Decide has asked the floor about a literal.
 		return []netip.Addr{a}, nil
@@ -140,8 +141,8 @@ func (d *Dialer) lookup(ctx context.Context, host string, port uint16) ([]netip.
 	return addrs, d.policy.Judge(host, port, addrs)
 }
 
-// pick returns the addresses of the wanted family, bounded in number.
-func pick(network string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, error) {
+// selectAddresses returns the addresses of the wanted family, bounded in number.
+func selectAddresses(network string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, error) {
 	out := make([]netip.AddrPort, 0, min(len(addrs), maxAttempts))
 	for _, a := range addrs {
 		wanted := network == "tcp" || network == "tcp4" && a.Is4() || network == "tcp6" && a.Is6()
@@ -155,22 +156,22 @@ func pick(network string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, er
 	return out, nil
 }
 
-// connect tries the addresses in order, the next one as soon as one fails or
+// connectFirst tries the addresses in order, the next one as soon as one fails or
 // takes longer than attemptDelay. The first connection wins, later ones are
 // closed.
-func (d *Dialer) connect(ctx context.Context, network string, addrs []netip.AddrPort) (net.Conn, error) {
+func (d *Dialer) connectFirst(ctx context.Context, network string, addrs []netip.AddrPort) (net.Conn, error) {
 	if len(addrs) == 1 {
 		return d.dial(ctx, network, addrs[0])
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &attempts{dialer: d, network: network, left: addrs, results: make(chan attempt)}
+	r := &dialRace{dialer: d, network: network, left: addrs, results: make(chan dialOutcome)}
 	// Those that lose are cancelled and then waited for.
-	defer r.drain()
+	defer r.closeLate()
 	defer cancel()
 	timer := time.NewTimer(attemptDelay)
 	defer timer.Stop()
 	var first error // that of the preferred address
-	for r.start(ctx); ; {
+	for r.startNext(ctx); ; {
 		select {
 		case a := <-r.results:
 			r.running--
@@ -186,31 +187,31 @@ func (d *Dialer) connect(ctx context.Context, network string, addrs []netip.Addr
 			if len(r.left) == 0 {
 				return nil, first
 			}
-			r.start(ctx)
+			r.startNext(ctx)
 		case <-timer.C:
-			r.start(ctx)
+			r.startNext(ctx)
 			timer.Reset(attemptDelay)
 		}
 	}
 }
 
-// attempt is the outcome for one address.
-type attempt struct {
+// dialOutcome is the outcome for one address.
+type dialOutcome struct {
 	conn net.Conn
 	err  error
 }
 
-// attempts is the state of one connect.
-type attempts struct {
+// dialRace is the state of one connect.
+type dialRace struct {
 	dialer  *Dialer
 	network string
 	left    []netip.AddrPort
 	running int
-	results chan attempt
+	results chan dialOutcome
 }
 
-// start begins with the next address, if there is one.
-func (r *attempts) start(ctx context.Context) {
+// startNext dials the next address, if there is one.
+func (r *dialRace) startNext(ctx context.Context) {
 	if len(r.left) == 0 {
 		return
 	}
@@ -219,12 +220,12 @@ func (r *attempts) start(ctx context.Context) {
 	r.running++
 	go func() {
 		conn, err := r.dialer.dial(ctx, r.network, addr)
-		r.results <- attempt{conn, err}
+		r.results <- dialOutcome{conn, err}
 	}()
 }
 
-// drain waits for what still runs and closes what connected too late.
-func (r *attempts) drain() {
+// closeLate waits for what still runs and closes what connected too late.
+func (r *dialRace) closeLate() {
 	for ; r.running > 0; r.running-- {
 		if a := <-r.results; a.conn != nil {
 			a.conn.Close()

@@ -277,7 +277,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	for i := range 100 {
 		list = append(list, netip.AddrFrom4([4]byte{1, 1, 1, byte(i)}))
 	}
-	got, err := pick("tcp", list, 80)
+	got, err := selectAddresses("tcp", list, 80)
 	if err != nil || len(got) != maxAttempts {
 		t.Errorf("pick = %d addresses, %v, want %d", len(got), err, maxAttempts)
 	}
@@ -303,7 +303,7 @@ func TestSystemDialerJudgesTheSocket(t *testing.T) {
 		}
 		wantRefused(t, "dial", err, "127.0.0.1 is a private address (loopback)")
 	}
-	if err := NewDialer(&Policy{}, nil).control(t.Context(), "unix", "/run/docker.sock", nil); err == nil {
+	if err := NewDialer(&Policy{}, nil).checkSocket(t.Context(), "unix", "/run/docker.sock", nil); err == nil {
 		t.Error("control lets a socket pass that has no address")
 	}
 }
