@@ -15,20 +15,20 @@ const (
 	whatInvalid  = "not an address"
 )
 
-// special is one row of the floor's tables.
-type special struct {
+// floorRange is one row of the floor's tables.
+type floorRange struct {
 	prefix netip.Prefix
 	what   string
 	// lift is true when allow_private_urls admits the row.
 	lift bool
 }
 
-func row(prefix, what string) special {
-	return special{prefix: netip.MustParsePrefix(prefix), what: what}
+func newRange(prefix, what string) floorRange {
+	return floorRange{prefix: netip.MustParsePrefix(prefix), what: what}
 }
 
-func liftable(prefix, what string) special {
-	s := row(prefix, what)
+func newLiftable(prefix, what string) floorRange {
+	s := newRange(prefix, what)
 	s.lift = true
 	return s
 }
@@ -58,51 +58,51 @@ var metadata = [...]netip.Prefix{
 // special4 is the IANA IPv4 Special-Purpose Address Registry with multicast
 // (RFC 5771). Rows that the registry calls globally reachable (AS112, AMT)
 // are in it too: nothing that a tool fetches is there.
-var special4 = [...]special{
-	liftable("127.0.0.0/8", whatLoopback),                                       // RFC 1122
-	liftable("10.0.0.0/8", whatRFC1918),                                         // RFC 1918
-	liftable("172.16.0.0/12", whatRFC1918),                                      // RFC 1918
-	liftable("192.168.0.0/16", whatRFC1918),                                     // RFC 1918
-	row("169.254.0.0/16", "a private or reserved address (link-local)"),         // RFC 3927
-	row("0.0.0.0/8", "a private or reserved address (this network)"),            // RFC 791
-	row("100.64.0.0/10", "a private or reserved address (CGNAT)"),               // RFC 6598
-	row("192.0.0.0/24", "a private or reserved address (protocol assignments)"), // RFC 6890
-	row("192.0.2.0/24", "a private or reserved address (documentation)"),        // RFC 5737
-	row("192.31.196.0/24", "a private or reserved address (AS112)"),             // RFC 7535
-	row("192.52.193.0/24", "a private or reserved address (AMT)"),               // RFC 7450
-	row("192.88.99.0/24", "a private or reserved address (6to4 relay)"),         // RFC 7526
-	row("192.175.48.0/24", "a private or reserved address (AS112)"),             // RFC 7534
-	row("198.18.0.0/15", "a private or reserved address (benchmarking)"),        // RFC 2544
-	row("198.51.100.0/24", "a private or reserved address (documentation)"),     // RFC 5737
-	row("203.0.113.0/24", "a private or reserved address (documentation)"),      // RFC 5737
-	row("224.0.0.0/4", "a private or reserved address (multicast)"),             // RFC 5771
-	row("240.0.0.0/4", "a private or reserved address (reserved)"),              // RFC 1112
+var special4 = [...]floorRange{
+	newLiftable("127.0.0.0/8", whatLoopback),                                         // RFC 1122
+	newLiftable("10.0.0.0/8", whatRFC1918),                                           // RFC 1918
+	newLiftable("172.16.0.0/12", whatRFC1918),                                        // RFC 1918
+	newLiftable("192.168.0.0/16", whatRFC1918),                                       // RFC 1918
+	newRange("169.254.0.0/16", "a private or reserved address (link-local)"),         // RFC 3927
+	newRange("0.0.0.0/8", "a private or reserved address (this network)"),            // RFC 791
+	newRange("100.64.0.0/10", "a private or reserved address (CGNAT)"),               // RFC 6598
+	newRange("192.0.0.0/24", "a private or reserved address (protocol assignments)"), // RFC 6890
+	newRange("192.0.2.0/24", "a private or reserved address (documentation)"),        // RFC 5737
+	newRange("192.31.196.0/24", "a private or reserved address (AS112)"),             // RFC 7535
+	newRange("192.52.193.0/24", "a private or reserved address (AMT)"),               // RFC 7450
+	newRange("192.88.99.0/24", "a private or reserved address (6to4 relay)"),         // RFC 7526
+	newRange("192.175.48.0/24", "a private or reserved address (AS112)"),             // RFC 7534
+	newRange("198.18.0.0/15", "a private or reserved address (benchmarking)"),        // RFC 2544
+	newRange("198.51.100.0/24", "a private or reserved address (documentation)"),     // RFC 5737
+	newRange("203.0.113.0/24", "a private or reserved address (documentation)"),      // RFC 5737
+	newRange("224.0.0.0/4", "a private or reserved address (multicast)"),             // RFC 5771
+	newRange("240.0.0.0/4", "a private or reserved address (reserved)"),              // RFC 1112
 }
 
 // special6 is the IANA IPv6 Special-Purpose Address Registry with the forms
 // that carry an IPv4 address inside. Whatever lies outside of 2000::/3, the
 // only range from which IANA allocates, is refused without a row.
-var special6 = [...]special{
-	liftable("::1/128", whatLoopback),                                         // RFC 4291
-	liftable("fc00::/7", whatUnique),                                          // RFC 4193
-	row("::/128", "a private or reserved address (unspecified)"),              // RFC 4291
-	row("::ffff:0:0/96", "a private or reserved address (IPv4-mapped)"),       // RFC 4291
-	row("::ffff:0:0:0/96", "a private or reserved address (IPv4-translated)"), // RFC 2765
-	row("::/96", "a private or reserved address (IPv4-compatible)"),           // RFC 4291
-	row("64:ff9b::/96", "a private or reserved address (NAT64)"),              // RFC 6052
-	row("64:ff9b:1::/48", "a private or reserved address (NAT64)"),            // RFC 8215
-	row("100::/64", "a private or reserved address (discard)"),                // RFC 6666
-	row("2001::/32", "a private or reserved address (Teredo)"),                // RFC 4380
-	row("2001:2::/48", "a private or reserved address (benchmarking)"),        // RFC 5180
-	row("2001::/23", "a private or reserved address (protocol assignments)"),  // RFC 2928
-	row("2001:db8::/32", "a private or reserved address (documentation)"),     // RFC 3849
-	row("2002::/16", "a private or reserved address (6to4)"),                  // RFC 3056
-	row("2620:4f:8000::/48", "a private or reserved address (AS112)"),         // RFC 7534
-	row("3fff::/20", "a private or reserved address (documentation)"),         // RFC 9637
-	row("5f00::/16", "a private or reserved address (segment routing)"),       // RFC 9602
-	row("fe80::/10", "a private or reserved address (link-local)"),            // RFC 4291
-	row("fec0::/10", "a private or reserved address (site-local)"),            // RFC 3879
-	row("ff00::/8", "a private or reserved address (multicast)"),              // RFC 4291
+var special6 = [...]floorRange{
+	newLiftable("::1/128", whatLoopback),                                           // RFC 4291
+	newLiftable("fc00::/7", whatUnique),                                            // RFC 4193
+	newRange("::/128", "a private or reserved address (unspecified)"),              // RFC 4291
+	newRange("::ffff:0:0/96", "a private or reserved address (IPv4-mapped)"),       // RFC 4291
+	newRange("::ffff:0:0:0/96", "a private or reserved address (IPv4-translated)"), // RFC 2765
+	newRange("::/96", "a private or reserved address (IPv4-compatible)"),           // RFC 4291
+	newRange("64:ff9b::/96", "a private or reserved address (NAT64)"),              // RFC 6052
+	newRange("64:ff9b:1::/48", "a private or reserved address (NAT64)"),            // RFC 8215
+	newRange("100::/64", "a private or reserved address (discard)"),                // RFC 6666
+	newRange("2001::/32", "a private or reserved address (Teredo)"),                // RFC 4380
+	newRange("2001:2::/48", "a private or reserved address (benchmarking)"),        // RFC 5180
+	newRange("2001::/23", "a private or reserved address (protocol assignments)"),  // RFC 2928
+	newRange("2001:db8::/32", "a private or reserved address (documentation)"),     // RFC 3849
+	newRange("2002::/16", "a private or reserved address (6to4)"),                  // RFC 3056
+	newRange("2620:4f:8000::/48", "a private or reserved address (AS112)"),         // RFC 7534
+	newRange("3fff::/20", "a private or reserved address (documentation)"),         // RFC 9637
+	newRange("5f00::/16", "a private or reserved address (segment routing)"),       // RFC 9602
+	newRange("fe80::/10", "a private or reserved address (link-local)"),            // RFC 4291
+	newRange("fec0::/10", "a private or reserved address (site-local)"),            // RFC 3879
+	newRange("ff00::/8", "a private or reserved address (multicast)"),              // RFC 4291
 }
 
 // unicast6 is where global IPv6 unicast addresses come from (IANA IPv6
@@ -123,18 +123,18 @@ func Floor(a netip.Addr, allowPrivate bool) string {
 	case isMetadata(a):
 		return whatMetadata
 	case a.Is4():
-		what, _ := find(special4[:], a, allowPrivate)
+		what, _ := findRange(special4[:], a, allowPrivate)
 		return what
 	}
-	what := floor6(a, allowPrivate)
-	if what != "" && isMetadata(embedded(a)) {
+	what := floorIPv6(a, allowPrivate)
+	if what != "" && isMetadata(embeddedIPv4(a)) {
 		return whatMetadata
 	}
 	return what
 }
 
-func floor6(a netip.Addr, allowPrivate bool) string {
-	if what, found := find(special6[:], a, allowPrivate); found {
+func floorIPv6(a netip.Addr, allowPrivate bool) string {
+	if what, found := findRange(special6[:], a, allowPrivate); found {
 		return what
 	}
 	switch b := a.As16(); {
@@ -147,8 +147,8 @@ func floor6(a netip.Addr, allowPrivate bool) string {
 	}
 }
 
-// find returns what the first row that contains a says, "" when it is lifted.
-func find(rows []special, a netip.Addr, allowPrivate bool) (what string, found bool) {
+// findRange returns what the first row that contains a says, "" when it is lifted.
+func findRange(rows []floorRange, a netip.Addr, allowPrivate bool) (what string, found bool) {
 	for i := range rows {
 		if s := &rows[i]; s.prefix.Contains(a) {
 			if s.lift && allowPrivate {
@@ -169,9 +169,9 @@ func isMetadata(a netip.Addr) bool {
 	return false
 }
 
-// embedded returns the IPv4 address that a transition form carries: the last
+// embeddedIPv4 returns the IPv4 address that a transition form carries: the last
 // four bytes, or for 6to4 those after the prefix.
-func embedded(a netip.Addr) netip.Addr {
+func embeddedIPv4(a netip.Addr) netip.Addr {
 	b := a.As16()
 	if b[0] == 0x20 && b[1] == 0x02 {
 		return netip.AddrFrom4([4]byte(b[2:6]))

@@ -221,7 +221,7 @@ func TestFloorHost(t *testing.T) {
 }
 
 func TestEveryReasonSaysPrivateOrMetadata(t *testing.T) {
-	for _, rows := range [][]special{special4[:], special6[:]} {
+	for _, rows := range [][]floorRange{special4[:], special6[:]} {
 		for _, s := range rows {
 			if !strings.Contains(s.what, "private") {
 				t.Errorf("%s is %q, want a text with the word private", s.prefix, s.what)
