@@ -189,7 +189,7 @@ func (b *Binding) Probe(rawURL string) error {
 	if err == nil {
 		return nil
 	}
-	return b.reportOutcome(target(to.host, to.port), err)
+	return b.reportOutcome(targetText(to.host, to.port), err)
 }
 
 // Client returns an *http.Client. It follows redirects, each checked like a
@@ -235,7 +235,7 @@ func (b *Binding) DialContext(ctx context.Context, network, address string) (net
 	if err != nil {
 		return nil, b.reportOutcome("", err)
 	}
-	where := target(host, port)
+	where := targetText(host, port)
 	switch {
 	case b.client == nil:
 		return nil, b.reportOutcome(where, sallyport.HostError(where, ""))

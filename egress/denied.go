@@ -165,7 +165,7 @@ func (d *Dialer) judgeDenied(ctx context.Context, host string, port uint16, addr
 
 // deniedNames returns the names whose addresses are denied to a host.
 func (p *Policy) deniedNames(host string, port uint16) []string {
-	names := p.rules.deniedNames(host, port)
+	names := p.hostRules.deniedNames(host, port)
 	if over := p.over.Load(); over != nil {
 		for _, n := range over.deniedNames(host, port) {
 			if !slices.Contains(names, n) {
@@ -176,7 +176,7 @@ func (p *Policy) deniedNames(host string, port uint16) []string {
 	return names
 }
 
-func (p *rules) deniedNames(host string, port uint16) []string {
+func (p *hostRules) deniedNames(host string, port uint16) []string {
 	if p.allow.Lists(host, port) {
 		return nil
 	}

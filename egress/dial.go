@@ -118,15 +118,15 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	}
 	conn, err := d.connectFirst(ctx, network, targets)
 	if err != nil {
-		return nil, dialError(target(host, port), err)
+		return nil, dialError(targetText(host, port), err)
 	}
-	return d.policy.follow(conn, host, port, addrs)
+	return d.policy.trackConnection(conn, host, port, addrs)
 }
 
 // lookupAddresses returns the checked addresses of a host that was decided
 // about.
 func (d *Dialer) lookupAddresses(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
-	if a, ok := literal(host); ok {
+	if a, ok := parseLiteral(host); ok {
 		// Decide has asked the floor about a literal.
 		return []netip.Addr{a}, nil
 	}

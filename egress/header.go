@@ -23,7 +23,7 @@ var travels = [...]string{
 // matter here; invalid names and values it refuses itself.
 func (c *Client) checkHeader(req *http.Request, to origin) error {
 	if req.Host != "" && !sameHost(req.Host, req.URL.Scheme, to) {
-		return sallyport.HostError(target(to.host, to.port), "does not match the Host header")
+		return sallyport.HostError(targetText(to.host, to.port), "does not match the Host header")
 	}
 	for name, values := range req.Header {
 		reason := ""
@@ -50,7 +50,7 @@ func (c *Client) checkHeader(req *http.Request, to origin) error {
 			}
 		}
 		if reason != "" {
-			return sallyport.HostError(target(to.host, to.port), reason)
+			return sallyport.HostError(targetText(to.host, to.port), reason)
 		}
 	}
 	return nil

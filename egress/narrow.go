@@ -8,14 +8,14 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// connections are those that were opened under a policy and are not closed.
-type connections struct {
+// openConnections are those that were opened under a policy and are not closed.
+type openConnections struct {
 	mu  sync.Mutex
-	all map[*connection]struct{}
+	all map[*openConnection]struct{}
 }
 
-// connection is one of them, what was asked for and to what that was resolved.
-type connection struct {
+// openConnection is one of them, what was asked for and to what that was resolved.
+type openConnection struct {
 	net.Conn
 	policy *Policy
 	host   string
@@ -29,15 +29,15 @@ type connection struct {
 // returns how many it closed. It takes the place of an earlier one: what that took
 // away counts again when g holds it. The error is that of [NewPolicy].
 func (p *Policy) Narrow(g sallyport.NetworkGrant) (closed int, err error) {
-	over, err := newRules(g)
+	over, err := newHostRules(g)
 	if err != nil {
 		return 0, err
 	}
 	p.over.Store(over)
 	p.open.mu.Lock()
-	var gone []*connection
+	var gone []*openConnection
 	for c := range p.open.all {
-		if c.refused() != nil {
+		if c.currentRefusal() != nil {
 			gone = append(gone, c)
 		}
 	}
@@ -48,37 +48,37 @@ func (p *Policy) Narrow(g sallyport.NetworkGrant) (closed int, err error) {
 	return len(gone), nil
 }
 
-// follow has the policy close a connection when it becomes narrower. It is an
-// error when it has become so since the connection was decided about.
-func (p *Policy) follow(conn net.Conn, host string, port uint16, addrs []netip.Addr) (net.Conn, error) {
-	c := &connection{conn, p, host, port, addrs}
+// trackConnection has the policy close a connection when it becomes narrower.
+// It is an error when it has become so since the connection was decided about.
+func (p *Policy) trackConnection(conn net.Conn, host string, port uint16, addrs []netip.Addr) (net.Conn, error) {
+	c := &openConnection{conn, p, host, port, addrs}
 	p.open.mu.Lock()
 	if p.open.all == nil {
-		p.open.all = map[*connection]struct{}{}
+		p.open.all = map[*openConnection]struct{}{}
 	}
 	p.open.all[c] = struct{}{}
 	p.open.mu.Unlock()
-	if err := c.refused(); err != nil {
+	if err := c.currentRefusal(); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// refused says why the connection would be refused now.
-func (c *connection) refused() error {
+// currentRefusal says why the connection would be refused now.
+func (c *openConnection) currentRefusal() error {
 	over := c.policy.over.Load()
 	if over == nil {
 		return nil
 	}
-	if err := over.decide(c.host, c.port); err != nil {
+	if err := over.checkHost(c.host, c.port); err != nil {
 		return err
 	}
-	return over.judge(c.host, c.port, c.addrs)
+	return over.checkAddresses(c.host, c.port, c.addrs)
 }
 
 // Close closes the connection.
-func (c *connection) Close() error {
+func (c *openConnection) Close() error {
 	c.policy.open.mu.Lock()
 	delete(c.policy.open.all, c)
 	c.policy.open.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *connection) Close() error {
 }
 
 // CloseWrite closes the half that writes, where the connection has halves.
-func (c *connection) CloseWrite() error {
+func (c *openConnection) CloseWrite() error {
 	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
 	}

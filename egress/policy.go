@@ -23,14 +23,14 @@ const (
 // be dialled. It becomes narrower by [Policy.Narrow] and never wider. It is safe
 // for concurrent use.
 type Policy struct {
-	rules
+	hostRules
 	// over is what [Policy.Narrow] set last; nil narrows nothing.
-	over atomic.Pointer[rules]
-	open connections
+	over atomic.Pointer[hostRules]
+	open openConnections
 }
 
-// rules are those of one grant. They do not change.
-type rules struct {
+// hostRules are those of one grant. They do not change.
+type hostRules struct {
 	allow, deny  *reach.Hosts
 	allowPrivate bool
 	readOnly     bool
@@ -41,20 +41,20 @@ type rules struct {
 // NewPolicy compiles a grant. An entry that is not a host pattern is an
 // error: left out of the deny list it would open what it was to close.
 func NewPolicy(g sallyport.NetworkGrant) (*Policy, error) {
-	r, err := newRules(g)
+	r, err := newHostRules(g)
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{rules: *r}, nil
+	return &Policy{hostRules: *r}, nil
 }
 
-func newRules(g sallyport.NetworkGrant) (*rules, error) {
+func newHostRules(g sallyport.NetworkGrant) (*hostRules, error) {
 	allow, errAllow := reach.ParseHosts(g.Allow)
 	deny, errDeny := reach.ParseHosts(g.Deny)
 	if err := errors.Join(errAllow, errDeny); err != nil {
 		return nil, fmt.Errorf("network grant: %w", err)
 	}
-	return &rules{
+	return &hostRules{
 		allow: reach.NewHosts(allow), deny: reach.NewDenyHosts(deny),
 		allowPrivate: g.AllowPrivate, readOnly: g.ReadOnly,
 	}, nil
@@ -64,7 +64,7 @@ func newRules(g sallyport.NetworkGrant) (*rules, error) {
 // a grant of "*" means the usual two. It is for a program that is observed in
 // order to find out what to grant; the floor holds for it, too.
 func AnyPolicy(allowPrivate bool) *Policy {
-	return &Policy{rules: rules{allow: reach.NewHosts(nil), deny: reach.NewDenyHosts(nil), allowPrivate: allowPrivate, any: true}}
+	return &Policy{hostRules: hostRules{allow: reach.NewHosts(nil), deny: reach.NewDenyHosts(nil), allowPrivate: allowPrivate, any: true}}
 }
 
 // Decide says whether a host may be reached on a port, before DNS. The host
@@ -72,14 +72,14 @@ func AnyPolicy(allowPrivate bool) *Policy {
 // with the code HOST_NOT_ALLOWED. The floor is asked first and the deny list
 // before the grant, so that the reason is the strongest one.
 func (p *Policy) Decide(host string, port uint16) error {
-	err := p.rules.decide(host, port)
+	err := p.hostRules.checkHost(host, port)
 	if over := p.over.Load(); err == nil && over != nil {
-		err = over.decide(host, port)
+		err = over.checkHost(host, port)
 	}
 	return err
 }
 
-func (p *rules) decide(host string, port uint16) error {
+func (p *hostRules) checkHost(host string, port uint16) error {
 	if what := floorHost(host, p.allowPrivate); what != "" {
 		return sallyport.HostError(host, "is "+what)
 	}
@@ -87,7 +87,7 @@ func (p *rules) decide(host string, port uint16) error {
 		return sallyport.HostError(host, whyDenied)
 	}
 	if !p.any && !p.allow.Match(host, port) {
-		return sallyport.HostError(target(host, port), "")
+		return sallyport.HostError(targetText(host, port), "")
 	}
 	return nil
 }
@@ -112,14 +112,14 @@ func (p *Policy) Check(host string, port uint16) error {
 // [*sallyport.Error] with the code HOST_NOT_ALLOWED; the address is in its
 // cause and not in its text.
 func (p *Policy) Judge(host string, port uint16, addrs []netip.Addr) error {
-	err := p.rules.judge(host, port, addrs)
+	err := p.hostRules.checkAddresses(host, port, addrs)
 	if over := p.over.Load(); err == nil && over != nil {
-		err = over.judge(host, port, addrs)
+		err = over.checkAddresses(host, port, addrs)
 	}
 	return err
 }
 
-func (p *rules) judge(host string, port uint16, addrs []netip.Addr) error {
+func (p *hostRules) checkAddresses(host string, port uint16, addrs []netip.Addr) error {
 	for _, a := range addrs {
 		reason := ""
 		if what := Floor(a, p.allowPrivate); what != "" {
@@ -137,18 +137,18 @@ func (p *rules) judge(host string, port uint16, addrs []netip.Addr) error {
 	return nil
 }
 
-// target spells host and port for an error: the port only when it is neither
-// 80 nor 443.
-func target(host string, port uint16) string {
+// targetText writes host and port for an error: the port only when it is
+// neither 80 nor 443.
+func targetText(host string, port uint16) string {
 	if port == portHTTP || port == portHTTPS {
 		return host
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// literal returns the address that a canonical host spells; ok is false for a
+// parseLiteral returns the address that a canonical host spells; ok is false for a
 // name.
-func literal(host string) (a netip.Addr, ok bool) {
+func parseLiteral(host string) (a netip.Addr, ok bool) {
 	// In canonical form only IPv6 addresses contain a colon, and only IPv4
 	// addresses end in a label of digits. Asking first spares names the
 	// error value of a failed parse.
@@ -183,7 +183,7 @@ var loopbackNames = [...]string{
 // floorHost judges what a host says without DNS: a literal address by
 // [Floor], a name by the lists above. It returns "" when it may be resolved.
 func floorHost(host string, allowPrivate bool) string {
-	if a, ok := literal(host); ok {
+	if a, ok := parseLiteral(host); ok {
 		return Floor(a, allowPrivate)
 	}
 	if slices.ContainsFunc(metadataNames[:], func(n string) bool { return isOrBelow(host, n) }) {

@@ -114,7 +114,7 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if ip, ok := literal(host); ok {
+	if ip, ok := parseLiteral(host); ok {
 		tmpl.IPAddresses = []net.IP{ip.AsSlice()}
 	} else {
 		tmpl.DNSNames = []string{host}

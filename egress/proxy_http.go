@@ -68,7 +68,7 @@ func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
 		c.refuse(http.StatusBadRequest, bad.Error())
 		return false
 	}
-	where := target(to.host, to.port)
+	where := targetText(to.host, to.port)
 	if err := p.judge(req, to, t); err != nil {
 		p.uses.outcome(to.host, to.port, err)
 		status, text := explain(where, err)
@@ -113,7 +113,7 @@ func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
 func (p *Proxy) send(out *http.Request, to origin, s *swap, t *tunnel) (*http.Response, error) {
 	resp, err := p.transport.RoundTrip(out)
 	if err == nil {
-		err = checkAnswer(resp, target(to.host, to.port), s)
+		err = checkAnswer(resp, targetText(to.host, to.port), s)
 	}
 	if t == nil || err != nil {
 		p.uses.outcome(to.host, to.port, err)
@@ -127,7 +127,7 @@ func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
 	if s == nil {
 		return nil
 	}
-	where := target(to.host, to.port)
+	where := targetText(to.host, to.port)
 	bad := s.request(out)
 	if bad == "" {
 		var err error
@@ -154,7 +154,7 @@ func requestTarget(req *http.Request, h head, t *tunnel) (*url.URL, origin, *sal
 	case !strings.HasPrefix(raw, "/"):
 		return nil, origin{}, urlError(t.host, "of a request in a tunnel is not a path")
 	case !sameHost(req.Host, t.scheme, origin{t.scheme, t.host, t.port}):
-		return nil, origin{}, sallyport.HostError(target(t.host, t.port), "does not match the Host header")
+		return nil, origin{}, sallyport.HostError(targetText(t.host, t.port), "does not match the Host header")
 	default:
 		raw = t.scheme + "://" + req.Host + raw
 	}
@@ -188,14 +188,14 @@ func (p *Proxy) judge(req *http.Request, to origin, t *tunnel) error {
 		return err
 	}
 	if p.splices.inHost(to.host) {
-		return misplaced("in the name of the host").refusal(target(to.host, to.port))
+		return misplaced("in the name of the host").refusal(targetText(to.host, to.port))
 	}
 	if err := p.policy.checkMethod(req.Method, to); err != nil {
 		return err
 	}
 	for name := range req.Header {
 		if p.policy.readOnly && overridesMethod(name) {
-			return sallyport.HostError(target(to.host, to.port), whyReadOnly+whyOverride)
+			return sallyport.HostError(targetText(to.host, to.port), whyReadOnly+whyOverride)
 		}
 	}
 	return nil

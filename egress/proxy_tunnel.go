@@ -32,7 +32,7 @@ func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *child
 	}
 	t, failure := p.open(ctx, host, port)
 	if failure != nil {
-		status, text := explain(target(host, port), failure)
+		status, text := explain(targetText(host, port), failure)
 		c.refuse(status, text)
 		return
 	}
@@ -92,14 +92,14 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 		return nil, err
 	}
 	if p.splices.inHost(host) {
-		return nil, misplaced("in the name of the host").refusal(target(host, port))
+		return nil, misplaced("in the name of the host").refusal(targetText(host, port))
 	}
 	if p.splices.at(host, port, true) != nil {
 		// The requests inside are judged and dialled one by one.
 		return &tunnel{host: host, port: port}, nil
 	}
 	if p.policy.readOnly {
-		return nil, sallyport.HostError(target(host, port), whyReadOnly+"no tunnels")
+		return nil, sallyport.HostError(targetText(host, port), whyReadOnly+"no tunnels")
 	}
 	conn, err := p.dialer.Dial(ctx, "tcp", host, port)
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *Proxy) admit(c *child, t *tunnel) (plain bool, err error) {
 // may be silent only where there is nothing to name, with an address.
 func (p *Proxy) checkName(t *tunnel, name string) error {
 	if name == "" {
-		if _, ok := literal(t.host); ok {
+		if _, ok := parseLiteral(t.host); ok {
 			return nil
 		}
 		return p.refuseInside(t, "", "is not named in the ClientHello")
@@ -188,7 +188,7 @@ func (p *Proxy) checkName(t *tunnel, name string) error {
 		return p.refuseInside(t, "", "is named differently in the ClientHello")
 	}
 	if host != t.host {
-		return p.refuseInside(t, host, "is asked for through a tunnel to "+target(t.host, t.port))
+		return p.refuseInside(t, host, "is asked for through a tunnel to "+targetText(t.host, t.port))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string, err error) {
 	to, h, err := c.checkRequest(req)
 	if to.host != "" {
-		where = target(to.host, to.port)
+		where = targetText(to.host, to.port)
 	}
 	if err != nil {
 		closeBody(req)
@@ -70,13 +70,13 @@ func (c *Client) checkRequest(req *http.Request) (origin, requestHistory, error)
 func (p *Policy) checkMethod(method string, to origin) error {
 	for _, m := range [...]string{http.MethodConnect, http.MethodTrace, "TRACK"} {
 		if strings.EqualFold(method, m) {
-			return sallyport.HostError(target(to.host, to.port), "may not be asked to "+m)
+			return sallyport.HostError(targetText(to.host, to.port), "may not be asked to "+m)
 		}
 	}
 	if !p.readOnly || method == "" || method == http.MethodGet || method == http.MethodHead {
 		return nil
 	}
-	return sallyport.HostError(target(to.host, to.port), whyReadOnly+"the method is neither GET nor HEAD")
+	return sallyport.HostError(targetText(to.host, to.port), whyReadOnly+"the method is neither GET nor HEAD")
 }
 
 // requestHistory is what the requests before this hop say about it.
@@ -101,12 +101,12 @@ func historyOf(req *http.Request, to origin) (requestHistory, error) {
 			return h, err
 		}
 		if h.hops++; h.hops > MaxRedirects {
-			return h, newDialError(target(to.host, to.port), fmt.Sprintf("redirects more than %d times", MaxRedirects), nil)
+			return h, newDialError(targetText(to.host, to.port), fmt.Sprintf("redirects more than %d times", MaxRedirects), nil)
 		}
 		if h.hops == 1 {
 			h.deadline, _ = prev.Context().Deadline()
 			if from.scheme == "https" && to.scheme == "http" && hasBody(req) {
-				return h, sallyport.HostError(target(to.host, to.port), "would receive the request's body without encryption")
+				return h, sallyport.HostError(targetText(to.host, to.port), "would receive the request's body without encryption")
 			}
 		}
 		h.crossed = h.crossed || from != next
