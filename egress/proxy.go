@@ -200,15 +200,15 @@ func (p *Proxy) Serve(l net.Listener) error {
 	// take the descriptors of the process that serves it.
 	l = listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Pause: acceptPause})
 	defer l.Close()
-	if !p.track(l) {
+	if !p.trackListener(l) {
 		return nil
 	}
-	defer p.untrack(l)
+	defer p.untrackListener(l)
 	for {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
-			p.start(conn)
+			p.startServing(conn)
 		case p.life.Err() != nil:
 			return nil
 		default:
@@ -232,7 +232,7 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-func (p *Proxy) track(l net.Listener) bool {
+func (p *Proxy) trackListener(l net.Listener) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -243,16 +243,16 @@ func (p *Proxy) track(l net.Listener) bool {
 	return true
 }
 
-func (p *Proxy) untrack(l net.Listener) {
+func (p *Proxy) untrackListener(l net.Listener) {
 	p.mu.Lock()
 	delete(p.listeners, l)
 	p.mu.Unlock()
 	p.running.Done()
 }
 
-// start serves a connection. As many again as may be served are told that
+// startServing serves a connection. As many again as may be served are told that
 // there are too many; what comes beyond those is dropped.
-func (p *Proxy) start(conn net.Conn) {
+func (p *Proxy) startServing(conn net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || p.conns >= 2*p.maxConns {
@@ -262,29 +262,29 @@ func (p *Proxy) start(conn net.Conn) {
 	p.conns++
 	tooMany := p.conns > p.maxConns
 	p.running.Go(func() {
-		p.serve(conn, tooMany)
+		p.serveChild(conn, tooMany)
 		p.mu.Lock()
 		p.conns--
 		p.mu.Unlock()
 	})
 }
 
-// serve speaks with the child over one connection until either hangs up.
-func (p *Proxy) serve(conn net.Conn, tooMany bool) {
+// serveChild speaks with the child over one connection until either hangs up.
+func (p *Proxy) serveChild(conn net.Conn, tooMany bool) {
 	ctx, cancel := context.WithCancel(p.life)
 	defer cancel()
-	c := newChild(conn, time.AfterFunc(p.idle, cancel), p.idle)
-	defer c.release()
+	c := newChildConn(conn, time.AfterFunc(p.idle, cancel), p.idle)
+	defer c.releaseBuffer()
 	defer c.idle.Stop()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer conn.Close()
-	c.deadline(p.headTimeout)
+	c.boundReading(p.headTimeout)
 	first, err := c.r.Peek(1)
 	switch {
 	case err != nil:
 	case tooMany:
-		c.refuse(http.StatusServiceUnavailable, "the proxy serves as many connections as it may")
+		c.refuseWith(http.StatusServiceUnavailable, "the proxy serves as many connections as it may")
 	case first[0] == socksVersion:
 		p.serveSOCKS(ctx, cancel, c)
 	default:

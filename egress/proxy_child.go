@@ -22,10 +22,10 @@ const (
 	copyBuffer = 32 << 10
 )
 
-// child is a connection of the child. Every byte over it, in either
+// childConn is a connection of the child. Every byte over it, in either
 // direction, shows that it is alive; what goes through a tunnel or comes from
 // a server passes here too.
-type child struct {
+type childConn struct {
 	net.Conn
 	r    *bufio.Reader
 	idle *time.Timer
@@ -34,14 +34,14 @@ type child struct {
 	shared bool
 }
 
-func newChild(conn net.Conn, idle *time.Timer, wait time.Duration) *child {
-	c := &child{Conn: conn, idle: idle, wait: wait, r: readers.Get().(*bufio.Reader)}
+func newChildConn(conn net.Conn, idle *time.Timer, wait time.Duration) *childConn {
+	c := &childConn{Conn: conn, idle: idle, wait: wait, r: readers.Get().(*bufio.Reader)}
 	c.r.Reset(c)
 	return c
 }
 
-// release gives the buffer back.
-func (c *child) release() {
+// releaseBuffer returns the buffer to the pool.
+func (c *childConn) releaseBuffer() {
 	if !c.shared {
 		c.r.Reset(nil)
 		readers.Put(c.r)
@@ -49,7 +49,7 @@ func (c *child) release() {
 }
 
 // Read reads past the buffer: it is what fills it.
-func (c *child) Read(p []byte) (int, error) {
+func (c *childConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.idle.Reset(c.wait)
@@ -57,7 +57,7 @@ func (c *child) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *child) Write(p []byte) (int, error) {
+func (c *childConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if n > 0 {
 		c.idle.Reset(c.wait)
@@ -65,8 +65,8 @@ func (c *child) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// deadline bounds reading from now on; 0 lifts the bound.
-func (c *child) deadline(d time.Duration) {
+// boundReading bounds reading from now on; 0 lifts the bound.
+func (c *childConn) boundReading(d time.Duration) {
 	if d == 0 {
 		c.SetReadDeadline(time.Time{})
 		return
@@ -74,24 +74,25 @@ func (c *child) deadline(d time.Duration) {
 	c.SetReadDeadline(time.Now().Add(d))
 }
 
-// refuse answers with a text, for the last time on this connection.
-func (c *child) refuse(status int, text string) {
+// refuseWith answers with a text, for the last time on this connection.
+func (c *childConn) refuseWith(status int, text string) {
 	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
 		status, http.StatusText(status), len(text)+1, text)
-	c.linger()
+	c.awaitLastRead()
 }
 
-// linger lets the child read the last answer before the connection closes.
-func (c *child) linger() {
+// awaitLastRead lets the child read the last answer before the connection
+// closes.
+func (c *childConn) awaitLastRead() {
 	closeWrite(c.Conn)
-	c.deadline(lingerTime)
+	c.boundReading(lingerTime)
 	io.CopyN(io.Discard, c.Conn, lingerBytes)
 }
 
-// buffered is the connection with the bytes that are in the buffer already.
-type buffered struct{ *child }
+// bufferedConn is the connection with the bytes that are in the buffer already.
+type bufferedConn struct{ *childConn }
 
-func (b buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
+func (b bufferedConn) Read(p []byte) (int, error) { return b.r.Read(p) }
 
 // upstream is a connection to a granted host, whose bytes are counted.
 type upstream struct {

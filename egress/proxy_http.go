@@ -25,7 +25,7 @@ var hopByHop = [...]string{
 
 // serveHTTP serves the requests of a connection; t is the tunnel in which they
 // come, with its scheme, nil outside of one.
-func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *child, t *tunnel) {
+func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
 	for {
 		h, err := peekHead(c.r)
 		if err != nil {
@@ -34,11 +34,11 @@ func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *chi
 				if e == errLongHead {
 					status = http.StatusRequestHeaderFieldsTooLarge
 				}
-				c.refuse(status, e.Error())
+				c.refuseWith(status, e.Error())
 			}
 			return
 		}
-		c.deadline(0)
+		c.boundReading(0)
 		if h.method == http.MethodConnect && t == nil {
 			p.connect(ctx, cancel, c, h)
 			return
@@ -50,29 +50,29 @@ func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *chi
 		if _, err := c.r.Peek(1); err != nil {
 			return
 		}
-		c.deadline(p.headTimeout)
+		c.boundReading(p.headTimeout)
 	}
 }
 
 // forward serves one request and reports whether the connection can be used
 // for another.
-func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
+func (p *Proxy) forward(ctx context.Context, c *childConn, h head, t *tunnel) bool {
 	req, err := http.ReadRequest(c.r)
 	if err != nil {
-		c.refuse(http.StatusBadRequest, "the request cannot be read")
+		c.refuseWith(http.StatusBadRequest, "the request cannot be read")
 		return false
 	}
 	u, to, bad := requestTarget(req, h, t)
 	if bad != nil {
 		p.uses.malformed(bad)
-		c.refuse(http.StatusBadRequest, bad.Error())
+		c.refuseWith(http.StatusBadRequest, bad.Error())
 		return false
 	}
 	where := targetText(to.host, to.port)
 	if err := p.judge(req, to, t); err != nil {
 		p.uses.outcome(to.host, to.port, err)
 		status, text := explain(where, err)
-		c.refuse(status, text)
+		c.refuseWith(status, text)
 		return false
 	}
 	up := &upload{rc: req.Body, c: c, left: h.body, expect: req.Header.Get("Expect") != ""}
@@ -83,7 +83,7 @@ func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
 	}
 	if err := p.fillRequest(out, to, s); err != nil {
 		status, text := explain(where, err)
-		c.refuse(status, text)
+		c.refuseWith(status, text)
 		return false
 	}
 	resp, err := p.send(out, to, s, t)
@@ -91,7 +91,7 @@ func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
 	if err != nil {
 		c.shared = c.shared || up.unfinished()
 		status, text := explain(where, err)
-		c.refuse(status, text)
+		c.refuseWith(status, text)
 		return false
 	}
 	defer resp.Body.Close()
@@ -101,7 +101,7 @@ func (p *Proxy) forward(ctx context.Context, c *child, h head, t *tunnel) bool {
 		// Somebody may still read the body, and nobody waits for its rest.
 		c.shared = true
 		if err == nil {
-			c.linger()
+			c.awaitLastRead()
 		}
 		return false
 	}
@@ -253,7 +253,7 @@ func checkAnswer(resp *http.Response, where string, s *swap) error {
 // on, once somebody reads.
 type upload struct {
 	rc io.ReadCloser
-	c  *child
+	c  *childConn
 
 	mu       sync.Mutex
 	expect   bool // the child waits for 100 Continue
@@ -295,7 +295,7 @@ func (u *upload) unfinished() bool {
 
 // reply writes the answer. What was read is passed on at once, for streams of
 // events.
-func reply(c *child, req *http.Request, resp *http.Response, s *swap, again bool) error {
+func reply(c *childConn, req *http.Request, resp *http.Response, s *swap, again bool) error {
 	h, body, length := resp.Header, io.Reader(resp.Body), resp.ContentLength
 	stripHops(h)
 	if s != nil {

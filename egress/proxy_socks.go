@@ -39,7 +39,7 @@ var errSOCKS = errors.New("not SOCKS5")
 
 // serveSOCKS serves one SOCKS5 connection. Names are resolved here, after the
 // decision; a client that resolves itself has nothing to ask.
-func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *child) {
+func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *childConn) {
 	if socksGreeting(c) != nil {
 		return
 	}
@@ -52,13 +52,13 @@ func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *ch
 			p.uses.malformed(badHost(host, nil))
 		}
 		socksReply(c, code)
-		c.linger()
+		c.awaitLastRead()
 		return
 	}
 	t, err := p.open(ctx, host, port)
 	if err != nil {
 		socksReply(c, socksCode(err))
-		c.linger()
+		c.awaitLastRead()
 		return
 	}
 	defer t.close()
@@ -69,7 +69,7 @@ func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *ch
 
 // socksGreeting agrees on a method. The listener tells who the child is, so
 // that a password proves nothing; clients that insist on sending one may.
-func socksGreeting(c *child) error {
+func socksGreeting(c *childConn) error {
 	b, err := take(c.r, 2)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func socksGreeting(c *child) error {
 		return err
 	case bytes.IndexByte(methods, socksPassword) < 0:
 		c.Write([]byte{socksVersion, socksNoMethod})
-		c.linger()
+		c.awaitLastRead()
 		return errSOCKS
 	}
 	if _, err := c.Write([]byte{socksVersion, socksPassword}); err != nil {

@@ -262,8 +262,8 @@ func (s *swap) hasFolded(name string) bool {
 }
 
 // terminate ends the child's TLS here and serves the requests inside.
-func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *child, t *tunnel) {
-	c.deadline(p.headTimeout)
+func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
+	c.boundReading(p.headTimeout)
 	first, err := c.r.Peek(1)
 	if err != nil {
 		return
@@ -278,7 +278,7 @@ func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *chi
 		p.refuseInside(t, "", "gets a secret and is not spoken to in TLS")
 		return
 	}
-	s := tls.Server(buffered{c}, &tls.Config{
+	s := tls.Server(bufferedConn{c}, &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -292,10 +292,10 @@ func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *chi
 		p.uses.entry(t.host, t.port, true).note("the child did not accept the certificate of the run")
 		return
 	}
-	inside := &child{Conn: s, idle: c.idle, wait: c.wait, r: readers.Get().(*bufio.Reader)}
+	inside := &childConn{Conn: s, idle: c.idle, wait: c.wait, r: readers.Get().(*bufio.Reader)}
 	inside.r.Reset(inside)
 	defer func() {
-		inside.release()
+		inside.releaseBuffer()
 		c.shared = c.shared || inside.shared
 	}()
 	p.serveHTTP(ctx, cancel, inside, t.inside("https"))

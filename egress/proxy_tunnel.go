@@ -22,18 +22,18 @@ const recordHandshake = 22
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
 // connect serves a CONNECT whose head has been peeked at.
-func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *child, h head) {
+func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *childConn, h head) {
 	c.r.Discard(h.size)
 	host, port, err := connectTarget(h.target)
 	if err != nil {
 		p.uses.malformed(err)
-		c.refuse(http.StatusBadRequest, err.Error())
+		c.refuseWith(http.StatusBadRequest, err.Error())
 		return
 	}
 	t, failure := p.open(ctx, host, port)
 	if failure != nil {
 		status, text := explain(targetText(host, port), failure)
-		c.refuse(status, text)
+		c.refuseWith(status, text)
 		return
 	}
 	defer t.close()
@@ -111,8 +111,8 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 // run moves bytes until both sides are done, one fails or the child asks for
 // another host than the one it named. What the server says first is passed at
 // once, so that protocols in which it greets work.
-func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *child, t *tunnel) {
-	c.deadline(0)
+func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
+	c.boundReading(0)
 	if t.up == nil {
 		p.terminate(ctx, cancel, c, t)
 		return
@@ -134,9 +134,9 @@ func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *child, t 
 		served.Store(true)
 		t.up.Close()
 		<-down
-		c.deadline(p.headTimeout)
+		c.boundReading(p.headTimeout)
 		p.serveHTTP(ctx, cancel, c, t.inside("http"))
-	case flow(t.up, t.up.Conn, buffered{c}) != nil:
+	case flow(t.up, t.up.Conn, bufferedConn{c}) != nil:
 		cancel()
 	}
 	<-down
@@ -144,7 +144,7 @@ func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *child, t 
 
 // admit looks at the first bytes of the child in a tunnel. It reports whether
 // they are HTTP, whose requests name hosts themselves.
-func (p *Proxy) admit(c *child, t *tunnel) (plain bool, err error) {
+func (p *Proxy) admit(c *childConn, t *tunnel) (plain bool, err error) {
 	first, err := c.r.Peek(1)
 	if err == io.EOF {
 		return false, nil // a client that only listens
@@ -152,8 +152,8 @@ func (p *Proxy) admit(c *child, t *tunnel) (plain bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.deadline(p.headTimeout)
-	defer c.deadline(0)
+	c.boundReading(p.headTimeout)
+	defer c.boundReading(0)
 	switch {
 	case first[0] == recordHandshake:
 		name, err := helloName(c.r)
