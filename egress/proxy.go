@@ -106,7 +106,7 @@ type Proxy struct {
 	dialer    *Dialer
 	transport *http.Transport
 	splices   *splices // nil when there are none
-	uses      uses
+	uses      hostUses
 
 	maxConns          int
 	headTimeout, idle time.Duration
@@ -190,7 +190,7 @@ func (p *Proxy) Narrow(g sallyport.NetworkGrant) (closed int, err error) { retur
 // what was refused have a bound each, and the rest of either is summed up in
 // one more entry, whose host is "*". Where a target could not be understood the
 // host is empty, or quoted as it came.
-func (p *Proxy) Uses() []sallyport.HostUse { return p.uses.list() }
+func (p *Proxy) Uses() []sallyport.HostUse { return p.uses.listUses() }
 
 // Serve accepts connections until Close, for which it returns nil, or until
 // the listener fails. It closes the listener. It may be called for several
@@ -307,7 +307,7 @@ func (p *Proxy) dialHTTP(ctx context.Context, network, address string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	return p.counted(p.life, conn, host, port), nil
+	return p.newUpstream(p.life, conn, host, port), nil
 }
 
 // readers holds buffers of the size that a request's head may have.

@@ -305,19 +305,19 @@ func TestProxyRecordsABoundedList(t *testing.T) {
 }
 
 func TestUsesBoundsEachKind(t *testing.T) {
-	var u uses
+	var u hostUses
 	for _, allowed := range []bool{true, false, true} {
 		for i := range maxUses + 20 {
-			u.entry("h"+strconv.Itoa(i), 443, allowed).connections.Add(1)
+			u.entryFor("h"+strconv.Itoa(i), 443, allowed).connections.Add(1)
 		}
 	}
 	sums := map[bool]int{}
-	for _, one := range u.list() {
+	for _, one := range u.listUses() {
 		if one.Host == hostMore {
 			sums[one.Allowed] += one.Connections
 		}
 	}
-	if n := len(u.list()); n != 2*maxUses+2 || sums[true] != 40 || sums[false] != 20 {
+	if n := len(u.listUses()); n != 2*maxUses+2 || sums[true] != 40 || sums[false] != 20 {
 		t.Errorf("%d entries, sums %v, want %d of each kind and a sum", n, sums, maxUses)
 	}
 }

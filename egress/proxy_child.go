@@ -94,32 +94,32 @@ type bufferedConn struct{ *childConn }
 
 func (b bufferedConn) Read(p []byte) (int, error) { return b.r.Read(p) }
 
-// upstream is a connection to a granted host, whose bytes are counted.
-type upstream struct {
+// upstreamConn is a connection to a granted host, whose bytes are counted.
+type upstreamConn struct {
 	net.Conn
-	use  *use
+	use  *hostUse
 	stop func() bool
 }
 
-// counted returns the connection as one of a host's, which ends with ctx.
-func (p *Proxy) counted(ctx context.Context, conn net.Conn, host string, port uint16) *upstream {
+// newUpstream returns the connection as one of a host's, which ends with ctx.
+func (p *Proxy) newUpstream(ctx context.Context, conn net.Conn, host string, port uint16) *upstreamConn {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	return &upstream{Conn: conn, use: p.uses.entry(host, port, true), stop: stop}
+	return &upstreamConn{Conn: conn, use: p.uses.entryFor(host, port, true), stop: stop}
 }
 
-func (u *upstream) Read(p []byte) (int, error) {
+func (u *upstreamConn) Read(p []byte) (int, error) {
 	n, err := u.Conn.Read(p)
 	u.use.received.Add(int64(n))
 	return n, err
 }
 
-func (u *upstream) Write(p []byte) (int, error) {
+func (u *upstreamConn) Write(p []byte) (int, error) {
 	n, err := u.Conn.Write(p)
 	u.use.sent.Add(int64(n))
 	return n, err
 }
 
-func (u *upstream) Close() error {
+func (u *upstreamConn) Close() error {
 	u.stop()
 	return u.Conn.Close()
 }
@@ -134,10 +134,10 @@ func closeWrite(c net.Conn) {
 
 var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
 
-// flow copies one direction of a tunnel until its end, which it passes on.
+// copyDirection copies one direction of a tunnel until its end, which it passes on.
 // splice(2) is not used on purpose: it would hide from the idle timer whether
 // anything moves, and the counts would come late.
-func flow(to io.Writer, half net.Conn, from io.Reader) error {
+func copyDirection(to io.Writer, half net.Conn, from io.Reader) error {
 	buf := buffers.Get().(*[copyBuffer]byte)
 	defer buffers.Put(buf)
 	for {

@@ -64,13 +64,13 @@ func (p *Proxy) forward(ctx context.Context, c *childConn, h head, t *tunnel) bo
 	}
 	u, to, bad := requestTarget(req, h, t)
 	if bad != nil {
-		p.uses.malformed(bad)
+		p.uses.recordMalformed(bad)
 		c.refuseWith(http.StatusBadRequest, bad.Error())
 		return false
 	}
 	where := targetText(to.host, to.port)
 	if err := p.judge(req, to, t); err != nil {
-		p.uses.outcome(to.host, to.port, err)
+		p.uses.recordOutcome(to.host, to.port, err)
 		status, text := explain(where, err)
 		c.refuseWith(status, text)
 		return false
@@ -79,7 +79,7 @@ func (p *Proxy) forward(ctx context.Context, c *childConn, h head, t *tunnel) bo
 	out := p.outbound(ctx, req, u, up)
 	s := p.splices.at(to.host, to.port, to.scheme == "https")
 	if to.scheme == "http" && p.splices.mentions(to, out) {
-		p.uses.entry(to.host, to.port, true).note("the secret is not sent without encryption")
+		p.uses.entryFor(to.host, to.port, true).setReason("the secret is not sent without encryption")
 	}
 	if err := p.fillRequest(out, to, s); err != nil {
 		status, text := explain(where, err)
@@ -116,7 +116,7 @@ func (p *Proxy) send(out *http.Request, to origin, s *swap, t *tunnel) (*http.Re
 		err = checkAnswer(resp, targetText(to.host, to.port), s)
 	}
 	if t == nil || err != nil {
-		p.uses.outcome(to.host, to.port, err)
+		p.uses.recordOutcome(to.host, to.port, err)
 	}
 	return resp, err
 }
@@ -139,7 +139,7 @@ func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
 		return nil
 	}
 	err := bad.refusal(where)
-	p.uses.outcome(to.host, to.port, err)
+	p.uses.recordOutcome(to.host, to.port, err)
 	return err
 }
 

@@ -49,7 +49,7 @@ func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *ch
 		return
 	case code != socksDone:
 		if code == socksRefused {
-			p.uses.malformed(badHost(host, nil))
+			p.uses.recordMalformed(badHost(host, nil))
 		}
 		socksReply(c, code)
 		c.awaitLastRead()

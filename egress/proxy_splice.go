@@ -289,7 +289,7 @@ func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *chi
 		},
 	})
 	if err := s.HandshakeContext(ctx); err != nil {
-		p.uses.entry(t.host, t.port, true).note("the child did not accept the certificate of the run")
+		p.uses.entryFor(t.host, t.port, true).setReason("the child did not accept the certificate of the run")
 		return
 	}
 	inside := &childConn{Conn: s, idle: c.idle, wait: c.wait, r: readers.Get().(*bufio.Reader)}

@@ -26,7 +26,7 @@ func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *child
 	c.r.Discard(h.size)
 	host, port, err := connectTarget(h.target)
 	if err != nil {
-		p.uses.malformed(err)
+		p.uses.recordMalformed(err)
 		c.refuseWith(http.StatusBadRequest, err.Error())
 		return
 	}
@@ -64,7 +64,7 @@ func connectTarget(s string) (string, uint16, *sallyport.Error) {
 type tunnel struct {
 	host string
 	port uint16
-	up   *upstream // nil when requests are read here from the beginning
+	up   *upstreamConn // nil when requests are read here from the beginning
 	// scheme is that of the requests that are read here, http or https.
 	scheme string
 }
@@ -83,7 +83,7 @@ func (t *tunnel) close() {
 // open decides about a tunnel, records the decision and connects.
 func (p *Proxy) open(ctx context.Context, host string, port uint16) (*tunnel, error) {
 	t, err := p.tryOpen(ctx, host, port)
-	p.uses.outcome(host, port, err)
+	p.uses.recordOutcome(host, port, err)
 	return t, err
 }
 
@@ -105,7 +105,7 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 	if err != nil {
 		return nil, err
 	}
-	return &tunnel{host: host, port: port, up: p.counted(ctx, conn, host, port)}, nil
+	return &tunnel{host: host, port: port, up: p.newUpstream(ctx, conn, host, port)}, nil
 }
 
 // run moves bytes until both sides are done, one fails or the child asks for
@@ -121,7 +121,7 @@ func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *childConn
 	var served atomic.Bool
 	go func() {
 		defer close(down)
-		if flow(c, c.Conn, t.up) != nil && !served.Load() {
+		if copyDirection(c, c.Conn, t.up) != nil && !served.Load() {
 			cancel()
 		}
 	}()
@@ -136,7 +136,7 @@ func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *childConn
 		<-down
 		c.boundReading(p.headTimeout)
 		p.serveHTTP(ctx, cancel, c, t.inside("http"))
-	case flow(t.up, t.up.Conn, bufferedConn{c}) != nil:
+	case copyDirection(t.up, t.up.Conn, bufferedConn{c}) != nil:
 		cancel()
 	}
 	<-down
@@ -200,7 +200,7 @@ func (p *Proxy) refuseInside(t *tunnel, host, reason string) error {
 		host = t.host
 	}
 	err := sallyport.HostError(host, reason)
-	p.uses.outcome(host, t.port, err)
+	p.uses.recordOutcome(host, t.port, err)
 	return err
 }
 

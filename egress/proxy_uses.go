@@ -20,11 +20,11 @@ const (
 	whyMore  = "further hosts, summed up"
 )
 
-// uses is what the child was seen to ask for. The zero value is empty.
-type uses struct {
+// hostUses is what the child was seen to ask for. The zero value is empty.
+type hostUses struct {
 	mu    sync.Mutex
-	byKey map[useKey]*use
-	order []*use
+	byKey map[useKey]*hostUse
+	order []*hostUse
 	// allowed and refused count the entries of each kind without its sum.
 	allowed, refused int
 	// logger gets a warning of what the operator can mend; nil means no log.
@@ -37,8 +37,8 @@ type useKey struct {
 	allowed bool
 }
 
-// use is one entry. The counts move while the list is read.
-type use struct {
+// hostUse is one entry. The counts move while the list is read.
+type hostUse struct {
 	key            useKey
 	connections    atomic.Int64
 	sent, received atomic.Int64
@@ -47,8 +47,8 @@ type use struct {
 	why, fix string
 }
 
-// entry returns the entry of a host, the one that sums up beyond the bound.
-func (u *uses) entry(host string, port uint16, allowed bool) *use {
+// entryFor returns the entry of a host, the one that sums up beyond the bound.
+func (u *hostUses) entryFor(host string, port uint16, allowed bool) *hostUse {
 	key := useKey{host, port, allowed}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -67,9 +67,9 @@ func (u *uses) entry(host string, port uint16, allowed bool) *use {
 		}
 	}
 	if u.byKey == nil {
-		u.byKey = map[useKey]*use{}
+		u.byKey = map[useKey]*hostUse{}
 	}
-	s := &use{key: key}
+	s := &hostUse{key: key}
 	if full {
 		s.why = whyMore
 	} else {
@@ -80,13 +80,13 @@ func (u *uses) entry(host string, port uint16, allowed bool) *use {
 	return s
 }
 
-// outcome counts a connection or request and remembers how it was decided. A
+// recordOutcome counts a connection or request and remembers how it was decided. A
 // failure that is no refusal belongs to a host that was allowed.
-func (u *uses) outcome(host string, port uint16, err error) {
+func (u *hostUses) recordOutcome(host string, port uint16, err error) {
 	refusal, why := refusalOf(err)
-	s := u.entry(host, port, !refusal)
+	s := u.entryFor(host, port, !refusal)
 	s.connections.Add(1)
-	if s.note(why) && errors.Is(err, errMisplaced) {
+	if s.setReason(why) && errors.Is(err, errMisplaced) {
 		s.mu.Lock()
 		s.fix = fixPlace
 		s.mu.Unlock()
@@ -96,12 +96,12 @@ func (u *uses) outcome(host string, port uint16, err error) {
 	}
 }
 
-// malformed counts a request whose target could not be understood. What it
+// recordMalformed counts a request whose target could not be understood. What it
 // named is kept as far as the error shows it, quoted and cut.
-func (u *uses) malformed(err *sallyport.Error) { u.outcome(err.Resource, 0, err) }
+func (u *hostUses) recordMalformed(err *sallyport.Error) { u.recordOutcome(err.Resource, 0, err) }
 
-// note keeps the first reason, and reports whether this is it.
-func (s *use) note(why string) bool {
+// setReason stores the first reason, and reports whether this is it.
+func (s *hostUse) setReason(why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.why == "" && why != ""
@@ -111,7 +111,8 @@ func (s *use) note(why string) bool {
 	return first
 }
 
-func (u *uses) list() []sallyport.HostUse {
+// listUses returns what was counted, in the order in which it began.
+func (u *hostUses) listUses() []sallyport.HostUse {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	out := make([]sallyport.HostUse, 0, len(u.order))
