@@ -27,8 +27,8 @@ const (
 	maxLeaves = 256
 )
 
-// authority signs for the hosts of splices. Its keys never leave memory.
-type authority struct {
+// certAuthority signs for the hosts of splices. Its keys never leave memory.
+type certAuthority struct {
 	key, leafKey *ecdsa.PrivateKey
 	cert         *x509.Certificate
 	pem          []byte
@@ -37,10 +37,10 @@ type authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// newAuthority makes an authority that can speak for hosts matching the
+// newCertAuthority makes an authority that can speak for hosts matching the
 // patterns and, where they can be written as constraints, for no others.
-func newAuthority(patterns []string) (*authority, error) {
-	a := &authority{leaves: map[string]*tls.Certificate{}}
+func newCertAuthority(patterns []string) (*certAuthority, error) {
+	a := &certAuthority{leaves: map[string]*tls.Certificate{}}
 	var err error
 	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, fmt.Errorf("authority of the run: %w", err)
@@ -50,12 +50,12 @@ func newAuthority(patterns []string) (*authority, error) {
 	}
 	now := time.Now()
 	tmpl := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: "Sallyport, authority of one run"},
+		SerialNumber: newSerial(), Subject: pkix.Name{CommonName: "Sallyport, authority of one run"},
 		NotBefore: now.Add(-authoritySkew), NotAfter: now.Add(authorityLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	constrain(tmpl, patterns)
+	constrainHosts(tmpl, patterns)
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &a.key.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("authority of the run: %w", err)
@@ -67,10 +67,10 @@ func newAuthority(patterns []string) (*authority, error) {
 	return a, nil
 }
 
-// constrain names the hosts in the certificate (RFC 5280, section 4.2.1.10),
+// constrainHosts names the hosts in the certificate (RFC 5280, section 4.2.1.10),
 // so that the key is worth nothing for others. A constraint covers the names
 // below it too, which is wider than a pattern; the proxy asks the pattern.
-func constrain(c *x509.Certificate, patterns []string) {
+func constrainHosts(c *x509.Certificate, patterns []string) {
 	for _, p := range patterns {
 		host := strings.TrimPrefix(p, "*.")
 		if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
@@ -101,15 +101,15 @@ func ipNet(a netip.Addr, bits int) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, a.BitLen())}
 }
 
-// leaf returns a certificate for a host.
-func (a *authority) leaf(host string) (*tls.Certificate, error) {
+// certificateFor returns a certificate for a host.
+func (a *certAuthority) certificateFor(host string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.leaves[host]; c != nil {
 		return c, nil
 	}
 	tmpl := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: "Sallyport"},
+		SerialNumber: newSerial(), Subject: pkix.Name{CommonName: "Sallyport"},
 		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -131,9 +131,9 @@ func (a *authority) leaf(host string) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// serial returns a number as RFC 5280, section 4.1.2.2, wants it: positive,
+// newSerial returns a number as RFC 5280, section 4.1.2.2, wants it: positive,
 // at most 20 octets, and not to be guessed.
-func serial() *big.Int {
+func newSerial() *big.Int {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails
 	b[0] = b[0]&0x7f | 1

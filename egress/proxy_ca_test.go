@@ -20,14 +20,14 @@ func TestAuthorityIsConstrained(t *testing.T) {
 		{[]string{"*"}, []string{"a.example", "93.184.215.14"}, nil},
 	}
 	for _, tt := range tests {
-		a, err := newAuthority(tt.patterns)
+		a, err := newCertAuthority(tt.patterns)
 		if err != nil {
 			t.Fatal(err)
 		}
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(a.pem)
 		check := func(host string) error {
-			c, err := a.leaf(host)
+			c, err := a.certificateFor(host)
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 // none.
 type splices struct {
 	list      []splice
-	authority *authority
+	authority *certAuthority
 }
 
 type splice struct {
@@ -75,7 +75,7 @@ func newSplices(list []sallyport.Splice) (*splices, error) {
 		})
 	}
 	var err error
-	s.authority, err = newAuthority(patterns)
+	s.authority, err = newCertAuthority(patterns)
 	return s, err
 }
 
@@ -285,7 +285,7 @@ func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *chi
 			if err := p.checkName(t, hello.ServerName); err != nil {
 				return nil, err
 			}
-			return p.splices.authority.leaf(t.host)
+			return p.splices.authority.certificateFor(t.host)
 		},
 	})
 	if err := s.HandshakeContext(ctx); err != nil {
