@@ -25,9 +25,9 @@ const (
 	errLineEnd  = errMalformed("a line of the head ends in another way than CR LF, or holds a NUL")
 )
 
-// head is what the proxy has to know about a request before net/http reads
+// requestHead is what the proxy has to know about a request before net/http reads
 // it.
-type head struct {
+type requestHead struct {
 	method, target string
 	size           int // of the head in bytes
 	minor          int // of HTTP/1.x
@@ -40,26 +40,26 @@ type head struct {
 // repeated fields, both kinds of length), and where two readers may disagree
 // about a request the child would have two requests in one. So that leniency
 // never matters, whatever passes here has one reading only.
-func peekHead(r *bufio.Reader) (head, error) {
+func peekHead(r *bufio.Reader) (requestHead, error) {
 	seen := 0
 	for {
 		raw, err := r.Peek(max(r.Buffered(), seen+1))
 		// A protocol that is not HTTP is answered without waiting for lines.
 		if len(raw) > 0 && !isToken(raw[0]) {
-			return head{}, errMalformed("neither HTTP nor SOCKS5")
+			return requestHead{}, errMalformed("neither HTTP nor SOCKS5")
 		}
 		if i := bytes.Index(raw[max(0, seen-3):], []byte("\r\n\r\n")); i >= 0 {
 			return checkHead(raw[:max(0, seen-3)+i+4])
 		}
 		switch {
 		case bareLF(raw):
-			return head{}, errLineEnd // the end that it waits for would never come
+			return requestHead{}, errLineEnd // the end that it waits for would never come
 		case errors.Is(err, bufio.ErrBufferFull):
-			return head{}, errLongHead
+			return requestHead{}, errLongHead
 		case err == io.EOF && len(raw) > 0:
-			return head{}, io.ErrUnexpectedEOF
+			return requestHead{}, io.ErrUnexpectedEOF
 		case err != nil:
-			return head{}, err
+			return requestHead{}, err
 		}
 		seen = len(raw)
 	}
@@ -81,15 +81,15 @@ func bareLF(raw []byte) bool {
 
 // checkHead checks a head that ends in an empty line (RFC 9112, sections 2, 3
 // and 5, without what they let a reader forgive).
-func checkHead(raw []byte) (head, error) {
-	h := head{size: len(raw)}
+func checkHead(raw []byte) (requestHead, error) {
+	h := requestHead{size: len(raw)}
 	text := string(raw[:len(raw)-2])
-	var fields fields
+	var fields framingFields
 	for n := 0; text != ""; n++ {
 		line, rest, ok := strings.Cut(text, "\r\n")
 		text = rest
 		if !ok || strings.ContainsAny(line, "\r\n\x00") {
-			return head{}, errLineEnd
+			return requestHead{}, errLineEnd
 		}
 		var err error
 		switch {
@@ -98,17 +98,17 @@ func checkHead(raw []byte) (head, error) {
 		case n > maxHeaderLines:
 			err = errMalformed("the head has more than 256 fields")
 		default:
-			err = fields.add(line)
+			err = fields.addLine(line)
 		}
 		if err != nil {
-			return head{}, err
+			return requestHead{}, err
 		}
 	}
-	return h, h.frame(fields)
+	return h, h.checkFraming(fields)
 }
 
 // requestLine reads "method SP target SP version".
-func (h *head) requestLine(line string) error {
+func (h *requestHead) requestLine(line string) error {
 	for i := 0; i < len(line); i++ {
 		if line[i] < ' ' || line[i] > '~' {
 			return errMalformed("the request line holds a control character or is not ASCII")
@@ -132,14 +132,14 @@ func (h *head) requestLine(line string) error {
 	return nil
 }
 
-// fields is what was seen of those that decide about framing.
-type fields struct {
+// framingFields is what was seen of the fields that decide about framing.
+type framingFields struct {
 	host, expect, length, coding int
 	chunked, zero                bool
 }
 
-// add checks one field line.
-func (f *fields) add(line string) error {
+// addLine checks one field line.
+func (f *framingFields) addLine(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || name == "" || !isTokenText(name) {
 		// This refuses folded lines and blanks in front of the colon too.
@@ -173,8 +173,8 @@ func (f *fields) add(line string) error {
 	return nil
 }
 
-// frame checks that the request has one length.
-func (h *head) frame(f fields) error {
+// checkFraming checks that the request has one length.
+func (h *requestHead) checkFraming(f framingFields) error {
 	switch {
 	case f.host > 1 || f.expect > 1 || f.length > 1 || f.coding > 1:
 		return errMalformed("a header that may stand once is repeated")

@@ -56,7 +56,7 @@ func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *chi
 
 // forward serves one request and reports whether the connection can be used
 // for another.
-func (p *Proxy) forward(ctx context.Context, c *childConn, h head, t *tunnel) bool {
+func (p *Proxy) forward(ctx context.Context, c *childConn, h requestHead, t *tunnel) bool {
 	req, err := http.ReadRequest(c.r)
 	if err != nil {
 		c.refuseWith(http.StatusBadRequest, "the request cannot be read")
@@ -145,7 +145,7 @@ func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
 
 // requestTarget reads where a request goes. Outside of a tunnel that is its
 // absolute target; inside it is the tunnel's host, and the target a path.
-func requestTarget(req *http.Request, h head, t *tunnel) (*url.URL, origin, *sallyport.Error) {
+func requestTarget(req *http.Request, h requestHead, t *tunnel) (*url.URL, origin, *sallyport.Error) {
 	raw := h.target
 	switch {
 	case strings.Contains(raw, "#"):

@@ -22,7 +22,7 @@ const recordHandshake = 22
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
 // connect serves a CONNECT whose head has been peeked at.
-func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *childConn, h head) {
+func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *childConn, h requestHead) {
 	c.r.Discard(h.size)
 	host, port, err := connectTarget(h.target)
 	if err != nil {
