@@ -43,7 +43,7 @@ func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *chi
 			p.connect(ctx, cancel, c, h)
 			return
 		}
-		if !p.forward(ctx, c, h, t) {
+		if !p.forwardRequest(ctx, c, h, t) {
 			return
 		}
 		// The next request may take its time to begin, but not to arrive.
@@ -54,9 +54,9 @@ func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *chi
 	}
 }
 
-// forward serves one request and reports whether the connection can be used
+// forwardRequest serves one request and reports whether the connection can be used
 // for another.
-func (p *Proxy) forward(ctx context.Context, c *childConn, h requestHead, t *tunnel) bool {
+func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead, t *tunnel) bool {
 	req, err := http.ReadRequest(c.r)
 	if err != nil {
 		c.refuseWith(http.StatusBadRequest, "the request cannot be read")
@@ -69,14 +69,14 @@ func (p *Proxy) forward(ctx context.Context, c *childConn, h requestHead, t *tun
 		return false
 	}
 	where := targetText(to.host, to.port)
-	if err := p.judge(req, to, t); err != nil {
+	if err := p.checkRequest(req, to, t); err != nil {
 		p.uses.recordOutcome(to.host, to.port, err)
 		status, text := explain(where, err)
 		c.refuseWith(status, text)
 		return false
 	}
-	up := &upload{rc: req.Body, c: c, left: h.body, expect: req.Header.Get("Expect") != ""}
-	out := p.outbound(ctx, req, u, up)
+	up := &requestUpload{rc: req.Body, c: c, left: h.body, expect: req.Header.Get("Expect") != ""}
+	out := p.newOutbound(ctx, req, u, up)
 	s := p.splices.at(to.host, to.port, to.scheme == "https")
 	if to.scheme == "http" && p.splices.mentions(to, out) {
 		p.uses.entryFor(to.host, to.port, true).setReason("the secret is not sent without encryption")
@@ -86,18 +86,18 @@ func (p *Proxy) forward(ctx context.Context, c *childConn, h requestHead, t *tun
 		c.refuseWith(status, text)
 		return false
 	}
-	resp, err := p.send(out, to, s, t)
-	up.answer()
+	resp, err := p.exchangeRequest(out, to, s, t)
+	up.markAnswered()
 	if err != nil {
-		c.shared = c.shared || up.unfinished()
+		c.shared = c.shared || up.isUnfinished()
 		status, text := explain(where, err)
 		c.refuseWith(status, text)
 		return false
 	}
 	defer resp.Body.Close()
-	again := h.minor == 1 && !req.Close && !up.unfinished()
-	err = reply(c, req, resp, s, again)
-	if up.unfinished() {
+	again := h.minor == 1 && !req.Close && !up.isUnfinished()
+	err = writeReply(c, req, resp, s, again)
+	if up.isUnfinished() {
 		// Somebody may still read the body, and nobody waits for its rest.
 		c.shared = true
 		if err == nil {
@@ -108,9 +108,9 @@ func (p *Proxy) forward(ctx context.Context, c *childConn, h requestHead, t *tun
 	return again && err == nil
 }
 
-// send exchanges a request for an answer that can be passed on, and records
+// exchangeRequest exchanges a request for an answer that can be passed on, and records
 // the outcome. Requests in a tunnel were counted with the tunnel.
-func (p *Proxy) send(out *http.Request, to origin, s *swap, t *tunnel) (*http.Response, error) {
+func (p *Proxy) exchangeRequest(out *http.Request, to origin, s *swap, t *tunnel) (*http.Response, error) {
 	resp, err := p.transport.RoundTrip(out)
 	if err == nil {
 		err = checkAnswer(resp, targetText(to.host, to.port), s)
@@ -181,9 +181,9 @@ func asError(err error) *sallyport.Error {
 	return urlError("", "cannot be read")
 }
 
-// judge decides about a request outside of a tunnel, and about what is done
-// with it everywhere.
-func (p *Proxy) judge(req *http.Request, to origin, t *tunnel) error {
+// checkRequest decides about a request outside of a tunnel, and about what is
+// done with it everywhere.
+func (p *Proxy) checkRequest(req *http.Request, to origin, t *tunnel) error {
 	if err := p.policy.Decide(to.host, to.port); err != nil {
 		return err
 	}
@@ -201,8 +201,8 @@ func (p *Proxy) judge(req *http.Request, to origin, t *tunnel) error {
 	return nil
 }
 
-// outbound returns the request as it is sent. Its Host is the target's.
-func (p *Proxy) outbound(ctx context.Context, req *http.Request, u *url.URL, up *upload) *http.Request {
+// newOutbound returns the request as it is sent. Its Host is the target's.
+func (p *Proxy) newOutbound(ctx context.Context, req *http.Request, u *url.URL, up *requestUpload) *http.Request {
 	out := &http.Request{
 		Method: req.Method, URL: u, Header: req.Header, ContentLength: req.ContentLength,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
@@ -211,7 +211,7 @@ func (p *Proxy) outbound(ctx context.Context, req *http.Request, u *url.URL, up 
 		out.Body = up
 	}
 	stripHops(out.Header)
-	// The child is answered by the proxy, see upload.
+	// The child is answered by the proxy, see requestUpload.
 	out.Header.Del("Expect")
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = []string{""} // or net/http adds its own
@@ -249,9 +249,9 @@ func checkAnswer(resp *http.Response, where string, s *swap) error {
 	return newDialError(where, reason, nil)
 }
 
-// upload is the body of a request. It tells a child that waits for it to go
+// requestUpload is the body of a request. It tells a child that waits for it to go
 // on, once somebody reads.
-type upload struct {
+type requestUpload struct {
 	rc io.ReadCloser
 	c  *childConn
 
@@ -261,7 +261,7 @@ type upload struct {
 	answered bool
 }
 
-func (u *upload) Read(p []byte) (int, error) {
+func (u *requestUpload) Read(p []byte) (int, error) {
 	u.mu.Lock()
 	if u.expect && !u.answered {
 		u.expect = false
@@ -278,24 +278,25 @@ func (u *upload) Read(p []byte) (int, error) {
 }
 
 // Close does not read the rest, as that of net/http would.
-func (u *upload) Close() error { return nil }
+func (u *requestUpload) Close() error { return nil }
 
-// answer says that the final answer begins.
-func (u *upload) answer() {
+// markAnswered records that the final answer begins.
+func (u *requestUpload) markAnswered() {
 	u.mu.Lock()
 	u.answered = true
 	u.mu.Unlock()
 }
 
-func (u *upload) unfinished() bool {
+// isUnfinished reports whether the child has not sent the whole body.
+func (u *requestUpload) isUnfinished() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.left
 }
 
-// reply writes the answer. What was read is passed on at once, for streams of
+// writeReply writes the answer. What was read is passed on at once, for streams of
 // events.
-func reply(c *childConn, req *http.Request, resp *http.Response, s *swap, again bool) error {
+func writeReply(c *childConn, req *http.Request, resp *http.Response, s *swap, again bool) error {
 	h, body, length := resp.Header, io.Reader(resp.Body), resp.ContentLength
 	stripHops(h)
 	if s != nil {
@@ -329,12 +330,12 @@ func reply(c *childConn, req *http.Request, resp *http.Response, s *swap, again 
 	}
 	// An HTTP/1.0 child without a length reads until the connection ends,
 	// which it does because only HTTP/1.1 is served again.
-	return stream(w, body, chunked)
+	return copyStream(w, body, chunked)
 }
 
-// stream copies a body and flushes whatever comes.
-func stream(w *bufio.Writer, body io.Reader, chunked bool) error {
-	to := io.WriteCloser(plain{w})
+// copyStream copies a body and flushes whatever comes.
+func copyStream(w *bufio.Writer, body io.Reader, chunked bool) error {
+	to := io.WriteCloser(unchunkedBody{w})
 	if chunked {
 		to = httputil.NewChunkedWriter(w)
 	}
@@ -364,6 +365,7 @@ func stream(w *bufio.Writer, body io.Reader, chunked bool) error {
 	return w.Flush()
 }
 
-type plain struct{ io.Writer }
+// unchunkedBody is a body of known length: closing it writes nothing.
+type unchunkedBody struct{ io.Writer }
 
-func (plain) Close() error { return nil }
+func (unchunkedBody) Close() error { return nil }
