@@ -15,7 +15,7 @@ const maxFilledBody = 256 << 10
 // fillBody puts values into the body of a request: forms and JSON. Any other
 // body, and a longer one, passes as it comes until a stand-in shows in it; then
 // it ends with the refusal. An error that is no refusal is one of reading.
-func (s *swap) fillBody(out *http.Request, where string) (misplaced, error) {
+func (s *swap) fillBody(out *http.Request, where string) (misplacedAt, error) {
 	if out.Body == http.NoBody || len(s.there) == 0 {
 		return "", nil
 	}
@@ -33,7 +33,7 @@ func (s *swap) fillBody(out *http.Request, where string) (misplaced, error) {
 		return "", nil
 	}
 	var filled string
-	var bad misplaced
+	var bad misplacedAt
 	if kind == kindForm {
 		filled, bad = s.fillPairs(string(text), "a form")
 	} else {
@@ -77,6 +77,6 @@ func (s *swap) watch(body io.Reader, where string) io.ReadCloser {
 	for _, in := range s.there {
 		w.pairs = append(w.pairs, pair{in.placeholder, ""})
 	}
-	w.stop = misplaced("in a body that is neither a form nor JSON of at most 256 KiB").refusal(where)
+	w.stop = misplacedAt("in a body that is neither a form nor JSON of at most 256 KiB").newRefusal(where)
 	return io.NopCloser(w)
 }

@@ -138,7 +138,7 @@ func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
 	if bad == "" {
 		return nil
 	}
-	err := bad.refusal(where)
+	err := bad.newRefusal(where)
 	p.uses.recordOutcome(to.host, to.port, err)
 	return err
 }
@@ -188,7 +188,7 @@ func (p *Proxy) checkRequest(req *http.Request, to origin, t *tunnel) error {
 		return err
 	}
 	if p.splices.inHost(to.host) {
-		return misplaced("in the name of the host").refusal(targetText(to.host, to.port))
+		return misplacedAt("in the name of the host").newRefusal(targetText(to.host, to.port))
 	}
 	if err := p.policy.checkMethod(req.Method, to); err != nil {
 		return err

@@ -21,21 +21,21 @@ import (
 // everyPrefix lists the texts that may stand in front of any stand-in.
 var everyPrefix = [...]string{"Bearer ", "token "}
 
-// insertion is a value that may travel to a host.
-type insertion struct {
+// standInValue is a value that may travel to a host.
+type standInValue struct {
 	placeholder, value string
 	prefixes           []string
 }
 
-// misplaced says where a stand-in stands that is not a whole value there; empty
+// misplacedAt says where a stand-in stands that is not a whole value there; empty
 // when each of them is.
-type misplaced string
+type misplacedAt string
 
 // errMisplaced is the cause of a refusal for the place of a stand-in.
 var errMisplaced = errors.New("a stand-in is no whole value")
 
-// refusal refuses a request to a host.
-func (m misplaced) refusal(where string) error {
+// newRefusal refuses a request to a host.
+func (m misplacedAt) newRefusal(where string) error {
 	err := sallyport.HostError(where, "is sent the stand-in of a secret "+string(m)+", where no secret is put in")
 	err.Err = errMisplaced
 	return err
@@ -45,22 +45,22 @@ func (m misplaced) refusal(where string) error {
 const fixPlace = "send it as a whole header, query or form parameter, cookie, JSON string, or user or password of Basic credentials, " +
 	"or add the text in front of it to the prefixes beside the secret"
 
-// mentioned reports whether text holds a stand-in.
-func (s *swap) mentioned(text string) bool {
-	return slices.ContainsFunc(s.there, func(in insertion) bool { return strings.Contains(text, in.placeholder) })
+// mentionsStandIn reports whether text holds a stand-in.
+func (s *swap) mentionsStandIn(text string) bool {
+	return slices.ContainsFunc(s.there, func(in standInValue) bool { return strings.Contains(text, in.placeholder) })
 }
 
 // mentionedFolded is mentioned for text whose letters have lost their case.
 func (s *swap) mentionedFolded(text string) bool {
-	return slices.ContainsFunc(s.there, func(in insertion) bool {
+	return slices.ContainsFunc(s.there, func(in standInValue) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(in.placeholder))
 	})
 }
 
-// whole returns the insertion whose stand-in is text, behind nothing or a
+// matchWhole returns the insertion whose stand-in is text, behind nothing or a
 // declared prefix, and that prefix as it is written. decode undoes the escapes
 // of the place, once.
-func (s *swap) whole(text string, decode func(string) (string, error)) (in insertion, front string, ok bool) {
+func (s *swap) matchWhole(text string, decode func(string) (string, error)) (in standInValue, front string, ok bool) {
 	for _, in := range s.there {
 		front, ok := strings.CutSuffix(text, in.placeholder)
 		if !ok {
@@ -77,7 +77,7 @@ func (s *swap) whole(text string, decode func(string) (string, error)) (in inser
 func asIs(s string) (string, error) { return s, nil }
 
 // fillHeaders puts values into the fields of a request.
-func (s *swap) fillHeaders(h http.Header) misplaced {
+func (s *swap) fillHeaders(h http.Header) misplacedAt {
 	for name, values := range h {
 		if s.mentionedFolded(name) {
 			return "in the name of a header"
@@ -88,7 +88,7 @@ func (s *swap) fillHeaders(h http.Header) misplaced {
 			case bad != "":
 				return bad
 			case filled != v && len(values) > 1:
-				return misplaced("in the repeated header " + name) // servers join the lines
+				return misplacedAt("in the repeated header " + name) // servers join the lines
 			}
 			values[i] = filled
 		}
@@ -98,19 +98,19 @@ func (s *swap) fillHeaders(h http.Header) misplaced {
 
 // fillHeader fills one field. Clients encode Basic credentials (RFC 7617) before
 // they come here.
-func (s *swap) fillHeader(name, v string) (string, misplaced) {
-	if scheme, credentials, ok := basic(v); ok && s.mentioned(credentials) {
+func (s *swap) fillHeader(name, v string) (string, misplacedAt) {
+	if scheme, credentials, ok := parseBasic(v); ok && s.mentionsStandIn(credentials) {
 		return s.fillBasic(name, scheme, credentials)
 	}
-	if !s.mentioned(v) {
+	if !s.mentionsStandIn(v) {
 		return v, ""
 	}
 	if name == "Cookie" {
 		return s.fillCookies(v)
 	}
-	in, front, ok := s.whole(v, asIs)
+	in, front, ok := s.matchWhole(v, asIs)
 	if !ok || !isFieldText(in.value) {
-		return v, misplaced("beside other text in the header " + name)
+		return v, misplacedAt("beside other text in the header " + name)
 	}
 	return front + in.value, ""
 }
@@ -120,18 +120,18 @@ func isFieldText(v string) bool {
 	return strings.Trim(v, " \t") == v && !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-func (s *swap) fillBasic(name, scheme, credentials string) (string, misplaced) {
-	bad := misplaced("beside other text in the Basic credentials of the header " + name)
+func (s *swap) fillBasic(name, scheme, credentials string) (string, misplacedAt) {
+	bad := misplacedAt("beside other text in the Basic credentials of the header " + name)
 	user, password, ok := strings.Cut(credentials, ":")
 	if !ok {
 		return "", bad
 	}
 	parts := [...]string{user, password}
 	for i, part := range parts {
-		if !s.mentioned(part) {
+		if !s.mentionsStandIn(part) {
 			continue
 		}
-		in, front, ok := s.whole(part, asIs)
+		in, front, ok := s.matchWhole(part, asIs)
 		if !ok || i == 0 && strings.Contains(in.value, ":") {
 			return "", bad
 		}
@@ -140,8 +140,8 @@ func (s *swap) fillBasic(name, scheme, credentials string) (string, misplaced) {
 	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(parts[0]+":"+parts[1])), ""
 }
 
-// basic reads Basic credentials.
-func basic(v string) (scheme, credentials string, ok bool) {
+// parseBasic reads Basic credentials.
+func parseBasic(v string) (scheme, credentials string, ok bool) {
 	scheme, encoded, ok := strings.Cut(v, " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
 		return "", "", false
@@ -151,15 +151,15 @@ func basic(v string) (scheme, credentials string, ok bool) {
 }
 
 // fillCookies fills the value of a Cookie field (RFC 6265, section 4.2.1).
-func (s *swap) fillCookies(v string) (string, misplaced) {
+func (s *swap) fillCookies(v string) (string, misplacedAt) {
 	cookies := strings.Split(v, ";")
 	for i, one := range cookies {
-		if !s.mentioned(one) {
+		if !s.mentionsStandIn(one) {
 			continue
 		}
 		name, value, ok := strings.Cut(one, "=")
-		in, front, whole := s.whole(value, asIs)
-		if !ok || !whole || s.mentioned(name) || !isCookieText(in.value) {
+		in, front, whole := s.matchWhole(value, asIs)
+		if !ok || !whole || s.mentionsStandIn(name) || !isCookieText(in.value) {
 			return "", "beside other text in a cookie"
 		}
 		cookies[i] = name + "=" + front + in.value
@@ -173,8 +173,8 @@ func isCookieText(v string) bool {
 }
 
 // fillPairs fills names and values in the form of a query. where says which.
-func (s *swap) fillPairs(text, where string) (string, misplaced) {
-	if !s.mentioned(text) {
+func (s *swap) fillPairs(text, where string) (string, misplacedAt) {
+	if !s.mentionsStandIn(text) {
 		return text, ""
 	}
 	pairs := strings.Split(text, "&")
@@ -187,17 +187,17 @@ func (s *swap) fillPairs(text, where string) (string, misplaced) {
 		names[name]++
 	}
 	for i, pair := range pairs {
-		if !s.mentioned(pair) {
+		if !s.mentionsStandIn(pair) {
 			continue
 		}
 		name, value, ok := strings.Cut(pair, "=")
 		plain, err := url.QueryUnescape(name)
-		in, front, whole := s.whole(value, url.QueryUnescape)
+		in, front, whole := s.matchWhole(value, url.QueryUnescape)
 		switch {
-		case !ok || !whole || err != nil || s.mentioned(name):
-			return "", misplaced("beside other text in " + where)
+		case !ok || !whole || err != nil || s.mentionsStandIn(name):
+			return "", misplacedAt("beside other text in " + where)
 		case names[plain] > 1:
-			return "", misplaced("in a repeated parameter of " + where) // servers join them
+			return "", misplacedAt("in a repeated parameter of " + where) // servers join them
 		}
 		pairs[i] = name + "=" + front + url.QueryEscape(in.value)
 	}
@@ -205,9 +205,9 @@ func (s *swap) fillPairs(text, where string) (string, misplaced) {
 }
 
 // fillJSON fills the strings of a JSON text.
-func (s *swap) fillJSON(text string) (string, misplaced) {
-	const bad = misplaced("beside other text in a JSON body")
-	if !s.mentioned(text) {
+func (s *swap) fillJSON(text string) (string, misplacedAt) {
+	const bad = misplacedAt("beside other text in a JSON body")
+	if !s.mentionsStandIn(text) {
 		return text, ""
 	}
 	if !json.Valid([]byte(text)) || !utf8.ValidString(text) {
@@ -228,12 +228,12 @@ func (s *swap) fillJSON(text string) (string, misplaced) {
 			end++
 		}
 		inner, rest := text[open+1:end], text[end:]
-		if s.mentioned(inner) {
-			in, front, ok := s.whole(inner, unquote)
+		if s.mentionsStandIn(inner) {
+			in, front, ok := s.matchWhole(inner, unquoteJSON)
 			if !ok || strings.HasPrefix(strings.TrimLeft(rest[1:], " \t\r\n"), ":") || !utf8.ValidString(in.value) {
 				return "", bad
 			}
-			inner = front + quote(in.value)
+			inner = front + quoteJSON(in.value)
 		}
 		out.WriteString(text[:open+1] + inner + `"`)
 		text = rest[1:]
@@ -242,12 +242,14 @@ func (s *swap) fillJSON(text string) (string, misplaced) {
 	return out.String(), ""
 }
 
-func unquote(inner string) (text string, err error) {
+// unquoteJSON decodes the inside of a JSON text.
+func unquoteJSON(inner string) (text string, err error) {
 	err = json.Unmarshal([]byte(`"`+inner+`"`), &text)
 	return text, err
 }
 
-func quote(text string) string {
+// quoteJSON encodes a text as the inside of a JSON text.
+func quoteJSON(text string) string {
 	b, _ := json.Marshal(text) // strings always marshal
 	return string(b[1 : len(b)-1])
 }

@@ -98,7 +98,7 @@ func (s *splices) at(host string, port uint16, encrypted bool) *swap {
 		}
 		w.hideFrom(one)
 		if encrypted && port != portHTTP && one.hosts.Match(host, port) {
-			w.there = append(w.there, insertion{one.placeholder, one.value.Reveal(), one.prefixes})
+			w.there = append(w.there, standInValue{one.placeholder, one.value.Reveal(), one.prefixes})
 		}
 	}
 	return w
@@ -126,7 +126,7 @@ func (s *splices) mentions(to origin, r *http.Request) bool {
 		}
 		for _, values := range r.Header {
 			for _, v := range values {
-				if _, user, ok := basic(v); ok {
+				if _, user, ok := parseBasic(v); ok {
 					v = user
 				}
 				if strings.Contains(v, one.placeholder) {
@@ -141,8 +141,8 @@ func (s *splices) mentions(to origin, r *http.Request) bool {
 // swap puts values in the place of stand-ins in the requests to one host, and
 // stand-ins in the place of values in the answers.
 type swap struct {
-	there []insertion // empty where no value may travel
-	back  []pair      // a form of the value, stand-in
+	there []standInValue // empty where no value may travel
+	back  []pair         // a form of the value, stand-in
 	spelt []*speller
 }
 
@@ -171,16 +171,16 @@ func (s *swap) veil(form, placeholder string) {
 
 // request puts the values into the head of a request. Every answer of the host
 // has to be one in which they can be seen: whole and uncompressed.
-func (s *swap) request(r *http.Request) misplaced {
+func (s *swap) request(r *http.Request) misplacedAt {
 	switch {
 	case s.mentionedFolded(r.Method):
 		return "in the method"
 	case s.mentionedFolded(r.URL.Host):
 		return "in the host"
-	case s.mentioned(r.URL.EscapedPath()) || s.mentioned(r.URL.Path):
+	case s.mentionsStandIn(r.URL.EscapedPath()) || s.mentionsStandIn(r.URL.Path):
 		return "in the path of a URL"
 	}
-	var bad misplaced
+	var bad misplacedAt
 	if r.URL.RawQuery, bad = s.fillPairs(r.URL.RawQuery, "a query"); bad != "" {
 		return bad
 	}

@@ -92,7 +92,7 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 		return nil, err
 	}
 	if p.splices.inHost(host) {
-		return nil, misplaced("in the name of the host").refusal(targetText(host, port))
+		return nil, misplacedAt("in the name of the host").newRefusal(targetText(host, port))
 	}
 	if p.splices.at(host, port, true) != nil {
 		// The requests inside are judged and dialled one by one.
