@@ -105,7 +105,7 @@ type Proxy struct {
 	policy    *Policy
 	dialer    *Dialer
 	transport *http.Transport
-	splices   *splices // nil when there are none
+	splices   *spliceSet // nil when there are none
 	uses      hostUses
 
 	maxConns          int
@@ -136,7 +136,7 @@ func NewProxy(p *Policy, d *DialOptions, o *ProxyOptions) (*Proxy, error) {
 	if o.MaxConnections < 0 || o.HeadTimeout < 0 || o.IdleTimeout < 0 {
 		return nil, errors.New("egress: a bound of the proxy is negative")
 	}
-	s, err := newSplices(o.Splices)
+	s, err := newSpliceSet(o.Splices)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ const maxFilledBody = 256 << 10
 // fillBody puts values into the body of a request: forms and JSON. Any other
 // body, and a longer one, passes as it comes until a stand-in shows in it; then
 // it ends with the refusal. An error that is no refusal is one of reading.
-func (s *swap) fillBody(out *http.Request, where string) (misplacedAt, error) {
+func (s *hostSwap) fillBody(out *http.Request, where string) (misplacedAt, error) {
 	if out.Body == http.NoBody || len(s.there) == 0 {
 		return "", nil
 	}
 	kind := filledKind(out.Header)
 	if kind == "" || out.ContentLength > maxFilledBody {
-		out.Body = s.watch(out.Body, where)
+		out.Body = s.watchBody(out.Body, where)
 		return "", nil
 	}
 	text, err := io.ReadAll(io.LimitReader(out.Body, maxFilledBody+1))
@@ -29,7 +29,7 @@ func (s *swap) fillBody(out *http.Request, where string) (misplacedAt, error) {
 		return "", err
 	}
 	if len(text) > maxFilledBody {
-		out.Body = s.watch(io.MultiReader(bytes.NewReader(text), out.Body), where)
+		out.Body = s.watchBody(io.MultiReader(bytes.NewReader(text), out.Body), where)
 		return "", nil
 	}
 	var filled string
@@ -70,12 +70,12 @@ func filledKind(h http.Header) string {
 	return ""
 }
 
-// watch returns a body that ends with a refusal where a stand-in begins. No
+// watchBody returns a body that ends with a refusal where a stand-in begins. No
 // part of it was sent then.
-func (s *swap) watch(body io.Reader, where string) io.ReadCloser {
+func (s *hostSwap) watchBody(body io.Reader, where string) io.ReadCloser {
 	w := &scrubber{src: body, next: make([]int, len(s.there)), size: make([]int, len(s.there))}
 	for _, in := range s.there {
-		w.pairs = append(w.pairs, pair{in.placeholder, ""})
+		w.pairs = append(w.pairs, textPair{in.placeholder, ""})
 	}
 	w.stop = misplacedAt("in a body that is neither a form nor JSON of at most 256 KiB").newRefusal(where)
 	return io.NopCloser(w)

@@ -77,8 +77,8 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 	}
 	up := &requestUpload{rc: req.Body, c: c, left: h.body, expect: req.Header.Get("Expect") != ""}
 	out := p.newOutbound(ctx, req, u, up)
-	s := p.splices.at(to.host, to.port, to.scheme == "https")
-	if to.scheme == "http" && p.splices.mentions(to, out) {
+	s := p.splices.swapFor(to.host, to.port, to.scheme == "https")
+	if to.scheme == "http" && p.splices.mentionsStandIn(to, out) {
 		p.uses.entryFor(to.host, to.port, true).setReason("the secret is not sent without encryption")
 	}
 	if err := p.fillRequest(out, to, s); err != nil {
@@ -110,7 +110,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 
 // exchangeRequest exchanges a request for an answer that can be passed on, and records
 // the outcome. Requests in a tunnel were counted with the tunnel.
-func (p *Proxy) exchangeRequest(out *http.Request, to origin, s *swap, t *tunnel) (*http.Response, error) {
+func (p *Proxy) exchangeRequest(out *http.Request, to origin, s *hostSwap, t *tunnel) (*http.Response, error) {
 	resp, err := p.transport.RoundTrip(out)
 	if err == nil {
 		err = checkAnswer(resp, targetText(to.host, to.port), s)
@@ -123,12 +123,12 @@ func (p *Proxy) exchangeRequest(out *http.Request, to origin, s *swap, t *tunnel
 
 // fillRequest puts the values into a request. One with a stand-in in another
 // place is refused: nobody could say what a server would make of it.
-func (p *Proxy) fillRequest(out *http.Request, to origin, s *swap) error {
+func (p *Proxy) fillRequest(out *http.Request, to origin, s *hostSwap) error {
 	if s == nil {
 		return nil
 	}
 	where := targetText(to.host, to.port)
-	bad := s.request(out)
+	bad := s.insertValues(out)
 	if bad == "" {
 		var err error
 		if bad, err = s.fillBody(out, where); err != nil {
@@ -232,15 +232,15 @@ func stripHops(h http.Header) {
 }
 
 // checkAnswer refuses what cannot be passed on.
-func checkAnswer(resp *http.Response, where string, s *swap) error {
+func checkAnswer(resp *http.Response, where string, s *hostSwap) error {
 	reason := ""
 	switch {
 	case resp.StatusCode < http.StatusOK:
 		reason = "changed the protocol without being asked"
-	case s != nil && s.veiled(resp):
+	case s != nil && s.isEncoded(resp):
 		// The value could come back in it unseen.
 		reason = "answered in an encoding that was not asked for"
-	case s != nil && s.cut(resp):
+	case s != nil && s.isPartial(resp):
 		reason = "answered with a part of what was asked for"
 	default:
 		return nil
@@ -296,7 +296,7 @@ func (u *requestUpload) isUnfinished() bool {
 
 // writeReply writes the answer. What was read is passed on at once, for streams of
 // events.
-func writeReply(c *childConn, req *http.Request, resp *http.Response, s *swap, again bool) error {
+func writeReply(c *childConn, req *http.Request, resp *http.Response, s *hostSwap, again bool) error {
 	h, body, length := resp.Header, io.Reader(resp.Body), resp.ContentLength
 	stripHops(h)
 	if s != nil {

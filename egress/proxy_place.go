@@ -46,12 +46,12 @@ const fixPlace = "send it as a whole header, query or form parameter, cookie, JS
 	"or add the text in front of it to the prefixes beside the secret"
 
 // mentionsStandIn reports whether text holds a stand-in.
-func (s *swap) mentionsStandIn(text string) bool {
+func (s *hostSwap) mentionsStandIn(text string) bool {
 	return slices.ContainsFunc(s.there, func(in standInValue) bool { return strings.Contains(text, in.placeholder) })
 }
 
 // mentionedFolded is mentioned for text whose letters have lost their case.
-func (s *swap) mentionedFolded(text string) bool {
+func (s *hostSwap) mentionedFolded(text string) bool {
 	return slices.ContainsFunc(s.there, func(in standInValue) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(in.placeholder))
 	})
@@ -60,7 +60,7 @@ func (s *swap) mentionedFolded(text string) bool {
 // matchWhole returns the insertion whose stand-in is text, behind nothing or a
 // declared prefix, and that prefix as it is written. decode undoes the escapes
 // of the place, once.
-func (s *swap) matchWhole(text string, decode func(string) (string, error)) (in standInValue, front string, ok bool) {
+func (s *hostSwap) matchWhole(text string, decode func(string) (string, error)) (in standInValue, front string, ok bool) {
 	for _, in := range s.there {
 		front, ok := strings.CutSuffix(text, in.placeholder)
 		if !ok {
@@ -77,7 +77,7 @@ func (s *swap) matchWhole(text string, decode func(string) (string, error)) (in 
 func asIs(s string) (string, error) { return s, nil }
 
 // fillHeaders puts values into the fields of a request.
-func (s *swap) fillHeaders(h http.Header) misplacedAt {
+func (s *hostSwap) fillHeaders(h http.Header) misplacedAt {
 	for name, values := range h {
 		if s.mentionedFolded(name) {
 			return "in the name of a header"
@@ -98,7 +98,7 @@ func (s *swap) fillHeaders(h http.Header) misplacedAt {
 
 // fillHeader fills one field. Clients encode Basic credentials (RFC 7617) before
 // they come here.
-func (s *swap) fillHeader(name, v string) (string, misplacedAt) {
+func (s *hostSwap) fillHeader(name, v string) (string, misplacedAt) {
 	if scheme, credentials, ok := parseBasic(v); ok && s.mentionsStandIn(credentials) {
 		return s.fillBasic(name, scheme, credentials)
 	}
@@ -120,7 +120,7 @@ func isFieldText(v string) bool {
 	return strings.Trim(v, " \t") == v && !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-func (s *swap) fillBasic(name, scheme, credentials string) (string, misplacedAt) {
+func (s *hostSwap) fillBasic(name, scheme, credentials string) (string, misplacedAt) {
 	bad := misplacedAt("beside other text in the Basic credentials of the header " + name)
 	user, password, ok := strings.Cut(credentials, ":")
 	if !ok {
@@ -151,7 +151,7 @@ func parseBasic(v string) (scheme, credentials string, ok bool) {
 }
 
 // fillCookies fills the value of a Cookie field (RFC 6265, section 4.2.1).
-func (s *swap) fillCookies(v string) (string, misplacedAt) {
+func (s *hostSwap) fillCookies(v string) (string, misplacedAt) {
 	cookies := strings.Split(v, ";")
 	for i, one := range cookies {
 		if !s.mentionsStandIn(one) {
@@ -173,7 +173,7 @@ func isCookieText(v string) bool {
 }
 
 // fillPairs fills names and values in the form of a query. where says which.
-func (s *swap) fillPairs(text, where string) (string, misplacedAt) {
+func (s *hostSwap) fillPairs(text, where string) (string, misplacedAt) {
 	if !s.mentionsStandIn(text) {
 		return text, ""
 	}
@@ -205,7 +205,7 @@ func (s *swap) fillPairs(text, where string) (string, misplacedAt) {
 }
 
 // fillJSON fills the strings of a JSON text.
-func (s *swap) fillJSON(text string) (string, misplacedAt) {
+func (s *hostSwap) fillJSON(text string) (string, misplacedAt) {
 	const bad = misplacedAt("beside other text in a JSON body")
 	if !s.mentionsStandIn(text) {
 		return text, ""

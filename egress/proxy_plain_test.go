@@ -89,7 +89,7 @@ func TestSpliceHidesOnEveryPort(t *testing.T) {
 // TestSpliceSendsTheValueToItsPortOnly: other ports of the host get the
 // stand-in, encrypted or not.
 func TestSpliceSendsTheValueToItsPortOnly(t *testing.T) {
-	s, err := newSplices(spliceFor("a.example").Splices)
+	s, err := newSpliceSet(spliceFor("a.example").Splices)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestSpliceSendsTheValueToItsPortOnly(t *testing.T) {
 		{"a.example", 8080, false, true, false},
 		{"b.example", 443, true, false, false},
 	} {
-		w := s.at(tt.host, tt.port, tt.encrypted)
+		w := s.swapFor(tt.host, tt.port, tt.encrypted)
 		if (w != nil) != tt.hides || (w != nil && len(w.there) > 0) != tt.puts {
 			t.Errorf("at(%s, %d, %t) = %v, want hiding %t and putting in %t", tt.host, tt.port, tt.encrypted, w != nil, tt.hides, tt.puts)
 		}

@@ -78,7 +78,7 @@ func unescape(text string) string {
 
 // body returns a body without the values. It passes on what it has, except
 // for an end that may be the beginning of a value.
-func (s *swap) body(r io.Reader) io.Reader {
+func (s *hostSwap) body(r io.Reader) io.Reader {
 	n := len(s.back) + len(s.spelt)
 	return &scrubber{src: r, pairs: s.back, spelt: s.spelt, next: make([]int, n), size: make([]int, n)}
 }
@@ -86,7 +86,7 @@ func (s *swap) body(r io.Reader) io.Reader {
 // scrubber replaces in a stream.
 type scrubber struct {
 	src   io.Reader
-	pairs []pair
+	pairs []textPair
 	spelt []*speller
 	next  []int  // where each pair, and then each spelling, occurs next in held
 	size  []int  // how long it is there

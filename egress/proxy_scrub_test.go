@@ -16,10 +16,10 @@ import (
 // way in which a body may be cut.
 func TestScrubber(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &swap{}
-		s.veil("abcabd", "<1>")
-		s.veil("bdbdbd", "<2>")
-		s.veil("ab", "<3>")
+		s := &hostSwap{}
+		s.addHidden("abcabd", "<1>")
+		s.addHidden("bdbdbd", "<2>")
+		s.addHidden("ab", "<3>")
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("abcd")), 0, 60, -1).Draw(t, "text")
 		var r io.Reader = strings.NewReader(text)
 		switch rapid.IntRange(0, 2).Draw(t, "reader") {
@@ -46,8 +46,8 @@ func TestScrubber(t *testing.T) {
 // TestScrubberPassesEvents: what cannot be the beginning of a value is not
 // held back.
 func TestScrubberPassesEvents(t *testing.T) {
-	s := &swap{}
-	s.veil("secret-value", "x")
+	s := &hostSwap{}
+	s.addHidden("secret-value", "x")
 	r, w := io.Pipe()
 	body := s.body(r)
 	go io.WriteString(w, "data: 1\n\n")
@@ -66,8 +66,8 @@ func TestScrubberPassesEvents(t *testing.T) {
 }
 
 func BenchmarkScrubber(b *testing.B) {
-	s := &swap{}
-	s.hideFrom(splice{placeholder: standIn, value: sallyport.NewSecret(value)})
+	s := &hostSwap{}
+	s.hideFrom(hostSplice{placeholder: standIn, value: sallyport.NewSecret(value)})
 	data := bytes.Repeat([]byte("The quick brown fox jumps over the lazy dog. "), 1<<16)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {

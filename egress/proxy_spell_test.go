@@ -18,8 +18,8 @@ import (
 // of Go, each of which changes some characters only.
 func TestScrubberKnowsEscapes(t *testing.T) {
 	const secret = `AKq/7M"D'E+b<x>/R&fi\\Y é=`
-	s := &swap{}
-	s.hideFrom(splice{placeholder: standIn, value: sallyport.NewSecret(secret)})
+	s := &hostSwap{}
+	s.hideFrom(hostSplice{placeholder: standIn, value: sallyport.NewSecret(secret)})
 	quoted, _ := json.Marshal(secret)
 	plain := string(quoted[1 : len(quoted)-1])
 	every := func(format string) string {
@@ -60,7 +60,7 @@ func TestScrubberKnowsEscapes(t *testing.T) {
 func TestSpelling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringOfN(rapid.SampledFrom([]rune(`ab%\&/ é😀`)), 1, 8, -1).Draw(t, "secret")
-		s := &swap{spelt: []*speller{newSpeller(secret, "#")}}
+		s := &hostSwap{spelt: []*speller{newSpeller(secret, "#")}}
 		text := ""
 		for _, ways := range s.spelt[0].units {
 			text += rapid.SampledFrom(ways).Draw(t, "way")

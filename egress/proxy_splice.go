@@ -26,14 +26,15 @@ const (
 // query, JSON and HTML (RFC 3986, section 2.3). A stand-in has no others.
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-// splices is what a run puts in the place of stand-ins. A nil *splices holds
-// none.
-type splices struct {
-	list      []splice
+// spliceSet is what a run puts in the place of stand-ins. A nil *spliceSet
+// holds none. A nil *splices holds none.
+type spliceSet struct {
+	list      []hostSplice
 	authority *certAuthority
 }
 
-type splice struct {
+// hostSplice is a secret, its stand-in and the hosts that get it.
+type hostSplice struct {
 	placeholder string
 	value       sallyport.Secret
 	prefixes    []string
@@ -42,12 +43,12 @@ type splice struct {
 	names *reach.Hosts
 }
 
-// newSplices checks the list; it returns nil when there is nothing to splice.
-func newSplices(list []sallyport.Splice) (*splices, error) {
+// newSpliceSet checks the list; it returns nil when there is nothing to splice.
+func newSpliceSet(list []sallyport.Splice) (*spliceSet, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	s := &splices{}
+	s := &spliceSet{}
 	var patterns []string
 	for i, in := range list {
 		hosts, err := reach.ParseHosts(in.Hosts)
@@ -69,7 +70,7 @@ func newSplices(list []sallyport.Splice) (*splices, error) {
 		for _, h := range hosts {
 			patterns = append(patterns, h.String())
 		}
-		s.list = append(s.list, splice{
+		s.list = append(s.list, hostSplice{
 			placeholder: in.Placeholder, value: in.Value, prefixes: slices.Concat(in.Prefixes, everyPrefix[:]),
 			hosts: reach.NewHosts(hosts), names: reach.NewDenyHosts(hosts),
 		})
@@ -79,22 +80,22 @@ func newSplices(list []sallyport.Splice) (*splices, error) {
 	return s, err
 }
 
-// at returns what is swapped on the way to a host, nil when nothing is. A
+// swapFor returns what is swapped on the way to a host, nil when nothing is. A
 // value is put in where its patterns say and the way is encrypted; it is taken
 // out of what comes from the host's other ports too, because a server that
 // keeps what it got on one may show it on another. Port 80 is that of HTTP
 // without encryption, also when a pattern means both.
-func (s *splices) at(host string, port uint16, encrypted bool) *swap {
+func (s *spliceSet) swapFor(host string, port uint16, encrypted bool) *hostSwap {
 	if s == nil {
 		return nil
 	}
-	var w *swap
+	var w *hostSwap
 	for _, one := range s.list {
 		if !one.names.Match(host, port) {
 			continue
 		}
 		if w == nil {
-			w = &swap{}
+			w = &hostSwap{}
 		}
 		w.hideFrom(one)
 		if encrypted && port != portHTTP && one.hosts.Match(host, port) {
@@ -105,15 +106,15 @@ func (s *splices) at(host string, port uint16, encrypted bool) *swap {
 }
 
 // inHost reports whether a host's name holds a stand-in.
-func (s *splices) inHost(host string) bool {
-	return s != nil && slices.ContainsFunc(s.list, func(one splice) bool {
+func (s *spliceSet) inHost(host string) bool {
+	return s != nil && slices.ContainsFunc(s.list, func(one hostSplice) bool {
 		return strings.Contains(strings.ToLower(host), strings.ToLower(one.placeholder))
 	})
 }
 
-// mentions reports whether a request without encryption holds a stand-in that
+// mentionsStandIn reports whether a request without encryption holds a stand-in that
 // would have been replaced with it.
-func (s *splices) mentions(to origin, r *http.Request) bool {
+func (s *spliceSet) mentionsStandIn(to origin, r *http.Request) bool {
 	if s == nil {
 		return false
 	}
@@ -138,40 +139,41 @@ func (s *splices) mentions(to origin, r *http.Request) bool {
 	return false
 }
 
-// swap puts values in the place of stand-ins in the requests to one host, and
+// hostSwap puts values in the place of stand-ins in the requests to one host, and
 // stand-ins in the place of values in the answers.
-type swap struct {
+type hostSwap struct {
 	there []standInValue // empty where no value may travel
-	back  []pair         // a form of the value, stand-in
+	back  []textPair     // a form of the value, stand-in
 	spelt []*speller
 }
 
-type pair struct{ from, to string }
+// textPair is a text and what takes its place.
+type textPair struct{ from, to string }
 
 // hideFrom keeps a value from the child, also as a server reads it that decodes
 // what it was given as it is.
-func (s *swap) hideFrom(one splice) {
+func (s *hostSwap) hideFrom(one hostSplice) {
 	for _, value := range readingsOf(one.value.Reveal()) {
 		s.spelt = append(s.spelt, newSpeller(value, one.placeholder))
 	}
 	for _, form := range formsOf(one.value.Reveal()) {
-		s.veil(form, one.placeholder)
+		s.addHidden(form, one.placeholder)
 	}
 }
 
-// veil adds a text that must not reach the child.
-func (s *swap) veil(form, placeholder string) {
+// addHidden adds a text that must not reach the child.
+func (s *hostSwap) addHidden(form, placeholder string) {
 	for _, p := range s.back {
 		if p.from == form {
 			return
 		}
 	}
-	s.back = append(s.back, pair{form, placeholder})
+	s.back = append(s.back, textPair{form, placeholder})
 }
 
-// request puts the values into the head of a request. Every answer of the host
+// insertValues puts the values into the head of a request. Every answer of the host
 // has to be one in which they can be seen: whole and uncompressed.
-func (s *swap) request(r *http.Request) misplacedAt {
+func (s *hostSwap) insertValues(r *http.Request) misplacedAt {
 	switch {
 	case s.mentionedFolded(r.Method):
 		return "in the method"
@@ -201,9 +203,9 @@ var partial = [...]string{
 	"Range", "If-Range", "Request-Range", "X-Ms-Range", "X-Goog-Range", "A-Im", "Accept-Charset",
 }
 
-// cut reports whether an answer is a part of something, whoever asked for it:
+// isPartial reports whether an answer is a part of something, whoever asked for it:
 // a child that reads it byte by byte would put a value together.
-func (s *swap) cut(resp *http.Response) bool {
+func (s *hostSwap) isPartial(resp *http.Response) bool {
 	if resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed {
 		return true
 	}
@@ -215,9 +217,9 @@ func (s *swap) cut(resp *http.Response) bool {
 	return ranged
 }
 
-// veiled reports whether an answer is encoded, so that nothing can be seen in
+// isEncoded reports whether an answer is encoded, so that nothing can be seen in
 // it.
-func (s *swap) veiled(resp *http.Response) bool {
+func (s *hostSwap) isEncoded(resp *http.Response) bool {
 	for _, v := range resp.Header["Content-Encoding"] {
 		if v != "" && !strings.EqualFold(v, "identity") {
 			return true
@@ -227,7 +229,7 @@ func (s *swap) veiled(resp *http.Response) bool {
 }
 
 // header takes the values out of an answer's header.
-func (s *swap) header(h http.Header) {
+func (s *hostSwap) header(h http.Header) {
 	for name, values := range h {
 		if s.hide(name) != name || s.hasFolded(name) {
 			delete(h, name)
@@ -240,7 +242,7 @@ func (s *swap) header(h http.Header) {
 }
 
 // hide returns text with stand-ins for values.
-func (s *swap) hide(text string) string {
+func (s *hostSwap) hide(text string) string {
 	for _, p := range s.back {
 		text = strings.ReplaceAll(text, p.from, p.to)
 	}
@@ -252,7 +254,7 @@ func (s *swap) hide(text string) string {
 
 // hasFolded reports whether a header's name is made of a value: its letters
 // have lost their case on the way.
-func (s *swap) hasFolded(name string) bool {
+func (s *hostSwap) hasFolded(name string) bool {
 	for _, p := range s.back {
 		if strings.Contains(strings.ToLower(name), strings.ToLower(p.from)) {
 			return true

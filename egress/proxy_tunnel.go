@@ -94,7 +94,7 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 	if p.splices.inHost(host) {
 		return nil, misplacedAt("in the name of the host").newRefusal(targetText(host, port))
 	}
-	if p.splices.at(host, port, true) != nil {
+	if p.splices.swapFor(host, port, true) != nil {
 		// The requests inside are judged and dialled one by one.
 		return &tunnel{host: host, port: port}, nil
 	}
