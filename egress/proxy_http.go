@@ -300,8 +300,8 @@ func writeReply(c *childConn, req *http.Request, resp *http.Response, s *hostSwa
 	h, body, length := resp.Header, io.Reader(resp.Body), resp.ContentLength
 	stripHops(h)
 	if s != nil {
-		s.header(h)
-		body, length = s.body(body), -1
+		s.scrubHeader(h)
+		body, length = s.scrubBody(body), -1
 	}
 	bare := req.Method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
 	chunked := !bare && length < 0 && req.ProtoAtLeast(1, 1)

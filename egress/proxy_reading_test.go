@@ -17,7 +17,7 @@ func TestA4_WhatServersReadIsHidden(t *testing.T) {
 	readings := map[string]func(string) string{
 		"form":    func(s string) string { plain, _ := url.QueryUnescape(s); return plain },
 		"path":    func(s string) string { plain, _ := url.PathUnescape(s); return plain },
-		"lenient": unescape,
+		"lenient": unescapePercent,
 		"latin-1": func(s string) string {
 			var out strings.Builder
 			for i := range len(s) {

@@ -49,7 +49,7 @@ func readingsOf(value string) []string {
 	}
 	add(strings.ReplaceAll(value, "+", " "))
 	for _, r := range slices.Clone(readings) {
-		add(unescape(r))
+		add(unescapePercent(r))
 	}
 	latin := []rune{}
 	for i := range len(value) {
@@ -59,9 +59,9 @@ func readingsOf(value string) []string {
 	return readings
 }
 
-// unescape undoes the percent escapes of a text and leaves what is none, as
+// unescapePercent undoes the percent escapes of a text and leaves what is none, as
 // lenient servers do.
-func unescape(text string) string {
+func unescapePercent(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] == '%' && i+2 < len(text) {
@@ -76,9 +76,9 @@ func unescape(text string) string {
 	return out.String()
 }
 
-// body returns a body without the values. It passes on what it has, except
+// scrubBody returns a body without the values. It passes on what it has, except
 // for an end that may be the beginning of a value.
-func (s *hostSwap) body(r io.Reader) io.Reader {
+func (s *hostSwap) scrubBody(r io.Reader) io.Reader {
 	n := len(s.back) + len(s.spelt)
 	return &scrubber{src: r, pairs: s.back, spelt: s.spelt, next: make([]int, n), size: make([]int, n)}
 }
@@ -105,22 +105,22 @@ func (s *scrubber) Read(p []byte) (int, error) {
 		n, err := s.src.Read(s.buf[:])
 		s.held = append(s.held, s.buf[:n]...)
 		s.err = err
-		s.judge()
+		s.flushClean()
 	}
 	n := copy(p, s.out)
 	s.out = s.out[n:]
 	return n, nil
 }
 
-// judge moves from held to out what is known to be free of values.
-func (s *scrubber) judge() {
+// flushClean moves from held to out what is known to be free of values.
+func (s *scrubber) flushClean() {
 	s.out = s.out[:0]
 	for i := range s.next {
 		s.next[i] = -1
 	}
 	pos := 0
 	for {
-		at, which := s.find(pos)
+		at, which := s.findNext(pos)
 		if which < 0 {
 			break
 		}
@@ -137,20 +137,20 @@ func (s *scrubber) judge() {
 	if s.err != io.EOF {
 		// A connection that breaks inside of a value must not show its
 		// beginning: what is held then is lost.
-		keep = s.begun(rest)
+		keep = s.unfinishedMatch(rest)
 	}
 	s.out = append(s.out, rest[:len(rest)-keep]...)
 	s.held = append(s.held[:0], rest[len(rest)-keep:]...)
 }
 
-// find returns the first occurrence at or behind pos, the longest where two
+// findNext returns the first occurrence at or behind pos, the longest where two
 // begin together; which is -1 when there is none. Places are remembered, so
 // that a body full of one value is not searched again for the others.
-func (s *scrubber) find(pos int) (at, which int) {
+func (s *scrubber) findNext(pos int) (at, which int) {
 	at, which = len(s.held), -1
 	for i := range s.next {
 		if s.next[i] < pos {
-			s.next[i], s.size[i] = s.search(i, pos)
+			s.next[i], s.size[i] = s.searchFrom(i, pos)
 		}
 		n := s.next[i]
 		if n < at || n == at && which >= 0 && s.size[i] > s.size[which] {
@@ -160,9 +160,9 @@ func (s *scrubber) find(pos int) (at, which int) {
 	return at, which
 }
 
-// search returns where a pair or spelling occurs at or behind pos, the end of
+// searchFrom returns where a pair or spelling occurs at or behind pos, the end of
 // held when it does not.
-func (s *scrubber) search(i, pos int) (at, size int) {
+func (s *scrubber) searchFrom(i, pos int) (at, size int) {
 	if i >= len(s.pairs) {
 		at, size = s.spelt[i-len(s.pairs)].index(s.held[pos:])
 		return pos + at, size
@@ -182,8 +182,8 @@ func (s *scrubber) standIn(i int) string {
 	return s.pairs[i].to
 }
 
-// begun returns the length of the longest end of b that begins a value.
-func (s *scrubber) begun(b []byte) int {
+// unfinishedMatch returns the length of the longest end of b that begins a value.
+func (s *scrubber) unfinishedMatch(b []byte) int {
 	longest := 0
 	for _, p := range s.spelt {
 		longest = max(longest, p.begun(b))

@@ -28,7 +28,7 @@ func TestScrubber(t *testing.T) {
 		case 2:
 			r = iotest.DataErrReader(iotest.HalfReader(r))
 		}
-		got, err := io.ReadAll(s.body(r))
+		got, err := io.ReadAll(s.scrubBody(r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestScrubberPassesEvents(t *testing.T) {
 	s := &hostSwap{}
 	s.addHidden("secret-value", "x")
 	r, w := io.Pipe()
-	body := s.body(r)
+	body := s.scrubBody(r)
 	go io.WriteString(w, "data: 1\n\n")
 	b := make([]byte, 100)
 	if n, err := body.Read(b); string(b[:n]) != "data: 1\n\n" {
@@ -71,6 +71,6 @@ func BenchmarkScrubber(b *testing.B) {
 	data := bytes.Repeat([]byte("The quick brown fox jumps over the lazy dog. "), 1<<16)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		io.Copy(io.Discard, s.body(bytes.NewReader(data)))
+		io.Copy(io.Discard, s.scrubBody(bytes.NewReader(data)))
 	}
 }

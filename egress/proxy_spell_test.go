@@ -44,11 +44,11 @@ func TestScrubberKnowsEscapes(t *testing.T) {
 		"all, JSON":         every(`\u%04x`),
 		"all, JSON in caps": every(`\u%04X`),
 	} {
-		if got := s.hide("<" + text + ">"); got != "<"+standIn+">" {
+		if got := s.scrubText("<" + text + ">"); got != "<"+standIn+">" {
 			t.Errorf("%s in a header: %q = %q", name, text, got)
 		}
 		for _, r := range []io.Reader{strings.NewReader("<" + text + ">"), iotest.OneByteReader(strings.NewReader("<" + text + ">"))} {
-			if got, err := io.ReadAll(s.body(r)); string(got) != "<"+standIn+">" || err != nil {
+			if got, err := io.ReadAll(s.scrubBody(r)); string(got) != "<"+standIn+">" || err != nil {
 				t.Errorf("%s in a body: %q = %q, %v", name, text, got, err)
 			}
 		}
@@ -65,7 +65,7 @@ func TestSpelling(t *testing.T) {
 		for _, ways := range s.spelt[0].units {
 			text += rapid.SampledFrom(ways).Draw(t, "way")
 		}
-		got, err := io.ReadAll(s.body(iotest.OneByteReader(strings.NewReader("[" + text + "]"))))
+		got, err := io.ReadAll(s.scrubBody(iotest.OneByteReader(strings.NewReader("[" + text + "]"))))
 		if err != nil || !strings.HasPrefix(string(got), "[#") || !strings.HasSuffix(string(got), "]") {
 			t.Fatalf("%q written as %q = %q, %v", secret, text, got, err)
 		}

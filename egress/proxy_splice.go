@@ -228,21 +228,21 @@ func (s *hostSwap) isEncoded(resp *http.Response) bool {
 	return false
 }
 
-// header takes the values out of an answer's header.
-func (s *hostSwap) header(h http.Header) {
+// scrubHeader removes the values from an answer's header.
+func (s *hostSwap) scrubHeader(h http.Header) {
 	for name, values := range h {
-		if s.hide(name) != name || s.hasFolded(name) {
+		if s.scrubText(name) != name || s.hasFolded(name) {
 			delete(h, name)
 			continue
 		}
 		for i, v := range values {
-			values[i] = s.hide(v)
+			values[i] = s.scrubText(v)
 		}
 	}
 }
 
-// hide returns text with stand-ins for values.
-func (s *hostSwap) hide(text string) string {
+// scrubText returns text with stand-ins for values.
+func (s *hostSwap) scrubText(text string) string {
 	for _, p := range s.back {
 		text = strings.ReplaceAll(text, p.from, p.to)
 	}
