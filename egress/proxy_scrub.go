@@ -17,7 +17,7 @@ import (
 // formsOf returns the texts in which a server usually repeats a value: as it
 // is, escaped for JSON, HTML and URLs, in base64 (standard and URL, at each of
 // three offsets) and in hexadecimal. What is escaped in part or otherwise is
-// found by [speller].
+// found by [escapedValue].
 func formsOf(value string) []string {
 	quoted, _ := json.Marshal(value) // strings always marshal
 	forms := []string{
@@ -87,7 +87,7 @@ func (s *hostSwap) scrubBody(r io.Reader) io.Reader {
 type scrubber struct {
 	src   io.Reader
 	pairs []textPair
-	spelt []*speller
+	spelt []*escapedValue
 	next  []int  // where each pair, and then each spelling, occurs next in held
 	size  []int  // how long it is there
 	held  []byte // read, not yet judged
@@ -164,7 +164,7 @@ func (s *scrubber) findNext(pos int) (at, which int) {
 // held when it does not.
 func (s *scrubber) searchFrom(i, pos int) (at, size int) {
 	if i >= len(s.pairs) {
-		at, size = s.spelt[i-len(s.pairs)].index(s.held[pos:])
+		at, size = s.spelt[i-len(s.pairs)].findFirst(s.held[pos:])
 		return pos + at, size
 	}
 	from := s.pairs[i].from
@@ -186,7 +186,7 @@ func (s *scrubber) standIn(i int) string {
 func (s *scrubber) unfinishedMatch(b []byte) int {
 	longest := 0
 	for _, p := range s.spelt {
-		longest = max(longest, p.begun(b))
+		longest = max(longest, p.unfinishedMatch(b))
 	}
 	for _, p := range s.pairs {
 		start := max(0, len(b)-len(p.from)+1)

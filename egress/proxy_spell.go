@@ -8,17 +8,17 @@ import (
 	"github.com/sallyport/sallyport/internal/spelling"
 )
 
-// speller finds a value in which each character may be escaped for JSON, HTML
-// or a URL, or not: encoders differ in which ones they escape and in the case
-// of the digits, so that a list of whole texts would miss most of them.
-type speller struct {
+// escapedValue finds a value in which each character may be escaped for JSON,
+// HTML or a URL, or not: encoders differ in which ones they escape and in the
+// case of the digits, so that a list of whole texts would miss most of them.
+type escapedValue struct {
 	units [][]string // the ways in which each character is written
 	first [256]bool  // the bytes with which the value may begin
 	to    string
 }
 
-func newSpeller(value, to string) *speller {
-	s := &speller{to: to}
+func newEscapedValue(value, to string) *escapedValue {
+	s := &escapedValue{to: to}
 	for len(value) > 0 {
 		_, size := utf8.DecodeRuneInString(value)
 		s.units = append(s.units, spelling.Ways(value[:size]))
@@ -30,9 +30,9 @@ func newSpeller(value, to string) *speller {
 	return s
 }
 
-// match returns the length of the longest spelling at the head of b, 0 when
+// matchPrefix returns the length of the longest spelling at the head of b, 0 when
 // there is none; more says that b ends where one might go on.
-func (s *speller) match(b []byte) (n int, more bool) {
+func (s *escapedValue) matchPrefix(b []byte) (n int, more bool) {
 	ends := []int{0}
 	for _, ways := range s.units {
 		var next []int
@@ -56,11 +56,11 @@ func (s *speller) match(b []byte) (n int, more bool) {
 	return slices.Max(ends), more
 }
 
-// index returns the first spelling in b, len(b) and 0 when there is none.
-func (s *speller) index(b []byte) (at, n int) {
+// findFirst returns the first spelling in b, len(b) and 0 when there is none.
+func (s *escapedValue) findFirst(b []byte) (at, n int) {
 	for at = range b {
 		if s.first[b[at]] {
-			if n, _ = s.match(b[at:]); n > 0 {
+			if n, _ = s.matchPrefix(b[at:]); n > 0 {
 				return at, n
 			}
 		}
@@ -68,13 +68,13 @@ func (s *speller) index(b []byte) (at, n int) {
 	return len(b), 0
 }
 
-// begun returns the length of the longest end of b that begins a spelling.
-func (s *speller) begun(b []byte) int {
+// unfinishedMatch returns the length of the longest end of b that begins a spelling.
+func (s *escapedValue) unfinishedMatch(b []byte) int {
 	// Nothing further back could be unfinished.
-	from := max(0, len(b)-len(s.units)*s.longest())
+	from := max(0, len(b)-len(s.units)*s.longestEscape())
 	for i := from; i < len(b); i++ {
 		if s.first[b[i]] {
-			if _, more := s.match(b[i:]); more {
+			if _, more := s.matchPrefix(b[i:]); more {
 				return len(b) - i
 			}
 		}
@@ -82,8 +82,8 @@ func (s *speller) begun(b []byte) int {
 	return 0
 }
 
-// longest is the length of the longest way to write a character.
-func (s *speller) longest() int {
+// longestEscape is the length of the longest way to write a character.
+func (s *escapedValue) longestEscape() int {
 	n := 0
 	for _, ways := range s.units {
 		for _, way := range ways {
@@ -93,12 +93,12 @@ func (s *speller) longest() int {
 	return n
 }
 
-// replace returns text without the spellings.
-func (s *speller) replace(text string) string {
+// replaceAll returns text without the spellings.
+func (s *escapedValue) replaceAll(text string) string {
 	b := []byte(text)
 	var out bytes.Buffer
 	for {
-		at, n := s.index(b)
+		at, n := s.findFirst(b)
 		out.Write(b[:at])
 		if n == 0 {
 			return out.String()

@@ -60,7 +60,7 @@ func TestScrubberKnowsEscapes(t *testing.T) {
 func TestSpelling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringOfN(rapid.SampledFrom([]rune(`ab%\&/ é😀`)), 1, 8, -1).Draw(t, "secret")
-		s := &hostSwap{spelt: []*speller{newSpeller(secret, "#")}}
+		s := &hostSwap{spelt: []*escapedValue{newEscapedValue(secret, "#")}}
 		text := ""
 		for _, ways := range s.spelt[0].units {
 			text += rapid.SampledFrom(ways).Draw(t, "way")
@@ -70,9 +70,9 @@ func TestSpelling(t *testing.T) {
 			t.Fatalf("%q written as %q = %q, %v", secret, text, got, err)
 		}
 	})
-	s := newSpeller("secret/value", "#")
+	s := newEscapedValue("secret/value", "#")
 	for _, text := range []string{"", "secret", "secret/valu", "secret-value", `secret\u002value`} {
-		if got := s.replace(text); got != text {
+		if got := s.replaceAll(text); got != text {
 			t.Errorf("replace(%q) = %q", text, got)
 		}
 	}

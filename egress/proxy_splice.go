@@ -144,7 +144,7 @@ func (s *spliceSet) mentionsStandIn(to origin, r *http.Request) bool {
 type hostSwap struct {
 	there []standInValue // empty where no value may travel
 	back  []textPair     // a form of the value, stand-in
-	spelt []*speller
+	spelt []*escapedValue
 }
 
 // textPair is a text and what takes its place.
@@ -154,7 +154,7 @@ type textPair struct{ from, to string }
 // what it was given as it is.
 func (s *hostSwap) hideFrom(one hostSplice) {
 	for _, value := range readingsOf(one.value.Reveal()) {
-		s.spelt = append(s.spelt, newSpeller(value, one.placeholder))
+		s.spelt = append(s.spelt, newEscapedValue(value, one.placeholder))
 	}
 	for _, form := range formsOf(one.value.Reveal()) {
 		s.addHidden(form, one.placeholder)
@@ -247,7 +247,7 @@ func (s *hostSwap) scrubText(text string) string {
 		text = strings.ReplaceAll(text, p.from, p.to)
 	}
 	for _, p := range s.spelt {
-		text = p.replace(text)
+		text = p.replaceAll(text)
 	}
 	return text
 }
