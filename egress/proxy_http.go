@@ -40,7 +40,7 @@ func (p *Proxy) serveHTTP(ctx context.Context, cancel context.CancelFunc, c *chi
 		}
 		c.boundReading(0)
 		if h.method == http.MethodConnect && t == nil {
-			p.connect(ctx, cancel, c, h)
+			p.serveConnect(ctx, cancel, c, h)
 			return
 		}
 		if !p.forwardRequest(ctx, c, h, t) {
@@ -71,7 +71,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 	where := targetText(to.host, to.port)
 	if err := p.checkRequest(req, to, t); err != nil {
 		p.uses.recordOutcome(to.host, to.port, err)
-		status, text := explain(where, err)
+		status, text := explainError(where, err)
 		c.refuseWith(status, text)
 		return false
 	}
@@ -82,7 +82,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 		p.uses.entryFor(to.host, to.port, true).setReason("the secret is not sent without encryption")
 	}
 	if err := p.fillRequest(out, to, s); err != nil {
-		status, text := explain(where, err)
+		status, text := explainError(where, err)
 		c.refuseWith(status, text)
 		return false
 	}
@@ -90,7 +90,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 	up.markAnswered()
 	if err != nil {
 		c.shared = c.shared || up.isUnfinished()
-		status, text := explain(where, err)
+		status, text := explainError(where, err)
 		c.refuseWith(status, text)
 		return false
 	}

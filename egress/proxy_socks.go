@@ -55,7 +55,7 @@ func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *ch
 		c.awaitLastRead()
 		return
 	}
-	t, err := p.open(ctx, host, port)
+	t, err := p.openTunnel(ctx, host, port)
 	if err != nil {
 		socksReply(c, socksCode(err))
 		c.awaitLastRead()
@@ -63,18 +63,18 @@ func (p *Proxy) serveSOCKS(ctx context.Context, cancel context.CancelFunc, c *ch
 	}
 	defer t.close()
 	if socksReply(c, socksDone) == nil {
-		p.run(ctx, cancel, c, t)
+		p.relayTunnel(ctx, cancel, c, t)
 	}
 }
 
 // socksGreeting agrees on a method. The listener tells who the child is, so
 // that a password proves nothing; clients that insist on sending one may.
 func socksGreeting(c *childConn) error {
-	b, err := take(c.r, 2)
+	b, err := readBytes(c.r, 2)
 	if err != nil {
 		return err
 	}
-	methods, err := take(c.r, int(b[1]))
+	methods, err := readBytes(c.r, int(b[1]))
 	if err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func socksGreeting(c *childConn) error {
 	if _, err := c.Write([]byte{socksVersion, socksPassword}); err != nil {
 		return err
 	}
-	if b, err = take(c.r, 2); err != nil || b[0] != socksPasswordForm {
+	if b, err = readBytes(c.r, 2); err != nil || b[0] != socksPasswordForm {
 		return errSOCKS
 	}
-	if b, err = take(c.r, int(b[1])+1); err != nil { // the name, and a length
+	if b, err = readBytes(c.r, int(b[1])+1); err != nil { // the name, and a length
 		return err
 	}
-	if _, err = take(c.r, int(b[len(b)-1])); err != nil {
+	if _, err = readBytes(c.r, int(b[len(b)-1])); err != nil {
 		return err
 	}
 	_, err = c.Write([]byte{socksPasswordForm, 0})
@@ -106,7 +106,7 @@ func socksGreeting(c *childConn) error {
 // socksRequest reads what is asked for. The code is socksDone when host and
 // port are in canonical form; with socksRefused the host is as it came.
 func socksRequest(r io.Reader) (host string, port uint16, code byte, err error) {
-	b, err := take(r, 4)
+	b, err := readBytes(r, 4)
 	if err != nil {
 		return "", 0, 0, err
 	}
@@ -119,7 +119,7 @@ func socksRequest(r io.Reader) (host string, port uint16, code byte, err error) 
 	if host, code, err = socksHost(r, b[3]); err != nil || code != socksDone {
 		return host, 0, code, err
 	}
-	if b, err = take(r, 2); err != nil {
+	if b, err = readBytes(r, 2); err != nil {
 		return "", 0, 0, err
 	}
 	if port = binary.BigEndian.Uint16(b); port == 0 {
@@ -141,7 +141,7 @@ func socksHost(r io.Reader, kind byte) (string, byte, error) {
 	case socksIPv6:
 		size = 16
 	case socksName:
-		n, err := take(r, 1)
+		n, err := readBytes(r, 1)
 		if err != nil {
 			return "", 0, err
 		}
@@ -149,7 +149,7 @@ func socksHost(r io.Reader, kind byte) (string, byte, error) {
 	default:
 		return "", socksNoAddress, nil
 	}
-	b, err := take(r, size)
+	b, err := readBytes(r, size)
 	if err != nil || kind == socksName {
 		return string(b), socksDone, err
 	}
@@ -157,8 +157,8 @@ func socksHost(r io.Reader, kind byte) (string, byte, error) {
 	return a.String(), socksDone, nil
 }
 
-// take reads n bytes.
-func take(r io.Reader, n int) ([]byte, error) {
+// readBytes reads n bytes.
+func readBytes(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, n)
 	_, err := io.ReadFull(r, b)
 	return b, err
@@ -170,9 +170,9 @@ func socksReply(w io.Writer, code byte) error {
 	return err
 }
 
-// socksCode spells an error of [Proxy.open].
+// socksCode spells an error of [Proxy.openTunnel].
 func socksCode(err error) byte {
-	if status, _ := explain("", err); status == http.StatusForbidden {
+	if status, _ := explainError("", err); status == http.StatusForbidden {
 		return socksRefused
 	}
 	return socksUnreachable

@@ -263,15 +263,15 @@ func (s *hostSwap) hasFolded(name string) bool {
 	return false
 }
 
-// terminate ends the child's TLS here and serves the requests inside.
-func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
+// terminateTLS ends the child's TLS here and serves the requests inside.
+func (p *Proxy) terminateTLS(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
 	c.boundReading(p.headTimeout)
 	first, err := c.r.Peek(1)
 	if err != nil {
 		return
 	}
 	if first[0] != recordHandshake && t.port == portHTTP {
-		p.serveHTTP(ctx, cancel, c, t.inside("http"))
+		p.serveHTTP(ctx, cancel, c, t.readHere("http"))
 		return
 	}
 	if first[0] != recordHandshake {
@@ -300,6 +300,6 @@ func (p *Proxy) terminate(ctx context.Context, cancel context.CancelFunc, c *chi
 		inside.releaseBuffer()
 		c.shared = c.shared || inside.shared
 	}()
-	p.serveHTTP(ctx, cancel, inside, t.inside("https"))
+	p.serveHTTP(ctx, cancel, inside, t.readHere("https"))
 	s.Close()
 }

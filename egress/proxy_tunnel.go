@@ -21,8 +21,8 @@ const recordHandshake = 22
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// connect serves a CONNECT whose head has been peeked at.
-func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *childConn, h requestHead) {
+// serveConnect serves a CONNECT whose head has been peeked at.
+func (p *Proxy) serveConnect(ctx context.Context, cancel context.CancelFunc, c *childConn, h requestHead) {
 	c.r.Discard(h.size)
 	host, port, err := connectTarget(h.target)
 	if err != nil {
@@ -30,9 +30,9 @@ func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *child
 		c.refuseWith(http.StatusBadRequest, err.Error())
 		return
 	}
-	t, failure := p.open(ctx, host, port)
+	t, failure := p.openTunnel(ctx, host, port)
 	if failure != nil {
-		status, text := explain(targetText(host, port), failure)
+		status, text := explainError(targetText(host, port), failure)
 		c.refuseWith(status, text)
 		return
 	}
@@ -40,7 +40,7 @@ func (p *Proxy) connect(ctx context.Context, cancel context.CancelFunc, c *child
 	if _, err := io.WriteString(c, established); err != nil {
 		return
 	}
-	p.run(ctx, cancel, c, t)
+	p.relayTunnel(ctx, cancel, c, t)
 }
 
 // connectTarget reads "host:port" (RFC 9110, section 9.3.6) and nothing else.
@@ -69,8 +69,8 @@ type tunnel struct {
 	scheme string
 }
 
-// inside returns the tunnel as one whose requests are read here.
-func (t *tunnel) inside(scheme string) *tunnel {
+// readHere returns the tunnel as one whose requests are read here.
+func (t *tunnel) readHere(scheme string) *tunnel {
 	return &tunnel{host: t.host, port: t.port, scheme: scheme}
 }
 
@@ -80,14 +80,14 @@ func (t *tunnel) close() {
 	}
 }
 
-// open decides about a tunnel, records the decision and connects.
-func (p *Proxy) open(ctx context.Context, host string, port uint16) (*tunnel, error) {
-	t, err := p.tryOpen(ctx, host, port)
+// openTunnel decides about a tunnel, records the decision and connects.
+func (p *Proxy) openTunnel(ctx context.Context, host string, port uint16) (*tunnel, error) {
+	t, err := p.tryTunnel(ctx, host, port)
 	p.uses.recordOutcome(host, port, err)
 	return t, err
 }
 
-func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel, error) {
+func (p *Proxy) tryTunnel(ctx context.Context, host string, port uint16) (*tunnel, error) {
 	if err := p.policy.Decide(host, port); err != nil {
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func (p *Proxy) tryOpen(ctx context.Context, host string, port uint16) (*tunnel,
 	return &tunnel{host: host, port: port, up: p.newUpstream(ctx, conn, host, port)}, nil
 }
 
-// run moves bytes until both sides are done, one fails or the child asks for
+// relayTunnel moves bytes until both sides are done, one fails or the child asks for
 // another host than the one it named. What the server says first is passed at
 // once, so that protocols in which it greets work.
-func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
+func (p *Proxy) relayTunnel(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
 	c.boundReading(0)
 	if t.up == nil {
-		p.terminate(ctx, cancel, c, t)
+		p.terminateTLS(ctx, cancel, c, t)
 		return
 	}
 	down := make(chan struct{})
@@ -125,7 +125,7 @@ func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *childConn
 			cancel()
 		}
 	}()
-	switch plain, err := p.admit(c, t); {
+	switch plain, err := p.inspectStart(c, t); {
 	case err != nil:
 		cancel()
 	case plain:
@@ -135,16 +135,16 @@ func (p *Proxy) run(ctx context.Context, cancel context.CancelFunc, c *childConn
 		t.up.Close()
 		<-down
 		c.boundReading(p.headTimeout)
-		p.serveHTTP(ctx, cancel, c, t.inside("http"))
+		p.serveHTTP(ctx, cancel, c, t.readHere("http"))
 	case copyDirection(t.up, t.up.Conn, bufferedConn{c}) != nil:
 		cancel()
 	}
 	<-down
 }
 
-// admit looks at the first bytes of the child in a tunnel. It reports whether
-// they are HTTP, whose requests name hosts themselves.
-func (p *Proxy) admit(c *childConn, t *tunnel) (plain bool, err error) {
+// inspectStart reads the first bytes of the child in a tunnel. It reports
+// whether they are HTTP, whose requests name hosts themselves.
+func (p *Proxy) inspectStart(c *childConn, t *tunnel) (plain bool, err error) {
 	first, err := c.r.Peek(1)
 	if err == io.EOF {
 		return false, nil // a client that only listens
@@ -256,9 +256,9 @@ func refusalOf(err error) (refusal bool, why string) {
 	return e.Code == sallyport.CodeHostNotAllowed, e.Detail
 }
 
-// explain returns what the child is told about an error: the text of ours,
+// explainError returns what the child is told about an error: the text of ours,
 // and none of the texts below it, which name addresses.
-func explain(where string, err error) (status int, text string) {
+func explainError(where string, err error) (status int, text string) {
 	e, ok := errors.AsType[*sallyport.Error](err)
 	if ok && e.Code == sallyport.CodeHostNotAllowed {
 		return http.StatusForbidden, e.Error()
