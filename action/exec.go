@@ -50,9 +50,9 @@ type program struct {
 	argv []string
 	// file is what the definition names as what runs; nil when it names a
 	// binary of the search path.
-	file *file
+	file *pinnedFile
 	// files is what must not change: that file, and scripts among the arguments.
-	files   []*file
+	files   []*pinnedFile
 	env     map[string]string
 	secrets []sallyport.ChildSecret // without hosts
 	name    string
@@ -76,16 +76,16 @@ func (b *builder) exec(t *sallyport.Tool) {
 	}
 	var programs []string
 	if path := cmp.Or(e.Path, p.argv[0]); filepath.IsAbs(path) {
-		p.file = openFile(path)
+		p.file = pinFile(path)
 		// What is started is what was looked at.
 		p.argv[slices.Index(p.argv, path)] = p.file.path
 		p.files = append(p.files, p.file)
 	}
-	p.scripts()
+	p.pinScripts()
 	for _, f := range p.files {
 		programs = append(programs, f.path)
 	}
-	t.Revision = revision(e, p.files...)
+	t.Revision = revisionOf(e, p.files...)
 	if _, err := reach.ParseBinary(p.argv[0]); err != nil || p.argv[0] == string(reach.AnyBinary) {
 		b.fault(at, "the binary is neither a name nor a clean absolute path")
 	}
@@ -102,14 +102,14 @@ func (b *builder) exec(t *sallyport.Tool) {
 	t.Run = p.run
 }
 
-// scripts takes the arguments that are scripts for programs: what an
-// interpreter runs is what was looked at, like the handler's own file.
-func (p *program) scripts() {
+// pinScripts pins the arguments that are scripts: what an interpreter runs is
+// what was checked, like the handler's own file.
+func (p *program) pinScripts() {
 	for i, arg := range p.argv[1:] {
-		if !filepath.IsAbs(arg) || !digest.IsScript(arg) || slices.ContainsFunc(p.files, func(f *file) bool { return f.path == arg }) {
+		if !filepath.IsAbs(arg) || !digest.IsScript(arg) || slices.ContainsFunc(p.files, func(f *pinnedFile) bool { return f.path == arg }) {
 			continue
 		}
-		f := openFile(arg)
+		f := pinFile(arg)
 		p.argv[i+1] = f.path
 		p.files = append(p.files, f)
 	}
@@ -201,7 +201,7 @@ type inputContext struct {
 // run runs the program of one call.
 func (p *program) run(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	for _, f := range p.files {
-		if err := f.unchanged(); err != nil {
+		if err := f.checkUnchanged(); err != nil {
 			return sallyport.Result{}, p.failed(err.Error())
 		}
 	}

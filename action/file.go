@@ -16,8 +16,8 @@ import (
 // Programs with everything linked into them stay below it.
 const maxProgramBytes = 256 << 20
 
-// file is a handler's file as it was when the configuration was loaded.
-type file struct {
+// pinnedFile is a handler's file as it was when the configuration was loaded.
+type pinnedFile struct {
 	path   string // without links
 	digest [sha256.Size]byte
 	// absent says why there was no file that can run, empty when there was one. The
@@ -26,30 +26,30 @@ type file struct {
 	absent string
 }
 
-// openFile looks at the file of a handler.
-func openFile(path string) *file {
+// pinFile remembers the file of a handler.
+func pinFile(path string) *pinnedFile {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &file{path: path, absent: "there is no such file"}
+		return &pinnedFile{path: path, absent: "there is no such file"}
 	case err != nil:
-		return &file{path: path, absent: "the file cannot be found"}
+		return &pinnedFile{path: path, absent: "the file cannot be found"}
 	}
-	f := &file{path: real}
-	if f.digest, err = contentOf(real); err != nil {
-		return &file{path: path, absent: err.Error()}
+	f := &pinnedFile{path: real}
+	if f.digest, err = hashContent(real); err != nil {
+		return &pinnedFile{path: path, absent: err.Error()}
 	}
 	return f
 }
 
-// unchanged refuses a file that is another one than was loaded. Whoever may
+// checkUnchanged refuses a file that is another one than was loaded. Whoever may
 // write there, a tool of the agent among them, would otherwise choose what runs
 // with the reach that the operator gave to this action.
-func (f *file) unchanged() error {
+func (f *pinnedFile) checkUnchanged() error {
 	if f.absent != "" {
 		return errors.New("the program was not there when the configuration was loaded: " + f.absent)
 	}
-	now, err := contentOf(f.path)
+	now, err := hashContent(f.path)
 	if err != nil {
 		return errors.New("the program cannot be read any more")
 	}
@@ -59,9 +59,9 @@ func (f *file) unchanged() error {
 	return nil
 }
 
-// contentOf identifies the content of a regular file. The texts of its errors
+// hashContent identifies the content of a regular file. The texts of its errors
 // hold no path.
-func contentOf(path string) (sum [sha256.Size]byte, err error) {
+func hashContent(path string) (sum [sha256.Size]byte, err error) {
 	switch sum, err = digest.File(path, maxProgramBytes); {
 	case err == nil:
 		return sum, nil
@@ -74,8 +74,8 @@ func contentOf(path string) (sum [sha256.Size]byte, err error) {
 	}
 }
 
-// revision identifies what a handler does: its configuration and its files.
-func revision(handler any, files ...*file) string {
+// revisionOf identifies what a handler does: its configuration and its files.
+func revisionOf(handler any, files ...*pinnedFile) string {
 	h := sha256.New()
 	// Plain texts, which cannot fail; a body that is no JSON is a fault.
 	_ = json.NewEncoder(h).Encode(handler)

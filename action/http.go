@@ -82,7 +82,7 @@ func (b *builder) http(t *sallyport.Tool) {
 	for _, ref := range r.secrets {
 		t.Touches = append(t.Touches, sallyport.Touch{Capability: "secrets", Item: ref})
 	}
-	t.Revision = revision(h)
+	t.Revision = revisionOf(h)
 	switch {
 	case r.retried():
 		t.Idempotent = true
