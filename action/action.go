@@ -81,25 +81,27 @@ type Handler struct {
 // everything that is wrong. The output of a configured handler is always
 // untrusted; the gate decides about that of a Go function no differently.
 func (d *Definition) Tool() (sallyport.Tool, error) {
-	b := builder{d: d}
-	t := b.tool()
+	b := toolBuilder{d: d}
+	t := b.buildTool()
 	if len(b.faults) > 0 {
 		return sallyport.Tool{}, b.faults.Tidy()
 	}
 	return t, nil
 }
 
-// builder turns a definition into a tool and collects what is wrong.
-type builder struct {
+// toolBuilder turns a definition into a tool and collects what is wrong.
+type toolBuilder struct {
 	d      *Definition
 	faults Faults
 }
 
-func (b *builder) fault(pointer, format string, args ...any) {
+// addFault adds something that is wrong at a pointer.
+func (b *toolBuilder) addFault(pointer, format string, args ...any) {
 	b.faults.Add(pointer, format, args...)
 }
 
-func (b *builder) tool() sallyport.Tool {
+// buildTool returns the tool; what is wrong is in the faults.
+func (b *toolBuilder) buildTool() sallyport.Tool {
 	d := b.d
 	t := sallyport.Tool{
 		Name: d.ID, Title: d.Name, Description: d.Description, Toolset: Toolset,
@@ -107,7 +109,7 @@ func (b *builder) tool() sallyport.Tool {
 		Permissions: d.Permissions, RateLimit: d.RateLimit, MaxResultChars: d.MaxResultChars, Timeout: d.Timeout,
 		ReadOnly: d.ReadOnly, Idempotent: d.Idempotent, OutputIsUntrusted: true,
 	}
-	b.common()
+	b.checkCommon()
 	h := &d.Handler
 	switch {
 	case h.HTTP != nil && h.Exec == nil && h.Run == nil:
@@ -119,14 +121,14 @@ func (b *builder) tool() sallyport.Tool {
 	case h.Run != nil && h.HTTP == nil && h.Exec == nil:
 		t.Run = h.Run
 	default:
-		b.fault("/handler", "expected exactly one of http, exec and a path")
+		b.addFault("/handler", "expected exactly one of http, exec and a path")
 	}
 	return t
 }
 
 // refuseUnusable faults the declared capabilities that this kind of handler has
 // no way to use: a declaration that grants nothing hides what is meant.
-func (b *builder) refuseUnusable(kind, expected string, usable ...string) {
+func (b *toolBuilder) refuseUnusable(kind, expected string, usable ...string) {
 	c := &b.d.Capabilities
 	for _, group := range []struct {
 		name     string
@@ -143,7 +145,7 @@ func (b *builder) refuseUnusable(kind, expected string, usable ...string) {
 		{"input", c.Input != nil},
 	} {
 		if group.declared && !slices.Contains(usable, group.name) {
-			b.fault("/capabilities/"+group.name, "%s cannot use it: expected %s", kind, expected)
+			b.addFault("/capabilities/"+group.name, "%s cannot use it: expected %s", kind, expected)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const maxTemplateBytes = 1 << 20
 
 // compiler reads the templates of one handler.
 type compiler struct {
-	b       *builder
+	b       *toolBuilder
 	at      string
 	params  []string
 	secrets map[string]bool
@@ -44,11 +44,11 @@ func (c *compiler) compile(h *HTTP) *request {
 	switch r.method {
 	case http.MethodGet, http.MethodHead:
 		if h.Body != nil {
-			c.b.fault(c.at+"/body", "a %s request has no body", r.method)
+			c.b.addFault(c.at+"/body", "a %s request has no body", r.method)
 		}
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	default:
-		c.b.fault(c.at+"/method", "expected GET, HEAD, POST, PUT, PATCH or DELETE")
+		c.b.addFault(c.at+"/method", "expected GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
 	c.url(r, h.URL)
 	c.addQuery(r, h.Query)
@@ -62,7 +62,7 @@ func (c *compiler) compile(h *HTTP) *request {
 func (c *compiler) template(pointer, text string, w where) template {
 	t, err := parseTemplate(text)
 	if err != nil {
-		c.b.fault(pointer, "%v", err)
+		c.b.addFault(pointer, "%v", err)
 		return nil
 	}
 	c.allow(pointer, t, w)
@@ -73,14 +73,14 @@ func (c *compiler) allow(pointer string, t template, w where) {
 	for _, p := range t {
 		switch {
 		case p.secret != "" && !w.secrets:
-			c.b.fault(pointer, "a secret has no place in %s: put it into a header value, a query value or the body", w.place)
+			c.b.addFault(pointer, "a secret has no place in %s: put it into a header value, a query value or the body", w.place)
 		case p.secret != "":
 			c.secrets[p.secret] = true
-			c.b.declared(pointer, p.secret)
+			c.b.checkSecret(pointer, p.secret)
 		case p.param != "" && !w.params:
-			c.b.fault(pointer, "the placeholder {%s} has no place in %s, which is fixed", p.param, w.place)
+			c.b.addFault(pointer, "the placeholder {%s} has no place in %s, which is fixed", p.param, w.place)
 		case p.param != "" && !slices.Contains(c.params, p.param):
-			c.b.fault(pointer, "{%s} is no parameter%s", p.param, definition.Meant(p.param, c.params))
+			c.b.addFault(pointer, "{%s} is no parameter%s", p.param, definition.Meant(p.param, c.params))
 		}
 	}
 }
@@ -94,12 +94,12 @@ func (c *compiler) url(r *request, text string) {
 	}
 	t, err := parseTemplate(rest)
 	if err != nil {
-		c.b.fault(at, "%v", err)
+		c.b.addFault(at, "%v", err)
 		return
 	}
 	for _, p := range t {
 		if strings.ContainsAny(p.text, "#\\ ") || strings.ContainsFunc(p.text, func(r rune) bool { return r < ' ' || r > '~' }) {
-			c.b.fault(at, "the text holds a blank, a backslash, a # or a character that is not ASCII: write it percent-encoded")
+			c.b.addFault(at, "the text holds a blank, a backslash, a # or a character that is not ASCII: write it percent-encoded")
 			return
 		}
 	}
@@ -113,7 +113,7 @@ func (c *compiler) url(r *request, text string) {
 func (c *compiler) origin(r *request, at, text string) (rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" {
-		c.b.fault(at, "expected an absolute address that begins with https:// or http://")
+		c.b.addFault(at, "expected an absolute address that begins with https:// or http://")
 		return "", false
 	}
 	end := strings.IndexAny(rest, "/?#\\")
@@ -122,17 +122,17 @@ func (c *compiler) origin(r *request, at, text string) (rest string, ok bool) {
 	}
 	host, rest := rest[:end], rest[end:]
 	if strings.ContainsAny(host, "{}") {
-		c.b.fault(at, "a placeholder has no place in the scheme, host, port or user info, which are fixed")
+		c.b.addFault(at, "a placeholder has no place in the scheme, host, port or user info, which are fixed")
 		return "", false
 	}
 	u, err := egress.ParseURL(scheme + "://" + host + "/")
 	if err != nil {
-		c.b.fault(at, "%v", err)
+		c.b.addFault(at, "%v", err)
 		return "", false
 	}
 	name, port, err := reach.SplitHostPort(strings.TrimSuffix(u.Host, ":"))
 	if err != nil {
-		c.b.fault(at, "%v", err)
+		c.b.addFault(at, "%v", err)
 		return "", false
 	}
 	r.scheme, r.host = scheme, joinHost(scheme, name, port)
@@ -176,22 +176,22 @@ func (c *compiler) path(r *request, at string, t template) {
 		segments = []template{nil, nil}
 	}
 	if len(segments[0]) > 0 {
-		c.b.fault(at, "the path does not begin with /")
+		c.b.addFault(at, "the path does not begin with /")
 		return
 	}
 	r.path = segments[1:]
 	for i, s := range r.path {
 		for _, p := range s {
 			if _, err := url.PathUnescape(p.text); err != nil {
-				c.b.fault(at, "a %% in the path is not followed by two hexadecimal digits")
+				c.b.addFault(at, "a %% in the path is not followed by two hexadecimal digits")
 			}
 		}
 		text, fixed := s.literal()
 		if plain, err := url.PathUnescape(text); fixed && err == nil && (plain == "." || plain == "..") {
-			c.b.fault(at, "the path holds the segment %q", plain)
+			c.b.addFault(at, "the path holds the segment %q", plain)
 		}
 		if fixed && text == "" && i < len(r.path)-1 {
-			c.b.fault(at, "the path holds an empty segment")
+			c.b.addFault(at, "the path holds an empty segment")
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (c *compiler) query(r *request, at string, t template) {
 		name, value := cutTemplate(piece, "=")
 		key, fixed := name.literal()
 		if !fixed {
-			c.b.fault(at, "a placeholder has no place in the name of a query value, which is fixed")
+			c.b.addFault(at, "a placeholder has no place in the name of a query value, which is fixed")
 			continue
 		}
 		key, err := url.QueryUnescape(key)
@@ -220,7 +220,7 @@ func (c *compiler) query(r *request, at string, t template) {
 			}
 		}
 		if err != nil || key == "" {
-			c.b.fault(at, "the query cannot be read: a name is empty, or a %% is not followed by two hexadecimal digits")
+			c.b.addFault(at, "the query cannot be read: a name is empty, or a %% is not followed by two hexadecimal digits")
 			continue
 		}
 		c.allow(at, value, where{params: true, secrets: true, place: "the query"})
@@ -233,10 +233,10 @@ func (c *compiler) addQuery(r *request, query map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		at := definition.Below(c.at+"/query", name)
 		if name == "" || strings.ContainsAny(name, "{}") {
-			c.b.fault(at, "a placeholder has no place in the name of a query value, which is fixed and not empty")
+			c.b.addFault(at, "a placeholder has no place in the name of a query value, which is fixed and not empty")
 		}
 		if slices.ContainsFunc(r.query[:inURL], func(p pair) bool { return p.name == name }) {
-			c.b.fault(at, "the name is in the query of the URL already")
+			c.b.addFault(at, "the name is in the query of the URL already")
 		}
 		r.query = append(r.query, pair{name, c.template(at, query[name], where{params: true, secrets: true})})
 	}
@@ -258,11 +258,11 @@ func (c *compiler) addHeaders(r *request, headers map[string]string) {
 		w := where{params: true, secrets: true}
 		switch {
 		case !isToken(name):
-			c.b.fault(at, "not the name of a header, which is fixed")
+			c.b.addFault(at, "not the name of a header, which is fixed")
 		case slices.Contains(fixedHeaders[:], canonical):
-			c.b.fault(at, "this header is not for an action to set")
+			c.b.addFault(at, "this header is not for an action to set")
 		case seen[canonical]:
-			c.b.fault(at, "the header is given twice, in another case")
+			c.b.addFault(at, "the header is given twice, in another case")
 		case canonical == "Cookie" || canonical == "Content-Type":
 			// A semicolon in an argument would add another cookie, or make the
 			// body something else.
@@ -272,7 +272,7 @@ func (c *compiler) addHeaders(r *request, headers map[string]string) {
 		t := c.template(at, headers[name], w)
 		for _, p := range t {
 			if _, err := headerText(p.text); err != nil {
-				c.b.fault(at, "%v", err)
+				c.b.addFault(at, "%v", err)
 			}
 		}
 		r.headers = append(r.headers, pair{canonical, t})
@@ -292,7 +292,7 @@ func (c *compiler) addBody(r *request, body json.RawMessage) {
 	}
 	tree, err := schema.Decode(body, &schema.Limits{Bytes: maxTemplateBytes})
 	if err != nil {
-		c.b.fault(c.at+"/body", "%v", err)
+		c.b.addFault(c.at+"/body", "%v", err)
 		return
 	}
 	r.body = c.bodyOf(c.at+"/body", tree)
@@ -315,7 +315,7 @@ func (c *compiler) bodyOf(at string, v any) any {
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if t, err := parseTemplate(key); err == nil {
 				if _, fixed := t.literal(); !fixed {
-					c.b.fault(definition.Below(at, key), "a placeholder has no place in the name of a member, which is fixed")
+					c.b.addFault(definition.Below(at, key), "a placeholder has no place in the name of a member, which is fixed")
 				}
 			}
 			v[key] = c.bodyOf(definition.Below(at, key), v[key])
@@ -327,7 +327,7 @@ func (c *compiler) bodyOf(at string, v any) any {
 func (c *compiler) pointers(r *Response) {
 	for name, p := range map[string]string{"value": r.Value, "structured": r.Structured} {
 		if p != "" && !isPointer(p) {
-			c.b.fault(c.at+"/response/"+name, "expected a JSON pointer, such as /main/temp")
+			c.b.addFault(c.at+"/response/"+name, "expected a JSON pointer, such as /main/temp")
 		}
 	}
 }

@@ -33,7 +33,7 @@ func Decode(data json.RawMessage, o *DecodeOptions) (*Definition, error) {
 	}
 	tree, err := schema.Decode(data, &schema.Limits{Bytes: definition.MaxBytes})
 	if err != nil {
-		b := builder{}
+		b := toolBuilder{}
 		b.schemaFaults("", err)
 		return nil, b.faults.Tidy()
 	}

@@ -59,10 +59,10 @@ type program struct {
 }
 
 // exec compiles an Exec handler into the tool.
-func (b *builder) exec(t *sallyport.Tool) {
+func (b *toolBuilder) exec(t *sallyport.Tool) {
 	e, at := b.d.Handler.Exec, "/handler/exec"
 	if (len(e.Command) == 0) == (e.Path == "") {
-		b.fault(at, "expected exactly one of command and path")
+		b.addFault(at, "expected exactly one of command and path")
 		return
 	}
 	p := &program{argv: slices.Clone(e.Command)}
@@ -87,7 +87,7 @@ func (b *builder) exec(t *sallyport.Tool) {
 	}
 	t.Revision = revisionOf(e, p.files...)
 	if _, err := reach.ParseBinary(p.argv[0]); err != nil || p.argv[0] == string(reach.AnyBinary) {
-		b.fault(at, "the binary is neither a name nor a clean absolute path")
+		b.addFault(at, "the binary is neither a name nor a clean absolute path")
 	}
 	p.name = nameOf(p)
 	b.environment(p, e.Env)
@@ -97,7 +97,7 @@ func (b *builder) exec(t *sallyport.Tool) {
 		t.Touches = append(t.Touches, sallyport.Touch{Capability: "secrets", Item: s.Ref})
 	}
 	if t.ReadOnly {
-		b.fault("/readOnly", "contradicts a program: the gate cannot hold it to that")
+		b.addFault("/readOnly", "contradicts a program: the gate cannot hold it to that")
 	}
 	t.Run = p.run
 }
@@ -126,7 +126,7 @@ func nameOf(p *program) string {
 }
 
 // interpreted is the command that runs a file by its ending.
-func (b *builder) interpreted(at, path string) []string {
+func (b *toolBuilder) interpreted(at, path string) []string {
 	switch ending := filepath.Ext(path); ending {
 	case "":
 		return []string{path}
@@ -137,13 +137,13 @@ func (b *builder) interpreted(at, path string) []string {
 	case ".sh":
 		return []string{"sh", path}
 	default:
-		b.fault(at, "no interpreter is known for %s: expected .js, .py, .sh or no ending, or a command", ending)
+		b.addFault(at, "no interpreter is known for %s: expected .js, .py, .sh or no ending, or a command", ending)
 		return nil
 	}
 }
 
 // implied declares what the handler needs by itself: its binary and its file.
-func (b *builder) implied(t *sallyport.Tool, binary string, programs []string) {
+func (b *toolBuilder) implied(t *sallyport.Tool, binary string, programs []string) {
 	p := sallyport.ProcessCapability{}
 	if declared := t.Capabilities.Process; declared != nil {
 		p = *declared
@@ -157,30 +157,30 @@ func (b *builder) implied(t *sallyport.Tool, binary string, programs []string) {
 }
 
 // environment reads the variables.
-func (b *builder) environment(p *program, env map[string]string) {
+func (b *toolBuilder) environment(p *program, env map[string]string) {
 	p.env = map[string]string{}
 	for _, name := range sortedKeys(env) {
 		at := definition.Below("/handler/exec/env", name)
 		t, err := parseTemplate(env[name])
 		switch text, fixed := t.literal(); {
 		case err != nil:
-			b.fault(at, "%v", err)
+			b.addFault(at, "%v", err)
 		case !reach.IsEnvName(name):
-			b.fault(at, "not the name of a variable")
+			b.addFault(at, "not the name of a variable")
 		case fixed && !strings.Contains(text, "\x00"):
 			p.env[name] = text
 		case len(t) == 1 && t[0].secret != "":
-			b.declared(at, t[0].secret)
+			b.checkSecret(at, t[0].secret)
 			p.secrets = append(p.secrets, sallyport.ChildSecret{Env: name, Ref: t[0].secret, Prefixes: b.d.Handler.Exec.SecretPrefixes})
 		default:
-			b.fault(at, "expected a text without placeholders, or {secret:…} alone: arguments come on standard input")
+			b.addFault(at, "expected a text without placeholders, or {secret:…} alone: arguments come on standard input")
 		}
 	}
 	if err := reach.CheckPrefixes(b.d.Handler.Exec.SecretPrefixes); err != nil {
-		b.fault("/handler/exec/secret_prefixes", "%v", err)
+		b.addFault("/handler/exec/secret_prefixes", "%v", err)
 	}
 	if len(p.secrets) > 0 && b.d.Capabilities.Network == nil {
-		b.fault("/handler/exec/env", "a secret without capabilities.network: its value goes to the granted hosts and nowhere else")
+		b.addFault("/handler/exec/env", "a secret without capabilities.network: its value goes to the granted hosts and nowhere else")
 	}
 }
 

@@ -69,14 +69,14 @@ type pair struct {
 func (r *request) retried() bool { return r.method == http.MethodGet || r.method == http.MethodHead }
 
 // http compiles an HTTP handler into the tool.
-func (b *builder) http(t *sallyport.Tool) {
+func (b *toolBuilder) http(t *sallyport.Tool) {
 	h := b.d.Handler.HTTP
-	c := compiler{b: b, at: "/handler/http", params: b.params(), secrets: map[string]bool{}}
+	c := compiler{b: b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
 	r := c.compile(h)
 	r.parse = t.Returns != nil
-	b.hosts(t, r)
-	if r.scheme == "http" && len(c.secrets) > 0 && !local(r.host) {
-		b.fault("/handler/http/url", "a secret is not sent without encryption: expected https, or an address of this machine")
+	b.checkHosts(t, r)
+	if r.scheme == "http" && len(c.secrets) > 0 && !isLocal(r.host) {
+		b.addFault("/handler/http/url", "a secret is not sent without encryption: expected https, or an address of this machine")
 	}
 	r.secrets = sortedKeys(c.secrets)
 	for _, ref := range r.secrets {
@@ -90,15 +90,15 @@ func (b *builder) http(t *sallyport.Tool) {
 		t.ReadOnly = t.ReadOnly || p.Process == nil && p.Mail == nil && (p.FSReach == nil || p.FSReach.Write.IsZero()) &&
 			(p.Database == nil || p.Database.Mode != sallyport.ModeWrite)
 	case t.ReadOnly:
-		b.fault("/readOnly", "contradicts the method %s: a read-only action sends GET and HEAD only", r.method)
+		b.addFault("/readOnly", "contradicts the method %s: a read-only action sends GET and HEAD only", r.method)
 	}
 	retried := t.Idempotent
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return r.run(ctx, c, retried) }
 }
 
-// hosts holds the host of the URL to the declared ones, and declares it when
-// none are.
-func (b *builder) hosts(t *sallyport.Tool, r *request) {
+// checkHosts checks the host of the URL against the declared ones, and declares
+// it when none are.
+func (b *toolBuilder) checkHosts(t *sallyport.Tool, r *request) {
 	if r.host == "" {
 		return
 	}
@@ -119,26 +119,26 @@ func (b *builder) hosts(t *sallyport.Tool, r *request) {
 	}
 	patterns, err := reach.ParseHosts(t.Capabilities.Network.AllowedHosts)
 	if err != nil {
-		b.fault("/capabilities/network/allowedHosts", "%v", err)
+		b.addFault("/capabilities/network/allowedHosts", "%v", err)
 		return
 	}
 	deferred := slices.ContainsFunc(patterns, reach.HostPattern.Any)
 	if !deferred && !reach.NewHosts(patterns).Match(host, port) {
-		b.fault("/handler/http/url", "the host %s is not in capabilities.network.allowedHosts: add it there", r.host)
+		b.addFault("/handler/http/url", "the host %s is not in capabilities.network.allowedHosts: add it there", r.host)
 	}
 }
 
-// local reports whether a host is this machine by its address.
-func local(host string) bool {
+// isLocal reports whether a host is this machine by its address.
+func isLocal(host string) bool {
 	name, _, err := reach.SplitHostPort(host)
 	addr, bad := netip.ParseAddr(name)
 	return err == nil && (name == "localhost" || bad == nil && addr.IsLoopback())
 }
 
-// declared holds a secret of a template to the declared ones.
-func (b *builder) declared(at, ref string) {
+// checkSecret checks a secret of a template against the declared ones.
+func (b *toolBuilder) checkSecret(at, ref string) {
 	if !reach.MatchRef(b.d.Capabilities.Secrets, ref) {
-		b.fault(at, "the secret %s is not in capabilities.secrets: add it there", ref)
+		b.addFault(at, "the secret %s is not in capabilities.secrets: add it there", ref)
 	}
 }
 

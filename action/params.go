@@ -15,24 +15,24 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// common judges what every definition has.
-func (b *builder) common() {
+// checkCommon checks what every definition has.
+func (b *toolBuilder) checkCommon() {
 	d := b.d
 	if !isID(d.ID) {
-		b.fault("/id", "expected 1 to 64 letters, digits, _ or -")
+		b.addFault("/id", "expected 1 to 64 letters, digits, _ or -")
 	} else if strings.HasPrefix(d.ID, "mcp__") {
-		b.fault("/id", "names that begin with mcp__ belong to MCP servers")
+		b.addFault("/id", "names that begin with mcp__ belong to MCP servers")
 	}
 	if d.Timeout < 0 {
-		b.fault("/timeout", "is negative")
+		b.addFault("/timeout", "is negative")
 	}
 	if d.MaxResultChars < 0 {
-		b.fault("/maxResultChars", "is negative")
+		b.addFault("/maxResultChars", "is negative")
 	}
 	for i, p := range d.Permissions {
 		// As the registry has it, but at its place.
 		if p == "" || strings.ContainsAny(p, " \t\n,") {
-			b.fault(definition.Below("/permissions", itoa(i)), "permission %q: expected a word such as http:read", p)
+			b.addFault(definition.Below("/permissions", itoa(i)), "permission %q: expected a word such as http:read", p)
 		}
 	}
 	if d.RateLimit != nil {
@@ -48,12 +48,12 @@ func (b *builder) common() {
 
 // rateLimit judges the two halves of a limit each for itself, so that a fault
 // stands at its key and none hides the other.
-func (b *builder) rateLimit(l sallyport.RateLimit) {
+func (b *toolBuilder) rateLimit(l sallyport.RateLimit) {
 	if err := window.Check(sallyport.RateLimit{Requests: l.Requests, Window: 1}); err != nil {
-		b.fault("/rateLimit/requests", "%v", err)
+		b.addFault("/rateLimit/requests", "%v", err)
 	}
 	if err := window.Check(sallyport.RateLimit{Requests: 1, Window: l.Window}); err != nil {
-		b.fault("/rateLimit/window", "%v", err)
+		b.addFault("/rateLimit/window", "%v", err)
 	}
 }
 
@@ -64,21 +64,21 @@ func isID(s string) bool {
 }
 
 // schemaFaults takes over what is wrong with a schema.
-func (b *builder) schemaFaults(at string, err error) {
+func (b *toolBuilder) schemaFaults(at string, err error) {
 	if err == nil {
 		return
 	}
 	if faults, ok := errors.AsType[schema.Faults](err); ok {
 		for _, f := range faults {
-			b.fault(at+f.Pointer, "%s", f.Message)
+			b.addFault(at+f.Pointer, "%s", f.Message)
 		}
 		return
 	}
-	b.fault(at, "%v", err)
+	b.addFault(at, "%v", err)
 }
 
-// params lists the parameters that templates may name, sorted.
-func (b *builder) params() []string {
+// paramNames lists the parameters that templates may name, sorted.
+func (b *toolBuilder) paramNames() []string {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}

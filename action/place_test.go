@@ -29,8 +29,8 @@ func everywhere(t testing.TB) *request {
 			Body:    json.RawMessage(`{"a": "{a}", "deep": [{"b": "say {b}"}], "fixed": "{{a}}"}`),
 		}},
 	}
-	b := builder{d: d}
-	c := compiler{b: &b, at: "/handler/http", params: b.params(), secrets: map[string]bool{}}
+	b := toolBuilder{d: d}
+	c := compiler{b: &b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
 	r := c.compile(d.Handler.HTTP)
 	if len(b.faults) > 0 {
 		t.Fatal(b.faults)
@@ -143,7 +143,7 @@ func subset(names, of []string) bool {
 
 // TestNoWayUp tries segments of one and of two arguments.
 func TestNoWayUp(t *testing.T) {
-	b := builder{d: &Definition{}}
+	b := toolBuilder{d: &Definition{}}
 	c := compiler{b: &b, params: []string{"p", "q"}, secrets: map[string]bool{}}
 	r := c.compile(&HTTP{URL: "https://a.example/x/{p}{q}/y"})
 	for _, tt := range []struct {
@@ -206,7 +206,7 @@ func FuzzURL(f *testing.F) {
 		f.Add(s, "../..")
 	}
 	f.Fuzz(func(t *testing.T, text, arg string) {
-		b := builder{d: &Definition{}}
+		b := toolBuilder{d: &Definition{}}
 		c := compiler{b: &b, params: []string{"p"}, secrets: map[string]bool{}}
 		r := c.compile(&HTTP{URL: text})
 		if len(b.faults) > 0 {
