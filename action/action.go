@@ -117,7 +117,7 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 		b.http(&t)
 	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
 		b.refuseUnusable("a program", "network, secrets, fs_reach and process", "network", "secrets", "fs_reach", "process")
-		b.exec(&t)
+		b.compileExec(&t)
 	case h.Run != nil && h.HTTP == nil && h.Exec == nil:
 		t.Run = h.Run
 	default:

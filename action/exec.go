@@ -45,8 +45,8 @@ type Exec struct {
 	SecretPrefixes []string
 }
 
-// program is a compiled Exec.
-type program struct {
+// compiledExec is a compiled Exec.
+type compiledExec struct {
 	argv []string
 	// file is what the definition names as what runs; nil when it names a
 	// binary of the search path.
@@ -58,16 +58,16 @@ type program struct {
 	name    string
 }
 
-// exec compiles an Exec handler into the tool.
-func (b *toolBuilder) exec(t *sallyport.Tool) {
+// compileExec compiles an Exec handler into the tool.
+func (b *toolBuilder) compileExec(t *sallyport.Tool) {
 	e, at := b.d.Handler.Exec, "/handler/exec"
 	if (len(e.Command) == 0) == (e.Path == "") {
 		b.addFault(at, "expected exactly one of command and path")
 		return
 	}
-	p := &program{argv: slices.Clone(e.Command)}
+	p := &compiledExec{argv: slices.Clone(e.Command)}
 	if e.Path != "" {
-		at, p.argv = at+"/path", b.interpreted(at+"/path", e.Path)
+		at, p.argv = at+"/path", b.interpreterFor(at+"/path", e.Path)
 	} else {
 		at += "/command"
 	}
@@ -89,9 +89,9 @@ func (b *toolBuilder) exec(t *sallyport.Tool) {
 	if _, err := reach.ParseBinary(p.argv[0]); err != nil || p.argv[0] == string(reach.AnyBinary) {
 		b.addFault(at, "the binary is neither a name nor a clean absolute path")
 	}
-	p.name = nameOf(p)
-	b.environment(p, e.Env)
-	b.implied(t, p.argv[0], programs)
+	p.name = programName(p)
+	b.compileEnvironment(p, e.Env)
+	b.declareImplied(t, p.argv[0], programs)
 	t.Touches = []sallyport.Touch{{Capability: "process", Item: p.argv[0]}}
 	for _, s := range p.secrets {
 		t.Touches = append(t.Touches, sallyport.Touch{Capability: "secrets", Item: s.Ref})
@@ -99,12 +99,12 @@ func (b *toolBuilder) exec(t *sallyport.Tool) {
 	if t.ReadOnly {
 		b.addFault("/readOnly", "contradicts a program: the gate cannot hold it to that")
 	}
-	t.Run = p.run
+	t.Run = p.runProgram
 }
 
 // pinScripts pins the arguments that are scripts: what an interpreter runs is
 // what was checked, like the handler's own file.
-func (p *program) pinScripts() {
+func (p *compiledExec) pinScripts() {
 	for i, arg := range p.argv[1:] {
 		if !filepath.IsAbs(arg) || !digest.IsScript(arg) || slices.ContainsFunc(p.files, func(f *pinnedFile) bool { return f.path == arg }) {
 			continue
@@ -115,9 +115,10 @@ func (p *program) pinScripts() {
 	}
 }
 
-// nameOf is how a caller knows the program: its binary, and the handler's file
-// where that is another one. The arguments are the operator's.
-func nameOf(p *program) string {
+// programName returns the name by which a caller knows the program: its binary,
+// and the handler's file where that is another one. The arguments are the
+// operator's.
+func programName(p *compiledExec) string {
 	name := filepath.Base(p.argv[0])
 	if p.file != nil && p.file.path != p.argv[0] {
 		name += " " + filepath.Base(p.file.path)
@@ -125,8 +126,8 @@ func nameOf(p *program) string {
 	return name
 }
 
-// interpreted is the command that runs a file by its ending.
-func (b *toolBuilder) interpreted(at, path string) []string {
+// interpreterFor returns the command that runs a file by its ending.
+func (b *toolBuilder) interpreterFor(at, path string) []string {
 	switch ending := filepath.Ext(path); ending {
 	case "":
 		return []string{path}
@@ -142,8 +143,9 @@ func (b *toolBuilder) interpreted(at, path string) []string {
 	}
 }
 
-// implied declares what the handler needs by itself: its binary and its file.
-func (b *toolBuilder) implied(t *sallyport.Tool, binary string, programs []string) {
+// declareImplied declares what the handler needs by itself: its binary and its
+// file.
+func (b *toolBuilder) declareImplied(t *sallyport.Tool, binary string, programs []string) {
 	p := sallyport.ProcessCapability{}
 	if declared := t.Capabilities.Process; declared != nil {
 		p = *declared
@@ -156,8 +158,8 @@ func (b *toolBuilder) implied(t *sallyport.Tool, binary string, programs []strin
 	t.Capabilities.Process = &p
 }
 
-// environment reads the variables.
-func (b *toolBuilder) environment(p *program, env map[string]string) {
+// compileEnvironment compiles the variables of the program.
+func (b *toolBuilder) compileEnvironment(p *compiledExec, env map[string]string) {
 	p.env = map[string]string{}
 	for _, name := range sortedKeys(env) {
 		at := definition.Below("/handler/exec/env", name)
@@ -184,8 +186,8 @@ func (b *toolBuilder) environment(p *program, env map[string]string) {
 	}
 }
 
-// input is what the program reads.
-type input struct {
+// programInput is what the program reads.
+type programInput struct {
 	Params  json.RawMessage `json:"params"`
 	Context inputContext    `json:"context"`
 }
@@ -198,18 +200,18 @@ type inputContext struct {
 	Workspace   string `json:"workspace"`
 }
 
-// run runs the program of one call.
-func (p *program) run(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+// runProgram runs the program of one call.
+func (p *compiledExec) runProgram(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	for _, f := range p.files {
 		if err := f.checkUnchanged(); err != nil {
-			return sallyport.Result{}, p.failed(err.Error())
+			return sallyport.Result{}, p.newFailure(err.Error())
 		}
 	}
 	params := c.Args
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	stdin, err := definition.Compact(input{params, inputContext{c.ID, c.Session, c.Personality, c.Principal.Name, c.Workspace}})
+	stdin, err := definition.Compact(programInput{params, inputContext{c.ID, c.Session, c.Personality, c.Principal.Name, c.Workspace}})
 	if err != nil {
 		return sallyport.Result{}, sallyport.InputInvalid("the arguments are not JSON")
 	}
@@ -219,11 +221,11 @@ func (p *program) run(ctx context.Context, c *sallyport.Call) (sallyport.Result,
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return p.answer(&res)
+	return p.parseOutput(&res)
 }
 
 // standIns gives each secret the hosts of the grant.
-func (p *program) standIns(c *sallyport.Call) []sallyport.ChildSecret {
+func (p *compiledExec) standIns(c *sallyport.Call) []sallyport.ChildSecret {
 	list := slices.Clone(p.secrets)
 	for i := range list {
 		list[i].Hosts = c.NetworkPolicy.Allow
@@ -231,17 +233,18 @@ func (p *program) standIns(c *sallyport.Call) []sallyport.ChildSecret {
 	return list
 }
 
-func (p *program) failed(what string) error {
+// newFailure returns an error that names the program.
+func (p *compiledExec) newFailure(what string) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: p.name, Operation: "run", Detail: p.name + ": " + what,
 	}
 }
 
-// answer turns what a program printed into the result.
-func (p *program) answer(res *sallyport.ProcessResult) (sallyport.Result, error) {
+// parseOutput turns what a program printed into the result.
+func (p *compiledExec) parseOutput(res *sallyport.ProcessResult) (sallyport.Result, error) {
 	if res.ExitCode != 0 || res.TimedOut {
 		text := fmt.Sprintf("%s ended with exit code %d", p.name, res.ExitCode)
-		if said := tail(res.Stderr); said != "" {
+		if said := cutTail(res.Stderr); said != "" {
 			text += "\n\n" + said
 		}
 		r := sallyport.Err(text, sallyport.CodeExecutionFailed)
@@ -249,23 +252,23 @@ func (p *program) answer(res *sallyport.ProcessResult) (sallyport.Result, error)
 		return r, nil
 	}
 	if res.Dropped > 0 && len(res.Stdout) >= maxPrinted {
-		return sallyport.Result{}, p.failed(fmt.Sprintf("printed more than %d bytes", maxPrinted))
+		return sallyport.Result{}, p.newFailure(fmt.Sprintf("printed more than %d bytes", maxPrinted))
 	}
 	if len(strings.TrimSpace(string(res.Stdout))) == 0 {
-		return sallyport.Result{}, p.failed("printed nothing: expected one JSON value on standard output")
+		return sallyport.Result{}, p.newFailure("printed nothing: expected one JSON value on standard output")
 	}
 	tree, err := schema.Decode(res.Stdout, &schema.Limits{Depth: maxAnswerDepth, Bytes: maxPrinted})
 	if err != nil {
-		return sallyport.Result{}, p.failed("did not print one JSON value on standard output: " + err.Error())
+		return sallyport.Result{}, p.newFailure("did not print one JSON value on standard output: " + err.Error())
 	}
 	r := resultOf(tree, res.Stdout)
 	r.Source = "cmd:" + p.name
 	return r, nil
 }
 
-// tail is the end of a text in code points. It begins with a whole line, or
-// word: half a secret is one that nobody knows.
-func tail(text []byte) string {
+// cutTail returns the end of a text in code points. It begins with a whole
+// line, or word: half a secret is one that nobody knows.
+func cutTail(text []byte) string {
 	s := []rune(strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd")))
 	if len(s) <= stderrChars {
 		return string(s)
