@@ -31,18 +31,18 @@ const (
 	excerptChars = 2000
 )
 
-// passing is a status that may be another one in a moment. The gate runs an
+// transientStatus is a status that may be another one in a moment. The gate runs an
 // idempotent tool again after an error that is a timeout.
-type passing struct{ status int }
+type transientStatus struct{ status int }
 
-func (p *passing) Error() string { return "status " + strconv.Itoa(p.status) }
+func (p *transientStatus) Error() string { return "status " + strconv.Itoa(p.status) }
 
 // Timeout makes the failure one that passes.
-func (p *passing) Timeout() bool { return true }
+func (p *transientStatus) Timeout() bool { return true }
 
-// failure says what kind of failure it was. The text of the library may hold
-// the URL, and that a secret.
-func (r *request) failure(ctx context.Context, err error) error {
+// newTransportError says what kind of failure it was. The text of the library
+// may hold the URL, and that a secret.
+func (r *request) newTransportError(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		return e
 	}
@@ -63,30 +63,31 @@ func (r *request) failure(ctx context.Context, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		what = "the answer ended early"
 	}
-	return r.failed(what, err)
+	return r.newFailure(what, err)
 }
 
-func (r *request) failed(what string, cause error) error {
+// newFailure returns an error that names the request.
+func (r *request) newFailure(what string, cause error) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
 		Detail: r.method + " " + r.scheme + "://" + r.host + ": " + what, Err: cause,
 	}
 }
 
-// answer turns a response into the result.
-func (r *request) answer(ctx context.Context, resp *http.Response, v *values, retried bool) (sallyport.Result, error) {
+// readAnswer turns a response into the result.
+func (r *request) readAnswer(ctx context.Context, resp *http.Response, v *values, retried bool) (sallyport.Result, error) {
 	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	if err != nil {
-		return sallyport.Result{Source: source}, r.failure(ctx, err)
+		return sallyport.Result{Source: source}, r.newTransportError(ctx, err)
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return r.refusal(resp, body, v, source, retried)
+		return r.newRefusal(resp, body, v, source, retried)
 	}
 	if len(body) > maxAnswerBytes {
-		return sallyport.Result{Source: source}, r.failed(fmt.Sprintf("the answer has more than %d MiB", maxAnswerBytes>>20), nil)
+		return sallyport.Result{Source: source}, r.newFailure(fmt.Sprintf("the answer has more than %d MiB", maxAnswerBytes>>20), nil)
 	}
-	res, err := r.read(resp.Header.Get("Content-Type"), body)
+	res, err := r.parseBody(resp.Header.Get("Content-Type"), body)
 	res.Source = source
 	return res, err
 }
@@ -97,24 +98,24 @@ func originOf(resp *http.Response) string {
 	return resp.Request.URL.Scheme + "://" + resp.Request.URL.Host
 }
 
-// refusal is an answer that is no success: the status and the beginning of
-// what the server says about it.
-func (r *request) refusal(resp *http.Response, body []byte, v *values, source string, retried bool) (sallyport.Result, error) {
+// newRefusal returns the result of an answer that is no success: the status and
+// the beginning of what the server says about it.
+func (r *request) newRefusal(resp *http.Response, body []byte, v *values, source string, retried bool) (sallyport.Result, error) {
 	status := resp.StatusCode
 	text := strings.TrimSpace(fmt.Sprintf("%s %s answered %d %s", r.method, originOf(resp), status, http.StatusText(status)))
 	if status < http.StatusBadRequest {
 		text += ": a redirect that this action does not follow"
 	} else if kind := kindOf(resp.Header.Get("Content-Type"), body); kind != kindOther && len(body) <= maxAnswerBytes {
-		said, err := excerpt(body, v.secrets)
+		said, err := cutExcerpt(body, v.secrets)
 		if err != nil {
-			return sallyport.Result{}, r.failed("the answer could not be cleaned", err)
+			return sallyport.Result{}, r.newFailure("the answer could not be cleaned", err)
 		}
 		text = strings.TrimSpace(text + "\n\n" + said)
 	}
 	if retried && (status >= http.StatusInternalServerError || status == http.StatusTooManyRequests) {
 		return sallyport.Result{Source: source}, &sallyport.Error{
 			Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
-			Detail: text, Err: &passing{status},
+			Detail: text, Err: &transientStatus{status},
 		}
 	}
 	res := sallyport.Err(text, sallyport.CodeExecutionFailed)
@@ -122,9 +123,10 @@ func (r *request) refusal(resp *http.Response, body []byte, v *values, source st
 	return res, nil
 }
 
-// excerpt is the beginning of a body in code points. The secrets of the call
-// are taken out of the whole first: half a secret is one that nobody knows.
-func excerpt(body []byte, secrets map[string]string) (string, error) {
+// cutExcerpt returns the beginning of a body in code points. The secrets of the
+// call are taken out of the whole first: half a secret is one that nobody
+// knows.
+func cutExcerpt(body []byte, secrets map[string]string) (string, error) {
 	s := strings.ToValidUTF8(string(body), "\ufffd")
 	if len(secrets) > 0 {
 		var known []sallyport.Secret
@@ -152,18 +154,18 @@ func excerpt(body []byte, secrets map[string]string) (string, error) {
 // isBoundary reports whether a character parts words.
 func isBoundary(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`",<>{}[]`, r) }
 
-// kind is what a body is.
-type kind int
+// bodyKind is what a body is.
+type bodyKind int
 
 const (
-	kindOther kind = iota
+	kindOther bodyKind = iota
 	kindText
 	kindJSON
 )
 
 // kindOf judges by the type that the server names, and by the text when it
 // names none.
-func kindOf(contentType string, body []byte) kind {
+func kindOf(contentType string, body []byte) bodyKind {
 	if contentType == "" {
 		contentType = http.DetectContentType(body)
 	}
@@ -181,8 +183,8 @@ func kindOf(contentType string, body []byte) kind {
 	}
 }
 
-// read maps a body to the result.
-func (r *request) read(contentType string, body []byte) (sallyport.Result, error) {
+// parseBody maps a body to the result.
+func (r *request) parseBody(contentType string, body []byte) (sallyport.Result, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	mapped := r.response != Response{}
 	is := kindOf(contentType, body)
@@ -191,19 +193,19 @@ func (r *request) read(contentType string, body []byte) (sallyport.Result, error
 		return sallyport.OK(""), nil
 	case is != kindJSON && !mapped && !r.parse:
 		if is == kindOther {
-			return sallyport.Result{}, r.failed("the answer is neither JSON nor text", nil)
+			return sallyport.Result{}, r.newFailure("the answer is neither JSON nor text", nil)
 		}
 		return sallyport.OK(strings.ToValidUTF8(string(body), "\ufffd")), nil
 	}
 	tree, err := schema.Decode(body, &schema.Limits{Depth: maxAnswerDepth, Bytes: maxAnswerBytes})
 	if err != nil {
-		return sallyport.Result{}, r.failed("the answer is not the JSON that was expected: "+err.Error(), nil)
+		return sallyport.Result{}, r.newFailure("the answer is not the JSON that was expected: "+err.Error(), nil)
 	}
 	res := resultOf(tree, body)
 	if !mapped {
 		return res, nil
 	}
-	return r.response.pick(r, res, tree)
+	return r.response.pickParts(r, res, tree)
 }
 
 // resultOf is the rule for JSON without a mapping: an object is the structured
@@ -218,26 +220,27 @@ func resultOf(tree any, raw []byte) sallyport.Result {
 	if json.Compact(&b, raw) == nil {
 		res.Value = b.String()
 	}
-	res.Structured = structured(tree)
+	res.Structured = structuredOf(tree)
 	return res
 }
 
-// structured is an object as it stands and anything else as its member result.
-func structured(tree any) map[string]any {
+// structuredOf returns an object unchanged and anything else as its member
+// result.
+func structuredOf(tree any) map[string]any {
 	if object, ok := tree.(map[string]any); ok {
 		return object
 	}
 	return map[string]any{"result": tree}
 }
 
-// pick takes the parts that a mapping names.
-func (m *Response) pick(r *request, res sallyport.Result, tree any) (sallyport.Result, error) {
+// pickParts selects the parts that a mapping names.
+func (m *Response) pickParts(r *request, res sallyport.Result, tree any) (sallyport.Result, error) {
 	if m.Structured != "" {
-		part, ok := find(tree, m.Structured)
+		part, ok := findPart(tree, m.Structured)
 		if !ok {
-			return sallyport.Result{}, r.failed("the answer has no "+m.Structured, nil)
+			return sallyport.Result{}, r.newFailure("the answer has no "+m.Structured, nil)
 		}
-		res.Structured = structured(part)
+		res.Structured = structuredOf(part)
 		if m.Value == "" {
 			text, err := definition.Compact(part)
 			if err != nil {
@@ -249,9 +252,9 @@ func (m *Response) pick(r *request, res sallyport.Result, tree any) (sallyport.R
 	if m.Value == "" {
 		return res, nil
 	}
-	part, ok := find(tree, m.Value)
+	part, ok := findPart(tree, m.Value)
 	if !ok {
-		return sallyport.Result{}, r.failed("the answer has no "+m.Value, nil)
+		return sallyport.Result{}, r.newFailure("the answer has no "+m.Value, nil)
 	}
 	if s, ok := part.(string); ok {
 		res.Value = s

@@ -225,7 +225,7 @@ func (p *pair) list(v *values) ([]string, error) {
 			list := make([]string, len(items))
 			for i, item := range items {
 				var err error
-				if list[i], err = scalar(name+"/"+itoa(i), item); err != nil {
+				if list[i], err = scalar(name+"/"+formatInt(i), item); err != nil {
 					return nil, err
 				}
 			}

@@ -147,7 +147,7 @@ func joinHost(scheme, name string, port uint16) string {
 	if port == 0 || scheme == "http" && port == 80 || scheme == "https" && port == 443 {
 		return name
 	}
-	return name + ":" + itoa(int(port))
+	return name + ":" + formatInt(int(port))
 }
 
 // cutTemplate cuts at the first separator in a text.
@@ -309,7 +309,7 @@ func (c *compiler) bodyOf(at string, v any) any {
 		return t
 	case []any:
 		for i := range v {
-			v[i] = c.bodyOf(definition.Below(at, itoa(i)), v[i])
+			v[i] = c.bodyOf(definition.Below(at, formatInt(i)), v[i])
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {

@@ -157,10 +157,10 @@ func (r *request) run(ctx context.Context, c *sallyport.Call, retried bool) (sal
 	client.CheckRedirect = r.stay(req)
 	resp, err := client.Do(req)
 	if err != nil {
-		return sallyport.Result{Source: r.scheme + "://" + r.host + req.URL.EscapedPath()}, r.failure(ctx, err)
+		return sallyport.Result{Source: r.scheme + "://" + r.host + req.URL.EscapedPath()}, r.newTransportError(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // Nothing was written.
-	return r.answer(ctx, resp, v, retried)
+	return r.readAnswer(ctx, resp, v, retried)
 }
 
 // stay keeps what may hold secrets or arguments in a body with the origin that

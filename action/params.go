@@ -32,7 +32,7 @@ func (b *toolBuilder) checkCommon() {
 	for i, p := range d.Permissions {
 		// As the registry has it, but at its place.
 		if p == "" || strings.ContainsAny(p, " \t\n,") {
-			b.addFault(definition.Below("/permissions", itoa(i)), "permission %q: expected a word such as http:read", p)
+			b.addFault(definition.Below("/permissions", formatInt(i)), "permission %q: expected a word such as http:read", p)
 		}
 	}
 	if d.RateLimit != nil {

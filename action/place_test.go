@@ -48,7 +48,7 @@ func argument() *rapid.Generator[any] {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom(hostile), rapid.Map(rapid.SliceOfN(rapid.SampledFrom(hostile), 1, 4), func(s []string) string { return strings.Join(s, "") }))
 	return rapid.OneOf(
 		rapid.Map(text, func(s string) any { return strings.ToValidUTF8(s, "") }),
-		rapid.Map(rapid.Int(), func(i int) any { return json.Number(itoa(i)) }),
+		rapid.Map(rapid.Int(), func(i int) any { return json.Number(formatInt(i)) }),
 		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
 		rapid.Map(rapid.SliceOfN(text, 0, 3), func(l []string) any {
 			list := make([]any, len(l))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func itoa(i int) string { return strconv.Itoa(i) }
+func formatInt(i int) string { return strconv.Itoa(i) }
 
 // isPointer reports whether a text is a JSON pointer (RFC 6901) to a part.
 func isPointer(p string) bool {
@@ -24,8 +24,8 @@ func isPointer(p string) bool {
 	}
 }
 
-// find returns the part of a value at a JSON pointer.
-func find(tree any, pointer string) (part any, ok bool) {
+// findPart returns the part of a value at a JSON pointer.
+func findPart(tree any, pointer string) (part any, ok bool) {
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		switch v := tree.(type) {
@@ -35,7 +35,7 @@ func find(tree any, pointer string) (part any, ok bool) {
 			}
 		case []any:
 			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v) || itoa(i) != token {
+			if err != nil || i < 0 || i >= len(v) || formatInt(i) != token {
 				return nil, false
 			}
 			tree = v[i]
