@@ -75,7 +75,7 @@ func (r *request) newFailure(what string, cause error) error {
 }
 
 // readAnswer turns a response into the result.
-func (r *request) readAnswer(ctx context.Context, resp *http.Response, v *values, retried bool) (sallyport.Result, error) {
+func (r *request) readAnswer(ctx context.Context, resp *http.Response, v *callValues, retried bool) (sallyport.Result, error) {
 	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	if err != nil {
@@ -100,7 +100,7 @@ func originOf(resp *http.Response) string {
 
 // newRefusal returns the result of an answer that is no success: the status and
 // the beginning of what the server says about it.
-func (r *request) newRefusal(resp *http.Response, body []byte, v *values, source string, retried bool) (sallyport.Result, error) {
+func (r *request) newRefusal(resp *http.Response, body []byte, v *callValues, source string, retried bool) (sallyport.Result, error) {
 	status := resp.StatusCode
 	text := strings.TrimSpace(fmt.Sprintf("%s %s answered %d %s", r.method, originOf(resp), status, http.StatusText(status)))
 	if status < http.StatusBadRequest {

@@ -23,14 +23,14 @@ const maxURLBytes = 8192
 // userAgent says who is asking, honestly.
 const userAgent = "sallyport/1.0 (+https://github.com/sallyport/sallyport)"
 
-// values reads the arguments, with numbers in canonical form, and the secrets
+// readValues reads the arguments, with numbers in canonical form, and the secrets
 // of one call.
-func (r *request) values(ctx context.Context, c *sallyport.Call) (*values, error) {
-	args, err := arguments(c)
+func (r *request) readValues(ctx context.Context, c *sallyport.Call) (*callValues, error) {
+	args, err := decodeArguments(c)
 	if err != nil {
 		return nil, err
 	}
-	v := &values{args: args, secrets: make(map[string]string, len(r.secrets))}
+	v := &callValues{args: args, secrets: make(map[string]string, len(r.secrets))}
 	for _, ref := range r.secrets {
 		s, err := c.Secrets.Get(ctx, ref)
 		if err != nil {
@@ -41,8 +41,8 @@ func (r *request) values(ctx context.Context, c *sallyport.Call) (*values, error
 	return v, nil
 }
 
-// arguments decodes the arguments of a call from their canonical text.
-func arguments(c *sallyport.Call) (map[string]any, error) {
+// decodeArguments decodes the arguments of a call from their canonical text.
+func decodeArguments(c *sallyport.Call) (map[string]any, error) {
 	doc, err := schema.Parse(c.Args)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func arguments(c *sallyport.Call) (map[string]any, error) {
 // build makes the request. What it returns goes to the origin of the
 // definition, with its number of path segments, its names of query values and
 // its headers.
-func (r *request) build(ctx context.Context, v *values) (*http.Request, error) {
+func (r *request) build(ctx context.Context, v *callValues) (*http.Request, error) {
 	target, err := r.target(v)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (r *request) build(ctx context.Context, v *values) (*http.Request, error) {
 }
 
 // target is the text of the URL.
-func (r *request) target(v *values) (string, error) {
+func (r *request) target(v *callValues) (string, error) {
 	var b strings.Builder
 	b.WriteString(r.scheme + "://" + r.host)
 	for _, s := range r.path {
@@ -102,7 +102,7 @@ func (r *request) target(v *values) (string, error) {
 	}
 	separator := byte('?')
 	for _, p := range r.query {
-		list, err := p.list(v)
+		list, err := p.listValues(v)
 		if err != nil {
 			return "", err
 		}
@@ -117,15 +117,15 @@ func (r *request) target(v *values) (string, error) {
 
 // segment is one segment of the path. The texts of the definition are
 // percent-encoded already.
-func segment(t template, v *values) (string, error) {
-	text, given, err := t.fill(v, pathText)
+func segment(t template, v *callValues) (string, error) {
+	text, given, err := t.fillText(v, pathText)
 	if err != nil {
 		return "", err
 	}
 	if !given {
 		return "", sallyport.InputInvalid(paramsOf(t) + ": is needed for the path of the request")
 	}
-	if _, fixed := t.literal(); fixed {
+	if _, fixed := t.literalText(); fixed {
 		return text, nil
 	}
 	if len(text) > maxURLBytes {
@@ -217,33 +217,33 @@ func headerText(s string) (string, error) {
 	return s, nil
 }
 
-// list is the values of one name of the query: none when an argument is
-// absent, several when it is a list.
-func (p *pair) list(v *values) ([]string, error) {
-	if name, ok := p.value.alone(); ok {
+// listValues returns the values of one name of the query: none when an argument
+// is absent, several when it is a list.
+func (p *namedTemplate) listValues(v *callValues) ([]string, error) {
+	if name, ok := p.value.loneParam(); ok {
 		if items, ok := v.args[name].([]any); ok {
 			list := make([]string, len(items))
 			for i, item := range items {
 				var err error
-				if list[i], err = scalar(name+"/"+formatInt(i), item); err != nil {
+				if list[i], err = scalarText(name+"/"+formatInt(i), item); err != nil {
 					return nil, err
 				}
 			}
 			return list, nil
 		}
 	}
-	text, given, err := p.value.fill(v, nil)
+	text, given, err := p.value.fillText(v, nil)
 	if err != nil || !given {
 		return nil, err
 	}
 	return []string{text}, nil
 }
 
-func (r *request) fillHeader(h http.Header, v *values) error {
+func (r *request) fillHeader(h http.Header, v *callValues) error {
 	h.Set("Accept", "application/json, text/*;q=0.9, */*;q=0.1")
 	h.Set("User-Agent", userAgent)
 	for _, p := range r.headers {
-		text, given, err := p.value.fill(v, headerText)
+		text, given, err := p.value.fillText(v, headerText)
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func (r *request) fillHeader(h http.Header, v *values) error {
 }
 
 // text is the body, nil when there is none.
-func (r *request) text(v *values) ([]byte, error) {
+func (r *request) text(v *callValues) ([]byte, error) {
 	if r.body == nil {
 		return nil, nil
 	}
@@ -268,14 +268,14 @@ func (r *request) text(v *values) ([]byte, error) {
 
 // fillBody puts arguments into the places of templates. given is false when
 // an argument of a text is absent: the member or element is left out.
-func fillBody(node any, v *values) (tree any, given bool, err error) {
+func fillBody(node any, v *callValues) (tree any, given bool, err error) {
 	switch node := node.(type) {
 	case template:
-		if name, ok := node.alone(); ok {
+		if name, ok := node.loneParam(); ok {
 			value, present := v.args[name]
 			return value, present, nil
 		}
-		return boxed(node.fill(v, nil))
+		return boxed(node.fillText(v, nil))
 	case []any:
 		list := make([]any, 0, len(node))
 		for _, child := range node {

@@ -159,10 +159,10 @@ func cutTemplate(t template, separator string) (before, after template) {
 		}
 		before = slices.Clone(t[:i])
 		if left != "" {
-			before = append(before, part{text: left})
+			before = append(before, templatePart{text: left})
 		}
 		if right != "" {
-			after = append(after, part{text: right})
+			after = append(after, templatePart{text: right})
 		}
 		return before, append(after, t[i+1:]...)
 	}
@@ -171,7 +171,7 @@ func cutTemplate(t template, separator string) (before, after template) {
 
 func (c *compiler) path(r *request, at string, t template) {
 	c.allow(at, t, where{params: true, place: "the path"})
-	segments := t.split("/")
+	segments := t.splitTexts("/")
 	if len(t) == 0 {
 		segments = []template{nil, nil}
 	}
@@ -186,7 +186,7 @@ func (c *compiler) path(r *request, at string, t template) {
 				c.b.addFault(at, "a %% in the path is not followed by two hexadecimal digits")
 			}
 		}
-		text, fixed := s.literal()
+		text, fixed := s.literalText()
 		if plain, err := url.PathUnescape(text); fixed && err == nil && (plain == "." || plain == "..") {
 			c.b.addFault(at, "the path holds the segment %q", plain)
 		}
@@ -201,12 +201,12 @@ func (c *compiler) query(r *request, at string, t template) {
 	if len(t) == 0 {
 		return
 	}
-	for _, piece := range t.split("&") {
+	for _, piece := range t.splitTexts("&") {
 		if len(piece) == 0 {
 			continue
 		}
 		name, value := cutTemplate(piece, "=")
-		key, fixed := name.literal()
+		key, fixed := name.literalText()
 		if !fixed {
 			c.b.addFault(at, "a placeholder has no place in the name of a query value, which is fixed")
 			continue
@@ -224,7 +224,7 @@ func (c *compiler) query(r *request, at string, t template) {
 			continue
 		}
 		c.allow(at, value, where{params: true, secrets: true, place: "the query"})
-		r.query = append(r.query, pair{key, value})
+		r.query = append(r.query, namedTemplate{key, value})
 	}
 }
 
@@ -235,10 +235,10 @@ func (c *compiler) addQuery(r *request, query map[string]string) {
 		if name == "" || strings.ContainsAny(name, "{}") {
 			c.b.addFault(at, "a placeholder has no place in the name of a query value, which is fixed and not empty")
 		}
-		if slices.ContainsFunc(r.query[:inURL], func(p pair) bool { return p.name == name }) {
+		if slices.ContainsFunc(r.query[:inURL], func(p namedTemplate) bool { return p.name == name }) {
 			c.b.addFault(at, "the name is in the query of the URL already")
 		}
-		r.query = append(r.query, pair{name, c.template(at, query[name], where{params: true, secrets: true})})
+		r.query = append(r.query, namedTemplate{name, c.template(at, query[name], where{params: true, secrets: true})})
 	}
 }
 
@@ -275,7 +275,7 @@ func (c *compiler) addHeaders(r *request, headers map[string]string) {
 				c.b.addFault(at, "%v", err)
 			}
 		}
-		r.headers = append(r.headers, pair{canonical, t})
+		r.headers = append(r.headers, namedTemplate{canonical, t})
 	}
 }
 
@@ -314,7 +314,7 @@ func (c *compiler) bodyOf(at string, v any) any {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if t, err := parseTemplate(key); err == nil {
-				if _, fixed := t.literal(); !fixed {
+				if _, fixed := t.literalText(); !fixed {
 					c.b.addFault(definition.Below(at, key), "a placeholder has no place in the name of a member, which is fixed")
 				}
 			}

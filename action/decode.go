@@ -177,7 +177,7 @@ func (d *decoder) templates(o *definition.Object, key string) map[string]string 
 	}
 	out := make(map[string]string, len(members))
 	for name, v := range members {
-		text, err := scalar("", v)
+		text, err := scalarText("", v)
 		if err != nil || v == nil {
 			d.Fault(definition.Below(at, name), "expected a text, a number, true or false")
 		}

@@ -164,7 +164,7 @@ func (b *toolBuilder) compileEnvironment(p *compiledExec, env map[string]string)
 	for _, name := range sortedKeys(env) {
 		at := definition.Below("/handler/exec/env", name)
 		t, err := parseTemplate(env[name])
-		switch text, fixed := t.literal(); {
+		switch text, fixed := t.literalText(); {
 		case err != nil:
 			b.addFault(at, "%v", err)
 		case !reach.IsEnvName(name):

@@ -52,15 +52,15 @@ type Response struct {
 type request struct {
 	method, scheme, host string
 	path                 []template
-	query, headers       []pair
+	query, headers       []namedTemplate
 	body                 any // JSON in which texts are templates; nil sends none
 	response             Response
 	secrets              []string
 	parse                bool // the answer has to be JSON
 }
 
-// pair is a name with its value.
-type pair struct {
+// namedTemplate is a name with its value.
+type namedTemplate struct {
 	name  string
 	value template
 }
@@ -144,7 +144,7 @@ func (b *toolBuilder) checkSecret(at, ref string) {
 
 // run sends the request of one call.
 func (r *request) run(ctx context.Context, c *sallyport.Call, retried bool) (sallyport.Result, error) {
-	v, err := r.values(ctx, c)
+	v, err := r.readValues(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

@@ -68,7 +68,7 @@ func TestArgumentsStayInTheirPlaces(t *testing.T) {
 	r := everywhere(t)
 	sent := 0
 	rapid.Check(t, func(t *rapid.T) {
-		v := &values{args: map[string]any{}}
+		v := &callValues{args: map[string]any{}}
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			if rapid.IntRange(0, 9).Draw(t, "absent "+name) > 0 {
 				v.args[name] = argument().Draw(t, name)
@@ -95,7 +95,7 @@ type fataler interface {
 }
 
 // check holds a request as it is on the wire to its definition.
-func check(t fataler, req *http.Request, v *values) {
+func check(t fataler, req *http.Request, v *callValues) {
 	var wire bytes.Buffer
 	if err := req.Write(&wire); err != nil {
 		t.Fatalf("Write = %v", err)
@@ -116,7 +116,7 @@ func check(t fataler, req *http.Request, v *values) {
 	if len(segments) != 4 || segments[1] != "v1" || !strings.HasPrefix(segments[3], "x-") || !strings.HasSuffix(segments[3], ".json") {
 		t.Fatalf("path = %q of\n%s", path, text)
 	}
-	a, _ := scalar("a", v.args["a"])
+	a, _ := scalarText("a", v.args["a"])
 	if plain, err := url.PathUnescape(segments[2]); err != nil || plain != a || plain == "." || plain == ".." || plain == "" {
 		t.Fatalf("segment = %q, want the one of %q", segments[2], a)
 	}
@@ -174,7 +174,7 @@ func TestNoWayUp(t *testing.T) {
 		{"%" + strings.Repeat("25", 4<<20), "", false},
 		{strings.Repeat("a", 9000), "", false},
 	} {
-		_, err := r.build(t.Context(), &values{args: map[string]any{"p": tt.p, "q": tt.q}})
+		_, err := r.build(t.Context(), &callValues{args: map[string]any{"p": tt.p, "q": tt.q}})
 		if tt.ok != (err == nil) {
 			t.Errorf("the segment of %q and %q = %v, want taken %t", tt.p, tt.q, err, tt.ok)
 		}
@@ -189,7 +189,7 @@ func FuzzArguments(f *testing.F) {
 	r := everywhere(f)
 	f.Fuzz(func(t *testing.T, s string) {
 		s = strings.ToValidUTF8(s, "")
-		v := &values{args: map[string]any{"a": s, "b": s, "c": s, "d": []any{s, s}, "e": s}}
+		v := &callValues{args: map[string]any{"a": s, "b": s, "c": s, "d": []any{s, s}, "e": s}}
 		if req, err := r.build(t.Context(), v); err == nil {
 			check(t, req, v)
 			if list := req.URL.Query()["r"]; len(list) != 2 || list[0] != s || req.URL.Query().Get("q") != s {
@@ -212,7 +212,7 @@ func FuzzURL(f *testing.F) {
 		if len(b.faults) > 0 {
 			return
 		}
-		req, err := r.build(t.Context(), &values{args: map[string]any{"p": strings.ToValidUTF8(arg, "")}})
+		req, err := r.build(t.Context(), &callValues{args: map[string]any{"p": strings.ToValidUTF8(arg, "")}})
 		if err != nil {
 			return
 		}

@@ -16,10 +16,10 @@ const secretMark = "secret:"
 // template is a text with placeholders: {name} is the argument of that name,
 // {secret:ref} a secret, {{ and }} are the brackets themselves. It is parsed
 // once; what takes the place of a placeholder is never parsed.
-type template []part
+type template []templatePart
 
-// part is a piece of a template: exactly one field is set.
-type part struct{ text, param, secret string }
+// templatePart is a piece of a template: exactly one field is set.
+type templatePart struct{ text, param, secret string }
 
 // parseTemplate reads a template. The empty text is the empty template.
 func parseTemplate(s string) (template, error) {
@@ -27,7 +27,7 @@ func parseTemplate(s string) (template, error) {
 	var text strings.Builder
 	flush := func() {
 		if text.Len() > 0 {
-			t = append(t, part{text: text.String()})
+			t = append(t, templatePart{text: text.String()})
 			text.Reset()
 		}
 	}
@@ -51,7 +51,7 @@ func parseTemplate(s string) (template, error) {
 		if !closed || strings.Contains(name, "{") {
 			return nil, errors.New("a { without its }: a bracket that is meant as such is written twice")
 		}
-		p, err := placeholder(name)
+		p, err := parsePlaceholder(name)
 		if err != nil {
 			return nil, err
 		}
@@ -63,18 +63,18 @@ func parseTemplate(s string) (template, error) {
 	return t, nil
 }
 
-func placeholder(name string) (part, error) {
+func parsePlaceholder(name string) (templatePart, error) {
 	ref, secret := strings.CutPrefix(name, secretMark)
 	switch {
 	case name == "":
-		return part{}, errors.New("{} names nothing: expected the name of a parameter, or secret: and a reference")
+		return templatePart{}, errors.New("{} names nothing: expected the name of a parameter, or secret: and a reference")
 	case !secret:
-		return part{param: name}, nil
+		return templatePart{param: name}, nil
 	}
 	if err := reach.ParseExactRef(ref); err != nil {
-		return part{}, fmt.Errorf("{secret:…}: %w", err)
+		return templatePart{}, fmt.Errorf("{secret:…}: %w", err)
 	}
-	return part{secret: ref}, nil
+	return templatePart{secret: ref}, nil
 }
 
 // String is the inverse of parseTemplate.
@@ -93,8 +93,8 @@ func (t template) String() string {
 	return b.String()
 }
 
-// literal returns the text of a template without placeholders.
-func (t template) literal() (text string, ok bool) {
+// literalText returns the text of a template without placeholders.
+func (t template) literalText() (text string, ok bool) {
 	switch {
 	case len(t) == 0:
 		return "", true
@@ -105,17 +105,17 @@ func (t template) literal() (text string, ok bool) {
 	}
 }
 
-// alone returns the parameter of a template that is one placeholder and
+// loneParam returns the parameter of a template that is one placeholder and
 // nothing else.
-func (t template) alone() (param string, ok bool) {
+func (t template) loneParam() (param string, ok bool) {
 	if len(t) == 1 && t[0].param != "" {
 		return t[0].param, true
 	}
 	return "", false
 }
 
-// split cuts a template at a separator in its texts, never in a placeholder.
-func (t template) split(separator string) []template {
+// splitTexts cuts a template at a separator in its texts, never in a placeholder.
+func (t template) splitTexts(separator string) []template {
 	pieces := []template{nil}
 	for _, p := range t {
 		for i, text := range strings.Split(p.text, separator) {
@@ -127,39 +127,39 @@ func (t template) split(separator string) []template {
 			case p.param != "" || p.secret != "":
 				*last = append(*last, p)
 			case text != "":
-				*last = append(*last, part{text: text})
+				*last = append(*last, templatePart{text: text})
 			}
 		}
 	}
 	return pieces
 }
 
-// values is what takes the place of placeholders in one call.
-type values struct {
+// callValues is what takes the place of placeholders in one call.
+type callValues struct {
 	args    map[string]any
 	secrets map[string]string
 }
 
-// given returns an argument; ok is false when it is absent or null.
-func (v *values) given(param string) (value any, ok bool) {
+// findArgument returns an argument; ok is false when it is absent or null.
+func (v *callValues) findArgument(param string) (value any, ok bool) {
 	value, ok = v.args[param]
 	return value, ok && value != nil
 }
 
-// fill returns the text of a template. Texts of the configuration stand as
+// fillText returns the text of a template. Texts of the configuration stand as
 // they are, the others pass through encode. ok is false when an argument is
 // absent. An error is an argument that has no place in a text.
-func (t template) fill(v *values, encode func(string) (string, error)) (text string, ok bool, err error) {
+func (t template) fillText(v *callValues, encode func(string) (string, error)) (text string, ok bool, err error) {
 	var b strings.Builder
 	for _, p := range t {
 		s := p.text
 		switch {
 		case p.param != "":
-			value, given := v.given(p.param)
+			value, given := v.findArgument(p.param)
 			if !given {
 				return "", false, nil
 			}
-			if s, err = scalar(p.param, value); err != nil {
+			if s, err = scalarText(p.param, value); err != nil {
 				return "", false, err
 			}
 		case p.secret != "":
@@ -181,9 +181,9 @@ func (t template) fill(v *values, encode func(string) (string, error)) (text str
 	return b.String(), true, nil
 }
 
-// scalar is the text of a value that has one: a string as it stands, a number
-// or a truth value as JSON writes it.
-func scalar(param string, value any) (string, error) {
+// scalarText returns the text of a value that has one: a string as it is, a
+// number or a truth value as JSON writes it.
+func scalarText(param string, value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil

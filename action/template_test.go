@@ -20,7 +20,7 @@ func TestParseTemplate(t *testing.T) {
 		{"{{{p}}}", template{{text: "{"}, {param: "p"}, {text: "}"}}},
 		{"{user-id}", template{{param: "user-id"}}},
 	} {
-		if got, err := parseTemplate(tt.in); err != nil || !cmp.Equal(tt.want, got, cmp.AllowUnexported(part{})) {
+		if got, err := parseTemplate(tt.in); err != nil || !cmp.Equal(tt.want, got, cmp.AllowUnexported(templatePart{})) {
 			t.Errorf("parseTemplate(%q) = %v, %v, want %v", tt.in, got, err, tt.want)
 		}
 	}
@@ -43,7 +43,7 @@ func FuzzParseTemplate(f *testing.F) {
 			return
 		}
 		again, err := parseTemplate(parsed.String())
-		if err != nil || !cmp.Equal(parsed, again, cmp.AllowUnexported(part{})) {
+		if err != nil || !cmp.Equal(parsed, again, cmp.AllowUnexported(templatePart{})) {
 			t.Fatalf("parseTemplate(%q).String() = %q, parsed as %v, %v, want %v", in, parsed, again, err, parsed)
 		}
 		if parsed.String() != in {
@@ -51,9 +51,9 @@ func FuzzParseTemplate(f *testing.F) {
 		}
 		for _, separator := range []string{"/", "&"} {
 			var joined template
-			for i, piece := range parsed.split(separator) {
+			for i, piece := range parsed.splitTexts(separator) {
 				if i > 0 {
-					joined = append(joined, part{text: separator})
+					joined = append(joined, templatePart{text: separator})
 				}
 				joined = append(joined, piece...)
 			}
