@@ -42,7 +42,7 @@ func (p *transientStatus) Timeout() bool { return true }
 
 // newTransportError says what kind of failure it was. The text of the library
 // may hold the URL, and that a secret.
-func (r *request) newTransportError(ctx context.Context, err error) error {
+func (r *compiledRequest) newTransportError(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*sallyport.Error](err); ok {
 		return e
 	}
@@ -67,7 +67,7 @@ func (r *request) newTransportError(ctx context.Context, err error) error {
 }
 
 // newFailure returns an error that names the request.
-func (r *request) newFailure(what string, cause error) error {
+func (r *compiledRequest) newFailure(what string, cause error) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
 		Detail: r.method + " " + r.scheme + "://" + r.host + ": " + what, Err: cause,
@@ -75,7 +75,7 @@ func (r *request) newFailure(what string, cause error) error {
 }
 
 // readAnswer turns a response into the result.
-func (r *request) readAnswer(ctx context.Context, resp *http.Response, v *callValues, retried bool) (sallyport.Result, error) {
+func (r *compiledRequest) readAnswer(ctx context.Context, resp *http.Response, v *callValues, retried bool) (sallyport.Result, error) {
 	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	if err != nil {
@@ -100,7 +100,7 @@ func originOf(resp *http.Response) string {
 
 // newRefusal returns the result of an answer that is no success: the status and
 // the beginning of what the server says about it.
-func (r *request) newRefusal(resp *http.Response, body []byte, v *callValues, source string, retried bool) (sallyport.Result, error) {
+func (r *compiledRequest) newRefusal(resp *http.Response, body []byte, v *callValues, source string, retried bool) (sallyport.Result, error) {
 	status := resp.StatusCode
 	text := strings.TrimSpace(fmt.Sprintf("%s %s answered %d %s", r.method, originOf(resp), status, http.StatusText(status)))
 	if status < http.StatusBadRequest {
@@ -184,7 +184,7 @@ func kindOf(contentType string, body []byte) bodyKind {
 }
 
 // parseBody maps a body to the result.
-func (r *request) parseBody(contentType string, body []byte) (sallyport.Result, error) {
+func (r *compiledRequest) parseBody(contentType string, body []byte) (sallyport.Result, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	mapped := r.response != Response{}
 	is := kindOf(contentType, body)
@@ -234,7 +234,7 @@ func structuredOf(tree any) map[string]any {
 }
 
 // pickParts selects the parts that a mapping names.
-func (m *Response) pickParts(r *request, res sallyport.Result, tree any) (sallyport.Result, error) {
+func (m *Response) pickParts(r *compiledRequest, res sallyport.Result, tree any) (sallyport.Result, error) {
 	if m.Structured != "" {
 		part, ok := findPart(tree, m.Structured)
 		if !ok {

@@ -25,7 +25,7 @@ const userAgent = "sallyport/1.0 (+https://github.com/sallyport/sallyport)"
 
 // readValues reads the arguments, with numbers in canonical form, and the secrets
 // of one call.
-func (r *request) readValues(ctx context.Context, c *sallyport.Call) (*callValues, error) {
+func (r *compiledRequest) readValues(ctx context.Context, c *sallyport.Call) (*callValues, error) {
 	args, err := decodeArguments(c)
 	if err != nil {
 		return nil, err
@@ -55,15 +55,15 @@ func decodeArguments(c *sallyport.Call) (map[string]any, error) {
 	return args, nil
 }
 
-// build makes the request. What it returns goes to the origin of the
+// buildRequest returns the request. What it returns goes to the origin of the
 // definition, with its number of path segments, its names of query values and
 // its headers.
-func (r *request) build(ctx context.Context, v *callValues) (*http.Request, error) {
-	target, err := r.target(v)
+func (r *compiledRequest) buildRequest(ctx context.Context, v *callValues) (*http.Request, error) {
+	target, err := r.fillURL(v)
 	if err != nil {
 		return nil, err
 	}
-	body, err := r.text(v)
+	body, err := r.fillBodyText(v)
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +89,12 @@ func (r *request) build(ctx context.Context, v *callValues) (*http.Request, erro
 	return req, nil
 }
 
-// target is the text of the URL.
-func (r *request) target(v *callValues) (string, error) {
+// fillURL returns the text of the URL.
+func (r *compiledRequest) fillURL(v *callValues) (string, error) {
 	var b strings.Builder
 	b.WriteString(r.scheme + "://" + r.host)
 	for _, s := range r.path {
-		text, err := segment(s, v)
+		text, err := fillSegment(s, v)
 		if err != nil {
 			return "", err
 		}
@@ -115,9 +115,9 @@ func (r *request) target(v *callValues) (string, error) {
 	return b.String(), nil
 }
 
-// segment is one segment of the path. The texts of the definition are
+// fillSegment returns one segment of the path. The texts of the definition are
 // percent-encoded already.
-func segment(t template, v *callValues) (string, error) {
+func fillSegment(t template, v *callValues) (string, error) {
 	text, given, err := t.fillText(v, pathText)
 	if err != nil {
 		return "", err
@@ -132,23 +132,23 @@ func segment(t template, v *callValues) (string, error) {
 		return "", sallyport.InputInvalid(paramsOf(t) + ": is too long for the path of a request")
 	}
 	plain, err := url.PathUnescape(text)
-	if err != nil || plain == "" || climbs(plain) {
+	if err != nil || plain == "" || climbsUp(plain) {
 		return "", sallyport.InputInvalid(paramsOf(t) + `: an empty text, "." and ".." are no segment of a path`)
 	}
 	return text, nil
 }
 
-// climbs reports whether a segment is a way up, or would be to a server that
+// climbsUp reports whether a segment is a way up, or would be to a server that
 // takes %2F or a backslash for a slash, that decodes twice, or that leaves
 // parameters out.
-func climbs(segment string) bool {
+func climbsUp(segment string) bool {
 	for {
 		for piece := range strings.FieldsFuncSeq(segment, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if piece, _, _ = strings.Cut(piece, ";"); piece == "." || piece == ".." {
 				return true
 			}
 		}
-		next := unescape(segment)
+		next := unescapePercent(segment)
 		if next == segment {
 			return false
 		}
@@ -156,8 +156,8 @@ func climbs(segment string) bool {
 	}
 }
 
-// unescape decodes what is percent-encoded and leaves what only looks so.
-func unescape(s string) string {
+// unescapePercent decodes what is percent-encoded and leaves what only looks so.
+func unescapePercent(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
@@ -189,7 +189,7 @@ func pathText(s string) (string, error) {
 	}
 	var b strings.Builder
 	for i := range len(s) {
-		if c := s[i]; unreserved(c) {
+		if c := s[i]; isUnreserved(c) {
 			b.WriteByte(c)
 		} else {
 			const digits = "0123456789ABCDEF"
@@ -199,8 +199,9 @@ func pathText(s string) (string, error) {
 	return b.String(), nil
 }
 
-// unreserved are the characters of RFC 3986, section 2.3.
-func unreserved(c byte) bool {
+// isUnreserved reports whether a byte is among the unreserved characters of RFC
+// 3986, section 2.3.
+func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
@@ -239,7 +240,7 @@ func (p *namedTemplate) listValues(v *callValues) ([]string, error) {
 	return []string{text}, nil
 }
 
-func (r *request) fillHeader(h http.Header, v *callValues) error {
+func (r *compiledRequest) fillHeader(h http.Header, v *callValues) error {
 	h.Set("Accept", "application/json, text/*;q=0.9, */*;q=0.1")
 	h.Set("User-Agent", userAgent)
 	for _, p := range r.headers {
@@ -254,8 +255,8 @@ func (r *request) fillHeader(h http.Header, v *callValues) error {
 	return nil
 }
 
-// text is the body, nil when there is none.
-func (r *request) text(v *callValues) ([]byte, error) {
+// fillBodyText returns the body, nil when there is none.
+func (r *compiledRequest) fillBodyText(v *callValues) ([]byte, error) {
 	if r.body == nil {
 		return nil, nil
 	}
@@ -275,7 +276,7 @@ func fillBody(node any, v *callValues) (tree any, given bool, err error) {
 			value, present := v.args[name]
 			return value, present, nil
 		}
-		return boxed(node.fillText(v, nil))
+		return boxText(node.fillText(v, nil))
 	case []any:
 		list := make([]any, 0, len(node))
 		for _, child := range node {
@@ -305,4 +306,4 @@ func fillBody(node any, v *callValues) (tree any, given bool, err error) {
 	}
 }
 
-func boxed(s string, given bool, err error) (any, bool, error) { return s, given, err }
+func boxText(s string, given bool, err error) (any, bool, error) { return s, given, err }

@@ -32,8 +32,8 @@ type where struct {
 	place           string
 }
 
-func (c *compiler) compile(h *HTTP) *request {
-	r := &request{response: h.Response}
+func (c *compiler) compile(h *HTTP) *compiledRequest {
+	r := &compiledRequest{response: h.Response}
 	r.method = h.Method
 	if r.method == "" {
 		r.method = http.MethodGet
@@ -86,7 +86,7 @@ func (c *compiler) allow(pointer string, t template, w where) {
 }
 
 // url reads the URL in its parts.
-func (c *compiler) url(r *request, text string) {
+func (c *compiler) url(r *compiledRequest, text string) {
 	at := c.at + "/url"
 	rest, ok := c.origin(r, at, text)
 	if !ok {
@@ -110,7 +110,7 @@ func (c *compiler) url(r *request, text string) {
 
 // origin reads scheme, host and port, which are fixed and judged here by the
 // rules of the accessor, and returns what follows them.
-func (c *compiler) origin(r *request, at, text string) (rest string, ok bool) {
+func (c *compiler) origin(r *compiledRequest, at, text string) (rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" {
 		c.b.addFault(at, "expected an absolute address that begins with https:// or http://")
@@ -169,7 +169,7 @@ func cutTemplate(t template, separator string) (before, after template) {
 	return t, nil
 }
 
-func (c *compiler) path(r *request, at string, t template) {
+func (c *compiler) path(r *compiledRequest, at string, t template) {
 	c.allow(at, t, where{params: true, place: "the path"})
 	segments := t.splitTexts("/")
 	if len(t) == 0 {
@@ -197,7 +197,7 @@ func (c *compiler) path(r *request, at string, t template) {
 }
 
 // query reads the query of the URL, whose texts are percent-encoded.
-func (c *compiler) query(r *request, at string, t template) {
+func (c *compiler) query(r *compiledRequest, at string, t template) {
 	if len(t) == 0 {
 		return
 	}
@@ -228,7 +228,7 @@ func (c *compiler) query(r *request, at string, t template) {
 	}
 }
 
-func (c *compiler) addQuery(r *request, query map[string]string) {
+func (c *compiler) addQuery(r *compiledRequest, query map[string]string) {
 	inURL := len(r.query)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		at := definition.Below(c.at+"/query", name)
@@ -250,7 +250,7 @@ var fixedHeaders = [...]string{
 	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
 }
 
-func (c *compiler) addHeaders(r *request, headers map[string]string) {
+func (c *compiler) addHeaders(r *compiledRequest, headers map[string]string) {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		at := definition.Below(c.at+"/headers", name)
@@ -286,7 +286,7 @@ func isToken(s string) bool {
 	})
 }
 
-func (c *compiler) addBody(r *request, body json.RawMessage) {
+func (c *compiler) addBody(r *compiledRequest, body json.RawMessage) {
 	if body == nil {
 		return
 	}

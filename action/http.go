@@ -48,8 +48,8 @@ type Response struct {
 	Structured string
 }
 
-// request is a compiled HTTP.
-type request struct {
+// compiledRequest is a compiled HTTP.
+type compiledRequest struct {
 	method, scheme, host string
 	path                 []template
 	query, headers       []namedTemplate
@@ -65,8 +65,10 @@ type namedTemplate struct {
 	value template
 }
 
-// retried reports whether a method may be sent again.
-func (r *request) retried() bool { return r.method == http.MethodGet || r.method == http.MethodHead }
+// mayRetry reports whether a method may be sent again.
+func (r *compiledRequest) mayRetry() bool {
+	return r.method == http.MethodGet || r.method == http.MethodHead
+}
 
 // http compiles an HTTP handler into the tool.
 func (b *toolBuilder) http(t *sallyport.Tool) {
@@ -84,7 +86,7 @@ func (b *toolBuilder) http(t *sallyport.Tool) {
 	}
 	t.Revision = revisionOf(h)
 	switch {
-	case r.retried():
+	case r.mayRetry():
 		t.Idempotent = true
 		p := &t.Capabilities
 		t.ReadOnly = t.ReadOnly || p.Process == nil && p.Mail == nil && (p.FSReach == nil || p.FSReach.Write.IsZero()) &&
@@ -93,12 +95,14 @@ func (b *toolBuilder) http(t *sallyport.Tool) {
 		b.addFault("/readOnly", "contradicts the method %s: a read-only action sends GET and HEAD only", r.method)
 	}
 	retried := t.Idempotent
-	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return r.run(ctx, c, retried) }
+	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		return r.sendRequest(ctx, c, retried)
+	}
 }
 
 // checkHosts checks the host of the URL against the declared ones, and declares
 // it when none are.
-func (b *toolBuilder) checkHosts(t *sallyport.Tool, r *request) {
+func (b *toolBuilder) checkHosts(t *sallyport.Tool, r *compiledRequest) {
 	if r.host == "" {
 		return
 	}
@@ -142,19 +146,19 @@ func (b *toolBuilder) checkSecret(at, ref string) {
 	}
 }
 
-// run sends the request of one call.
-func (r *request) run(ctx context.Context, c *sallyport.Call, retried bool) (sallyport.Result, error) {
+// sendRequest sends the request of one call.
+func (r *compiledRequest) sendRequest(ctx context.Context, c *sallyport.Call, retried bool) (sallyport.Result, error) {
 	v, err := r.readValues(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	req, err := r.build(ctx, v)
+	req, err := r.buildRequest(ctx, v)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
 	c.Emit(sallyport.Progress{Message: r.method + " " + r.host})
 	client := c.Network.Client()
-	client.CheckRedirect = r.stay(req)
+	client.CheckRedirect = r.redirectPolicy(req)
 	resp, err := client.Do(req)
 	if err != nil {
 		return sallyport.Result{Source: r.scheme + "://" + r.host + req.URL.EscapedPath()}, r.newTransportError(ctx, err)
@@ -163,12 +167,13 @@ func (r *request) run(ctx context.Context, c *sallyport.Call, retried bool) (sal
 	return r.readAnswer(ctx, resp, v, retried)
 }
 
-// stay keeps what may hold secrets or arguments in a body with the origin that
-// the configuration names: a redirect that asks for the body again would hand
-// it to whom the server likes. Other redirects are for the accessor to judge.
-func (r *request) stay(first *http.Request) func(*http.Request, []*http.Request) error {
+// redirectPolicy returns a policy that sends a body with secrets or arguments
+// to no other origin than the one that the configuration names: a redirect that
+// asks for the body again would pass it to whom the server likes. Other
+// redirects are for the accessor to judge.
+func (r *compiledRequest) redirectPolicy(first *http.Request) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, _ []*http.Request) error {
-		if len(r.secrets) == 0 && r.retried() {
+		if len(r.secrets) == 0 && r.mayRetry() {
 			return nil
 		}
 		if next.URL.Scheme != first.URL.Scheme || !strings.EqualFold(next.URL.Host, first.URL.Host) {

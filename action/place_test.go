@@ -18,7 +18,7 @@ import (
 )
 
 // everywhere has a placeholder in every place that takes one.
-func everywhere(t testing.TB) *request {
+func everywhere(t testing.TB) *compiledRequest {
 	t.Helper()
 	d := &Definition{
 		ID:         "act",
@@ -74,7 +74,7 @@ func TestArgumentsStayInTheirPlaces(t *testing.T) {
 				v.args[name] = argument().Draw(t, name)
 			}
 		}
-		req, err := r.build(t.Context(), v)
+		req, err := r.buildRequest(t.Context(), v)
 		if err != nil {
 			if e, ok := err.(*sallyport.Error); !ok || e.Code != sallyport.CodeInputInvalid {
 				t.Fatalf("build = %v, want a request or input_invalid", err)
@@ -174,7 +174,7 @@ func TestNoWayUp(t *testing.T) {
 		{"%" + strings.Repeat("25", 4<<20), "", false},
 		{strings.Repeat("a", 9000), "", false},
 	} {
-		_, err := r.build(t.Context(), &callValues{args: map[string]any{"p": tt.p, "q": tt.q}})
+		_, err := r.buildRequest(t.Context(), &callValues{args: map[string]any{"p": tt.p, "q": tt.q}})
 		if tt.ok != (err == nil) {
 			t.Errorf("the segment of %q and %q = %v, want taken %t", tt.p, tt.q, err, tt.ok)
 		}
@@ -190,7 +190,7 @@ func FuzzArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		s = strings.ToValidUTF8(s, "")
 		v := &callValues{args: map[string]any{"a": s, "b": s, "c": s, "d": []any{s, s}, "e": s}}
-		if req, err := r.build(t.Context(), v); err == nil {
+		if req, err := r.buildRequest(t.Context(), v); err == nil {
 			check(t, req, v)
 			if list := req.URL.Query()["r"]; len(list) != 2 || list[0] != s || req.URL.Query().Get("q") != s {
 				t.Fatalf("query = %v, want %q in its places", req.URL.Query(), s)
@@ -212,7 +212,7 @@ func FuzzURL(f *testing.F) {
 		if len(b.faults) > 0 {
 			return
 		}
-		req, err := r.build(t.Context(), &callValues{args: map[string]any{"p": strings.ToValidUTF8(arg, "")}})
+		req, err := r.buildRequest(t.Context(), &callValues{args: map[string]any{"p": strings.ToValidUTF8(arg, "")}})
 		if err != nil {
 			return
 		}
