@@ -114,7 +114,7 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 	switch {
 	case h.HTTP != nil && h.Exec == nil && h.Run == nil:
 		b.refuseUnusable("an HTTP handler", "network and secrets", "network", "secrets")
-		b.http(&t)
+		b.compileHTTP(&t)
 	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
 		b.refuseUnusable("a program", "network, secrets, fs_reach and process", "network", "secrets", "fs_reach", "process")
 		b.compileExec(&t)

@@ -18,21 +18,21 @@ import (
 // maxTemplateBytes bounds the text of a body in a definition.
 const maxTemplateBytes = 1 << 20
 
-// compiler reads the templates of one handler.
-type compiler struct {
+// handlerCompiler reads the templates of one handler.
+type handlerCompiler struct {
 	b       *toolBuilder
 	at      string
 	params  []string
 	secrets map[string]bool
 }
 
-// where says what may stand in a template.
-type where struct {
+// templateRules says what a template may hold.
+type templateRules struct {
 	params, secrets bool
 	place           string
 }
 
-func (c *compiler) compile(h *HTTP) *compiledRequest {
+func (c *handlerCompiler) compileRequest(h *HTTP) *compiledRequest {
 	r := &compiledRequest{response: h.Response}
 	r.method = h.Method
 	if r.method == "" {
@@ -50,26 +50,26 @@ func (c *compiler) compile(h *HTTP) *compiledRequest {
 	default:
 		c.b.addFault(c.at+"/method", "expected GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
-	c.url(r, h.URL)
+	c.compileURL(r, h.URL)
 	c.addQuery(r, h.Query)
 	c.addHeaders(r, h.Headers)
 	c.addBody(r, h.Body)
-	c.pointers(&h.Response)
+	c.checkPointers(&h.Response)
 	return r
 }
 
-// template reads one template and holds its placeholders to what may be there.
-func (c *compiler) template(pointer, text string, w where) template {
+// compileTemplate parses one template and checks its placeholders.
+func (c *handlerCompiler) compileTemplate(pointer, text string, w templateRules) template {
 	t, err := parseTemplate(text)
 	if err != nil {
 		c.b.addFault(pointer, "%v", err)
 		return nil
 	}
-	c.allow(pointer, t, w)
+	c.checkPlaceholders(pointer, t, w)
 	return t
 }
 
-func (c *compiler) allow(pointer string, t template, w where) {
+func (c *handlerCompiler) checkPlaceholders(pointer string, t template, w templateRules) {
 	for _, p := range t {
 		switch {
 		case p.secret != "" && !w.secrets:
@@ -85,10 +85,10 @@ func (c *compiler) allow(pointer string, t template, w where) {
 	}
 }
 
-// url reads the URL in its parts.
-func (c *compiler) url(r *compiledRequest, text string) {
+// compileURL reads the URL in its parts.
+func (c *handlerCompiler) compileURL(r *compiledRequest, text string) {
 	at := c.at + "/url"
-	rest, ok := c.origin(r, at, text)
+	rest, ok := c.compileOrigin(r, at, text)
 	if !ok {
 		return
 	}
@@ -104,13 +104,13 @@ func (c *compiler) url(r *compiledRequest, text string) {
 		}
 	}
 	path, query := cutTemplate(t, "?")
-	c.path(r, at, path)
-	c.query(r, at, query)
+	c.compilePath(r, at, path)
+	c.compileQuery(r, at, query)
 }
 
-// origin reads scheme, host and port, which are fixed and judged here by the
-// rules of the accessor, and returns what follows them.
-func (c *compiler) origin(r *compiledRequest, at, text string) (rest string, ok bool) {
+// compileOrigin reads scheme, host and port, which are fixed and checked here
+// by the rules of the accessor, and returns what follows them.
+func (c *handlerCompiler) compileOrigin(r *compiledRequest, at, text string) (rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" {
 		c.b.addFault(at, "expected an absolute address that begins with https:// or http://")
@@ -169,8 +169,8 @@ func cutTemplate(t template, separator string) (before, after template) {
 	return t, nil
 }
 
-func (c *compiler) path(r *compiledRequest, at string, t template) {
-	c.allow(at, t, where{params: true, place: "the path"})
+func (c *handlerCompiler) compilePath(r *compiledRequest, at string, t template) {
+	c.checkPlaceholders(at, t, templateRules{params: true, place: "the path"})
 	segments := t.splitTexts("/")
 	if len(t) == 0 {
 		segments = []template{nil, nil}
@@ -196,8 +196,8 @@ func (c *compiler) path(r *compiledRequest, at string, t template) {
 	}
 }
 
-// query reads the query of the URL, whose texts are percent-encoded.
-func (c *compiler) query(r *compiledRequest, at string, t template) {
+// compileQuery reads the query of the URL, whose texts are percent-encoded.
+func (c *handlerCompiler) compileQuery(r *compiledRequest, at string, t template) {
 	if len(t) == 0 {
 		return
 	}
@@ -223,12 +223,12 @@ func (c *compiler) query(r *compiledRequest, at string, t template) {
 			c.b.addFault(at, "the query cannot be read: a name is empty, or a %% is not followed by two hexadecimal digits")
 			continue
 		}
-		c.allow(at, value, where{params: true, secrets: true, place: "the query"})
+		c.checkPlaceholders(at, value, templateRules{params: true, secrets: true, place: "the query"})
 		r.query = append(r.query, namedTemplate{key, value})
 	}
 }
 
-func (c *compiler) addQuery(r *compiledRequest, query map[string]string) {
+func (c *handlerCompiler) addQuery(r *compiledRequest, query map[string]string) {
 	inURL := len(r.query)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		at := definition.Below(c.at+"/query", name)
@@ -238,7 +238,7 @@ func (c *compiler) addQuery(r *compiledRequest, query map[string]string) {
 		if slices.ContainsFunc(r.query[:inURL], func(p namedTemplate) bool { return p.name == name }) {
 			c.b.addFault(at, "the name is in the query of the URL already")
 		}
-		r.query = append(r.query, namedTemplate{name, c.template(at, query[name], where{params: true, secrets: true})})
+		r.query = append(r.query, namedTemplate{name, c.compileTemplate(at, query[name], templateRules{params: true, secrets: true})})
 	}
 }
 
@@ -250,12 +250,12 @@ var fixedHeaders = [...]string{
 	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
 }
 
-func (c *compiler) addHeaders(r *compiledRequest, headers map[string]string) {
+func (c *handlerCompiler) addHeaders(r *compiledRequest, headers map[string]string) {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		at := definition.Below(c.at+"/headers", name)
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		w := where{params: true, secrets: true}
+		w := templateRules{params: true, secrets: true}
 		switch {
 		case !isToken(name):
 			c.b.addFault(at, "not the name of a header, which is fixed")
@@ -269,7 +269,7 @@ func (c *compiler) addHeaders(r *compiledRequest, headers map[string]string) {
 			w.params, w.place = false, "the header "+canonical
 		}
 		seen[canonical] = true
-		t := c.template(at, headers[name], w)
+		t := c.compileTemplate(at, headers[name], w)
 		for _, p := range t {
 			if _, err := headerText(p.text); err != nil {
 				c.b.addFault(at, "%v", err)
@@ -286,7 +286,7 @@ func isToken(s string) bool {
 	})
 }
 
-func (c *compiler) addBody(r *compiledRequest, body json.RawMessage) {
+func (c *handlerCompiler) addBody(r *compiledRequest, body json.RawMessage) {
 	if body == nil {
 		return
 	}
@@ -299,10 +299,10 @@ func (c *compiler) addBody(r *compiledRequest, body json.RawMessage) {
 }
 
 // bodyOf puts templates into the place of texts.
-func (c *compiler) bodyOf(at string, v any) any {
+func (c *handlerCompiler) bodyOf(at string, v any) any {
 	switch v := v.(type) {
 	case string:
-		t := c.template(at, v, where{params: true, secrets: true})
+		t := c.compileTemplate(at, v, templateRules{params: true, secrets: true})
 		if t == nil {
 			return template{}
 		}
@@ -324,7 +324,7 @@ func (c *compiler) bodyOf(at string, v any) any {
 	return v
 }
 
-func (c *compiler) pointers(r *Response) {
+func (c *handlerCompiler) checkPointers(r *Response) {
 	for name, p := range map[string]string{"value": r.Value, "structured": r.Structured} {
 		if p != "" && !isPointer(p) {
 			c.b.addFault(c.at+"/response/"+name, "expected a JSON pointer, such as /main/temp")

@@ -70,11 +70,11 @@ func (r *compiledRequest) mayRetry() bool {
 	return r.method == http.MethodGet || r.method == http.MethodHead
 }
 
-// http compiles an HTTP handler into the tool.
-func (b *toolBuilder) http(t *sallyport.Tool) {
+// compileHTTP compiles an HTTP handler into the tool.
+func (b *toolBuilder) compileHTTP(t *sallyport.Tool) {
 	h := b.d.Handler.HTTP
-	c := compiler{b: b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
-	r := c.compile(h)
+	c := handlerCompiler{b: b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
+	r := c.compileRequest(h)
 	r.parse = t.Returns != nil
 	b.checkHosts(t, r)
 	if r.scheme == "http" && len(c.secrets) > 0 && !isLocal(r.host) {

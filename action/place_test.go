@@ -30,8 +30,8 @@ func everywhere(t testing.TB) *compiledRequest {
 		}},
 	}
 	b := toolBuilder{d: d}
-	c := compiler{b: &b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
-	r := c.compile(d.Handler.HTTP)
+	c := handlerCompiler{b: &b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
+	r := c.compileRequest(d.Handler.HTTP)
 	if len(b.faults) > 0 {
 		t.Fatal(b.faults)
 	}
@@ -144,8 +144,8 @@ func subset(names, of []string) bool {
 // TestNoWayUp tries segments of one and of two arguments.
 func TestNoWayUp(t *testing.T) {
 	b := toolBuilder{d: &Definition{}}
-	c := compiler{b: &b, params: []string{"p", "q"}, secrets: map[string]bool{}}
-	r := c.compile(&HTTP{URL: "https://a.example/x/{p}{q}/y"})
+	c := handlerCompiler{b: &b, params: []string{"p", "q"}, secrets: map[string]bool{}}
+	r := c.compileRequest(&HTTP{URL: "https://a.example/x/{p}{q}/y"})
 	for _, tt := range []struct {
 		p, q string
 		ok   bool
@@ -207,8 +207,8 @@ func FuzzURL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, arg string) {
 		b := toolBuilder{d: &Definition{}}
-		c := compiler{b: &b, params: []string{"p"}, secrets: map[string]bool{}}
-		r := c.compile(&HTTP{URL: text})
+		c := handlerCompiler{b: &b, params: []string{"p"}, secrets: map[string]bool{}}
+		r := c.compileRequest(&HTTP{URL: text})
 		if len(b.faults) > 0 {
 			return
 		}
