@@ -37,21 +37,21 @@ func Decode(data json.RawMessage, o *DecodeOptions) (*Definition, error) {
 		b.schemaFaults("", err)
 		return nil, b.faults.Tidy()
 	}
-	d := &decoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}}
+	d := &actionDecoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}}
 	top := d.Object("", tree)
 	if top == nil {
 		return nil, d.Faults.Tidy()
 	}
-	def := d.definition(top)
+	def := d.decodeDefinition(top)
 	top.Done()
-	if err := d.verdict(def); err != nil {
+	if err := d.checkDefinition(def); err != nil {
 		return nil, err
 	}
 	return def, nil
 }
 
-// decoder reads the definition of an action.
-type decoder struct {
+// actionDecoder reads the definition of an action.
+type actionDecoder struct {
 	definition.Decoder
 	// short is true when the parameters are a mapping of names to schemas.
 	short bool
@@ -59,14 +59,14 @@ type decoder struct {
 	byPath bool
 }
 
-// verdict joins what is wrong with the text to what is wrong with what it
+// checkDefinition joins what is wrong with the text to what is wrong with what it
 // says. A part that could not be read is not judged again.
-func (d *decoder) verdict(def *Definition) error {
+func (d *actionDecoder) checkDefinition(def *Definition) error {
 	faults := d.Faults
 	if _, err := def.Tool(); err != nil {
 		if more, ok := errors.AsType[Faults](err); ok {
 			for _, f := range more {
-				f.Pointer = d.written(f.Pointer)
+				f.Pointer = d.writtenPointer(f.Pointer)
 				if !d.Broken(f.Pointer) {
 					faults = append(faults, f)
 				}
@@ -79,8 +79,8 @@ func (d *decoder) verdict(def *Definition) error {
 	return faults.Tidy()
 }
 
-// written is the place of something in the short forms of the text.
-func (d *decoder) written(pointer string) string {
+// writtenPointer returns where something is in the short forms of the text.
+func (d *actionDecoder) writtenPointer(pointer string) string {
 	if rest, ok := strings.CutPrefix(pointer, "/parameters/properties/"); ok && d.short {
 		return "/parameters/" + rest
 	}
@@ -90,7 +90,7 @@ func (d *decoder) written(pointer string) string {
 	return pointer
 }
 
-func (d *decoder) definition(top *definition.Object) *Definition {
+func (d *actionDecoder) decodeDefinition(top *definition.Object) *Definition {
 	def := &Definition{
 		ID: top.Text("id", "", true), Name: top.Text("name", "", false), Description: top.Text("description", "", false),
 		Permissions: top.Texts("permissions"),
@@ -98,7 +98,7 @@ func (d *decoder) definition(top *definition.Object) *Definition {
 		MaxResultChars: top.Count("maxResultChars", "max_result_chars"),
 	}
 	if v, at, ok := top.Take("parameters", ""); ok {
-		def.Parameters = d.parameters(at, v)
+		def.Parameters = d.decodeParameters(at, v)
 	}
 	if v, at, ok := top.Take("returns", ""); ok {
 		def.Returns = d.Raw(at, v)
@@ -117,14 +117,14 @@ func (d *decoder) definition(top *definition.Object) *Definition {
 		d.Fault("/handler", `is missing: expected {"http": …}, {"exec": …} or the path of a program`)
 		return def
 	}
-	def.Handler = d.handler(at, v)
+	def.Handler = d.decodeHandler(at, v)
 	return def
 }
 
-func (d *decoder) handler(at string, v any) Handler {
+func (d *actionDecoder) decodeHandler(at string, v any) Handler {
 	if path, ok := v.(string); ok {
 		d.byPath = true
-		return Handler{Exec: d.program(at, path)}
+		return Handler{Exec: d.decodeProgram(at, path)}
 	}
 	o := d.Object(at, v)
 	if o == nil {
@@ -132,23 +132,23 @@ func (d *decoder) handler(at string, v any) Handler {
 	}
 	var h Handler
 	if v, at, ok := o.Take("http", ""); ok {
-		h.HTTP = d.http(at, v)
+		h.HTTP = d.decodeHTTP(at, v)
 	}
 	if v, at, ok := o.Take("exec", ""); ok {
-		h.Exec = d.exec(at, v)
+		h.Exec = d.decodeExec(at, v)
 	}
 	o.Done()
 	return h
 }
 
-func (d *decoder) http(at string, v any) *HTTP {
+func (d *actionDecoder) decodeHTTP(at string, v any) *HTTP {
 	o := d.Object(at, v)
 	if o == nil {
 		return &HTTP{}
 	}
 	h := &HTTP{
 		Method: o.Text("method", "", false), URL: o.Text("url", "", true),
-		Query: d.templates(o, "query"), Headers: d.templates(o, "headers"),
+		Query: d.decodeTemplates(o, "query"), Headers: d.decodeTemplates(o, "headers"),
 	}
 	if v, at, ok := o.Take("body", ""); ok {
 		h.Body = d.Raw(at, v)
@@ -163,9 +163,9 @@ func (d *decoder) http(at string, v any) *HTTP {
 	return h
 }
 
-// templates reads a mapping of names to templates; numbers and truth values
+// decodeTemplates reads a mapping of names to templates; numbers and truth values
 // stand for their text.
-func (d *decoder) templates(o *definition.Object, key string) map[string]string {
+func (d *actionDecoder) decodeTemplates(o *definition.Object, key string) map[string]string {
 	v, at, ok := o.Take(key, "")
 	if !ok {
 		return nil

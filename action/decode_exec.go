@@ -6,13 +6,13 @@ import (
 	"github.com/sallyport/sallyport/internal/definition"
 )
 
-// exec reads {"command": […]} or {"path": …}.
-func (d *decoder) exec(at string, v any) *Exec {
+// decodeExec reads {"command": […]} or {"path": …}.
+func (d *actionDecoder) decodeExec(at string, v any) *Exec {
 	o := d.Object(at, v)
 	if o == nil {
 		return &Exec{}
 	}
-	e := &Exec{Command: o.Texts("command"), Env: d.templates(o, "env"), SecretPrefixes: o.Texts("secret_prefixes")}
+	e := &Exec{Command: o.Texts("command"), Env: d.decodeTemplates(o, "env"), SecretPrefixes: o.Texts("secret_prefixes")}
 	if path := o.Text("path", "", false); path != "" {
 		e.Path = d.Path(definition.Below(at, "path"), path)
 	}
@@ -24,8 +24,8 @@ func (d *decoder) exec(at string, v any) *Exec {
 	return e
 }
 
-// program reads a handler that is the path of a file.
-func (d *decoder) program(at, path string) *Exec {
+// decodeProgram reads a handler that is the path of a file.
+func (d *actionDecoder) decodeProgram(at, path string) *Exec {
 	if path == "" {
 		d.Fault(at, "expected the path of a program")
 		return &Exec{}

@@ -15,8 +15,8 @@ var joining = [...]string{
 	"additionalProperties", "unevaluatedProperties",
 }
 
-// parameters returns the schema of the arguments.
-func (d *decoder) parameters(at string, v any) json.RawMessage {
+// decodeParameters returns the schema of the arguments.
+func (d *actionDecoder) decodeParameters(at string, v any) json.RawMessage {
 	given, ok := v.(map[string]any)
 	if !ok {
 		d.Fault(at, "expected a schema, or a mapping of names to schemas")
@@ -30,7 +30,7 @@ func (d *decoder) parameters(at string, v any) json.RawMessage {
 		given = maps.Clone(given)
 	} else {
 		d.short = true
-		given = d.properties(at, given)
+		given = d.decodeProperties(at, given)
 	}
 	if !slices.ContainsFunc(joining[:], func(key string) bool { _, ok := given[key]; return ok }) {
 		given["additionalProperties"] = false
@@ -38,9 +38,9 @@ func (d *decoder) parameters(at string, v any) json.RawMessage {
 	return d.Raw(at, given)
 }
 
-// properties makes a schema of a mapping of names to schemas, on which
+// decodeProperties makes a schema of a mapping of names to schemas, on which
 // "required" is true or false.
-func (d *decoder) properties(at string, given map[string]any) map[string]any {
+func (d *actionDecoder) decodeProperties(at string, given map[string]any) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		one, ok := given[name].(map[string]any)
