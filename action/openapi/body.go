@@ -54,7 +54,7 @@ func (im *importer) bodyOf(op *operation) (b body, err error) {
 // fillBody makes arguments of the members of a plain object, else one of the
 // whole.
 func (im *importer) fillBody(b *body, at config.Node, required bool) {
-	v := object{}
+	v := orderedObject{}
 	if at.Present() {
 		var cut bool
 		if v, cut = im.convert(at, true, maxNodes); cut {
@@ -69,7 +69,7 @@ func (im *importer) fillBody(b *body, at config.Node, required bool) {
 		return
 	}
 	for _, m := range properties {
-		schema, _ := m.value.(object)
+		schema, _ := m.value.(orderedObject)
 		b.args = append(b.args, argument{wire: m.name, in: "body", schema: schema, required: slices.Contains(names, any(m.name))})
 	}
 }
@@ -77,12 +77,12 @@ func (im *importer) fillBody(b *body, at config.Node, required bool) {
 // flatBody returns the members of an object that says nothing but what its
 // members are; nil for anything else. An optional body whose members are
 // required stays whole: it can be left out.
-func flatBody(v object, required bool) (properties object, names []any) {
-	value, _ := v.get("properties")
-	properties, _ = value.(object)
-	value, _ = v.get("required")
+func flatBody(v orderedObject, required bool) (properties orderedObject, names []any) {
+	value, _ := v.memberValue("properties")
+	properties, _ = value.(orderedObject)
+	value, _ = v.memberValue("required")
 	names, _ = value.([]any)
-	typed := v.text("type")
+	typed := v.textOf("type")
 	if len(properties) == 0 || len(properties) > maxParameters || typed != "" && typed != "object" || !required && len(names) > 0 {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func flatBody(v object, required bool) (properties object, names []any) {
 		}
 	}
 	for _, name := range names {
-		if s, _ := name.(string); !properties.has(s) {
+		if s, _ := name.(string); !properties.hasMember(s) {
 			return nil, nil
 		}
 	}
@@ -110,34 +110,34 @@ func flatBody(v object, required bool) (properties object, names []any) {
 
 // merged makes one object of a combination of plain ones that have no member
 // in common; anything else stays as it is.
-func merged(v object) object {
-	value, _ := v.get("allOf")
+func merged(v orderedObject) orderedObject {
+	value, _ := v.memberValue("allOf")
 	parts, _ := value.([]any)
 	if len(parts) == 0 {
 		return v
 	}
 	rest := slices.Clone(v)
-	rest.remove("allOf")
+	rest.removeMember("allOf")
 	properties, names, ok := sum(append([]any{rest}, parts...))
 	if !ok {
 		return v
 	}
-	out := object{{"type", "object"}, {"properties", properties}}
+	out := orderedObject{{"type", "object"}, {"properties", properties}}
 	if len(names) > 0 {
-		out.add("required", distinct(names))
+		out.addMember("required", distinct(names))
 	}
-	if text := v.text("description"); text != "" {
-		out.add("description", text)
+	if text := v.textOf("description"); text != "" {
+		out.addMember("description", text)
 	}
 	return out
 }
 
 // sum adds up the members of plain objects; ok is false when one is none, or
 // a member is in two.
-func sum(parts []any) (properties object, names []any, ok bool) {
-	properties = object{}
+func sum(parts []any) (properties orderedObject, names []any, ok bool) {
+	properties = orderedObject{}
 	for _, p := range parts {
-		part, _ := p.(object)
+		part, _ := p.(orderedObject)
 		for _, m := range merged(part) {
 			switch m.name {
 			case "description":
@@ -146,8 +146,8 @@ func sum(parts []any) (properties object, names []any, ok bool) {
 					return nil, nil, false
 				}
 			case "properties":
-				for _, one := range m.value.(object) {
-					if properties.has(one.name) {
+				for _, one := range m.value.(orderedObject) {
+					if properties.hasMember(one.name) {
 						return nil, nil, false
 					}
 					properties = append(properties, one)
@@ -197,7 +197,7 @@ func kinds(content config.Node) string {
 
 // returns is the schema of the answer: of the only one of success, where it is
 // an object of JSON. accept is its content type.
-func (im *importer) returns(op *operation, most int) (v object, accept string) {
+func (im *importer) returns(op *operation, most int) (v orderedObject, accept string) {
 	var ok []config.Node
 	for _, m := range op.Get("responses").Members() {
 		if strings.HasPrefix(m.Name, "2") {

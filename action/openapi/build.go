@@ -16,7 +16,7 @@ import (
 // made is an action with what is said about it.
 type made struct {
 	op   operation
-	text object
+	text orderedObject
 	// remarks stand above it.
 	remarks []string
 }
@@ -72,7 +72,7 @@ func (im *importer) fits(actions []made) bool {
 	p, n := printer{}, 0
 	for i := range actions {
 		p.action(&actions[i])
-		n += keys(actions[i].text)
+		n += countKeys(actions[i].text)
 	}
 	return p.b.Len() <= maxLayerBytes && n <= maxLayerKeys
 }
@@ -198,27 +198,27 @@ func (im *importer) action(op *operation, answers int) (m made, err error) {
 }
 
 // definition is the action as it is written.
-func (im *importer) definition(op *operation, args []argument, a *auth, returns, handler object) object {
-	d := object{{"id", op.id}}
+func (im *importer) definition(op *operation, args []argument, a *auth, returns, handler orderedObject) orderedObject {
+	d := orderedObject{{"id", op.id}}
 	if text := im.description(op.Node); text != "" {
-		d.add("description", text)
+		d.addMember("description", text)
 	}
 	if len(args) > 0 {
-		d.add("parameters", argumentSchema(args))
+		d.addMember("parameters", argumentSchema(args))
 	}
 	if returns != nil {
-		d.add("returns", returns)
+		d.addMember("returns", returns)
 	}
-	d.add("permissions", im.permissions(op))
-	capabilities := object{{"network", object{{"allowedHosts", []any{im.server.host}}}}}
+	d.addMember("permissions", im.permissions(op))
+	capabilities := orderedObject{{"network", orderedObject{{"allowedHosts", []any{im.server.host}}}}}
 	if refs := a.refs(); len(refs) > 0 {
-		capabilities.add("secrets", refs)
+		capabilities.addMember("secrets", refs)
 	}
-	d.add("capabilities", capabilities)
+	d.addMember("capabilities", capabilities)
 	if op.method == http.MethodPut || op.method == http.MethodDelete {
-		d.add("idempotent", true)
+		d.addMember("idempotent", true)
 	}
-	d.add("handler", object{{"http", handler}})
+	d.addMember("handler", orderedObject{{"http", handler}})
 	return d
 }
 
@@ -263,17 +263,17 @@ func (a *auth) refs() (list []any) {
 	return list
 }
 
-func argumentSchema(args []argument) object {
-	properties, required := object{}, []any{}
+func argumentSchema(args []argument) orderedObject {
+	properties, required := orderedObject{}, []any{}
 	for i := range args {
-		properties.add(args[i].name, args[i].schema)
+		properties.addMember(args[i].name, args[i].schema)
 		if args[i].required {
 			required = append(required, args[i].name)
 		}
 	}
-	v := object{{"type", "object"}, {"properties", properties}}
+	v := orderedObject{{"type", "object"}, {"properties", properties}}
 	if len(required) > 0 {
-		v.add("required", required)
+		v.addMember("required", required)
 	}
 	return v
 }
@@ -284,7 +284,7 @@ func (im *importer) verify(m *made, at config.Node) error {
 	err := readBack(m.text)
 	if faults, ok := errors.AsType[action.Faults](err); ok && !slices.ContainsFunc(faults, func(f action.Fault) bool { return !strings.HasPrefix(f.Pointer, "/returns") }) {
 		im.note(at, Changed, "the schema of the answer is left out: %s", faults[0].Message)
-		m.text.remove("returns")
+		m.text.removeMember("returns")
 		err = readBack(m.text)
 	}
 	if err != nil {
@@ -293,7 +293,7 @@ func (im *importer) verify(m *made, at config.Node) error {
 	return nil
 }
 
-func readBack(text object) error {
+func readBack(text orderedObject) error {
 	p := printer{}
 	p.action(&made{text: text})
 	c, err := config.Parse("the action", []byte("version: 1\nactions:\n"+p.b.String()), &config.Options{Dir: "/"})
@@ -306,7 +306,7 @@ func readBack(text object) error {
 	}
 	// What is read is what was meant.
 	var have, want any
-	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(inline(text)), &want) != nil || !same(have, want) || d.ID != text.text("id") {
+	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(jsonInline(text)), &want) != nil || !same(have, want) || d.ID != text.textOf("id") {
 		return errors.New("its text cannot be written down")
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 type request struct {
 	// inPath maps the placeholders of the path to arguments.
 	inPath                  map[string]string
-	query, headers, members object
+	query, headers, members orderedObject
 	// whole is the template of a body that is one argument.
 	whole string
 }
@@ -25,26 +25,26 @@ func arrange(args []argument, a *auth) request {
 		case "path":
 			r.inPath[arg.wire] = arg.name
 		case "query":
-			r.query.add(arg.wire, template)
+			r.query.addMember(arg.wire, template)
 		case "header":
-			r.headers.add(arg.wire, template)
+			r.headers.addMember(arg.wire, template)
 		default:
 			r.whole = template
-			r.members.add(arg.wire, template)
+			r.members.addMember(arg.wire, template)
 		}
 	}
 	for _, s := range a.schemes {
 		if s.in == "query" {
-			r.query.add(s.key, s.text)
+			r.query.addMember(s.key, s.text)
 		} else {
-			r.headers.add(s.key, s.text)
+			r.headers.addMember(s.key, s.text)
 		}
 	}
 	return r
 }
 
 // handler is the request as package action takes it.
-func (im *importer) handler(op *operation, args []argument, b *body, a *auth) (object, error) {
+func (im *importer) handler(op *operation, args []argument, b *body, a *auth) (orderedObject, error) {
 	r := arrange(args, a)
 	for i := range args {
 		if name := args[i].wire; args[i].in == "path" && !strings.Contains(op.path, "{"+name+"}") {
@@ -56,30 +56,30 @@ func (im *importer) handler(op *operation, args []argument, b *body, a *auth) (o
 		return nil, notFor(op.Node, "%v", err)
 	}
 	if b.media != "" && b.media != "application/json" {
-		r.headers.add("Content-Type", b.media)
+		r.headers.addMember("Content-Type", b.media)
 	}
-	h := object{{"method", op.method}, {"url", im.server.base + path}}
+	h := orderedObject{{"method", op.method}, {"url", im.server.base + path}}
 	if len(r.query) > 0 {
-		h.add("query", r.query)
+		h.addMember("query", r.query)
 	}
 	if len(r.headers) > 0 {
-		h.add("headers", r.headers)
+		h.addMember("headers", r.headers)
 	}
 	switch {
 	case b.media == "":
 	case b.whole:
-		h.add("body", r.whole)
+		h.addMember("body", r.whole)
 	default:
-		h.add("body", r.members)
+		h.addMember("body", r.members)
 	}
 	return h, nil
 }
 
 // addHeader sets a header that is not set.
-func addHeader(handler *object, name, value string) {
-	v, _ := handler.get("headers")
-	headers, _ := v.(object)
-	if !slices.ContainsFunc(headers, func(m member) bool { return strings.EqualFold(m.name, name) }) {
-		handler.set("headers", append(slices.Clone(headers), member{name, value}))
+func addHeader(handler *orderedObject, name, value string) {
+	v, _ := handler.memberValue("headers")
+	headers, _ := v.(orderedObject)
+	if !slices.ContainsFunc(headers, func(m objectMember) bool { return strings.EqualFold(m.name, name) }) {
+		handler.setMember("headers", append(slices.Clone(headers), objectMember{name, value}))
 	}
 }

@@ -14,7 +14,7 @@ type keywords struct {
 	n     config.Node
 	depth int
 
-	v    object
+	v    orderedObject
 	weak bool
 	// open is true when a property was left out, so that undeclared ones
 	// cannot be refused.
@@ -27,7 +27,7 @@ func (k *keywords) drop(n config.Node, format string, args ...any) {
 
 // read returns the schema. Annotations and unknown keywords say nothing about
 // values and are left out.
-func (k *keywords) read() (v object, weak bool) {
+func (k *keywords) read() (v orderedObject, weak bool) {
 	for _, m := range k.n.Members() {
 		switch m.Name {
 		case "type":
@@ -35,7 +35,7 @@ func (k *keywords) read() (v object, weak bool) {
 		case "description":
 			if text, _ := m.Text(); k.c.request {
 				if text = k.c.im.texts.clean(text, maxArgument); text != "" {
-					k.v.add(m.Name, text)
+					k.v.addMember(m.Name, text)
 				}
 			}
 		case "enum", "const":
@@ -44,7 +44,7 @@ func (k *keywords) read() (v object, weak bool) {
 			k.number(m)
 		case "uniqueItems":
 			if is, ok := m.Bool(); ok && is && k.c.request {
-				k.v.add(m.Name, true)
+				k.v.addMember(m.Name, true)
 			}
 		case "pattern", "format":
 			k.text(m)
@@ -57,7 +57,7 @@ func (k *keywords) read() (v object, weak bool) {
 		}
 	}
 	if k.open {
-		k.v.remove("additionalProperties")
+		k.v.removeMember("additionalProperties")
 	}
 	k.fallback()
 	k.nullable()
@@ -72,15 +72,15 @@ func (k *keywords) fallback() {
 		return
 	}
 	v, ok := k.c.plain(n, 3)
-	if !ok || size(v) > maxShort {
+	if !ok || jsonSize(v) > maxShort {
 		return
 	}
-	text := k.v.text("description")
+	text := k.v.textOf("description")
 	if text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") {
 		text += "."
 	}
-	word := strings.TrimSpace(text + " Default: " + inline(v) + ".")
-	k.v.set("description", k.c.im.texts.clean(word, maxArgument+2*maxShort))
+	word := strings.TrimSpace(text + " Default: " + jsonInline(v) + ".")
+	k.v.setMember("description", k.c.im.texts.clean(word, maxArgument+2*maxShort))
 }
 
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
@@ -107,9 +107,9 @@ func (k *keywords) types(n config.Node) {
 	switch len(types) {
 	case 0:
 	case 1:
-		k.v.add("type", types[0])
+		k.v.addMember("type", types[0])
 	default:
-		k.v.add("type", types)
+		k.v.addMember("type", types)
 	}
 }
 
@@ -130,14 +130,14 @@ func (k *keywords) values(m config.Member) {
 	if many && m.Name == "enum" {
 		v = distinct(list)
 	}
-	k.v.add(m.Name, v)
+	k.v.addMember(m.Name, v)
 }
 
 // distinct leaves out values that are there already.
 func distinct(list []any) []any {
 	seen, out := map[string]bool{}, []any{}
 	for _, v := range list {
-		if text := inline(v); !seen[text] {
+		if text := jsonInline(v); !seen[text] {
 			seen[text] = true
 			out = append(out, v)
 		}
@@ -160,8 +160,8 @@ func (k *keywords) number(m config.Member) {
 	switch {
 	case !ok:
 		k.drop(m.Node, "%s: expected a number that it may have: it is left out", m.Name)
-	case !k.v.has(m.Name):
-		k.v.add(m.Name, json.Number(s))
+	case !k.v.hasMember(m.Name):
+		k.v.addMember(m.Name, json.Number(s))
 	}
 }
 
@@ -172,7 +172,7 @@ func (k *keywords) exclusive(m config.Member, is bool) {
 	if !is || !ok || !isNumber(s) || !strings.HasPrefix(m.Name, "exclusive") {
 		return
 	}
-	k.v.set(m.Name, json.Number(s))
+	k.v.setMember(m.Name, json.Number(s))
 }
 
 // formats are those that a model can keep to.
@@ -183,7 +183,7 @@ func (k *keywords) text(m config.Member) {
 	switch {
 	case m.Name == "format":
 		if k.c.request && slices.Contains(formats, s) {
-			k.v.add(m.Name, s)
+			k.v.addMember(m.Name, s)
 		} else {
 			k.weak = true
 		}
@@ -192,7 +192,7 @@ func (k *keywords) text(m config.Member) {
 	case !ok || !k.c.im.texts.isExact(s) || !k.c.im.isPattern(s):
 		k.drop(m.Node, "the pattern cannot be compiled, or not be shown: it is left out")
 	default:
-		k.v.add(m.Name, s)
+		k.v.addMember(m.Name, s)
 	}
 }
 
@@ -201,23 +201,23 @@ func (k *keywords) nullable() {
 	if is, _ := k.n.Get("nullable").Bool(); !is || !k.c.im.old {
 		return
 	}
-	t, typed := k.v.get("type")
+	t, typed := k.v.memberValue("type")
 	list, _ := t.([]any)
 	if s, ok := t.(string); ok {
 		list = []any{s}
 	}
 	if typed && !slices.Contains(list, any("null")) {
-		k.v.set("type", append(list, "null"))
+		k.v.setMember("type", append(list, "null"))
 	}
-	if values, ok := k.v.get("enum"); ok && !slices.Contains(values.([]any), nil) {
-		k.v.set("enum", append(slices.Clone(values.([]any)), nil))
+	if values, ok := k.v.memberValue("enum"); ok && !slices.Contains(values.([]any), nil) {
+		k.v.setMember("enum", append(slices.Clone(values.([]any)), nil))
 	}
 	if !typed && len(k.v) > 0 {
-		text := k.v.text("description")
-		k.v.remove("description")
-		k.v = object{{"anyOf", []any{k.v, object{{"type", "null"}}}}}
+		text := k.v.textOf("description")
+		k.v.removeMember("description")
+		k.v = orderedObject{{"anyOf", []any{k.v, orderedObject{{"type", "null"}}}}}
 		if text != "" {
-			k.v.add("description", text)
+			k.v.addMember("description", text)
 		}
 	}
 }

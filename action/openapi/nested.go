@@ -26,7 +26,7 @@ func (k *keywords) nested(m config.Member) {
 		case !is && !k.c.request:
 			k.weak = true
 		case !is || k.c.request:
-			k.v.add(m.Name, is)
+			k.v.addMember(m.Name, is)
 		}
 	case "items":
 		k.child(m)
@@ -35,7 +35,7 @@ func (k *keywords) nested(m config.Member) {
 		if v, weak := k.c.schema(m.Node, k.depth+1); weak {
 			k.drop(m.Node, "not, of a schema that is not taken whole: it is left out")
 		} else {
-			k.v.add(m.Name, v)
+			k.v.addMember(m.Name, v)
 		}
 	case "prefixItems", "allOf", "anyOf", "oneOf":
 		k.list(m)
@@ -45,7 +45,7 @@ func (k *keywords) nested(m config.Member) {
 func (k *keywords) child(m config.Member) {
 	v, weak := k.c.schema(m.Node, k.depth+1)
 	k.weak = k.weak || weak
-	k.v.add(m.Name, v)
+	k.v.addMember(m.Name, v)
 }
 
 func (k *keywords) list(m config.Member) {
@@ -62,7 +62,7 @@ func (k *keywords) list(m config.Member) {
 		list, vague = append(list, v), vague || weak
 	}
 	name := m.Name
-	if name == "oneOf" && vague && !k.v.has("anyOf") && !k.n.Get("anyOf").Present() {
+	if name == "oneOf" && vague && !k.v.hasMember("anyOf") && !k.n.Get("anyOf").Present() {
 		// Of schemas that accept more, two may match where one did.
 		name = "anyOf"
 	} else if name == "oneOf" && vague {
@@ -70,7 +70,7 @@ func (k *keywords) list(m config.Member) {
 		return
 	}
 	k.weak = k.weak || vague
-	k.v.add(name, list)
+	k.v.addMember(name, list)
 }
 
 // properties leaves out what the other side alone may write.
@@ -80,7 +80,7 @@ func (k *keywords) properties(n config.Node) {
 		k.open = true
 		return
 	}
-	out := object{}
+	out := orderedObject{}
 	for _, m := range n.Members() {
 		if k.c.full() {
 			return
@@ -95,9 +95,9 @@ func (k *keywords) properties(n config.Node) {
 		}
 		v, weak := k.c.schema(m.Node, k.depth+1)
 		k.weak = k.weak || weak
-		out.add(m.Name, v)
+		out.addMember(m.Name, v)
 	}
-	k.v.add("properties", out)
+	k.v.addMember("properties", out)
 }
 
 // marked reports whether a property is for one direction only.
@@ -135,6 +135,6 @@ func (k *keywords) required(n config.Node) {
 		}
 	}
 	if len(names) > 0 {
-		k.v.add("required", names)
+		k.v.addMember("required", names)
 	}
 }

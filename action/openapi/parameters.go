@@ -18,7 +18,7 @@ type argument struct {
 	name, wire string
 	// in is path, query, header or body.
 	in       string
-	schema   object
+	schema   orderedObject
 	required bool
 }
 
@@ -191,8 +191,8 @@ func (im *importer) style(n config.Node, arg *argument) (why string) {
 	if !only(arg.schema, "array", "null") {
 		return ""
 	}
-	if items, _ := arg.schema.get("items"); items != nil {
-		if o, ok := items.(object); ok && only(o, "object", "array", "null") {
+	if items, _ := arg.schema.memberValue("items"); items != nil {
+		if o, ok := items.(orderedObject); ok && only(o, "object", "array", "null") {
 			return "a list of lists or objects has no place in a text"
 		}
 	}
@@ -203,21 +203,21 @@ func (im *importer) style(n config.Node, arg *argument) (why string) {
 	if separator == "" {
 		return "its style " + quote(style) + " is not supported"
 	}
-	text := arg.schema.text("description")
-	arg.schema = object{{"type", "string"}}
+	text := arg.schema.textOf("description")
+	arg.schema = orderedObject{{"type", "string"}}
 	im.describe(&arg.schema, strings.TrimSpace(text+" Several values are separated by "+separator+"."))
 	im.note(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quote(arg.wire), separator)
 	return ""
 }
 
 // describe gives a schema its description.
-func (im *importer) describe(v *object, text string) {
+func (im *importer) describe(v *orderedObject, text string) {
 	fallback := ""
-	if old := v.text("description"); strings.Contains(old, "Default: ") && !strings.Contains(text, "Default: ") {
+	if old := v.textOf("description"); strings.Contains(old, "Default: ") && !strings.Contains(text, "Default: ") {
 		fallback = " " + old[strings.LastIndex(old, "Default: "):]
 	}
 	if text = im.texts.clean(im.texts.clean(text, maxArgument)+fallback, maxArgument+2*maxShort); text != "" {
-		v.set("description", text)
+		v.setMember("description", text)
 	}
 }
 

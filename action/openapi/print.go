@@ -42,8 +42,8 @@ func collect(actions []made, path ...string) (list []string) {
 	for i := range actions {
 		var v any = actions[i].text
 		for _, key := range path {
-			o, _ := v.(object)
-			v, _ = o.get(key)
+			o, _ := v.(orderedObject)
+			v, _ = o.memberValue(key)
 		}
 		items, _ := v.([]any)
 		for _, item := range items {
@@ -82,8 +82,8 @@ func (p *printer) action(m *made) {
 // depth, the rest on one line.
 func (p *printer) key(name string, v any, indent string, depth int) {
 	p.b.WriteString(scalar(name) + ":")
-	o, ok := v.(object)
-	if !ok || len(o) == 0 || depth == 0 || len(inline(v)) < 80 {
+	o, ok := v.(orderedObject)
+	if !ok || len(o) == 0 || depth == 0 || len(jsonInline(v)) < 80 {
 		p.b.WriteByte(' ')
 		p.flow(v)
 		p.b.WriteByte('\n')
@@ -99,7 +99,7 @@ func (p *printer) key(name string, v any, indent string, depth int) {
 // flow writes a value on one line.
 func (p *printer) flow(v any) {
 	switch v := v.(type) {
-	case object:
+	case orderedObject:
 		p.b.WriteByte('{')
 		for i, m := range v {
 			if i > 0 {
@@ -121,7 +121,7 @@ func (p *printer) flow(v any) {
 	case string:
 		p.b.WriteString(scalar(v))
 	default:
-		p.b.WriteString(inline(v))
+		p.b.WriteString(jsonInline(v))
 	}
 }
 
@@ -136,7 +136,7 @@ func scalar(s string) string {
 	if bare.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {
 		return s
 	}
-	return quoted(s)
+	return jsonText(s)
 }
 
 // same compares two decoded values.

@@ -35,33 +35,33 @@ type conversion struct {
 }
 
 // convert makes a schema within the bounds: the deepest one that fits.
-func (im *importer) convert(n config.Node, request bool, most int) (v object, cut bool) {
+func (im *importer) convert(n config.Node, request bool, most int) (v orderedObject, cut bool) {
 	for _, depth := range []int{maxNesting, 8, 6, 5, 4, 3, 2, 1} {
 		c, before := conversion{im: im, request: request, depth: depth, most: most}, im.mark()
 		v, _ = c.schema(n, 0)
-		if !c.full() && size(v) <= maxBytes {
+		if !c.full() && jsonSize(v) <= maxBytes {
 			return v, c.cut
 		}
 		im.forget(before)
 	}
-	return object{}, true
+	return orderedObject{}, true
 }
 
 // schema returns the schema of a node; weak is true when it accepts more than
 // the document says.
-func (c *conversion) schema(n config.Node, depth int) (v object, weak bool) {
+func (c *conversion) schema(n config.Node, depth int) (v orderedObject, weak bool) {
 	if c.nodes++; c.full() {
 		c.cut = true
-		return object{}, true
+		return orderedObject{}, true
 	}
 	if always, ok := n.Bool(); ok {
 		if always {
-			return object{}, false
+			return orderedObject{}, false
 		}
-		return object{{"not", object{}}}, false
+		return orderedObject{{"not", orderedObject{}}}, false
 	}
 	if !n.IsMapping() {
-		return object{}, c.drop(n, "expected a schema, found %s", n.Kind())
+		return orderedObject{}, c.drop(n, "expected a schema, found %s", n.Kind())
 	}
 	if n.Get("$ref").Present() {
 		return c.reference(n, depth)
@@ -81,13 +81,13 @@ func (c *conversion) drop(n config.Node, format string, args ...any) (weak bool)
 }
 
 // reference puts the target in the place of a reference.
-func (c *conversion) reference(n config.Node, depth int) (v object, weak bool) {
+func (c *conversion) reference(n config.Node, depth int) (v orderedObject, weak bool) {
 	to, err := c.im.follow(n)
 	if err != nil {
-		return object{}, c.drop(n, "the schema %v: anything is accepted here", err)
+		return orderedObject{}, c.drop(n, "the schema %v: anything is accepted here", err)
 	}
 	if slices.ContainsFunc(c.path, to.Same) {
-		return object{}, c.drop(n, "the schema refers to itself: anything is accepted from here on")
+		return orderedObject{}, c.drop(n, "the schema refers to itself: anything is accepted from here on")
 	}
 	c.path = append(c.path, to)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
@@ -95,7 +95,7 @@ func (c *conversion) reference(n config.Node, depth int) (v object, weak bool) {
 	if text, ok := n.Get("description").Text(); ok && c.request {
 		if text = c.im.texts.clean(text, maxArgument); text != "" {
 			v = slices.Clone(v)
-			v.set("description", text)
+			v.setMember("description", text)
 		}
 	}
 	if c.im.old || !constrains(n) {
@@ -104,8 +104,8 @@ func (c *conversion) reference(n config.Node, depth int) (v object, weak bool) {
 	}
 	k := keywords{c: c, n: n, depth: depth}
 	own, more := k.read()
-	own.remove("description")
-	return object{{"allOf", []any{v, own}}}, weak || more
+	own.removeMember("description")
+	return orderedObject{{"allOf", []any{v, own}}}, weak || more
 }
 
 // constrains reports whether more than annotations stand beside a reference.
@@ -145,13 +145,13 @@ func (c *conversion) plain(n config.Node, depth int) (v any, ok bool) {
 		}
 		return list, true
 	case n.IsMapping() && depth < 4:
-		o := object{}
+		o := orderedObject{}
 		for _, m := range n.Members() {
 			v, ok := c.plain(m.Node, depth+1)
 			if !ok || !c.im.texts.isExact(m.Name) || len(o) >= maxChoices {
 				return nil, false
 			}
-			o.add(m.Name, v)
+			o.addMember(m.Name, v)
 		}
 		return o, true
 	default:
@@ -174,7 +174,7 @@ func isCount(s string) bool {
 func (im *importer) isPattern(s string) bool {
 	ok, known := im.patterns[s]
 	if !known {
-		_, err := schema.CompileAny(json.RawMessage(`{"type":"string","pattern":` + quoted(s) + `}`))
+		_, err := schema.CompileAny(json.RawMessage(`{"type":"string","pattern":` + jsonText(s) + `}`))
 		if ok = err == nil; len(im.patterns) < maxKept {
 			im.patterns[s] = ok
 		}
@@ -183,8 +183,8 @@ func (im *importer) isPattern(s string) bool {
 }
 
 // only reports whether the types of a schema are all among some.
-func only(v object, types ...string) bool {
-	t, ok := v.get("type")
+func only(v orderedObject, types ...string) bool {
+	t, ok := v.memberValue("type")
 	if !ok {
 		return false
 	}

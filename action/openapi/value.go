@@ -7,66 +7,66 @@ import (
 	"strings"
 )
 
-// object is a mapping in the order in which it is printed. Values are object,
+// orderedObject is a mapping in the order in which it is printed. Values are object,
 // []any, string, json.Number, bool and nil.
-type object []member
+type orderedObject []objectMember
 
-type member struct {
+type objectMember struct {
 	name  string
 	value any
 }
 
-func (o object) get(name string) (any, bool) {
-	i := slices.IndexFunc(o, func(m member) bool { return m.name == name })
+func (o orderedObject) memberValue(name string) (any, bool) {
+	i := slices.IndexFunc(o, func(m objectMember) bool { return m.name == name })
 	if i < 0 {
 		return nil, false
 	}
 	return o[i].value, true
 }
 
-func (o object) has(name string) bool {
-	_, ok := o.get(name)
+func (o orderedObject) hasMember(name string) bool {
+	_, ok := o.memberValue(name)
 	return ok
 }
 
-// text returns a member that is a text.
-func (o object) text(name string) string {
-	v, _ := o.get(name)
+// textOf returns a member that is a text.
+func (o orderedObject) textOf(name string) string {
+	v, _ := o.memberValue(name)
 	s, _ := v.(string)
 	return s
 }
 
-func (o *object) add(name string, value any) { *o = append(*o, member{name, value}) }
+func (o *orderedObject) addMember(name string, value any) { *o = append(*o, objectMember{name, value}) }
 
-// set replaces a member or adds it.
-func (o *object) set(name string, value any) {
-	if i := slices.IndexFunc(*o, func(m member) bool { return m.name == name }); i >= 0 {
+// setMember replaces a member or adds it.
+func (o *orderedObject) setMember(name string, value any) {
+	if i := slices.IndexFunc(*o, func(m objectMember) bool { return m.name == name }); i >= 0 {
 		(*o)[i].value = value
 		return
 	}
-	o.add(name, value)
+	o.addMember(name, value)
 }
 
-func (o *object) remove(name string) {
-	*o = slices.DeleteFunc(*o, func(m member) bool { return m.name == name })
+func (o *orderedObject) removeMember(name string) {
+	*o = slices.DeleteFunc(*o, func(m objectMember) bool { return m.name == name })
 }
 
 // MarshalJSON writes the members in their order.
-func (o object) MarshalJSON() ([]byte, error) {
-	return []byte(inline(o)), nil
+func (o orderedObject) MarshalJSON() ([]byte, error) {
+	return []byte(jsonInline(o)), nil
 }
 
 // writeJSON writes a value on one line, with a blank behind colons and commas:
 // it is YAML too.
 func writeJSON(b *bytes.Buffer, v any) {
 	switch v := v.(type) {
-	case object:
+	case orderedObject:
 		b.WriteByte('{')
 		for i, m := range v {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(quoted(m.name) + ": ")
+			b.WriteString(jsonText(m.name) + ": ")
 			writeJSON(b, m.value)
 		}
 		b.WriteByte('}')
@@ -80,7 +80,7 @@ func writeJSON(b *bytes.Buffer, v any) {
 		}
 		b.WriteByte(']')
 	case string:
-		b.WriteString(quoted(v))
+		b.WriteString(jsonText(v))
 	case json.Number:
 		b.WriteString(v.String())
 	case bool:
@@ -94,8 +94,8 @@ func writeJSON(b *bytes.Buffer, v any) {
 	}
 }
 
-// quoted is a text as JSON writes it.
-func quoted(s string) string {
+// jsonText returns a text as JSON writes it.
+func jsonText(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -103,27 +103,27 @@ func quoted(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// inline is a value as JSON.
-func inline(v any) string {
+// jsonInline returns a value as JSON.
+func jsonInline(v any) string {
 	var b bytes.Buffer
 	writeJSON(&b, v)
 	return b.String()
 }
 
-// size is the length of a value as JSON.
-func size(v any) int { return len(inline(v)) }
+// jsonSize returns the length of a value as JSON.
+func jsonSize(v any) int { return len(jsonInline(v)) }
 
-// keys counts the keys of a value.
-func keys(v any) int {
+// countKeys counts the keys of a value.
+func countKeys(v any) int {
 	n := 0
 	switch v := v.(type) {
-	case object:
+	case orderedObject:
 		for _, m := range v {
-			n += 1 + keys(m.value)
+			n += 1 + countKeys(m.value)
 		}
 	case []any:
 		for _, item := range v {
-			n += keys(item)
+			n += countKeys(item)
 		}
 	}
 	return n
