@@ -226,7 +226,7 @@ func (im *importer) definition(op *operation, args []argument, a *auth, returns,
 func (im *importer) description(n config.Node) string {
 	summary, _ := n.Get("summary").Text()
 	about, _ := n.Get("description").Text()
-	summary, about = im.texts.clean(summary, maxArgument), im.texts.clean(about, maxDescription)
+	summary, about = im.texts.cleanText(summary, maxArgument), im.texts.cleanText(about, maxDescription)
 	switch {
 	case about == "" || summary == about:
 		return summary
@@ -236,7 +236,7 @@ func (im *importer) description(n config.Node) string {
 	if !strings.HasSuffix(summary, ".") {
 		summary += "."
 	}
-	return im.texts.clean(summary+" "+about, maxDescription)
+	return im.texts.cleanText(summary+" "+about, maxDescription)
 }
 
 // permissions is what a caller needs.

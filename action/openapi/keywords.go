@@ -34,7 +34,7 @@ func (k *keywords) read() (v orderedObject, weak bool) {
 			k.types(m.Node)
 		case "description":
 			if text, _ := m.Text(); k.c.request {
-				if text = k.c.im.texts.clean(text, maxArgument); text != "" {
+				if text = k.c.im.texts.cleanText(text, maxArgument); text != "" {
 					k.v.addMember(m.Name, text)
 				}
 			}
@@ -80,7 +80,7 @@ func (k *keywords) fallback() {
 		text += "."
 	}
 	word := strings.TrimSpace(text + " Default: " + jsonInline(v) + ".")
-	k.v.setMember("description", k.c.im.texts.clean(word, maxArgument+2*maxShort))
+	k.v.setMember("description", k.c.im.texts.cleanText(word, maxArgument+2*maxShort))
 }
 
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
@@ -97,7 +97,7 @@ func (k *keywords) types(n config.Node) {
 			s = "null"
 		}
 		if !slices.Contains(jsonTypes, s) {
-			k.drop(item, "%s is no type of JSON: it is left out", quote(s))
+			k.drop(item, "%s is no type of JSON: it is left out", quoteShort(s))
 			return
 		}
 		if !slices.Contains(types, any(s)) {

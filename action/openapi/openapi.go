@@ -122,7 +122,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 		return nil, err
 	}
 	im := &importer{
-		o: o, doc: doc, texts: texts{cleaner: cleaner, exact: map[string]bool{}, cleaned: map[limited]string{}},
+		o: o, doc: doc, texts: textCleaner{cleaner: cleaner, exact: map[string]bool{}, cleaned: map[limitedText]string{}},
 		targets: map[string]config.Node{}, noted: map[string]bool{}, headers: map[string]bool{}, patterns: map[string]bool{},
 	}
 	if err := im.head(); err != nil {
@@ -145,7 +145,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 type importer struct {
 	o     *Options
 	doc   *config.Document
-	texts texts
+	texts textCleaner
 	// old is true for OpenAPI 3.0, whose schemas are a dialect of their own.
 	old            bool
 	version, title string
@@ -170,7 +170,7 @@ type importer struct {
 // note says something about a place, once to the user and once above each
 // action that it is about.
 func (im *importer) note(n config.Node, v Verdict, format string, args ...any) {
-	text := im.texts.line(fmt.Sprintf(format, args...))
+	text := im.texts.cleanLine(fmt.Sprintf(format, args...))
 	if v == Changed && !slices.Contains(im.remarks, text) {
 		im.remarks = append(im.remarks, text)
 	}
@@ -202,7 +202,7 @@ func (im *importer) forget(m mark) {
 
 // fault is a document that cannot be imported at all.
 func (im *importer) fault(n config.Node, format string, args ...any) error {
-	return config.Faults{im.doc.Fault(n, im.texts.line(fmt.Sprintf(format, args...)))}
+	return config.Faults{im.doc.Fault(n, im.texts.cleanLine(fmt.Sprintf(format, args...)))}
 }
 
 // head reads what the document says of itself.
@@ -228,7 +228,7 @@ func (im *importer) head() error {
 	info := root.Get("info")
 	title, _ := info.Get("title").Text()
 	release, _ := info.Get("version").Text()
-	im.title, im.release = im.texts.short(title), im.texts.short(release)
+	im.title, im.release = im.texts.cleanShort(title), im.texts.cleanShort(release)
 	for _, key := range []string{"webhooks", "x-webhooks"} {
 		if hooks := root.Get(key); len(hooks.Members()) > 0 {
 			im.note(hooks, LeftOut, "%s: requests that the server sends, not its operations", key)
@@ -263,7 +263,7 @@ func (im *importer) follow(n config.Node) (config.Node, error) {
 // nowhere says why a reference leads nowhere.
 func (im *importer) nowhere(ref string) string {
 	if strings.HasPrefix(ref, "#") {
-		return quote(ref) + ", which is not in the document"
+		return quoteShort(ref) + ", which is not in the document"
 	}
-	return quote(ref) + ", outside of the document: nothing is fetched"
+	return quoteShort(ref) + ", outside of the document: nothing is fetched"
 }

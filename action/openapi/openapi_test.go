@@ -55,8 +55,8 @@ func definitions(t testing.TB, l *openapi.Layer) map[string]*action.Definition {
 	return out
 }
 
-// texts are the notes of a verdict, without places.
-func texts(l *openapi.Layer, v openapi.Verdict) string {
+// textCleaner are the notes of a verdict, without places.
+func textCleaner(l *openapi.Layer, v openapi.Verdict) string {
 	var b strings.Builder
 	for _, n := range l.Notes {
 		if n.Verdict == v {
@@ -252,7 +252,7 @@ func TestRequestsOfTheServerAreNoOperations(t *testing.T) {
 	if !slices.Equal(l.IDs, []string{"op"}) || l.Operations != 1 {
 		t.Errorf("IDs = %q of %d, want op alone", l.IDs, l.Operations)
 	}
-	if !strings.Contains(texts(l, openapi.LeftOut), "webhooks") || !strings.Contains(texts(l, openapi.Changed), "callbacks") {
+	if !strings.Contains(textCleaner(l, openapi.LeftOut), "webhooks") || !strings.Contains(textCleaner(l, openapi.Changed), "callbacks") {
 		t.Errorf("notes = %v", l.Notes)
 	}
 }

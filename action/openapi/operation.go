@@ -105,9 +105,9 @@ func (im *importer) name(ops []operation) {
 		op := &ops[i]
 		name := op.name
 		if name == "" {
-			name = strings.ToLower(op.method) + strings.TrimRight(word(op.path, "-"), "_")
+			name = strings.ToLower(op.method) + strings.TrimRight(toWord(op.path, "-"), "_")
 		}
-		name = word(im.o.Prefix+name, "-")
+		name = toWord(im.o.Prefix+name, "-")
 		if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 			name = "mcp_" + rest // mcp__ is of MCP servers
 		}
@@ -168,7 +168,7 @@ func (im *importer) choose(all []operation) ([]operation, error) {
 	}
 	for _, want := range im.o.Only {
 		if !matched[want] {
-			return nil, fmt.Errorf("--only %s: no tag and no operation of the document has this name%s", quote(want), im.near(want, all))
+			return nil, fmt.Errorf("--only %s: no tag and no operation of the document has this name%s", quoteShort(want), im.near(want, all))
 		}
 	}
 	return chosen, nil
@@ -181,7 +181,7 @@ func (im *importer) near(want string, all []operation) string {
 		names = append(append(names, op.name, op.id), op.tags...)
 	}
 	if s := config.Suggest(want, names); s != "" {
-		return fmt.Sprintf("; did you mean %s?", im.texts.line(quote(s)))
+		return fmt.Sprintf("; did you mean %s?", im.texts.cleanLine(quoteShort(s)))
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ func (im *importer) declared(op *operation) (list []config.Node, err error) {
 			in, name := identity(n)
 			key := in + " " + name
 			if own[key] {
-				return nil, notFor(item, "the %s parameter %s stands twice", in, quote(name))
+				return nil, notFor(item, "the %s parameter %s stands twice", in, quoteShort(name))
 			}
 			if own[key] = true; !seen[key] {
 				seen[key] = true
@@ -99,9 +99,9 @@ func (im *importer) parameters(op *operation, a *auth) (out []argument, err erro
 		case why == "":
 			out = append(out, arg)
 		case arg.required:
-			return nil, notFor(n, "the %s parameter %s is required: %s", in, quote(name), why)
+			return nil, notFor(n, "the %s parameter %s is required: %s", in, quoteShort(name), why)
 		default:
-			im.note(n, Changed, "the %s parameter %s is left out: %s", in, quote(name), why)
+			im.note(n, Changed, "the %s parameter %s is left out: %s", in, quoteShort(name), why)
 		}
 	}
 	return out, nil
@@ -201,12 +201,12 @@ func (im *importer) style(n config.Node, arg *argument) (why string) {
 	}
 	separator := map[string]string{"": "commas", "form": "commas", "simple": "commas", "pipeDelimited": "bars (|)", "spaceDelimited": "blanks"}[style]
 	if separator == "" {
-		return "its style " + quote(style) + " is not supported"
+		return "its style " + quoteShort(style) + " is not supported"
 	}
 	text := arg.schema.textOf("description")
 	arg.schema = orderedObject{{"type", "string"}}
 	im.describe(&arg.schema, strings.TrimSpace(text+" Several values are separated by "+separator+"."))
-	im.note(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quote(arg.wire), separator)
+	im.note(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quoteShort(arg.wire), separator)
 	return ""
 }
 
@@ -216,7 +216,7 @@ func (im *importer) describe(v *orderedObject, text string) {
 	if old := v.textOf("description"); strings.Contains(old, "Default: ") && !strings.Contains(text, "Default: ") {
 		fallback = " " + old[strings.LastIndex(old, "Default: "):]
 	}
-	if text = im.texts.clean(im.texts.clean(text, maxArgument)+fallback, maxArgument+2*maxShort); text != "" {
+	if text = im.texts.cleanText(im.texts.cleanText(text, maxArgument)+fallback, maxArgument+2*maxShort); text != "" {
 		v.setMember("description", text)
 	}
 }
@@ -227,7 +227,7 @@ func baptise(args []argument) {
 	used := map[string]bool{}
 	for i := range args {
 		a := &args[i]
-		base := word(a.wire, "-.")
+		base := toWord(a.wire, "-.")
 		if base == "" || strings.Trim(base, "_.-") == "" {
 			base = a.in
 		}

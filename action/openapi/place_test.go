@@ -91,8 +91,8 @@ func TestParameters(t *testing.T) {
 		`"Authorization" is left out: the request has one`, `"Host" is left out: this header is not for an action to set`,
 		`"X-Key" is left out: a secret stands there`, `"sid" is left out`, `"csv" is a text`,
 	} {
-		if !strings.Contains(texts(l, openapi.Changed), want) {
-			t.Errorf("no note about %s in\n%s", want, texts(l, openapi.Changed))
+		if !strings.Contains(textCleaner(l, openapi.Changed), want) {
+			t.Errorf("no note about %s in\n%s", want, textCleaner(l, openapi.Changed))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestOperationsThatAreLeftOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := imports(t, around("  /ok: {get: {responses: {}}}\n  /a:\n    post:\n      operationId: op\n      "+tt.operation, `components: {requestBodies: {A: {$ref: "#/components/requestBodies/B"}, B: {$ref: "#/components/requestBodies/A"}}}`), nil)
 			definitions(t, l)
-			if got := texts(l, openapi.LeftOut); !strings.Contains(got, "op: POST /a: ") || !strings.Contains(got, tt.want) || !slices.Equal(l.IDs, []string{"get_ok"}) {
+			if got := textCleaner(l, openapi.LeftOut); !strings.Contains(got, "op: POST /a: ") || !strings.Contains(got, tt.want) || !slices.Equal(l.IDs, []string{"get_ok"}) {
 				t.Errorf("left out %q and took %q, want %q", got, l.IDs, tt.want)
 			}
 			if !strings.Contains(string(l.YAML), "# Left out: POST /a: ") {
@@ -203,8 +203,8 @@ func TestServers(t *testing.T) {
 			if d.Handler.HTTP.URL != tt.url || !slices.Equal(d.Capabilities.Network.AllowedHosts, []string{tt.host}) || d.Handler.HTTP.Method != http.MethodGet {
 				t.Errorf("%s to %q, want %s to %q", d.Handler.HTTP.URL, d.Capabilities.Network.AllowedHosts, tt.url, tt.host)
 			}
-			if plain := strings.HasPrefix(tt.url, "http:"); plain != strings.Contains(texts(l, openapi.Changed), "without encryption") {
-				t.Errorf("notes = %s", texts(l, openapi.Changed))
+			if plain := strings.HasPrefix(tt.url, "http:"); plain != strings.Contains(textCleaner(l, openapi.Changed), "without encryption") {
+				t.Errorf("notes = %s", textCleaner(l, openapi.Changed))
 			}
 		})
 	}

@@ -15,8 +15,8 @@ type printer struct{ b strings.Builder }
 // print writes a layer.
 func (im *importer) print(name string, actions []made) []byte {
 	p := printer{}
-	p.remark("", "Imported by sallyport import openapi from "+im.texts.line(filepath.Base(name))+
-		": "+quote(im.title)+" "+im.release+", OpenAPI "+im.version+".")
+	p.remark("", "Imported by sallyport import openapi from "+im.texts.cleanLine(filepath.Base(name))+
+		": "+quoteShort(im.title)+" "+im.release+", OpenAPI "+im.version+".")
 	p.remark("", "Every request goes to "+im.server.base+". What may be called, and by whom, is for the other files to say:")
 	p.remark("", "permissions "+strings.Join(collect(actions, "permissions"), ", ")+".")
 	if refs := collect(actions, "capabilities", "secrets"); len(refs) > 0 {
@@ -59,7 +59,7 @@ func collect(actions []made, path ...string) (list []string) {
 // remark writes a comment. Its text is on one line already, and is put there
 // again: whatever is in it is no key.
 func (p *printer) remark(indent, text string) {
-	fmt.Fprintf(&p.b, "%s# %s\n", indent, flat(text))
+	fmt.Fprintf(&p.b, "%s# %s\n", indent, joinLines(text))
 }
 
 // action writes one action as an item of a list.

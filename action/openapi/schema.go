@@ -93,7 +93,7 @@ func (c *conversion) reference(n config.Node, depth int) (v orderedObject, weak 
 	defer func() { c.path = c.path[:len(c.path)-1] }()
 	v, weak = c.schema(to, depth)
 	if text, ok := n.Get("description").Text(); ok && c.request {
-		if text = c.im.texts.clean(text, maxArgument); text != "" {
+		if text = c.im.texts.cleanText(text, maxArgument); text != "" {
 			v = slices.Clone(v)
 			v.setMember("description", text)
 		}

@@ -62,7 +62,7 @@ func TestSchemas(t *testing.T) {
 			if diff := cmp.Diff(want, s.Properties.X); diff != "" {
 				t.Errorf("schema (-want +got):\n%s", diff)
 			}
-			notes := texts(l, openapi.Changed)
+			notes := textCleaner(l, openapi.Changed)
 			if tt.note == "" && notes != "" || !strings.Contains(notes, tt.note) {
 				t.Errorf("notes = %q, want %q", notes, tt.note)
 			}
@@ -83,7 +83,7 @@ func TestSchemasAreBounded(t *testing.T) {
 	if len(d.Parameters) > 64<<10 || len(d.Returns) > 64<<10 || len(d.Returns) < 100 {
 		t.Errorf("parameters have %d bytes, returns %d", len(d.Parameters), len(d.Returns))
 	}
-	if notes := texts(l, openapi.Changed); !strings.Contains(notes, "too large and cut") {
+	if notes := textCleaner(l, openapi.Changed); !strings.Contains(notes, "too large and cut") {
 		t.Errorf("notes = %s", notes)
 	}
 }

@@ -38,10 +38,10 @@ func (im *importer) schemes() error {
 			return im.fault(m.Node, "--secret %s: %s is not supported", m.Name, s.unsupported)
 		}
 		if !chosen {
-			ref = unique("providers/"+im.api+"/"+strings.Trim(word(m.Name, "-."), "."), used)
+			ref = unique("providers/"+im.api+"/"+strings.Trim(toWord(m.Name, "-."), "."), used)
 		}
 		if err := reach.ParseExactRef(ref); err != nil || strings.ContainsAny(ref, "{}") {
-			return im.fault(m.Node, "the reference %s for %s: expected one such as providers/%s/key", quote(ref), m.Name, im.api)
+			return im.fault(m.Node, "the reference %s for %s: expected one such as providers/%s/key", quoteShort(ref), m.Name, im.api)
 		}
 		s.ref, used[ref] = ref, true
 		s.text = strings.ReplaceAll(s.text, "{}", "{secret:"+ref+"}")
@@ -67,7 +67,7 @@ func (im *importer) others(word string) string {
 	if len(names) == 0 {
 		return ": it has none"
 	}
-	return ": expected " + im.texts.line(strings.Join(names, ", "))
+	return ": expected " + im.texts.cleanLine(strings.Join(names, ", "))
 }
 
 func (im *importer) schemeOf(name string) (scheme, bool) {
@@ -89,14 +89,14 @@ func (im *importer) scheme(name string, n config.Node) scheme {
 	case kind == "http" && strings.EqualFold(form, "bearer"):
 		s.in, s.key, s.text = "header", "Authorization", "Bearer {}"
 	case kind == "http":
-		s.unsupported = "http " + im.texts.short(form)
+		s.unsupported = "http " + im.texts.cleanShort(form)
 	case kind == "apiKey" && s.in == "header" && im.mayHold(s.key, "{secret:a/b}"):
 		s.key = textproto.CanonicalMIMEHeaderKey(s.key)
 	case kind == "apiKey" && s.in == "query" && s.key != "" && im.texts.isExact(s.key) && !strings.ContainsAny(s.key, "{}"):
 	case kind == "apiKey":
-		s.unsupported = "apiKey in " + im.texts.short(s.in+" "+s.key)
+		s.unsupported = "apiKey in " + im.texts.cleanShort(s.in+" "+s.key)
 	default:
-		s.unsupported = im.texts.short(kind)
+		s.unsupported = im.texts.cleanShort(kind)
 	}
 	return s
 }
@@ -138,7 +138,7 @@ func (im *importer) alternative(n config.Node) (a auth, why string, err error) {
 		s, ok := im.schemeOf(m.Name)
 		switch {
 		case !ok:
-			return a, "", fmt.Errorf("security: %s is no security scheme of the document", quote(m.Name))
+			return a, "", fmt.Errorf("security: %s is no security scheme of the document", quoteShort(m.Name))
 		case s.unsupported != "":
 			return a, fmt.Sprintf("%s (%s)", m.Name, s.unsupported), nil
 		case places[s.in+" "+s.key]:

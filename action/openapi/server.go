@@ -27,7 +27,7 @@ func (s *server) name() string {
 	if err != nil {
 		host = s.host
 	}
-	return strings.Trim(word(host, "-."), "_.-")
+	return strings.Trim(toWord(host, "-."), "_.-")
 }
 
 // servers chooses the one server of the layer.
@@ -44,7 +44,7 @@ func (im *importer) servers() (err error) {
 	}
 	if im.o.Server != "" {
 		if im.server, err = parseServer(im.o.Server); err != nil {
-			return fmt.Errorf("--server %s: %w", quote(im.o.Server), err)
+			return fmt.Errorf("--server %s: %w", quoteShort(im.o.Server), err)
 		}
 		if !within(listed, im.server.base) {
 			im.note(at, Changed, "the server is %s, which is none of the document's", im.server.base)
@@ -58,10 +58,10 @@ func (im *importer) servers() (err error) {
 			return im.fault(at, "servers: expected one server, found %d (%s): %s", len(listed), strings.Join(listed[:min(len(listed), 5)], ", "), choose)
 		}
 		if im.server, err = parseServer(listed[0]); err != nil {
-			return im.fault(at, "servers: %s: %v: %s", quote(listed[0]), err, choose)
+			return im.fault(at, "servers: %s: %v: %s", quoteShort(listed[0]), err, choose)
 		}
 	}
-	im.api = slug(im.o.Prefix)
+	im.api = toSlug(im.o.Prefix)
 	if im.api == "" {
 		im.api = im.server.name()
 	}

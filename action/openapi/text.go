@@ -25,17 +25,17 @@ const (
 	maxRead = 8 << 10
 )
 
-// texts makes the texts of a document safe to show.
-type texts struct {
+// textCleaner makes the texts of a document safe to show.
+type textCleaner struct {
 	cleaner *output.Cleaner
 	// exact remembers which names are clean as they stand.
 	exact map[string]bool
 	// cleaned remembers texts: one of a component is in many operations.
-	cleaned map[limited]string
+	cleaned map[limitedText]string
 }
 
-// limited is a text that is to have at most limit code points.
-type limited struct {
+// limitedText is a text that is to have at most limit code points.
+type limitedText struct {
 	text  string
 	limit int
 }
@@ -43,30 +43,32 @@ type limited struct {
 // maxKept bounds what is remembered of one kind.
 const maxKept = 1 << 16
 
-// clean returns a text on one line, without what acts on a terminal or a
+// cleanText returns a text on one line, without what acts on a terminal or a
 // model, and of at most limit code points.
-func (t *texts) clean(s string, limit int) string {
-	key := limited{s[:min(len(s), maxRead)], limit}
+func (t *textCleaner) cleanText(s string, limit int) string {
+	key := limitedText{s[:min(len(s), maxRead)], limit}
 	out, known := t.cleaned[key]
 	if !known {
-		if out = t.wash(key.text, limit); len(t.cleaned) < maxKept {
+		if out = t.removeUnsafe(key.text, limit); len(t.cleaned) < maxKept {
 			t.cleaned[key] = out
 		}
 	}
 	return out
 }
 
-func (t *texts) wash(s string, limit int) string {
-	s = flat(s)
+// removeUnsafe removes what acts on a terminal or a model until nothing is left
+// to remove.
+func (t *textCleaner) removeUnsafe(s string, limit int) string {
+	s = joinLines(s)
 	// A removal may complete what the former one looked for.
 	for range 4 {
-		next := flat(t.cleaner.Text(s))
+		next := joinLines(t.cleaner.Text(s))
 		if next == s {
 			break
 		}
 		s = next
 	}
-	if flat(t.cleaner.Text(s)) != s {
+	if joinLines(t.cleaner.Text(s)) != s {
 		return ""
 	}
 	if utf8.RuneCountInString(s) <= limit {
@@ -75,34 +77,35 @@ func (t *texts) wash(s string, limit int) string {
 	return strings.TrimRight(string([]rune(s)[:limit-1]), " ") + "…"
 }
 
-func (t *texts) short(s string) string { return t.clean(s, maxShort) }
-func (t *texts) line(s string) string  { return t.clean(s, maxLine) }
+func (t *textCleaner) cleanShort(s string) string { return t.cleanText(s, maxShort) }
+func (t *textCleaner) cleanLine(s string) string  { return t.cleanText(s, maxLine) }
 
 // isExact reports whether a name or a value of an enumeration can stand in a
 // schema as it is: another spelling of it would be another name.
-func (t *texts) isExact(s string) bool {
+func (t *textCleaner) isExact(s string) bool {
 	if ok, known := t.exact[s]; known {
 		return ok
 	}
-	ok := len(s) <= maxName && !strings.ContainsFunc(s, unseen) && t.cleaner.Text(s) == s
+	ok := len(s) <= maxName && !strings.ContainsFunc(s, isUnsafeRune) && t.cleaner.Text(s) == s
 	if len(t.exact) < maxKept {
 		t.exact[s] = ok
 	}
 	return ok
 }
 
-// unseen are the characters that no text of an action has.
-func unseen(r rune) bool {
+// isUnsafeRune reports whether a character is one that no text of an action
+// has.
+func isUnsafeRune(r rune) bool {
 	return r == utf8.RuneError || r == 0x2028 || r == 0x2029 || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs)
 }
 
-// flat puts a text on one line.
-func flat(s string) string {
+// joinLines puts a text on one line.
+func joinLines(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unseen(r):
+		case isUnsafeRune(r):
 			return -1
 		default:
 			return r
@@ -111,22 +114,22 @@ func flat(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// quote is a text of the document in a message.
-func quote(s string) string {
+// quoteShort quotes a text of the document for a message.
+func quoteShort(s string) string {
 	if runes := []rune(s); len(runes) > maxShort {
 		s = string(runes[:maxShort]) + "…"
 	}
 	return strconv.Quote(s)
 }
 
-// slug makes a word of lower-case letters, digits and single dashes.
-func slug(s string) string {
-	s = strings.ReplaceAll(word(strings.ToLower(s), ""), "_", "-")
+// toSlug makes a word of lower-case letters, digits and single dashes.
+func toSlug(s string) string {
+	s = strings.ReplaceAll(toWord(strings.ToLower(s), ""), "_", "-")
 	return strings.Trim(s[:min(len(s), maxID)], "-")
 }
 
-// word replaces what is not in the alphabet of names.
-func word(s, also string) string {
+// toWord replaces what is not in the alphabet of names.
+func toWord(s, also string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
