@@ -28,7 +28,7 @@ func (im *importer) bodyOf(op *operation) (b body, err error) {
 	}
 	n, err := im.follow(at)
 	if err != nil {
-		return b, notFor(at, "the body %v", err)
+		return b, newUnfit(at, "the body %v", err)
 	}
 	required, _ := n.Get("required").Bool()
 	media, content := jsonContent(n.Get("content"))
@@ -40,10 +40,10 @@ func (im *importer) bodyOf(op *operation) (b body, err error) {
 		why = "it is not JSON but " + kinds(n.Get("content"))
 	}
 	if why != "" && required {
-		return b, notFor(at, "the body is required: %s", why)
+		return b, newUnfit(at, "the body is required: %s", why)
 	}
 	if why != "" {
-		im.note(at, Changed, "the body is left out: %s", why)
+		im.addNote(at, Changed, "the body is left out: %s", why)
 		return b, nil
 	}
 	b.media = media
@@ -58,7 +58,7 @@ func (im *importer) fillBody(b *body, at config.Node, required bool) {
 	if at.Present() {
 		var cut bool
 		if v, cut = im.convert(at, true, maxNodes); cut {
-			im.note(at, Changed, "the schema of the body is too large and cut: anything is accepted below")
+			im.addNote(at, Changed, "the schema of the body is too large and cut: anything is accepted below")
 		}
 	}
 	v = merged(v)
@@ -209,7 +209,7 @@ func (im *importer) returns(op *operation, most int) (v orderedObject, accept st
 	}
 	n, err := im.follow(ok[0])
 	if err != nil {
-		im.note(ok[0], Changed, "the answer %v: any is taken", err)
+		im.addNote(ok[0], Changed, "the answer %v: any is taken", err)
 		return nil, ""
 	}
 	accept, content := jsonContent(n.Get("content"))

@@ -38,14 +38,14 @@ func (im *importer) layer(name string, ops []operation) (*Layer, error) {
 	if len(ops) > maxLayerActions {
 		return nil, tooMany(len(ops), fmt.Errorf("a configuration has at most %d actions", maxLayerActions))
 	}
-	before := im.mark()
+	before := im.markNotes()
 	var actions []made
 	for i, most := range answerNodes {
-		im.forget(before)
+		im.dropNotes(before)
 		actions = im.build(ops, most)
 		if im.fits(actions) {
 			if i > 0 {
-				im.note(im.doc.Root().Get("paths"), Changed, "the schemas of answers are cut so that the file stays within the bounds of a configuration")
+				im.addNote(im.doc.Root().Get("paths"), Changed, "the schemas of answers are cut so that the file stays within the bounds of a configuration")
 			}
 			break
 		}
@@ -54,11 +54,11 @@ func (im *importer) layer(name string, ops []operation) (*Layer, error) {
 		return nil, tooMany(len(ops), fmt.Errorf("the file would have more than %d bytes or %d keys", maxLayerBytes, maxLayerKeys))
 	}
 	if actions = im.verified(actions); len(actions) == 0 {
-		return nil, im.nothing()
+		return nil, im.emptyError()
 	}
 	text := im.print(name, actions)
 	if _, err := config.Parse("the layer", text, &config.Options{Dir: "/"}); err != nil {
-		return nil, tooMany(len(ops), first(err))
+		return nil, tooMany(len(ops), firstFault(err))
 	}
 	return im.finish(text, actions), nil
 }
@@ -77,16 +77,17 @@ func (im *importer) fits(actions []made) bool {
 	return p.b.Len() <= maxLayerBytes && n <= maxLayerKeys
 }
 
-// first is the first of the faults of a configuration.
-func first(err error) error {
+// firstFault returns the first of the faults of a configuration.
+func firstFault(err error) error {
 	if faults, ok := errors.AsType[config.Faults](err); ok {
 		return errors.New(faults[0].Message)
 	}
 	return err
 }
 
-// nothing is the error of a document of which nothing could be taken.
-func (im *importer) nothing() error {
+// emptyError returns the error of a document of which nothing could be
+// imported.
+func (im *importer) emptyError() error {
 	text := "no operation could be taken"
 	for _, n := range im.notes {
 		if n.Verdict == LeftOut && n.Action != "" {
@@ -130,8 +131,8 @@ func (im *importer) build(ops []operation, answers int) []made {
 	for _, op := range ops {
 		im.about, im.remarks = op.id, nil
 		m, err := im.action(&op, answers)
-		if u, ok := errors.AsType[*unfit](err); ok {
-			im.note(u.at, LeftOut, "%s: %s", op.title(), u.text)
+		if u, ok := errors.AsType[*unfitError](err); ok {
+			im.addNote(u.at, LeftOut, "%s: %s", op.title(), u.text)
 			continue
 		}
 		m.remarks = im.remarks
@@ -147,11 +148,11 @@ func (im *importer) verified(actions []made) []made {
 	for _, m := range actions {
 		im.about, im.remarks = m.op.id, m.remarks
 		err := im.verify(&m, m.op.Node)
-		if u, ok := errors.AsType[*unfit](err); ok {
-			im.note(u.at, LeftOut, "%s: %s", m.op.title(), u.text)
+		if u, ok := errors.AsType[*unfitError](err); ok {
+			im.addNote(u.at, LeftOut, "%s: %s", m.op.title(), u.text)
 			continue
 		}
-		im.note(m.op.Node, Took, "%s", m.op.title())
+		im.addNote(m.op.Node, Took, "%s", m.op.title())
 		m.remarks = im.remarks
 		out = append(out, m)
 	}
@@ -163,17 +164,17 @@ func (im *importer) verified(actions []made) []made {
 func (im *importer) action(op *operation, answers int) (m made, err error) {
 	m.op = *op
 	if at, differs := im.elsewhere(op.Node, op.holder); differs {
-		return m, notFor(at, "it has a server of its own, and a layer has one: import it with --server and --only")
+		return m, newUnfit(at, "it has a server of its own, and a layer has one: import it with --server and --only")
 	}
 	auth, at, err := im.authOf(op.Node)
 	if err != nil {
-		return m, notFor(at, "%v", err)
+		return m, newUnfit(at, "%v", err)
 	}
 	if auth.missing != "" {
-		im.note(at, Changed, "it asks for %s, which is not supported: no credentials are sent", auth.missing)
+		im.addNote(at, Changed, "it asks for %s, which is not supported: no credentials are sent", auth.missing)
 	}
 	if n := op.Get("callbacks"); n.Present() {
-		im.note(n, Changed, "callbacks are left out: requests that the server sends")
+		im.addNote(n, Changed, "callbacks are left out: requests that the server sends")
 	}
 	args, err := im.parameters(op, &auth)
 	if err != nil {
@@ -283,12 +284,12 @@ func argumentSchema(args []argument) orderedObject {
 func (im *importer) verify(m *made, at config.Node) error {
 	err := readBack(m.text)
 	if faults, ok := errors.AsType[action.Faults](err); ok && !slices.ContainsFunc(faults, func(f action.Fault) bool { return !strings.HasPrefix(f.Pointer, "/returns") }) {
-		im.note(at, Changed, "the schema of the answer is left out: %s", faults[0].Message)
+		im.addNote(at, Changed, "the schema of the answer is left out: %s", faults[0].Message)
 		m.text.removeMember("returns")
 		err = readBack(m.text)
 	}
 	if err != nil {
-		return notFor(at, "it makes no action: %v", first(err))
+		return newUnfit(at, "it makes no action: %v", firstFault(err))
 	}
 	return nil
 }

@@ -48,12 +48,12 @@ func (im *importer) handler(op *operation, args []argument, b *body, a *auth) (o
 	r := arrange(args, a)
 	for i := range args {
 		if name := args[i].wire; args[i].in == "path" && !strings.Contains(op.path, "{"+name+"}") {
-			return nil, notFor(op.Node, "the path does not name its parameter {%s}", name)
+			return nil, newUnfit(op.Node, "the path does not name its parameter {%s}", name)
 		}
 	}
 	path, err := templatePath(op.path, r.inPath)
 	if err != nil {
-		return nil, notFor(op.Node, "%v", err)
+		return nil, newUnfit(op.Node, "%v", err)
 	}
 	if b.media != "" && b.media != "application/json" {
 		r.headers.addMember("Content-Type", b.media)

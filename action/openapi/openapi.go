@@ -167,9 +167,9 @@ type importer struct {
 	about string
 }
 
-// note says something about a place, once to the user and once above each
+// addNote says something about a place, once to the user and once above each
 // action that it is about.
-func (im *importer) note(n config.Node, v Verdict, format string, args ...any) {
+func (im *importer) addNote(n config.Node, v Verdict, format string, args ...any) {
 	text := im.texts.cleanLine(fmt.Sprintf(format, args...))
 	if v == Changed && !slices.Contains(im.remarks, text) {
 		im.remarks = append(im.remarks, text)
@@ -187,21 +187,22 @@ func (im *importer) note(n config.Node, v Verdict, format string, args ...any) {
 	im.notes = append(im.notes, Note{Place: place, Verdict: v, Action: im.about, Text: text, line: line, column: column, key: key})
 }
 
-// mark is how much was said.
-type mark struct{ notes, remarks int }
+// noteMark is how much was said.
+type noteMark struct{ notes, remarks int }
 
-func (im *importer) mark() mark { return mark{len(im.notes), len(im.remarks)} }
+// markNotes returns the position to which dropNotes can go back.
+func (im *importer) markNotes() noteMark { return noteMark{len(im.notes), len(im.remarks)} }
 
-// forget takes back what was said since.
-func (im *importer) forget(m mark) {
+// dropNotes removes what was said since.
+func (im *importer) dropNotes(m noteMark) {
 	for _, n := range im.notes[m.notes:] {
 		delete(im.noted, n.key)
 	}
 	im.notes, im.remarks = im.notes[:m.notes], im.remarks[:m.remarks]
 }
 
-// fault is a document that cannot be imported at all.
-func (im *importer) fault(n config.Node, format string, args ...any) error {
+// newFault returns the error of a document that cannot be imported at all.
+func (im *importer) newFault(n config.Node, format string, args ...any) error {
 	return config.Faults{im.doc.Fault(n, im.texts.cleanLine(fmt.Sprintf(format, args...)))}
 }
 
@@ -209,21 +210,21 @@ func (im *importer) fault(n config.Node, format string, args ...any) error {
 func (im *importer) head() error {
 	root := im.doc.Root()
 	if !root.IsMapping() {
-		return im.fault(root, "expected an OpenAPI document, found %s", root.Kind())
+		return im.newFault(root, "expected an OpenAPI document, found %s", root.Kind())
 	}
 	if n := root.Get("swagger"); n.Present() {
-		return im.fault(n, "a Swagger 2.0 document: expected OpenAPI 3.0 or 3.1; converters are offered for it")
+		return im.newFault(n, "a Swagger 2.0 document: expected OpenAPI 3.0 or 3.1; converters are offered for it")
 	}
 	n := root.Get("openapi")
 	if !n.Present() {
-		return im.fault(root, "missing key openapi: expected an OpenAPI document, 3.0 or 3.1")
+		return im.newFault(root, "missing key openapi: expected an OpenAPI document, 3.0 or 3.1")
 	}
 	im.version, _ = n.Text()
 	switch {
 	case strings.HasPrefix(im.version, "3.0."):
 		im.old = true
 	case !strings.HasPrefix(im.version, "3.1."):
-		return im.fault(n, "openapi: expected a text such as 3.0.3 or 3.1.0")
+		return im.newFault(n, "openapi: expected a text such as 3.0.3 or 3.1.0")
 	}
 	info := root.Get("info")
 	title, _ := info.Get("title").Text()
@@ -231,7 +232,7 @@ func (im *importer) head() error {
 	im.title, im.release = im.texts.cleanShort(title), im.texts.cleanShort(release)
 	for _, key := range []string{"webhooks", "x-webhooks"} {
 		if hooks := root.Get(key); len(hooks.Members()) > 0 {
-			im.note(hooks, LeftOut, "%s: requests that the server sends, not its operations", key)
+			im.addNote(hooks, LeftOut, "%s: requests that the server sends, not its operations", key)
 		}
 	}
 	return nil

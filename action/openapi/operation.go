@@ -41,7 +41,7 @@ func (im *importer) operations() ([]operation, error) {
 		if !paths.Present() {
 			paths = im.doc.Root()
 		}
-		return nil, im.fault(paths, "paths: expected a mapping of paths to operations")
+		return nil, im.newFault(paths, "paths: expected a mapping of paths to operations")
 	}
 	var all []operation
 	for _, m := range paths.Members() {
@@ -50,22 +50,22 @@ func (im *importer) operations() ([]operation, error) {
 		}
 		item, err := im.follow(m.Node)
 		if err != nil {
-			im.note(m.Node, LeftOut, "%s: %v", m.Name, err)
+			im.addNote(m.Node, LeftOut, "%s: %v", m.Name, err)
 			continue
 		}
 		if !item.IsMapping() {
-			return nil, im.fault(m.Node, "%s: expected operations, found %s", m.Name, item.Kind())
+			return nil, im.newFault(m.Node, "%s: expected operations, found %s", m.Name, item.Kind())
 		}
 		found, err := im.ofPath(m.Name, item)
 		if err != nil {
 			return nil, err
 		}
 		if all = append(all, found...); len(all) > maxOperations {
-			return nil, im.fault(m.Node, "more than %d operations", maxOperations)
+			return nil, im.newFault(m.Node, "more than %d operations", maxOperations)
 		}
 	}
 	if len(all) == 0 {
-		return nil, im.fault(paths, "paths: the document has no operations that an action could send")
+		return nil, im.newFault(paths, "paths: the document has no operations that an action could send")
 	}
 	im.name(all)
 	return im.choose(all)
@@ -78,9 +78,9 @@ func (im *importer) ofPath(path string, item config.Node) (found []operation, er
 		case !known:
 			continue
 		case !m.IsMapping():
-			return nil, im.fault(m.Node, "%s %s: expected an operation, found %s", m.Name, path, m.Kind())
+			return nil, im.newFault(m.Node, "%s %s: expected an operation, found %s", m.Name, path, m.Kind())
 		case method == "":
-			im.note(m.Node, LeftOut, "%s %s: an action sends no such request", strings.ToUpper(m.Name), path)
+			im.addNote(m.Node, LeftOut, "%s %s: an action sends no such request", strings.ToUpper(m.Name), path)
 			continue
 		}
 		op := operation{Node: m.Node, method: method, path: path, holder: item}

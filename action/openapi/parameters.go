@@ -22,16 +22,17 @@ type argument struct {
 	required bool
 }
 
-// unfit is an operation that cannot be an action.
-type unfit struct {
+// unfitError is an operation that cannot be an action.
+type unfitError struct {
 	at   config.Node
 	text string
 }
 
-func (u *unfit) Error() string { return u.text }
+func (u *unfitError) Error() string { return u.text }
 
-func notFor(at config.Node, format string, args ...any) error {
-	return &unfit{at, fmt.Sprintf(format, args...)}
+// newUnfit returns the error of an operation that cannot be an action.
+func newUnfit(at config.Node, format string, args ...any) error {
+	return &unfitError{at, fmt.Sprintf(format, args...)}
 }
 
 // maxParameters bounds the parameters of one operation, as read.
@@ -44,18 +45,18 @@ func (im *importer) declared(op *operation) (list []config.Node, err error) {
 	for _, holder := range []config.Node{op.Node, op.holder} {
 		at := holder.Get("parameters")
 		if at.Present() && !at.IsList() {
-			return nil, notFor(at, "parameters: expected a list, found %s", at.Kind())
+			return nil, newUnfit(at, "parameters: expected a list, found %s", at.Kind())
 		}
 		own := map[string]bool{}
 		for _, item := range at.Items() {
 			n, err := im.follow(item)
 			if err != nil {
-				return nil, notFor(item, "a parameter %v", err)
+				return nil, newUnfit(item, "a parameter %v", err)
 			}
 			in, name := identity(n)
 			key := in + " " + name
 			if own[key] {
-				return nil, notFor(item, "the %s parameter %s stands twice", in, quoteShort(name))
+				return nil, newUnfit(item, "the %s parameter %s stands twice", in, quoteShort(name))
 			}
 			if own[key] = true; !seen[key] {
 				seen[key] = true
@@ -64,7 +65,7 @@ func (im *importer) declared(op *operation) (list []config.Node, err error) {
 		}
 	}
 	if len(list) > maxParameters {
-		return nil, notFor(op.Get("parameters"), "more than %d parameters", maxParameters)
+		return nil, newUnfit(op.Get("parameters"), "more than %d parameters", maxParameters)
 	}
 	return list, nil
 }
@@ -99,9 +100,9 @@ func (im *importer) parameters(op *operation, a *auth) (out []argument, err erro
 		case why == "":
 			out = append(out, arg)
 		case arg.required:
-			return nil, notFor(n, "the %s parameter %s is required: %s", in, quoteShort(name), why)
+			return nil, newUnfit(n, "the %s parameter %s is required: %s", in, quoteShort(name), why)
 		default:
-			im.note(n, Changed, "the %s parameter %s is left out: %s", in, quoteShort(name), why)
+			im.addNote(n, Changed, "the %s parameter %s is left out: %s", in, quoteShort(name), why)
 		}
 	}
 	return out, nil
@@ -206,7 +207,7 @@ func (im *importer) style(n config.Node, arg *argument) (why string) {
 	text := arg.schema.textOf("description")
 	arg.schema = orderedObject{{"type", "string"}}
 	im.describe(&arg.schema, strings.TrimSpace(text+" Several values are separated by "+separator+"."))
-	im.note(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quoteShort(arg.wire), separator)
+	im.addNote(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quoteShort(arg.wire), separator)
 	return ""
 }
 

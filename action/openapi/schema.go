@@ -37,12 +37,12 @@ type conversion struct {
 // convert makes a schema within the bounds: the deepest one that fits.
 func (im *importer) convert(n config.Node, request bool, most int) (v orderedObject, cut bool) {
 	for _, depth := range []int{maxNesting, 8, 6, 5, 4, 3, 2, 1} {
-		c, before := conversion{im: im, request: request, depth: depth, most: most}, im.mark()
+		c, before := conversion{im: im, request: request, depth: depth, most: most}, im.markNotes()
 		v, _ = c.schema(n, 0)
 		if !c.full() && jsonSize(v) <= maxBytes {
 			return v, c.cut
 		}
-		im.forget(before)
+		im.dropNotes(before)
 	}
 	return orderedObject{}, true
 }
@@ -76,7 +76,7 @@ func (c *conversion) full() bool { return c.nodes > c.most }
 
 // drop notes what is left out of a schema.
 func (c *conversion) drop(n config.Node, format string, args ...any) (weak bool) {
-	c.im.note(n, Changed, format, args...)
+	c.im.addNote(n, Changed, format, args...)
 	return true
 }
 

@@ -27,21 +27,21 @@ func (im *importer) schemes() error {
 	for _, m := range im.doc.Root().Get("components").Get("securitySchemes").Members() {
 		n, err := im.follow(m.Node)
 		if err != nil {
-			return im.fault(m.Node, "%s: %v", m.Name, err)
+			return im.newFault(m.Node, "%s: %v", m.Name, err)
 		}
 		if !n.IsMapping() {
-			return im.fault(m.Node, "%s: expected a security scheme, found %s", m.Name, n.Kind())
+			return im.newFault(m.Node, "%s: expected a security scheme, found %s", m.Name, n.Kind())
 		}
 		s := im.scheme(m.Name, n)
 		ref, chosen := im.o.Secrets[m.Name]
 		if chosen && s.unsupported != "" {
-			return im.fault(m.Node, "--secret %s: %s is not supported", m.Name, s.unsupported)
+			return im.newFault(m.Node, "--secret %s: %s is not supported", m.Name, s.unsupported)
 		}
 		if !chosen {
 			ref = unique("providers/"+im.api+"/"+strings.Trim(toWord(m.Name, "-."), "."), used)
 		}
 		if err := reach.ParseExactRef(ref); err != nil || strings.ContainsAny(ref, "{}") {
-			return im.fault(m.Node, "the reference %s for %s: expected one such as providers/%s/key", quoteShort(ref), m.Name, im.api)
+			return im.newFault(m.Node, "the reference %s for %s: expected one such as providers/%s/key", quoteShort(ref), m.Name, im.api)
 		}
 		s.ref, used[ref] = ref, true
 		s.text = strings.ReplaceAll(s.text, "{}", "{secret:"+ref+"}")

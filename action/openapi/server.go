@@ -47,18 +47,18 @@ func (im *importer) servers() (err error) {
 			return fmt.Errorf("--server %s: %w", quoteShort(im.o.Server), err)
 		}
 		if !within(listed, im.server.base) {
-			im.note(at, Changed, "the server is %s, which is none of the document's", im.server.base)
+			im.addNote(at, Changed, "the server is %s, which is none of the document's", im.server.base)
 		}
 	} else {
 		const choose = "choose the address with --server"
 		switch {
 		case len(listed) == 0:
-			return im.fault(at, "servers: the document names no server: %s", choose)
+			return im.newFault(at, "servers: the document names no server: %s", choose)
 		case len(listed) > 1:
-			return im.fault(at, "servers: expected one server, found %d (%s): %s", len(listed), strings.Join(listed[:min(len(listed), 5)], ", "), choose)
+			return im.newFault(at, "servers: expected one server, found %d (%s): %s", len(listed), strings.Join(listed[:min(len(listed), 5)], ", "), choose)
 		}
 		if im.server, err = parseServer(listed[0]); err != nil {
-			return im.fault(at, "servers: %s: %v: %s", quoteShort(listed[0]), err, choose)
+			return im.newFault(at, "servers: %s: %v: %s", quoteShort(listed[0]), err, choose)
 		}
 	}
 	im.api = toSlug(im.o.Prefix)
@@ -66,7 +66,7 @@ func (im *importer) servers() (err error) {
 		im.api = im.server.name()
 	}
 	if im.server.plain {
-		im.note(at, Changed, "%s is sent without encryption, to this machine: the personality needs allow_private_urls", im.server.base)
+		im.addNote(at, Changed, "%s is sent without encryption, to this machine: the personality needs allow_private_urls", im.server.base)
 	}
 	return nil
 }
