@@ -26,7 +26,7 @@ func (im *importer) bodyOf(op *operation) (b body, err error) {
 	if !at.Present() {
 		return b, nil
 	}
-	n, err := im.follow(at)
+	n, err := im.followRef(at)
 	if err != nil {
 		return b, newUnfit(at, "the body %v", err)
 	}
@@ -207,7 +207,7 @@ func (im *importer) returns(op *operation, most int) (v orderedObject, accept st
 	if len(ok) != 1 || op.method == "HEAD" {
 		return nil, ""
 	}
-	n, err := im.follow(ok[0])
+	n, err := im.followRef(ok[0])
 	if err != nil {
 		im.addNote(ok[0], Changed, "the answer %v: any is taken", err)
 		return nil, ""

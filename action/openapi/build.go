@@ -112,7 +112,7 @@ func (im *importer) finish(text []byte, actions []made) *Layer {
 // count is the number of operations of the document.
 func (im *importer) count() (n int) {
 	for _, m := range im.doc.Root().Get("paths").Members() {
-		item, err := im.follow(m.Node)
+		item, err := im.followRef(m.Node)
 		if err != nil {
 			continue
 		}

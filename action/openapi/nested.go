@@ -105,7 +105,7 @@ func (c *conversion) marked(n config.Node, mark string) bool {
 	if is, ok := n.Get(mark).Bool(); ok {
 		return is
 	}
-	to, err := c.im.follow(n)
+	to, err := c.im.followRef(n)
 	is, _ := to.Get(mark).Bool()
 	return err == nil && is
 }

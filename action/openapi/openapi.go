@@ -125,7 +125,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 		o: o, doc: doc, texts: textCleaner{cleaner: cleaner, exact: map[string]bool{}, cleaned: map[limitedText]string{}},
 		targets: map[string]config.Node{}, noted: map[string]bool{}, headers: map[string]bool{}, patterns: map[string]bool{},
 	}
-	if err := im.head(); err != nil {
+	if err := im.readHead(); err != nil {
 		return nil, err
 	}
 	if err := im.servers(); err != nil {
@@ -206,8 +206,8 @@ func (im *importer) newFault(n config.Node, format string, args ...any) error {
 	return config.Faults{im.doc.Fault(n, im.texts.cleanLine(fmt.Sprintf(format, args...)))}
 }
 
-// head reads what the document says of itself.
-func (im *importer) head() error {
+// readHead reads what the document says of itself.
+func (im *importer) readHead() error {
 	root := im.doc.Root()
 	if !root.IsMapping() {
 		return im.newFault(root, "expected an OpenAPI document, found %s", root.Kind())
@@ -238,9 +238,9 @@ func (im *importer) head() error {
 	return nil
 }
 
-// follow returns what a reference leads to, and the value itself when it is
+// followRef returns what a reference leads to, and the value itself when it is
 // none. Nothing outside the document is looked at.
-func (im *importer) follow(n config.Node) (config.Node, error) {
+func (im *importer) followRef(n config.Node) (config.Node, error) {
 	const maxChain = 16
 	for range maxChain {
 		ref, ok := n.Get("$ref").Text()
@@ -249,20 +249,20 @@ func (im *importer) follow(n config.Node) (config.Node, error) {
 		}
 		to, known := im.targets[ref]
 		if !known {
-			if to = im.target(ref); len(im.targets) < maxKept {
+			if to = im.findTarget(ref); len(im.targets) < maxKept {
 				im.targets[ref] = to
 			}
 		}
 		if !to.Present() {
-			return n, fmt.Errorf("refers to %s", im.nowhere(ref))
+			return n, fmt.Errorf("refers to %s", im.brokenRef(ref))
 		}
 		n = to
 	}
 	return n, fmt.Errorf("refers to a reference to a reference, and so on without an end")
 }
 
-// nowhere says why a reference leads nowhere.
-func (im *importer) nowhere(ref string) string {
+// brokenRef says why a reference leads nowhere.
+func (im *importer) brokenRef(ref string) string {
 	if strings.HasPrefix(ref, "#") {
 		return quoteShort(ref) + ", which is not in the document"
 	}

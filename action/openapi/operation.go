@@ -48,7 +48,7 @@ func (im *importer) operations() ([]operation, error) {
 		if strings.HasPrefix(m.Name, "x-") {
 			continue
 		}
-		item, err := im.follow(m.Node)
+		item, err := im.followRef(m.Node)
 		if err != nil {
 			im.addNote(m.Node, LeftOut, "%s: %v", m.Name, err)
 			continue

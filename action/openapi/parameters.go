@@ -49,7 +49,7 @@ func (im *importer) declared(op *operation) (list []config.Node, err error) {
 		}
 		own := map[string]bool{}
 		for _, item := range at.Items() {
-			n, err := im.follow(item)
+			n, err := im.followRef(item)
 			if err != nil {
 				return nil, newUnfit(item, "a parameter %v", err)
 			}

@@ -82,7 +82,7 @@ func (c *conversion) drop(n config.Node, format string, args ...any) (weak bool)
 
 // reference puts the target in the place of a reference.
 func (c *conversion) reference(n config.Node, depth int) (v orderedObject, weak bool) {
-	to, err := c.im.follow(n)
+	to, err := c.im.followRef(n)
 	if err != nil {
 		return orderedObject{}, c.drop(n, "the schema %v: anything is accepted here", err)
 	}

@@ -25,7 +25,7 @@ type scheme struct {
 func (im *importer) schemes() error {
 	used := map[string]bool{}
 	for _, m := range im.doc.Root().Get("components").Get("securitySchemes").Members() {
-		n, err := im.follow(m.Node)
+		n, err := im.followRef(m.Node)
 		if err != nil {
 			return im.newFault(m.Node, "%s: %v", m.Name, err)
 		}

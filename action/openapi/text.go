@@ -142,8 +142,8 @@ func toWord(s, also string) string {
 	return b.String()
 }
 
-// target is where a reference leads within the document.
-func (im *importer) target(ref string) config.Node {
+// findTarget returns where a reference leads within the document.
+func (im *importer) findTarget(ref string) config.Node {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local || len(ref) > 4096 {
 		return config.Node{}
