@@ -98,7 +98,7 @@ func (im *importer) emptyError() error {
 }
 
 func (im *importer) finish(text []byte, actions []made) *Layer {
-	l := &Layer{YAML: text, Operations: im.count()}
+	l := &Layer{YAML: text, Operations: im.countOperations()}
 	for i := range actions {
 		l.IDs = append(l.IDs, actions[i].op.id)
 	}
@@ -109,8 +109,8 @@ func (im *importer) finish(text []byte, actions []made) *Layer {
 	return l
 }
 
-// count is the number of operations of the document.
-func (im *importer) count() (n int) {
+// countOperations returns the number of operations of the document.
+func (im *importer) countOperations() (n int) {
 	for _, m := range im.doc.Root().Get("paths").Members() {
 		item, err := im.followRef(m.Node)
 		if err != nil {
@@ -132,7 +132,7 @@ func (im *importer) build(ops []operation, answers int) []made {
 		im.about, im.remarks = op.id, nil
 		m, err := im.action(&op, answers)
 		if u, ok := errors.AsType[*unfitError](err); ok {
-			im.addNote(u.at, LeftOut, "%s: %s", op.title(), u.text)
+			im.addNote(u.at, LeftOut, "%s: %s", op.methodAndPath(), u.text)
 			continue
 		}
 		m.remarks = im.remarks
@@ -149,10 +149,10 @@ func (im *importer) verified(actions []made) []made {
 		im.about, im.remarks = m.op.id, m.remarks
 		err := im.verify(&m, m.op.Node)
 		if u, ok := errors.AsType[*unfitError](err); ok {
-			im.addNote(u.at, LeftOut, "%s: %s", m.op.title(), u.text)
+			im.addNote(u.at, LeftOut, "%s: %s", m.op.methodAndPath(), u.text)
 			continue
 		}
-		im.addNote(m.op.Node, Took, "%s", m.op.title())
+		im.addNote(m.op.Node, Took, "%s", m.op.methodAndPath())
 		m.remarks = im.remarks
 		out = append(out, m)
 	}

@@ -134,7 +134,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 	if err := im.schemes(); err != nil {
 		return nil, err
 	}
-	ops, err := im.operations()
+	ops, err := im.listOperations()
 	if err != nil {
 		return nil, err
 	}

@@ -30,12 +30,12 @@ type operation struct {
 	tags     []string
 }
 
-// title names the operation as people do.
-func (op *operation) title() string { return op.method + " " + op.path }
+// methodAndPath names the operation as people do.
+func (op *operation) methodAndPath() string { return op.method + " " + op.path }
 
-// operations lists the operations that are chosen. Ids are given before the
+// listOperations lists the operations that are chosen. Ids are given before the
 // choice, so that they do not depend on it.
-func (im *importer) operations() ([]operation, error) {
+func (im *importer) listOperations() ([]operation, error) {
 	paths := im.doc.Root().Get("paths")
 	if !paths.IsMapping() {
 		if !paths.Present() {
@@ -56,7 +56,7 @@ func (im *importer) operations() ([]operation, error) {
 		if !item.IsMapping() {
 			return nil, im.newFault(m.Node, "%s: expected operations, found %s", m.Name, item.Kind())
 		}
-		found, err := im.ofPath(m.Name, item)
+		found, err := im.pathOperations(m.Name, item)
 		if err != nil {
 			return nil, err
 		}
@@ -67,11 +67,12 @@ func (im *importer) operations() ([]operation, error) {
 	if len(all) == 0 {
 		return nil, im.newFault(paths, "paths: the document has no operations that an action could send")
 	}
-	im.name(all)
-	return im.choose(all)
+	im.assignIDs(all)
+	return im.chooseOperations(all)
 }
 
-func (im *importer) ofPath(path string, item config.Node) (found []operation, err error) {
+// pathOperations lists the operations of one path.
+func (im *importer) pathOperations(path string, item config.Node) (found []operation, err error) {
 	for _, m := range item.Members() {
 		method, known := methods[m.Name]
 		switch {
@@ -95,8 +96,8 @@ func (im *importer) ofPath(path string, item config.Node) (found []operation, er
 	return found, nil
 }
 
-// name gives every operation an id of its own.
-func (im *importer) name(ops []operation) {
+// assignIDs gives every operation an id of its own.
+func (im *importer) assignIDs(ops []operation) {
 	used := map[string]bool{}
 	for _, id := range im.o.Taken {
 		used[id] = true
@@ -114,7 +115,7 @@ func (im *importer) name(ops []operation) {
 		if !im.texts.isExact(name) {
 			name = "operation"
 		}
-		op.id = unique(short(name), used)
+		op.id = uniqueName(shortenID(name), used)
 		used[op.id] = true
 	}
 }
@@ -122,9 +123,9 @@ func (im *importer) name(ops []operation) {
 // maxID is the length of the id of an action.
 const maxID = 64
 
-// short cuts a name as names of MCP tools are cut: to it, a _ and six digits
+// shortenID cuts a name as names of MCP tools are cut: to it, a _ and six digits
 // of the digest.
-func short(name string) string {
+func shortenID(name string) string {
 	if len(name) <= maxID {
 		return name
 	}
@@ -132,8 +133,8 @@ func short(name string) string {
 	return name[:maxID-7] + "_" + hex.EncodeToString(sum[:3])
 }
 
-// unique numbers a name that is used.
-func unique(name string, used map[string]bool) string {
+// uniqueName numbers a name that is used.
+func uniqueName(name string, used map[string]bool) string {
 	for i := 2; used[name]; i++ {
 		number := "_" + strconv.Itoa(i)
 		base := strings.TrimSuffix(name, "_"+strconv.Itoa(i-1))
@@ -148,8 +149,8 @@ func unique(name string, used map[string]bool) string {
 	return name
 }
 
-// choose keeps what is asked for.
-func (im *importer) choose(all []operation) ([]operation, error) {
+// chooseOperations returns the operations that were asked for.
+func (im *importer) chooseOperations(all []operation) ([]operation, error) {
 	if len(im.o.Only) == 0 {
 		return all, nil
 	}
@@ -158,7 +159,7 @@ func (im *importer) choose(all []operation) ([]operation, error) {
 	for _, op := range all {
 		take := false
 		for _, want := range im.o.Only {
-			if slices.Contains(op.tags, want) || want != "" && (want == op.name || want == op.id || want == op.title()) {
+			if slices.Contains(op.tags, want) || want != "" && (want == op.name || want == op.id || want == op.methodAndPath()) {
 				take, matched[want] = true, true
 			}
 		}
@@ -168,14 +169,14 @@ func (im *importer) choose(all []operation) ([]operation, error) {
 	}
 	for _, want := range im.o.Only {
 		if !matched[want] {
-			return nil, fmt.Errorf("--only %s: no tag and no operation of the document has this name%s", quoteShort(want), im.near(want, all))
+			return nil, fmt.Errorf("--only %s: no tag and no operation of the document has this name%s", quoteShort(want), im.nearestName(want, all))
 		}
 	}
 	return chosen, nil
 }
 
-// near hints at the tag or operation that was meant.
-func (im *importer) near(want string, all []operation) string {
+// nearestName hints at the tag or operation that was meant.
+func (im *importer) nearestName(want string, all []operation) string {
 	var names []string
 	for _, op := range all {
 		names = append(append(names, op.name, op.id), op.tags...)

@@ -65,7 +65,7 @@ func (p *printer) remark(indent, text string) {
 // action writes one action as an item of a list.
 func (p *printer) action(m *made) {
 	if m.op.method != "" {
-		p.remark("  ", m.op.title())
+		p.remark("  ", m.op.methodAndPath())
 	}
 	for _, r := range m.remarks {
 		p.remark("  ", "note: "+r)

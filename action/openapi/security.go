@@ -38,7 +38,7 @@ func (im *importer) schemes() error {
 			return im.newFault(m.Node, "--secret %s: %s is not supported", m.Name, s.unsupported)
 		}
 		if !chosen {
-			ref = unique("providers/"+im.api+"/"+strings.Trim(toWord(m.Name, "-."), "."), used)
+			ref = uniqueName("providers/"+im.api+"/"+strings.Trim(toWord(m.Name, "-."), "."), used)
 		}
 		if err := reach.ParseExactRef(ref); err != nil || strings.ContainsAny(ref, "{}") {
 			return im.newFault(m.Node, "the reference %s for %s: expected one such as providers/%s/key", quoteShort(ref), m.Name, im.api)
