@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// made is an action with what is said about it.
-type made struct {
+// builtAction is an action with what is said about it.
+type builtAction struct {
 	op   operation
 	text orderedObject
 	// remarks stand above it.
@@ -33,42 +33,42 @@ const (
 	maxLayerActions = 1000
 )
 
-// layer makes the actions and prints them.
-func (im *importer) layer(name string, ops []operation) (*Layer, error) {
+// newLayer builds the actions and prints them.
+func (im *importer) newLayer(name string, ops []operation) (*Layer, error) {
 	if len(ops) > maxLayerActions {
 		return nil, tooMany(len(ops), fmt.Errorf("a configuration has at most %d actions", maxLayerActions))
 	}
 	before := im.markNotes()
-	var actions []made
+	var actions []builtAction
 	for i, most := range answerNodes {
 		im.dropNotes(before)
-		actions = im.build(ops, most)
-		if im.fits(actions) {
+		actions = im.buildActions(ops, most)
+		if im.fitsBounds(actions) {
 			if i > 0 {
 				im.addNote(im.doc.Root().Get("paths"), Changed, "the schemas of answers are cut so that the file stays within the bounds of a configuration")
 			}
 			break
 		}
 	}
-	if !im.fits(actions) {
+	if !im.fitsBounds(actions) {
 		return nil, tooMany(len(ops), fmt.Errorf("the file would have more than %d bytes or %d keys", maxLayerBytes, maxLayerKeys))
 	}
-	if actions = im.verified(actions); len(actions) == 0 {
+	if actions = im.verifyActions(actions); len(actions) == 0 {
 		return nil, im.emptyError()
 	}
 	text := im.print(name, actions)
 	if _, err := config.Parse("the layer", text, &config.Options{Dir: "/"}); err != nil {
 		return nil, tooMany(len(ops), firstFault(err))
 	}
-	return im.finish(text, actions), nil
+	return im.finishLayer(text, actions), nil
 }
 
 func tooMany(n int, why error) error {
 	return fmt.Errorf("%d operations do not fit into one file: choose some with --only: %w", n, why)
 }
 
-// fits reports whether actions are within the bounds of one file.
-func (im *importer) fits(actions []made) bool {
+// fitsBounds reports whether actions are within the bounds of one file.
+func (im *importer) fitsBounds(actions []builtAction) bool {
 	p, n := printer{}, 0
 	for i := range actions {
 		p.action(&actions[i])
@@ -97,7 +97,7 @@ func (im *importer) emptyError() error {
 	return errors.New(text)
 }
 
-func (im *importer) finish(text []byte, actions []made) *Layer {
+func (im *importer) finishLayer(text []byte, actions []builtAction) *Layer {
 	l := &Layer{YAML: text, Operations: im.countOperations()}
 	for i := range actions {
 		l.IDs = append(l.IDs, actions[i].op.id)
@@ -125,12 +125,12 @@ func (im *importer) countOperations() (n int) {
 	return n
 }
 
-// build makes an action of each operation that can be one.
-func (im *importer) build(ops []operation, answers int) []made {
-	var out []made
+// buildActions returns an action of each operation that can be one.
+func (im *importer) buildActions(ops []operation, answers int) []builtAction {
+	var out []builtAction
 	for _, op := range ops {
 		im.about, im.remarks = op.id, nil
-		m, err := im.action(&op, answers)
+		m, err := im.buildAction(&op, answers)
 		if u, ok := errors.AsType[*unfitError](err); ok {
 			im.addNote(u.at, LeftOut, "%s: %s", op.methodAndPath(), u.text)
 			continue
@@ -142,12 +142,12 @@ func (im *importer) build(ops []operation, answers int) []made {
 	return out
 }
 
-// verified keeps the actions that their readers take.
-func (im *importer) verified(actions []made) []made {
-	var out []made
+// verifyActions returns the actions that their readers accept.
+func (im *importer) verifyActions(actions []builtAction) []builtAction {
+	var out []builtAction
 	for _, m := range actions {
 		im.about, im.remarks = m.op.id, m.remarks
-		err := im.verify(&m, m.op.Node)
+		err := im.verifyAction(&m, m.op.Node)
 		if u, ok := errors.AsType[*unfitError](err); ok {
 			im.addNote(u.at, LeftOut, "%s: %s", m.op.methodAndPath(), u.text)
 			continue
@@ -160,8 +160,8 @@ func (im *importer) verified(actions []made) []made {
 	return out
 }
 
-// action makes the definition of an operation.
-func (im *importer) action(op *operation, answers int) (m made, err error) {
+// buildAction returns the definition of an operation.
+func (im *importer) buildAction(op *operation, answers int) (m builtAction, err error) {
 	m.op = *op
 	if at, differs := im.elsewhere(op.Node, op.holder); differs {
 		return m, newUnfit(at, "it has a server of its own, and a layer has one: import it with --server and --only")
@@ -194,14 +194,14 @@ func (im *importer) action(op *operation, answers int) (m made, err error) {
 	if accept != "" && accept != "application/json" {
 		addHeader(&handler, "Accept", accept)
 	}
-	m.text = im.definition(op, args, &auth, returns, handler)
+	m.text = im.newDefinition(op, args, &auth, returns, handler)
 	return m, nil
 }
 
-// definition is the action as it is written.
-func (im *importer) definition(op *operation, args []argument, a *auth, returns, handler orderedObject) orderedObject {
+// newDefinition returns the action as it is written.
+func (im *importer) newDefinition(op *operation, args []argument, a *auth, returns, handler orderedObject) orderedObject {
 	d := orderedObject{{"id", op.id}}
-	if text := im.description(op.Node); text != "" {
+	if text := im.describeOperation(op.Node); text != "" {
 		d.addMember("description", text)
 	}
 	if len(args) > 0 {
@@ -210,7 +210,7 @@ func (im *importer) definition(op *operation, args []argument, a *auth, returns,
 	if returns != nil {
 		d.addMember("returns", returns)
 	}
-	d.addMember("permissions", im.permissions(op))
+	d.addMember("permissions", im.requiredPermissions(op))
 	capabilities := orderedObject{{"network", orderedObject{{"allowedHosts", []any{im.server.host}}}}}
 	if refs := a.refs(); len(refs) > 0 {
 		capabilities.addMember("secrets", refs)
@@ -223,8 +223,9 @@ func (im *importer) definition(op *operation, args []argument, a *auth, returns,
 	return d
 }
 
-// description is what a model reads: the summary and what follows it.
-func (im *importer) description(n config.Node) string {
+// describeOperation returns what a model reads: the summary and what follows
+// it.
+func (im *importer) describeOperation(n config.Node) string {
 	summary, _ := n.Get("summary").Text()
 	about, _ := n.Get("description").Text()
 	summary, about = im.texts.cleanText(summary, maxArgument), im.texts.cleanText(about, maxDescription)
@@ -240,8 +241,8 @@ func (im *importer) description(n config.Node) string {
 	return im.texts.cleanText(summary+" "+about, maxDescription)
 }
 
-// permissions is what a caller needs.
-func (im *importer) permissions(op *operation) (list []any) {
+// requiredPermissions returns what a caller needs.
+func (im *importer) requiredPermissions(op *operation) (list []any) {
 	for _, p := range im.o.Permissions {
 		list = append(list, p)
 	}
@@ -279,14 +280,14 @@ func argumentSchema(args []argument) orderedObject {
 	return v
 }
 
-// verify reads an action back with the readers that will read it. One whose
+// verifyAction reads an action back with the readers that will read it. One whose
 // answer alone is at fault loses the schema of it.
-func (im *importer) verify(m *made, at config.Node) error {
-	err := readBack(m.text)
+func (im *importer) verifyAction(m *builtAction, at config.Node) error {
+	err := decodeBack(m.text)
 	if faults, ok := errors.AsType[action.Faults](err); ok && !slices.ContainsFunc(faults, func(f action.Fault) bool { return !strings.HasPrefix(f.Pointer, "/returns") }) {
 		im.addNote(at, Changed, "the schema of the answer is left out: %s", faults[0].Message)
 		m.text.removeMember("returns")
-		err = readBack(m.text)
+		err = decodeBack(m.text)
 	}
 	if err != nil {
 		return newUnfit(at, "it makes no action: %v", firstFault(err))
@@ -294,9 +295,9 @@ func (im *importer) verify(m *made, at config.Node) error {
 	return nil
 }
 
-func readBack(text orderedObject) error {
+func decodeBack(text orderedObject) error {
 	p := printer{}
-	p.action(&made{text: text})
+	p.action(&builtAction{text: text})
 	c, err := config.Parse("the action", []byte("version: 1\nactions:\n"+p.b.String()), &config.Options{Dir: "/"})
 	if err != nil {
 		return err
@@ -307,7 +308,7 @@ func readBack(text orderedObject) error {
 	}
 	// What is read is what was meant.
 	var have, want any
-	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(jsonInline(text)), &want) != nil || !same(have, want) || d.ID != text.textOf("id") {
+	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(jsonInline(text)), &want) != nil || !isEqual(have, want) || d.ID != text.textOf("id") {
 		return errors.New("its text cannot be written down")
 	}
 	return nil

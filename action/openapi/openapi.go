@@ -138,7 +138,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return im.layer(name, ops)
+	return im.newLayer(name, ops)
 }
 
 // importer is the state of one import.

@@ -13,7 +13,7 @@ import (
 type printer struct{ b strings.Builder }
 
 // print writes a layer.
-func (im *importer) print(name string, actions []made) []byte {
+func (im *importer) print(name string, actions []builtAction) []byte {
 	p := printer{}
 	p.remark("", "Imported by sallyport import openapi from "+im.texts.cleanLine(filepath.Base(name))+
 		": "+quoteShort(im.title)+" "+im.release+", OpenAPI "+im.version+".")
@@ -38,7 +38,7 @@ func (im *importer) print(name string, actions []made) []byte {
 }
 
 // collect lists the texts at a place of all actions.
-func collect(actions []made, path ...string) (list []string) {
+func collect(actions []builtAction, path ...string) (list []string) {
 	for i := range actions {
 		var v any = actions[i].text
 		for _, key := range path {
@@ -63,7 +63,7 @@ func (p *printer) remark(indent, text string) {
 }
 
 // action writes one action as an item of a list.
-func (p *printer) action(m *made) {
+func (p *printer) action(m *builtAction) {
 	if m.op.method != "" {
 		p.remark("  ", m.op.methodAndPath())
 	}
@@ -139,5 +139,5 @@ func scalar(s string) string {
 	return jsonText(s)
 }
 
-// same compares two decoded values.
-func same(a, b any) bool { return reflect.DeepEqual(a, b) }
+// isEqual compares two decoded values.
+func isEqual(a, b any) bool { return reflect.DeepEqual(a, b) }
