@@ -11,8 +11,8 @@ import (
 // wholeBody is the argument that is the whole of a body.
 const wholeBody = "body"
 
-// body is what an operation sends.
-type body struct {
+// requestBody is what an operation sends.
+type requestBody struct {
 	args []argument
 	// media is the content type; empty means that nothing is sent.
 	media string
@@ -21,7 +21,7 @@ type body struct {
 }
 
 // bodyOf reads the request body of an operation.
-func (im *importer) bodyOf(op *operation) (b body, err error) {
+func (im *importer) bodyOf(op *operation) (b requestBody, err error) {
 	at := op.Get("requestBody")
 	if !at.Present() {
 		return b, nil
@@ -37,7 +37,7 @@ func (im *importer) bodyOf(op *operation) (b body, err error) {
 	case op.method == "GET" || op.method == "HEAD":
 		why = "a " + op.method + " request has no body"
 	case media == "":
-		why = "it is not JSON but " + kinds(n.Get("content"))
+		why = "it is not JSON but " + contentTypes(n.Get("content"))
 	}
 	if why != "" && required {
 		return b, newUnfit(at, "the body is required: %s", why)
@@ -53,7 +53,7 @@ func (im *importer) bodyOf(op *operation) (b body, err error) {
 
 // fillBody makes arguments of the members of a plain object, else one of the
 // whole.
-func (im *importer) fillBody(b *body, at config.Node, required bool) {
+func (im *importer) fillBody(b *requestBody, at config.Node, required bool) {
 	v := orderedObject{}
 	if at.Present() {
 		var cut bool
@@ -61,7 +61,7 @@ func (im *importer) fillBody(b *body, at config.Node, required bool) {
 			im.addNote(at, Changed, "the schema of the body is too large and cut: anything is accepted below")
 		}
 	}
-	v = merged(v)
+	v = mergeAllOf(v)
 	properties, names := flatBody(v, required)
 	if properties == nil {
 		b.whole = true
@@ -108,9 +108,9 @@ func flatBody(v orderedObject, required bool) (properties orderedObject, names [
 	return properties, names
 }
 
-// merged makes one object of a combination of plain ones that have no member
-// in common; anything else stays as it is.
-func merged(v orderedObject) orderedObject {
+// mergeAllOf merges a combination of plain objects that have no member in
+// common; anything else stays as it is.
+func mergeAllOf(v orderedObject) orderedObject {
 	value, _ := v.memberValue("allOf")
 	parts, _ := value.([]any)
 	if len(parts) == 0 {
@@ -118,7 +118,7 @@ func merged(v orderedObject) orderedObject {
 	}
 	rest := slices.Clone(v)
 	rest.removeMember("allOf")
-	properties, names, ok := sum(append([]any{rest}, parts...))
+	properties, names, ok := sumMembers(append([]any{rest}, parts...))
 	if !ok {
 		return v
 	}
@@ -132,13 +132,13 @@ func merged(v orderedObject) orderedObject {
 	return out
 }
 
-// sum adds up the members of plain objects; ok is false when one is none, or
+// sumMembers adds up the members of plain objects; ok is false when one is none, or
 // a member is in two.
-func sum(parts []any) (properties orderedObject, names []any, ok bool) {
+func sumMembers(parts []any) (properties orderedObject, names []any, ok bool) {
 	properties = orderedObject{}
 	for _, p := range parts {
 		part, _ := p.(orderedObject)
-		for _, m := range merged(part) {
+		for _, m := range mergeAllOf(part) {
 			switch m.name {
 			case "description":
 			case "type":
@@ -183,8 +183,8 @@ func jsonContent(content config.Node) (media string, n config.Node) {
 	return media, n
 }
 
-// kinds names the content types that there are.
-func kinds(content config.Node) string {
+// contentTypes names the content types that there are.
+func contentTypes(content config.Node) string {
 	var names []string
 	for _, m := range content.Members() {
 		names = append(names, m.Name)
@@ -195,9 +195,9 @@ func kinds(content config.Node) string {
 	return strings.Join(names[:min(len(names), 4)], ", ")
 }
 
-// returns is the schema of the answer: of the only one of success, where it is
-// an object of JSON. accept is its content type.
-func (im *importer) returns(op *operation, most int) (v orderedObject, accept string) {
+// answerSchema returns the schema of the answer: of the only one of success,
+// where it is an object of JSON.
+func (im *importer) answerSchema(op *operation, most int) (v orderedObject, accept string) {
 	var ok []config.Node
 	for _, m := range op.Get("responses").Members() {
 		if strings.HasPrefix(m.Name, "2") {
@@ -220,7 +220,7 @@ func (im *importer) returns(op *operation, most int) (v orderedObject, accept st
 		return nil, accept
 	}
 	v, _ = im.convert(content.Get("schema"), false, most)
-	if flat := merged(v); only(flat, "object") {
+	if flat := mergeAllOf(v); only(flat, "object") {
 		return flat, accept
 	}
 	return nil, accept

@@ -186,11 +186,11 @@ func (im *importer) buildAction(op *operation, answers int) (m builtAction, err 
 	}
 	args = append(args, body.args...)
 	baptise(args)
-	handler, err := im.handler(op, args, &body, &auth)
+	handler, err := im.newHandler(op, args, &body, &auth)
 	if err != nil {
 		return m, err
 	}
-	returns, accept := im.returns(op, answers)
+	returns, accept := im.answerSchema(op, answers)
 	if accept != "" && accept != "application/json" {
 		addHeader(&handler, "Accept", accept)
 	}

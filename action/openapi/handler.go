@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// request is what a handler is made of.
-type request struct {
+// requestParts is what a handler is made of.
+type requestParts struct {
 	// inPath maps the placeholders of the path to arguments.
 	inPath                  map[string]string
 	query, headers, members orderedObject
@@ -14,10 +14,10 @@ type request struct {
 	whole string
 }
 
-// arrange puts every argument and secret into the place that the document
-// gives it.
-func arrange(args []argument, a *auth) request {
-	r := request{inPath: map[string]string{}}
+// arrangeArguments puts every argument and secret into the part of the request
+// that the document gives it.
+func arrangeArguments(args []argument, a *auth) requestParts {
+	r := requestParts{inPath: map[string]string{}}
 	for i := range args {
 		arg := &args[i]
 		template := "{" + arg.name + "}"
@@ -43,9 +43,9 @@ func arrange(args []argument, a *auth) request {
 	return r
 }
 
-// handler is the request as package action takes it.
-func (im *importer) handler(op *operation, args []argument, b *body, a *auth) (orderedObject, error) {
-	r := arrange(args, a)
+// newHandler returns the request as package action reads it.
+func (im *importer) newHandler(op *operation, args []argument, b *requestBody, a *auth) (orderedObject, error) {
+	r := arrangeArguments(args, a)
 	for i := range args {
 		if name := args[i].wire; args[i].in == "path" && !strings.Contains(op.path, "{"+name+"}") {
 			return nil, newUnfit(op.Node, "the path does not name its parameter {%s}", name)
