@@ -176,7 +176,7 @@ func (im *importer) buildAction(op *operation, answers int) (m builtAction, err 
 	if n := op.Get("callbacks"); n.Present() {
 		im.addNote(n, Changed, "callbacks are left out: requests that the server sends")
 	}
-	args, err := im.parameters(op, &auth)
+	args, err := im.readParameters(op, &auth)
 	if err != nil {
 		return m, err
 	}
@@ -185,7 +185,7 @@ func (im *importer) buildAction(op *operation, answers int) (m builtAction, err 
 		return m, err
 	}
 	args = append(args, body.args...)
-	baptise(args)
+	nameArguments(args)
 	handler, err := im.newHandler(op, args, &body, &auth)
 	if err != nil {
 		return m, err

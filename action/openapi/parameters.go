@@ -38,9 +38,9 @@ func newUnfit(at config.Node, format string, args ...any) error {
 // maxParameters bounds the parameters of one operation, as read.
 const maxParameters = 200
 
-// declared lists the parameters of an operation and those of its path that it
+// listParameters lists the parameters of an operation and those of its path that it
 // does not override.
-func (im *importer) declared(op *operation) (list []config.Node, err error) {
+func (im *importer) listParameters(op *operation) (list []config.Node, err error) {
 	seen := map[string]bool{}
 	for _, holder := range []config.Node{op.Node, op.holder} {
 		at := holder.Get("parameters")
@@ -53,7 +53,7 @@ func (im *importer) declared(op *operation) (list []config.Node, err error) {
 			if err != nil {
 				return nil, newUnfit(item, "a parameter %v", err)
 			}
-			in, name := identity(n)
+			in, name := parameterKey(n)
 			key := in + " " + name
 			if own[key] {
 				return nil, newUnfit(item, "the %s parameter %s stands twice", in, quoteShort(name))
@@ -70,23 +70,23 @@ func (im *importer) declared(op *operation) (list []config.Node, err error) {
 	return list, nil
 }
 
-// identity is what tells parameters of one operation apart.
-func identity(n config.Node) (in, name string) {
+// parameterKey returns what tells parameters of one operation apart.
+func parameterKey(n config.Node) (in, name string) {
 	in, _ = n.Get("in").Text()
 	name, _ = n.Get("name").Text()
 	return in, name
 }
 
-// parameters makes arguments of the parameters of an operation: those of the
+// readParameters makes arguments of the parameters of an operation: those of the
 // path first, then of the query, the headers and what else there is.
-func (im *importer) parameters(op *operation, a *auth) (out []argument, err error) {
-	list, err := im.declared(op)
+func (im *importer) readParameters(op *operation, a *auth) (out []argument, err error) {
+	list, err := im.listParameters(op)
 	if err != nil {
 		return nil, err
 	}
 	places := []string{"path", "query", "header"}
 	rank := func(n config.Node) int {
-		in, _ := identity(n)
+		in, _ := parameterKey(n)
 		if i := slices.Index(places, in); i >= 0 {
 			return i
 		}
@@ -94,8 +94,8 @@ func (im *importer) parameters(op *operation, a *auth) (out []argument, err erro
 	}
 	slices.SortStableFunc(list, func(a, b config.Node) int { return rank(a) - rank(b) })
 	for _, n := range list {
-		in, name := identity(n)
-		arg, why := im.parameter(n, in, a)
+		in, name := parameterKey(n)
+		arg, why := im.readParameter(n, in, a)
 		switch {
 		case why == "":
 			out = append(out, arg)
@@ -108,12 +108,12 @@ func (im *importer) parameters(op *operation, a *auth) (out []argument, err erro
 	return out, nil
 }
 
-// parameter reads one parameter; why says why it has no place in an action.
-func (im *importer) parameter(n config.Node, in string, a *auth) (arg argument, why string) {
+// readParameter reads one parameter; why says why an action cannot have it.
+func (im *importer) readParameter(n config.Node, in string, a *auth) (arg argument, why string) {
 	arg.in = in
 	arg.wire, _ = n.Get("name").Text()
 	arg.required, _ = n.Get("required").Bool()
-	if why := im.placed(&arg, a); why != "" {
+	if why := im.checkPlacement(&arg, a); why != "" {
 		return arg, why
 	}
 	at := n.Get("schema")
@@ -125,13 +125,14 @@ func (im *importer) parameter(n config.Node, in string, a *auth) (arg argument, 
 	}
 	arg.schema, _ = im.convert(at, true, maxNodes)
 	if text, _ := n.Get("description").Text(); text != "" {
-		im.describe(&arg.schema, text)
+		im.setDescription(&arg.schema, text)
 	}
-	return arg, im.style(n, &arg)
+	return arg, im.checkStyle(n, &arg)
 }
 
-// placed judges the place of a parameter.
-func (im *importer) placed(arg *argument, a *auth) (why string) {
+// checkPlacement checks whether an action can send a parameter where the
+// document wants it.
+func (im *importer) checkPlacement(arg *argument, a *auth) (why string) {
 	switch arg.in {
 	case "path":
 		arg.required = true
@@ -182,8 +183,8 @@ func (im *importer) mayHold(header, template string) bool {
 	return ok
 }
 
-// style judges how a value is written.
-func (im *importer) style(n config.Node, arg *argument) (why string) {
+// checkStyle checks how a value is written.
+func (im *importer) checkStyle(n config.Node, arg *argument) (why string) {
 	style, _ := n.Get("style").Text()
 	explode, given := n.Get("explode").Bool()
 	if only(arg.schema, "object", "null") {
@@ -206,13 +207,13 @@ func (im *importer) style(n config.Node, arg *argument) (why string) {
 	}
 	text := arg.schema.textOf("description")
 	arg.schema = orderedObject{{"type", "string"}}
-	im.describe(&arg.schema, strings.TrimSpace(text+" Several values are separated by "+separator+"."))
+	im.setDescription(&arg.schema, strings.TrimSpace(text+" Several values are separated by "+separator+"."))
 	im.addNote(n, Changed, "the %s parameter %s is a text: a list is written with %s", arg.in, quoteShort(arg.wire), separator)
 	return ""
 }
 
-// describe gives a schema its description.
-func (im *importer) describe(v *orderedObject, text string) {
+// setDescription gives a schema its description.
+func (im *importer) setDescription(v *orderedObject, text string) {
 	fallback := ""
 	if old := v.textOf("description"); strings.Contains(old, "Default: ") && !strings.Contains(text, "Default: ") {
 		fallback = " " + old[strings.LastIndex(old, "Default: "):]
@@ -222,9 +223,9 @@ func (im *importer) describe(v *orderedObject, text string) {
 	}
 }
 
-// baptise gives every argument a name of its own: the first of path, query,
+// nameArguments gives every argument a name of its own: the first of path, query,
 // header and body keeps the name, a later one gets its place behind it.
-func baptise(args []argument) {
+func nameArguments(args []argument) {
 	used := map[string]bool{}
 	for i := range args {
 		a := &args[i]
