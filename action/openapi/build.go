@@ -163,7 +163,7 @@ func (im *importer) verifyActions(actions []builtAction) []builtAction {
 // buildAction returns the definition of an operation.
 func (im *importer) buildAction(op *operation, answers int) (m builtAction, err error) {
 	m.op = *op
-	if at, differs := im.elsewhere(op.Node, op.holder); differs {
+	if at, differs := im.otherServers(op.Node, op.holder); differs {
 		return m, newUnfit(at, "it has a server of its own, and a layer has one: import it with --server and --only")
 	}
 	auth, at, err := im.authOf(op.Node)
@@ -199,7 +199,7 @@ func (im *importer) buildAction(op *operation, answers int) (m builtAction, err 
 }
 
 // newDefinition returns the action as it is written.
-func (im *importer) newDefinition(op *operation, args []argument, a *auth, returns, handler orderedObject) orderedObject {
+func (im *importer) newDefinition(op *operation, args []argument, a *operationAuth, returns, handler orderedObject) orderedObject {
 	d := orderedObject{{"id", op.id}}
 	if text := im.describeOperation(op.Node); text != "" {
 		d.addMember("description", text)
@@ -212,7 +212,7 @@ func (im *importer) newDefinition(op *operation, args []argument, a *auth, retur
 	}
 	d.addMember("permissions", im.requiredPermissions(op))
 	capabilities := orderedObject{{"network", orderedObject{{"allowedHosts", []any{im.server.host}}}}}
-	if refs := a.refs(); len(refs) > 0 {
+	if refs := a.secretRefs(); len(refs) > 0 {
 		capabilities.addMember("secrets", refs)
 	}
 	d.addMember("capabilities", capabilities)
@@ -256,7 +256,8 @@ func (im *importer) requiredPermissions(op *operation) (list []any) {
 	}
 }
 
-func (a *auth) refs() (list []any) {
+// secretRefs lists the references of the secrets.
+func (a *operationAuth) secretRefs() (list []any) {
 	for _, s := range a.schemes {
 		if !slices.Contains(list, any(s.ref)) {
 			list = append(list, s.ref)

@@ -16,7 +16,7 @@ type requestParts struct {
 
 // arrangeArguments puts every argument and secret into the part of the request
 // that the document gives it.
-func arrangeArguments(args []argument, a *auth) requestParts {
+func arrangeArguments(args []argument, a *operationAuth) requestParts {
 	r := requestParts{inPath: map[string]string{}}
 	for i := range args {
 		arg := &args[i]
@@ -44,7 +44,7 @@ func arrangeArguments(args []argument, a *auth) requestParts {
 }
 
 // newHandler returns the request as package action reads it.
-func (im *importer) newHandler(op *operation, args []argument, b *requestBody, a *auth) (orderedObject, error) {
+func (im *importer) newHandler(op *operation, args []argument, b *requestBody, a *operationAuth) (orderedObject, error) {
 	r := arrangeArguments(args, a)
 	for i := range args {
 		if name := args[i].wire; args[i].in == "path" && !strings.Contains(op.path, "{"+name+"}") {

@@ -128,10 +128,10 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 	if err := im.readHead(); err != nil {
 		return nil, err
 	}
-	if err := im.servers(); err != nil {
+	if err := im.chooseServer(); err != nil {
 		return nil, err
 	}
-	if err := im.schemes(); err != nil {
+	if err := im.readSchemes(); err != nil {
 		return nil, err
 	}
 	ops, err := im.listOperations()
@@ -152,8 +152,8 @@ type importer struct {
 	release        string
 	// api names the server in secrets and permissions.
 	api     string
-	server  server
-	secured []scheme
+	server  layerServer
+	secured []securityScheme
 	targets map[string]config.Node
 	// noted holds what was said already, by place and text.
 	noted map[string]bool

@@ -79,7 +79,7 @@ func parameterKey(n config.Node) (in, name string) {
 
 // readParameters makes arguments of the parameters of an operation: those of the
 // path first, then of the query, the headers and what else there is.
-func (im *importer) readParameters(op *operation, a *auth) (out []argument, err error) {
+func (im *importer) readParameters(op *operation, a *operationAuth) (out []argument, err error) {
 	list, err := im.listParameters(op)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (im *importer) readParameters(op *operation, a *auth) (out []argument, err 
 }
 
 // readParameter reads one parameter; why says why an action cannot have it.
-func (im *importer) readParameter(n config.Node, in string, a *auth) (arg argument, why string) {
+func (im *importer) readParameter(n config.Node, in string, a *operationAuth) (arg argument, why string) {
 	arg.in = in
 	arg.wire, _ = n.Get("name").Text()
 	arg.required, _ = n.Get("required").Bool()
@@ -132,13 +132,13 @@ func (im *importer) readParameter(n config.Node, in string, a *auth) (arg argume
 
 // checkPlacement checks whether an action can send a parameter where the
 // document wants it.
-func (im *importer) checkPlacement(arg *argument, a *auth) (why string) {
+func (im *importer) checkPlacement(arg *argument, a *operationAuth) (why string) {
 	switch arg.in {
 	case "path":
 		arg.required = true
 	case "query":
 		switch {
-		case a.has("query", arg.wire):
+		case a.usesValue("query", arg.wire):
 			arg.required = false
 			return "a secret stands there"
 		case arg.wire == "" || strings.ContainsAny(arg.wire, "{}") || !im.texts.isExact(arg.wire):
@@ -149,7 +149,7 @@ func (im *importer) checkPlacement(arg *argument, a *auth) (why string) {
 		case lower == "accept" || lower == "content-type" || lower == "authorization":
 			arg.required = false // OpenAPI 3.0.3 and 3.1.0, section 4.8.12: it is ignored.
 			return "the request has one of its own"
-		case a.has("header", arg.wire):
+		case a.usesValue("header", arg.wire):
 			arg.required = false
 			return "a secret stands there"
 		case !im.mayHold(arg.wire, "{x}"):

@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// scheme is one security scheme of the document.
-type scheme struct {
+// securityScheme is one security scheme of the document.
+type securityScheme struct {
 	name string
 	// unsupported says why it is not placed; empty when it is.
 	unsupported string
@@ -21,8 +21,8 @@ type scheme struct {
 	ref           string
 }
 
-// schemes reads the security schemes.
-func (im *importer) schemes() error {
+// readSchemes reads the security schemes.
+func (im *importer) readSchemes() error {
 	used := map[string]bool{}
 	for _, m := range im.doc.Root().Get("components").Get("securitySchemes").Members() {
 		n, err := im.followRef(m.Node)
@@ -32,7 +32,7 @@ func (im *importer) schemes() error {
 		if !n.IsMapping() {
 			return im.newFault(m.Node, "%s: expected a security scheme, found %s", m.Name, n.Kind())
 		}
-		s := im.scheme(m.Name, n)
+		s := im.readScheme(m.Name, n)
 		ref, chosen := im.o.Secrets[m.Name]
 		if chosen && s.unsupported != "" {
 			return im.newFault(m.Node, "--secret %s: %s is not supported", m.Name, s.unsupported)
@@ -49,14 +49,14 @@ func (im *importer) schemes() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(im.o.Secrets)) {
 		if _, ok := im.schemeOf(name); !ok {
-			return fmt.Errorf("--secret %s: the document has no such security scheme%s", name, im.others(name))
+			return fmt.Errorf("--secret %s: the document has no such security scheme%s", name, im.suggestScheme(name))
 		}
 	}
 	return nil
 }
 
-// others hints at the schemes that there are.
-func (im *importer) others(word string) string {
+// suggestScheme hints at the schemes that there are.
+func (im *importer) suggestScheme(word string) string {
 	var names []string
 	for _, s := range im.secured {
 		names = append(names, s.name)
@@ -70,17 +70,17 @@ func (im *importer) others(word string) string {
 	return ": expected " + im.texts.cleanLine(strings.Join(names, ", "))
 }
 
-func (im *importer) schemeOf(name string) (scheme, bool) {
-	i := slices.IndexFunc(im.secured, func(s scheme) bool { return s.name == name })
+func (im *importer) schemeOf(name string) (securityScheme, bool) {
+	i := slices.IndexFunc(im.secured, func(s securityScheme) bool { return s.name == name })
 	if i < 0 {
-		return scheme{}, false
+		return securityScheme{}, false
 	}
 	return im.secured[i], true
 }
 
-// scheme reads one security scheme, with {} in the place of the secret.
-func (im *importer) scheme(name string, n config.Node) scheme {
-	s := scheme{name: name, text: "{}"}
+// readScheme reads one security scheme, with {} in the place of the secret.
+func (im *importer) readScheme(name string, n config.Node) securityScheme {
+	s := securityScheme{name: name, text: "{}"}
 	kind, _ := n.Get("type").Text()
 	s.in, _ = n.Get("in").Text()
 	s.key, _ = n.Get("name").Text()
@@ -101,38 +101,40 @@ func (im *importer) scheme(name string, n config.Node) scheme {
 	return s
 }
 
-// auth is what an operation sends to be let in.
-type auth struct {
-	schemes []scheme
+// operationAuth is the credentials that an operation sends.
+type operationAuth struct {
+	schemes []securityScheme
 	// missing says what it also needs and does not send.
 	missing string
 }
 
 // authOf chooses the first alternative of an operation that can be sent
 // whole; an empty one counts.
-func (im *importer) authOf(op config.Node) (auth, config.Node, error) {
+func (im *importer) authOf(op config.Node) (operationAuth, config.Node, error) {
 	at := op.Get("security")
 	if !at.Present() {
 		at = im.doc.Root().Get("security")
 	}
 	if at.Present() && !at.IsList() {
-		return auth{}, at, fmt.Errorf("security: expected a list, found %s", at.Kind())
+		return operationAuth{}, at, fmt.Errorf("security: expected a list, found %s", at.Kind())
 	}
 	var missing []string
 	for _, item := range at.Items() {
-		a, why, err := im.alternative(item)
+		a, why, err := im.readAlternative(item)
 		if err != nil {
-			return auth{}, item, err
+			return operationAuth{}, item, err
 		}
 		if why == "" {
 			return a, item, nil
 		}
 		missing = append(missing, why)
 	}
-	return auth{missing: strings.Join(missing, ", or ")}, at, nil
+	return operationAuth{missing: strings.Join(missing, ", or ")}, at, nil
 }
 
-func (im *importer) alternative(n config.Node) (a auth, why string, err error) {
+// readAlternative reads one alternative of an operation's security; why says
+// why it cannot be sent.
+func (im *importer) readAlternative(n config.Node) (a operationAuth, why string, err error) {
 	places := map[string]bool{}
 	for _, m := range n.Members() {
 		s, ok := im.schemeOf(m.Name)
@@ -150,9 +152,9 @@ func (im *importer) alternative(n config.Node) (a auth, why string, err error) {
 	return a, "", nil
 }
 
-// has reports whether a header or query value is taken by a secret.
-func (a *auth) has(in, key string) bool {
-	return slices.ContainsFunc(a.schemes, func(s scheme) bool {
+// usesValue reports whether a header or query value is taken by a secret.
+func (a *operationAuth) usesValue(in, key string) bool {
+	return slices.ContainsFunc(a.schemes, func(s securityScheme) bool {
 		return s.in == in && (s.key == key || in == "header" && strings.EqualFold(s.key, key))
 	})
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// server is where all requests of a layer go.
-type server struct {
+// layerServer is where all requests of a layer go.
+type layerServer struct {
 	// base is the address without a final slash, host what is granted.
 	base, host string
 	// plain is true for http, which is for this machine only.
 	plain bool
 }
 
-// name is the host as a word of a permission and a reference.
-func (s *server) name() string {
+// wordOf returns the host as a word of a permission and a reference.
+func (s *layerServer) wordOf() string {
 	host, _, err := reach.SplitHostPort(s.host)
 	if err != nil {
 		host = s.host
@@ -30,8 +30,8 @@ func (s *server) name() string {
 	return strings.Trim(toWord(host, "-."), "_.-")
 }
 
-// servers chooses the one server of the layer.
-func (im *importer) servers() (err error) {
+// chooseServer chooses the one server of the layer.
+func (im *importer) chooseServer() (err error) {
 	at := im.doc.Root().Get("servers")
 	var listed []string
 	for _, item := range at.Items() {
@@ -46,7 +46,7 @@ func (im *importer) servers() (err error) {
 		if im.server, err = parseServer(im.o.Server); err != nil {
 			return fmt.Errorf("--server %s: %w", quoteShort(im.o.Server), err)
 		}
-		if !within(listed, im.server.base) {
+		if !containsServer(listed, im.server.base) {
 			im.addNote(at, Changed, "the server is %s, which is none of the document's", im.server.base)
 		}
 	} else {
@@ -63,7 +63,7 @@ func (im *importer) servers() (err error) {
 	}
 	im.api = toSlug(im.o.Prefix)
 	if im.api == "" {
-		im.api = im.server.name()
+		im.api = im.server.wordOf()
 	}
 	if im.server.plain {
 		im.addNote(at, Changed, "%s is sent without encryption, to this machine: the personality needs allow_private_urls", im.server.base)
@@ -72,26 +72,26 @@ func (im *importer) servers() (err error) {
 }
 
 // parseServer reads the address of a server.
-func parseServer(text string) (server, error) {
+func parseServer(text string) (layerServer, error) {
 	text = strings.TrimRight(text, "/")
 	switch {
 	case strings.ContainsAny(text, "{}"):
-		return server{}, errors.New("the address has variables")
+		return layerServer{}, errors.New("the address has variables")
 	case !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://"):
-		return server{}, errors.New("expected an absolute address that begins with https://")
+		return layerServer{}, errors.New("expected an absolute address that begins with https://")
 	case strings.ContainsAny(text, "?#\\ "):
-		return server{}, errors.New("expected an address without a query and a fragment")
+		return layerServer{}, errors.New("expected an address without a query and a fragment")
 	}
 	u, err := egress.ParseURL(text + "/")
 	if err != nil {
-		return server{}, err
+		return layerServer{}, err
 	}
 	if strings.Contains(u.Path, "//") {
-		return server{}, errors.New("the path holds an empty segment")
+		return layerServer{}, errors.New("the path holds an empty segment")
 	}
 	name, port, err := reach.SplitHostPort(strings.TrimSuffix(u.Host, ":"))
 	if err != nil {
-		return server{}, err
+		return layerServer{}, err
 	}
 	host := name
 	if strings.Contains(name, ":") {
@@ -101,20 +101,20 @@ func parseServer(text string) (server, error) {
 		host += ":" + strconv.Itoa(int(port))
 	}
 	plain := u.Scheme == "http"
-	if plain && !loopback(name) {
-		return server{}, errors.New("expected https: http is for a server on this machine")
+	if plain && !isLoopback(name) {
+		return layerServer{}, errors.New("expected https: http is for a server on this machine")
 	}
-	return server{base: u.Scheme + "://" + host + escapePath(strings.TrimRight(u.EscapedPath(), "/")), host: host, plain: plain}, nil
+	return layerServer{base: u.Scheme + "://" + host + escapePath(strings.TrimRight(u.EscapedPath(), "/")), host: host, plain: plain}, nil
 }
 
-// loopback reports whether a host is this machine by its address.
-func loopback(host string) bool {
+// isLoopback reports whether a host is this machine by its address.
+func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// within reports whether an address is one of a list.
-func within(list []string, base string) bool {
+// containsServer reports whether an address is one of a list.
+func containsServer(list []string, base string) bool {
 	for _, s := range list {
 		if other, err := parseServer(s); err == nil && other.base == base {
 			return true
@@ -123,9 +123,9 @@ func within(list []string, base string) bool {
 	return false
 }
 
-// elsewhere returns the servers of an operation's own, or of its path, when
+// otherServers returns the servers of an operation's own, or of its path, when
 // the layer's is none of them.
-func (im *importer) elsewhere(holders ...config.Node) (config.Node, bool) {
+func (im *importer) otherServers(holders ...config.Node) (config.Node, bool) {
 	for _, holder := range holders {
 		at := holder.Get("servers")
 		if len(at.Items()) == 0 {
@@ -136,7 +136,7 @@ func (im *importer) elsewhere(holders ...config.Node) (config.Node, bool) {
 			s, _ := item.Get("url").Text()
 			listed = append(listed, s)
 		}
-		return at, !within(listed, im.server.base)
+		return at, !containsServer(listed, im.server.base)
 	}
 	return config.Node{}, false
 }
