@@ -56,7 +56,7 @@ func (im *importer) newLayer(name string, ops []operation) (*Layer, error) {
 	if actions = im.verifyActions(actions); len(actions) == 0 {
 		return nil, im.emptyError()
 	}
-	text := im.print(name, actions)
+	text := im.printLayer(name, actions)
 	if _, err := config.Parse("the layer", text, &config.Options{Dir: "/"}); err != nil {
 		return nil, tooMany(len(ops), firstFault(err))
 	}
@@ -69,9 +69,9 @@ func tooMany(n int, why error) error {
 
 // fitsBounds reports whether actions are within the bounds of one file.
 func (im *importer) fitsBounds(actions []builtAction) bool {
-	p, n := printer{}, 0
+	p, n := layerPrinter{}, 0
 	for i := range actions {
-		p.action(&actions[i])
+		p.writeAction(&actions[i])
 		n += countKeys(actions[i].text)
 	}
 	return p.b.Len() <= maxLayerBytes && n <= maxLayerKeys
@@ -297,8 +297,8 @@ func (im *importer) verifyAction(m *builtAction, at config.Node) error {
 }
 
 func decodeBack(text orderedObject) error {
-	p := printer{}
-	p.action(&builtAction{text: text})
+	p := layerPrinter{}
+	p.writeAction(&builtAction{text: text})
 	c, err := config.Parse("the action", []byte("version: 1\nactions:\n"+p.b.String()), &config.Options{Dir: "/"})
 	if err != nil {
 		return err

@@ -9,36 +9,36 @@ import (
 	"strings"
 )
 
-// printer writes the configuration.
-type printer struct{ b strings.Builder }
+// layerPrinter writes the configuration.
+type layerPrinter struct{ b strings.Builder }
 
-// print writes a layer.
-func (im *importer) print(name string, actions []builtAction) []byte {
-	p := printer{}
-	p.remark("", "Imported by sallyport import openapi from "+im.texts.cleanLine(filepath.Base(name))+
+// printLayer writes a layer.
+func (im *importer) printLayer(name string, actions []builtAction) []byte {
+	p := layerPrinter{}
+	p.writeComment("", "Imported by sallyport import openapi from "+im.texts.cleanLine(filepath.Base(name))+
 		": "+quoteShort(im.title)+" "+im.release+", OpenAPI "+im.version+".")
-	p.remark("", "Every request goes to "+im.server.base+". What may be called, and by whom, is for the other files to say:")
-	p.remark("", "permissions "+strings.Join(collect(actions, "permissions"), ", ")+".")
-	if refs := collect(actions, "capabilities", "secrets"); len(refs) > 0 {
-		p.remark("", "Secrets, for a source under secrets: "+strings.Join(refs, ", ")+".")
+	p.writeComment("", "Every request goes to "+im.server.base+". What may be called, and by whom, is for the other files to say:")
+	p.writeComment("", "permissions "+strings.Join(collectTexts(actions, "permissions"), ", ")+".")
+	if refs := collectTexts(actions, "capabilities", "secrets"); len(refs) > 0 {
+		p.writeComment("", "Secrets, for a source under secrets: "+strings.Join(refs, ", ")+".")
 	}
 	if im.server.plain {
-		p.remark("", "The server is this machine: safety.network.allow_private_urls has to be true.")
+		p.writeComment("", "The server is this machine: safety.network.allow_private_urls has to be true.")
 	}
 	for _, n := range im.notes {
 		if n.Verdict == LeftOut {
-			p.remark("", "Left out: "+n.Text)
+			p.writeComment("", "Left out: "+n.Text)
 		}
 	}
 	p.b.WriteString("version: 1\nactions:\n")
 	for i := range actions {
-		p.action(&actions[i])
+		p.writeAction(&actions[i])
 	}
 	return []byte(p.b.String())
 }
 
-// collect lists the texts at a place of all actions.
-func collect(actions []builtAction, path ...string) (list []string) {
+// collectTexts lists the texts at a place of all actions.
+func collectTexts(actions []builtAction, path ...string) (list []string) {
 	for i := range actions {
 		var v any = actions[i].text
 		for _, key := range path {
@@ -56,48 +56,48 @@ func collect(actions []builtAction, path ...string) (list []string) {
 	return list
 }
 
-// remark writes a comment. Its text is on one line already, and is put there
+// writeComment writes a comment. Its text is on one line already, and is put there
 // again: whatever is in it is no key.
-func (p *printer) remark(indent, text string) {
+func (p *layerPrinter) writeComment(indent, text string) {
 	fmt.Fprintf(&p.b, "%s# %s\n", indent, joinLines(text))
 }
 
-// action writes one action as an item of a list.
-func (p *printer) action(m *builtAction) {
+// writeAction writes one action as an item of a list.
+func (p *layerPrinter) writeAction(m *builtAction) {
 	if m.op.method != "" {
-		p.remark("  ", m.op.methodAndPath())
+		p.writeComment("  ", m.op.methodAndPath())
 	}
 	for _, r := range m.remarks {
-		p.remark("  ", "note: "+r)
+		p.writeComment("  ", "note: "+r)
 	}
 	lead := "  - "
 	for _, k := range m.text {
 		p.b.WriteString(lead)
-		p.key(k.name, k.value, "    ", 3)
+		p.writeKey(k.name, k.value, "    ", 3)
 		lead = "    "
 	}
 }
 
-// key writes a key with its value: a mapping in lines of its own down to a
+// writeKey writes a key with its value: a mapping in lines of its own down to a
 // depth, the rest on one line.
-func (p *printer) key(name string, v any, indent string, depth int) {
-	p.b.WriteString(scalar(name) + ":")
+func (p *layerPrinter) writeKey(name string, v any, indent string, depth int) {
+	p.b.WriteString(yamlText(name) + ":")
 	o, ok := v.(orderedObject)
 	if !ok || len(o) == 0 || depth == 0 || len(jsonInline(v)) < 80 {
 		p.b.WriteByte(' ')
-		p.flow(v)
+		p.writeInline(v)
 		p.b.WriteByte('\n')
 		return
 	}
 	p.b.WriteByte('\n')
 	for _, m := range o {
 		p.b.WriteString(indent + "  ")
-		p.key(m.name, m.value, indent+"  ", depth-1)
+		p.writeKey(m.name, m.value, indent+"  ", depth-1)
 	}
 }
 
-// flow writes a value on one line.
-func (p *printer) flow(v any) {
+// writeInline writes a value on one line.
+func (p *layerPrinter) writeInline(v any) {
 	switch v := v.(type) {
 	case orderedObject:
 		p.b.WriteByte('{')
@@ -105,8 +105,8 @@ func (p *printer) flow(v any) {
 			if i > 0 {
 				p.b.WriteString(", ")
 			}
-			p.b.WriteString(scalar(m.name) + ": ")
-			p.flow(m.value)
+			p.b.WriteString(yamlText(m.name) + ": ")
+			p.writeInline(m.value)
 		}
 		p.b.WriteByte('}')
 	case []any:
@@ -115,11 +115,11 @@ func (p *printer) flow(v any) {
 			if i > 0 {
 				p.b.WriteString(", ")
 			}
-			p.flow(item)
+			p.writeInline(item)
 		}
 		p.b.WriteByte(']')
 	case string:
-		p.b.WriteString(scalar(v))
+		p.b.WriteString(yamlText(v))
 	default:
 		p.b.WriteString(jsonInline(v))
 	}
@@ -131,8 +131,8 @@ var bare = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 // words are those that some reader of YAML takes for something else.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// scalar is a text as YAML writes it.
-func scalar(s string) string {
+// yamlText returns a text as YAML writes it.
+func yamlText(s string) string {
 	if bare.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {
 		return s
 	}
