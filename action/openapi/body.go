@@ -57,7 +57,7 @@ func (im *importer) fillBody(b *requestBody, at config.Node, required bool) {
 	v := orderedObject{}
 	if at.Present() {
 		var cut bool
-		if v, cut = im.convert(at, true, maxNodes); cut {
+		if v, cut = im.convertSchema(at, true, maxNodes); cut {
 			im.addNote(at, Changed, "the schema of the body is too large and cut: anything is accepted below")
 		}
 	}
@@ -219,8 +219,8 @@ func (im *importer) answerSchema(op *operation, most int) (v orderedObject, acce
 	if most == 0 || !content.Get("schema").Present() || len(n.Get("content").Members()) > 1 {
 		return nil, accept
 	}
-	v, _ = im.convert(content.Get("schema"), false, most)
-	if flat := mergeAllOf(v); only(flat, "object") {
+	v, _ = im.convertSchema(content.Get("schema"), false, most)
+	if flat := mergeAllOf(v); onlyTypes(flat, "object") {
 		return flat, accept
 	}
 	return nil, accept

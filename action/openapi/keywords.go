@@ -10,7 +10,7 @@ import (
 
 // keywords reads the keywords of one schema.
 type keywords struct {
-	c     *conversion
+	c     *schemaConversion
 	n     config.Node
 	depth int
 
@@ -22,7 +22,7 @@ type keywords struct {
 }
 
 func (k *keywords) drop(n config.Node, format string, args ...any) {
-	k.weak = k.c.drop(n, format, args...)
+	k.weak = k.c.noteDropped(n, format, args...)
 }
 
 // read returns the schema. Annotations and unknown keywords say nothing about
@@ -71,7 +71,7 @@ func (k *keywords) fallback() {
 	if !n.Present() || n.IsNull() || !k.c.request {
 		return
 	}
-	v, ok := k.c.plain(n, 3)
+	v, ok := k.c.plainValue(n, 3)
 	if !ok || jsonSize(v) > maxShort {
 		return
 	}
@@ -118,7 +118,7 @@ func (k *keywords) values(m config.Member) {
 		k.weak = true
 		return
 	}
-	v, ok := k.c.plain(m.Node, 0)
+	v, ok := k.c.plainValue(m.Node, 0)
 	list, many := v.([]any)
 	if m.Name == "enum" && (!many || len(list) == 0) {
 		ok = false

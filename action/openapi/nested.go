@@ -32,7 +32,7 @@ func (k *keywords) nested(m config.Member) {
 		k.child(m)
 	case "not":
 		// What is below accepts more, so its opposite would accept less.
-		if v, weak := k.c.schema(m.Node, k.depth+1); weak {
+		if v, weak := k.c.convertNode(m.Node, k.depth+1); weak {
 			k.drop(m.Node, "not, of a schema that is not taken whole: it is left out")
 		} else {
 			k.v.addMember(m.Name, v)
@@ -43,7 +43,7 @@ func (k *keywords) nested(m config.Member) {
 }
 
 func (k *keywords) child(m config.Member) {
-	v, weak := k.c.schema(m.Node, k.depth+1)
+	v, weak := k.c.convertNode(m.Node, k.depth+1)
 	k.weak = k.weak || weak
 	k.v.addMember(m.Name, v)
 }
@@ -55,10 +55,10 @@ func (k *keywords) list(m config.Member) {
 	}
 	list, vague := []any{}, false
 	for _, item := range m.Items() {
-		if k.c.full() {
+		if k.c.isFull() {
 			return
 		}
-		v, weak := k.c.schema(item, k.depth+1)
+		v, weak := k.c.convertNode(item, k.depth+1)
 		list, vague = append(list, v), vague || weak
 	}
 	name := m.Name
@@ -82,7 +82,7 @@ func (k *keywords) properties(n config.Node) {
 	}
 	out := orderedObject{}
 	for _, m := range n.Members() {
-		if k.c.full() {
+		if k.c.isFull() {
 			return
 		}
 		if k.c.request && k.c.marked(m.Node, "readOnly") {
@@ -93,7 +93,7 @@ func (k *keywords) properties(n config.Node) {
 			k.open = true
 			continue
 		}
-		v, weak := k.c.schema(m.Node, k.depth+1)
+		v, weak := k.c.convertNode(m.Node, k.depth+1)
 		k.weak = k.weak || weak
 		out.addMember(m.Name, v)
 	}
@@ -101,7 +101,7 @@ func (k *keywords) properties(n config.Node) {
 }
 
 // marked reports whether a property is for one direction only.
-func (c *conversion) marked(n config.Node, mark string) bool {
+func (c *schemaConversion) marked(n config.Node, mark string) bool {
 	if is, ok := n.Get(mark).Bool(); ok {
 		return is
 	}

@@ -123,7 +123,7 @@ func (im *importer) readParameter(n config.Node, in string, a *operationAuth) (a
 		}
 		return arg, "it has no schema"
 	}
-	arg.schema, _ = im.convert(at, true, maxNodes)
+	arg.schema, _ = im.convertSchema(at, true, maxNodes)
 	if text, _ := n.Get("description").Text(); text != "" {
 		im.setDescription(&arg.schema, text)
 	}
@@ -187,14 +187,14 @@ func (im *importer) mayHold(header, template string) bool {
 func (im *importer) checkStyle(n config.Node, arg *argument) (why string) {
 	style, _ := n.Get("style").Text()
 	explode, given := n.Get("explode").Bool()
-	if only(arg.schema, "object", "null") {
+	if onlyTypes(arg.schema, "object", "null") {
 		return "an object has no place in a text"
 	}
-	if !only(arg.schema, "array", "null") {
+	if !onlyTypes(arg.schema, "array", "null") {
 		return ""
 	}
 	if items, _ := arg.schema.memberValue("items"); items != nil {
-		if o, ok := items.(orderedObject); ok && only(o, "object", "array", "null") {
+		if o, ok := items.(orderedObject); ok && onlyTypes(o, "object", "array", "null") {
 			return "a list of lists or objects has no place in a text"
 		}
 	}

@@ -18,9 +18,9 @@ const (
 	maxChoices = 200 // of an enumeration
 )
 
-// conversion makes one JSON Schema of a schema of the document. What it leaves
-// out makes the schema accept more, never less.
-type conversion struct {
+// schemaConversion is one conversion of a schema of the document into a JSON
+// Schema. What it leaves out makes the schema accept more, never less.
+type schemaConversion struct {
 	im *importer
 	// request is true for arguments, whose descriptions are kept. Answers are
 	// held to types and members, not to values: a server that adds a word to an
@@ -34,12 +34,12 @@ type conversion struct {
 	path []config.Node
 }
 
-// convert makes a schema within the bounds: the deepest one that fits.
-func (im *importer) convert(n config.Node, request bool, most int) (v orderedObject, cut bool) {
+// convertSchema converts a schema within the bounds: the deepest one that fits.
+func (im *importer) convertSchema(n config.Node, request bool, most int) (v orderedObject, cut bool) {
 	for _, depth := range []int{maxNesting, 8, 6, 5, 4, 3, 2, 1} {
-		c, before := conversion{im: im, request: request, depth: depth, most: most}, im.markNotes()
-		v, _ = c.schema(n, 0)
-		if !c.full() && jsonSize(v) <= maxBytes {
+		c, before := schemaConversion{im: im, request: request, depth: depth, most: most}, im.markNotes()
+		v, _ = c.convertNode(n, 0)
+		if !c.isFull() && jsonSize(v) <= maxBytes {
 			return v, c.cut
 		}
 		im.dropNotes(before)
@@ -47,10 +47,10 @@ func (im *importer) convert(n config.Node, request bool, most int) (v orderedObj
 	return orderedObject{}, true
 }
 
-// schema returns the schema of a node; weak is true when it accepts more than
+// convertNode returns the schema of a node; weak is true when it accepts more than
 // the document says.
-func (c *conversion) schema(n config.Node, depth int) (v orderedObject, weak bool) {
-	if c.nodes++; c.full() {
+func (c *schemaConversion) convertNode(n config.Node, depth int) (v orderedObject, weak bool) {
+	if c.nodes++; c.isFull() {
 		c.cut = true
 		return orderedObject{}, true
 	}
@@ -61,44 +61,44 @@ func (c *conversion) schema(n config.Node, depth int) (v orderedObject, weak boo
 		return orderedObject{{"not", orderedObject{}}}, false
 	}
 	if !n.IsMapping() {
-		return orderedObject{}, c.drop(n, "expected a schema, found %s", n.Kind())
+		return orderedObject{}, c.noteDropped(n, "expected a schema, found %s", n.Kind())
 	}
 	if n.Get("$ref").Present() {
-		return c.reference(n, depth)
+		return c.inlineReference(n, depth)
 	}
 	k := keywords{c: c, n: n, depth: depth}
 	return k.read()
 }
 
-// full reports whether the schema is over its bound, so that what comes of it
+// isFull reports whether the schema is over its bound, so that what comes of it
 // is not used and need not be looked at.
-func (c *conversion) full() bool { return c.nodes > c.most }
+func (c *schemaConversion) isFull() bool { return c.nodes > c.most }
 
-// drop notes what is left out of a schema.
-func (c *conversion) drop(n config.Node, format string, args ...any) (weak bool) {
+// noteDropped notes what is left out of a schema.
+func (c *schemaConversion) noteDropped(n config.Node, format string, args ...any) (weak bool) {
 	c.im.addNote(n, Changed, format, args...)
 	return true
 }
 
-// reference puts the target in the place of a reference.
-func (c *conversion) reference(n config.Node, depth int) (v orderedObject, weak bool) {
+// inlineReference puts the target in the place of a reference.
+func (c *schemaConversion) inlineReference(n config.Node, depth int) (v orderedObject, weak bool) {
 	to, err := c.im.followRef(n)
 	if err != nil {
-		return orderedObject{}, c.drop(n, "the schema %v: anything is accepted here", err)
+		return orderedObject{}, c.noteDropped(n, "the schema %v: anything is accepted here", err)
 	}
 	if slices.ContainsFunc(c.path, to.Same) {
-		return orderedObject{}, c.drop(n, "the schema refers to itself: anything is accepted from here on")
+		return orderedObject{}, c.noteDropped(n, "the schema refers to itself: anything is accepted from here on")
 	}
 	c.path = append(c.path, to)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
-	v, weak = c.schema(to, depth)
+	v, weak = c.convertNode(to, depth)
 	if text, ok := n.Get("description").Text(); ok && c.request {
 		if text = c.im.texts.cleanText(text, maxArgument); text != "" {
 			v = slices.Clone(v)
 			v.setMember("description", text)
 		}
 	}
-	if c.im.old || !constrains(n) {
+	if c.im.old || !hasConstraints(n) {
 		// In OpenAPI 3.0 what stands beside a reference does not count.
 		return v, weak
 	}
@@ -108,8 +108,8 @@ func (c *conversion) reference(n config.Node, depth int) (v orderedObject, weak 
 	return orderedObject{{"allOf", []any{v, own}}}, weak || more
 }
 
-// constrains reports whether more than annotations stand beside a reference.
-func constrains(n config.Node) bool {
+// hasConstraints reports whether more than annotations stand beside a reference.
+func hasConstraints(n config.Node) bool {
 	return slices.ContainsFunc(n.Members(), func(m config.Member) bool {
 		switch m.Name {
 		case "$ref", "description", "summary", "title", "default", "deprecated", "example", "examples", "readOnly", "writeOnly", "$comment":
@@ -119,9 +119,9 @@ func constrains(n config.Node) bool {
 	})
 }
 
-// plain is a value of the document as it stands; ok is false for one that
-// cannot be shown as it is.
-func (c *conversion) plain(n config.Node, depth int) (v any, ok bool) {
+// plainValue returns a value of the document as it is; ok is false for one that
+// cannot be shown so.
+func (c *schemaConversion) plainValue(n config.Node, depth int) (v any, ok bool) {
 	if s, is := n.Text(); is {
 		return s, c.im.texts.isExact(s)
 	}
@@ -137,7 +137,7 @@ func (c *conversion) plain(n config.Node, depth int) (v any, ok bool) {
 	case n.IsList() && depth < 4:
 		list := []any{}
 		for _, item := range n.Items() {
-			v, ok := c.plain(item, depth+1)
+			v, ok := c.plainValue(item, depth+1)
 			if !ok || len(list) >= maxChoices {
 				return nil, false
 			}
@@ -147,7 +147,7 @@ func (c *conversion) plain(n config.Node, depth int) (v any, ok bool) {
 	case n.IsMapping() && depth < 4:
 		o := orderedObject{}
 		for _, m := range n.Members() {
-			v, ok := c.plain(m.Node, depth+1)
+			v, ok := c.plainValue(m.Node, depth+1)
 			if !ok || !c.im.texts.isExact(m.Name) || len(o) >= maxChoices {
 				return nil, false
 			}
@@ -182,8 +182,8 @@ func (im *importer) isPattern(s string) bool {
 	return ok
 }
 
-// only reports whether the types of a schema are all among some.
-func only(v orderedObject, types ...string) bool {
+// onlyTypes reports whether the types of a schema are all among some.
+func onlyTypes(v orderedObject, types ...string) bool {
 	t, ok := v.memberValue("type")
 	if !ok {
 		return false
