@@ -124,7 +124,7 @@ func mergeAllOf(v orderedObject) orderedObject {
 	}
 	out := orderedObject{{"type", "object"}, {"properties", properties}}
 	if len(names) > 0 {
-		out.addMember("required", distinct(names))
+		out.addMember("required", removeDuplicates(names))
 	}
 	if text := v.textOf("description"); text != "" {
 		out.addMember("description", text)

@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// keywords reads the keywords of one schema.
-type keywords struct {
+// keywordReader reads the keywords of one schema.
+type keywordReader struct {
 	c     *schemaConversion
 	n     config.Node
 	depth int
@@ -21,17 +21,17 @@ type keywords struct {
 	open bool
 }
 
-func (k *keywords) drop(n config.Node, format string, args ...any) {
+func (k *keywordReader) noteDropped(n config.Node, format string, args ...any) {
 	k.weak = k.c.noteDropped(n, format, args...)
 }
 
-// read returns the schema. Annotations and unknown keywords say nothing about
-// values and are left out.
-func (k *keywords) read() (v orderedObject, weak bool) {
+// readSchema returns the schema. Annotations and unknown keywords say nothing
+// about values and are left out.
+func (k *keywordReader) readSchema() (v orderedObject, weak bool) {
 	for _, m := range k.n.Members() {
 		switch m.Name {
 		case "type":
-			k.types(m.Node)
+			k.readTypes(m.Node)
 		case "description":
 			if text, _ := m.Text(); k.c.request {
 				if text = k.c.im.texts.cleanText(text, maxArgument); text != "" {
@@ -39,34 +39,34 @@ func (k *keywords) read() (v orderedObject, weak bool) {
 				}
 			}
 		case "enum", "const":
-			k.values(m)
+			k.readValues(m)
 		case "minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-			k.number(m)
+			k.readNumber(m)
 		case "uniqueItems":
 			if is, ok := m.Bool(); ok && is && k.c.request {
 				k.v.addMember(m.Name, true)
 			}
 		case "pattern", "format":
-			k.text(m)
+			k.readText(m)
 		case "items", "prefixItems", "properties", "required", "additionalProperties", "allOf", "anyOf", "oneOf", "not":
-			k.nested(m)
+			k.readNested(m)
 		case "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames", "patternProperties", "dependentSchemas",
 			"dependentRequired", "dependencies", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef":
-			k.drop(m.Node, "%s is not supported in an imported schema: it is left out", m.Name)
+			k.noteDropped(m.Node, "%s is not supported in an imported schema: it is left out", m.Name)
 			k.open = k.open || m.Name == "patternProperties"
 		}
 	}
 	if k.open {
 		k.v.removeMember("additionalProperties")
 	}
-	k.fallback()
-	k.nullable()
+	k.describeDefault()
+	k.addNull()
 	return k.v, k.weak
 }
 
-// fallback puts the default into words: a value that is filled in would be
+// describeDefault puts the default into words: a value that is filled in would be
 // sent, and overwrite what a partial update leaves as it is.
-func (k *keywords) fallback() {
+func (k *keywordReader) describeDefault() {
 	n := k.n.Get("default")
 	if !n.Present() || n.IsNull() || !k.c.request {
 		return
@@ -85,7 +85,7 @@ func (k *keywords) fallback() {
 
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-func (k *keywords) types(n config.Node) {
+func (k *keywordReader) readTypes(n config.Node) {
 	list := n.Items()
 	if !n.IsList() {
 		list = []config.Node{n}
@@ -97,7 +97,7 @@ func (k *keywords) types(n config.Node) {
 			s = "null"
 		}
 		if !slices.Contains(jsonTypes, s) {
-			k.drop(item, "%s is no type of JSON: it is left out", quoteShort(s))
+			k.noteDropped(item, "%s is no type of JSON: it is left out", quoteShort(s))
 			return
 		}
 		if !slices.Contains(types, any(s)) {
@@ -113,7 +113,7 @@ func (k *keywords) types(n config.Node) {
 	}
 }
 
-func (k *keywords) values(m config.Member) {
+func (k *keywordReader) readValues(m config.Member) {
 	if !k.c.request {
 		k.weak = true
 		return
@@ -124,17 +124,17 @@ func (k *keywords) values(m config.Member) {
 		ok = false
 	}
 	if !ok {
-		k.drop(m.Node, "%s: a value that cannot be shown as it stands, or too many: it is left out", m.Name)
+		k.noteDropped(m.Node, "%s: a value that cannot be shown as it stands, or too many: it is left out", m.Name)
 		return
 	}
 	if many && m.Name == "enum" {
-		v = distinct(list)
+		v = removeDuplicates(list)
 	}
 	k.v.addMember(m.Name, v)
 }
 
-// distinct leaves out values that are there already.
-func distinct(list []any) []any {
+// removeDuplicates removes values that are there already.
+func removeDuplicates(list []any) []any {
 	seen, out := map[string]bool{}, []any{}
 	for _, v := range list {
 		if text := jsonInline(v); !seen[text] {
@@ -145,13 +145,13 @@ func distinct(list []any) []any {
 	return out
 }
 
-func (k *keywords) number(m config.Member) {
+func (k *keywordReader) readNumber(m config.Member) {
 	if !k.c.request {
 		k.weak = true
 		return
 	}
 	if exclusive, ok := m.Bool(); ok {
-		k.exclusive(m, exclusive)
+		k.readExclusive(m, exclusive)
 		return
 	}
 	s, ok := m.Number()
@@ -159,14 +159,15 @@ func (k *keywords) number(m config.Member) {
 	ok = ok && isNumber(s) && (!counts || isCount(s)) && (m.Name != "multipleOf" || !strings.HasPrefix(s, "-") && strings.ContainsAny(s, "123456789"))
 	switch {
 	case !ok:
-		k.drop(m.Node, "%s: expected a number that it may have: it is left out", m.Name)
+		k.noteDropped(m.Node, "%s: expected a number that it may have: it is left out", m.Name)
 	case !k.v.hasMember(m.Name):
 		k.v.addMember(m.Name, json.Number(s))
 	}
 }
 
-// exclusive is the truth value of OpenAPI 3.0 beside minimum and maximum.
-func (k *keywords) exclusive(m config.Member, is bool) {
+// readExclusive reads the truth value of OpenAPI 3.0 beside minimum and
+// maximum.
+func (k *keywordReader) readExclusive(m config.Member, is bool) {
 	bound := strings.ToLower(strings.TrimPrefix(m.Name, "exclusive"))
 	s, ok := k.n.Get(bound).Number()
 	if !is || !ok || !isNumber(s) || !strings.HasPrefix(m.Name, "exclusive") {
@@ -178,7 +179,7 @@ func (k *keywords) exclusive(m config.Member, is bool) {
 // formats are those that a model can keep to.
 var formats = []string{"date-time", "date", "time", "duration", "email", "uuid", "uri", "hostname", "ipv4", "ipv6"}
 
-func (k *keywords) text(m config.Member) {
+func (k *keywordReader) readText(m config.Member) {
 	s, ok := m.Text()
 	switch {
 	case m.Name == "format":
@@ -190,14 +191,14 @@ func (k *keywords) text(m config.Member) {
 	case !k.c.request:
 		k.weak = true
 	case !ok || !k.c.im.texts.isExact(s) || !k.c.im.isPattern(s):
-		k.drop(m.Node, "the pattern cannot be compiled, or not be shown: it is left out")
+		k.noteDropped(m.Node, "the pattern cannot be compiled, or not be shown: it is left out")
 	default:
 		k.v.addMember(m.Name, s)
 	}
 }
 
-// nullable adds null as OpenAPI 3.0 says it.
-func (k *keywords) nullable() {
+// addNull adds null as OpenAPI 3.0 says it.
+func (k *keywordReader) addNull() {
 	if is, _ := k.n.Get("nullable").Bool(); !is || !k.c.im.old {
 		return
 	}

@@ -6,51 +6,51 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// nested reads a keyword that holds schemas. Where the schema is cut it is
+// readNested reads a keyword that holds schemas. Where the schema is cut it is
 // left out, and with it what refers to it.
-func (k *keywords) nested(m config.Member) {
+func (k *keywordReader) readNested(m config.Member) {
 	if k.depth >= k.c.depth {
 		k.weak, k.c.cut = true, true
 		return
 	}
 	switch m.Name {
 	case "properties":
-		k.properties(m.Node)
+		k.readProperties(m.Node)
 	case "required":
-		k.required(m.Node)
+		k.readRequired(m.Node)
 	case "additionalProperties":
 		is, ok := m.Bool()
 		switch {
 		case !ok:
-			k.child(m)
+			k.readChild(m)
 		case !is && !k.c.request:
 			k.weak = true
 		case !is || k.c.request:
 			k.v.addMember(m.Name, is)
 		}
 	case "items":
-		k.child(m)
+		k.readChild(m)
 	case "not":
 		// What is below accepts more, so its opposite would accept less.
 		if v, weak := k.c.convertNode(m.Node, k.depth+1); weak {
-			k.drop(m.Node, "not, of a schema that is not taken whole: it is left out")
+			k.noteDropped(m.Node, "not, of a schema that is not taken whole: it is left out")
 		} else {
 			k.v.addMember(m.Name, v)
 		}
 	case "prefixItems", "allOf", "anyOf", "oneOf":
-		k.list(m)
+		k.readList(m)
 	}
 }
 
-func (k *keywords) child(m config.Member) {
+func (k *keywordReader) readChild(m config.Member) {
 	v, weak := k.c.convertNode(m.Node, k.depth+1)
 	k.weak = k.weak || weak
 	k.v.addMember(m.Name, v)
 }
 
-func (k *keywords) list(m config.Member) {
+func (k *keywordReader) readList(m config.Member) {
 	if len(m.Items()) == 0 {
-		k.drop(m.Node, "%s: expected a list of schemas: it is left out", m.Name)
+		k.noteDropped(m.Node, "%s: expected a list of schemas: it is left out", m.Name)
 		return
 	}
 	list, vague := []any{}, false
@@ -66,17 +66,18 @@ func (k *keywords) list(m config.Member) {
 		// Of schemas that accept more, two may match where one did.
 		name = "anyOf"
 	} else if name == "oneOf" && vague {
-		k.drop(m.Node, "oneOf, beside anyOf and of schemas that are not taken whole: it is left out")
+		k.noteDropped(m.Node, "oneOf, beside anyOf and of schemas that are not taken whole: it is left out")
 		return
 	}
 	k.weak = k.weak || vague
 	k.v.addMember(name, list)
 }
 
-// properties leaves out what the other side alone may write.
-func (k *keywords) properties(n config.Node) {
+// readProperties reads the properties without those that the other side alone
+// may write.
+func (k *keywordReader) readProperties(n config.Node) {
 	if !n.IsMapping() {
-		k.drop(n, "properties: expected a mapping, found %s", n.Kind())
+		k.noteDropped(n, "properties: expected a mapping, found %s", n.Kind())
 		k.open = true
 		return
 	}
@@ -85,11 +86,11 @@ func (k *keywords) properties(n config.Node) {
 		if k.c.isFull() {
 			return
 		}
-		if k.c.request && k.c.marked(m.Node, "readOnly") {
+		if k.c.request && k.c.isMarked(m.Node, "readOnly") {
 			continue
 		}
 		if !k.c.im.texts.isExact(m.Name) {
-			k.drop(m.Node, "the name of a property cannot be shown as it stands: it is left out")
+			k.noteDropped(m.Node, "the name of a property cannot be shown as it stands: it is left out")
 			k.open = true
 			continue
 		}
@@ -100,8 +101,8 @@ func (k *keywords) properties(n config.Node) {
 	k.v.addMember("properties", out)
 }
 
-// marked reports whether a property is for one direction only.
-func (c *schemaConversion) marked(n config.Node, mark string) bool {
+// isMarked reports whether a property is for one direction only.
+func (c *schemaConversion) isMarked(n config.Node, mark string) bool {
 	if is, ok := n.Get(mark).Bool(); ok {
 		return is
 	}
@@ -110,7 +111,7 @@ func (c *schemaConversion) marked(n config.Node, mark string) bool {
 	return err == nil && is
 }
 
-func (k *keywords) required(n config.Node) {
+func (k *keywordReader) readRequired(n config.Node) {
 	// On a property of its own, where older drafts had it, it is a truth value.
 	if _, ok := n.Bool(); ok {
 		return
@@ -127,10 +128,10 @@ func (k *keywords) required(n config.Node) {
 		}
 		name, ok := item.Text()
 		if !ok || !k.c.im.texts.isExact(name) {
-			k.drop(item, "required: expected the name of a property: it is left out")
+			k.noteDropped(item, "required: expected the name of a property: it is left out")
 			continue
 		}
-		if !k.c.marked(k.n.Get("properties").Get(name), mark) && !slices.Contains(names, any(name)) {
+		if !k.c.isMarked(k.n.Get("properties").Get(name), mark) && !slices.Contains(names, any(name)) {
 			names = append(names, name)
 		}
 	}

@@ -66,8 +66,8 @@ func (c *schemaConversion) convertNode(n config.Node, depth int) (v orderedObjec
 	if n.Get("$ref").Present() {
 		return c.inlineReference(n, depth)
 	}
-	k := keywords{c: c, n: n, depth: depth}
-	return k.read()
+	k := keywordReader{c: c, n: n, depth: depth}
+	return k.readSchema()
 }
 
 // isFull reports whether the schema is over its bound, so that what comes of it
@@ -102,8 +102,8 @@ func (c *schemaConversion) inlineReference(n config.Node, depth int) (v orderedO
 		// In OpenAPI 3.0 what stands beside a reference does not count.
 		return v, weak
 	}
-	k := keywords{c: c, n: n, depth: depth}
-	own, more := k.read()
+	k := keywordReader{c: c, n: n, depth: depth}
+	own, more := k.readSchema()
 	own.removeMember("description")
 	return orderedObject{{"allOf", []any{v, own}}}, weak || more
 }
