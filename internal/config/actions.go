@@ -52,9 +52,9 @@ func (f *file) onlyLayers() bool {
 func (s *scope) actionID(v string) (string, error) {
 	switch {
 	case strings.HasPrefix(v, "mcp__"):
-		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", quote(v))
+		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", quoteShort(v))
 	case !nameOK(v):
-		return "", fmt.Errorf("%s is not a name: expected %s", quote(v), nameForm)
+		return "", fmt.Errorf("%s is not a name: expected %s", quoteShort(v), nameForm)
 	}
 	return v, nil
 }
@@ -67,7 +67,7 @@ func (s scope) actions(key string, n *node) {
 			s.fault(s.file, item.at, at, "%s: expected at most %d actions in all files", key, maxActions)
 			return
 		}
-		if s.expect(s.table.byKey[actionKey+".id"], at, item, kindMap) {
+		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, kindMap) {
 			s.action(at, item)
 		}
 	}
@@ -92,15 +92,15 @@ func (s scope) identify(key string, n *node) (string, bool) {
 		return "", false
 	}
 	v := n.fields[i].value
-	if !s.expect(r, key, v, kindText) {
+	if !s.expectKind(r, key, v, kindText) {
 		return "", false
 	}
-	id, ok := s.text(r, key, v)
+	id, ok := s.parseText(r, key, v)
 	if !ok {
 		return "", false
 	}
 	if first, dup := s.ids[id]; dup {
-		s.fault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quote(id), first)
+		s.fault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quoteShort(id), first)
 		return "", false
 	}
 	s.ids[id] = place{s.file, v.at}

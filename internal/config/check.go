@@ -47,7 +47,7 @@ func nameOK(s string) bool {
 
 func (s *scope) version(v string) (string, error) {
 	if v != "1" {
-		return "", fmt.Errorf("%s is not known: expected 1", quote(v))
+		return "", fmt.Errorf("%s is not known: expected 1", quoteShort(v))
 	}
 	return v, nil
 }
@@ -112,7 +112,7 @@ func (s *scope) expand(v string) (string, error) {
 		if near := Suggest(name, []string{"workspace", "home", "self"}); near != "" {
 			help = "; did you mean ${" + near + "}?"
 		}
-		return "", fmt.Errorf("unknown variable %s%s", quote("${"+name+"}"), help)
+		return "", fmt.Errorf("unknown variable %s%s", quoteShort("${"+name+"}"), help)
 	}
 	if !filepath.IsAbs(value) {
 		return "", fmt.Errorf("${%s} is empty or not absolute", name)
@@ -176,7 +176,7 @@ func (s *scope) toolEntry(v string) (string, error) {
 		return "", errors.New("tools of MCP servers are chosen by mcp_servers, not here")
 	}
 	if !nameOK(strings.TrimPrefix(v, "@")) {
-		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, quote(v), nameForm)
+		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, quoteShort(v), nameForm)
 	}
 	return v, nil
 }
@@ -192,7 +192,7 @@ func (s *scope) host(v string) (string, error) {
 func (s *scope) secretRef(v string) (string, error) {
 	r, err := reach.ParseRef(v)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a secret reference: %w", quote(v), err)
+		return "", fmt.Errorf("%s is not a secret reference: %w", quoteShort(v), err)
 	}
 	return r.String(), nil
 }

@@ -133,7 +133,7 @@ func (c *Config) Choose(name string) (*sallyport.Personality, error) {
 	if p, ok := c.Personalities[name]; ok {
 		return p, nil
 	}
-	text := "no personality " + quote(name)
+	text := "no personality " + quoteShort(name)
 	if near := Suggest(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}

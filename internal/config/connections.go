@@ -155,10 +155,10 @@ func (s *scope) hostPort(v string) (string, error) {
 		return "", err
 	}
 	if strings.HasPrefix(v, "*") {
-		return "", fmt.Errorf("%s: expected one host, not a pattern", quote(v))
+		return "", fmt.Errorf("%s: expected one host, not a pattern", quoteShort(v))
 	}
 	if _, port, err := reach.SplitHostPort(v); err != nil || port == 0 {
-		return "", fmt.Errorf("%s has no port: expected host:port, such as smtp.example.com:587", quote(v))
+		return "", fmt.Errorf("%s has no port: expected host:port, such as smtp.example.com:587", quoteShort(v))
 	}
 	return p.String(), nil
 }
@@ -167,7 +167,7 @@ func (s *scope) hostPort(v string) (string, error) {
 func (s *scope) address(v string) (string, error) {
 	a, err := mail.ParseAddress(v)
 	if err != nil || len(v) > maxAddressBytes || strings.ContainsAny(v, "\n\t") {
-		return "", fmt.Errorf("%s is not an address: expected one such as agent@example.com", quote(v))
+		return "", fmt.Errorf("%s is not an address: expected one such as agent@example.com", quoteShort(v))
 	}
 	if a.Name == "" {
 		return a.Address, nil
@@ -183,7 +183,7 @@ func (s *scope) recipient(v string) (string, error) {
 	}
 	a, err := mail.ParseAddress(bare)
 	if err != nil || a.Name != "" || a.Address != bare || len(v) > maxAddressBytes || strings.Contains(bare, "*") {
-		return "", fmt.Errorf("%s is no recipient: expected an address such as ada@example.com, or *@example.com", quote(v))
+		return "", fmt.Errorf("%s is no recipient: expected an address such as ada@example.com, or *@example.com", quoteShort(v))
 	}
 	return v, nil
 }
@@ -198,12 +198,12 @@ func (s *scope) database(key string) {
 		need, refuse = refuse, need
 	}
 	driver := s.cfg.Databases[s.name].Driver
-	if _, ok := s.places[join(key, need)]; !ok {
-		s.fault(s.file, s.places[key].at, join(key, need), "missing key %s: driver %s needs %s: %s",
-			join(key, need), driver, need, s.table.byKey["databases.<name>."+need].Example)
+	if _, ok := s.places[joinKey(key, need)]; !ok {
+		s.fault(s.file, s.places[key].at, joinKey(key, need), "missing key %s: driver %s needs %s: %s",
+			joinKey(key, need), driver, need, s.table.byKey["databases.<name>."+need].Example)
 	}
-	if at, ok := s.places[join(key, refuse)]; ok {
-		s.keyFault(s.file, at.at, join(key, refuse), "%s: driver %s has no %s: expected %s", join(key, refuse), driver, refuse, need)
+	if at, ok := s.places[joinKey(key, refuse)]; ok {
+		s.keyFault(s.file, at.at, joinKey(key, refuse), "%s: driver %s has no %s: expected %s", joinKey(key, refuse), driver, refuse, need)
 	}
 }
 

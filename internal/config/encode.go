@@ -86,7 +86,7 @@ func (e *encoder) children(key string, n *node, depth int, hidden bool) {
 	seen := map[string]pos{}
 	e.b.WriteByte('{')
 	for i, f := range n.fields {
-		full := join(key, f.name)
+		full := joinKey(key, f.name)
 		if e.twice(seen, f, full) {
 			e.ok = false
 		}

@@ -255,7 +255,7 @@ func (t *table) child(parent, name string) *row {
 	if strings.Contains(name, ".") {
 		return nil
 	}
-	return t.byKey[join(parent, name)]
+	return t.byKey[joinKey(parent, name)]
 }
 
 // supported reports whether a key is in the table and built.
@@ -268,7 +268,7 @@ func (t *table) supported(key string) bool {
 func (t *table) expected(parent string) []string {
 	var names []string
 	for _, name := range t.below[parent] {
-		if t.supported(join(parent, name)) {
+		if t.supported(joinKey(parent, name)) {
 			names = append(names, name)
 		}
 	}

@@ -267,7 +267,7 @@ func (l *loader) readTop(r *row, seen []map[string]pos) {
 				l.keyFault(f, fd.at, r.Key, "%s is already defined at %s: later files add keys and never override", r.Key, first)
 				continue
 			}
-			scope{loader: l, file: f}.read(r, r.Key, fd.at, fd.value)
+			scope{loader: l, file: f}.readValue(r, r.Key, fd.at, fd.value)
 		}
 	}
 }

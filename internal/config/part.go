@@ -69,7 +69,7 @@ func (p Part) find(pointer string) (at pos, key string, named bool) {
 		at, named = p.name, true
 	}
 	for _, segment := range segments(pointer) {
-		key = join(key, segment)
+		key = joinKey(key, segment)
 		if n != nil {
 			n, at, named = n.child(segment, at, named)
 		}

@@ -98,9 +98,9 @@ func (s *scope) expiry(v string) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s is no date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", quote(v))
+		return "", fmt.Errorf("%s is no date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", quoteShort(v))
 	case t.Year() < firstYear:
-		return "", fmt.Errorf("%s is out of range: expected the year %d or later", quote(v), firstYear)
+		return "", fmt.Errorf("%s is out of range: expected the year %d or later", quoteShort(v), firstYear)
 	}
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
@@ -109,7 +109,7 @@ func (s *scope) expiry(v string) (string, error) {
 // compared as it stands.
 func (s *scope) permission(v string) (string, error) {
 	if strings.Contains(v, "*") {
-		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", quote(v))
+		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", quoteShort(v))
 	}
 	ok := v != "" && len(v) <= maxPermissionBytes
 	for i := range len(v) {
@@ -118,7 +118,7 @@ func (s *scope) permission(v string) (string, error) {
 		ok = ok && (letter || i > 0 && strings.IndexByte(":._-/", c) >= 0)
 	}
 	if !ok {
-		return "", fmt.Errorf("%s is not a permission: expected a word such as weather:read, of 1 to %d letters, digits or : . _ - /", quote(v), maxPermissionBytes)
+		return "", fmt.Errorf("%s is not a permission: expected a word such as weather:read, of 1 to %d letters, digits or : . _ - /", quoteShort(v), maxPermissionBytes)
 	}
 	return v, nil
 }
@@ -131,8 +131,8 @@ func (s *scope) caller(key string) {
 			"token_sha256": "has no token", "expires": "does not expire",
 			"person": "is a person over stdio and at the command line, and not over HTTP",
 		} {
-			if at, ok := s.places[join(key, name)]; ok {
-				s.keyFault(s.file, at.at, join(key, name), "%s: the local user %s: remove the key, or name another principal", join(key, name), why)
+			if at, ok := s.places[joinKey(key, name)]; ok {
+				s.keyFault(s.file, at.at, joinKey(key, name), "%s: the local user %s: remove the key, or name another principal", joinKey(key, name), why)
 			}
 		}
 		return

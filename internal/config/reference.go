@@ -90,7 +90,7 @@ func (t *table) object(parent string) map[string]any {
 	properties := map[string]any{}
 	var required []string
 	for _, name := range t.expected(parent) {
-		r := t.byKey[join(parent, name)]
+		r := t.byKey[joinKey(parent, name)]
 		properties[name] = t.schema(r)
 		if r.Required {
 			required = append(required, name)

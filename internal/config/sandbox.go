@@ -125,7 +125,7 @@ func size(least int64) func(*scope, string) (string, error) {
 		case err != nil:
 			return "", err
 		case n < least || n > maxBytes:
-			return "", fmt.Errorf("%s is out of range: expected %dMiB to 1TiB", quote(v), least>>20)
+			return "", fmt.Errorf("%s is out of range: expected %dMiB to 1TiB", quoteShort(v), least>>20)
 		}
 		return strconv.FormatInt(n, 10), nil
 	}
@@ -188,7 +188,7 @@ func (s *scope) cpus(v string) (string, error) {
 func (s *scope) binary(v string) (string, error) {
 	b, err := reach.ParseBinary(v)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a binary that may be started: %w", quote(v), err)
+		return "", fmt.Errorf("%s is not a binary that may be started: %w", quoteShort(v), err)
 	}
 	return b.String(), nil
 }

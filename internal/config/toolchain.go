@@ -43,7 +43,7 @@ func narrow(path, home string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%s %w", quote(path), errWide)
+	return fmt.Errorf("%s %w", quoteShort(path), errWide)
 }
 
 // toolchain reads a folder that children see.
@@ -134,7 +134,7 @@ func apart(dir string, list []kept, follow func(string) string) error {
 		default:
 			continue
 		}
-		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", quote(dir), how, k.what)
+		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", quoteShort(dir), how, k.what)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func twice(n *node) (faults []textFault) {
 	seen := make(map[string]pos, len(n.fields))
 	for _, f := range n.fields {
 		if first, dup := seen[f.name]; dup {
-			faults = append(faults, textFault{f.at, fmt.Sprintf("the key %s stands twice: first in line %d", quote(f.name), first.line)})
+			faults = append(faults, textFault{f.at, fmt.Sprintf("the key %s stands twice: first in line %d", quoteShort(f.name), first.line)})
 		} else {
 			seen[f.name] = f.at
 		}

@@ -63,10 +63,10 @@ func (s scope) valueFault(r *row, at pos, key, format string, args ...any) {
 	s.fault(s.file, at, key, format, args...)
 }
 
-// read judges a value against the row of its key and stores it. The pattern
-// is the key in the table, key the real one.
-func (s scope) read(r *row, key string, keyAt pos, n *node) {
-	s.mark(key, keyAt)
+// readValue checks a value against the row of its key and stores it. The
+// pattern is the key in the table, key the real one.
+func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
+	s.recordPosition(key, keyAt)
 	switch {
 	case n.kind == kindOpaque:
 		return
@@ -79,34 +79,34 @@ func (s scope) read(r *row, key string, keyAt pos, n *node) {
 	}
 	switch r.Type {
 	case TypeText, TypeNumber, TypeDecimal, TypeBool:
-		s.scalar(r, key, n)
+		s.readScalar(r, key, n)
 	case TypeTexts:
-		s.texts(r, key, n)
+		s.readTexts(r, key, n)
 	case TypeMapping:
-		if s.expect(r, key, n, kindMap) {
-			s.store(r, value{})
-			s.mapping(r.Key, key, n)
+		if s.expectKind(r, key, n, kindMap) {
+			s.storeValue(r, value{})
+			s.readMapping(r.Key, key, n)
 			if r.done != nil {
 				r.done(&s, key)
 			}
 		}
 	case TypeTextOrMapping:
-		s.textOrMapping(r, key, n)
+		s.readTextOrMapping(r, key, n)
 	case TypeNames:
-		if s.expect(r, key, n, kindMap) {
+		if s.expectKind(r, key, n, kindMap) {
 			s.names(r, key, n)
 		}
 	case TypeChoices:
-		if s.expect(r, key, n, kindList) {
-			s.store(r, value{})
+		if s.expectKind(r, key, n, kindList) {
+			s.storeValue(r, value{})
 			s.choices(r, key, n)
 		}
 	case TypeActions:
-		if s.expect(r, key, n, kindList) {
+		if s.expectKind(r, key, n, kindList) {
 			s.actions(key, n)
 		}
 	case TypeServer:
-		if s.expect(r, key, n, kindMap) {
+		if s.expectKind(r, key, n, kindMap) {
 			s.server(key, n)
 		}
 	default:
@@ -116,8 +116,8 @@ func (s scope) read(r *row, key string, keyAt pos, n *node) {
 	}
 }
 
-// mark remembers where a key stands.
-func (s scope) mark(key string, at pos) {
+// recordPosition remembers where a key is.
+func (s scope) recordPosition(key string, at pos) {
 	here := place{s.file, at}
 	if _, twice := s.places[key]; !twice {
 		s.places[key] = here
@@ -127,26 +127,26 @@ func (s scope) mark(key string, at pos) {
 	}
 }
 
-func (s scope) store(r *row, v value) {
+func (s scope) storeValue(r *row, v value) {
 	if r.set != nil {
 		r.set(&s, v)
 	}
 }
 
-// expect reports whether a value has the kind that a key needs.
-func (s scope) expect(r *row, key string, n *node, want kind) bool {
+// expectKind reports whether a value has the kind that a key needs.
+func (s scope) expectKind(r *row, key string, n *node, want kind) bool {
 	if n.kind == want {
 		return true
 	}
 	if n.kind == kindOpaque {
 		return false
 	}
-	s.valueFault(r, n.at, key, "%s: expected %s, found %s%s", key, want, n.kind, advice(want, n, r.Example))
+	s.valueFault(r, n.at, key, "%s: expected %s, found %s%s", key, want, n.kind, adviseKind(want, n, r.Example))
 	return false
 }
 
-// advice says how to write a value whose kind is wrong.
-func advice(want kind, n *node, example string) string {
+// adviseKind says how to write a value whose kind is wrong.
+func adviseKind(want kind, n *node, example string) string {
 	switch {
 	case n.kind == kindNumber && want == kindText && hasUnit(example):
 		return "; write it with its unit, such as " + example
@@ -169,22 +169,22 @@ func hasUnit(example string) bool {
 	return rest != "" && rest != example && rest == strings.Trim(rest, "0123456789-.:")
 }
 
-// textOrMapping reads a mapping, or the text of one of its keys in its place.
-func (s scope) textOrMapping(r *row, key string, n *node) {
+// readTextOrMapping reads a mapping, or the text of one of its keys in its place.
+func (s scope) readTextOrMapping(r *row, key string, n *node) {
 	switch n.kind {
 	case kindText:
-		s.mark(r.short, n.at)
-		s.scalar(s.table.byKey[r.short], key, n)
+		s.recordPosition(r.short, n.at)
+		s.readScalar(s.table.byKey[r.short], key, n)
 	case kindMap:
-		s.store(r, value{})
-		s.mapping(r.Key, key, n)
+		s.storeValue(r, value{})
+		s.readMapping(r.Key, key, n)
 	case kindOpaque:
 	default:
 		s.valueFault(r, n.at, key, "%s: expected a mapping or text, found %s", key, n.kind)
 	}
 }
 
-func (s scope) scalar(r *row, key string, n *node) {
+func (s scope) readScalar(r *row, key string, n *node) {
 	want := kindText
 	switch r.Type {
 	case TypeNumber, TypeDecimal:
@@ -192,22 +192,22 @@ func (s scope) scalar(r *row, key string, n *node) {
 	case TypeBool:
 		want = kindBool
 	}
-	if !s.expect(r, key, n, want) {
+	if !s.expectKind(r, key, n, want) {
 		return
 	}
-	if text, ok := s.text(r, key, n); ok {
-		s.store(r, value{text: text, flag: n.kind == kindBool && n.isTrue()})
+	if text, ok := s.parseText(r, key, n); ok {
+		s.storeValue(r, value{text: text, flag: n.kind == kindBool && n.isTrue()})
 	}
 }
 
-// text judges one text.
-func (s scope) text(r *row, key string, n *node) (string, bool) {
+// parseText checks one text and returns the form in which it is stored.
+func (s scope) parseText(r *row, key string, n *node) (string, bool) {
 	if why := checkText(n.text); why != "" {
 		s.valueFault(r, n.at, key, "%s: %s", key, why)
 		return "", false
 	}
 	if r.words != nil && !slices.Contains(r.words, n.text) {
-		s.valueFault(r, n.at, key, "%s: %s is not known%s", key, quote(n.text), hint(n.text, r.words, r.words))
+		s.valueFault(r, n.at, key, "%s: %s is not known%s", key, quoteShort(n.text), hint(n.text, r.words, r.words))
 		return "", false
 	}
 	if r.check == nil {
@@ -225,8 +225,8 @@ func (s scope) text(r *row, key string, n *node) (string, bool) {
 	return "", false
 }
 
-func (s scope) texts(r *row, key string, n *node) {
-	if !s.expect(r, key, n, kindList) {
+func (s scope) readTexts(r *row, key string, n *node) {
+	if !s.expectKind(r, key, n, kindList) {
 		return
 	}
 	if r.refersTo != "" && len(n.items) > 0 && !s.table.supported(r.refersTo) {
@@ -236,11 +236,11 @@ func (s scope) texts(r *row, key string, n *node) {
 	list := make([]string, 0, len(n.items))
 	for i, item := range n.items {
 		at := key + "." + strconv.Itoa(i)
-		s.mark(at, item.at)
-		if !s.expect(r, at, item, kindText) {
+		s.recordPosition(at, item.at)
+		if !s.expectKind(r, at, item, kindText) {
 			continue
 		}
-		text, ok := s.text(r, at, item)
+		text, ok := s.parseText(r, at, item)
 		if !ok {
 			continue
 		}
@@ -249,26 +249,26 @@ func (s scope) texts(r *row, key string, n *node) {
 			s.refs = append(s.refs, reference{place{s.file, item.at}, at, text, r.refersTo})
 		}
 	}
-	s.store(r, value{list: list})
+	s.storeValue(r, value{list: list})
 }
 
-// mapping reads the keys of a mapping against the table.
-func (s scope) mapping(pattern, key string, n *node) {
+// readMapping reads the keys of a mapping against the table.
+func (s scope) readMapping(pattern, key string, n *node) {
 	seen := map[string]pos{}
 	for _, f := range n.fields {
-		full := join(key, f.name)
+		full := joinKey(key, f.name)
 		if s.twice(seen, f, full) || f.value.kind == kindOpaque {
 			continue
 		}
 		if r := s.table.child(pattern, f.name); r != nil {
-			s.below(r, full, f)
+			s.readField(r, full, f)
 		} else {
 			s.unknown(pattern, key, f)
 		}
 	}
 	for _, name := range s.table.below[pattern] {
-		if r := s.table.byKey[join(pattern, name)]; r.Required && seen[name] == (pos{}) {
-			full, at := join(key, name), n.at
+		if r := s.table.byKey[joinKey(pattern, name)]; r.Required && seen[name] == (pos{}) {
+			full, at := joinKey(key, name), n.at
 			if p, ok := s.places[key]; ok && p.file == s.file {
 				at = p.at
 			}
@@ -277,9 +277,9 @@ func (s scope) mapping(pattern, key string, n *node) {
 	}
 }
 
-// below reads a key of a mapping. Another file may have it where mappings add
+// readField reads a key of a mapping. Another file may have it where mappings add
 // up, or this one in another spelling.
-func (s scope) below(r *row, full string, f field) {
+func (s scope) readField(r *row, full string, f field) {
 	same := full
 	if r.means != "" {
 		same = r.means
@@ -288,8 +288,8 @@ func (s scope) below(r *row, full string, f field) {
 		s.keyFault(s.file, f.at, full, "%s is already defined at %s: later files add keys and never override", full, first)
 		return
 	}
-	s.mark(same, f.at)
-	s.read(r, full, f.at, f.value)
+	s.recordPosition(same, f.at)
+	s.readValue(r, full, f.at, f.value)
 }
 
 // twice reports a key that stands in its mapping already.
@@ -300,7 +300,7 @@ func (s scope) twice(seen map[string]pos, f field, full string) bool {
 		return false
 	}
 	if f.value.kind != kindOpaque {
-		s.keyFault(s.file, f.at, full, "duplicate key %s: first defined at %s", quote(f.name), s.file.place(first))
+		s.keyFault(s.file, f.at, full, "duplicate key %s: first defined at %s", quoteShort(f.name), s.file.place(first))
 	}
 	return true
 }
@@ -314,7 +314,7 @@ func (s scope) unknown(pattern, key string, f field) {
 	if right := s.table.elsewhere(f.name); right != "" && Suggest(f.name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
 		help = "; it belongs at " + right
 	}
-	s.keyFault(s.file, f.at, join(key, f.name), "unknown key %s%s", quote(f.name), help)
+	s.keyFault(s.file, f.at, joinKey(key, f.name), "unknown key %s%s", quoteShort(f.name), help)
 }
 
 // names reads a mapping whose keys the operator chooses.
@@ -325,12 +325,12 @@ func (s scope) names(r *row, key string, n *node) {
 	}
 	seen := map[string]pos{}
 	for _, f := range n.fields {
-		full := join(key, f.name)
+		full := joinKey(key, f.name)
 		if s.twice(seen, f, full) || f.value.kind == kindOpaque {
 			continue
 		}
 		if !nameOK(f.name) {
-			s.keyFault(s.file, f.at, full, "%s is not a name: expected %s", quote(f.name), nameForm)
+			s.keyFault(s.file, f.at, full, "%s is not a name: expected %s", quoteShort(f.name), nameForm)
 			continue
 		}
 		if first, dup := s.places[full]; dup {
@@ -352,7 +352,7 @@ const maxNames = 1000
 // readNamed reads what stands under a chosen name.
 func (s scope) readNamed(key string, below *row, full string, f field) {
 	if below == nil {
-		s.mark(full, f.at)
+		s.recordPosition(full, f.at)
 		return
 	}
 	s.name = f.name
@@ -361,7 +361,7 @@ func (s scope) readNamed(key string, below *row, full string, f field) {
 		s.p.Sources[""] = place{s.file, f.at}.String()
 		s.cfg.Personalities[f.name] = s.p
 	}
-	s.read(below, full, f.at, f.value)
+	s.readValue(below, full, f.at, f.value)
 }
 
 // choices reads a list of mappings with exactly one key each.
@@ -369,26 +369,26 @@ func (s scope) choices(r *row, key string, n *node) {
 	pattern := r.Key + "[]"
 	for i, item := range n.items {
 		at := key + "." + strconv.Itoa(i)
-		s.mark(at, item.at)
-		if !s.expect(r, at, item, kindMap) {
+		s.recordPosition(at, item.at)
+		if !s.expectKind(r, at, item, kindMap) {
 			continue
 		}
 		if len(item.fields) != 1 {
 			s.valueFault(r, item.at, at, "%s: expected exactly one key, %s", at, oneOf(s.table.below[pattern]))
 		}
-		s.mapping(pattern, at, item)
+		s.readMapping(pattern, at, item)
 	}
 }
 
-func join(key, name string) string {
+func joinKey(key, name string) string {
 	if key == "" {
 		return name
 	}
 	return key + "." + name
 }
 
-// quote quotes a word of the file for a message, shortened.
-func quote(s string) string {
+// quoteShort quotes a word of the file for a message, shortened.
+func quoteShort(s string) string {
 	if runes := []rune(s); len(runes) > 64 {
 		s = string(runes[:64]) + "…"
 	}
