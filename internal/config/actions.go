@@ -59,8 +59,8 @@ func (s *scope) actionID(v string) (string, error) {
 	return v, nil
 }
 
-// actions reads a list of actions. One that is at fault is left out.
-func (s scope) actions(key string, n *node) {
+// readActions reads a list of actions. One that is at fault is left out.
+func (s scope) readActions(key string, n *node) {
 	for i, item := range n.items {
 		at := key + "." + strconv.Itoa(i)
 		if s.declared++; s.declared > maxActions {
@@ -68,14 +68,14 @@ func (s scope) actions(key string, n *node) {
 			return
 		}
 		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, kindMap) {
-			s.action(at, item)
+			s.readAction(at, item)
 		}
 	}
 }
 
-func (s scope) action(key string, n *node) {
+func (s scope) readAction(key string, n *node) {
 	a, ok := s.part("action", key, n, shownOfActions)
-	id, known := s.identify(key, n)
+	id, known := s.readActionID(key, n)
 	if !ok || !known {
 		return
 	}
@@ -83,8 +83,8 @@ func (s scope) action(key string, n *node) {
 	s.cfg.Actions = append(s.cfg.Actions, a)
 }
 
-// identify reads the id of an action.
-func (s scope) identify(key string, n *node) (string, bool) {
+// readActionID reads the id of an action.
+func (s scope) readActionID(key string, n *node) (string, bool) {
 	r, key := s.table.byKey[actionKey+".id"], key+".id"
 	i := slices.IndexFunc(n.fields, func(f field) bool { return f.name == "id" })
 	if i < 0 {

@@ -87,7 +87,7 @@ func (e *encoder) children(key string, n *node, depth int, hidden bool) {
 	e.b.WriteByte('{')
 	for i, f := range n.fields {
 		full := joinKey(key, f.name)
-		if e.twice(seen, f, full) {
+		if e.reportDuplicate(seen, f, full) {
 			e.ok = false
 		}
 		if why := checkKey(f.name); why != "" {

@@ -237,11 +237,11 @@ func (l *loader) finish() (*Config, error) {
 func (l *loader) checkTop(f *file, seen map[string]pos) {
 	s := scope{loader: l, file: f}
 	for _, fd := range f.root.fields {
-		if s.twice(seen, fd, fd.name) || fd.value.kind == kindOpaque {
+		if s.reportDuplicate(seen, fd, fd.name) || fd.value.kind == kindOpaque {
 			continue
 		}
 		if l.table.child("", fd.name) == nil {
-			s.unknown("", "", fd)
+			s.reportUnknown("", "", fd)
 		}
 	}
 	for _, name := range l.table.below[""] {

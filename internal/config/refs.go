@@ -21,7 +21,7 @@ func (l *loader) dangling() {
 			defined[ref.target] = names
 		}
 		if _, ok := slices.BinarySearch(names, ref.name); !ok {
-			l.fault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quoteShort(ref.name), ref.target, hint(ref.name, names, names))
+			l.fault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quoteShort(ref.name), ref.target, suggestNames(ref.name, names, names))
 		}
 	}
 }

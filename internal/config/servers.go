@@ -14,8 +14,8 @@ func serverKeys() []row {
 	}
 }
 
-// server reads an upstream server. One that is at fault is left out.
-func (s scope) server(key string, n *node) {
+// readServer reads an upstream server. One that is at fault is left out.
+func (s scope) readServer(key string, n *node) {
 	p, ok := s.part("server", key, n, shownOfServers)
 	if !ok {
 		return

@@ -14,7 +14,7 @@ const maxSuggest = 64
 // edit in three letters is near, and at most three.
 func Suggest(word string, names []string) string {
 	best, bestDistance := "", 4
-	w := fold(word)
+	w := foldCase(word)
 	if w == "" || len(word) > maxSuggest {
 		return ""
 	}
@@ -24,9 +24,9 @@ func Suggest(word string, names []string) string {
 		if len(name) > maxSuggest {
 			continue
 		}
-		n := fold(name)
+		n := foldCase(name)
 		limit := min(3, max(len(w), len(n))/3)
-		if d := distance(w, n); d <= limit && d < bestDistance {
+		if d := editDistance(w, n); d <= limit && d < bestDistance {
 			best, bestDistance = name, d
 		}
 	}
@@ -37,9 +37,9 @@ func Suggest(word string, names []string) string {
 // of help.
 const maxExpected = 16
 
-// hint returns "; did you mean …?" for a word near one of the names, else
+// suggestNames returns "; did you mean …?" for a word near one of the names, else
 // ": expected …" with the expected ones, else "".
-func hint(word string, names, expected []string) string {
+func suggestNames(word string, names, expected []string) string {
 	if near := Suggest(word, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -58,13 +58,14 @@ func oneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-func fold(s string) string {
+func foldCase(s string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
 }
 
-// distance is the optimal string alignment distance: insertions, deletions,
-// substitutions and swaps of neighbours, each at most once per place.
-func distance(a, b string) int {
+// editDistance returns the optimal string alignment distance: insertions,
+// deletions, substitutions and swaps of neighbours, each at most once per
+// place.
+func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -94,20 +94,20 @@ func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
 		s.readTextOrMapping(r, key, n)
 	case TypeNames:
 		if s.expectKind(r, key, n, kindMap) {
-			s.names(r, key, n)
+			s.readNames(r, key, n)
 		}
 	case TypeChoices:
 		if s.expectKind(r, key, n, kindList) {
 			s.storeValue(r, value{})
-			s.choices(r, key, n)
+			s.readChoices(r, key, n)
 		}
 	case TypeActions:
 		if s.expectKind(r, key, n, kindList) {
-			s.actions(key, n)
+			s.readActions(key, n)
 		}
 	case TypeServer:
 		if s.expectKind(r, key, n, kindMap) {
-			s.server(key, n)
+			s.readServer(key, n)
 		}
 	default:
 		// A row of another type is a mistake of the table; what nothing
@@ -207,7 +207,7 @@ func (s scope) parseText(r *row, key string, n *node) (string, bool) {
 		return "", false
 	}
 	if r.words != nil && !slices.Contains(r.words, n.text) {
-		s.valueFault(r, n.at, key, "%s: %s is not known%s", key, quoteShort(n.text), hint(n.text, r.words, r.words))
+		s.valueFault(r, n.at, key, "%s: %s is not known%s", key, quoteShort(n.text), suggestNames(n.text, r.words, r.words))
 		return "", false
 	}
 	if r.check == nil {
@@ -257,13 +257,13 @@ func (s scope) readMapping(pattern, key string, n *node) {
 	seen := map[string]pos{}
 	for _, f := range n.fields {
 		full := joinKey(key, f.name)
-		if s.twice(seen, f, full) || f.value.kind == kindOpaque {
+		if s.reportDuplicate(seen, f, full) || f.value.kind == kindOpaque {
 			continue
 		}
 		if r := s.table.child(pattern, f.name); r != nil {
 			s.readField(r, full, f)
 		} else {
-			s.unknown(pattern, key, f)
+			s.reportUnknown(pattern, key, f)
 		}
 	}
 	for _, name := range s.table.below[pattern] {
@@ -292,8 +292,8 @@ func (s scope) readField(r *row, full string, f field) {
 	s.readValue(r, full, f.at, f.value)
 }
 
-// twice reports a key that stands in its mapping already.
-func (s scope) twice(seen map[string]pos, f field, full string) bool {
+// reportDuplicate reports a key that is in its mapping already.
+func (s scope) reportDuplicate(seen map[string]pos, f field, full string) bool {
 	first, dup := seen[f.name]
 	if !dup {
 		seen[f.name] = f.at
@@ -305,20 +305,20 @@ func (s scope) twice(seen map[string]pos, f field, full string) bool {
 	return true
 }
 
-func (s scope) unknown(pattern, key string, f field) {
+func (s scope) reportUnknown(pattern, key string, f field) {
 	names := s.table.below[pattern]
 	if s.faults.more {
 		names = nil
 	}
-	help := hint(f.name, names, s.table.expected(pattern))
+	help := suggestNames(f.name, names, s.table.expected(pattern))
 	if right := s.table.elsewhere(f.name); right != "" && Suggest(f.name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
 		help = "; it belongs at " + right
 	}
 	s.keyFault(s.file, f.at, joinKey(key, f.name), "unknown key %s%s", quoteShort(f.name), help)
 }
 
-// names reads a mapping whose keys the operator chooses.
-func (s scope) names(r *row, key string, n *node) {
+// readNames reads a mapping whose keys the operator chooses.
+func (s scope) readNames(r *row, key string, n *node) {
 	below := s.table.byKey[r.Key+".<name>"]
 	if r.some && len(n.fields) == 0 {
 		s.fault(s.file, n.at, key, "%s: expected at least one name; remove the key for the default", key)
@@ -326,7 +326,7 @@ func (s scope) names(r *row, key string, n *node) {
 	seen := map[string]pos{}
 	for _, f := range n.fields {
 		full := joinKey(key, f.name)
-		if s.twice(seen, f, full) || f.value.kind == kindOpaque {
+		if s.reportDuplicate(seen, f, full) || f.value.kind == kindOpaque {
 			continue
 		}
 		if !nameOK(f.name) {
@@ -364,8 +364,8 @@ func (s scope) readNamed(key string, below *row, full string, f field) {
 	s.readValue(below, full, f.at, f.value)
 }
 
-// choices reads a list of mappings with exactly one key each.
-func (s scope) choices(r *row, key string, n *node) {
+// readChoices reads a list of mappings with exactly one key each.
+func (s scope) readChoices(r *row, key string, n *node) {
 	pattern := r.Key + "[]"
 	for i, item := range n.items {
 		at := key + "." + strconv.Itoa(i)
