@@ -45,23 +45,23 @@ func nameOK(s string) bool {
 	return true
 }
 
-func (s *scope) version(v string) (string, error) {
+func (s *scope) checkVersion(v string) (string, error) {
 	if v != "1" {
 		return "", fmt.Errorf("%s is not known: expected 1", quoteShort(v))
 	}
 	return v, nil
 }
 
-// workspacePath is path, without the variable that it defines.
+// workspacePath is resolvePath, without the variable that it defines.
 func (s *scope) workspacePath(v string) (string, error) {
 	if strings.HasPrefix(v, "${workspace}") {
 		return "", errors.New("${workspace} cannot stand in its own value")
 	}
-	return s.path(v)
+	return s.resolvePath(v)
 }
 
-// path returns the absolute, cleaned form of a path of the file.
-func (s *scope) path(v string) (string, error) {
+// resolvePath returns the absolute, cleaned form of a path of the file.
+func (s *scope) resolvePath(v string) (string, error) {
 	switch {
 	case v == "":
 		return "", errors.New("an empty path")
@@ -78,7 +78,7 @@ func (s *scope) path(v string) (string, error) {
 		return "", fmt.Errorf("a path is not a pattern: a folder covers everything below it, leave out %q", last)
 	}
 	if rest, ok := strings.CutPrefix(v, "${"); ok {
-		return s.expand(rest)
+		return s.expandVariable(rest)
 	}
 	if !filepath.IsAbs(v) {
 		v = filepath.Join(s.file.dir, v)
@@ -86,9 +86,9 @@ func (s *scope) path(v string) (string, error) {
 	return reach.CleanPath(v)
 }
 
-// expand replaces the variable at the beginning of a path, given without its
+// expandVariable replaces the variable at the beginning of a path, given without its
 // opening "${".
-func (s *scope) expand(v string) (string, error) {
+func (s *scope) expandVariable(v string) (string, error) {
 	name, rest, closed := strings.Cut(v, "}")
 	if !closed {
 		return "", errors.New(`a variable without its closing "}"`)
@@ -122,9 +122,9 @@ func (s *scope) expand(v string) (string, error) {
 
 func variableNames() []string { return []string{"${workspace}", "${home}", "${self}"} }
 
-// state reads sqlite:PATH or memory. A URL may hold a password and is never
+// parseState reads sqlite:PATH or memory. A URL may hold a password and is never
 // repeated.
-func (s *scope) state(v string) (string, error) {
+func (s *scope) parseState(v string) (string, error) {
 	kind, rest, _ := strings.Cut(v, ":")
 	switch {
 	case v == "memory":
@@ -139,16 +139,16 @@ func (s *scope) state(v string) (string, error) {
 	case strings.HasPrefix(rest, "//") || strings.ContainsAny(rest, "?#"):
 		return "", errors.New("expected a path after sqlite:, not a URL")
 	}
-	path, err := s.path(rest)
+	path, err := s.resolvePath(rest)
 	if err == nil {
 		s.cfg.State = State{Kind: StateSQLite, Path: path}
 	}
 	return v, err
 }
 
-// limits reads state or memory. A URL may hold a password and is never
+// parseLimits reads state or memory. A URL may hold a password and is never
 // repeated.
-func (s *scope) limits(v string) (string, error) {
+func (s *scope) parseLimits(v string) (string, error) {
 	switch scheme, _, _ := strings.Cut(v, ":"); {
 	case v == LimitsState, v == LimitsMemory:
 		return v, nil
@@ -167,7 +167,7 @@ func (s *scope) envPrefix(v string) (string, error) {
 	return v, nil
 }
 
-func (s *scope) backend(b SecretBackend) { s.cfg.Secrets = append(s.cfg.Secrets, b) }
+func (s *scope) addBackend(b SecretBackend) { s.cfg.Secrets = append(s.cfg.Secrets, b) }
 
 // toolEntry reads a tool's name or "@label". Whether a tool of that name
 // exists is known when the tools are registered.
@@ -181,7 +181,7 @@ func (s *scope) toolEntry(v string) (string, error) {
 	return v, nil
 }
 
-func (s *scope) host(v string) (string, error) {
+func (s *scope) parseHost(v string) (string, error) {
 	h, err := reach.ParseHost(v)
 	if err != nil {
 		return "", err

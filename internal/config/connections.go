@@ -87,7 +87,7 @@ func connectionKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{d + ".path", TypeText, false, true, "", "File of the database, for `sqlite`.", "data/notes.db"},
-			check:  (*scope).path, set: database(func(d *Database, v value) { d.Path = v.text }),
+			check:  (*scope).resolvePath, set: database(func(d *Database, v value) { d.Path = v.text }),
 		},
 		{
 			KeyDoc: KeyDoc{d + ".mode", TypeText, false, true, "read", "What the connection is for: `read`, or `write` to offer the tool `db-write` on it too.", "read"},

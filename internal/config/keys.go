@@ -106,18 +106,18 @@ func keys() []row {
 
 func topKeys() []row {
 	return []row{
-		{KeyDoc: KeyDoc{"version", TypeNumber, true, true, "", "Version of this format.", "1"}, check: (*scope).version},
+		{KeyDoc: KeyDoc{"version", TypeNumber, true, true, "", "Version of this format.", "1"}, check: (*scope).checkVersion},
 		{
 			KeyDoc: KeyDoc{"workspace", TypeText, false, true, "the folder of the first file", "Folder at which relative paths of tool calls are anchored.", "."},
 			check:  (*scope).workspacePath, set: func(s *scope, v value) { s.cfg.Workspace = v.text },
 		},
 		{
 			KeyDoc: KeyDoc{"state", TypeText, false, true, "sqlite:.sallyport/state.db", "Where state lives: `sqlite:PATH`, or `memory` to forget it at exit.", "sqlite:.sallyport/state.db"},
-			check:  (*scope).state, hide: true,
+			check:  (*scope).parseState, hide: true,
 		},
 		{
 			KeyDoc: KeyDoc{"limits", TypeText, false, true, "state", "Where the counters of rate limits live: `state`, shared by every process that uses it, or `memory` of each process.", "state"},
-			check:  (*scope).limits, hide: true, set: func(s *scope, v value) { s.cfg.Limits = v.text },
+			check:  (*scope).parseLimits, hide: true, set: func(s *scope, v value) { s.cfg.Limits = v.text },
 		},
 		{
 			KeyDoc: KeyDoc{"secrets", TypeChoices, false, true, "no secrets", "Where secret values come from, asked in this order.", "[{env: SALLYPORT_SECRET_}, {dir: ./secrets}]"},
@@ -126,12 +126,12 @@ func topKeys() []row {
 		{
 			KeyDoc: KeyDoc{"secrets[].env", TypeText, false, true, "", "Prefix of environment variables: `PREFIX_` serves `a/bKey` from `PREFIX_A_BKEY`.", "SALLYPORT_SECRET_"},
 			check:  (*scope).envPrefix, hide: true,
-			set: func(s *scope, v value) { s.backend(SecretBackend{EnvPrefix: v.text}) },
+			set: func(s *scope, v value) { s.addBackend(SecretBackend{EnvPrefix: v.text}) },
 		},
 		{
 			KeyDoc: KeyDoc{"secrets[].dir", TypeText, false, true, "", "Folder with one file per secret reference.", "./secrets"},
-			check:  (*scope).path,
-			set:    func(s *scope, v value) { s.backend(SecretBackend{Dir: v.text}) },
+			check:  (*scope).resolvePath,
+			set:    func(s *scope, v value) { s.addBackend(SecretBackend{Dir: v.text}) },
 		},
 		{KeyDoc: KeyDoc{"personalities", TypeNames, false, true, "one personality `default` without files and without a network ceiling", "What each role of an agent may touch at most.", "{researcher: {toolset: [\"@file\"]}}"}, some: true},
 	}
@@ -163,11 +163,11 @@ func personalityKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach.read", TypeTexts, false, true, "none", "What may be read.", `["${workspace}"]`},
-			check:  (*scope).path, set: func(s *scope, v value) { s.p.FSReach.Read = v.list },
+			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.p.FSReach.Read = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach.write", TypeTexts, false, true, "none", "What may be written.", `["${workspace}/notes"]`},
-			check:  (*scope).path, set: func(s *scope, v value) { s.p.FSReach.Write = v.list },
+			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.p.FSReach.Write = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach.mode", TypeText, false, true, "what the tool declares", "How writes of child processes reach the disk. `direct`: at once. `overlay`: into a private layer, which is checked and carried over when the child ends well.", "overlay"},
@@ -181,11 +181,11 @@ func personalityKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network.allow", TypeTexts, false, true, "declared hosts stand; `[]` means no host", "Hosts within reach: `a.b`, `*.b` for any name below b, `*` for any public host, with a port if not 80 or 443.", `["api.example.com", "*.github.com"]`},
-			check:  (*scope).host, set: func(s *scope, v value) { s.p.Network.Allow = v.list },
+			check:  (*scope).parseHost, set: func(s *scope, v value) { s.p.Network.Allow = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network.deny", TypeTexts, false, true, "none", "Hosts out of reach, whatever `allow` says.", `["gist.github.com"]`},
-			check:  (*scope).host, set: func(s *scope, v value) { s.p.Network.Deny = v.list },
+			check:  (*scope).parseHost, set: func(s *scope, v value) { s.p.Network.Deny = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network.allow_private_urls", TypeBool, false, true, "false", "Lets loopback, RFC 1918 and unique-local addresses through; metadata and link-local addresses stay refused.", "false"},

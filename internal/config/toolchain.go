@@ -48,7 +48,7 @@ func narrow(path, home string) error {
 
 // toolchain reads a folder that children see.
 func (s *scope) toolchain(v string) (string, error) {
-	path, err := s.path(v)
+	path, err := s.resolvePath(v)
 	if err != nil {
 		return "", err
 	}
