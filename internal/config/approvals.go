@@ -42,8 +42,8 @@ func (s *scope) ruledTool(v string) (string, error) {
 	return v, nil
 }
 
-// approvals judges the keys of one approvals block together.
-func (s *scope) approvals(key string) {
+// checkApprovals checks the keys of one approvals block together.
+func (s *scope) checkApprovals(key string) {
 	a := s.p.Approvals
 	if at, ok := s.places[key+".expires"]; ok && a.Expires > 0 && a.Expires < a.Wait {
 		s.fault(s.file, at.at, key+".expires", "%s.expires: %s is less than the wait of %s: expected at least that",

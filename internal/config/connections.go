@@ -65,16 +65,16 @@ type Relay struct {
 func connectionKeys() []row {
 	const d, m = "databases.<name>", "mail.<name>"
 	database := func(store func(*Database, value)) func(*scope, value) {
-		return func(s *scope, v value) { change(&s.cfg.Databases, s.name, func(d *Database) { store(d, v) }) }
+		return func(s *scope, v value) { editElement(&s.cfg.Databases, s.name, func(d *Database) { store(d, v) }) }
 	}
 	relay := func(store func(*Relay, value)) func(*scope, value) {
-		return func(s *scope, v value) { change(&s.cfg.Mail, s.name, func(r *Relay) { store(r, v) }) }
+		return func(s *scope, v value) { editElement(&s.cfg.Mail, s.name, func(r *Relay) { store(r, v) }) }
 	}
 	return []row{
 		{KeyDoc: KeyDoc{"databases", TypeNames, false, true, "none", "Database connections by the name that tools declare.", "{analytics: {driver: postgres, url_secret: db/analytics}}"}, hide: true},
 		{
 			KeyDoc: KeyDoc{d, TypeMapping, false, true, "", "One connection; the name has 1 to 64 letters, digits, `_` or `-`.", "{driver: postgres, url_secret: db/analytics}"},
-			set:    database(func(*Database, value) {}), done: (*scope).database, hide: true,
+			set:    database(func(*Database, value) {}), done: (*scope).checkDatabase, hide: true,
 		},
 		{
 			KeyDoc: KeyDoc{d + ".driver", TypeText, true, true, "", "Kind of the database.", "postgres"},
@@ -97,7 +97,7 @@ func connectionKeys() []row {
 		{KeyDoc: KeyDoc{"mail", TypeNames, false, true, "none", "Mail relays by the name that tools declare.", "{default: {host: \"smtp.example.com:587\", from: agent@example.com}}"}, hide: true},
 		{
 			KeyDoc: KeyDoc{m, TypeMapping, false, true, "", "One relay; the name has 1 to 64 letters, digits, `_` or `-`.", "{host: \"smtp.example.com:587\", from: agent@example.com}"},
-			set:    relay(func(r *Relay, _ value) { r.TLS = TLSStart }), done: (*scope).relay, hide: true,
+			set:    relay(func(r *Relay, _ value) { r.TLS = TLSStart }), done: (*scope).checkRelay, hide: true,
 		},
 		{
 			KeyDoc: KeyDoc{m + ".host", TypeText, true, true, "", "Host and port of the relay.", "smtp.example.com:587"},
@@ -113,11 +113,11 @@ func connectionKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{m + ".from", TypeText, true, true, "", "Address of the sender.", "agent@example.com"},
-			check:  (*scope).address, set: relay(func(r *Relay, v value) { r.From = v.text }),
+			check:  (*scope).parseSender, set: relay(func(r *Relay, v value) { r.From = v.text }),
 		},
 		{
 			KeyDoc: KeyDoc{m + ".to", TypeTexts, false, true, "the domain of `from`", "Whom the built-in `email-send` may write to: addresses, or `*@example.com` for a domain; for the relay `default`.", `["*@example.com"]`},
-			check:  (*scope).recipient, set: relay(func(r *Relay, v value) { r.To = v.list }),
+			check:  (*scope).parseRecipient, set: relay(func(r *Relay, v value) { r.To = v.list }),
 		},
 		{
 			KeyDoc: KeyDoc{m + ".tls", TypeText, false, true, "starttls", "How the connection is protected: `starttls`, `tls` from the first byte, or `none` for a relay on this machine.", "starttls"},
@@ -126,8 +126,8 @@ func connectionKeys() []row {
 	}
 }
 
-// change edits one element of a map of values, which it makes when needed.
-func change[T any](m *map[string]T, name string, edit func(*T)) {
+// editElement edits one element of a map of values, which it makes when needed.
+func editElement[T any](m *map[string]T, name string, edit func(*T)) {
 	if *m == nil {
 		*m = map[string]T{}
 	}
@@ -163,8 +163,8 @@ func (s *scope) hostPort(v string) (string, error) {
 	return p.String(), nil
 }
 
-// address reads the address of a sender.
-func (s *scope) address(v string) (string, error) {
+// parseSender reads the address of a sender.
+func (s *scope) parseSender(v string) (string, error) {
 	a, err := mail.ParseAddress(v)
 	if err != nil || len(v) > maxAddressBytes || strings.ContainsAny(v, "\n\t") {
 		return "", fmt.Errorf("%s is not an address: expected one such as agent@example.com", quoteShort(v))
@@ -175,8 +175,8 @@ func (s *scope) address(v string) (string, error) {
 	return a.String(), nil
 }
 
-// recipient reads a bare address or "*@domain".
-func (s *scope) recipient(v string) (string, error) {
+// parseRecipient reads a bare address or "*@domain".
+func (s *scope) parseRecipient(v string) (string, error) {
 	bare := v
 	if domain, ok := strings.CutPrefix(v, "*@"); ok {
 		bare = "a@" + domain
@@ -188,8 +188,8 @@ func (s *scope) recipient(v string) (string, error) {
 	return v, nil
 }
 
-// database judges the keys of a connection together.
-func (s *scope) database(key string) {
+// checkDatabase checks the keys of a connection together.
+func (s *scope) checkDatabase(key string) {
 	need, refuse := "url_secret", "path"
 	switch s.cfg.Databases[s.name].Driver {
 	case "":
@@ -207,8 +207,8 @@ func (s *scope) database(key string) {
 	}
 }
 
-// relay judges the keys of a relay together.
-func (s *scope) relay(key string) {
+// checkRelay checks the keys of a relay together.
+func (s *scope) checkRelay(key string) {
 	r := s.cfg.Mail[s.name]
 	user, hasUser := s.places[key+".user_secret"]
 	password, hasPassword := s.places[key+".password_secret"]

@@ -49,9 +49,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
-// span returns a check for a duration; what is kept is the number of
+// durationCheck returns a check for a duration; what is kept is the number of
 // nanoseconds.
-func span(least, most time.Duration) func(*scope, string) (string, error) {
+func durationCheck(least, most time.Duration) func(*scope, string) (string, error) {
 	return func(_ *scope, v string) (string, error) {
 		d, err := ParseDuration(v)
 		switch {

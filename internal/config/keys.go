@@ -209,7 +209,7 @@ func personalityKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals", TypeMapping, false, true, "no tool waits for a human", "Tools that a human decides about.", "{require: [email-send], wait: 30s}"},
-			set:    func(s *scope, _ value) { s.p.Approvals = &sallyport.Approvals{Wait: defaultWait} }, done: (*scope).approvals,
+			set:    func(s *scope, _ value) { s.p.Approvals = &sallyport.Approvals{Wait: defaultWait} }, done: (*scope).checkApprovals,
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals.require", TypeTexts, false, true, "none", "Tools by name, each of whose calls is held until a human decides.", "[email-send, terminal]"},
@@ -217,11 +217,11 @@ func personalityKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals.wait", TypeText, false, true, "30s", "How long a call waits for the decision, `0s` to `1h`; then it answers `approval_required`.", "30s"},
-			check:  span(0, maxWait), set: func(s *scope, v value) { s.p.Approvals.Wait = keptSpan(v.text) },
+			check:  durationCheck(0, maxWait), set: func(s *scope, v value) { s.p.Approvals.Wait = keptSpan(v.text) },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals.expires", TypeText, false, true, "the default of the runtime", "How long a held call may be decided and the decision used, `1s` to `30d`, not less than `wait`.", "1h"},
-			check:  span(time.Second, maxExpiry), set: func(s *scope, v value) { s.p.Approvals.Expires = keptSpan(v.text) },
+			check:  durationCheck(time.Second, maxExpiry), set: func(s *scope, v value) { s.p.Approvals.Expires = keptSpan(v.text) },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals.elicit", TypeBool, false, true, "true", "Lets an MCP client that can ask a person put a held call before them. `false` leaves it to `sallyport approvals`.", "false"},

@@ -42,13 +42,15 @@ type Principal struct {
 func principalKeys() []row {
 	const p = "principals.<name>"
 	set := func(store func(*Principal, value)) func(*scope, value) {
-		return func(s *scope, v value) { change(&s.cfg.Principals, s.name, func(p *Principal) { store(p, v) }) }
+		return func(s *scope, v value) { editElement(&s.cfg.Principals, s.name, func(p *Principal) { store(p, v) }) }
 	}
 	return []row{
 		{KeyDoc: KeyDoc{"principals", TypeNames, false, true, "nobody but the local user", "Who may call, with which permissions and personalities. `local` is the user of the command line.", "{ci-agent: {permissions: [\"weather:read\"]}}"}, hide: true},
 		{
 			KeyDoc: KeyDoc{p, TypeMapping, false, true, "", "One caller; the name has 1 to 64 letters, digits, `_` or `-`.", "{permissions: [\"weather:read\"]}"},
-			set:    func(s *scope, _ value) { change(&s.cfg.Principals, s.name, func(p *Principal) { p.Name = s.name }) }, done: (*scope).caller, hide: true,
+			set: func(s *scope, _ value) {
+				editElement(&s.cfg.Principals, s.name, func(p *Principal) { p.Name = s.name })
+			}, done: (*scope).caller, hide: true,
 		},
 		{
 			KeyDoc: KeyDoc{p + ".token_sha256", TypeText, false, true, "no token makes a caller this principal", "SHA-256 of the token, 64 hexadecimal digits. `local` has none.", "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""},
