@@ -297,7 +297,7 @@ func (l *loader) defaults() {
 		c.Implicit = true
 		c.Personalities[DefaultPersonality] = &sallyport.Personality{Name: DefaultPersonality}
 	}
-	c.roles()
+	c.setDefaultRoles()
 	slices.SortStableFunc(c.Actions, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(a.file.rank, b.file.rank), cmp.Compare(a.node.at.line, b.node.at.line), cmp.Compare(a.node.at.col, b.node.at.col))
 	})

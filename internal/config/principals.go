@@ -50,7 +50,7 @@ func principalKeys() []row {
 			KeyDoc: KeyDoc{p, TypeMapping, false, true, "", "One caller; the name has 1 to 64 letters, digits, `_` or `-`.", "{permissions: [\"weather:read\"]}"},
 			set: func(s *scope, _ value) {
 				editElement(&s.cfg.Principals, s.name, func(p *Principal) { p.Name = s.name })
-			}, done: (*scope).caller, hide: true,
+			}, done: (*scope).checkCaller, hide: true,
 		},
 		{
 			KeyDoc: KeyDoc{p + ".token_sha256", TypeText, false, true, "no token makes a caller this principal", "SHA-256 of the token, 64 hexadecimal digits. `local` has none.", "\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\""},
@@ -59,12 +59,12 @@ func principalKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".expires", TypeText, false, true, "never", "When the principal stops being known: a date, which means its first moment in UTC, or a time of RFC 3339.", "2027-01-01"},
-			check:  (*scope).expiry,
+			check:  (*scope).parseExpiry,
 			set:    set(func(p *Principal, v value) { p.Expires, _ = time.Parse(time.RFC3339Nano, v.text) }),
 		},
 		{
 			KeyDoc: KeyDoc{p + ".permissions", TypeTexts, false, true, "none beside the default ones", "Permissions that the principal holds, each exact: there are no wildcards.", "[\"weather:read\", \"http:read\"]"},
-			check:  (*scope).permission,
+			check:  (*scope).parsePermission,
 			set:    set(func(p *Principal, v value) { p.Permissions = v.list }),
 		},
 		{
@@ -91,8 +91,8 @@ func (s *scope) tokenHash(v string) (string, error) {
 	return hex.EncodeToString(sum), nil
 }
 
-// expiry reads a date or a time.
-func (s *scope) expiry(v string) (string, error) {
+// parseExpiry reads a date or a time.
+func (s *scope) parseExpiry(v string) (string, error) {
 	t, err := time.Parse(time.DateOnly, v)
 	if err != nil {
 		// UnmarshalText holds to RFC 3339, which time.Parse does not.
@@ -107,9 +107,9 @@ func (s *scope) expiry(v string) (string, error) {
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
 
-// permission reads a permission: exact words, since every listed one is
-// compared as it stands.
-func (s *scope) permission(v string) (string, error) {
+// parsePermission reads a permission: exact words, since every listed one is
+// compared as it is.
+func (s *scope) parsePermission(v string) (string, error) {
 	if strings.Contains(v, "*") {
 		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", quoteShort(v))
 	}
@@ -125,8 +125,8 @@ func (s *scope) permission(v string) (string, error) {
 	return v, nil
 }
 
-// caller judges the keys of a principal together.
-func (s *scope) caller(key string) {
+// checkCaller checks the keys of a principal together.
+func (s *scope) checkCaller(key string) {
 	me := s.cfg.Principals[s.name]
 	if s.name == sallyport.LocalPrincipal {
 		for name, why := range map[string]string{
@@ -150,10 +150,10 @@ func (s *scope) caller(key string) {
 	s.tokens[me.TokenSHA256] = s.name
 }
 
-// roles gives callers without a list of personalities the one that is chosen
+// setDefaultRoles gives callers without a list of personalities the one that is chosen
 // when nobody chooses. Only the local user, who can read and write this file,
 // may take any.
-func (c *Config) roles() {
+func (c *Config) setDefaultRoles() {
 	alone := []string{}
 	if p, err := c.Choose(""); err == nil {
 		alone = []string{p.Name}

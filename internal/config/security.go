@@ -45,9 +45,9 @@ type OIDC struct {
 	Personalities []string
 }
 
-// algorithms are the asymmetric ones of RFC 7518 and RFC 8037: with a
-// symmetric one, or none, whoever knows the public key could sign.
-func algorithms() []string {
+// signingAlgorithms lists the asymmetric algorithms of RFC 7518 and RFC 8037:
+// with a symmetric one, or none, whoever knows the public key could sign.
+func signingAlgorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
@@ -67,7 +67,7 @@ func securityKeys(parent, permissions, auth, log string) []row {
 		},
 		{
 			KeyDoc: KeyDoc{parent + "." + permissions, TypeTexts, false, true, "none", "Permissions that every principal holds.", "[\"http:read\"]"},
-			check:  (*scope).permission, means: alias("default_permissions"),
+			check:  (*scope).parsePermission, means: alias("default_permissions"),
 			set: func(s *scope, v value) { s.cfg.Security.DefaultPermissions = v.list },
 		},
 		{
@@ -77,7 +77,7 @@ func securityKeys(parent, permissions, auth, log string) []row {
 		},
 		{
 			KeyDoc: KeyDoc{parent + "." + log, TypeBool, false, true, "true", "Always true: the record of calls cannot be switched off.", "true"},
-			check:  (*scope).record, means: alias("audit_log"),
+			check:  (*scope).checkRecord, means: alias("audit_log"),
 		},
 	}
 }
@@ -92,27 +92,27 @@ func oidcKeys() []row {
 			set: func(s *scope, _ value) {
 				s.cfg.Security.OIDC = &OIDC{PrincipalClaim: "sub", Algorithms: []string{"RS256", "ES256"}}
 			},
-			done: (*scope).provider,
+			done: (*scope).checkProvider,
 		},
 		{
 			KeyDoc: KeyDoc{oidcKey + ".issuer", TypeText, true, true, "", "URL of the provider as its tokens write it, with https; http for a provider on this machine.", "\"https://login.example.com\""},
-			check:  (*scope).issuer, set: set(func(o *OIDC, v value) { o.Issuer = v.text }),
+			check:  (*scope).parseIssuer, set: set(func(o *OIDC, v value) { o.Issuer = v.text }),
 		},
 		{
 			KeyDoc: KeyDoc{oidcKey + ".audience", TypeText, true, true, "", "What a token's `aud` must name.", "sallyport"},
-			check:  (*scope).word, set: set(func(o *OIDC, v value) { o.Audience = v.text }),
+			check:  (*scope).parseWord, set: set(func(o *OIDC, v value) { o.Audience = v.text }),
 		},
 		{
 			KeyDoc: KeyDoc{oidcKey + ".permissions_claim", TypeText, true, true, "", "Claim that lists the permissions.", "permissions"},
-			check:  (*scope).word, set: set(func(o *OIDC, v value) { o.PermissionsClaim = v.text }),
+			check:  (*scope).parseWord, set: set(func(o *OIDC, v value) { o.PermissionsClaim = v.text }),
 		},
 		{
 			KeyDoc: KeyDoc{oidcKey + ".principal_claim", TypeText, false, true, "sub", "Claim that names the principal.", "sub"},
-			check:  (*scope).word, set: set(func(o *OIDC, v value) { o.PrincipalClaim = v.text }),
+			check:  (*scope).parseWord, set: set(func(o *OIDC, v value) { o.PrincipalClaim = v.text }),
 		},
 		{
 			KeyDoc: KeyDoc{oidcKey + ".algorithms", TypeTexts, false, true, "[RS256, ES256]", "Signature algorithms that are accepted; symmetric ones are not.", "[RS256, ES256]"},
-			words:  algorithms(), set: set(func(o *OIDC, v value) { o.Algorithms = v.list }),
+			words:  signingAlgorithms(), set: set(func(o *OIDC, v value) { o.Algorithms = v.list }),
 		},
 		{
 			KeyDoc: KeyDoc{oidcKey + ".personalities", TypeTexts, false, true, "the only personality, else `default`, else none", "Personalities that such a caller may take.", "[researcher]"},
@@ -121,16 +121,16 @@ func oidcKeys() []row {
 	}
 }
 
-// record refuses to keep no record.
-func (s *scope) record(v string) (string, error) {
+// checkRecord refuses a configuration without a record.
+func (s *scope) checkRecord(v string) (string, error) {
 	if !strings.EqualFold(v, "true") {
 		return "", errors.New("the record of calls cannot be switched off: remove the key, or write true")
 	}
 	return v, nil
 }
 
-// word reads one printable word without blanks.
-func (s *scope) word(v string) (string, error) {
+// parseWord reads one printable word without blanks.
+func (s *scope) parseWord(v string) (string, error) {
 	bad := strings.IndexFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 	if v == "" || len(v) > maxWordBytes || bad >= 0 {
 		return "", fmt.Errorf("%s: expected 1 to %d ASCII characters without blanks", quoteShort(v), maxWordBytes)
@@ -138,9 +138,10 @@ func (s *scope) word(v string) (string, error) {
 	return v, nil
 }
 
-// issuer reads the URL of a provider and keeps it as it is written: tokens are
-// compared with it byte by byte (OpenID Connect Core 1.0, section 3.1.3.7).
-func (s *scope) issuer(v string) (string, error) {
+// parseIssuer reads the URL of a provider and stores it as it is written:
+// tokens are compared with it byte by byte (OpenID Connect Core 1.0, section
+// 3.1.3.7).
+func (s *scope) parseIssuer(v string) (string, error) {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
@@ -164,8 +165,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// provider judges the keys of an OpenID provider together.
-func (s *scope) provider(key string) {
+// checkProvider checks the keys of an OpenID provider together.
+func (s *scope) checkProvider(key string) {
 	at, given := s.places[key+".algorithms"]
 	if _, item := s.places[key+".algorithms.0"]; given && !item && len(s.cfg.Security.OIDC.Algorithms) == 0 {
 		s.fault(s.file, at.at, key+".algorithms", "%s.algorithms: an empty list accepts no token: expected at least one, or remove the key", key)
