@@ -65,7 +65,7 @@ func durationCheck(least, most time.Duration) func(*scope, string) (string, erro
 }
 
 // keptSpan reads what a check of span kept.
-func keptSpan(text string) time.Duration { return time.Duration(number(text)) }
+func keptSpan(text string) time.Duration { return time.Duration(storedNumber(text)) }
 
 // inUnits writes a duration as a configuration does.
 func inUnits(d time.Duration) string {

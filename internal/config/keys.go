@@ -199,7 +199,7 @@ func personalityKeys() []row {
 		{KeyDoc: KeyDoc{p + ".safety.process", TypeMapping, false, true, "declared binaries stand", "Ceiling on the binaries that tools start.", `{allow: [git]}`}},
 		{
 			KeyDoc: KeyDoc{p + ".safety.process.allow", TypeTexts, false, true, "declared binaries stand; `[]` means no binary", "Binaries within reach: a name that the fixed search path finds, an absolute path, or `*` for any name.", "[git]"},
-			check:  (*scope).binary, set: func(s *scope, v value) { s.p.Process = v.list },
+			check:  (*scope).parseBinary, set: func(s *scope, v value) { s.p.Process = v.list },
 		},
 		{KeyDoc: KeyDoc{p + ".safety.input", TypeMapping, false, true, "declared input stands", "Ceiling on whom tools ask behind their caller.", `{allow: [person]}`}},
 		{

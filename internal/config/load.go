@@ -224,7 +224,7 @@ func (l *loader) finish() (*Config, error) {
 		return nil, err
 	}
 	l.defaults()
-	l.toolchains()
+	l.checkToolchains()
 	l.ownState()
 	if err := l.faults.err(); err != nil {
 		return nil, err

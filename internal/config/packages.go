@@ -28,7 +28,7 @@ func packageKeys() []row {
 	registry := func(key, absent, doc, example string, set func(*Packages, string)) row {
 		return row{
 			KeyDoc: KeyDoc{"packages." + key, TypeText, false, true, absent, doc, example},
-			check:  (*scope).registry, hide: true, set: func(s *scope, v value) { set(&s.cfg.Packages, v.text) },
+			check:  (*scope).parseRegistry, hide: true, set: func(s *scope, v value) { set(&s.cfg.Packages, v.text) },
 		}
 	}
 	return []row{
@@ -46,8 +46,8 @@ func packageKeys() []row {
 	}
 }
 
-// registry judges the address of a registry.
-func (s *scope) registry(text string) (string, error) {
+// parseRegistry checks the address of a registry.
+func (s *scope) parseRegistry(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxRegistry || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", errors.New("expected an address such as https://npm.example.com/, without a user, a query and a fragment")

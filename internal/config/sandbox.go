@@ -71,39 +71,39 @@ func sandboxKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.memory", TypeText, false, true, "the default of the runtime", "Memory of a child with its descendants, `16MiB` to `1TiB`.", "2GiB"},
-			check:  size(minMemory), set: func(s *scope, v value) { s.cfg.Sandbox.Memory = number(v.text) },
+			check:  sizeCheck(minMemory), set: func(s *scope, v value) { s.cfg.Sandbox.Memory = storedNumber(v.text) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.processes", TypeNumber, false, true, "the default of the runtime", "Processes and threads of a child with its descendants, 16 to 32768.", "512"},
-			check:  count(minProcesses, maxProcesses), set: func(s *scope, v value) { s.cfg.Sandbox.Processes = int(number(v.text)) },
+			check:  countCheck(minProcesses, maxProcesses), set: func(s *scope, v value) { s.cfg.Sandbox.Processes = int(storedNumber(v.text)) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.cpus", TypeDecimal, false, true, "the default of the runtime", "Processors that a child with its descendants may keep busy, 0.1 to 1024.", "1.5"},
-			check:  (*scope).cpus, set: func(s *scope, v value) { s.cfg.Sandbox.CPUs, _ = strconv.ParseFloat(v.text, 64) },
+			check:  (*scope).parseCPUs, set: func(s *scope, v value) { s.cfg.Sandbox.CPUs, _ = strconv.ParseFloat(v.text, 64) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.file_size", TypeText, false, true, "the default of the runtime", "Size of each file that a child writes, `1MiB` to `1TiB`.", "1GiB"},
-			check:  size(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.FileSize = number(v.text) },
+			check:  sizeCheck(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.FileSize = storedNumber(v.text) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.tmp", TypeText, false, true, "the default of the runtime", "Size of the private `/tmp` of a child, `1MiB` to `1TiB`; it is memory.", "512MiB"},
-			check:  size(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.Tmp = number(v.text) },
+			check:  sizeCheck(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.Tmp = storedNumber(v.text) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.layer", TypeText, false, true, "the default of the runtime", "Size of the private layer of a child in overlay mode, `1MiB` to `1TiB`; it is memory.", "4GiB"},
-			check:  size(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.Layer = number(v.text) },
+			check:  sizeCheck(minFile), set: func(s *scope, v value) { s.cfg.Sandbox.Layer = storedNumber(v.text) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.layer_files", TypeNumber, false, true, "the default of the runtime", "Files, folders and removals in that layer, 100 to 10000000.", "500000"},
-			check:  count(minLayerFiles, maxLayerFiles), set: func(s *scope, v value) { s.cfg.Sandbox.LayerFiles = int(number(v.text)) },
+			check:  countCheck(minLayerFiles, maxLayerFiles), set: func(s *scope, v value) { s.cfg.Sandbox.LayerFiles = int(storedNumber(v.text)) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.layers", TypeNumber, false, true, "the default of the runtime", "Children in overlay mode that one principal has at a time, 1 to 1024; together they take as many layers.", "4"},
-			check:  count(1, maxLayers), set: func(s *scope, v value) { s.cfg.Sandbox.Layers = int(number(v.text)) },
+			check:  countCheck(1, maxLayers), set: func(s *scope, v value) { s.cfg.Sandbox.Layers = int(storedNumber(v.text)) },
 		},
 		{
 			KeyDoc: KeyDoc{"sandbox.toolchains", TypeTexts, false, true, "those of Go and Rust in their usual places; `[]` means none", "Folders with a `bin` folder that children see read only and may run, beside the system's. Each is apart from the workspace, the state and what any personality writes, and is no home and no folder of the system. Absent, children see the user's module caches, too; `[]` switches that off.", "[/opt/node]"},
-			check:  (*scope).toolchain, set: func(s *scope, v value) { s.cfg.Sandbox.Toolchains = v.list },
+			check:  (*scope).parseToolchain, set: func(s *scope, v value) { s.cfg.Sandbox.Toolchains = v.list },
 		},
 	}
 }
@@ -117,8 +117,8 @@ var units = []struct {
 
 var errSize = errors.New("expected a whole number with KiB, MiB, GiB or TiB behind it, such as 512MiB")
 
-// size returns a check for a size; what is kept is the number of bytes.
-func size(least int64) func(*scope, string) (string, error) {
+// sizeCheck returns a check for a size; what is kept is the number of bytes.
+func sizeCheck(least int64) func(*scope, string) (string, error) {
 	return func(_ *scope, v string) (string, error) {
 		n, err := parseSize(v)
 		switch {
@@ -159,14 +159,14 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == "" && (len(s) == 1 || s[0] != '0')
 }
 
-// number reads what a check of this file kept.
-func number(text string) int64 {
+// storedNumber reads what a check of this file stored.
+func storedNumber(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 
-// count returns a check for a whole number.
-func count(least, most int) func(*scope, string) (string, error) {
+// countCheck returns a check for a whole number.
+func countCheck(least, most int) func(*scope, string) (string, error) {
 	return func(_ *scope, v string) (string, error) {
 		n, err := strconv.Atoi(v)
 		if !isDigits(v) || err != nil || n < least || n > most {
@@ -176,7 +176,7 @@ func count(least, most int) func(*scope, string) (string, error) {
 	}
 }
 
-func (s *scope) cpus(v string) (string, error) {
+func (s *scope) parseCPUs(v string) (string, error) {
 	whole, part, point := strings.Cut(v, ".")
 	n, err := strconv.ParseFloat(v, 64)
 	if !isDigits(whole) || point && strings.Trim(part, "0123456789") != "" || err != nil || n < minCPUs || n > maxCPUs {
@@ -185,7 +185,7 @@ func (s *scope) cpus(v string) (string, error) {
 	return v, nil
 }
 
-func (s *scope) binary(v string) (string, error) {
+func (s *scope) parseBinary(v string) (string, error) {
 	b, err := reach.ParseBinary(v)
 	if err != nil {
 		return "", fmt.Errorf("%s is not a binary that may be started: %w", quoteShort(v), err)

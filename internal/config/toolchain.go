@@ -32,8 +32,8 @@ var homes = []string{"/home", "/Users", "/var/home", "/usr/home", "/export/home"
 // errWide says what is expected in place of a folder that is no toolchain.
 var errWide = errors.New("is no toolchain: children would see all of it; expected the folder of one toolchain, such as /opt/node")
 
-// narrow reports an error for a folder that holds more than a toolchain.
-func narrow(path, home string) error {
+// checkNarrow reports an error for a folder that holds more than a toolchain.
+func checkNarrow(path, home string) error {
 	parent := filepath.Dir(path)
 	switch {
 	case parent == path || filepath.Dir(parent) == parent:
@@ -46,40 +46,40 @@ func narrow(path, home string) error {
 	return fmt.Errorf("%s %w", quoteShort(path), errWide)
 }
 
-// toolchain reads a folder that children see.
-func (s *scope) toolchain(v string) (string, error) {
+// parseToolchain reads a folder that children see.
+func (s *scope) parseToolchain(v string) (string, error) {
 	path, err := s.resolvePath(v)
 	if err != nil {
 		return "", err
 	}
-	return path, narrow(path, s.opts.Home)
+	return path, checkNarrow(path, s.opts.Home)
 }
 
-// kept is a folder that a toolchain must be apart from.
-type kept struct{ path, what string }
+// reservedFolder is a folder that a toolchain must be apart from.
+type reservedFolder struct{ path, what string }
 
-// kept lists what no toolchain may share a folder with: what tools change, so
+// reservedFolders lists what no toolchain may share a folder with: what tools change, so
 // that none of them provides what children of another one run, and what is
 // the gate's own.
-func (c *Config) kept() []kept {
-	list := []kept{{c.Workspace, "the workspace"}}
+func (c *Config) reservedFolders() []reservedFolder {
+	list := []reservedFolder{{c.Workspace, "the workspace"}}
 	if c.State.Kind == StateSQLite {
-		list = append(list, kept{filepath.Dir(c.State.Path), "the folder of the state"})
+		list = append(list, reservedFolder{filepath.Dir(c.State.Path), "the folder of the state"})
 	}
 	for _, b := range c.Secrets {
 		if b.Dir != "" {
-			list = append(list, kept{b.Dir, "the folder of secrets"})
+			list = append(list, reservedFolder{b.Dir, "the folder of secrets"})
 		}
 	}
-	return append(list, c.written()...)
+	return append(list, c.writableFolders()...)
 }
 
-// written lists what tools may change.
-func (c *Config) written() (list []kept) {
+// writableFolders lists what tools may change.
+func (c *Config) writableFolders() (list []reservedFolder) {
 	for _, name := range slices.Sorted(maps.Keys(c.Personalities)) {
 		if r := c.Personalities[name].FSReach; r != nil {
 			for _, w := range r.Write {
-				list = append(list, kept{w, "what personalities." + name + ".fs_reach.write grants"})
+				list = append(list, reservedFolder{w, "what personalities." + name + ".fs_reach.write grants"})
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (c *Config) written() (list []kept) {
 // once.
 func (c *Config) WriteEntries() []string {
 	var paths []string
-	for _, k := range c.written() {
+	for _, k := range c.writableFolders() {
 		paths = append(paths, k.path)
 	}
 	slices.Sort(paths)
@@ -109,19 +109,19 @@ func (c *Config) CheckToolchain(dir, home string, follow func(string) string) er
 	if home != "" {
 		home = follow(home)
 	}
-	if err := narrow(dir, home); err != nil {
+	if err := checkNarrow(dir, home); err != nil {
 		return err
 	}
-	return apart(dir, c.kept(), follow)
+	return checkApart(dir, c.reservedFolders(), follow)
 }
 
 // Writable reports why a folder that children see is one that tools may
 // change, nil when it is not. Links are followed as in [Config.CheckToolchain].
 func (c *Config) Writable(dir string, follow func(string) string) error {
-	return apart(follow(dir), c.written(), follow)
+	return checkApart(follow(dir), c.writableFolders(), follow)
 }
 
-func apart(dir string, list []kept, follow func(string) string) error {
+func checkApart(dir string, list []reservedFolder, follow func(string) string) error {
 	for _, k := range list {
 		path, how := follow(k.path), ""
 		switch {
@@ -139,9 +139,9 @@ func apart(dir string, list []kept, follow func(string) string) error {
 	return nil
 }
 
-// toolchains reports toolchains that are not apart from what tools change. It
+// checkToolchains reports toolchains that are not apart from what tools change. It
 // comes after everything else has been read.
-func (l *loader) toolchains() {
+func (l *loader) checkToolchains() {
 	for i, dir := range l.cfg.Sandbox.Toolchains {
 		key := "sandbox.toolchains." + strconv.Itoa(i)
 		err := l.cfg.CheckToolchain(dir, l.opts.Home, nil)
