@@ -64,7 +64,7 @@ func (s scope) readActions(key string, n *node) {
 	for i, item := range n.items {
 		at := key + "." + strconv.Itoa(i)
 		if s.declared++; s.declared > maxActions {
-			s.fault(s.file, item.at, at, "%s: expected at most %d actions in all files", key, maxActions)
+			s.addFault(s.file, item.at, at, "%s: expected at most %d actions in all files", key, maxActions)
 			return
 		}
 		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, kindMap) {
@@ -88,7 +88,7 @@ func (s scope) readActionID(key string, n *node) (string, bool) {
 	r, key := s.table.byKey[actionKey+".id"], key+".id"
 	i := slices.IndexFunc(n.fields, func(f field) bool { return f.name == "id" })
 	if i < 0 {
-		s.fault(s.file, n.at, key, "missing key %s: expected id: %s", key, r.Example)
+		s.addFault(s.file, n.at, key, "missing key %s: expected id: %s", key, r.Example)
 		return "", false
 	}
 	v := n.fields[i].value
@@ -100,7 +100,7 @@ func (s scope) readActionID(key string, n *node) (string, bool) {
 		return "", false
 	}
 	if first, dup := s.ids[id]; dup {
-		s.fault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quoteShort(id), first)
+		s.addFault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quoteShort(id), first)
 		return "", false
 	}
 	s.ids[id] = place{s.file, v.at}

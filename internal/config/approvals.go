@@ -46,7 +46,7 @@ func (s *scope) ruledTool(v string) (string, error) {
 func (s *scope) checkApprovals(key string) {
 	a := s.p.Approvals
 	if at, ok := s.places[key+".expires"]; ok && a.Expires > 0 && a.Expires < a.Wait {
-		s.fault(s.file, at.at, key+".expires", "%s.expires: %s is less than the wait of %s: expected at least that",
+		s.addFault(s.file, at.at, key+".expires", "%s.expires: %s is less than the wait of %s: expected at least that",
 			key, inUnits(a.Expires), inUnits(a.Wait))
 	}
 }

@@ -168,8 +168,8 @@ func (c *Config) Fault(personality, key string, index int, message string) Fault
 	}
 	for k := full; k != ""; k, _ = splitKey(k) {
 		if p, ok := c.places[k]; ok {
-			return p.fault(full, message)
+			return p.newFault(full, message)
 		}
 	}
-	return place{c.first, pos{1, 1}}.fault(full, message)
+	return place{c.first, pos{1, 1}}.newFault(full, message)
 }

@@ -199,7 +199,7 @@ func (s *scope) checkDatabase(key string) {
 	}
 	driver := s.cfg.Databases[s.name].Driver
 	if _, ok := s.places[joinKey(key, need)]; !ok {
-		s.fault(s.file, s.places[key].at, joinKey(key, need), "missing key %s: driver %s needs %s: %s",
+		s.addFault(s.file, s.places[key].at, joinKey(key, need), "missing key %s: driver %s needs %s: %s",
 			joinKey(key, need), driver, need, s.table.byKey["databases.<name>."+need].Example)
 	}
 	if at, ok := s.places[joinKey(key, refuse)]; ok {
@@ -214,12 +214,12 @@ func (s *scope) checkRelay(key string) {
 	password, hasPassword := s.places[key+".password_secret"]
 	switch {
 	case hasUser && !hasPassword:
-		s.fault(s.file, user.at, key+".password_secret", "%s.user_secret without password_secret: expected both or none", key)
+		s.addFault(s.file, user.at, key+".password_secret", "%s.user_secret without password_secret: expected both or none", key)
 	case hasPassword && !hasUser:
-		s.fault(s.file, password.at, key+".user_secret", "%s.password_secret without user_secret: expected both or none", key)
+		s.addFault(s.file, password.at, key+".user_secret", "%s.password_secret without user_secret: expected both or none", key)
 	}
 	if host, _, err := reach.SplitHostPort(r.Host); r.TLS == TLSNone && err == nil && !isLoopback(host) {
-		s.fault(s.file, s.places[key+".tls"].at, key+".tls", "%s.tls: none is for a relay on this machine: expected starttls or tls", key)
+		s.addFault(s.file, s.places[key+".tls"].at, key+".tls", "%s.tls: none is for a relay on this machine: expected starttls or tls", key)
 	}
 }
 
@@ -233,7 +233,7 @@ func (l *loader) ownState() {
 		rest, own := strings.CutPrefix(path, l.cfg.State.Path)
 		if key := "databases." + name + ".path"; own && slices.Contains([]string{"", "-wal", "-shm", "-journal"}, rest) {
 			at := l.places[key]
-			l.fault(at.file, at.at, key, "%s: this is the state of the gate, which no tool reaches: expected another file", key)
+			l.addFault(at.file, at.at, key, "%s: this is the state of the gate, which no tool reaches: expected another file", key)
 		}
 	}
 }

@@ -46,7 +46,7 @@ var errNumber = errors.New("expected a number as JSON writes it, such as 10 or 1
 
 func (e *encoder) value(key string, n *node, depth int, hidden bool) {
 	if hidden && (n.kind == kindText || n.kind == kindNumber) {
-		e.file.hide(n.at.line, n.at.col-1)
+		e.file.hideFrom(n.at.line, n.at.col-1)
 	}
 	switch n.kind {
 	case kindText:
@@ -123,7 +123,7 @@ func (e *encoder) maySecret(f field) bool {
 
 func (e *encoder) check(key string, n *node, why string) {
 	if why != "" {
-		e.fault(e.file, n.at, key, "%s: %s", key, why)
+		e.addFault(e.file, n.at, key, "%s: %s", key, why)
 		e.ok = false
 	}
 }

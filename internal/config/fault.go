@@ -82,29 +82,29 @@ func (fs Faults) Unwrap() []error {
 	return errs
 }
 
-// collector gathers faults of several files.
-type collector struct {
-	faults []ranked
+// faultCollector gathers faults of several files.
+type faultCollector struct {
+	faults []rankedFault
 	more   bool
 }
 
-// ranked is a fault with its file. The snippet is made at the end, when it is
+// rankedFault is a fault with its file. The snippet is made at the end, when it is
 // known which values of a line must not show.
-type ranked struct {
+type rankedFault struct {
 	Fault
 	file *file
 }
 
-func (c *collector) add(f *file, fault Fault) {
+func (c *faultCollector) add(f *file, fault Fault) {
 	if len(c.faults) >= maxFaults {
 		c.more = true
 		return
 	}
-	c.faults = append(c.faults, ranked{fault, f})
+	c.faults = append(c.faults, rankedFault{fault, f})
 }
 
-// err returns the faults in order, or nil when there are none.
-func (c *collector) err() error {
+// joinFaults returns the faults in order, or nil when there are none.
+func (c *faultCollector) joinFaults() error {
 	if len(c.faults) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *collector) err() error {
 	for i, f := range c.faults {
 		// The others are not shown, and a line may be a whole file.
 		if i < maxSnippets {
-			f.Snippet = f.file.snippet(pos{f.Line, f.Column})
+			f.Snippet = f.file.sourceSnippet(pos{f.Line, f.Column})
 		}
 		fs = append(fs, f.Fault)
 	}
@@ -138,9 +138,9 @@ func (c *collector) err() error {
 // userinfo finds the credentials of a URL, which no message may show.
 var userinfo = regexp.MustCompile(`://[^/\s"'@]*@`)
 
-// snippet returns the source line with a caret below the place, "" when there
+// sourceSnippet returns the source line with a caret below the place, "" when there
 // is nothing to show or the place is behind a value that must not show.
-func (f *file) snippet(at pos) string {
+func (f *file) sourceSnippet(at pos) string {
 	cut, hidden := f.cuts[at.line]
 	return f.snippetTo(at, cut, hidden)
 }
@@ -157,7 +157,7 @@ func (f *file) snippetTo(at pos, cut int, hidden bool) string {
 	line := userinfo.ReplaceAllStringFunc(f.lines[at.line-1], func(s string) string {
 		return "://" + strings.Repeat("*", len([]rune(s))-4) + "@"
 	})
-	text, left := []rune(strings.Map(visible, line)), at.col-1
+	text, left := []rune(strings.Map(toVisible, line)), at.col-1
 	start, end := "", ""
 	if hidden && cut < len(text) {
 		text, end = text[:cut], "…"
@@ -173,8 +173,8 @@ func (f *file) snippetTo(at pos, cut int, hidden bool) string {
 	return number + " | " + body + "\n" + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", left) + "^"
 }
 
-// hide keeps what follows a number of code points of a line out of snippets.
-func (f *file) hide(line, cut int) {
+// hideFrom keeps what follows a number of code points of a line out of snippets.
+func (f *file) hideFrom(line, cut int) {
 	if before, ok := f.cuts[line]; !ok || cut < before {
 		if f.cuts == nil {
 			f.cuts = map[int]int{}
@@ -183,8 +183,8 @@ func (f *file) hide(line, cut int) {
 	}
 }
 
-// visible replaces what would move the caret or act on a terminal.
-func visible(r rune) rune {
+// toVisible replaces what would move the caret or act on a terminal.
+func toVisible(r rune) rune {
 	switch {
 	case r == '\t':
 		return ' '

@@ -93,10 +93,10 @@ type loader struct {
 	table  *table
 	cfg    *Config
 	files  []*file
-	faults collector
+	faults faultCollector
 	// places holds where each key stands, by its full dotted name.
 	places map[string]place
-	refs   []reference
+	refs   []nameReference
 	// declared counts the actions, ids holds where each id stands.
 	declared int
 	ids      map[string]place
@@ -188,13 +188,13 @@ func (l *loader) parse(f *file, data []byte) {
 		}
 	}
 	for _, tf := range faults {
-		l.fault(f, tf.at, "", "%s", tf.message)
+		l.addFault(f, tf.at, "", "%s", tf.message)
 	}
 	if f.root == nil && len(faults) == 0 {
-		l.fault(f, pos{1, 1}, "", "the file is empty: expected version: 1")
+		l.addFault(f, pos{1, 1}, "", "the file is empty: expected version: 1")
 	}
 	if f.root != nil && f.root.kind != kindMap && f.root.kind != kindOpaque {
-		l.fault(f, f.root.at, "", "expected a mapping of keys, found %s", f.root.kind)
+		l.addFault(f, f.root.at, "", "expected a mapping of keys, found %s", f.root.kind)
 		f.root = nil
 	}
 }
@@ -219,14 +219,14 @@ func (l *loader) finish() (*Config, error) {
 			l.defaultWorkspace()
 		}
 	}
-	l.dangling()
-	if err := l.faults.err(); err != nil {
+	l.reportDangling()
+	if err := l.faults.joinFaults(); err != nil {
 		return nil, err
 	}
 	l.defaults()
 	l.checkToolchains()
 	l.ownState()
-	if err := l.faults.err(); err != nil {
+	if err := l.faults.joinFaults(); err != nil {
 		return nil, err
 	}
 	return l.cfg, nil
@@ -247,7 +247,7 @@ func (l *loader) checkTop(f *file, seen map[string]pos) {
 	for _, name := range l.table.below[""] {
 		r := l.table.byKey[name]
 		if _, has := seen[name]; r.Required && !has && f.root.kind == kindMap && !f.onlyLayers() {
-			l.fault(f, pos{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
+			l.addFault(f, pos{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
 		}
 	}
 }

@@ -2,14 +2,14 @@ package config
 
 import "slices"
 
-// reference is a name that must exist under another key.
-type reference struct {
+// nameReference is a name that must exist under another key.
+type nameReference struct {
 	place
 	key, name, target string
 }
 
-// dangling reports names that exist nowhere.
-func (l *loader) dangling() {
+// reportDangling reports names that exist nowhere.
+func (l *loader) reportDangling() {
 	defined := map[string][]string{}
 	for _, ref := range l.refs {
 		if l.faults.more {
@@ -21,7 +21,7 @@ func (l *loader) dangling() {
 			defined[ref.target] = names
 		}
 		if _, ok := slices.BinarySearch(names, ref.name); !ok {
-			l.fault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quoteShort(ref.name), ref.target, suggestNames(ref.name, names, names))
+			l.addFault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quoteShort(ref.name), ref.target, suggestNames(ref.name, names, names))
 		}
 	}
 }

@@ -169,6 +169,6 @@ func isLoopback(host string) bool {
 func (s *scope) checkProvider(key string) {
 	at, given := s.places[key+".algorithms"]
 	if _, item := s.places[key+".algorithms.0"]; given && !item && len(s.cfg.Security.OIDC.Algorithms) == 0 {
-		s.fault(s.file, at.at, key+".algorithms", "%s.algorithms: an empty list accepts no token: expected at least one, or remove the key", key)
+		s.addFault(s.file, at.at, key+".algorithms", "%s.algorithms: an empty list accepts no token: expected at least one, or remove the key", key)
 	}
 }

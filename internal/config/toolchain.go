@@ -146,7 +146,7 @@ func (l *loader) checkToolchains() {
 		key := "sandbox.toolchains." + strconv.Itoa(i)
 		err := l.cfg.CheckToolchain(dir, l.opts.Home, nil)
 		if at, ok := l.places[key]; ok && err != nil {
-			l.fault(at.file, at.at, key, "%s: %s", key, strings.TrimSpace(err.Error()))
+			l.addFault(at.file, at.at, key, "%s: %s", key, strings.TrimSpace(err.Error()))
 		}
 	}
 }

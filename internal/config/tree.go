@@ -23,7 +23,7 @@ type Document struct{ file *file }
 // [Faults].
 func ReadDocument(name string, data []byte, b Bounds) (*Document, error) {
 	f := &file{name: name}
-	var c collector
+	var c faultCollector
 	text, faults := decodeBounded(data, b.Bytes)
 	f.lines = text.lines
 	if len(faults) == 0 {
@@ -42,7 +42,7 @@ func ReadDocument(name string, data []byte, b Bounds) (*Document, error) {
 	for _, t := range append(faults, twice(f.root)...) {
 		c.add(f, Fault{File: name, Line: t.at.line, Column: t.at.col, Message: t.message})
 	}
-	if err := c.err(); err != nil {
+	if err := c.joinFaults(); err != nil {
 		return nil, err
 	}
 	return &Document{f}, nil
@@ -74,7 +74,7 @@ func (d *Document) Root() Node { return Node{d.file.root, d.file.root.at} }
 
 // Fault is a fault at the place of a value, with its source line.
 func (d *Document) Fault(n Node, message string) Fault {
-	return place{d.file, n.at}.fault("", message)
+	return place{d.file, n.at}.newFault("", message)
 }
 
 // Place is where a value stands, as file:line:column.

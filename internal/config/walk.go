@@ -30,16 +30,16 @@ type place struct {
 
 func (p place) String() string { return p.file.place(p.at) }
 
-// fault makes a fault with its snippet.
-func (p place) fault(key, message string) Fault {
+// newFault makes a fault with its snippet.
+func (p place) newFault(key, message string) Fault {
 	return Fault{
 		File: p.file.name, Line: p.at.line, Column: p.at.col,
-		Key: key, Message: message, Snippet: p.file.snippet(p.at),
+		Key: key, Message: message, Snippet: p.file.sourceSnippet(p.at),
 	}
 }
 
-// fault reports something at a place.
-func (l *loader) fault(f *file, at pos, key, format string, args ...any) {
+// addFault reports something at a position.
+func (l *loader) addFault(f *file, at pos, key, format string, args ...any) {
 	l.faults.add(f, Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -48,19 +48,19 @@ func (l *loader) fault(f *file, at pos, key, format string, args ...any) {
 func (l *loader) keyFault(f *file, at pos, key, format string, args ...any) {
 	if l.faults.more {
 		// Nobody reads this one; where its value begins is not worth a search.
-		f.hide(at.line, 0)
+		f.hideFrom(at.line, 0)
 		return
 	}
-	f.hide(at.line, f.keyEnd(at))
-	l.fault(f, at, key, format, args...)
+	f.hideFrom(at.line, f.keyEnd(at))
+	l.addFault(f, at, key, format, args...)
 }
 
 // valueFault reports something about the value of a key.
 func (s scope) valueFault(r *row, at pos, key, format string, args ...any) {
 	if r.hide {
-		s.file.hide(at.line, at.col-1)
+		s.file.hideFrom(at.line, at.col-1)
 	}
-	s.fault(s.file, at, key, format, args...)
+	s.addFault(s.file, at, key, format, args...)
 }
 
 // readValue checks a value against the row of its key and stores it. The
@@ -75,7 +75,7 @@ func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
 		return
 	}
 	if r.hide && n.kind != kindList && n.kind != kindMap {
-		s.file.hide(n.at.line, n.at.col-1)
+		s.file.hideFrom(n.at.line, n.at.col-1)
 	}
 	switch r.Type {
 	case TypeText, TypeNumber, TypeDecimal, TypeBool:
@@ -230,7 +230,7 @@ func (s scope) readTexts(r *row, key string, n *node) {
 		return
 	}
 	if r.refersTo != "" && len(n.items) > 0 && !s.table.supported(r.refersTo) {
-		s.fault(s.file, n.at, key, "not supported yet: %s", key)
+		s.addFault(s.file, n.at, key, "not supported yet: %s", key)
 		return
 	}
 	list := make([]string, 0, len(n.items))
@@ -246,7 +246,7 @@ func (s scope) readTexts(r *row, key string, n *node) {
 		}
 		list = append(list, text)
 		if r.refersTo != "" {
-			s.refs = append(s.refs, reference{place{s.file, item.at}, at, text, r.refersTo})
+			s.refs = append(s.refs, nameReference{place{s.file, item.at}, at, text, r.refersTo})
 		}
 	}
 	s.storeValue(r, value{list: list})
@@ -272,7 +272,7 @@ func (s scope) readMapping(pattern, key string, n *node) {
 			if p, ok := s.places[key]; ok && p.file == s.file {
 				at = p.at
 			}
-			s.fault(s.file, at, full, "missing key %s: expected %s: %s", full, name, r.Example)
+			s.addFault(s.file, at, full, "missing key %s: expected %s: %s", full, name, r.Example)
 		}
 	}
 }
@@ -321,7 +321,7 @@ func (s scope) reportUnknown(pattern, key string, f field) {
 func (s scope) readNames(r *row, key string, n *node) {
 	below := s.table.byKey[r.Key+".<name>"]
 	if r.some && len(n.fields) == 0 {
-		s.fault(s.file, n.at, key, "%s: expected at least one name; remove the key for the default", key)
+		s.addFault(s.file, n.at, key, "%s: expected at least one name; remove the key for the default", key)
 	}
 	seen := map[string]pos{}
 	for _, f := range n.fields {
