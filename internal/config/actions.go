@@ -103,6 +103,6 @@ func (s scope) readActionID(key string, n *node) (string, bool) {
 		s.addFault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quoteShort(id), first)
 		return "", false
 	}
-	s.ids[id] = place{s.file, v.at}
+	s.ids[id] = filePosition{s.file, v.at}
 	return id, true
 }

@@ -61,7 +61,7 @@ type Config struct {
 
 	// first is the first file, places holds where each key stands.
 	first  *file
-	places map[string]place
+	places map[string]filePosition
 }
 
 // StateKind names a kind of state store.
@@ -171,5 +171,5 @@ func (c *Config) Fault(personality, key string, index int, message string) Fault
 			return p.newFault(full, message)
 		}
 	}
-	return place{c.first, pos{1, 1}}.newFault(full, message)
+	return filePosition{c.first, pos{1, 1}}.newFault(full, message)
 }

@@ -58,19 +58,19 @@ func Load(paths []string, o *Options) (*Config, error) {
 		return nil, fmt.Errorf("config: %d files: expected 1 to %d", len(paths), maxFiles)
 	}
 	for _, path := range paths {
-		f, ok := l.open(path)
+		f, ok := l.openFile(path)
 		if !ok {
 			continue
 		}
 		data, err := readFile(f.abs)
 		if err != nil {
-			l.faults.add(f, Fault{File: f.name, Message: "cannot be read: " + reason(err), Err: err})
+			l.faults.add(f, Fault{File: f.name, Message: "cannot be read: " + causeText(err), Err: err})
 			continue
 		}
 		l.cfg.Files = append(l.cfg.Files, f.abs)
-		l.parse(f, data)
+		l.parseFile(f, data)
 	}
-	return l.finish()
+	return l.buildConfig()
 }
 
 // Parse reads one configuration from memory as if it were the file of that
@@ -81,10 +81,10 @@ func Parse(name string, data []byte, o *Options) (*Config, error) {
 
 func parseWith(rows []row, name string, data []byte, o *Options) (*Config, error) {
 	l := newLoader(rows, o)
-	if f, ok := l.open(name); ok {
-		l.parse(f, data)
+	if f, ok := l.openFile(name); ok {
+		l.parseFile(f, data)
 	}
-	return l.finish()
+	return l.buildConfig()
 }
 
 // loader is the state of one load.
@@ -95,11 +95,11 @@ type loader struct {
 	files  []*file
 	faults faultCollector
 	// places holds where each key stands, by its full dotted name.
-	places map[string]place
+	places map[string]filePosition
 	refs   []nameReference
 	// declared counts the actions, ids holds where each id stands.
 	declared int
-	ids      map[string]place
+	ids      map[string]filePosition
 	// named counts the names under each key, tokens holds whose each is.
 	named  map[string]int
 	tokens map[string]string
@@ -115,8 +115,8 @@ func newLoader(rows []row, o *Options) *loader {
 			Limits: LimitsState, Security: Security{RequireAuth: true},
 			Personalities: map[string]*sallyport.Personality{},
 		},
-		places: map[string]place{},
-		ids:    map[string]place{}, named: map[string]int{}, tokens: map[string]string{},
+		places: map[string]filePosition{},
+		ids:    map[string]filePosition{}, named: map[string]int{}, tokens: map[string]string{},
 	}
 	if o != nil {
 		l.opts = *o
@@ -127,8 +127,8 @@ func newLoader(rows []row, o *Options) *loader {
 	return l
 }
 
-// open names a file and checks that it is not given twice.
-func (l *loader) open(name string) (*file, bool) {
+// openFile adds a file and checks that it is not given twice.
+func (l *loader) openFile(name string) (*file, bool) {
 	f := &file{name: name, abs: name, rank: len(l.files)}
 	if !filepath.IsAbs(name) {
 		f.abs = filepath.Join(l.opts.Dir, name)
@@ -167,16 +167,17 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 }
 
-// reason is the text of a cause without the path, which the fault names.
-func reason(err error) string {
+// causeText returns the text of a cause without the path, which the fault
+// names.
+func causeText(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
 	}
 	return err.Error()
 }
 
-// parse reads the text of a file into its tree.
-func (l *loader) parse(f *file, data []byte) {
+// parseFile reads the text of a file into its tree.
+func (l *loader) parseFile(f *file, data []byte) {
 	f.digest = sha256.Sum256(data)
 	text, faults := decodeText(data)
 	f.lines = text.lines
@@ -199,8 +200,8 @@ func (l *loader) parse(f *file, data []byte) {
 	}
 }
 
-// finish judges all trees and returns the configuration or the faults.
-func (l *loader) finish() (*Config, error) {
+// buildConfig checks all trees and returns the configuration or the faults.
+func (l *loader) buildConfig() (*Config, error) {
 	seen := make([]map[string]pos, len(l.files))
 	for i, f := range l.files {
 		if f.root == nil {
@@ -223,7 +224,7 @@ func (l *loader) finish() (*Config, error) {
 	if err := l.faults.joinFaults(); err != nil {
 		return nil, err
 	}
-	l.defaults()
+	l.setDefaults()
 	l.checkToolchains()
 	l.ownState()
 	if err := l.faults.joinFaults(); err != nil {
@@ -283,8 +284,8 @@ func (l *loader) defaultWorkspace() {
 	l.cfg.Workspace = l.files[0].dir
 }
 
-// defaults fills in what no file says.
-func (l *loader) defaults() {
+// setDefaults fills in what no file says.
+func (l *loader) setDefaults() {
 	c := l.cfg
 	c.Dir, c.first, c.places = l.files[0].dir, l.files[0], l.places
 	if c.State.Kind == "" {
@@ -306,10 +307,11 @@ func (l *loader) defaults() {
 	for i, f := range l.files {
 		sums[i] = f.digest
 	}
-	c.Digest = digest(sums)
+	c.Digest = combineDigests(sums)
 }
 
-func (f *file) place(at pos) string { return fmt.Sprintf("%s:%d:%d", f.name, at.line, at.col) }
+// positionText returns a position as text.
+func (f *file) positionText(at pos) string { return fmt.Sprintf("%s:%d:%d", f.name, at.line, at.col) }
 
 // keyEnd returns the column of the colon that ends the key at a place.
 func (f *file) keyEnd(at pos) int {

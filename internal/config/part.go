@@ -57,7 +57,7 @@ func (p Part) Source(pointer string) string {
 		return ""
 	}
 	at, _, _ := p.find(pointer)
-	return p.file.place(at)
+	return p.file.positionText(at)
 }
 
 // find returns the place of a pointer, its dotted key, and whether a key

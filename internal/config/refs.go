@@ -4,7 +4,7 @@ import "slices"
 
 // nameReference is a name that must exist under another key.
 type nameReference struct {
-	place
+	filePosition
 	key, name, target string
 }
 

@@ -32,19 +32,19 @@ func Fingerprint(paths []string) (string, error) {
 	for i, path := range paths {
 		data, err := readFile(path)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: cannot be read: %s", path, reason(err)))
+			errs = append(errs, fmt.Errorf("%s: cannot be read: %s", path, causeText(err)))
 		}
 		sums[i] = sha256.Sum256(data)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return "", err
 	}
-	return digest(sums), nil
+	return combineDigests(sums), nil
 }
 
-// digest is that of the only file, for several files that of their binary
-// digests in order.
-func digest(sums [][sha256.Size]byte) string {
+// combineDigests returns the digest of the only file, for several files that of
+// their binary digests in order.
+func combineDigests(sums [][sha256.Size]byte) string {
 	if len(sums) == 1 {
 		return hex.EncodeToString(sums[0][:])
 	}

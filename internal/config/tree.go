@@ -74,11 +74,11 @@ func (d *Document) Root() Node { return Node{d.file.root, d.file.root.at} }
 
 // Fault is a fault at the place of a value, with its source line.
 func (d *Document) Fault(n Node, message string) Fault {
-	return place{d.file, n.at}.newFault("", message)
+	return filePosition{d.file, n.at}.newFault("", message)
 }
 
 // Place is where a value stands, as file:line:column.
-func (d *Document) Place(n Node) string { return d.file.place(n.at) }
+func (d *Document) Place(n Node) string { return d.file.positionText(n.at) }
 
 // Node is one value of a [Document]. The zero Node is a value that is not
 // there: every question about it is answered with no.

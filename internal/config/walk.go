@@ -22,16 +22,16 @@ type scope struct {
 	prefix string
 }
 
-// place is a position in a file.
-type place struct {
+// filePosition is a position in a file.
+type filePosition struct {
 	file *file
 	at   pos
 }
 
-func (p place) String() string { return p.file.place(p.at) }
+func (p filePosition) String() string { return p.file.positionText(p.at) }
 
 // newFault makes a fault with its snippet.
-func (p place) newFault(key, message string) Fault {
+func (p filePosition) newFault(key, message string) Fault {
 	return Fault{
 		File: p.file.name, Line: p.at.line, Column: p.at.col,
 		Key: key, Message: message, Snippet: p.file.sourceSnippet(p.at),
@@ -118,7 +118,7 @@ func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
 
 // recordPosition remembers where a key is.
 func (s scope) recordPosition(key string, at pos) {
-	here := place{s.file, at}
+	here := filePosition{s.file, at}
 	if _, twice := s.places[key]; !twice {
 		s.places[key] = here
 	}
@@ -246,7 +246,7 @@ func (s scope) readTexts(r *row, key string, n *node) {
 		}
 		list = append(list, text)
 		if r.refersTo != "" {
-			s.refs = append(s.refs, nameReference{place{s.file, item.at}, at, text, r.refersTo})
+			s.refs = append(s.refs, nameReference{filePosition{s.file, item.at}, at, text, r.refersTo})
 		}
 	}
 	s.storeValue(r, value{list: list})
@@ -300,7 +300,7 @@ func (s scope) reportDuplicate(seen map[string]pos, f field, full string) bool {
 		return false
 	}
 	if f.value.kind != kindOpaque {
-		s.keyFault(s.file, f.at, full, "duplicate key %s: first defined at %s", quoteShort(f.name), s.file.place(first))
+		s.keyFault(s.file, f.at, full, "duplicate key %s: first defined at %s", quoteShort(f.name), s.file.positionText(first))
 	}
 	return true
 }
@@ -358,7 +358,7 @@ func (s scope) readNamed(key string, below *row, full string, f field) {
 	s.name = f.name
 	if key == "personalities" {
 		s.p, s.prefix = &sallyport.Personality{Name: f.name, Sources: map[string]string{}}, full+"."
-		s.p.Sources[""] = place{s.file, f.at}.String()
+		s.p.Sources[""] = filePosition{s.file, f.at}.String()
 		s.cfg.Personalities[f.name] = s.p
 	}
 	s.readValue(below, full, f.at, f.value)
