@@ -98,8 +98,8 @@ type value struct {
 
 const personalityKey = "personalities.<name>"
 
-// keys returns the table. Supporting a key is a matter of its row alone.
-func keys() []row {
+// allKeys returns the table. Supporting a key is a matter of its row alone.
+func allKeys() []row {
 	return slices.Concat(topKeys(), principalKeys(), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
 		connectionKeys(), actionKeys(), serverKeys(), packageKeys(), sandboxKeys(), personalityKeys(), flowKeys())
 }
@@ -205,7 +205,7 @@ func personalityKeys() []row {
 		{
 			KeyDoc: KeyDoc{p + ".safety.input.allow", TypeTexts, false, true, "declared input stands; `[]` means nobody", "Whom tools may ask: the `person` behind the caller, its `model`, or for its list of `folders`.", "[person]"},
 			words:  []string{string(sallyport.InputPerson), string(sallyport.InputModel), string(sallyport.InputFolders)},
-			set:    func(s *scope, v value) { s.p.Input = kinds(v.list) },
+			set:    func(s *scope, v value) { s.p.Input = inputKinds(v.list) },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals", TypeMapping, false, true, "no tool waits for a human", "Tools that a human decides about.", "{require: [email-send], wait: 30s}"},
@@ -249,35 +249,35 @@ func newTable(rows []row) *table {
 	return t
 }
 
-// child returns the row of a key directly below another one, nil when there
+// childRow returns the row of a key directly below another one, nil when there
 // is none. A name from a file may hold dots, a name of the table does not.
-func (t *table) child(parent, name string) *row {
+func (t *table) childRow(parent, name string) *row {
 	if strings.Contains(name, ".") {
 		return nil
 	}
 	return t.byKey[joinKey(parent, name)]
 }
 
-// supported reports whether a key is in the table and built.
-func (t *table) supported(key string) bool {
+// isSupported reports whether a key is in the table and built.
+func (t *table) isSupported(key string) bool {
 	r := t.byKey[key]
 	return r != nil && r.Supported
 }
 
-// expected lists the supported keys directly below a key.
-func (t *table) expected(parent string) []string {
+// supportedBelow lists the supported keys directly below a key.
+func (t *table) supportedBelow(parent string) []string {
 	var names []string
 	for _, name := range t.below[parent] {
-		if t.supported(joinKey(parent, name)) {
+		if t.isSupported(joinKey(parent, name)) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// elsewhere returns the only key of the table that ends in a name, for a key
-// that stands at the wrong place; "" when there is none or several.
-func (t *table) elsewhere(name string) string {
+// findElsewhere returns the only key of the table that ends in a name, for a
+// key that is at the wrong place; "" when there is none or several.
+func (t *table) findElsewhere(name string) string {
 	found := ""
 	for i := range t.rows {
 		if _, last := splitKey(t.rows[i].Key); last == name && !strings.HasPrefix(t.rows[i].Key, layersKey) {
@@ -298,8 +298,8 @@ func splitKey(key string) (parent, last string) {
 	return key[:i], key[i+1:]
 }
 
-// kinds keeps an empty list apart from none.
-func kinds(list []string) []sallyport.InputKind {
+// inputKinds tells an empty list apart from none.
+func inputKinds(list []string) []sallyport.InputKind {
 	out := make([]sallyport.InputKind, len(list))
 	for i := range list {
 		out[i] = sallyport.InputKind(list[i])

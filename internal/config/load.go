@@ -53,7 +53,7 @@ type file struct {
 // that is not there matches fs.ErrNotExist. No file, or more than 64, is an
 // error of another type.
 func Load(paths []string, o *Options) (*Config, error) {
-	l := newLoader(keys(), o)
+	l := newLoader(allKeys(), o)
 	if len(paths) == 0 || len(paths) > maxFiles {
 		return nil, fmt.Errorf("config: %d files: expected 1 to %d", len(paths), maxFiles)
 	}
@@ -76,7 +76,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 // Parse reads one configuration from memory as if it were the file of that
 // name. Config.Files stays empty. The error is [Faults].
 func Parse(name string, data []byte, o *Options) (*Config, error) {
-	return parseWith(keys(), name, data, o)
+	return parseWith(allKeys(), name, data, o)
 }
 
 func parseWith(rows []row, name string, data []byte, o *Options) (*Config, error) {
@@ -241,7 +241,7 @@ func (l *loader) checkTop(f *file, seen map[string]pos) {
 		if s.reportDuplicate(seen, fd, fd.name) || fd.value.kind == kindOpaque {
 			continue
 		}
-		if l.table.child("", fd.name) == nil {
+		if l.table.childRow("", fd.name) == nil {
 			s.reportUnknown("", "", fd)
 		}
 	}

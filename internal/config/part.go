@@ -36,7 +36,7 @@ func (p Part) Fault(pointer, message string) Fault {
 	if p.file == nil {
 		return Fault{Key: p.key, Message: message}
 	}
-	at, key, named := p.find(pointer)
+	at, key, named := p.findPosition(pointer)
 	cut, hidden := p.file.cuts[at.line]
 	if named {
 		// The value is not understood here, so it may be a secret.
@@ -56,30 +56,30 @@ func (p Part) Source(pointer string) string {
 	if p.file == nil {
 		return ""
 	}
-	at, _, _ := p.find(pointer)
+	at, _, _ := p.findPosition(pointer)
 	return p.file.positionText(at)
 }
 
-// find returns the place of a pointer, its dotted key, and whether a key
+// findPosition returns the place of a pointer, its dotted key, and whether a key
 // stands at that place.
-func (p Part) find(pointer string) (at pos, key string, named bool) {
+func (p Part) findPosition(pointer string) (at pos, key string, named bool) {
 	n := p.node
 	at, key = n.at, p.key
 	if p.name != (pos{}) {
 		at, named = p.name, true
 	}
-	for _, segment := range segments(pointer) {
+	for _, segment := range splitPointer(pointer) {
 		key = joinKey(key, segment)
 		if n != nil {
-			n, at, named = n.child(segment, at, named)
+			n, at, named = n.childAt(segment, at, named)
 		}
 	}
 	return at, key, named
 }
 
-// segments splits a JSON pointer. A first part that is not empty is taken for
-// a segment too.
-func segments(pointer string) []string {
+// splitPointer splits a JSON pointer. A first part that is not empty is taken
+// for a segment too.
+func splitPointer(pointer string) []string {
 	pointer = strings.TrimPrefix(pointer, "/")
 	if pointer == "" {
 		return nil
@@ -91,9 +91,9 @@ func segments(pointer string) []string {
 	return parts
 }
 
-// child returns what a segment of a pointer names, its place, and whether that
+// childAt returns what a segment of a pointer names, its place, and whether that
 // is a key; nil and what was given for what is not there.
-func (n *node) child(segment string, at pos, key bool) (*node, pos, bool) {
+func (n *node) childAt(segment string, at pos, key bool) (*node, pos, bool) {
 	for _, f := range n.fields {
 		if f.name == segment {
 			return f.value, f.at, true

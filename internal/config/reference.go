@@ -13,7 +13,7 @@ import (
 // Reference returns the table of keys, in the order of the documentation. The
 // caller owns the slice.
 func Reference() []KeyDoc {
-	rows := keys()
+	rows := allKeys()
 	docs := make([]KeyDoc, len(rows))
 	for i := range rows {
 		docs[i] = rows[i].KeyDoc
@@ -67,8 +67,8 @@ An absent list and an empty one differ: ` + "`[]`" + ` always means nothing.
 // Schema returns a JSON Schema (2020-12) of the supported keys for editors.
 // The program does not use it: the table says more than a schema can.
 func Schema() ([]byte, error) {
-	t := newTable(keys())
-	root := t.object("")
+	t := newTable(allKeys())
+	root := t.objectSchema("")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "sallyport.yaml"
 	// The documents' form has no version; it stands alone.
@@ -85,13 +85,13 @@ func Schema() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// object is the schema of a mapping with the keys below one.
-func (t *table) object(parent string) map[string]any {
+// objectSchema returns the schema of a mapping with the keys below one.
+func (t *table) objectSchema(parent string) map[string]any {
 	properties := map[string]any{}
 	var required []string
-	for _, name := range t.expected(parent) {
+	for _, name := range t.supportedBelow(parent) {
 		r := t.byKey[joinKey(parent, name)]
-		properties[name] = t.schema(r)
+		properties[name] = t.rowSchema(r)
 		if r.Required {
 			required = append(required, name)
 		}
@@ -103,7 +103,7 @@ func (t *table) object(parent string) map[string]any {
 	return s
 }
 
-func (t *table) schema(r *row) map[string]any {
+func (t *table) rowSchema(r *row) map[string]any {
 	var s map[string]any
 	switch r.Type {
 	case TypeText:
@@ -123,29 +123,29 @@ func (t *table) schema(r *row) map[string]any {
 			item["enum"] = r.words
 		}
 		s = map[string]any{"type": "array", "items": item}
-		if r.refersTo != "" && !t.supported(r.refersTo) {
+		if r.refersTo != "" && !t.isSupported(r.refersTo) {
 			s["maxItems"] = 0
 		}
 	case TypeMapping:
-		s = t.object(r.Key)
+		s = t.objectSchema(r.Key)
 	case TypeTextOrMapping:
-		s = map[string]any{"anyOf": []any{t.schema(t.byKey[r.short]), t.object(r.Key)}}
+		s = map[string]any{"anyOf": []any{t.rowSchema(t.byKey[r.short]), t.objectSchema(r.Key)}}
 	case TypeNames:
 		s = map[string]any{
 			"type":                 "object",
-			"patternProperties":    map[string]any{"^[a-zA-Z0-9_-]{1,64}$": t.schema(t.byKey[r.Key+".<name>"])},
+			"patternProperties":    map[string]any{"^[a-zA-Z0-9_-]{1,64}$": t.rowSchema(t.byKey[r.Key+".<name>"])},
 			"additionalProperties": false,
 		}
 		if r.some {
 			s["minProperties"] = 1
 		}
 	case TypeChoices:
-		item := t.object(r.Key + "[]")
+		item := t.objectSchema(r.Key + "[]")
 		item["minProperties"], item["maxProperties"] = 1, 1
 		s = map[string]any{"type": "array", "items": item}
 	case TypeActions:
 		// What else an action has is judged when a tool is made of it.
-		item := t.object(actionKey)
+		item := t.objectSchema(actionKey)
 		delete(item, "additionalProperties")
 		s = map[string]any{"type": "array", "items": item}
 	case TypeServer:

@@ -222,7 +222,7 @@ func TestFaultsAreBounded(t *testing.T) {
 
 // TestUnjudgedRowIsRefused holds the walk to refuse what it has no rule for.
 func TestUnjudgedRowIsRefused(t *testing.T) {
-	rows := append(keys(), row{KeyDoc: KeyDoc{Key: "novel", Type: "novel", Supported: true}})
+	rows := append(allKeys(), row{KeyDoc: KeyDoc{Key: "novel", Type: "novel", Supported: true}})
 	_, err := parseWith(rows, "s.yaml", []byte("version: 1\nnovel: 1\n"), testOptions())
 	if diff := cmp.Diff([]string{"s.yaml:2:1: not supported yet: novel"}, faultLines(err)); diff != "" {
 		t.Errorf("faults differ (-want +got):\n%s", diff)

@@ -39,7 +39,7 @@ func ReadDocument(name string, data []byte, b Bounds) (*Document, error) {
 	if f.root == nil && len(faults) == 0 {
 		faults = []textFault{{pos{1, 1}, "the file is empty"}}
 	}
-	for _, t := range append(faults, twice(f.root)...) {
+	for _, t := range append(faults, duplicateKeys(f.root)...) {
 		c.add(f, Fault{File: name, Line: t.at.line, Column: t.at.col, Message: t.message})
 	}
 	if err := c.joinFaults(); err != nil {
@@ -48,9 +48,9 @@ func ReadDocument(name string, data []byte, b Bounds) (*Document, error) {
 	return &Document{f}, nil
 }
 
-// twice reports the keys that stand twice in one mapping. Depth is bounded by
-// the parsers.
-func twice(n *node) (faults []textFault) {
+// duplicateKeys reports the keys that are twice in one mapping. Depth is
+// bounded by the parsers.
+func duplicateKeys(n *node) (faults []textFault) {
 	if n == nil {
 		return nil
 	}
@@ -61,10 +61,10 @@ func twice(n *node) (faults []textFault) {
 		} else {
 			seen[f.name] = f.at
 		}
-		faults = append(faults, twice(f.value)...)
+		faults = append(faults, duplicateKeys(f.value)...)
 	}
 	for _, item := range n.items {
-		faults = append(faults, twice(item)...)
+		faults = append(faults, duplicateKeys(item)...)
 	}
 	return faults
 }
@@ -112,21 +112,21 @@ func (n Node) Position() (line, column int) { return n.at.line, n.at.col }
 // Same reports whether two are the same place of one document.
 func (n Node) Same(m Node) bool { return n.n == m.n }
 
-// is reports whether the value is of a kind.
-func (n Node) is(k kind) bool { return n.n != nil && n.n.kind == k }
+// hasKind reports whether the value is of a kind.
+func (n Node) hasKind(k kind) bool { return n.n != nil && n.n.kind == k }
 
 // IsNull reports whether the value is nothing, written out.
-func (n Node) IsNull() bool { return n.is(kindNull) }
+func (n Node) IsNull() bool { return n.hasKind(kindNull) }
 
 // IsMapping reports whether the value is a mapping.
-func (n Node) IsMapping() bool { return n.is(kindMap) }
+func (n Node) IsMapping() bool { return n.hasKind(kindMap) }
 
 // IsList reports whether the value is a list.
-func (n Node) IsList() bool { return n.is(kindList) }
+func (n Node) IsList() bool { return n.hasKind(kindList) }
 
 // Text returns a text.
 func (n Node) Text() (s string, ok bool) {
-	if !n.is(kindText) {
+	if !n.hasKind(kindText) {
 		return "", false
 	}
 	return n.n.text, true
@@ -134,7 +134,7 @@ func (n Node) Text() (s string, ok bool) {
 
 // Number returns a number as it is written.
 func (n Node) Number() (s string, ok bool) {
-	if !n.is(kindNumber) {
+	if !n.hasKind(kindNumber) {
 		return "", false
 	}
 	return n.n.text, true
@@ -142,7 +142,7 @@ func (n Node) Number() (s string, ok bool) {
 
 // Bool returns a truth value.
 func (n Node) Bool() (v, ok bool) {
-	if !n.is(kindBool) {
+	if !n.hasKind(kindBool) {
 		return false, false
 	}
 	return n.n.isTrue(), true
@@ -151,7 +151,7 @@ func (n Node) Bool() (v, ok bool) {
 // Members returns what a mapping holds, in the order of the text; nil for
 // anything else.
 func (n Node) Members() []Member {
-	if !n.is(kindMap) {
+	if !n.hasKind(kindMap) {
 		return nil
 	}
 	out := make([]Member, len(n.n.fields))
@@ -163,7 +163,7 @@ func (n Node) Members() []Member {
 
 // Items returns what a list holds; nil for anything else.
 func (n Node) Items() []Node {
-	if !n.is(kindList) {
+	if !n.hasKind(kindList) {
 		return nil
 	}
 	out := make([]Node, len(n.n.items))
@@ -175,7 +175,7 @@ func (n Node) Items() []Node {
 
 // Get returns a member of a mapping, the zero Node when there is none.
 func (n Node) Get(name string) Node {
-	if !n.is(kindMap) {
+	if !n.hasKind(kindMap) {
 		return Node{}
 	}
 	for _, f := range n.n.fields {
@@ -191,11 +191,11 @@ func (n Node) Find(pointer string) Node {
 	if pointer != "" && !strings.HasPrefix(pointer, "/") {
 		return Node{}
 	}
-	for _, segment := range segments(pointer) {
+	for _, segment := range splitPointer(pointer) {
 		if n.n == nil {
 			return Node{}
 		}
-		child, at, _ := n.n.child(segment, pos{}, false)
+		child, at, _ := n.n.childAt(segment, pos{}, false)
 		if at == (pos{}) {
 			return Node{}
 		}

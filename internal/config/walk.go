@@ -229,7 +229,7 @@ func (s scope) readTexts(r *row, key string, n *node) {
 	if !s.expectKind(r, key, n, kindList) {
 		return
 	}
-	if r.refersTo != "" && len(n.items) > 0 && !s.table.supported(r.refersTo) {
+	if r.refersTo != "" && len(n.items) > 0 && !s.table.isSupported(r.refersTo) {
 		s.addFault(s.file, n.at, key, "not supported yet: %s", key)
 		return
 	}
@@ -260,7 +260,7 @@ func (s scope) readMapping(pattern, key string, n *node) {
 		if s.reportDuplicate(seen, f, full) || f.value.kind == kindOpaque {
 			continue
 		}
-		if r := s.table.child(pattern, f.name); r != nil {
+		if r := s.table.childRow(pattern, f.name); r != nil {
 			s.readField(r, full, f)
 		} else {
 			s.reportUnknown(pattern, key, f)
@@ -310,8 +310,8 @@ func (s scope) reportUnknown(pattern, key string, f field) {
 	if s.faults.more {
 		names = nil
 	}
-	help := suggestNames(f.name, names, s.table.expected(pattern))
-	if right := s.table.elsewhere(f.name); right != "" && Suggest(f.name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
+	help := suggestNames(f.name, names, s.table.supportedBelow(pattern))
+	if right := s.table.findElsewhere(f.name); right != "" && Suggest(f.name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
 		help = "; it belongs at " + right
 	}
 	s.keyFault(s.file, f.at, joinKey(key, f.name), "unknown key %s%s", quoteShort(f.name), help)
