@@ -74,7 +74,7 @@ func (s scope) readActions(key string, n *node) {
 }
 
 func (s scope) readAction(key string, n *node) {
-	a, ok := s.part("action", key, n, shownOfActions)
+	a, ok := s.readPart("action", key, n, shownOfActions)
 	id, known := s.readActionID(key, n)
 	if !ok || !known {
 		return

@@ -18,20 +18,20 @@ const (
 	maxKeyBytes = 256
 )
 
-// part reads a value whose keys are judged elsewhere. The word says what it is
-// to messages.
-func (s scope) part(word, key string, n *node, shown []string) (Part, bool) {
-	e := encoder{scope: s, top: n, shown: shown, ok: true}
-	e.value(key, n, 1, false)
+// readPart reads a value whose keys are checked elsewhere. The word says what
+// it is to messages.
+func (s scope) readPart(word, key string, n *node, shown []string) (Part, bool) {
+	e := partEncoder{scope: s, top: n, shown: shown, ok: true}
+	e.encodeValue(key, n, 1, false)
 	if e.ok && e.b.Len() > maxPartBytes {
-		e.check(key, n, fmt.Sprintf("the %s is larger than %d bytes", word, maxPartBytes))
+		e.reportFault(key, n, fmt.Sprintf("the %s is larger than %d bytes", word, maxPartBytes))
 	}
 	return Part{JSON: bytes.Clone(e.b.Bytes()), Dir: s.file.dir, key: key, file: s.file, node: n}, e.ok
 }
 
-// encoder writes a part as JSON and reports what JSON cannot say, or says in
+// partEncoder writes a part as JSON and reports what JSON cannot say, or says in
 // two ways.
-type encoder struct {
+type partEncoder struct {
 	scope
 	top *node
 	// shown lists the keys of the part whose values snippets may show. What
@@ -44,17 +44,17 @@ type encoder struct {
 
 var errNumber = errors.New("expected a number as JSON writes it, such as 10 or 1.5")
 
-func (e *encoder) value(key string, n *node, depth int, hidden bool) {
+func (e *partEncoder) encodeValue(key string, n *node, depth int, hidden bool) {
 	if hidden && (n.kind == kindText || n.kind == kindNumber) {
 		e.file.hideFrom(n.at.line, n.at.col-1)
 	}
 	switch n.kind {
 	case kindText:
-		e.check(key, n, checkText(n.text))
-		e.string(n.text)
+		e.reportFault(key, n, checkText(n.text))
+		e.writeString(n.text)
 	case kindNumber:
 		if !json.Valid([]byte(n.text)) {
-			e.check(key, n, errNumber.Error())
+			e.reportFault(key, n, errNumber.Error())
 		}
 		e.b.WriteString(n.text)
 	case kindBool:
@@ -63,22 +63,22 @@ func (e *encoder) value(key string, n *node, depth int, hidden bool) {
 		e.b.WriteString("null")
 	case kindList, kindMap:
 		if depth > maxJSONDepth {
-			e.check(key, n, fmt.Sprintf("nested too deep: at most %d levels", maxJSONDepth))
+			e.reportFault(key, n, fmt.Sprintf("nested too deep: at most %d levels", maxJSONDepth))
 			return
 		}
-		e.children(key, n, depth, hidden)
+		e.encodeChildren(key, n, depth, hidden)
 	default:
 		// What is opaque is reported already.
 		e.ok = false
 	}
 }
 
-func (e *encoder) children(key string, n *node, depth int, hidden bool) {
+func (e *partEncoder) encodeChildren(key string, n *node, depth int, hidden bool) {
 	if n.kind == kindList {
 		e.b.WriteByte('[')
 		for i, item := range n.items {
-			e.comma(i)
-			e.value(key+"."+strconv.Itoa(i), item, depth+1, hidden)
+			e.writeComma(i)
+			e.encodeValue(key+"."+strconv.Itoa(i), item, depth+1, hidden)
 		}
 		e.b.WriteByte(']')
 		return
@@ -95,10 +95,10 @@ func (e *encoder) children(key string, n *node, depth int, hidden bool) {
 			e.ok = false
 			continue
 		}
-		e.comma(i)
-		e.string(f.name)
+		e.writeComma(i)
+		e.writeString(f.name)
 		e.b.WriteByte(':')
-		e.value(full, f.value, depth+1, hidden || n == e.top && e.maySecret(f))
+		e.encodeValue(full, f.value, depth+1, hidden || n == e.top && e.maySecret(f))
 	}
 	e.b.WriteByte('}')
 }
@@ -117,24 +117,24 @@ func checkKey(name string) string {
 
 // maySecret reports whether what stands under a key of a part is kept out of
 // snippets. A handler that is a path is shown.
-func (e *encoder) maySecret(f field) bool {
+func (e *partEncoder) maySecret(f field) bool {
 	return !slices.Contains(e.shown, f.name) && (f.name != "handler" || f.value.kind != kindText)
 }
 
-func (e *encoder) check(key string, n *node, why string) {
+func (e *partEncoder) reportFault(key string, n *node, why string) {
 	if why != "" {
 		e.addFault(e.file, n.at, key, "%s: %s", key, why)
 		e.ok = false
 	}
 }
 
-func (e *encoder) comma(i int) {
+func (e *partEncoder) writeComma(i int) {
 	if i > 0 {
 		e.b.WriteByte(',')
 	}
 }
 
-func (e *encoder) string(s string) {
+func (e *partEncoder) writeString(s string) {
 	enc := json.NewEncoder(&e.b)
 	enc.SetEscapeHTML(false)
 	// A string always encodes and a buffer always takes it.

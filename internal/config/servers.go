@@ -16,7 +16,7 @@ func serverKeys() []row {
 
 // readServer reads an upstream server. One that is at fault is left out.
 func (s scope) readServer(key string, n *node) {
-	p, ok := s.part("server", key, n, shownOfServers)
+	p, ok := s.readPart("server", key, n, shownOfServers)
 	if !ok {
 		return
 	}
