@@ -30,7 +30,7 @@ func parseJSON(text string) (*node, []textFault) {
 	if err := json.Unmarshal([]byte(text), &whole); err != nil {
 		return nil, []textFault{j.syntaxFault(err)}
 	}
-	n, err := j.value(0)
+	n, err := j.decodeValue(0)
 	if err != nil {
 		return nil, []textFault{{pos{j.line, j.col}, err.Error()}}
 	}
@@ -56,12 +56,12 @@ func (j *jsonReader) syntaxFault(err error) textFault {
 		// The offset of the decoder counts the offending byte.
 		off = min(max(int(s.Offset)-1, 0), off)
 	}
-	j.advance(off)
+	j.advanceTo(off)
 	return textFault{pos{j.line, j.col}, "not JSON: " + err.Error()}
 }
 
-// advance counts lines and columns up to an offset.
-func (j *jsonReader) advance(off int) {
+// advanceTo counts lines and columns up to an offset.
+func (j *jsonReader) advanceTo(off int) {
 	for j.off < off {
 		r, n := utf8.DecodeRuneInString(j.text[j.off:])
 		j.off += n
@@ -72,8 +72,8 @@ func (j *jsonReader) advance(off int) {
 	}
 }
 
-// next returns the next token and its place.
-func (j *jsonReader) next() (json.Token, pos, error) {
+// nextToken returns the next token and its place.
+func (j *jsonReader) nextToken() (json.Token, pos, error) {
 	start := int(j.dec.InputOffset())
 	for start < len(j.text) && strings.IndexByte(" \t\n\r,:", j.text[start]) >= 0 {
 		start++
@@ -82,12 +82,12 @@ func (j *jsonReader) next() (json.Token, pos, error) {
 	if err != nil {
 		return nil, pos{}, err
 	}
-	j.advance(start)
+	j.advanceTo(start)
 	return tk, pos{j.line, j.col}, nil
 }
 
-func (j *jsonReader) value(depth int) (*node, error) {
-	tk, at, err := j.next()
+func (j *jsonReader) decodeValue(depth int) (*node, error) {
+	tk, at, err := j.nextToken()
 	if err != nil {
 		return nil, err
 	}
@@ -109,24 +109,24 @@ func (j *jsonReader) value(depth int) (*node, error) {
 		if v == '{' {
 			n.kind = kindMap
 		}
-		return n, j.fill(n, depth)
+		return n, j.decodeElements(n, depth)
 	}
 	return n, nil
 }
 
-// fill reads the elements of a list or mapping and the closing bracket.
-func (j *jsonReader) fill(n *node, depth int) error {
+// decodeElements reads the elements of a list or mapping and the closing bracket.
+func (j *jsonReader) decodeElements(n *node, depth int) error {
 	for j.dec.More() {
 		var f field
 		if n.kind == kindMap {
-			tk, at, err := j.next()
+			tk, at, err := j.nextToken()
 			if err != nil {
 				return err
 			}
 			f.name, _ = tk.(string)
 			f.at = at
 		}
-		v, err := j.value(depth + 1)
+		v, err := j.decodeValue(depth + 1)
 		if err != nil {
 			return err
 		}
@@ -136,6 +136,6 @@ func (j *jsonReader) fill(n *node, depth int) error {
 			n.items = append(n.items, v)
 		}
 	}
-	_, _, err := j.next()
+	_, _, err := j.nextToken()
 	return err
 }
