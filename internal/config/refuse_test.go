@@ -137,7 +137,7 @@ func TestReads(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &places{lines: strings.Split(tt.source, "\n")}
+			p := &tokenPositions{lines: strings.Split(tt.source, "\n")}
 			if got := p.reads(pos{1, 1}, tt.value, tt.style); got != tt.want {
 				t.Errorf("reads(%q as %q) = %t, want %t", tt.source, tt.value, got, tt.want)
 			}
@@ -149,11 +149,11 @@ func TestReads(t *testing.T) {
 func TestLostTokens(t *testing.T) {
 	tokens := lexer.Tokenize("a: b\n# c\n")
 	y := yamlReader{seen: map[*token.Token]bool{tokens[0]: true}}
-	if got := y.lost(tokens); got != tokens[2] {
+	if got := y.findLost(tokens); got != tokens[2] {
 		t.Errorf("lost = %v, want the token b", got)
 	}
 	y.seen[tokens[2]] = true
-	if got := y.lost(tokens); got != nil {
+	if got := y.findLost(tokens); got != nil {
 		t.Errorf("lost = %v, want none", got)
 	}
 }

@@ -23,7 +23,7 @@ const (
 // same words with space between the same ones. A policy must not change on the
 // way. What follows an
 // escape is not compared, since its source has another form.
-func (p *places) reads(at pos, value string, s style) bool {
+func (p *tokenPositions) reads(at pos, value string, s style) bool {
 	src := p.source(at)
 	switch s {
 	case styleSingle, styleDouble:
@@ -76,11 +76,11 @@ func (s *source) ends(st style) bool {
 	return !ok && st == stylePlain || ok && closes(r, st)
 }
 
-// rejoin makes one text again of an element of a list in brackets, such as
+// rejoinText makes one text again of an element of a list in brackets, such as
 // weather:read, that the library took for a mapping: in YAML (1.2.2, section
 // 7.3.3) only a colon before a blank separates, but inside braces the library
 // separates at any. An element in braces or with quotes is left as it is.
-func (y *yamlReader) rejoin(item ast.Node, n *node) {
+func (y *yamlReader) rejoinText(item ast.Node, n *node) {
 	m, ok := item.(*ast.MappingNode)
 	if !ok || m.IsFlowStyle || len(m.Values) != 1 || len(n.fields) != 1 {
 		return
@@ -91,7 +91,7 @@ func (y *yamlReader) rejoin(item ast.Node, n *node) {
 		return
 	}
 	*n = node{kind: kindText, at: at, text: text}
-	y.verify(n, key)
+	y.verifyText(n, key)
 }
 
 // isNumber reports whether plain text is a number of JSON.
@@ -110,7 +110,7 @@ func isPlain(tk *token.Token) bool {
 }
 
 // rest returns the line from a place on.
-func (p *places) rest(at pos) []rune {
+func (p *tokenPositions) rest(at pos) []rune {
 	s := p.source(at)
 	return s.runes[min(s.i, len(s.runes)):]
 }
@@ -142,7 +142,7 @@ type source struct {
 	i     int
 }
 
-func (p *places) source(at pos) *source {
+func (p *tokenPositions) source(at pos) *source {
 	if at.line != p.line {
 		p.line, p.runes = at.line, []rune(p.lines[at.line-1])
 	}

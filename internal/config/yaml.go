@@ -44,7 +44,7 @@ func parseYAMLBounded(text fileText, most int) (root *node, faults []textFault) 
 	if !ok {
 		return nil, faults
 	}
-	at := &places{lines: text.lines}
+	at := &tokenPositions{lines: text.lines}
 	tokens := lexer.Tokenize(text.text)
 	end, more, ok := scanTokens(at, tokens, most)
 	if faults = append(faults, more...); !ok {
@@ -58,12 +58,12 @@ func parseYAMLBounded(text fileText, most int) (root *node, faults []textFault) 
 	y := yamlReader{at: at, seen: make(map[*token.Token]bool, len(tokens))}
 	for _, doc := range file.Docs {
 		if _, isDirective := doc.Body.(*ast.DirectiveNode); doc.Body != nil && !isDirective && root == nil {
-			root = y.node(doc.Body)
+			root = y.convertNode(doc.Body)
 		}
 	}
 	faults = append(faults, y.faults...)
-	if lost := y.lost(tokens); lost != nil && len(faults) == 0 {
-		faults = append(faults, textFault{at.of(lost), "this text belongs to no key: check the indentation and quotes"})
+	if lost := y.findLost(tokens); lost != nil && len(faults) == 0 {
+		faults = append(faults, textFault{at.positionOf(lost), "this text belongs to no key: check the indentation and quotes"})
 	}
 	return root, faults
 }
@@ -105,11 +105,11 @@ func plainLines(text fileText) (out fileText, faults []textFault, ok bool) {
 // scanTokens refuses what a configuration does not need and what would cost
 // the parser too much. It returns the number of tokens of the first document;
 // ok is false when the parser must not run.
-func scanTokens(places *places, tokens token.Tokens, most int) (end int, faults []textFault, ok bool) {
+func scanTokens(places *tokenPositions, tokens token.Tokens, most int) (end int, faults []textFault, ok bool) {
 	var depth, keys, directiveLine int
 	var content, closed bool
 	for i, tk := range tokens {
-		at := places.of(tk)
+		at := places.positionOf(tk)
 		refuse := func(message string) { faults = append(faults, textFault{at, message}) }
 		if closed && tk.Type != token.CommentType && tk.Type != token.DocumentEndType {
 			refuse("a second document: expected one document per file")
@@ -166,16 +166,16 @@ func tooMuch(tk *token.Token, depth, keys, most int) string {
 	}
 }
 
-// places finds where tokens stand. It keeps the last line, since tokens come
-// in the order of the file and a file may be one line.
-type places struct {
+// tokenPositions finds where tokens are. It keeps the last line, since tokens
+// come in the order of the file and a file may be one line.
+type tokenPositions struct {
 	lines []string
 	line  int
 	runes []rune
 }
 
-// of returns the place of a token.
-func (p *places) of(tk *token.Token) pos {
+// positionOf returns the place of a token.
+func (p *tokenPositions) positionOf(tk *token.Token) pos {
 	if tk == nil || tk.Position == nil {
 		return pos{1, 1}
 	}
@@ -186,9 +186,9 @@ func (p *places) of(tk *token.Token) pos {
 	return at
 }
 
-func syntaxFault(at *places, err error) textFault {
+func syntaxFault(at *tokenPositions, err error) textFault {
 	if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-		return textFault{at.of(e.Token), "not YAML: " + e.Message}
+		return textFault{at.positionOf(e.Token), "not YAML: " + e.Message}
 	}
 	return textFault{pos{1, 1}, "not YAML"}
 }
@@ -196,14 +196,14 @@ func syntaxFault(at *places, err error) textFault {
 // yamlReader turns the library's tree into nodes and remembers which tokens
 // it met.
 type yamlReader struct {
-	at     *places
+	at     *tokenPositions
 	seen   map[*token.Token]bool
 	faults []textFault
 }
 
-// lost returns the first token with content that is in no node. The parser
+// findLost returns the first token with content that is in no node. The parser
 // accepts some texts of which it drops a part, and a policy must not.
-func (y *yamlReader) lost(tokens token.Tokens) *token.Token {
+func (y *yamlReader) findLost(tokens token.Tokens) *token.Token {
 	for _, tk := range tokens {
 		switch tk.Type {
 		case token.StringType, token.SingleQuoteType, token.DoubleQuoteType, token.NullType, token.BoolType,
@@ -217,19 +217,19 @@ func (y *yamlReader) lost(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-func (y *yamlReader) node(n ast.Node) *node {
+func (y *yamlReader) convertNode(n ast.Node) *node {
 	if n == nil {
 		return &node{kind: kindOpaque, at: pos{1, 1}}
 	}
 	tk := n.GetToken()
 	y.seen[tk] = true
-	out := &node{at: y.at.of(tk)}
+	out := &node{at: y.at.positionOf(tk)}
 	switch n := n.(type) {
 	case *ast.NullNode:
 		out.kind = kindNull
 	case *ast.StringNode:
 		out.kind, out.text = kindText, n.Value
-		y.verify(out, tk)
+		y.verifyText(out, tk)
 		// The library takes 1e3 for text, which is a number (YAML 1.2.2,
 		// section 10.3.2).
 		if tk.Type == token.StringType && isNumber(n.Value) {
@@ -240,7 +240,7 @@ func (y *yamlReader) node(n ast.Node) *node {
 		if n.Value != nil {
 			y.seen[n.Value.GetToken()] = true
 			out.text = n.Value.Value
-			y.verify(out, tk)
+			y.verifyText(out, tk)
 		}
 	case *ast.BoolNode:
 		out.kind, out.text = kindBool, tk.Value
@@ -249,30 +249,30 @@ func (y *yamlReader) node(n ast.Node) *node {
 	case *ast.SequenceNode:
 		out.kind = kindList
 		for _, item := range n.Values {
-			read := y.node(item)
+			read := y.convertNode(item)
 			if n.IsFlowStyle {
-				y.rejoin(item, read)
+				y.rejoinText(item, read)
 			}
 			out.items = append(out.items, read)
 		}
 	case *ast.MappingNode:
 		out.kind = kindMap
 		for _, pair := range n.Values {
-			y.pair(out, pair)
+			y.convertPair(out, pair)
 		}
 		if !n.IsFlowStyle && len(out.fields) > 0 {
 			out.at = out.fields[0].at
 		}
 	case *ast.MappingValueNode:
 		out.kind = kindMap
-		y.pair(out, n)
+		y.convertPair(out, n)
 		out.at = out.fields[0].at
 	case *ast.AnchorNode:
-		return y.wrapped(n.Name, n.Value)
+		return y.convertWrapped(n.Name, n.Value)
 	case *ast.TagNode:
-		return y.wrapped(nil, n.Value)
+		return y.convertWrapped(nil, n.Value)
 	case *ast.AliasNode:
-		y.wrapped(nil, n.Value)
+		y.convertWrapped(nil, n.Value)
 		out.kind = kindOpaque
 	default:
 		out.kind = kindOpaque
@@ -280,8 +280,8 @@ func (y *yamlReader) node(n ast.Node) *node {
 	return out
 }
 
-// verify refuses a text that the library did not read as it stands.
-func (y *yamlReader) verify(n *node, tk *token.Token) {
+// verifyText refuses a text that the library did not read as it stands.
+func (y *yamlReader) verifyText(n *node, tk *token.Token) {
 	s := stylePlain
 	switch tk.Type {
 	case token.SingleQuoteType:
@@ -296,37 +296,37 @@ func (y *yamlReader) verify(n *node, tk *token.Token) {
 	}
 }
 
-// wrapped reads the value behind a refused anchor or tag, whose faults the
+// convertWrapped reads the value behind a refused anchor or tag, whose faults the
 // user wants to hear too.
-func (y *yamlReader) wrapped(name, value ast.Node) *node {
+func (y *yamlReader) convertWrapped(name, value ast.Node) *node {
 	if name != nil {
 		y.seen[name.GetToken()] = true
 	}
-	return y.node(value)
+	return y.convertNode(value)
 }
 
-// pair appends one key and value. A key that is not text keeps its literal
+// convertPair appends one key and value. A key that is not text keeps its literal
 // and is judged by whoever knows which names are valid.
-func (y *yamlReader) pair(out *node, pair *ast.MappingValueNode) {
-	key := y.key(pair.Key)
-	value := y.node(pair.Value)
+func (y *yamlReader) convertPair(out *node, pair *ast.MappingValueNode) {
+	key := y.convertKey(pair.Key)
+	value := y.convertNode(pair.Value)
 	if key.kind == kindOpaque {
 		value.kind = kindOpaque
 	}
 	out.fields = append(out.fields, field{name: key.text, at: key.at, value: value})
 }
 
-func (y *yamlReader) key(k ast.MapKeyNode) *node {
+func (y *yamlReader) convertKey(k ast.MapKeyNode) *node {
 	y.seen[k.GetToken()] = true
 	if explicit, ok := k.(*ast.MappingKeyNode); ok {
-		key := y.node(explicit.Value)
+		key := y.convertNode(explicit.Value)
 		key.kind = kindOpaque
 		return key
 	}
 	if merge, ok := k.(*ast.MergeKeyNode); ok {
-		return &node{kind: kindOpaque, at: y.at.of(merge.GetToken())}
+		return &node{kind: kindOpaque, at: y.at.positionOf(merge.GetToken())}
 	}
-	key := y.node(k)
+	key := y.convertNode(k)
 	if key.kind != kindText {
 		key.text = k.GetToken().Value
 	}
