@@ -111,7 +111,7 @@ func TestColonsInLists(t *testing.T) {
 func TestReads(t *testing.T) {
 	tests := []struct {
 		name, source, value string
-		style               style
+		style               textStyle
 		want                bool
 	}{
 		{"same", "a b", "a b", stylePlain, true},
@@ -138,7 +138,7 @@ func TestReads(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &tokenPositions{lines: strings.Split(tt.source, "\n")}
-			if got := p.reads(pos{1, 1}, tt.value, tt.style); got != tt.want {
+			if got := p.matchesSource(pos{1, 1}, tt.value, tt.style); got != tt.want {
 				t.Errorf("reads(%q as %q) = %t, want %t", tt.source, tt.value, got, tt.want)
 			}
 		})

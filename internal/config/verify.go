@@ -10,24 +10,24 @@ import (
 )
 
 // The scalar styles of YAML, as far as the check of a text differs.
-type style int
+type textStyle int
 
 const (
-	stylePlain style = iota
+	stylePlain textStyle = iota
 	styleSingle
 	styleDouble
 	styleBlock
 )
 
-// reads reports whether the library read a text as it stands at a place: the
-// same words with space between the same ones. A policy must not change on the
-// way. What follows an
-// escape is not compared, since its source has another form.
-func (p *tokenPositions) reads(at pos, value string, s style) bool {
-	src := p.source(at)
+// matchesSource reports whether the library read a text as it is in the file:
+// the same words with space between the same ones. A policy must not change on
+// the way. What follows an escape is not compared, since its source has another
+// form.
+func (p *tokenPositions) matchesSource(at pos, value string, s textStyle) bool {
+	src := p.sourceAt(at)
 	switch s {
 	case styleSingle, styleDouble:
-		src.next() // the opening quote
+		src.nextRune() // the opening quote
 	case styleBlock:
 		src.skipLine() // the header
 	}
@@ -35,8 +35,8 @@ func (p *tokenPositions) reads(at pos, value string, s style) bool {
 	i := skipSpace(want, 0)
 	for first := true; i < len(want); first = false {
 		gap := false
-		r, ok := src.next()
-		for ; ok && unicode.IsSpace(r); r, ok = src.next() {
+		r, ok := src.nextRune()
+		for ; ok && unicode.IsSpace(r); r, ok = src.nextRune() {
 			gap = true
 		}
 		switch {
@@ -45,7 +45,7 @@ func (p *tokenPositions) reads(at pos, value string, s style) bool {
 		case r == '\\' && s == styleDouble:
 			return true
 		case r == '\'' && s == styleSingle:
-			src.next() // the second one of the pair
+			src.nextRune() // the second one of the pair
 		}
 		j := skipSpace(want, i)
 		if !first && gap != (j > i) {
@@ -53,27 +53,27 @@ func (p *tokenPositions) reads(at pos, value string, s style) bool {
 		}
 		if j == len(want) || want[j] != r {
 			// Blanks at the end of the text alone reach the closing quote.
-			return j == len(want) && (s == styleBlock || closes(r, s))
+			return j == len(want) && (s == styleBlock || closesText(r, s))
 		}
 		i = j + 1
 	}
-	return src.ends(s)
+	return src.endsText(s)
 }
 
-// ends reports whether a text ends before the next code point that is not
+// endsText reports whether a text ends before the next code point that is not
 // blank: what follows belongs to the text otherwise, and was dropped.
-func (s *source) ends(st style) bool {
+func (s *sourceReader) endsText(st textStyle) bool {
 	if st == styleBlock {
 		return true
 	}
-	r, ok := s.next()
+	r, ok := s.nextRune()
 	for ok && r == ' ' {
-		r, ok = s.next()
+		r, ok = s.nextRune()
 	}
 	for ok && unicode.IsSpace(r) && st != stylePlain {
-		r, ok = s.next()
+		r, ok = s.nextRune()
 	}
-	return !ok && st == stylePlain || ok && closes(r, st)
+	return !ok && st == stylePlain || ok && closesText(r, st)
 }
 
 // rejoinText makes one text again of an element of a list in brackets, such as
@@ -87,7 +87,7 @@ func (y *yamlReader) rejoinText(item ast.Node, n *node) {
 	}
 	key, value := m.Values[0].Key.GetToken(), m.Values[0].Value.GetToken()
 	at, text := n.fields[0].at, key.Value+":"+value.Value
-	if !isPlain(key) || !isPlain(value) || !strings.HasPrefix(string(y.at.rest(at)), text) {
+	if !isPlain(key) || !isPlain(value) || !strings.HasPrefix(string(y.at.restOfLine(at)), text) {
 		return
 	}
 	*n = node{kind: kindText, at: at, text: text}
@@ -109,13 +109,13 @@ func isPlain(tk *token.Token) bool {
 	}
 }
 
-// rest returns the line from a place on.
-func (p *tokenPositions) rest(at pos) []rune {
-	s := p.source(at)
+// restOfLine returns the line from a position on.
+func (p *tokenPositions) restOfLine(at pos) []rune {
+	s := p.sourceAt(at)
 	return s.runes[min(s.i, len(s.runes)):]
 }
 
-func closes(r rune, s style) bool {
+func closesText(r rune, s textStyle) bool {
 	switch s {
 	case styleSingle:
 		return r == '\''
@@ -133,23 +133,23 @@ func skipSpace(text []rune, i int) int {
 	return i
 }
 
-// source reads the code points of a file from a place on, line feeds
+// sourceReader reads the code points of a file from a place on, line feeds
 // included.
-type source struct {
+type sourceReader struct {
 	lines []string
 	line  int
 	runes []rune
 	i     int
 }
 
-func (p *tokenPositions) source(at pos) *source {
+func (p *tokenPositions) sourceAt(at pos) *sourceReader {
 	if at.line != p.line {
 		p.line, p.runes = at.line, []rune(p.lines[at.line-1])
 	}
-	return &source{lines: p.lines, line: at.line, runes: p.runes, i: at.col - 1}
+	return &sourceReader{lines: p.lines, line: at.line, runes: p.runes, i: at.col - 1}
 }
 
-func (s *source) next() (rune, bool) {
+func (s *sourceReader) nextRune() (rune, bool) {
 	if s.i < len(s.runes) {
 		s.i++
 		return s.runes[s.i-1], true
@@ -161,7 +161,7 @@ func (s *source) next() (rune, bool) {
 }
 
 // skipLine goes to the beginning of the next line.
-func (s *source) skipLine() bool {
+func (s *sourceReader) skipLine() bool {
 	if s.line >= len(s.lines) {
 		return false
 	}

@@ -291,7 +291,7 @@ func (y *yamlReader) verifyText(n *node, tk *token.Token) {
 	case token.LiteralType, token.FoldedType:
 		s = styleBlock
 	}
-	if !y.at.reads(n.at, n.text, s) {
+	if !y.at.matchesSource(n.at, n.text, s) {
 		y.faults = append(y.faults, textFault{n.at, "this text cannot be read as it stands: write it on one line in double quotes"})
 	}
 }
