@@ -14,9 +14,9 @@ import (
 // reads nothing for so long is treated as gone.
 const writeWait = 30 * time.Second
 
-// success is the body of an answer that has one. Status is set in a stream,
+// successBody is the body of an answer that has one. Status is set in a stream,
 // where the response has none of its own.
-type success struct {
+type successBody struct {
 	Success bool             `json:"success"`
 	Data    any              `json:"data"`
 	Parts   []sallyport.Part `json:"parts,omitempty"`
@@ -25,8 +25,8 @@ type success struct {
 	Status  int              `json:"status,omitempty"`
 }
 
-// failure is the body of every other answer.
-type failure struct {
+// failureBody is the body of every other answer.
+type failureBody struct {
 	Success      bool             `json:"success"`
 	Error        string           `json:"error"`
 	Code         sallyport.Code   `json:"code"`
@@ -39,17 +39,17 @@ type failure struct {
 	Status       int              `json:"status,omitempty"`
 }
 
-// body returns the body that tells a result. A status other than 0 stands in
-// it too.
-func body(res *sallyport.Result, status int) any {
+// resultBody returns the body for a result. A status other than 0 stands in it
+// too.
+func resultBody(res *sallyport.Result, status int) any {
 	if res.OK {
-		out := success{Success: true, Data: res.Value, Parts: res.Parts, CostUSD: res.CostUSD, CallID: res.CallID, Status: status}
+		out := successBody{Success: true, Data: res.Value, Parts: res.Parts, CostUSD: res.CostUSD, CallID: res.CallID, Status: status}
 		if res.Structured != nil {
 			out.Data = res.Structured
 		}
 		return out
 	}
-	out := failure{
+	out := failureBody{
 		Error: res.Error, Code: res.Code, Parts: res.Parts, ApprovalID: res.ApprovalID,
 		CostUSD: res.CostUSD, CallID: res.CallID, Status: status,
 	}
@@ -80,14 +80,14 @@ func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
-// refuse answers a request that is not a call.
-func refuse(w http.ResponseWriter, status int, code sallyport.Code, text string) {
-	write(w, status, failure{Error: text, Code: code})
+// writeRefusal answers a request that is not a call.
+func writeRefusal(w http.ResponseWriter, status int, code sallyport.Code, text string) {
+	writeJSON(w, status, failureBody{Error: text, Code: code})
 }
 
-// write answers with JSON.
-func write(w http.ResponseWriter, status int, v any) {
-	text, err := encode(v)
+// writeJSON answers with JSON.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	text, err := encodeJSON(v)
 	if err != nil {
 		// What the gate hands over is plain JSON, so that this cannot happen.
 		status, text = http.StatusInternalServerError, []byte(`{"success":false,"error":"The answer cannot be written","code":"execution_failed"}`)
@@ -102,8 +102,8 @@ func write(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(text)
 }
 
-// encode marshals without escaping what matters in HTML only.
-func encode(v any) ([]byte, error) {
+// encodeJSON marshals without escaping what matters in HTML only.
+func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -14,7 +14,7 @@ func TestAStreamIsBounded(t *testing.T) {
 	for range maxProgress + 5 {
 		e.progress(sallyport.Progress{Message: "again"})
 	}
-	e.send("result", body(&sallyport.Result{OK: true}, 200))
+	e.send("result", resultBody(&sallyport.Result{OK: true}, 200))
 	got := w.Body.String()
 	if n := strings.Count(got, "event: progress\n"); n != maxProgress || !strings.HasSuffix(got, "\"status\":200}\n\n") {
 		t.Errorf("%d events before %.60q, want %d and the result", n, got[max(0, len(got)-60):], maxProgress)

@@ -51,7 +51,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done fu
 	caller := s.caller(r, "")
 	ctx, done, ok := s.running.Begin(r.Context(), caller.Principal.Name)
 	if !ok {
-		busy(w, fmt.Sprintf("Too many requests at once: %d of a principal, %d of all; try again", maxEach, maxRequests))
+		writeBusy(w, fmt.Sprintf("Too many requests at once: %d of a principal, %d of all; try again", maxEach, maxRequests))
 		return nil, done
 	}
 	id := r.PathValue("id")
@@ -61,10 +61,10 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done fu
 	return &call{s: s, w: w, r: r.WithContext(ctx), caller: caller, q: sallyport.Request{Tool: id}}, done
 }
 
-// busy answers a request beyond a bound.
-func busy(w http.ResponseWriter, why string) {
+// writeBusy answers a request beyond a bound.
+func writeBusy(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
-	refuse(w, http.StatusServiceUnavailable, sallyport.CodeNotAvailable, why)
+	writeRefusal(w, http.StatusServiceUnavailable, sallyport.CodeNotAvailable, why)
 }
 
 // caller says who asks, in the role that is asked for.
@@ -91,7 +91,7 @@ func (c *call) make(in *request) {
 // reject records a request that is broken and answers it with a status.
 func (c *call) reject(status int, why string) {
 	res := c.s.gate.Reject(c.r.Context(), &c.caller, c.q, why)
-	write(c.w, status, body(&res, 0))
+	writeJSON(c.w, status, resultBody(&res, 0))
 }
 
 // unread answers a body that did not arrive whole.
@@ -100,7 +100,7 @@ func (c *call) unread(err error) {
 	case errors.Is(err, errTooLong):
 		c.reject(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, budget.ErrFull):
-		busy(c.w, fmt.Sprintf("Too many long bodies at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
+		writeBusy(c.w, fmt.Sprintf("Too many long bodies at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
 	case errors.Is(err, auth.ErrWithdrawn):
 		c.reject(http.StatusUnauthorized, "the token does not count any more")
 	case c.r.Context().Err() != nil:
@@ -116,7 +116,7 @@ func (c *call) answer(res sallyport.Result) {
 	if status == http.StatusTooManyRequests {
 		c.w.Header().Set("Retry-After", retryAfter(res.RetryAfter))
 	}
-	write(c.w, status, body(&res, 0))
+	writeJSON(c.w, status, resultBody(&res, 0))
 }
 
 // status returns the status of a result. A tool that is not there for the

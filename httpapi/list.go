@@ -66,7 +66,7 @@ func parseQuery(raw string, filters bool) (q query, err error) {
 		case key == "personality":
 			return q, fmt.Errorf("personality: expected one text of at most %d bytes without control characters", maxWord)
 		default:
-			return q, fmt.Errorf("unknown query parameter %q", clip(key))
+			return q, fmt.Errorf("unknown query parameter %q", clipWord(key))
 		}
 	}
 	return q, nil
@@ -77,12 +77,12 @@ func parseQuery(raw string, filters bool) (q query, err error) {
 func (s *Server) asked(w http.ResponseWriter, r *http.Request, filters bool) (caller sallyport.Caller, q query, ok bool) {
 	q, err := parseQuery(r.URL.RawQuery, filters)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, sallyport.CodeInputInvalid, err.Error())
+		writeRefusal(w, http.StatusBadRequest, sallyport.CodeInputInvalid, err.Error())
 		return caller, q, false
 	}
 	caller = s.caller(r, q.personality)
 	if !caller.Principal.MayTake(caller.Personality) {
-		refuse(w, http.StatusForbidden, sallyport.CodePermissionDenied, notYours)
+		writeRefusal(w, http.StatusForbidden, sallyport.CodePermissionDenied, notYours)
 		return caller, q, false
 	}
 	return caller, q, true
@@ -100,7 +100,7 @@ func (s *Server) actions(w http.ResponseWriter, r *http.Request) {
 			return !slices.ContainsFunc(a.Permissions, func(p string) bool { return slices.Contains(q.permissions, p) })
 		})
 	}
-	write(w, http.StatusOK, success{Success: true, Data: seen})
+	writeJSON(w, http.StatusOK, successBody{Success: true, Data: seen})
 }
 
 // action describes one action. One that the caller does not see is answered
@@ -113,11 +113,11 @@ func (s *Server) action(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	for _, a := range s.seen(&caller) {
 		if a.ID == id {
-			write(w, http.StatusOK, success{Success: true, Data: a})
+			writeJSON(w, http.StatusOK, successBody{Success: true, Data: a})
 			return
 		}
 	}
-	refuse(w, http.StatusNotFound, sallyport.CodeNotAvailable, "Unknown tool: "+clip(id))
+	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "Unknown tool: "+clipWord(id))
 }
 
 // seen returns the actions that the caller sees, sorted by id.

@@ -37,7 +37,7 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	_, read, ok := s.files.Begin(c.r.Context(), c.caller.Principal.Name)
 	if !ok {
-		busy(w, fmt.Sprintf("Too many requests with files at once: %d of a principal, %d of all; try again", maxOwnUploads, maxUploads))
+		writeBusy(w, fmt.Sprintf("Too many requests with files at once: %d of a principal, %d of all; try again", maxOwnUploads, maxUploads))
 		return
 	}
 	defer read()
@@ -137,7 +137,7 @@ func (c *call) part(f *form, part *multipart.Part, count int) error {
 	case filePart:
 		return c.file(f, part)
 	default:
-		return &brokenForm{fmt.Sprintf("unknown part %q; known are request and file", clip(part.FormName()))}
+		return &brokenForm{fmt.Sprintf("unknown part %q; known are request and file", clipWord(part.FormName()))}
 	}
 }
 

@@ -24,10 +24,10 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	text, err := encode(s.document(s.seen(&caller)))
+	text, err := encodeJSON(s.document(s.seen(&caller)))
 	if err != nil {
 		s.o.Logger.Error("the OpenAPI document cannot be written", "error", err)
-		refuse(w, http.StatusInternalServerError, sallyport.CodeExecutionFailed, "The document cannot be written")
+		writeRefusal(w, http.StatusInternalServerError, sallyport.CodeExecutionFailed, "The document cannot be written")
 		return
 	}
 	sum := sha256.Sum256(text)

@@ -47,7 +47,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		why = s.o.Ready(r.Context())
 	}
 	if why == nil {
-		write(w, http.StatusOK, map[string]string{"status": "ready"})
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 		return
 	}
 	s.o.Logger.Warn("not ready", "error", why)
@@ -55,5 +55,5 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if u, ok := errors.AsType[*Unready](why); ok {
 		reason = cmp.Or(u.Reason, ReasonOther)
 	}
-	write(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable", "reason": string(reason)})
+	writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable", "reason": string(reason)})
 }

@@ -51,7 +51,7 @@ func decode(text []byte) (q request, err error) {
 		token, _ := dec.Token()
 		key, _ := token.(string)
 		if seen[key] {
-			return q, fmt.Errorf("the key %q is repeated", clip(key))
+			return q, fmt.Errorf("the key %q is repeated", clipWord(key))
 		}
 		seen[key] = true
 		var v json.RawMessage
@@ -85,7 +85,7 @@ func (q *request) set(key string, v json.RawMessage) error {
 		q.dryRun = v[0] == 't'
 		return nil
 	default:
-		return fmt.Errorf("unknown key %q; known are params, session, personality and dry_run", clip(key))
+		return fmt.Errorf("unknown key %q; known are params, session, personality and dry_run", clipWord(key))
 	}
 }
 
@@ -105,8 +105,8 @@ func usable(s string) bool {
 	return len(s) <= maxWord && !strings.ContainsFunc(s, odd)
 }
 
-// clip bounds a word of the client's in a message to the client.
-func clip(s string) string {
+// clipWord bounds a word of the client's in a message to the client.
+func clipWord(s string) string {
 	const most = 64
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "")

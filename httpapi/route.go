@@ -147,7 +147,7 @@ func Refuse(w http.ResponseWriter, status int, why string) {
 		code = sallyport.CodeNotAvailable
 	}
 	protect(w.Header())
-	refuse(w, status, code, why)
+	writeRefusal(w, status, code, why)
 }
 
 // protect sets the headers of every answer. An answer is for one caller.
@@ -185,11 +185,11 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case len(rows) == 0:
 		w.Header().Set("Allow", res.allow())
-		refuse(w, http.StatusMethodNotAllowed, sallyport.CodeInputInvalid, "The method is not allowed here; allowed: "+res.allow())
+		writeRefusal(w, http.StatusMethodNotAllowed, sallyport.CodeInputInvalid, "The method is not allowed here; allowed: "+res.allow())
 		return
 	case rows[0].Auth && !named(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="sallyport"`)
-		refuse(w, http.StatusUnauthorized, sallyport.CodePermissionDenied, "A bearer token is required")
+		writeRefusal(w, http.StatusUnauthorized, sallyport.CodePermissionDenied, "A bearer token is required")
 		return
 	}
 	kind, ok := content(r)
@@ -203,7 +203,7 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, row := range rows {
 		kinds = append(kinds, row.Content)
 	}
-	refuse(w, http.StatusUnsupportedMediaType, sallyport.CodeInputInvalid, "The content type must be "+strings.Join(kinds, " or ")+", in UTF-8 and not compressed")
+	writeRefusal(w, http.StatusUnsupportedMediaType, sallyport.CodeInputInvalid, "The content type must be "+strings.Join(kinds, " or ")+", in UTF-8 and not compressed")
 }
 
 // of returns the rows of a method.
@@ -263,5 +263,5 @@ func content(r *http.Request) (kind string, ok bool) {
 
 // nowhere answers for paths that are not in the table.
 func nowhere(w http.ResponseWriter, _ *http.Request) {
-	refuse(w, http.StatusNotFound, sallyport.CodeNotAvailable, "There is nothing at this path")
+	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "There is nothing at this path")
 }

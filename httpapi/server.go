@@ -187,5 +187,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // healthy answers as long as the process does.
 func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, map[string]string{"status": "ok"})
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }

@@ -47,7 +47,7 @@ func (c *call) stream() {
 			for len(waiting) > 0 {
 				e.progress(<-waiting)
 			}
-			e.send("result", body(&res, c.status(&res)))
+			e.send("result", resultBody(&res, c.status(&res)))
 			return
 		}
 		if e.gone {
@@ -86,7 +86,7 @@ func (e *events) progress(p sallyport.Progress) {
 
 // send writes one event. JSON text has no line breaks of its own.
 func (e *events) send(kind string, v any) {
-	text, err := encode(v)
+	text, err := encodeJSON(v)
 	if err != nil {
 		// What the gate hands over is plain JSON, so that this cannot happen.
 		text = []byte("{}\n")
