@@ -15,8 +15,8 @@ import (
 // so that what is cut is unknown either way.
 const maxID = 128
 
-// call is one request to execute an action.
-type call struct {
+// actionCall is one request to execute an action.
+type actionCall struct {
 	s      *Server
 	w      http.ResponseWriter
 	r      *http.Request // its context is the call's
@@ -24,9 +24,9 @@ type call struct {
 	q      sallyport.Request
 }
 
-// execute makes a call whose body is JSON.
-func (s *Server) execute(w http.ResponseWriter, r *http.Request) {
-	c, done := s.begin(w, r)
+// executeJSON makes a call whose body is JSON.
+func (s *Server) executeJSON(w http.ResponseWriter, r *http.Request) {
+	c, done := s.beginCall(w, r)
 	if c == nil {
 		return
 	}
@@ -34,21 +34,21 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) {
 	text, held, err := s.read(w, c.r, c.caller.Principal.Name)
 	defer held.Release()
 	if err != nil {
-		c.unread(err)
+		c.rejectUnread(err)
 		return
 	}
 	in, err := decode(text)
 	if err != nil {
-		c.reject(http.StatusBadRequest, err.Error())
+		c.rejectCall(http.StatusBadRequest, err.Error())
 		return
 	}
-	c.make(&in)
+	c.makeCall(&in)
 }
 
-// begin starts a request, or answers that too many run. Call done when it is
+// beginCall starts a request, or answers that too many run. Call done when it is
 // answered.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done func()) {
-	caller := s.caller(r, "")
+func (s *Server) beginCall(w http.ResponseWriter, r *http.Request) (c *actionCall, done func()) {
+	caller := s.callerOf(r, "")
 	ctx, done, ok := s.running.Begin(r.Context(), caller.Principal.Name)
 	if !ok {
 		writeBusy(w, fmt.Sprintf("Too many requests at once: %d of a principal, %d of all; try again", maxEach, maxRequests))
@@ -58,7 +58,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (c *call, done fu
 	if len(id) > maxID {
 		id = strings.ToValidUTF8(id[:maxID], "")
 	}
-	return &call{s: s, w: w, r: r.WithContext(ctx), caller: caller, q: sallyport.Request{Tool: id}}, done
+	return &actionCall{s: s, w: w, r: r.WithContext(ctx), caller: caller, q: sallyport.Request{Tool: id}}, done
 }
 
 // writeBusy answers a request beyond a bound.
@@ -67,73 +67,73 @@ func writeBusy(w http.ResponseWriter, why string) {
 	writeRefusal(w, http.StatusServiceUnavailable, sallyport.CodeNotAvailable, why)
 }
 
-// caller says who asks, in the role that is asked for.
-func (s *Server) caller(r *http.Request, personality string) sallyport.Caller {
+// callerOf returns who asks, in the role that is asked for.
+func (s *Server) callerOf(r *http.Request, personality string) sallyport.Caller {
 	p, _ := auth.PrincipalFrom(r.Context())
 	return sallyport.Caller{
 		Principal: p, Personality: p.Role(personality, s.o.Personality), Platform: sallyport.PlatformHTTP,
 	}
 }
 
-// make hands the call to the gate and answers. Whether the principal may take
-// the role is the gate's to say.
-func (c *call) make(in *request) {
+// makeCall passes the call to the gate and answers. Whether the principal may
+// take the role is the gate's to say.
+func (c *actionCall) makeCall(in *request) {
 	c.q.Args = in.params
 	c.caller.Session, c.caller.DryRun = in.session, in.dryRun
 	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)
-	if streams(c.r) {
+	if wantsStream(c.r) {
 		c.stream()
 		return
 	}
-	c.answer(c.s.gate.Call(c.r.Context(), &c.caller, c.q))
+	c.writeResult(c.s.gate.Call(c.r.Context(), &c.caller, c.q))
 }
 
-// reject records a request that is broken and answers it with a status.
-func (c *call) reject(status int, why string) {
+// rejectCall records a request that is broken and answers it with a status.
+func (c *actionCall) rejectCall(status int, why string) {
 	res := c.s.gate.Reject(c.r.Context(), &c.caller, c.q, why)
 	writeJSON(c.w, status, resultBody(&res, 0))
 }
 
-// unread answers a body that did not arrive whole.
-func (c *call) unread(err error) {
+// rejectUnread answers a body that did not arrive whole.
+func (c *actionCall) rejectUnread(err error) {
 	switch {
 	case errors.Is(err, errTooLong):
-		c.reject(http.StatusRequestEntityTooLarge, err.Error())
+		c.rejectCall(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, budget.ErrFull):
 		writeBusy(c.w, fmt.Sprintf("Too many long bodies at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
 	case errors.Is(err, auth.ErrWithdrawn):
-		c.reject(http.StatusUnauthorized, "the token does not count any more")
+		c.rejectCall(http.StatusUnauthorized, "the token does not count any more")
 	case c.r.Context().Err() != nil:
-		c.reject(http.StatusServiceUnavailable, "the request was cancelled before its body was read")
+		c.rejectCall(http.StatusServiceUnavailable, "the request was cancelled before its body was read")
 	default:
-		c.reject(http.StatusBadRequest, "the body did not arrive whole")
+		c.rejectCall(http.StatusBadRequest, "the body did not arrive whole")
 	}
 }
 
-// answer tells a result.
-func (c *call) answer(res sallyport.Result) {
-	status := c.status(&res)
+// writeResult answers with a result.
+func (c *actionCall) writeResult(res sallyport.Result) {
+	status := c.resultStatus(&res)
 	if status == http.StatusTooManyRequests {
 		c.w.Header().Set("Retry-After", retryAfter(res.RetryAfter))
 	}
 	writeJSON(c.w, status, resultBody(&res, 0))
 }
 
-// status returns the status of a result. A tool that is not there for the
+// resultStatus returns the status of a result. A tool that is not there for the
 // caller is 404; one that is and still cannot be called is 503.
-func (c *call) status(res *sallyport.Result) int {
+func (c *actionCall) resultStatus(res *sallyport.Result) int {
 	if res.OK {
 		return http.StatusOK
 	}
-	if res.Code == sallyport.CodeNotAvailable && c.there() {
+	if res.Code == sallyport.CodeNotAvailable && c.isAvailable() {
 		return http.StatusServiceUnavailable
 	}
 	return statusOf(res.Code)
 }
 
-// there asks the gate whether the caller sees the tool and it can work. Of a
+// isAvailable asks the gate whether the caller sees the tool and it can work. Of a
 // resource the URI may be what is not there, which the gate is not asked about.
-func (c *call) there() bool {
+func (c *actionCall) isAvailable() bool {
 	if form, _ := sallyport.ParseID(c.q.Tool); form == sallyport.FormResource {
 		return false
 	}
@@ -152,8 +152,8 @@ func (c *call) there() bool {
 	return true
 }
 
-// streams reports whether the client asks for a stream of events.
-func streams(r *http.Request) bool {
+// wantsStream reports whether the client asks for a stream of events.
+func wantsStream(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for kind := range strings.SplitSeq(header, ",") {
 			kind, params, _ := strings.Cut(kind, ";")

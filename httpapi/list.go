@@ -80,7 +80,7 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, filters bool) (ca
 		writeRefusal(w, http.StatusBadRequest, sallyport.CodeInputInvalid, err.Error())
 		return caller, q, false
 	}
-	caller = s.caller(r, q.personality)
+	caller = s.callerOf(r, q.personality)
 	if !caller.Principal.MayTake(caller.Personality) {
 		writeRefusal(w, http.StatusForbidden, sallyport.CodePermissionDenied, notYours)
 		return caller, q, false

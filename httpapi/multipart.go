@@ -30,7 +30,7 @@ const (
 // executeWithFiles makes a call whose body is multipart: a part "request" with
 // the JSON of execute, which may be absent and comes first, then files.
 func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
-	c, done := s.begin(w, r)
+	c, done := s.beginCall(w, r)
 	if c == nil {
 		return
 	}
@@ -46,14 +46,14 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 	if err := c.parts(&f); err != nil {
 		var broken *brokenForm
 		if errors.As(err, &broken) {
-			c.reject(http.StatusBadRequest, broken.why)
+			c.rejectCall(http.StatusBadRequest, broken.why)
 			return
 		}
-		c.unread(tooLong(err))
+		c.rejectUnread(tooLong(err))
 		return
 	}
 	c.caller.Attachments = f.files
-	c.make(&f.request)
+	c.makeCall(&f.request)
 }
 
 // form is what a multipart body brings.
@@ -77,7 +77,7 @@ func (b *brokenForm) Error() string { return b.why }
 
 // parts reads the parts in order. The error is a *brokenForm, or that of a
 // body that did not arrive whole.
-func (c *call) parts(f *form) error {
+func (c *actionCall) parts(f *form) error {
 	defer arrive(c.r.Context(), c.w)()
 	c.r.Body = bounded(c.w, c.r, c.s.o.MaxUpload)
 	reader, err := c.r.MultipartReader()
@@ -114,7 +114,7 @@ func malformed(err error) error {
 }
 
 // part takes one part over.
-func (c *call) part(f *form, part *multipart.Part, count int) error {
+func (c *actionCall) part(f *form, part *multipart.Part, count int) error {
 	if part.Header.Get("Content-Transfer-Encoding") != "" {
 		return &brokenForm{"a part must not have a Content-Transfer-Encoding"}
 	}
@@ -142,7 +142,7 @@ func (c *call) part(f *form, part *multipart.Part, count int) error {
 }
 
 // file keeps one file.
-func (c *call) file(f *form, part *multipart.Part) error {
+func (c *actionCall) file(f *form, part *multipart.Part) error {
 	name := part.FileName()
 	switch {
 	case name == "" || name == "." || name == ".." || !usable(name) || strings.ContainsAny(name, `/\`):

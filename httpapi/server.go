@@ -147,7 +147,7 @@ func (s *Server) routes() []Route {
 	}
 	execute := Route{
 		Method: http.MethodPost, Pattern: "/v1/actions/{id}/execute", Auth: true, Content: ContentJSON,
-		Doc: "Executes an action, with progress as a stream of events on request.", Handler: http.HandlerFunc(s.execute),
+		Doc: "Executes an action, with progress as a stream of events on request.", Handler: http.HandlerFunc(s.executeJSON),
 	}
 	table := []Route{
 		get("/v1/actions", "Lists the actions that the caller sees.", s.actions),

@@ -19,7 +19,7 @@ const (
 
 // stream makes the call and sends its progress as events, then its result as
 // the last one. Comments keep a silent connection alive.
-func (c *call) stream() {
+func (c *actionCall) stream() {
 	e := newEvents(c.w)
 	waiting := make(chan sallyport.Progress, maxWaiting)
 	c.caller.Progress = func(p sallyport.Progress) {
@@ -47,7 +47,7 @@ func (c *call) stream() {
 			for len(waiting) > 0 {
 				e.progress(<-waiting)
 			}
-			e.send("result", resultBody(&res, c.status(&res)))
+			e.send("result", resultBody(&res, c.resultStatus(&res)))
 			return
 		}
 		if e.gone {
