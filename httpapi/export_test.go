@@ -6,7 +6,7 @@ import (
 )
 
 // Window and Decode are the functions that tests look at from the inside.
-func Window(d time.Duration) string { return window(d) }
+func Window(d time.Duration) string { return durationText(d) }
 
 // Decoded is what a body says.
 type Decoded struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// action is a tool as the API describes it, in the words of the configuration.
-type action struct {
+// listedAction is a tool as the API describes it, in the words of the configuration.
+type listedAction struct {
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -36,8 +36,8 @@ type rateLimit struct {
 	Window   string `json:"window"`
 }
 
-// query is what a listing may ask for.
-type query struct {
+// listQuery is what a listing may ask for.
+type listQuery struct {
 	permissions []string // nil asks for everything
 	personality string
 }
@@ -47,7 +47,7 @@ const notYours = "Permission denied: the personality is not one of the principal
 
 // parseQuery reads the query of a request strictly: what is not known would
 // otherwise be a filter that does nothing.
-func parseQuery(raw string, filters bool) (q query, err error) {
+func parseQuery(raw string, filters bool) (q listQuery, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return q, errors.New("the query cannot be read")
@@ -72,9 +72,9 @@ func parseQuery(raw string, filters bool) (q query, err error) {
 	return q, nil
 }
 
-// asked reads who asks and for what. It answers and returns false when the
+// readQuery reads who asks and for what. It answers and returns false when the
 // query is broken or the role is not the principal's.
-func (s *Server) asked(w http.ResponseWriter, r *http.Request, filters bool) (caller sallyport.Caller, q query, ok bool) {
+func (s *Server) readQuery(w http.ResponseWriter, r *http.Request, filters bool) (caller sallyport.Caller, q listQuery, ok bool) {
 	q, err := parseQuery(r.URL.RawQuery, filters)
 	if err != nil {
 		writeRefusal(w, http.StatusBadRequest, sallyport.CodeInputInvalid, err.Error())
@@ -88,30 +88,30 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, filters bool) (ca
 	return caller, q, true
 }
 
-// actions lists what the caller sees.
-func (s *Server) actions(w http.ResponseWriter, r *http.Request) {
-	caller, q, ok := s.asked(w, r, true)
+// listActions lists what the caller sees.
+func (s *Server) listActions(w http.ResponseWriter, r *http.Request) {
+	caller, q, ok := s.readQuery(w, r, true)
 	if !ok {
 		return
 	}
-	seen := s.seen(&caller)
+	seen := s.visibleActions(&caller)
 	if q.permissions != nil {
-		seen = slices.DeleteFunc(seen, func(a action) bool {
+		seen = slices.DeleteFunc(seen, func(a listedAction) bool {
 			return !slices.ContainsFunc(a.Permissions, func(p string) bool { return slices.Contains(q.permissions, p) })
 		})
 	}
 	writeJSON(w, http.StatusOK, successBody{Success: true, Data: seen})
 }
 
-// action describes one action. One that the caller does not see is answered
+// describeAction describes one action. One that the caller does not see is answered
 // like one that does not exist.
-func (s *Server) action(w http.ResponseWriter, r *http.Request) {
-	caller, _, ok := s.asked(w, r, false)
+func (s *Server) describeAction(w http.ResponseWriter, r *http.Request) {
+	caller, _, ok := s.readQuery(w, r, false)
 	if !ok {
 		return
 	}
 	id := r.PathValue("id")
-	for _, a := range s.seen(&caller) {
+	for _, a := range s.visibleActions(&caller) {
 		if a.ID == id {
 			writeJSON(w, http.StatusOK, successBody{Success: true, Data: a})
 			return
@@ -120,20 +120,20 @@ func (s *Server) action(w http.ResponseWriter, r *http.Request) {
 	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "Unknown tool: "+clipWord(id))
 }
 
-// seen returns the actions that the caller sees, sorted by id.
-func (s *Server) seen(caller *sallyport.Caller) []action {
+// visibleActions returns the actions that the caller sees, sorted by id.
+func (s *Server) visibleActions(caller *sallyport.Caller) []listedAction {
 	declared := map[string]*sallyport.Tool{}
 	tools := s.gate.List(caller)
 	for i := range tools {
 		declared[tools[i].Name] = &tools[i]
 	}
-	out := []action{}
+	out := []listedAction{}
 	for _, d := range s.gate.Definitions(caller) {
 		t := declared[d.Name]
 		if t == nil {
 			continue // it came or went between the two
 		}
-		a := action{
+		a := listedAction{
 			ID: d.Name, Name: d.Title, Description: d.Description, Toolset: t.Toolset,
 			Parameters: d.Schema, Returns: d.Returns, Permissions: t.Permissions,
 			ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld,
@@ -143,16 +143,16 @@ func (s *Server) seen(caller *sallyport.Caller) []action {
 			a.Permissions = []string{}
 		}
 		if l := t.RateLimit; l != nil {
-			a.RateLimit = &rateLimit{l.Requests, window(l.Window)}
+			a.RateLimit = &rateLimit{l.Requests, durationText(l.Window)}
 		}
 		out = append(out, a)
 	}
 	return out
 }
 
-// window writes a duration as the configuration does: a number and one of s,
+// durationText writes a duration as the configuration does: a number and one of s,
 // m, h and d, the largest that gives a whole number.
-func window(d time.Duration) string {
+func durationText(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
 		name string

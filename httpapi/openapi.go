@@ -20,11 +20,11 @@ type object map[string]any
 // openAPI answers with the document of what the caller sees. Unlike other
 // answers it may be kept by the client that asked, and is then asked about.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) {
-	caller, _, ok := s.asked(w, r, false)
+	caller, _, ok := s.readQuery(w, r, false)
 	if !ok {
 		return
 	}
-	text, err := encodeJSON(s.document(s.seen(&caller)))
+	text, err := encodeJSON(s.document(s.visibleActions(&caller)))
 	if err != nil {
 		s.o.Logger.Error("the OpenAPI document cannot be written", "error", err)
 		writeRefusal(w, http.StatusInternalServerError, sallyport.CodeExecutionFailed, "The document cannot be written")
@@ -61,7 +61,7 @@ func matches(headers []string, tag string) bool {
 }
 
 // document describes actions, one path each.
-func (s *Server) document(actions []action) object {
+func (s *Server) document(actions []listedAction) object {
 	paths, schemas := object{}, object{"failure": failureSchema(), "part": partSchema()}
 	for i := range actions {
 		a := &actions[i]
@@ -90,7 +90,7 @@ func (s *Server) document(actions []action) object {
 }
 
 // operation describes the execution of one action.
-func (s *Server) operation(a *action) object {
+func (s *Server) operation(a *listedAction) object {
 	content := object{ContentJSON: object{"schema": requestSchema(a)}}
 	if a.attachments && s.o.Uploads != nil {
 		content[ContentMultipart] = object{
@@ -128,7 +128,7 @@ func (s *Server) operation(a *action) object {
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
-func requestSchema(a *action) object {
+func requestSchema(a *listedAction) object {
 	text := func(what string) object {
 		return object{"type": "string", "maxLength": maxWord, "description": what}
 	}
@@ -144,7 +144,7 @@ func requestSchema(a *action) object {
 	}
 }
 
-func successSchema(a *action) object {
+func successSchema(a *listedAction) object {
 	data := object{"type": []string{"string", "object"}, "description": "The structured result when there is one, else the text."}
 	if a.Returns != nil {
 		data = object{"anyOf": []object{reference(a.ID + ".returns"), {"type": "string", "description": "The description of a dry run."}}}

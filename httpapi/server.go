@@ -150,8 +150,8 @@ func (s *Server) routes() []Route {
 		Doc: "Executes an action, with progress as a stream of events on request.", Handler: http.HandlerFunc(s.executeJSON),
 	}
 	table := []Route{
-		get("/v1/actions", "Lists the actions that the caller sees.", s.actions),
-		get("/v1/actions/{id}", "Describes one action.", s.action),
+		get("/v1/actions", "Lists the actions that the caller sees.", s.listActions),
+		get("/v1/actions/{id}", "Describes one action.", s.describeAction),
 		execute,
 		get("/v1/openapi.json", "Describes the actions that the caller sees as an OpenAPI document.", s.openAPI),
 		{Method: http.MethodGet, Pattern: "/healthz", Doc: "Says that the process answers.", Handler: http.HandlerFunc(s.healthy)},
