@@ -41,9 +41,9 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer read()
-	var f form
+	var f multipartForm
 	defer f.release()
-	if err := c.parts(&f); err != nil {
+	if err := c.readParts(&f); err != nil {
 		var broken *brokenForm
 		if errors.As(err, &broken) {
 			c.rejectCall(http.StatusBadRequest, broken.why)
@@ -56,15 +56,15 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 	c.makeCall(&f.request)
 }
 
-// form is what a multipart body brings.
-type form struct {
+// multipartForm is what a multipart body brings.
+type multipartForm struct {
 	request  request
 	files    []sallyport.Attachment
 	releases []func()
 }
 
 // release drops the files, the last one first.
-func (f *form) release() {
+func (f *multipartForm) release() {
 	for i := len(f.releases) - 1; i >= 0; i-- {
 		f.releases[i]()
 	}
@@ -75,9 +75,9 @@ type brokenForm struct{ why string }
 
 func (b *brokenForm) Error() string { return b.why }
 
-// parts reads the parts in order. The error is a *brokenForm, or that of a
+// readParts reads the parts in order. The error is a *brokenForm, or that of a
 // body that did not arrive whole.
-func (c *actionCall) parts(f *form) error {
+func (c *actionCall) readParts(f *multipartForm) error {
 	defer arrive(c.r.Context(), c.w)()
 	c.r.Body = bounded(c.w, c.r, c.s.o.MaxUpload)
 	reader, err := c.r.MultipartReader()
@@ -94,17 +94,17 @@ func (c *actionCall) parts(f *form) error {
 			return err
 		}
 		if err != nil {
-			return malformed(err)
+			return partsError(err)
 		}
-		if err := c.part(f, part, count); err != nil {
-			return malformed(err)
+		if err := c.readPart(f, part, count); err != nil {
+			return partsError(err)
 		}
 	}
 }
 
-// malformed tells a body that is not multipart from one that did not arrive:
+// partsError tells a body that is not multipart from one that did not arrive:
 // the reader's own errors have no type.
-func malformed(err error) error {
+func partsError(err error) error {
 	if strings.HasPrefix(err.Error(), "multipart: ") && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, auth.ErrWithdrawn) {
 		if cut := (*http.MaxBytesError)(nil); !errors.As(err, &cut) {
 			return &brokenForm{"the multipart body is malformed"}
@@ -113,8 +113,8 @@ func malformed(err error) error {
 	return err
 }
 
-// part takes one part over.
-func (c *actionCall) part(f *form, part *multipart.Part, count int) error {
+// readPart takes one part over.
+func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int) error {
 	if part.Header.Get("Content-Transfer-Encoding") != "" {
 		return &brokenForm{"a part must not have a Content-Transfer-Encoding"}
 	}
@@ -135,14 +135,14 @@ func (c *actionCall) part(f *form, part *multipart.Part, count int) error {
 		}
 		return nil
 	case filePart:
-		return c.file(f, part)
+		return c.storeFile(f, part)
 	default:
 		return &brokenForm{fmt.Sprintf("unknown part %q; known are request and file", clipWord(part.FormName()))}
 	}
 }
 
-// file keeps one file.
-func (c *actionCall) file(f *form, part *multipart.Part) error {
+// storeFile stores one file.
+func (c *actionCall) storeFile(f *multipartForm, part *multipart.Part) error {
 	name := part.FileName()
 	switch {
 	case name == "" || name == "." || name == ".." || !usable(name) || strings.ContainsAny(name, `/\`):
@@ -154,7 +154,7 @@ func (c *actionCall) file(f *form, part *multipart.Part) error {
 	if strings.HasPrefix(strings.ToLower(part.Header.Get("Content-Type")), "image/") {
 		kind = sallyport.KindImage
 	}
-	watched := &watch{r: part}
+	watched := &readWatch{r: part}
 	a, release, err := c.s.o.Uploads(c.r.Context(), name, kind, watched)
 	if release != nil {
 		f.releases = append(f.releases, release)
@@ -170,14 +170,14 @@ func (c *actionCall) file(f *form, part *multipart.Part) error {
 	return nil
 }
 
-// watch remembers why reading failed, so that a body that breaks off is not
+// readWatch remembers why reading failed, so that a body that breaks off is not
 // taken for a store that does.
-type watch struct {
+type readWatch struct {
 	r   io.Reader
 	err error
 }
 
-func (w *watch) Read(p []byte) (int, error) {
+func (w *readWatch) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if err != nil && err != io.EOF {
 		w.err = err

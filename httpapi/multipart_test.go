@@ -17,8 +17,8 @@ import (
 // part is one part of a multipart body.
 type part struct{ name, file, kind, text string }
 
-// form builds a multipart body and its content type.
-func form(t *testing.T, parts ...part) (body, kind string) {
+// multipartForm builds a multipart body and its content type.
+func multipartForm(t *testing.T, parts ...part) (body, kind string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -48,7 +48,7 @@ func form(t *testing.T, parts ...part) (body, kind string) {
 
 func TestFilesReachTheToolAndGoWithTheCall(t *testing.T) {
 	k := newKit(t, nil)
-	body, kind := form(
+	body, kind := multipartForm(
 		t, part{name: "request", text: `{"params":{},"session":"s"}`},
 		part{name: "file", file: "a.txt", text: "hello"}, part{name: "file", file: "b.png", kind: "image/png", text: "\x89PNG"},
 	)
@@ -62,7 +62,7 @@ func TestFilesReachTheToolAndGoWithTheCall(t *testing.T) {
 	if e := k.record.outcome(t, got.body.CallID); e.Session != "s" {
 		t.Errorf("recorded session %q, want s", e.Session)
 	}
-	body, kind = form(t, part{name: "file", file: "a.txt", text: "alone"})
+	body, kind = multipartForm(t, part{name: "file", file: "a.txt", text: "alone"})
 	if got := k.execute("files", body, append([]string{"Content-Type", kind}, asStream...)...); !strings.Contains(got.text, `{"a.txt":"file:alone"}`) {
 		t.Errorf("a stream with a file alone = %d %s", got.status, got.text)
 	}
@@ -93,7 +93,7 @@ func TestABrokenFormIsRefusedAndRecorded(t *testing.T) {
 	}
 	for name, parts := range tests {
 		t.Run(name, func(t *testing.T) {
-			body, kind := form(t, parts...)
+			body, kind := multipartForm(t, parts...)
 			got := k.execute("files", body, "Content-Type", kind)
 			if got.status != 400 || got.body.Code != sallyport.CodeInputInvalid || strings.Contains(got.text, "/var/private") {
 				t.Errorf("= %d %s, want 400 input_invalid without the store's words", got.status, got.text)
@@ -120,7 +120,7 @@ func TestABrokenFormIsRefusedAndRecorded(t *testing.T) {
 func TestFilesAreBoundedTogether(t *testing.T) {
 	files := &store{files: map[string][]byte{}}
 	k := newKit(t, &httpapi.Options{Uploads: files.keep, MaxUpload: 1500})
-	body, kind := form(t, part{name: "file", file: "a", text: strings.Repeat("x", 900)}, part{name: "file", file: "b", text: strings.Repeat("x", 900)})
+	body, kind := multipartForm(t, part{name: "file", file: "a", text: strings.Repeat("x", 900)}, part{name: "file", file: "b", text: strings.Repeat("x", 900)})
 	if got := k.execute("files", body, "Content-Type", kind); got.status != 413 {
 		t.Errorf("a long form = %d %s, want 413", got.status, got.text)
 	}

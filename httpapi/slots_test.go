@@ -12,7 +12,7 @@ import (
 func TestB8_LongBodiesWaitForNobody(t *testing.T) {
 	k := newKit(t, nil)
 	long := `{"params":{"a":"` + strings.Repeat("x", 100_000) + `"}}`
-	files, kind := form(t, part{name: "file", file: "a", text: "x"})
+	files, kind := multipartForm(t, part{name: "file", file: "a", text: "x"})
 	send := func(who, body, kind string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, k.site.URL+"/v1/actions/files/execute", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+who)
