@@ -13,9 +13,9 @@ import (
 // openAPIVersion is the version whose schemas are JSON Schema 2020-12.
 const openAPIVersion = "3.1.1"
 
-// object is a JSON object. Keys are written in order, so that the same
+// jsonObject is a JSON object. Keys are written in order, so that the same
 // actions give the same text.
-type object map[string]any
+type jsonObject map[string]any
 
 // openAPI answers with the document of what the caller sees. Unlike other
 // answers it may be kept by the client that asked, and is then asked about.
@@ -24,7 +24,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	text, err := encodeJSON(s.document(s.visibleActions(&caller)))
+	text, err := encodeJSON(s.newDocument(s.visibleActions(&caller)))
 	if err != nil {
 		s.o.Logger.Error("the OpenAPI document cannot be written", "error", err)
 		writeRefusal(w, http.StatusInternalServerError, sallyport.CodeExecutionFailed, "The document cannot be written")
@@ -36,7 +36,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) {
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Vary", "Authorization")
-	if matches(r.Header.Values("If-None-Match"), tag) {
+	if matchesTag(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -46,9 +46,9 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// matches reports whether a client has the text of a tag (RFC 9110 section
+// matchesTag reports whether a client has the text of a tag (RFC 9110 section
 // 13.1.2: the comparison is the weak one).
-func matches(headers []string, tag string) bool {
+func matchesTag(headers []string, tag string) bool {
 	for _, header := range headers {
 		for have := range strings.SplitSeq(header, ",") {
 			have = strings.TrimPrefix(strings.TrimSpace(have), "W/")
@@ -60,61 +60,61 @@ func matches(headers []string, tag string) bool {
 	return false
 }
 
-// document describes actions, one path each.
-func (s *Server) document(actions []listedAction) object {
-	paths, schemas := object{}, object{"failure": failureSchema(), "part": partSchema()}
+// newDocument returns the description of actions, one path each.
+func (s *Server) newDocument(actions []listedAction) jsonObject {
+	paths, schemas := jsonObject{}, jsonObject{"failure": failureSchema(), "part": partSchema()}
 	for i := range actions {
 		a := &actions[i]
-		schemas[a.ID+".parameters"] = embedded(a.Parameters, a.ID+".parameters")
+		schemas[a.ID+".parameters"] = embedSchema(a.Parameters, a.ID+".parameters")
 		if a.Returns != nil {
-			schemas[a.ID+".returns"] = embedded(a.Returns, a.ID+".returns")
+			schemas[a.ID+".returns"] = embedSchema(a.Returns, a.ID+".returns")
 		}
-		paths["/v1/actions/"+a.ID+"/execute"] = object{"post": s.operation(a)}
+		paths["/v1/actions/"+a.ID+"/execute"] = jsonObject{"post": s.newOperation(a)}
 	}
-	return object{
+	return jsonObject{
 		"openapi": openAPIVersion,
-		"info": object{
+		"info": jsonObject{
 			"title": "Sallyport", "version": s.o.Version,
 			"description": "The actions that this caller may see. Every call is decided and recorded by the gate.",
 		},
 		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
-		"servers":           []object{{"url": "/"}},
-		"security":          []object{{"bearer": []string{}}},
+		"servers":           []jsonObject{{"url": "/"}},
+		"security":          []jsonObject{{"bearer": []string{}}},
 		"paths":             paths,
-		"components": object{
+		"components": jsonObject{
 			"schemas":         schemas,
 			"responses":       failureResponses(),
-			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}},
+			"securitySchemes": jsonObject{"bearer": jsonObject{"type": "http", "scheme": "bearer"}},
 		},
 	}
 }
 
-// operation describes the execution of one action.
-func (s *Server) operation(a *listedAction) object {
-	content := object{ContentJSON: object{"schema": requestSchema(a)}}
+// newOperation returns the description of the execution of one action.
+func (s *Server) newOperation(a *listedAction) jsonObject {
+	content := jsonObject{ContentJSON: jsonObject{"schema": requestSchema(a)}}
 	if a.attachments && s.o.Uploads != nil {
-		content[ContentMultipart] = object{
-			"schema": object{
+		content[ContentMultipart] = jsonObject{
+			"schema": jsonObject{
 				"type": "object",
-				"properties": object{
+				"properties": jsonObject{
 					requestPart: requestSchema(a),
-					filePart:    object{"type": "array", "maxItems": maxFiles, "items": object{"type": "string", "contentMediaType": "application/octet-stream"}},
+					filePart:    jsonObject{"type": "array", "maxItems": maxFiles, "items": jsonObject{"type": "string", "contentMediaType": "application/octet-stream"}},
 				},
 				"additionalProperties": false,
 			},
-			"encoding": object{requestPart: object{"contentType": ContentJSON}},
+			"encoding": jsonObject{requestPart: jsonObject{"contentType": ContentJSON}},
 		}
 	}
-	responses := object{"200": object{
+	responses := jsonObject{"200": jsonObject{
 		"description": "The action was executed. A client that accepts text/event-stream gets progress events and then a result event with this object and its status.",
-		"content":     object{ContentJSON: object{"schema": successSchema(a)}, eventStream: object{"schema": object{"type": "string"}}},
+		"content":     jsonObject{ContentJSON: jsonObject{"schema": successSchema(a)}, eventStream: jsonObject{"schema": jsonObject{"type": "string"}}},
 	}}
 	for name := range failureResponses() {
-		responses[name] = object{"$ref": "#/components/responses/" + name}
+		responses[name] = jsonObject{"$ref": "#/components/responses/" + name}
 	}
-	out := object{
+	out := jsonObject{
 		"operationId": a.ID, "summary": a.Name, "description": a.Description,
-		"requestBody": object{"required": true, "content": content},
+		"requestBody": jsonObject{"required": true, "content": content},
 		"responses":   responses,
 	}
 	if a.Toolset != "" {
@@ -126,80 +126,80 @@ func (s *Server) operation(a *listedAction) object {
 	return out
 }
 
-func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+func schemaRef(name string) jsonObject { return jsonObject{"$ref": "#/components/schemas/" + name} }
 
-func requestSchema(a *listedAction) object {
-	text := func(what string) object {
-		return object{"type": "string", "maxLength": maxWord, "description": what}
+func requestSchema(a *listedAction) jsonObject {
+	text := func(what string) jsonObject {
+		return jsonObject{"type": "string", "maxLength": maxWord, "description": what}
 	}
-	return object{
+	return jsonObject{
 		"type": "object",
-		"properties": object{
-			"params":      reference(a.ID + ".parameters"),
+		"properties": jsonObject{
+			"params":      schemaRef(a.ID + ".parameters"),
 			"session":     text("The conversation that the call belongs to; without one it has one of its own."),
 			"personality": text("The role, one of the principal's; without one the server's choice."),
-			"dry_run":     object{"type": "boolean", "default": false, "description": "Describe the call instead of making it."},
+			"dry_run":     jsonObject{"type": "boolean", "default": false, "description": "Describe the call instead of making it."},
 		},
 		"additionalProperties": false,
 	}
 }
 
-func successSchema(a *listedAction) object {
-	data := object{"type": []string{"string", "object"}, "description": "The structured result when there is one, else the text."}
+func successSchema(a *listedAction) jsonObject {
+	data := jsonObject{"type": []string{"string", "object"}, "description": "The structured result when there is one, else the text."}
 	if a.Returns != nil {
-		data = object{"anyOf": []object{reference(a.ID + ".returns"), {"type": "string", "description": "The description of a dry run."}}}
+		data = jsonObject{"anyOf": []jsonObject{schemaRef(a.ID + ".returns"), {"type": "string", "description": "The description of a dry run."}}}
 	}
-	return object{
+	return jsonObject{
 		"type": "object",
-		"properties": object{
-			"success": object{"const": true}, "data": data, "parts": partsSchema(),
-			"call_id": object{"type": "string"}, "cost_usd": object{"type": "number"},
+		"properties": jsonObject{
+			"success": jsonObject{"const": true}, "data": data, "parts": partsSchema(),
+			"call_id": jsonObject{"type": "string"}, "cost_usd": jsonObject{"type": "number"},
 		},
 		"required": []string{"success", "data", "call_id"},
 	}
 }
 
 // partsSchema is what an answer holds beside its data or error.
-func partsSchema() object {
-	return object{"type": "array", "items": reference("part"), "description": "What the result holds beside it; absent when there is nothing."}
+func partsSchema() jsonObject {
+	return jsonObject{"type": "array", "items": schemaRef("part"), "description": "What the result holds beside it; absent when there is nothing."}
 }
 
 // partSchema describes a [sallyport.Part].
-func partSchema() object {
-	text := object{"type": "string"}
-	return object{
+func partSchema() jsonObject {
+	text := jsonObject{"type": "string"}
+	return jsonObject{
 		"type": "object",
-		"properties": object{
-			"kind": object{"type": "string", "enum": []sallyport.PartKind{
+		"properties": jsonObject{
+			"kind": jsonObject{"type": "string", "enum": []sallyport.PartKind{
 				sallyport.PartText, sallyport.PartImage, sallyport.PartAudio, sallyport.PartResource, sallyport.PartLink,
 			}},
-			"role": object{"type": "string", "enum": []sallyport.Role{sallyport.RoleUser, sallyport.RoleAssistant}},
+			"role": jsonObject{"type": "string", "enum": []sallyport.Role{sallyport.RoleUser, sallyport.RoleAssistant}},
 			"text": text, "uri": text, "name": text, "title": text, "description": text, "media_type": text,
-			"data": object{"type": "string", "contentEncoding": "base64"},
-			"size": object{"type": "integer", "minimum": 0},
+			"data": jsonObject{"type": "string", "contentEncoding": "base64"},
+			"size": jsonObject{"type": "integer", "minimum": 0},
 		},
 		"required": []string{"kind"},
 	}
 }
 
-func failureSchema() object {
+func failureSchema() jsonObject {
 	codes := []sallyport.Code{}
 	for _, spec := range sallyport.Codes() {
 		if spec.HTTP != 0 {
 			codes = append(codes, spec.Code)
 		}
 	}
-	return object{
+	return jsonObject{
 		"type": "object",
-		"properties": object{
-			"success": object{"const": false}, "error": object{"type": "string"},
-			"code":           object{"type": "string", "enum": codes},
+		"properties": jsonObject{
+			"success": jsonObject{"const": false}, "error": jsonObject{"type": "string"},
+			"code":           jsonObject{"type": "string", "enum": codes},
 			"parts":          partsSchema(),
-			"call_id":        object{"type": "string", "description": "Absent when the request was no call."},
-			"retry_after_ms": object{"type": "integer", "minimum": 0},
-			"approval_id":    object{"type": "string"},
-			"expires_at":     object{"type": "string", "format": "date-time"},
-			"cost_usd":       object{"type": "number"},
+			"call_id":        jsonObject{"type": "string", "description": "Absent when the request was no call."},
+			"retry_after_ms": jsonObject{"type": "integer", "minimum": 0},
+			"approval_id":    jsonObject{"type": "string"},
+			"expires_at":     jsonObject{"type": "string", "format": "date-time"},
+			"cost_usd":       jsonObject{"type": "number"},
 		},
 		"required": []string{"success", "error", "code"},
 	}
@@ -207,7 +207,7 @@ func failureSchema() object {
 
 // failureResponses is what can go wrong, by status: the table of codes, and
 // what no code stands for.
-func failureResponses() object {
+func failureResponses() jsonObject {
 	said := map[int][]string{
 		http.StatusUnauthorized:          {"no bearer token, or one that is not known"},
 		http.StatusRequestEntityTooLarge: {"the body is too long"},
@@ -219,15 +219,15 @@ func failureResponses() object {
 			said[spec.HTTP] = append(said[spec.HTTP], string(spec.Code)+": "+spec.When)
 		}
 	}
-	out := object{}
+	out := jsonObject{}
 	for status, lines := range said {
-		response := object{
+		response := jsonObject{
 			"description": strings.Join(lines, "\n"),
-			"content":     object{ContentJSON: object{"schema": reference("failure")}},
+			"content":     jsonObject{ContentJSON: jsonObject{"schema": schemaRef("failure")}},
 		}
 		if status == http.StatusTooManyRequests {
-			response["headers"] = object{"Retry-After": object{
-				"description": "Seconds, rounded up.", "schema": object{"type": "integer", "minimum": 1},
+			response["headers"] = jsonObject{"Retry-After": jsonObject{
+				"description": "Seconds, rounded up.", "schema": jsonObject{"type": "integer", "minimum": 1},
 			}}
 		}
 		out[strconv.Itoa(status)] = response

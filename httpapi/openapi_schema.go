@@ -6,17 +6,17 @@ import (
 )
 
 // How a keyword of JSON Schema holds schemas.
-type holds int
+type schemaHolder int
 
 const (
-	holdsNone  holds = iota // data: what looks like a schema in it is not one
-	holdsOne                // a schema, or a list of them
-	holdsNamed              // an object whose values are schemas
+	holdsNone  schemaHolder = iota // data: what looks like a schema in it is not one
+	holdsOne                       // a schema, or a list of them
+	holdsNamed                     // an object whose values are schemas
 )
 
-// keyword says how a keyword holds schemas. Older drafts' words are among
+// holderOf returns how a keyword holds schemas. Older drafts' words are among
 // them: a tool may bring such a schema.
-func keyword(name string) holds {
+func holderOf(name string) schemaHolder {
 	switch name {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
 		return holdsNamed
@@ -28,12 +28,12 @@ func keyword(name string) holds {
 	}
 }
 
-// embedded is a tool's schema as a component of the document. References in
-// it are relative to the schema; in the document they would lead from its
-// root, so that they get the component's place in front. A schema that names
-// itself, its dialect or anchors becomes a resource of its own instead, within
-// which references stay as they are.
-func embedded(schema json.RawMessage, component string) any {
+// embedSchema returns a tool's schema as a component of the document.
+// References in it are relative to the schema; in the document they would lead
+// from its root, so that they get the component's place in front. A schema that
+// names itself, its dialect or anchors becomes a resource of its own instead,
+// within which references stay as they are.
+func embedSchema(schema json.RawMessage, component string) any {
 	var v any
 	dec := json.NewDecoder(strings.NewReader(string(schema)))
 	dec.UseNumber()
@@ -46,13 +46,13 @@ func embedded(schema json.RawMessage, component string) any {
 		return v
 	}
 	_, dialect := top["$schema"]
-	if dialect || names(top) {
+	if dialect || hasOwnNames(top) {
 		if _, has := top["$id"]; !has {
 			top["$id"] = "urn:sallyport:" + component
 		}
 		return top
 	}
-	each(top, func(s map[string]any) {
+	visitSchemas(top, func(s map[string]any) {
 		if ref, ok := s["$ref"].(string); ok && strings.HasPrefix(ref, "#") {
 			s["$ref"] = "#/components/schemas/" + component + strings.TrimPrefix(ref, "#")
 		}
@@ -60,9 +60,9 @@ func embedded(schema json.RawMessage, component string) any {
 	return top
 }
 
-// names reports whether a schema or one within it has a name of its own.
-func names(schema map[string]any) (named bool) {
-	each(schema, func(s map[string]any) {
+// hasOwnNames reports whether a schema or one within it has a name of its own.
+func hasOwnNames(schema map[string]any) (named bool) {
+	visitSchemas(schema, func(s map[string]any) {
 		for _, k := range []string{"$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef"} {
 			_, has := s[k].(string)
 			named = named || has
@@ -71,23 +71,23 @@ func names(schema map[string]any) (named bool) {
 	return named
 }
 
-// each visits a schema and those within it.
-func each(v any, visit func(map[string]any)) {
+// visitSchemas visits a schema and those within it.
+func visitSchemas(v any, visit func(map[string]any)) {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			each(item, visit)
+			visitSchemas(item, visit)
 		}
 	case map[string]any:
 		visit(v)
 		for name, inner := range v {
-			switch keyword(name) {
+			switch holderOf(name) {
 			case holdsOne:
-				each(inner, visit)
+				visitSchemas(inner, visit)
 			case holdsNamed:
 				if named, ok := inner.(map[string]any); ok {
 					for _, s := range named {
-						each(s, visit)
+						visitSchemas(s, visit)
 					}
 				}
 			case holdsNone:
