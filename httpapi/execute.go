@@ -31,13 +31,13 @@ func (s *Server) executeJSON(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	text, held, err := s.read(w, c.r, c.caller.Principal.Name)
+	text, held, err := s.readBody(w, c.r, c.caller.Principal.Name)
 	defer held.Release()
 	if err != nil {
 		c.rejectUnread(err)
 		return
 	}
-	in, err := decode(text)
+	in, err := decodeRequest(text)
 	if err != nil {
 		c.rejectCall(http.StatusBadRequest, err.Error())
 		return
@@ -77,7 +77,7 @@ func (s *Server) callerOf(r *http.Request, personality string) sallyport.Caller 
 
 // makeCall passes the call to the gate and answers. Whether the principal may
 // take the role is the gate's to say.
-func (c *actionCall) makeCall(in *request) {
+func (c *actionCall) makeCall(in *executeRequest) {
 	c.q.Args = in.params
 	c.caller.Session, c.caller.DryRun = in.session, in.dryRun
 	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)

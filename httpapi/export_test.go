@@ -16,7 +16,7 @@ type Decoded struct {
 }
 
 func Decode(text []byte) (Decoded, error) {
-	q, err := decode(text)
+	q, err := decodeRequest(text)
 	return Decoded{string(q.params), q.session, q.personality, q.dryRun}, err
 }
 

@@ -54,7 +54,7 @@ func parseQuery(raw string, filters bool) (q listQuery, err error) {
 	}
 	for key, list := range values {
 		switch {
-		case key == "personality" && len(list) == 1 && usable(list[0]):
+		case key == "personality" && len(list) == 1 && isUsableName(list[0]):
 			q.personality = list[0]
 		case key == "permissions" && filters:
 			for _, v := range list {

@@ -58,7 +58,7 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 
 // multipartForm is what a multipart body brings.
 type multipartForm struct {
-	request  request
+	request  executeRequest
 	files    []sallyport.Attachment
 	releases []func()
 }
@@ -78,8 +78,8 @@ func (b *brokenForm) Error() string { return b.why }
 // readParts reads the parts in order. The error is a *brokenForm, or that of a
 // body that did not arrive whole.
 func (c *actionCall) readParts(f *multipartForm) error {
-	defer arrive(c.r.Context(), c.w)()
-	c.r.Body = bounded(c.w, c.r, c.s.o.MaxUpload)
+	defer boundArrival(c.r.Context(), c.w)()
+	c.r.Body = boundBody(c.w, c.r, c.s.o.MaxUpload)
 	reader, err := c.r.MultipartReader()
 	if err != nil {
 		return &brokenForm{"the body is not multipart/form-data with a boundary"}
@@ -130,7 +130,7 @@ func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int)
 		if len(text) > smallBytes {
 			return &brokenForm{fmt.Sprintf("the part request is longer than %d bytes; send what is large as a file", smallBytes)}
 		}
-		if f.request, err = decode(text); err != nil {
+		if f.request, err = decodeRequest(text); err != nil {
 			return &brokenForm{err.Error()}
 		}
 		return nil
@@ -145,7 +145,7 @@ func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int)
 func (c *actionCall) storeFile(f *multipartForm, part *multipart.Part) error {
 	name := part.FileName()
 	switch {
-	case name == "" || name == "." || name == ".." || !usable(name) || strings.ContainsAny(name, `/\`):
+	case name == "" || name == "." || name == ".." || !isUsableName(name) || strings.ContainsAny(name, `/\`):
 		return &brokenForm{fmt.Sprintf("a file needs a name of at most %d bytes without separators and control characters", maxWord)}
 	case len(f.files) == maxFiles:
 		return &brokenForm{fmt.Sprintf("more than %d files", maxFiles)}

@@ -23,18 +23,18 @@ const (
 	bodyWait = time.Minute
 )
 
-// request is the body of a request to execute an action.
-type request struct {
+// executeRequest is the body of a request to execute an action.
+type executeRequest struct {
 	params      json.RawMessage // as sent: the gate decodes it, strictly
 	session     string
 	personality string
 	dryRun      bool
 }
 
-// decode reads a body strictly: one JSON object in UTF-8 with known keys, each
+// decodeRequest reads a body strictly: one JSON object in UTF-8 with known keys, each
 // at most once, and nothing after it. The parameters are left to the gate,
 // which decodes them itself and records what it refuses.
-func decode(text []byte) (q request, err error) {
+func decodeRequest(text []byte) (q executeRequest, err error) {
 	switch {
 	case !utf8.Valid(text):
 		return q, errors.New("the body is not valid UTF-8")
@@ -58,15 +58,15 @@ func decode(text []byte) (q request, err error) {
 		if err := dec.Decode(&v); err != nil {
 			return q, errors.New("the body is not one JSON value")
 		}
-		if err := q.set(key, v); err != nil {
+		if err := q.setMember(key, v); err != nil {
 			return q, err
 		}
 	}
 	return q, nil
 }
 
-// set takes one member over.
-func (q *request) set(key string, v json.RawMessage) error {
+// setMember stores one member.
+func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 	switch key {
 	case "params":
 		if v[0] != '{' {
@@ -75,9 +75,9 @@ func (q *request) set(key string, v json.RawMessage) error {
 		q.params = v
 		return nil
 	case "session":
-		return word(key, v, &q.session)
+		return decodeName(key, v, &q.session)
 	case "personality":
-		return word(key, v, &q.personality)
+		return decodeName(key, v, &q.personality)
 	case "dry_run":
 		if v[0] != 't' && v[0] != 'f' {
 			return errors.New("dry_run: expected true or false")
@@ -89,18 +89,18 @@ func (q *request) set(key string, v json.RawMessage) error {
 	}
 }
 
-// word reads a text that names something.
-func word(key string, v json.RawMessage, to *string) error {
-	if v[0] != '"' || json.Unmarshal(v, to) != nil || !usable(*to) {
+// decodeName decodes a text that names something.
+func decodeName(key string, v json.RawMessage, to *string) error {
+	if v[0] != '"' || json.Unmarshal(v, to) != nil || !isUsableName(*to) {
 		return fmt.Errorf("%s: expected a text of at most %d bytes without control characters", key, maxWord)
 	}
 	return nil
 }
 
-// usable reports whether a text of a client's may name something. Decoders put
+// isUsableName reports whether a text of a client's may name something. Decoders put
 // the replacement character where an escape is no character, so that two names
 // would become one: a name that holds it is refused.
-func usable(s string) bool {
+func isUsableName(s string) bool {
 	odd := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 	return len(s) <= maxWord && !strings.ContainsFunc(s, odd)
 }
@@ -117,12 +117,12 @@ func clipWord(s string) string {
 // errTooLong is a body beyond its bound.
 var errTooLong = errors.New("the body is too long")
 
-// read returns the whole body. What a long one holds is to be released when it
+// readBody returns the whole body. What a long one holds is to be released when it
 // is answered. Nobody waits for those of others: the error is then
 // [budget.ErrFull].
-func (s *Server) read(w http.ResponseWriter, r *http.Request, principal string) (text []byte, held *budget.Holding, err error) {
-	defer arrive(r.Context(), w)()
-	all := bounded(w, r, s.o.MaxBody)
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (text []byte, held *budget.Holding, err error) {
+	defer boundArrival(r.Context(), w)()
+	all := boundBody(w, r, s.o.MaxBody)
 	text, err = io.ReadAll(io.LimitReader(all, smallBytes))
 	if err != nil || len(text) < smallBytes {
 		return text, nil, tooLong(err)
@@ -132,20 +132,20 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, principal string) 
 	return text, held, tooLong(err)
 }
 
-// bounded returns the body, of which at most so many bytes are read, and none
+// boundBody returns the body, of which at most so many bytes are read, and none
 // when it is announced as longer. Its error makes the server wait before it
 // closes the connection: a client that is still sending gets the answer, not a
 // reset.
-func bounded(w http.ResponseWriter, r *http.Request, most int64) io.ReadCloser {
+func boundBody(w http.ResponseWriter, r *http.Request, most int64) io.ReadCloser {
 	if r.ContentLength > most {
 		most = 0
 	}
 	return http.MaxBytesReader(w, r.Body, most)
 }
 
-// arrive bounds the time that a body may take, and ends the wait for it with
+// boundArrival bounds the time that a body may take, and ends the wait for it with
 // the context. Call stop when it is read: the library lifts the bound then.
-func arrive(ctx context.Context, w http.ResponseWriter) (stop func()) {
+func boundArrival(ctx context.Context, w http.ResponseWriter) (stop func()) {
 	c := http.NewResponseController(w)
 	// Writers that know no deadlines are those of tests.
 	_ = c.SetReadDeadline(time.Now().Add(bodyWait))
