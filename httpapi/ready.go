@@ -38,7 +38,7 @@ func (u *Unready) Error() string { return string(u.Reason) + ": " + u.Err.Error(
 // Unwrap returns Err.
 func (u *Unready) Unwrap() error { return u.Err }
 
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
 	why := error(nil)
 	switch {
 	case s.running.Stopped():

@@ -54,7 +54,7 @@ type Mux struct {
 // broken row. The table is copied.
 func NewMux(routes []Route) (m *Mux, err error) {
 	m = &Mux{mux: http.NewServeMux(), routes: slices.Clone(routes)}
-	if err := m.check(); err != nil {
+	if err := m.checkRoutes(); err != nil {
 		return nil, err
 	}
 	// The library panics over patterns that it cannot parse or order.
@@ -63,7 +63,7 @@ func NewMux(routes []Route) (m *Mux, err error) {
 			m, err = nil, fmt.Errorf("httpapi: %v", v)
 		}
 	}()
-	byPattern := map[string]resource{}
+	byPattern := map[string]routeRows{}
 	for _, r := range m.routes {
 		byPattern[r.Pattern] = append(byPattern[r.Pattern], r)
 	}
@@ -71,13 +71,13 @@ func NewMux(routes []Route) (m *Mux, err error) {
 		m.mux.Handle(pattern, rows)
 	}
 	if _, taken := byPattern["/"]; !taken {
-		m.mux.HandleFunc("/", nowhere)
+		m.mux.HandleFunc("/", serveNotFound)
 	}
 	return m, nil
 }
 
-// check collects what is wrong with the rows of the table.
-func (m *Mux) check() error {
+// checkRoutes collects what is wrong with the rows of the table.
+func (m *Mux) checkRoutes() error {
 	var faults []error
 	seen := map[[3]string]bool{}
 	protected := map[string]bool{}
@@ -94,7 +94,7 @@ func (m *Mux) check() error {
 		if r.Content != "" && r.Content != ContentJSON && r.Content != ContentMultipart {
 			broken("the content type is not known")
 		}
-		if !r.Auth && strings.ContainsAny(r.path(), "{}") {
+		if !r.Auth && strings.ContainsAny(r.fixedPath(), "{}") {
 			broken("a route without a principal cannot have a wildcard")
 		}
 		if auth, ok := protected[r.Pattern]; ok && auth != r.Auth {
@@ -109,9 +109,9 @@ func (m *Mux) check() error {
 	return errors.Join(faults...)
 }
 
-// path is the one path of a pattern without wildcards: "/{$}" is the path "/"
-// and nothing below it.
-func (r *Route) path() string { return strings.TrimSuffix(r.Pattern, "{$}") }
+// fixedPath returns the one path of a pattern without wildcards: "/{$}" is the
+// path "/" and nothing below it.
+func (r *Route) fixedPath() string { return strings.TrimSuffix(r.Pattern, "{$}") }
 
 // Routes returns the table that is served. The caller owns the slice.
 func (m *Mux) Routes() []Route { return slices.Clone(m.routes) }
@@ -120,8 +120,8 @@ func (m *Mux) Routes() []Route { return slices.Clone(m.routes) }
 func (m *Mux) Open() []string {
 	var out []string
 	for _, r := range m.routes {
-		if !r.Auth && !slices.Contains(out, r.path()) {
-			out = append(out, r.path())
+		if !r.Auth && !slices.Contains(out, r.fixedPath()) {
+			out = append(out, r.fixedPath())
 		}
 	}
 	return out
@@ -146,12 +146,12 @@ func Refuse(w http.ResponseWriter, status int, why string) {
 	case http.StatusServiceUnavailable:
 		code = sallyport.CodeNotAvailable
 	}
-	protect(w.Header())
+	protectHeaders(w.Header())
 	writeRefusal(w, status, code, why)
 }
 
-// protect sets the headers of every answer. An answer is for one caller.
-func protect(h http.Header) {
+// protectHeaders sets the headers of every answer. An answer is for one caller.
+func protectHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 }
@@ -159,9 +159,9 @@ func protect(h http.Header) {
 // ServeHTTP answers a request by the table. A path that is not in its plain
 // form is not redirected to it: it leads nowhere.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	protect(w.Header())
+	protectHeaders(w.Header())
 	if p := r.URL.Path; p == "" || p[0] != '/' || plainPath(p) != p {
-		nowhere(w, r)
+		serveNotFound(w, r)
 		return
 	}
 	m.mux.ServeHTTP(w, r)
@@ -176,25 +176,25 @@ func plainPath(p string) string {
 	return out
 }
 
-// resource is the rows of one pattern.
-type resource []Route
+// routeRows is the rows of one pattern.
+type routeRows []Route
 
 // ServeHTTP chooses the row by method and content type.
-func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rows := res.of(r.Method)
+func (res routeRows) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rows := res.rowsFor(r.Method)
 	switch {
 	case len(rows) == 0:
-		w.Header().Set("Allow", res.allow())
-		writeRefusal(w, http.StatusMethodNotAllowed, sallyport.CodeInputInvalid, "The method is not allowed here; allowed: "+res.allow())
+		w.Header().Set("Allow", res.allowHeader())
+		writeRefusal(w, http.StatusMethodNotAllowed, sallyport.CodeInputInvalid, "The method is not allowed here; allowed: "+res.allowHeader())
 		return
-	case rows[0].Auth && !named(r):
+	case rows[0].Auth && !hasPrincipal(r):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="sallyport"`)
 		writeRefusal(w, http.StatusUnauthorized, sallyport.CodePermissionDenied, "A bearer token is required")
 		return
 	}
-	kind, ok := content(r)
+	kind, ok := mediaType(r)
 	for _, row := range rows {
-		if row.Content == "" || !bodied(r.Method) || ok && row.Content == kind {
+		if row.Content == "" || !mayHaveBody(r.Method) || ok && row.Content == kind {
 			row.Handler.ServeHTTP(w, r)
 			return
 		}
@@ -206,8 +206,8 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeRefusal(w, http.StatusUnsupportedMediaType, sallyport.CodeInputInvalid, "The content type must be "+strings.Join(kinds, " or ")+", in UTF-8 and not compressed")
 }
 
-// of returns the rows of a method.
-func (res resource) of(method string) []Route {
+// rowsFor returns the rows of a method.
+func (res routeRows) rowsFor(method string) []Route {
 	var own, every []Route
 	for _, row := range res {
 		switch {
@@ -223,8 +223,8 @@ func (res resource) of(method string) []Route {
 	return every
 }
 
-// allow is the value of the Allow header.
-func (res resource) allow() string {
+// allowHeader returns the value of the Allow header.
+func (res routeRows) allowHeader() string {
 	var out []string
 	for _, row := range res {
 		out = append(out, row.Method)
@@ -236,19 +236,19 @@ func (res resource) allow() string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// named reports whether the guard let a principal in.
-func named(r *http.Request) bool {
+// hasPrincipal reports whether the guard let a principal in.
+func hasPrincipal(r *http.Request) bool {
 	p, ok := auth.PrincipalFrom(r.Context())
 	return ok && p.Name != ""
 }
 
-func bodied(method string) bool {
+func mayHaveBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-// content returns the media type of a body. A body that is compressed or in
+// mediaType returns the media type of a body. A body that is compressed or in
 // another character set is not ok: it would be read as something else.
-func content(r *http.Request) (kind string, ok bool) {
+func mediaType(r *http.Request) (kind string, ok bool) {
 	types := r.Header.Values("Content-Type")
 	if len(types) != 1 || len(r.Header.Values("Content-Encoding")) > 0 {
 		return "", false
@@ -261,7 +261,7 @@ func content(r *http.Request) (kind string, ok bool) {
 	return kind, !given || strings.EqualFold(charset, "utf-8")
 }
 
-// nowhere answers for paths that are not in the table.
-func nowhere(w http.ResponseWriter, _ *http.Request) {
+// serveNotFound answers for paths that are not in the table.
+func serveNotFound(w http.ResponseWriter, _ *http.Request) {
 	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "There is nothing at this path")
 }

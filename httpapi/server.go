@@ -109,16 +109,16 @@ func New(gate Gate, o *Options) (*Server, error) {
 	if o != nil {
 		s.o = *o
 	}
-	if err := s.o.complete(); err != nil {
+	if err := s.o.setDefaults(); err != nil {
 		return nil, err
 	}
 	var err error
-	s.mux, err = NewMux(s.routes())
+	s.mux, err = NewMux(s.routeTable())
 	return s, err
 }
 
-// complete fills in defaults and reports every field that is out of range.
-func (o *Options) complete() error {
+// setDefaults fills in defaults and reports every field that is out of range.
+func (o *Options) setDefaults() error {
 	if o.MaxBody < 0 || o.MaxUpload < 0 || o.Heartbeat < 0 {
 		return errors.New("httpapi: MaxBody, MaxUpload and Heartbeat must not be negative")
 	}
@@ -140,8 +140,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// routes is the table.
-func (s *Server) routes() []Route {
+// routeTable returns the table.
+func (s *Server) routeTable() []Route {
 	get := func(pattern, doc string, h http.HandlerFunc) Route {
 		return Route{Method: http.MethodGet, Pattern: pattern, Auth: true, Doc: doc, Handler: h}
 	}
@@ -154,8 +154,8 @@ func (s *Server) routes() []Route {
 		get("/v1/actions/{id}", "Describes one action.", s.describeAction),
 		execute,
 		get("/v1/openapi.json", "Describes the actions that the caller sees as an OpenAPI document.", s.openAPI),
-		{Method: http.MethodGet, Pattern: "/healthz", Doc: "Says that the process answers.", Handler: http.HandlerFunc(s.healthy)},
-		{Method: http.MethodGet, Pattern: "/readyz", Doc: "Says whether calls can be served.", Handler: http.HandlerFunc(s.ready)},
+		{Method: http.MethodGet, Pattern: "/healthz", Doc: "Says that the process answers.", Handler: http.HandlerFunc(s.serveHealthy)},
+		{Method: http.MethodGet, Pattern: "/readyz", Doc: "Says whether calls can be served.", Handler: http.HandlerFunc(s.serveReady)},
 	}
 	if s.o.Uploads != nil {
 		execute.Content, execute.Handler = ContentMultipart, http.HandlerFunc(s.executeWithFiles)
@@ -185,7 +185,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.running.Wait(stop))
 }
 
-// healthy answers as long as the process does.
-func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
+// serveHealthy answers as long as the process does.
+func (s *Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
