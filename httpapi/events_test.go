@@ -10,11 +10,11 @@ import (
 
 func TestAStreamIsBounded(t *testing.T) {
 	w := httptest.NewRecorder()
-	e := newEvents(w)
+	e := newEventWriter(w)
 	for range maxProgress + 5 {
-		e.progress(sallyport.Progress{Message: "again"})
+		e.sendProgress(sallyport.Progress{Message: "again"})
 	}
-	e.send("result", resultBody(&sallyport.Result{OK: true}, 200))
+	e.sendEvent("result", resultBody(&sallyport.Result{OK: true}, 200))
 	got := w.Body.String()
 	if n := strings.Count(got, "event: progress\n"); n != maxProgress || !strings.HasSuffix(got, "\"status\":200}\n\n") {
 		t.Errorf("%d events before %.60q, want %d and the result", n, got[max(0, len(got)-60):], maxProgress)

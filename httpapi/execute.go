@@ -82,7 +82,7 @@ func (c *actionCall) makeCall(in *executeRequest) {
 	c.caller.Session, c.caller.DryRun = in.session, in.dryRun
 	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)
 	if wantsStream(c.r) {
-		c.stream()
+		c.streamResult()
 		return
 	}
 	c.writeResult(c.s.gate.Call(c.r.Context(), &c.caller, c.q))

@@ -17,10 +17,10 @@ const (
 	maxProgress = 1000
 )
 
-// stream makes the call and sends its progress as events, then its result as
+// streamResult makes the call and sends its progress as events, then its result as
 // the last one. Comments keep a silent connection alive.
-func (c *actionCall) stream() {
-	e := newEvents(c.w)
+func (c *actionCall) streamResult() {
+	e := newEventWriter(c.w)
 	waiting := make(chan sallyport.Progress, maxWaiting)
 	c.caller.Progress = func(p sallyport.Progress) {
 		if p.VisibleTo() != sallyport.AudienceUser {
@@ -40,14 +40,14 @@ func (c *actionCall) stream() {
 	for {
 		select {
 		case p := <-waiting:
-			e.progress(p)
+			e.sendProgress(p)
 		case <-beat.C:
-			e.comment()
+			e.sendComment()
 		case res := <-ended:
 			for len(waiting) > 0 {
-				e.progress(<-waiting)
+				e.sendProgress(<-waiting)
 			}
-			e.send("result", resultBody(&res, c.resultStatus(&res)))
+			e.sendEvent("result", resultBody(&res, c.resultStatus(&res)))
 			return
 		}
 		if e.gone {
@@ -59,46 +59,47 @@ func (c *actionCall) stream() {
 	}
 }
 
-// events writes a stream of server-sent events.
-type events struct {
+// eventWriter writes a stream of server-sent events.
+type eventWriter struct {
 	w     http.ResponseWriter
 	c     *http.ResponseController
 	count int
 	gone  bool // a write failed
 }
 
-// newEvents begins a stream, so that the client knows at once that it is one.
-func newEvents(w http.ResponseWriter) *events {
+// newEventWriter begins a stream, so that the client knows at once that it is one.
+func newEventWriter(w http.ResponseWriter) *eventWriter {
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no") // an intermediary that collects would make it silent
-	e := &events{w: w, c: http.NewResponseController(w)}
+	e := &eventWriter{w: w, c: http.NewResponseController(w)}
 	w.WriteHeader(http.StatusOK)
-	e.comment()
+	e.sendComment()
 	return e
 }
 
-// progress sends an event of a tool, up to the bound.
-func (e *events) progress(p sallyport.Progress) {
+// sendProgress sends an event of a tool, up to the bound.
+func (e *eventWriter) sendProgress(p sallyport.Progress) {
 	if e.count++; e.count <= maxProgress {
-		e.send("progress", p)
+		e.sendEvent("progress", p)
 	}
 }
 
-// send writes one event. JSON text has no line breaks of its own.
-func (e *events) send(kind string, v any) {
+// sendEvent writes one event. JSON text has no line breaks of its own.
+func (e *eventWriter) sendEvent(kind string, v any) {
 	text, err := encodeJSON(v)
 	if err != nil {
 		// What the gate hands over is plain JSON, so that this cannot happen.
 		text = []byte("{}\n")
 	}
-	e.write("event: " + kind + "\ndata: " + string(text) + "\n")
+	e.flushText("event: " + kind + "\ndata: " + string(text) + "\n")
 }
 
-// comment writes a line that clients skip.
-func (e *events) comment() { e.write(":\n\n") }
+// sendComment writes a line that clients skip.
+func (e *eventWriter) sendComment() { e.flushText(":\n\n") }
 
-// write sends what is complete. A client that reads nothing for long is gone.
-func (e *events) write(text string) {
+// flushText sends what is complete. A client that reads nothing for long is
+// gone.
+func (e *eventWriter) flushText(text string) {
 	if e.gone {
 		return
 	}
