@@ -75,7 +75,7 @@ func Read(c Client, path string, folders *Folders) (*File, error) {
 		return f, nil
 	}
 	if err == nil {
-		err = f.parse(text, folders)
+		err = f.parseText(text, folders)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
@@ -88,7 +88,7 @@ func readText(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, reason(err)
+		return nil, causeText(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("expected a regular file")
 	case info.Size() > jsonc.MaxBytes:
@@ -96,22 +96,22 @@ func readText(path string) ([]byte, error) {
 	}
 	r, err := os.Open(path)
 	if err != nil {
-		return nil, reason(err)
+		return nil, causeText(err)
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, jsonc.MaxBytes+1))
 }
 
-// reason is a cause without the path, which the caller names.
-func reason(err error) error {
+// causeText returns a cause without the path, which the caller names.
+func causeText(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
 	return err
 }
 
-// parse reads a text. An empty one has no servers.
-func (f *File) parse(text []byte, folders *Folders) error {
+// parseText reads a text. An empty one has no servers.
+func (f *File) parseText(text []byte, folders *Folders) error {
 	f.Text = text
 	if len(strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff"))) == 0 {
 		return nil
@@ -131,14 +131,14 @@ func (f *File) parse(text []byte, folders *Folders) error {
 	if f.Client.project != nil && f.Path == realPath(f.Client.project(folders)) {
 		dir = folders.Dir
 	}
-	if err := f.section([]string{f.Client.Key}, root.Get(f.Client.Key), dir); err != nil {
+	if err := f.readSection([]string{f.Client.Key}, root.Get(f.Client.Key), dir); err != nil {
 		return err
 	}
-	return f.projects(root, folders)
+	return f.readProjects(root, folders)
 }
 
-// projects reads the servers that the user's file has for projects.
-func (f *File) projects(root *jsonc.Value, folders *Folders) error {
+// readProjects reads the servers that the user's file has for projects.
+func (f *File) readProjects(root *jsonc.Value, folders *Folders) error {
 	all := root.Get("projects")
 	if !f.Client.nested || all == nil {
 		return nil
@@ -150,7 +150,7 @@ func (f *File) projects(root *jsonc.Value, folders *Folders) error {
 		case filepath.Clean(m.Name) != filepath.Clean(folders.Dir):
 			f.Elsewhere = append(f.Elsewhere, m.Name)
 		default:
-			if err := f.section([]string{"projects", m.Name, f.Client.Key}, servers, folders.Dir); err != nil {
+			if err := f.readSection([]string{"projects", m.Name, f.Client.Key}, servers, folders.Dir); err != nil {
 				return err
 			}
 		}
@@ -158,21 +158,21 @@ func (f *File) projects(root *jsonc.Value, folders *Folders) error {
 	return nil
 }
 
-// section reads one object of servers; nil is none.
-func (f *File) section(path []string, object *jsonc.Value, dir string) error {
+// readSection reads one object of servers; nil is none.
+func (f *File) readSection(path []string, object *jsonc.Value, dir string) error {
 	if object == nil {
 		return nil
 	}
 	if object.Kind != jsonc.Object {
-		return fmt.Errorf("%s: %s: expected an object, found %s", f.place(object.Start), strings.Join(path, "."), object.Kind)
+		return fmt.Errorf("%s: %s: expected an object, found %s", f.positionText(object.Start), strings.Join(path, "."), object.Kind)
 	}
 	if len(object.Members) > maxServers {
-		return fmt.Errorf("%s: more than %d servers", f.place(object.Start), maxServers)
+		return fmt.Errorf("%s: more than %d servers", f.positionText(object.Start), maxServers)
 	}
 	s := Section{Path: path, Dir: dir, object: object}
 	for _, m := range object.Members {
-		server := f.server(m, path, dir)
-		if server.own() {
+		server := f.readServer(m, path, dir)
+		if server.isOwn() {
 			s.Connected = true
 			continue
 		}
@@ -182,8 +182,8 @@ func (f *File) section(path []string, object *jsonc.Value, dir string) error {
 	return nil
 }
 
-// place is line and column of an offset.
-func (f *File) place(offset int) string {
+// positionText returns line and column of an offset.
+func (f *File) positionText(offset int) string {
 	line, column := jsonc.Place(f.Text, offset)
 	return fmt.Sprintf("%d:%d", line, column)
 }

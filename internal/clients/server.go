@@ -48,8 +48,8 @@ type Server struct {
 	Faults []string
 }
 
-// own reports whether a server is this program.
-func (s *Server) own() bool {
+// isOwn reports whether a server is this program.
+func (s *Server) isOwn() bool {
 	base := strings.TrimSuffix(filepath.Base(strings.ReplaceAll(s.Command, `\`, "/")), ".exe")
 	return base == Own && slices.Contains(s.Args, "serve") || s.Name == Own && slices.Contains(s.Args, "--stdio")
 }
@@ -57,45 +57,45 @@ func (s *Server) own() bool {
 // quiet lists members that say nothing about what a server does.
 var quiet = []string{"description", "name", "version", "gallery", "$schema"}
 
-// server reads one member of the servers.
-func (f *File) server(m jsonc.Member, path []string, project string) Server {
-	s := Server{Name: m.Name, At: f.Path + ":" + f.place(m.At), In: f.Path + ":" + strings.Join(path, "."), Project: project}
+// readServer reads one member of the servers.
+func (f *File) readServer(m jsonc.Member, path []string, project string) Server {
+	s := Server{Name: m.Name, At: f.Path + ":" + f.positionText(m.At), In: f.Path + ":" + strings.Join(path, "."), Project: project}
 	if m.Value.Kind != jsonc.Object {
-		s.fault("expected an object, found %s", m.Value.Kind)
+		s.addFault("expected an object, found %s", m.Value.Kind)
 		return s
 	}
 	for _, member := range m.Value.Members {
-		s.member(member.Name, member.Value)
+		s.readMember(member.Name, member.Value)
 	}
 	return s
 }
 
-func (s *Server) fault(format string, args ...any) {
+func (s *Server) addFault(format string, args ...any) {
 	s.Faults = append(s.Faults, fmt.Sprintf(format, args...))
 }
 
-// member reads one member of a server.
-func (s *Server) member(name string, v *jsonc.Value) {
+// readMember reads one member of a server.
+func (s *Server) readMember(name string, v *jsonc.Value) {
 	switch name {
 	case "type", "transport":
-		s.text(name, v, &s.Type)
+		s.readText(name, v, &s.Type)
 	case "command":
-		s.text(name, v, &s.Command)
+		s.readText(name, v, &s.Command)
 	case "args":
-		s.list(name, v, &s.Args)
+		s.readList(name, v, &s.Args)
 	case "env":
-		s.pairs(name, v, &s.Env)
+		s.readPairs(name, v, &s.Env)
 	case "cwd":
-		s.text(name, v, &s.Cwd)
+		s.readText(name, v, &s.Cwd)
 	case "envFile":
-		s.text(name, v, &s.EnvFile)
+		s.readText(name, v, &s.EnvFile)
 	case "url", "serverUrl", "httpUrl":
-		s.text(name, v, &s.URL)
+		s.readText(name, v, &s.URL)
 		if name == "httpUrl" {
 			s.Type = "http"
 		}
 	case "headers":
-		s.pairs(name, v, &s.Headers)
+		s.readPairs(name, v, &s.Headers)
 	case "disabled":
 		s.Off = s.Off || v.Kind == jsonc.Bool && v.Text == "true"
 	case "enabled":
@@ -107,47 +107,47 @@ func (s *Server) member(name string, v *jsonc.Value) {
 	}
 }
 
-func (s *Server) text(name string, v *jsonc.Value, to *string) {
+func (s *Server) readText(name string, v *jsonc.Value, to *string) {
 	switch {
 	case v.Kind == jsonc.Null:
 	case v.Kind != jsonc.String || strings.Contains(v.Text, "\x00"):
-		s.fault("%s: expected a text, found %s", name, v.Kind)
+		s.addFault("%s: expected a text, found %s", name, v.Kind)
 	default:
 		*to = v.Text
 	}
 }
 
-func (s *Server) list(name string, v *jsonc.Value, to *[]string) {
+func (s *Server) readList(name string, v *jsonc.Value, to *[]string) {
 	if v.Kind == jsonc.Null {
 		return
 	}
 	if v.Kind != jsonc.Array {
-		s.fault("%s: expected a list, found %s", name, v.Kind)
+		s.addFault("%s: expected a list, found %s", name, v.Kind)
 		return
 	}
 	for _, item := range v.Items {
 		if item.Kind != jsonc.String || strings.Contains(item.Text, "\x00") {
-			s.fault("%s: expected a list of texts, found %s in it", name, item.Kind)
+			s.addFault("%s: expected a list of texts, found %s in it", name, item.Kind)
 			return
 		}
 		*to = append(*to, item.Text)
 	}
 }
 
-// pairs reads an object of scalars.
-func (s *Server) pairs(name string, v *jsonc.Value, to *[]Pair) {
+// readPairs reads an object of scalars.
+func (s *Server) readPairs(name string, v *jsonc.Value, to *[]Pair) {
 	if v.Kind == jsonc.Null {
 		return
 	}
 	if v.Kind != jsonc.Object {
-		s.fault("%s: expected an object, found %s", name, v.Kind)
+		s.addFault("%s: expected an object, found %s", name, v.Kind)
 		return
 	}
 	for _, m := range v.Members {
 		switch m.Value.Kind {
 		case jsonc.String, jsonc.Number, jsonc.Bool:
 			if strings.Contains(m.Value.Text, "\x00") {
-				s.fault("%s.%s: expected a text without a zero byte", name, m.Name)
+				s.addFault("%s.%s: expected a text without a zero byte", name, m.Name)
 				return
 			}
 			*to = append(*to, Pair{m.Name, m.Value.Text})
@@ -155,7 +155,7 @@ func (s *Server) pairs(name string, v *jsonc.Value, to *[]Pair) {
 			// The client takes the variable out of the environment, in which it
 			// is not here.
 		default:
-			s.fault("%s.%s: expected a text, found %s", name, m.Name, m.Value.Kind)
+			s.addFault("%s.%s: expected a text, found %s", name, m.Name, m.Value.Kind)
 			return
 		}
 	}
