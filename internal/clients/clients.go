@@ -28,8 +28,8 @@ type Folders struct {
 	Config string
 }
 
-// settings is the folder in which programs of a system keep settings.
-func (f *Folders) settings() string {
+// settingsDir returns the folder in which programs of a system store settings.
+func (f *Folders) settingsDir() string {
 	switch {
 	case f.OS == "darwin":
 		return filepath.Join(f.Home, "Library", "Application Support")
@@ -179,5 +179,5 @@ func inDir(elements ...string) func(*Folders) string {
 }
 
 func inSettings(elements ...string) func(*Folders) string {
-	return func(f *Folders) string { return filepath.Join(append([]string{f.settings()}, elements...)...) }
+	return func(f *Folders) string { return filepath.Join(append([]string{f.settingsDir()}, elements...)...) }
 }

@@ -18,23 +18,22 @@ func (f *File) Connect(entry []byte) ([]byte, error) {
 		if len(bytes.TrimSpace(f.Text)) > 0 {
 			return nil, fmt.Errorf("%s: holds nothing but a mark: remove the file", f.Path)
 		}
-		return f.checked(jsonc.Replace([]byte("{}\n"), &jsonc.Value{End: 2}, []jsonc.Entry{f.servers(e)}))
+		return f.checkEdited(jsonc.Replace([]byte("{}\n"), &jsonc.Value{End: 2}, []jsonc.Entry{f.wrapServers(e)}))
 	}
 	object := f.root.Get(f.Client.Key)
 	if object == nil {
-		return f.checked(jsonc.Add(f.Text, f.root, f.servers(e)))
+		return f.checkEdited(jsonc.Add(f.Text, f.root, f.wrapServers(e)))
 	}
-	return f.checked(f.put(f.Text, object, e))
+	return f.checkEdited(f.insertEntry(f.Text, object, e))
 }
 
-// put adds an entry to an object, or puts it into the place of the one of that
-// name.
-func (f *File) put(text []byte, object *jsonc.Value, e jsonc.Entry) []byte {
+// insertEntry adds an entry to an object, or replaces the one of that name.
+func (f *File) insertEntry(text []byte, object *jsonc.Value, e jsonc.Entry) []byte {
 	old := object.Get(e.Name)
 	if old == nil {
 		return jsonc.Add(text, object, e)
 	}
-	if same(text[old.Start:old.End], e.JSON) {
+	if sameJSON(text[old.Start:old.End], e.JSON) {
 		return text
 	}
 	entries := make([]jsonc.Entry, 0, len(object.Members))
@@ -48,32 +47,32 @@ func (f *File) put(text []byte, object *jsonc.Value, e jsonc.Entry) []byte {
 	return jsonc.Replace(text, object, entries)
 }
 
-// same reports whether two texts are the same JSON but for space.
-func same(a, b []byte) bool {
+// sameJSON reports whether two texts are the same JSON but for space.
+func sameJSON(a, b []byte) bool {
 	va, errA := jsonc.Parse(a, &jsonc.Options{Comments: true})
 	vb, errB := jsonc.Parse(b, nil)
-	return errA == nil && errB == nil && equal(va, vb)
+	return errA == nil && errB == nil && equalValues(va, vb)
 }
 
-func equal(a, b *jsonc.Value) bool {
+func equalValues(a, b *jsonc.Value) bool {
 	if a.Kind != b.Kind || a.Text != b.Text || len(a.Members) != len(b.Members) || len(a.Items) != len(b.Items) {
 		return false
 	}
 	for _, m := range a.Members {
-		if other := b.Get(m.Name); other == nil || !equal(m.Value, other) {
+		if other := b.Get(m.Name); other == nil || !equalValues(m.Value, other) {
 			return false
 		}
 	}
 	for i := range a.Items {
-		if !equal(a.Items[i], b.Items[i]) {
+		if !equalValues(a.Items[i], b.Items[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// servers is an entry under the key of the client.
-func (f *File) servers(e jsonc.Entry) jsonc.Entry {
+// wrapServers returns an entry under the key of the client.
+func (f *File) wrapServers(e jsonc.Entry) jsonc.Entry {
 	return jsonc.Entry{Name: f.Client.Key, JSON: slices.Concat([]byte(`{"`+e.Name+`":`), e.JSON, []byte("}"))}
 }
 
@@ -97,7 +96,7 @@ func (f *File) Rewrite(entry []byte, taken func(Server) bool) ([]byte, error) {
 		}
 		text = jsonc.Replace(text, s.object, entries)
 	}
-	return f.checked(text)
+	return f.checkEdited(text)
 }
 
 // byPlace lists the sections in the order of the text.
@@ -107,8 +106,8 @@ func (f *File) byPlace() []Section {
 	return list
 }
 
-// checked reads an edited text back: what cannot be read is never written.
-func (f *File) checked(text []byte) ([]byte, error) {
+// checkEdited reads an edited text back: what cannot be read is never written.
+func (f *File) checkEdited(text []byte) ([]byte, error) {
 	if _, err := jsonc.Parse(text, &jsonc.Options{Comments: f.Client.Comments}); err != nil {
 		return nil, fmt.Errorf("%s: the edited text cannot be read: %w", f.Path, err)
 	}
@@ -137,16 +136,17 @@ func (f *File) Restore(copied *File) ([]byte, error) {
 		if bytes.Equal(before, f.Text[s.object.Start:s.object.End]) {
 			continue
 		}
-		if err := f.written(&s, copied, &old); err != nil {
+		if err := f.checkRewritten(&s, copied, &old); err != nil {
 			return nil, err
 		}
 		text = slices.Concat(text[:s.object.Start], before, text[s.object.End:])
 	}
-	return f.checked(text)
+	return f.checkEdited(text)
 }
 
-// written reports whether a section is what Rewrite made of the one before.
-func (f *File) written(s *Section, copied *File, old *Section) error {
+// checkRewritten refuses a section that is not what Rewrite made of the one
+// before.
+func (f *File) checkRewritten(s *Section, copied *File, old *Section) error {
 	if !s.Connected {
 		return fmt.Errorf("%w: the entry %s is gone", ErrChanged, Own)
 	}
