@@ -53,12 +53,12 @@ func Harmless(name, value string) bool {
 	case SecretPair(name, value):
 		return false
 	case passwordName(name):
-		return len(value) < minDigits && trivial(value)
+		return len(value) < minDigits && isTrivial(value)
 	case longNumber.MatchString(value) && numberName(name):
 		return false
 	case slices.Contains(plainHeaders, strings.ToLower(name)):
 		return true
-	case trivial(value), plainNumber.MatchString(value), existing(value):
+	case isTrivial(value), plainNumber.MatchString(value), isExistingPath(value):
 		return true
 	case secret:
 		return false
@@ -67,9 +67,9 @@ func Harmless(name, value string) bool {
 	}
 }
 
-// existing reports whether a value is the path of something that is there, or
+// isExistingPath reports whether a value is the path of something that is there, or
 // that would be in a folder that is.
-func existing(value string) bool {
+func isExistingPath(value string) bool {
 	if !filepath.IsAbs(value) {
 		return false
 	}
@@ -116,7 +116,7 @@ func Credential(command []string, i int) string {
 	case isWebhook(value):
 		return "is the address of a webhook"
 	case name != "" && (SecretName(name) || strongName(name) || slices.Contains(flagWords, strings.TrimLeft(name, "-"))) && !Harmless(name, value):
-		return "stands behind " + clipped(name)
+		return "stands behind " + clipName(name)
 	case userFlag(name, value) || account.MatchString(value) && !image.MatchString(value):
 		return "is a user with a password"
 	case before != "" && slices.Contains(shells, strings.ToLower(filepath.Base(command[0]))) && strings.HasSuffix(before, "c"):
@@ -125,23 +125,23 @@ func Credential(command []string, i int) string {
 		}
 	}
 	if name, bad := headerOf(command, i); bad {
-		return "gives the header " + clipped(name) + " a value that is not known to be harmless"
+		return "gives the header " + clipName(name) + " a value that is not known to be harmless"
 	}
 	if prior := command[i-1]; i > 1 && bareName(prior) && !slices.Contains(environmentFlags, command[i-2]) &&
 		!strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "$") && !Harmless(prior, arg) {
-		return "stands behind " + clipped(prior)
+		return "stands behind " + clipName(prior)
 	}
 	for _, word := range command[:i] {
 		program := strings.ToLower(filepath.Base(word))
 		for _, flag := range flagsOf[program] {
-			if before == flag && !trivial(arg) || strings.HasPrefix(arg, flag) && len(arg) > len(flag) {
+			if before == flag && !isTrivial(arg) || strings.HasPrefix(arg, flag) && len(arg) > len(flag) {
 				return "is the password of " + program
 			}
 		}
 	}
 	for _, m := range given.FindAllStringSubmatch(environmentFlag.ReplaceAllString(arg, "$1 $2"), -1) {
 		if value := strings.Trim(m[2], `"'`); inAssignment(command, i, m[1]) && !strings.HasPrefix(value, "$") && !Harmless(m[1], value) {
-			return "gives the variable " + clipped(m[1]) + " a value that is not known to be harmless"
+			return "gives the variable " + clipName(m[1]) + " a value that is not known to be harmless"
 		}
 	}
 	return ""
@@ -221,7 +221,7 @@ func hasUserInfo(text string) bool {
 	return slices.ContainsFunc(userInfo.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] != "git" })
 }
 
-func clipped(name string) string {
+func clipName(name string) string {
 	const most = 64
 	if len(name) > most {
 		return name[:most]

@@ -35,7 +35,7 @@ var (
 // SecretName reports whether a name, of a variable, a header or an option, is
 // one that secrets have.
 func SecretName(name string) bool {
-	return slices.ContainsFunc(words(name), func(word string) bool { return slices.Contains(secretWords, word) }) ||
+	return slices.ContainsFunc(splitWords(name), func(word string) bool { return slices.Contains(secretWords, word) }) ||
 		strings.Contains(strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)), "apikey")
 }
 
@@ -48,8 +48,8 @@ func strongName(name string) bool {
 	return strong.MatchString(strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name)))
 }
 
-// words splits a name at signs, and where its case changes.
-func words(name string) []string {
+// splitWords splits a name at signs, and where its case changes.
+func splitWords(name string) []string {
 	var out []string
 	begin, lower := 0, false
 	flush := func(end int) {
@@ -79,7 +79,7 @@ func SecretPair(name, value string) bool {
 	switch {
 	case value == "":
 		return false
-	case trivial(value):
+	case isTrivial(value):
 		return passwordName(name) && len(value) >= minDigits
 	case filepath.IsAbs(value):
 		return SecretName(name) && !plainPath(value)
@@ -97,14 +97,14 @@ var passwordEnd = regexp.MustCompile(`(password|passwd|passphrase|passcode|secre
 // passwordName reports whether a name ends in a word for what people make up:
 // MAX_TOKENS is a number, and so may DB_PASSWORD be.
 func passwordName(name string) bool {
-	list := words(name)
+	list := splitWords(name)
 	return len(list) > 0 && passwordEnd.MatchString(list[len(list)-1]) || len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
 }
 
 // numberName reports whether a name is one of a single secret or code, which may
 // be a number: MAX_TOKENS is none.
 func numberName(name string) bool {
-	list := words(name)
+	list := splitWords(name)
 	return len(list) > 0 && slices.Contains([]string{"apikey", "auth", "code", "key", "pat", "token"}, list[len(list)-1])
 }
 
@@ -112,12 +112,12 @@ func numberName(name string) bool {
 // begin with a slash too.
 func plainPath(value string) bool {
 	return !strings.ContainsAny(value, "+=") && !slices.ContainsFunc(strings.Split(value, "/"), func(part string) bool {
-		return slices.ContainsFunc(secretPart.FindAllString(part, -1), random)
+		return slices.ContainsFunc(secretPart.FindAllString(part, -1), looksRandom)
 	})
 }
 
-// trivial reports whether a value is a number or a switch.
-func trivial(value string) bool {
+// isTrivial reports whether a value is a number or a switch.
+func isTrivial(value string) bool {
 	_, err := strconv.ParseFloat(value, 64)
 	return err == nil && len(value) < 12 || slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(value))
 }
@@ -127,11 +127,11 @@ func trivial(value string) bool {
 // word at random, or what a text such as "Password=x" or "X-Api-Key: x" names so.
 func SecretText(text string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("=,;\"'()<>[]{}|", r) })
-	return secretWord(text) || slices.ContainsFunc(words, secretWord) || assigns(text)
+	return secretWord(text) || slices.ContainsFunc(words, secretWord) || assignsSecret(text)
 }
 
-// assigns reports whether a text names a part of itself as secrets are named.
-func assigns(text string) bool {
+// assignsSecret reports whether a text names a part of itself as secrets are named.
+func assignsSecret(text string) bool {
 	return slices.ContainsFunc(assignment.FindAllStringSubmatchIndex(text, -1), func(at []int) bool {
 		name, value := text[at[2]:at[3]], strings.TrimLeft(text[at[1]:], `"'`)
 		if end := strings.IndexAny(value, " \t\r\n\"',;)]}"); end >= 0 {
@@ -154,7 +154,7 @@ func secretWord(text string) bool {
 	if !secretText.MatchString(text) || strings.HasPrefix(text, "/") {
 		return false
 	}
-	return uuid.MatchString(text) || slices.ContainsFunc(secretPart.FindAllString(text, -1), random)
+	return uuid.MatchString(text) || slices.ContainsFunc(secretPart.FindAllString(text, -1), looksRandom)
 }
 
 // queryName is SecretName for a parameter of an address.
@@ -169,10 +169,10 @@ func queryNames(u *url.URL) (names []string) {
 	return names
 }
 
-// random reports whether a word is not one that people make: letters and
+// looksRandom reports whether a word is not one that people make: letters and
 // digits, and more than three bits to a sign. Hexadecimal has at most four, a
 // name of a package rarely a digit in every fourth place.
-func random(text string) bool {
+func looksRandom(text string) bool {
 	count := map[rune]float64{}
 	digits := 0
 	for _, r := range text {
