@@ -21,39 +21,39 @@ type Entry struct {
 // text. The object is one that [Parse] read from this very text.
 func Replace(text []byte, object *Value, entries []Entry) []byte {
 	s := styleOf(text)
-	depth := s.depth(text, object.Start)
-	return splice(text, object.Start, object.End, s.object(entries, depth))
+	depth := s.indentDepth(text, object.Start)
+	return replaceRange(text, object.Start, object.End, s.formatObject(entries, depth))
 }
 
 // Add puts a member with a value behind the last one of an object, and changes
 // no other byte.
 func Add(text []byte, object *Value, e Entry) []byte {
 	s := styleOf(text)
-	depth := s.depth(text, object.Start)
+	depth := s.indentDepth(text, object.Start)
 	if len(object.Members) == 0 {
-		return splice(text, object.Start, object.End, s.object([]Entry{e}, depth))
+		return replaceRange(text, object.Start, object.End, s.formatObject([]Entry{e}, depth))
 	}
 	last := object.Members[len(object.Members)-1].Value.End
-	return splice(text, last, last, append([]byte{','}, s.member(e, depth+1)...))
+	return replaceRange(text, last, last, append([]byte{','}, s.formatMember(e, depth+1)...))
 }
 
-func splice(text []byte, from, to int, with []byte) []byte {
+func replaceRange(text []byte, from, to int, with []byte) []byte {
 	out := make([]byte, 0, len(text)-(to-from)+len(with))
 	out = append(out, text[:from]...)
 	out = append(out, with...)
 	return append(out, text[to:]...)
 }
 
-// style is how a text breaks its lines.
-type style struct {
+// lineStyle is how a text breaks its lines.
+type lineStyle struct {
 	// indent is one step, newline ends a line.
 	indent, newline string
 }
 
 // styleOf looks at the first line that is indented. A text without one gets two
 // spaces.
-func styleOf(text []byte) style {
-	s := style{indent: "  ", newline: "\n"}
+func styleOf(text []byte) lineStyle {
+	s := lineStyle{indent: "  ", newline: "\n"}
 	if bytes.Contains(text, []byte("\r\n")) {
 		s.newline = "\r\n"
 	}
@@ -67,8 +67,8 @@ func styleOf(text []byte) style {
 	return s
 }
 
-// depth is how many steps the line of an offset is indented.
-func (s style) depth(text []byte, offset int) int {
+// indentDepth returns how many steps the line of an offset is indented.
+func (s lineStyle) indentDepth(text []byte, offset int) int {
 	begin := bytes.LastIndexByte(text[:offset], '\n') + 1
 	line := string(text[begin:offset])
 	n := 0
@@ -79,7 +79,7 @@ func (s style) depth(text []byte, offset int) int {
 	return n
 }
 
-func (s style) object(entries []Entry, depth int) []byte {
+func (s lineStyle) formatObject(entries []Entry, depth int) []byte {
 	if len(entries) == 0 {
 		return []byte("{}")
 	}
@@ -88,18 +88,18 @@ func (s style) object(entries []Entry, depth int) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, s.member(e, depth+1)...)
+		out = append(out, s.formatMember(e, depth+1)...)
 	}
-	return append(append(out, s.line(depth)...), '}')
+	return append(append(out, s.breakLine(depth)...), '}')
 }
 
-func (s style) line(depth int) string { return s.newline + strings.Repeat(s.indent, depth) }
+func (s lineStyle) breakLine(depth int) string { return s.newline + strings.Repeat(s.indent, depth) }
 
-// member is a member on a line of its own.
-func (s style) member(e Entry, depth int) []byte {
+// formatMember returns a member on a line of its own.
+func (s lineStyle) formatMember(e Entry, depth int) []byte {
 	var b bytes.Buffer
-	b.WriteString(s.line(depth))
-	b.Write(quote(e.Name))
+	b.WriteString(s.breakLine(depth))
+	b.Write(quoteText(e.Name))
 	b.WriteString(": ")
 	if e.Verbatim {
 		b.Write(e.JSON)
@@ -114,8 +114,8 @@ func (s style) member(e Entry, depth int) []byte {
 	return b.Bytes()
 }
 
-// quote is a text as JSON, with nothing escaped for HTML.
-func quote(text string) []byte {
+// quoteText returns a text as JSON, with nothing escaped for HTML.
+func quoteText(text string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
