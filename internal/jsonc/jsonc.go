@@ -119,16 +119,16 @@ func Parse(text []byte, o *Options) (*Value, error) {
 		return nil, &SyntaxError{1, 1, fmt.Sprintf("the file is larger than %d bytes", MaxBytes)}
 	}
 	if !utf8.Valid(text) {
-		return nil, p.invalid()
+		return nil, p.invalidError()
 	}
 	if bytes.HasPrefix(text, []byte(bom)) {
 		p.i = len(bom)
 	}
-	p.space()
-	v := p.value()
-	p.space()
+	p.skipSpace()
+	v := p.parseValue()
+	p.skipSpace()
 	if p.err == nil && p.i < len(text) {
-		p.fail("expected the end of the file")
+		p.setError("expected the end of the file")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -154,7 +154,7 @@ type parser struct {
 	err      error
 }
 
-func (p *parser) fail(format string, args ...any) {
+func (p *parser) setError(format string, args ...any) {
 	if p.err == nil {
 		line, column := Place(p.text, p.i)
 		p.err = &SyntaxError{line, column, fmt.Sprintf(format, args...)}
@@ -162,8 +162,8 @@ func (p *parser) fail(format string, args ...any) {
 	p.i = len(p.text)
 }
 
-// invalid is the error of the first byte that is no character.
-func (p *parser) invalid() error {
+// invalidError returns the error of the first byte that is no character.
+func (p *parser) invalidError() error {
 	for p.i < len(p.text) {
 		r, n := utf8.DecodeRune(p.text[p.i:])
 		if r == utf8.RuneError && n == 1 {
@@ -175,16 +175,16 @@ func (p *parser) invalid() error {
 	return &SyntaxError{line, column, "expected UTF-8"}
 }
 
-// peek is the next byte, 0 at the end.
-func (p *parser) peek() byte {
+// peekByte returns the next byte, 0 at the end.
+func (p *parser) peekByte() byte {
 	if p.i < len(p.text) {
 		return p.text[p.i]
 	}
 	return 0
 }
 
-// space passes over what stands between values.
-func (p *parser) space() {
+// skipSpace skips what is between values.
+func (p *parser) skipSpace() {
 	for p.i < len(p.text) {
 		switch c := p.text[p.i]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
@@ -192,15 +192,15 @@ func (p *parser) space() {
 		case c != '/':
 			return
 		case !p.comments:
-			p.fail("a comment: this file is read as JSON, which has none")
-		case !p.comment():
+			p.setError("a comment: this file is read as JSON, which has none")
+		case !p.skipComment():
 			return
 		}
 	}
 }
 
-// comment passes over one comment.
-func (p *parser) comment() bool {
+// skipComment skips one comment.
+func (p *parser) skipComment() bool {
 	rest := p.text[p.i:]
 	switch {
 	case bytes.HasPrefix(rest, []byte("//")):
@@ -212,119 +212,119 @@ func (p *parser) comment() bool {
 	case bytes.HasPrefix(rest, []byte("/*")):
 		n := bytes.Index(rest[2:], []byte("*/"))
 		if n < 0 {
-			p.fail("a comment without its end")
+			p.setError("a comment without its end")
 			return false
 		}
 		p.i += n + 4
 	default:
-		p.fail("expected a value")
+		p.setError("expected a value")
 		return false
 	}
 	return true
 }
 
-func (p *parser) value() *Value {
+func (p *parser) parseValue() *Value {
 	v := &Value{Start: p.i}
 	if p.depth++; p.depth > maxDepth {
-		p.fail("nested deeper than %d levels", maxDepth)
+		p.setError("nested deeper than %d levels", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	if p.nodes++; p.nodes > maxNodes {
-		p.fail("more than %d values", maxNodes)
+		p.setError("more than %d values", maxNodes)
 	}
-	switch c := p.peek(); {
+	switch c := p.peekByte(); {
 	case c == '{':
-		p.object(v)
+		p.parseObject(v)
 	case c == '[':
-		p.array(v)
+		p.parseArray(v)
 	case c == '"':
-		v.Kind, v.Text = String, p.str()
+		v.Kind, v.Text = String, p.parseString()
 	case c == '-' || '0' <= c && c <= '9':
-		v.Kind, v.Text = Number, p.number()
+		v.Kind, v.Text = Number, p.parseNumber()
 	default:
-		p.word(v)
+		p.parseWord(v)
 	}
 	v.End = p.i
 	return v
 }
 
-func (p *parser) object(v *Value) {
+func (p *parser) parseObject(v *Value) {
 	v.Kind = Object
 	seen := map[string]bool{}
 	p.i++
-	for p.more('}', len(v.Members) == 0) {
+	for p.nextElement('}', len(v.Members) == 0) {
 		m := Member{At: p.i}
-		if p.peek() != '"' {
-			p.fail("expected a name in double quotes")
+		if p.peekByte() != '"' {
+			p.setError("expected a name in double quotes")
 			return
 		}
-		if m.Name = p.str(); seen[m.Name] {
+		if m.Name = p.parseString(); seen[m.Name] {
 			p.i = m.At
-			p.fail("%q is there twice", m.Name)
+			p.setError("%q is there twice", m.Name)
 			return
 		}
 		seen[m.Name] = true
-		if p.space(); p.peek() != ':' {
-			p.fail("expected a colon")
+		if p.skipSpace(); p.peekByte() != ':' {
+			p.setError("expected a colon")
 			return
 		}
 		p.i++
-		p.space()
-		m.Value = p.value()
+		p.skipSpace()
+		m.Value = p.parseValue()
 		v.Members = append(v.Members, m)
 	}
 }
 
-func (p *parser) array(v *Value) {
+func (p *parser) parseArray(v *Value) {
 	v.Kind = Array
 	p.i++
-	for p.more(']', len(v.Items) == 0) {
-		v.Items = append(v.Items, p.value())
+	for p.nextElement(']', len(v.Items) == 0) {
+		v.Items = append(v.Items, p.parseValue())
 	}
 }
 
-// more goes to the next member or item, and past the end when there is none.
-func (p *parser) more(end byte, first bool) bool {
-	p.space()
+// nextElement goes to the next member or item, and past the end when there is none.
+func (p *parser) nextElement(end byte, first bool) bool {
+	p.skipSpace()
 	if p.err != nil {
 		return false
 	}
-	if p.peek() == end {
+	if p.peekByte() == end {
 		p.i++
 		return false
 	}
 	if first {
-		return p.inside(end)
+		return p.hasInput(end)
 	}
-	if p.peek() != ',' {
-		p.fail("expected a comma or %q", string(end))
+	if p.peekByte() != ',' {
+		p.setError("expected a comma or %q", string(end))
 		return false
 	}
 	comma := p.i
 	p.i++
-	p.space()
-	if p.peek() != end || p.err != nil {
-		return p.inside(end)
+	p.skipSpace()
+	if p.peekByte() != end || p.err != nil {
+		return p.hasInput(end)
 	}
 	if !p.comments {
 		p.i = comma
-		p.fail("a comma after the last one: this file is read as JSON, which has none")
+		p.setError("a comma after the last one: this file is read as JSON, which has none")
 		return false
 	}
 	p.i++
 	return false
 }
 
-// inside reports whether there is text left.
-func (p *parser) inside(end byte) bool {
+// hasInput reports whether there is text left.
+func (p *parser) hasInput(end byte) bool {
 	if p.i >= len(p.text) {
-		p.fail("the file ends before %q", string(end))
+		p.setError("the file ends before %q", string(end))
 	}
 	return p.err == nil
 }
 
-// word reads true, false or null.
-func (p *parser) word(v *Value) {
+// parseWord reads true, false or null.
+func (p *parser) parseWord(v *Value) {
 	for _, w := range [...]struct {
 		text string
 		kind Kind
@@ -335,37 +335,37 @@ func (p *parser) word(v *Value) {
 			return
 		}
 	}
-	p.fail("expected a value")
+	p.setError("expected a value")
 }
 
-// number reads a number as JSON writes it.
-func (p *parser) number() string {
+// parseNumber reads a number as JSON writes it.
+func (p *parser) parseNumber() string {
 	start := p.i
 	digits := func() bool {
 		from := p.i
-		for c := p.peek(); '0' <= c && c <= '9'; c = p.peek() {
+		for c := p.peekByte(); '0' <= c && c <= '9'; c = p.peekByte() {
 			p.i++
 		}
 		return p.i > from
 	}
-	if p.peek() == '-' {
+	if p.peekByte() == '-' {
 		p.i++
 	}
-	zero := p.peek() == '0'
+	zero := p.peekByte() == '0'
 	ok := digits() && (!zero || strings.TrimPrefix(string(p.text[start:p.i]), "-") == "0")
-	if ok && p.peek() == '.' {
+	if ok && p.peekByte() == '.' {
 		p.i++
 		ok = digits()
 	}
-	if ok && p.peek()|0x20 == 'e' {
+	if ok && p.peekByte()|0x20 == 'e' {
 		p.i++
-		if c := p.peek(); c == '+' || c == '-' {
+		if c := p.peekByte(); c == '+' || c == '-' {
 			p.i++
 		}
 		ok = digits()
 	}
 	if !ok {
-		p.fail("expected a number")
+		p.setError("expected a number")
 		return ""
 	}
 	return string(p.text[start:p.i])

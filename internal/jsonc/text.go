@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// str reads a text in double quotes.
-func (p *parser) str() string {
+// parseString reads a text in double quotes.
+func (p *parser) parseString() string {
 	p.i++
 	start := p.i
 	for p.i < len(p.text) && p.text[p.i] != '"' && p.text[p.i] != '\\' && p.text[p.i] >= ' ' {
 		p.i++
 	}
-	if p.peek() == '"' {
+	if p.peekByte() == '"' {
 		p.i++
 		return string(p.text[start : p.i-1])
 	}
@@ -24,46 +24,46 @@ func (p *parser) str() string {
 			p.i++
 			return string(out)
 		case c < ' ':
-			p.fail("a control character in a text")
+			p.setError("a control character in a text")
 			return ""
 		case c == '\\':
-			out = p.escape(out)
+			out = p.parseEscape(out)
 		default:
 			out = append(out, c)
 			p.i++
 		}
 	}
-	p.fail("a text without its closing quote")
+	p.setError("a text without its closing quote")
 	return ""
 }
 
 // escapes are those of one character.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads what follows a backslash.
-func (p *parser) escape(out []byte) []byte {
+// parseEscape reads what follows a backslash.
+func (p *parser) parseEscape(out []byte) []byte {
 	p.i++
-	c := p.peek()
+	c := p.peekByte()
 	if c == 'u' {
-		return p.unicode(out)
+		return p.parseUnicode(out)
 	}
 	if escapes[c] == 0 {
-		p.fail("not an escape of JSON")
+		p.setError("not an escape of JSON")
 		return out
 	}
 	p.i++
 	return append(out, escapes[c])
 }
 
-// unicode reads an escaped character, of two halves where it takes two.
-func (p *parser) unicode(out []byte) []byte {
-	r, ok := p.hex()
+// parseUnicode reads an escaped character, of two halves where it takes two.
+func (p *parser) parseUnicode(out []byte) []byte {
+	r, ok := p.parseHex()
 	if ok && utf16.IsSurrogate(r) {
 		low := rune(-1)
-		if p.peek() == '\\' {
+		if p.peekByte() == '\\' {
 			p.i++
-			if p.peek() == 'u' {
-				low, ok = p.hex()
+			if p.peekByte() == 'u' {
+				low, ok = p.parseHex()
 			}
 		}
 		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
@@ -71,14 +71,14 @@ func (p *parser) unicode(out []byte) []byte {
 		}
 	}
 	if !ok {
-		p.fail("not an escape of JSON")
+		p.setError("not an escape of JSON")
 		return out
 	}
 	return utf8.AppendRune(out, r)
 }
 
-// hex reads u and four digits.
-func (p *parser) hex() (rune, bool) {
+// parseHex reads u and four digits.
+func (p *parser) parseHex() (rune, bool) {
 	p.i++
 	if p.i+4 > len(p.text) {
 		return 0, false
