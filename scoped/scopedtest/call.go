@@ -114,7 +114,7 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	if _, err := scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.caller()}, note); err != nil {
 		t.Fatalf("scopedtest: %v", err)
 	}
-	if err := r.wrap(c, o); err != nil {
+	if err := r.wrapAccessors(c, o); err != nil {
 		t.Fatalf("scopedtest: %v", err)
 	}
 	return c

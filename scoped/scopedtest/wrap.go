@@ -9,118 +9,118 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// wrap puts a recorder around each accessor of a call.
-func (r *Record) wrap(c *sallyport.Call, o *Options) error {
+// wrapAccessors puts a recorder around each accessor of a call.
+func (r *Record) wrapAccessors(c *sallyport.Call, o *Options) error {
 	n, err := newNetwork(r, o)
 	if err != nil {
 		return err
 	}
 	c.Network = n
-	c.FS = &files{r, c.FS}
-	c.Secrets = &secrets{r, c.Secrets}
-	c.KV = &kv{r, c.KV}
-	c.Process = &process{r, c.Process}
-	c.Attachments = &attachments{r, c.Attachments}
-	c.Databases = &databases{r, c.Databases}
-	c.Mail = &mailer{r, c.Mail}
-	c.Input = &input{r, c.Input}
+	c.FS = &recordedFiles{r, c.FS}
+	c.Secrets = &recordedSecrets{r, c.Secrets}
+	c.KV = &recordedKV{r, c.KV}
+	c.Process = &recordedProcess{r, c.Process}
+	c.Attachments = &recordedAttachments{r, c.Attachments}
+	c.Databases = &recordedDatabases{r, c.Databases}
+	c.Mail = &recordedMail{r, c.Mail}
+	c.Input = &recordedInput{r, c.Input}
 	return nil
 }
 
-type files struct {
+type recordedFiles struct {
 	record *Record
 	fs     sallyport.FS
 }
 
-func (f *files) read(name string, err error) error {
+func (f *recordedFiles) recordRead(name string, err error) error {
 	return f.record.touch("fs_reach.read", f.record.item(f.fs.Abs(name)), err)
 }
 
-func (f *files) write(name string, err error) error {
+func (f *recordedFiles) recordWrite(name string, err error) error {
 	return f.record.touch("fs_reach.write", f.record.item(f.fs.Abs(name)), err)
 }
 
-func (f *files) Open(name string) (fs.File, error) {
+func (f *recordedFiles) Open(name string) (fs.File, error) {
 	file, err := f.fs.Open(name)
-	return file, f.read(name, err)
+	return file, f.recordRead(name, err)
 }
 
-func (f *files) ReadFile(name string) ([]byte, error) {
+func (f *recordedFiles) ReadFile(name string) ([]byte, error) {
 	data, err := f.fs.ReadFile(name)
-	return data, f.read(name, err)
+	return data, f.recordRead(name, err)
 }
 
-func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
+func (f *recordedFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := f.fs.ReadDir(name)
-	return list, f.read(name, err)
+	return list, f.recordRead(name, err)
 }
 
-func (f *files) Stat(name string) (fs.FileInfo, error) {
+func (f *recordedFiles) Stat(name string) (fs.FileInfo, error) {
 	st, err := f.fs.Stat(name)
-	return st, f.read(name, err)
+	return st, f.recordRead(name, err)
 }
 
-func (f *files) WriteFile(name string, data []byte) error {
-	return f.write(name, f.fs.WriteFile(name, data))
+func (f *recordedFiles) WriteFile(name string, data []byte) error {
+	return f.recordWrite(name, f.fs.WriteFile(name, data))
 }
 
-func (f *files) UpdateFile(name string, edit func([]byte) ([]byte, error)) error {
-	return f.write(name, f.fs.UpdateFile(name, edit))
+func (f *recordedFiles) UpdateFile(name string, edit func([]byte) ([]byte, error)) error {
+	return f.recordWrite(name, f.fs.UpdateFile(name, edit))
 }
 
-func (f *files) MkdirAll(name string) error { return f.write(name, f.fs.MkdirAll(name)) }
+func (f *recordedFiles) MkdirAll(name string) error { return f.recordWrite(name, f.fs.MkdirAll(name)) }
 
-func (f *files) Abs(name string) string { return f.fs.Abs(name) }
+func (f *recordedFiles) Abs(name string) string { return f.fs.Abs(name) }
 
-type secrets struct {
+type recordedSecrets struct {
 	record  *Record
 	secrets sallyport.Secrets
 }
 
-func (s *secrets) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
+func (s *recordedSecrets) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
 	value, err := s.secrets.Get(ctx, ref)
 	return value, s.record.touch("secrets", ref, err)
 }
 
-type kv struct {
+type recordedKV struct {
 	record *Record
 	kv     sallyport.KV
 }
 
-func (k *kv) Get(ctx context.Context, key string) (string, bool, error) {
+func (k *recordedKV) Get(ctx context.Context, key string) (string, bool, error) {
 	value, ok, err := k.kv.Get(ctx, key)
 	return value, ok, k.record.touch("storage", key, err)
 }
 
-func (k *kv) Set(ctx context.Context, key, value string, ttl time.Duration) error {
+func (k *recordedKV) Set(ctx context.Context, key, value string, ttl time.Duration) error {
 	return k.record.touch("storage", key, k.kv.Set(ctx, key, value, ttl))
 }
 
-func (k *kv) Delete(ctx context.Context, key string) error {
+func (k *recordedKV) Delete(ctx context.Context, key string) error {
 	return k.record.touch("storage", key, k.kv.Delete(ctx, key))
 }
 
-func (k *kv) List(ctx context.Context, prefix string) ([]string, error) {
+func (k *recordedKV) List(ctx context.Context, prefix string) ([]string, error) {
 	keys, err := k.kv.List(ctx, prefix)
 	return keys, k.record.touch("storage", prefix+"*", err)
 }
 
-type process struct {
+type recordedProcess struct {
 	record  *Record
 	process sallyport.Process
 }
 
-func (p *process) Spawn(
+func (p *recordedProcess) Spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
 	res, err := p.process.Spawn(ctx, binary, args, o)
-	p.used(o, &res, err)
+	p.recordChild(o, &res, err)
 	return res, p.record.touch("process", binary, err)
 }
 
-// used records what the child was played to have touched, so that a tool that
+// recordChild records what the child was played to have touched, so that a tool that
 // works through its children has its declaration judged by what they do.
-func (p *process) used(o *sallyport.SpawnOptions, res *sallyport.ProcessResult, err error) {
+func (p *recordedProcess) recordChild(o *sallyport.SpawnOptions, res *sallyport.ProcessResult, err error) {
 	r := p.record
 	if o != nil && err == nil {
 		for _, s := range o.Secrets {
@@ -139,22 +139,22 @@ func (p *process) used(o *sallyport.SpawnOptions, res *sallyport.ProcessResult, 
 	}
 }
 
-func (p *process) Start(
+func (p *recordedProcess) Start(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.Child, error) {
 	child, err := p.process.Start(ctx, binary, args, o)
-	p.used(o, &sallyport.ProcessResult{}, err)
+	p.recordChild(o, &sallyport.ProcessResult{}, err)
 	return child, p.record.touch("process", binary, err)
 }
 
-type attachments struct {
+type recordedAttachments struct {
 	record      *Record
 	attachments sallyport.Attachments
 }
 
-func (a *attachments) List() []sallyport.Attachment { return a.attachments.List() }
+func (a *recordedAttachments) List() []sallyport.Attachment { return a.attachments.List() }
 
-func (a *attachments) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
+func (a *recordedAttachments) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
 	body, err := a.attachments.Open(ctx, ref)
 	item := ref
 	for _, at := range a.attachments.List() {
@@ -165,22 +165,22 @@ func (a *attachments) Open(ctx context.Context, ref string) (io.ReadCloser, erro
 	return body, a.record.touch("attachments", item, err)
 }
 
-type databases struct {
+type recordedDatabases struct {
 	record    *Record
 	databases sallyport.Databases
 }
 
-func (d *databases) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
+func (d *recordedDatabases) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
 	table, err := d.databases.Query(ctx, connection, query, args)
 	return table, d.record.touch("database", connection, err)
 }
 
-type mailer struct {
+type recordedMail struct {
 	record *Record
 	mail   sallyport.Mail
 }
 
-func (m *mailer) Send(ctx context.Context, msg sallyport.Message) error {
+func (m *recordedMail) Send(ctx context.Context, msg sallyport.Message) error {
 	err := m.mail.Send(ctx, msg)
 	for _, to := range msg.To {
 		_ = m.record.touch("mail", to, err)
@@ -188,14 +188,14 @@ func (m *mailer) Send(ctx context.Context, msg sallyport.Message) error {
 	return err
 }
 
-type input struct {
+type recordedInput struct {
 	record *Record
 	input  sallyport.Input
 }
 
-func (in *input) Can(kind sallyport.InputKind) bool { return in.input.Can(kind) }
+func (in *recordedInput) Can(kind sallyport.InputKind) bool { return in.input.Can(kind) }
 
-func (in *input) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+func (in *recordedInput) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	answers, err := in.input.Ask(ctx, questions...)
 	for _, q := range questions {
 		_ = in.record.touch("input", string(q.Kind), err)
