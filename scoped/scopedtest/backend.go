@@ -143,7 +143,7 @@ type Runner struct {
 	Missing error
 
 	record  *Record
-	guarded guarded
+	guarded lockedState
 	spawned []Spawned
 }
 
@@ -158,9 +158,9 @@ func (p *Runner) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 		return nil, err
 	}
 	s := Spawned{spawn.Binary, slices.Clone(spawn.Args), spawn.Options, spawn.Workspace, spawn.Splices}
-	p.guarded.add(func() { p.spawned = append(p.spawned, s) })
+	p.guarded.runLocked(func() { p.spawned = append(p.spawned, s) })
 	if r := p.record; r != nil {
-		r.add(func() { r.spawned = append(r.spawned, s) })
+		r.runLocked(func() { r.spawned = append(r.spawned, s) })
 	}
 	return p.play(ctx, s), nil
 }
@@ -168,7 +168,7 @@ func (p *Runner) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 // Spawned returns the processes that were started, in order.
 func (p *Runner) Spawned() []Spawned {
 	var list []Spawned
-	p.guarded.add(func() { list = slices.Clone(p.spawned) })
+	p.guarded.runLocked(func() { list = slices.Clone(p.spawned) })
 	return list
 }
 
@@ -198,7 +198,7 @@ func (d *Databases) Query(
 ) (sallyport.Table, error) {
 	q := Queried{connection, mode, query, slices.Clone(args)}
 	if r := d.record; r != nil {
-		r.add(func() { r.queried = append(r.queried, q) })
+		r.runLocked(func() { r.queried = append(r.queried, q) })
 	}
 	if err := ctx.Err(); err != nil || d.Play == nil {
 		return sallyport.Table{}, err
@@ -210,7 +210,7 @@ func (d *Databases) Query(
 // it is safe for concurrent use.
 type Outbox struct {
 	record  *Record
-	guarded guarded
+	guarded lockedState
 	sent    map[string][]sallyport.Message
 }
 
@@ -219,14 +219,14 @@ func (b *Outbox) Send(ctx context.Context, relay string, m sallyport.Message) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b.guarded.add(func() {
+	b.guarded.runLocked(func() {
 		if b.sent == nil {
 			b.sent = map[string][]sallyport.Message{}
 		}
 		b.sent[relay] = append(b.sent[relay], m)
 	})
 	if r := b.record; r != nil {
-		r.add(func() { r.sent = append(r.sent, m) })
+		r.runLocked(func() { r.sent = append(r.sent, m) })
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (b *Outbox) Send(ctx context.Context, relay string, m sallyport.Message) er
 // Sent returns what a relay received, in order.
 func (b *Outbox) Sent(relay string) []sallyport.Message {
 	var list []sallyport.Message
-	b.guarded.add(func() { list = slices.Clone(b.sent[relay]) })
+	b.guarded.runLocked(func() { list = slices.Clone(b.sent[relay]) })
 	return list
 }
 
@@ -253,7 +253,7 @@ func (a Attachments) Open(_ context.Context, ref string) (io.ReadCloser, error) 
 
 // reads remembers reads in memory, for the stale-write check.
 type reads struct {
-	guarded guarded
+	guarded lockedState
 	records []readOf
 }
 
@@ -263,14 +263,14 @@ type readOf struct {
 }
 
 func (m *reads) Remember(_ context.Context, session string, r sallyport.ReadRecord) error {
-	m.guarded.add(func() { m.records = append(m.records, readOf{session, r}) })
+	m.guarded.runLocked(func() { m.records = append(m.records, readOf{session, r}) })
 	return nil
 }
 
 func (m *reads) Recall(_ context.Context, session, path, identity string) (sallyport.ReadRecord, bool, error) {
 	var found sallyport.ReadRecord
 	ok := false
-	m.guarded.add(func() {
+	m.guarded.runLocked(func() {
 		for _, e := range m.records {
 			if e.session == session && (e.record.Path == path || e.record.Identity == identity) {
 				found, ok = e.record, true

@@ -92,7 +92,7 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 		Principal:   sallyport.Principal{Name: sallyport.LocalPrincipal},
 		Personality: o.Personality, Platform: sallyport.PlatformGo,
 		Workspace: r.workspace, Turn: 1, ResultBudget: 80_000,
-		Emit:   func(p sallyport.Progress) { r.add(func() { r.progress = append(r.progress, p) }) },
+		Emit:   func(p sallyport.Progress) { r.runLocked(func() { r.progress = append(r.progress, p) }) },
 		Detach: func() {},
 	}
 	c.SessionKey = sallyport.SessionKey(c.Principal.Name, c.Session)
@@ -108,7 +108,7 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 		t.Fatalf("scopedtest: %v", err)
 	}
 	t.Cleanup(scope.Close)
-	note := func(d sallyport.Decision) { r.add(func() { r.decisions = append(r.decisions, d) }) }
+	note := func(d sallyport.Decision) { r.runLocked(func() { r.decisions = append(r.decisions, d) }) }
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	if _, err := scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.caller()}, note); err != nil {
@@ -212,10 +212,10 @@ func workspace(t TB, files map[string]string) string {
 	return folder
 }
 
-// guarded serialises what goroutines of a tool do to a record.
-type guarded struct{ mu sync.Mutex }
+// lockedState serialises what goroutines of a tool do to a record.
+type lockedState struct{ mu sync.Mutex }
 
-func (g *guarded) add(f func()) {
+func (g *lockedState) runLocked(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f()

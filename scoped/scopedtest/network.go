@@ -63,7 +63,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		seen.Body = http.NoBody
 	}
 	seen.RequestURI, seen.Host = req.URL.RequestURI(), req.URL.Host
-	n.record.add(func() { n.record.requests = append(n.record.requests, seen) })
+	n.record.runLocked(func() { n.record.requests = append(n.record.requests, seen) })
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, seen)
 	res := w.Result()
@@ -98,7 +98,7 @@ func (n *network) target(address, scheme string) (string, uint16, error) {
 	host, port, err := reach.SplitHostPort(address)
 	switch {
 	case err != nil:
-		return "", 0, n.record.touch("network", address, sallyport.HostError(address, ""))
+		return "", 0, n.record.recordTouch("network", address, sallyport.HostError(address, ""))
 	case port != 0:
 	case scheme == "http":
 		port = 80
@@ -111,9 +111,9 @@ func (n *network) target(address, scheme string) (string, uint16, error) {
 func (n *network) admit(host string, port uint16) error {
 	item := hostItem(host, port)
 	if n.allow == nil || !n.allow.Match(host, port) {
-		return n.record.touch("network", item, sallyport.HostError(host, ""))
+		return n.record.recordTouch("network", item, sallyport.HostError(host, ""))
 	}
-	return n.record.touch("network", item, nil)
+	return n.record.recordTouch("network", item, nil)
 }
 
 // hostItem names a host, with its port when that is no standard one.

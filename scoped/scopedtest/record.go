@@ -34,7 +34,7 @@ func (t Touch) String() string {
 
 // Record is what happened in a call. Read it when the tool is done.
 type Record struct {
-	guarded
+	lockedState
 	declared  sallyport.Capabilities
 	workspace string
 
@@ -80,19 +80,19 @@ func (r *Record) Unused() []Touch {
 	touched := r.Touched()
 	started := len(r.Spawned()) > 0
 	var unused []Touch
-	for _, d := range r.items() {
+	for _, d := range r.declaredItems() {
 		if started && d.Capability == "fs_reach.read" {
 			continue
 		}
-		if !slices.ContainsFunc(touched, func(t Touch) bool { return !t.Refused && r.used(d, t) }) {
+		if !slices.ContainsFunc(touched, func(t Touch) bool { return !t.Refused && r.coversTouch(d, t) }) {
 			unused = append(unused, d)
 		}
 	}
 	return unused
 }
 
-// items lists the declaration item by item.
-func (r *Record) items() []Touch {
+// declaredItems lists the declaration item by item.
+func (r *Record) declaredItems() []Touch {
 	var list []Touch
 	add := func(capability string, items ...string) {
 		for _, item := range items {
@@ -108,8 +108,8 @@ func (r *Record) items() []Touch {
 		add("storage", "*")
 	}
 	if d.FSReach != nil {
-		add("fs_reach.read", paths(d.FSReach.Read)...)
-		add("fs_reach.write", paths(d.FSReach.Write)...)
+		add("fs_reach.read", declaredPaths(d.FSReach.Read)...)
+		add("fs_reach.write", declaredPaths(d.FSReach.Write)...)
 	}
 	if d.Process != nil {
 		add("process", d.Process.AllowedBinaries...)
@@ -133,15 +133,15 @@ func (r *Record) items() []Touch {
 	return list
 }
 
-func paths(l sallyport.PathList) []string {
+func declaredPaths(l sallyport.PathList) []string {
 	if l.FromPersonality {
 		return []string{workspaceVariable}
 	}
 	return l.Paths
 }
 
-// used reports whether a touched thing falls under a declared item.
-func (r *Record) used(declared, t Touch) bool {
+// coversTouch reports whether a touched thing falls under a declared item.
+func (r *Record) coversTouch(declared, t Touch) bool {
 	if declared.Capability != t.Capability {
 		return false
 	}
@@ -159,7 +159,7 @@ func (r *Record) used(declared, t Touch) bool {
 	case "secrets":
 		return reach.MatchRef([]string{declared.Item}, t.Item)
 	case "fs_reach.read", "fs_reach.write":
-		return reach.Within(r.expand(declared.Item), r.expand(t.Item))
+		return reach.Within(r.expandItem(declared.Item), r.expandItem(t.Item))
 	case "mail":
 		domain, ok := strings.CutPrefix(declared.Item, "*")
 		return ok && strings.HasSuffix(strings.ToLower(t.Item), strings.ToLower(domain))
@@ -169,43 +169,44 @@ func (r *Record) used(declared, t Touch) bool {
 }
 
 // Decisions returns what the accessors reported.
-func (r *Record) Decisions() []sallyport.Decision { return snapshot(r, &r.decisions) }
+func (r *Record) Decisions() []sallyport.Decision { return cloneList(r, &r.decisions) }
 
 // Progress returns what the tool emitted.
-func (r *Record) Progress() []sallyport.Progress { return snapshot(r, &r.progress) }
+func (r *Record) Progress() []sallyport.Progress { return cloneList(r, &r.progress) }
 
 // Spawned returns the processes that were started, in order.
-func (r *Record) Spawned() []Spawned { return snapshot(r, &r.spawned) }
+func (r *Record) Spawned() []Spawned { return cloneList(r, &r.spawned) }
 
 // Queried returns the statements that were run, in order.
-func (r *Record) Queried() []Queried { return snapshot(r, &r.queried) }
+func (r *Record) Queried() []Queried { return cloneList(r, &r.queried) }
 
 // Sent returns the mails that were sent, in order.
-func (r *Record) Sent() []sallyport.Message { return snapshot(r, &r.sent) }
+func (r *Record) Sent() []sallyport.Message { return cloneList(r, &r.sent) }
 
 // Requests returns the HTTP requests that reached a host, in order. Their
 // bodies are consumed.
-func (r *Record) Requests() []*http.Request { return snapshot(r, &r.requests) }
+func (r *Record) Requests() []*http.Request { return cloneList(r, &r.requests) }
 
-func snapshot[T any](r *Record, list *[]T) []T {
+// cloneList returns a copy of a list of the record.
+func cloneList[T any](r *Record, list *[]T) []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(*list)
 }
 
-// touch records one thing and passes the error of the access on.
-func (r *Record) touch(capability, item string, err error) error {
+// recordTouch records one thing and passes the error of the access on.
+func (r *Record) recordTouch(capability, item string, err error) error {
 	refused := errors.Is(err, sallyport.ErrHostNotAllowed) || errors.Is(err, sallyport.ErrSecretNotDeclared) ||
 		errors.Is(err, sallyport.ErrPathNotReachable) || errors.Is(err, sallyport.ErrBinaryNotAllowed) ||
 		errors.Is(err, sallyport.ErrNotAvailable)
-	r.add(func() { r.touched = append(r.touched, Touch{capability, item, refused}) })
+	r.runLocked(func() { r.touched = append(r.touched, Touch{capability, item, refused}) })
 	return err
 }
 
 const workspaceVariable = "${workspace}"
 
-// item names a path so that it is the same in every run.
-func (r *Record) item(abs string) string {
+// itemOf returns a path so that it is the same in every run.
+func (r *Record) itemOf(abs string) string {
 	if rel, err := filepath.Rel(r.workspace, abs); err == nil && filepath.IsLocal(rel) {
 		if rel == "." {
 			return workspaceVariable
@@ -215,7 +216,7 @@ func (r *Record) item(abs string) string {
 	return abs
 }
 
-func (r *Record) expand(item string) string {
+func (r *Record) expandItem(item string) string {
 	if rest, ok := strings.CutPrefix(item, workspaceVariable); ok {
 		return filepath.Join(r.workspace, rest)
 	}

@@ -33,11 +33,11 @@ type recordedFiles struct {
 }
 
 func (f *recordedFiles) recordRead(name string, err error) error {
-	return f.record.touch("fs_reach.read", f.record.item(f.fs.Abs(name)), err)
+	return f.record.recordTouch("fs_reach.read", f.record.itemOf(f.fs.Abs(name)), err)
 }
 
 func (f *recordedFiles) recordWrite(name string, err error) error {
-	return f.record.touch("fs_reach.write", f.record.item(f.fs.Abs(name)), err)
+	return f.record.recordTouch("fs_reach.write", f.record.itemOf(f.fs.Abs(name)), err)
 }
 
 func (f *recordedFiles) Open(name string) (fs.File, error) {
@@ -79,7 +79,7 @@ type recordedSecrets struct {
 
 func (s *recordedSecrets) Get(ctx context.Context, ref string) (sallyport.Secret, error) {
 	value, err := s.secrets.Get(ctx, ref)
-	return value, s.record.touch("secrets", ref, err)
+	return value, s.record.recordTouch("secrets", ref, err)
 }
 
 type recordedKV struct {
@@ -89,20 +89,20 @@ type recordedKV struct {
 
 func (k *recordedKV) Get(ctx context.Context, key string) (string, bool, error) {
 	value, ok, err := k.kv.Get(ctx, key)
-	return value, ok, k.record.touch("storage", key, err)
+	return value, ok, k.record.recordTouch("storage", key, err)
 }
 
 func (k *recordedKV) Set(ctx context.Context, key, value string, ttl time.Duration) error {
-	return k.record.touch("storage", key, k.kv.Set(ctx, key, value, ttl))
+	return k.record.recordTouch("storage", key, k.kv.Set(ctx, key, value, ttl))
 }
 
 func (k *recordedKV) Delete(ctx context.Context, key string) error {
-	return k.record.touch("storage", key, k.kv.Delete(ctx, key))
+	return k.record.recordTouch("storage", key, k.kv.Delete(ctx, key))
 }
 
 func (k *recordedKV) List(ctx context.Context, prefix string) ([]string, error) {
 	keys, err := k.kv.List(ctx, prefix)
-	return keys, k.record.touch("storage", prefix+"*", err)
+	return keys, k.record.recordTouch("storage", prefix+"*", err)
 }
 
 type recordedProcess struct {
@@ -115,7 +115,7 @@ func (p *recordedProcess) Spawn(
 ) (sallyport.ProcessResult, error) {
 	res, err := p.process.Spawn(ctx, binary, args, o)
 	p.recordChild(o, &res, err)
-	return res, p.record.touch("process", binary, err)
+	return res, p.record.recordTouch("process", binary, err)
 }
 
 // recordChild records what the child was played to have touched, so that a tool that
@@ -124,7 +124,7 @@ func (p *recordedProcess) recordChild(o *sallyport.SpawnOptions, res *sallyport.
 	r := p.record
 	if o != nil && err == nil {
 		for _, s := range o.Secrets {
-			_ = r.touch("secrets", s.Ref, nil)
+			_ = r.recordTouch("secrets", s.Ref, nil)
 		}
 	}
 	for _, h := range res.Touched.Hosts {
@@ -132,10 +132,10 @@ func (p *recordedProcess) recordChild(o *sallyport.SpawnOptions, res *sallyport.
 		if !h.Allowed {
 			refused = sallyport.HostError(h.Host, h.Why)
 		}
-		_ = r.touch("network", hostItem(h.Host, h.Port), refused)
+		_ = r.recordTouch("network", hostItem(h.Host, h.Port), refused)
 	}
 	for _, path := range res.Touched.Written {
-		_ = r.touch("fs_reach.write", r.item(path), nil)
+		_ = r.recordTouch("fs_reach.write", r.itemOf(path), nil)
 	}
 }
 
@@ -144,7 +144,7 @@ func (p *recordedProcess) Start(
 ) (sallyport.Child, error) {
 	child, err := p.process.Start(ctx, binary, args, o)
 	p.recordChild(o, &sallyport.ProcessResult{}, err)
-	return child, p.record.touch("process", binary, err)
+	return child, p.record.recordTouch("process", binary, err)
 }
 
 type recordedAttachments struct {
@@ -162,7 +162,7 @@ func (a *recordedAttachments) Open(ctx context.Context, ref string) (io.ReadClos
 			item = string(at.Kind)
 		}
 	}
-	return body, a.record.touch("attachments", item, err)
+	return body, a.record.recordTouch("attachments", item, err)
 }
 
 type recordedDatabases struct {
@@ -172,7 +172,7 @@ type recordedDatabases struct {
 
 func (d *recordedDatabases) Query(ctx context.Context, connection, query string, args []any) (sallyport.Table, error) {
 	table, err := d.databases.Query(ctx, connection, query, args)
-	return table, d.record.touch("database", connection, err)
+	return table, d.record.recordTouch("database", connection, err)
 }
 
 type recordedMail struct {
@@ -183,7 +183,7 @@ type recordedMail struct {
 func (m *recordedMail) Send(ctx context.Context, msg sallyport.Message) error {
 	err := m.mail.Send(ctx, msg)
 	for _, to := range msg.To {
-		_ = m.record.touch("mail", to, err)
+		_ = m.record.recordTouch("mail", to, err)
 	}
 	return err
 }
@@ -198,7 +198,7 @@ func (in *recordedInput) Can(kind sallyport.InputKind) bool { return in.input.Ca
 func (in *recordedInput) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	answers, err := in.input.Ask(ctx, questions...)
 	for _, q := range questions {
-		_ = in.record.touch("input", string(q.Kind), err)
+		_ = in.record.recordTouch("input", string(q.Kind), err)
 	}
 	return answers, err
 }
