@@ -73,7 +73,8 @@ type kvScope struct {
 	entries map[string]kvEntry
 }
 
-func (s *kvScope) live(key string) (string, bool) {
+// liveValue returns a value that has not expired.
+func (s *kvScope) liveValue(key string) (string, bool) {
 	e, ok := s.entries[key]
 	return e.value, ok && (e.expires.IsZero() || time.Now().Before(e.expires))
 }
@@ -81,7 +82,7 @@ func (s *kvScope) live(key string) (string, bool) {
 func (s *kvScope) Get(_ context.Context, key string) (string, bool, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	value, ok := s.live(key)
+	value, ok := s.liveValue(key)
 	return value, ok, nil
 }
 
@@ -108,7 +109,7 @@ func (s *kvScope) List(_ context.Context, prefix string) ([]string, error) {
 	defer s.of.mu.Unlock()
 	var keys []string
 	for key := range s.entries {
-		if _, ok := s.live(key); ok && strings.HasPrefix(key, prefix) {
+		if _, ok := s.liveValue(key); ok && strings.HasPrefix(key, prefix) {
 			keys = append(keys, key)
 		}
 	}
@@ -162,7 +163,7 @@ func (p *Runner) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 	if r := p.record; r != nil {
 		r.runLocked(func() { r.spawned = append(r.spawned, s) })
 	}
-	return p.play(ctx, s), nil
+	return p.startPlay(ctx, s), nil
 }
 
 // Spawned returns the processes that were started, in order.
@@ -251,8 +252,8 @@ func (a Attachments) Open(_ context.Context, ref string) (io.ReadCloser, error) 
 	return io.NopCloser(strings.NewReader(content)), nil
 }
 
-// reads remembers reads in memory, for the stale-write check.
-type reads struct {
+// memoryReads remembers reads in memory, for the stale-write check.
+type memoryReads struct {
 	guarded lockedState
 	records []readOf
 }
@@ -262,12 +263,12 @@ type readOf struct {
 	record  sallyport.ReadRecord
 }
 
-func (m *reads) Remember(_ context.Context, session string, r sallyport.ReadRecord) error {
+func (m *memoryReads) Remember(_ context.Context, session string, r sallyport.ReadRecord) error {
 	m.guarded.runLocked(func() { m.records = append(m.records, readOf{session, r}) })
 	return nil
 }
 
-func (m *reads) Recall(_ context.Context, session, path, identity string) (sallyport.ReadRecord, bool, error) {
+func (m *memoryReads) Recall(_ context.Context, session, path, identity string) (sallyport.ReadRecord, bool, error) {
 	var found sallyport.ReadRecord
 	ok := false
 	m.guarded.runLocked(func() {
@@ -280,20 +281,20 @@ func (m *reads) Recall(_ context.Context, session, path, identity string) (sally
 	return found, ok, nil
 }
 
-// played is a caller whom a test plays.
-type played func(sallyport.Question) sallyport.Answer
+// playedCaller is a caller whom a test plays.
+type playedCaller func(sallyport.Question) sallyport.Answer
 
-// caller returns who is asked, nil when nobody can be.
-func (o *Options) caller() sallyport.Input {
+// newCaller returns who is asked, nil when nobody can be.
+func (o *Options) newCaller() sallyport.Input {
 	if o.Answer == nil {
 		return nil
 	}
-	return played(o.Answer)
+	return playedCaller(o.Answer)
 }
 
-func (played) Can(sallyport.InputKind) bool { return true }
+func (playedCaller) Can(sallyport.InputKind) bool { return true }
 
-func (p played) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+func (p playedCaller) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	answers := make([]sallyport.Answer, len(questions))
 	for i := range questions {
 		answers[i] = p(questions[i])

@@ -85,7 +85,7 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	if o == nil {
 		o = &Options{}
 	}
-	r := &Record{declared: o.Capabilities, workspace: workspace(t, o.Files)}
+	r := &Record{declared: o.Capabilities, workspace: newWorkspace(t, o.Files)}
 	c := &sallyport.Call{
 		ID: "call", Tool: cmp.Or(o.Tool, "tool"), Args: o.Args,
 		Session:     cmp.Or(o.Session, "session"),
@@ -99,11 +99,11 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	if len(c.Args) == 0 {
 		c.Args = json.RawMessage("{}")
 	}
-	grant, err := r.grant(o)
+	grant, err := r.newGrant(o)
 	if err != nil {
 		t.Fatalf("scopedtest: %v", err)
 	}
-	scope, err := scoped.New(c.Tool, grant, r.backends(t, o))
+	scope, err := scoped.New(c.Tool, grant, r.newBackends(t, o))
 	if err != nil {
 		t.Fatalf("scopedtest: %v", err)
 	}
@@ -111,7 +111,7 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	note := func(d sallyport.Decision) { r.runLocked(func() { r.decisions = append(r.decisions, d) }) }
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	if _, err := scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.caller()}, note); err != nil {
+	if _, err := scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.newCaller()}, note); err != nil {
 		t.Fatalf("scopedtest: %v", err)
 	}
 	if err := r.wrapAccessors(c, o); err != nil {
@@ -120,10 +120,10 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 	return c
 }
 
-// grant is the declaration as a grant. The network is imitated: its hosts are
-// in the grant for what is not the network accessor, such as the hosts that
-// receive a child's secrets.
-func (r *Record) grant(o *Options) (*sallyport.Grant, error) {
+// newGrant returns the declaration as a grant. The network is imitated: its
+// hosts are in the grant for what is not the network accessor, such as the
+// hosts that receive a child's secrets.
+func (r *Record) newGrant(o *Options) (*sallyport.Grant, error) {
 	d := o.Capabilities
 	g := &sallyport.Grant{
 		Secrets:     slices.Clone(d.Secrets),
@@ -150,17 +150,17 @@ func (r *Record) grant(o *Options) (*sallyport.Grant, error) {
 	if d.FSReach != nil {
 		var err error
 		g.FS.Mode = d.FSReach.Mode
-		if g.FS.Read, err = r.paths(d.FSReach.Read); err != nil {
+		if g.FS.Read, err = r.expandPaths(d.FSReach.Read); err != nil {
 			return nil, err
 		}
-		if g.FS.Write, err = r.paths(d.FSReach.Write); err != nil {
+		if g.FS.Write, err = r.expandPaths(d.FSReach.Write); err != nil {
 			return nil, err
 		}
 	}
 	return g, nil
 }
 
-func (r *Record) paths(l sallyport.PathList) ([]string, error) {
+func (r *Record) expandPaths(l sallyport.PathList) ([]string, error) {
 	if l.FromPersonality {
 		return []string{r.workspace}, nil
 	}
@@ -175,14 +175,14 @@ func (r *Record) paths(l sallyport.PathList) ([]string, error) {
 	return paths, nil
 }
 
-func (r *Record) backends(t TB, o *Options) *sallyport.Backends {
+func (r *Record) newBackends(t TB, o *Options) *sallyport.Backends {
 	kv := o.KV
 	if kv == nil {
 		kv = &KV{}
 	}
 	return &sallyport.Backends{
 		Network:     &sallyport.NetworkBackend{},
-		Files:       &sallyport.FileBackend{Home: t.TempDir(), Reads: &reads{}},
+		Files:       &sallyport.FileBackend{Home: t.TempDir(), Reads: &memoryReads{}},
 		Secrets:     Secrets(maps.Clone(o.Secrets)),
 		KV:          kv,
 		Process:     &Runner{Play: o.Spawn, record: r},
@@ -192,9 +192,9 @@ func (r *Record) backends(t TB, o *Options) *sallyport.Backends {
 	}
 }
 
-// workspace writes the files into a fresh folder. Its links are resolved
+// newWorkspace writes the files into a fresh folder. Its links are resolved
 // because temporary folders are links on some systems.
-func workspace(t TB, files map[string]string) string {
+func newWorkspace(t TB, files map[string]string) string {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

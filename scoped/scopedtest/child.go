@@ -9,22 +9,22 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// child is a process that is played.
-type child struct {
+// playedChild is a process that is played.
+type playedChild struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	result sallyport.ProcessResult
 	err    error
 }
 
-// play runs the play of a process with the bounds of a real one: the timeout
+// startPlay runs the play of a process with the bounds of a real one: the timeout
 // of the options, the end of ctx, and Stop.
-func (p *Runner) play(ctx context.Context, s Spawned) *child {
+func (p *Runner) startPlay(ctx context.Context, s Spawned) *playedChild {
 	running, cancel := context.WithCancel(ctx)
 	if s.Options.Timeout > 0 {
 		running, cancel = context.WithTimeout(ctx, s.Options.Timeout)
 	}
-	c := &child{cancel: cancel, done: make(chan struct{})}
+	c := &playedChild{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		defer cancel()
@@ -44,16 +44,16 @@ func (p *Runner) play(ctx context.Context, s Spawned) *child {
 }
 
 // Done is closed when the play has returned.
-func (c *child) Done() <-chan struct{} { return c.done }
+func (c *playedChild) Done() <-chan struct{} { return c.done }
 
 // Wait waits for the play.
-func (c *child) Wait() (sallyport.ProcessResult, error) {
+func (c *playedChild) Wait() (sallyport.ProcessResult, error) {
 	<-c.done
 	return c.result, c.err
 }
 
 // Stop ends the context of the play at once and waits for it.
-func (c *child) Stop(time.Duration) {
+func (c *playedChild) Stop(time.Duration) {
 	c.cancel()
 	<-c.done
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// network imitates the network accessor: it obeys the declared hosts and asks
+// imitatedNetwork imitates the network accessor: it obeys the declared hosts and asks
 // handlers instead of hosts.
-type network struct {
+type imitatedNetwork struct {
 	record *Record
 	o      *Options
 	allow  *reach.Hosts
 }
 
-func newNetwork(r *Record, o *Options) (*network, error) {
-	n := &network{record: r, o: o}
+func newImitatedNetwork(r *Record, o *Options) (*imitatedNetwork, error) {
+	n := &imitatedNetwork{record: r, o: o}
 	if o.Capabilities.Network == nil {
 		return n, nil
 	}
@@ -37,18 +37,18 @@ func newNetwork(r *Record, o *Options) (*network, error) {
 // Client returns a client whose requests the handlers answer, over http and
 // https alike. It follows redirects as any client does, each to a granted host
 // only.
-func (n *network) Client() *http.Client { return &http.Client{Transport: n} }
+func (n *imitatedNetwork) Client() *http.Client { return &http.Client{Transport: n} }
 
 // RoundTrip asks the handler of the host.
-func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+func (n *imitatedNetwork) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
-	host, port, err := n.target(req.URL.Host, req.URL.Scheme)
+	host, port, err := n.parseTarget(req.URL.Host, req.URL.Scheme)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.admit(host, port); err != nil {
+	if err := n.checkHost(host, port); err != nil {
 		return nil, err
 	}
 	handler := n.o.Hosts[net.JoinHostPort(host, strconv.Itoa(int(port)))]
@@ -75,12 +75,12 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // DialContext asks Options.Dial.
-func (n *network) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
-	host, port, err := n.target(address, "")
+func (n *imitatedNetwork) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	host, port, err := n.parseTarget(address, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := n.admit(host, port); err != nil {
+	if err := n.checkHost(host, port); err != nil {
 		return nil, err
 	}
 	if n.o.Dial == nil {
@@ -92,9 +92,9 @@ func (n *network) DialContext(ctx context.Context, _, address string) (net.Conn,
 	return n.o.Dial(address)
 }
 
-// target returns the canonical host and the port; a text that is no host is
+// parseTarget returns the canonical host and the port; a text that is no host is
 // refused as one.
-func (n *network) target(address, scheme string) (string, uint16, error) {
+func (n *imitatedNetwork) parseTarget(address, scheme string) (string, uint16, error) {
 	host, port, err := reach.SplitHostPort(address)
 	switch {
 	case err != nil:
@@ -108,7 +108,7 @@ func (n *network) target(address, scheme string) (string, uint16, error) {
 	return host, port, nil
 }
 
-func (n *network) admit(host string, port uint16) error {
+func (n *imitatedNetwork) checkHost(host string, port uint16) error {
 	item := hostItem(host, port)
 	if n.allow == nil || !n.allow.Match(host, port) {
 		return n.record.recordTouch("network", item, sallyport.HostError(host, ""))

@@ -50,7 +50,7 @@ type Record struct {
 // RecordOf returns the record of a call that NewCall made. It panics for any
 // other call.
 func RecordOf(c *sallyport.Call) *Record {
-	n, ok := c.Network.(*network)
+	n, ok := c.Network.(*imitatedNetwork)
 	if !ok {
 		panic("scopedtest: the call was not made by NewCall")
 	}

@@ -11,7 +11,7 @@ import (
 
 // wrapAccessors puts a recorder around each accessor of a call.
 func (r *Record) wrapAccessors(c *sallyport.Call, o *Options) error {
-	n, err := newNetwork(r, o)
+	n, err := newImitatedNetwork(r, o)
 	if err != nil {
 		return err
 	}
