@@ -37,7 +37,7 @@ type Crowd struct {
 	o CrowdOptions
 
 	mu        sync.Mutex
-	conns     map[*member]struct{}
+	conns     map[*crowdMember]struct{}
 	strangers int
 	whose     map[string]int
 }
@@ -47,11 +47,11 @@ func NewCrowd(o CrowdOptions) *Crowd {
 	if o.Patience == 0 {
 		o.Patience = defaultPatience
 	}
-	return &Crowd{o: o, conns: map[*member]struct{}{}, whose: map[string]int{}}
+	return &Crowd{o: o, conns: map[*crowdMember]struct{}{}, whose: map[string]int{}}
 }
 
-// member is a connection of a crowd.
-type member struct {
+// crowdMember is a connection of a crowd.
+type crowdMember struct {
 	net.Conn
 	crowd *Crowd
 	// owner is nil for a stranger, busy while a request is answered, since when
@@ -63,59 +63,59 @@ type member struct {
 }
 
 // Close closes the connection.
-func (m *member) Close() error {
+func (m *crowdMember) Close() error {
 	m.crowd.mu.Lock()
-	m.crowd.drop(m)
+	m.crowd.removeMember(m)
 	m.crowd.mu.Unlock()
 	return m.Conn.Close()
 }
 
 // CloseWrite says that nothing more is written.
-func (m *member) CloseWrite() error {
+func (m *crowdMember) CloseWrite() error {
 	if half, ok := m.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil
 }
 
-func (m *member) touch() { m.since.Store(time.Now().UnixNano()) }
+func (m *crowdMember) markActive() { m.since.Store(time.Now().UnixNano()) }
 
 // Listener returns a listener whose connections belong to the crowd.
-func (c *Crowd) Listener(l net.Listener) net.Listener { return &gathering{l, c} }
+func (c *Crowd) Listener(l net.Listener) net.Listener { return &crowdListener{l, c} }
 
-// gathering is a listener whose connections belong to a crowd.
-type gathering struct {
+// crowdListener is a listener whose connections belong to a crowd.
+type crowdListener struct {
 	net.Listener
 	crowd *Crowd
 }
 
 // Accept waits for the next connection, and for room for it.
-func (g *gathering) Accept() (net.Conn, error) {
+func (g *crowdListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		m := &member{Conn: conn, crowd: g.crowd}
-		m.touch()
-		if g.crowd.join(m) {
+		m := &crowdMember{Conn: conn, crowd: g.crowd}
+		m.markActive()
+		if g.crowd.addMember(m) {
 			return m, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-// join adds a stranger when there is room for one, soon.
-func (c *Crowd) join(m *member) bool {
+// addMember adds a stranger when there is room for one, soon.
+func (c *Crowd) addMember(m *crowdMember) bool {
 	for began := time.Now(); ; time.Sleep(crowdPause) {
 		c.mu.Lock()
-		oldest := (*member)(nil)
-		full := c.strangers >= bound(c.o.Strangers, c.o.StrangersShare)
+		oldest := (*crowdMember)(nil)
+		full := c.strangers >= clampBound(c.o.Strangers, c.o.StrangersShare)
 		if full {
-			oldest = c.oldest(func(o *member) bool {
+			oldest = c.oldestIdle(func(o *crowdMember) bool {
 				return o.owner.Load() == nil && time.Since(time.Unix(0, o.since.Load())) >= c.o.Patience
 			})
-			c.drop(oldest)
+			c.removeMember(oldest)
 		}
 		if room := !full || oldest != nil; room {
 			c.conns[m] = struct{}{}
@@ -134,9 +134,9 @@ func (c *Crowd) join(m *member) bool {
 	}
 }
 
-// oldest finds the connection that has done nothing for longest, of those that
+// oldestIdle finds the connection that has done nothing for longest, of those that
 // answer no request. The caller holds the lock.
-func (c *Crowd) oldest(fits func(*member) bool) (oldest *member) {
+func (c *Crowd) oldestIdle(fits func(*crowdMember) bool) (oldest *crowdMember) {
 	for m := range c.conns {
 		if !m.busy.Load() && fits(m) && (oldest == nil || m.since.Load() < oldest.since.Load()) {
 			oldest = m
@@ -145,8 +145,8 @@ func (c *Crowd) oldest(fits func(*member) bool) (oldest *member) {
 	return oldest
 }
 
-// drop takes a connection out; nil is none. The caller holds the lock.
-func (c *Crowd) drop(m *member) {
+// removeMember removes a connection; nil is none. The caller holds the lock.
+func (c *Crowd) removeMember(m *crowdMember) {
 	if m == nil || m.gone {
 		return
 	}
@@ -158,12 +158,12 @@ func (c *Crowd) drop(m *member) {
 	if owner := m.owner.Load(); owner == nil {
 		c.strangers--
 	} else {
-		c.leave(*owner)
+		c.releaseOwner(*owner)
 	}
 }
 
-// leave takes one connection from an owner. The caller holds the lock.
-func (c *Crowd) leave(owner string) {
+// releaseOwner takes one connection from an owner. The caller holds the lock.
+func (c *Crowd) releaseOwner(owner string) {
 	if c.whose[owner]--; c.whose[owner] == 0 {
 		delete(c.whose, owner)
 	}
@@ -180,10 +180,10 @@ func (c *Crowd) Context(ctx context.Context, conn net.Conn) context.Context {
 // answered does not make room.
 func (c *Crowd) Attend(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m, ok := r.Context().Value(memberKey{}).(*member); ok {
+		if m, ok := r.Context().Value(memberKey{}).(*crowdMember); ok {
 			m.busy.Store(true)
 			defer func() {
-				m.touch()
+				m.markActive()
 				m.busy.Store(false)
 			}()
 		}
@@ -195,7 +195,7 @@ func (c *Crowd) Attend(next http.Handler) http.Handler {
 // the idle connection that has done nothing for longest makes room, of the owner
 // who has most and more than this one. It reports whether there is room.
 func (c *Crowd) Admit(ctx context.Context, owner string) bool {
-	m, ok := ctx.Value(memberKey{}).(*member)
+	m, ok := ctx.Value(memberKey{}).(*crowdMember)
 	if !ok {
 		return true
 	}
@@ -205,7 +205,7 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := bound(c.o.Known, c.o.KnownShare)
+	known := clampBound(c.o.Known, c.o.KnownShare)
 	if c.whose[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.strangers >= known && !c.makeRoom(owner) {
 		return false
 	}
@@ -215,15 +215,15 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	if was == nil {
 		c.strangers--
 	} else {
-		c.leave(*was)
+		c.releaseOwner(*was)
 	}
 	c.whose[owner]++
 	m.owner.Store(&owner)
 	return true
 }
 
-// bound is a bound, and not above a part of the descriptors.
-func bound(most, share int) int {
+// clampBound returns a bound, and not above a part of the descriptors.
+func clampBound(most, share int) int {
 	if share > 0 {
 		if part := Share(share); part > 0 {
 			return min(most, part)
@@ -236,7 +236,7 @@ func bound(most, share int) int {
 // more than another will have. The caller holds the lock.
 func (c *Crowd) makeRoom(comes string) bool {
 	most := c.whose[comes] + 1
-	var yields *member
+	var yields *crowdMember
 	for m := range c.conns {
 		owner := m.owner.Load()
 		if owner == nil || m.busy.Load() {
@@ -250,7 +250,7 @@ func (c *Crowd) makeRoom(comes string) bool {
 	if yields == nil {
 		return false
 	}
-	c.drop(yields)
+	c.removeMember(yields)
 	_ = yields.Conn.Close()
 	return true
 }

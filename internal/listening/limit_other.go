@@ -2,5 +2,6 @@
 
 package listening
 
-// descriptors is how many descriptors this process may open, 0 if unknown.
-func descriptors() uint64 { return 0 }
+// descriptorLimit returns how many descriptors this process may open, 0 if
+// unknown.
+func descriptorLimit() uint64 { return 0 }

@@ -4,8 +4,9 @@ package listening
 
 import "syscall"
 
-// descriptors is how many descriptors this process may open, 0 if unknown.
-func descriptors() uint64 {
+// descriptorLimit returns how many descriptors this process may open, 0 if
+// unknown.
+func descriptorLimit() uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 0

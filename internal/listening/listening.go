@@ -45,13 +45,13 @@ var errReserve = errors.New("connections hold all descriptors but the reserve")
 
 // Share returns the part 1/n of the descriptors that this process may open, 0
 // where the system does not say.
-func Share(n int) int { return int(descriptors() / uint64(n)) }
+func Share(n int) int { return int(descriptorLimit() / uint64(n)) }
 
 // New returns a listener that fails only when l is closed or cannot accept any
 // more. A shortage, of which [Transient] tells, it waits out. nil options mean
 // the zero value.
 func New(l net.Listener, o *Options) net.Listener {
-	p := &patient{Listener: l, closed: make(chan struct{})}
+	p := &patientListener{Listener: l, closed: make(chan struct{})}
 	if o != nil {
 		p.o = *o
 	}
@@ -83,8 +83,8 @@ func Transient(err error) bool {
 	return false
 }
 
-// patient is a listener that waits a shortage out.
-type patient struct {
+// patientListener is a listener that waits a shortage out.
+type patientListener struct {
 	net.Listener
 	o Options
 
@@ -96,16 +96,16 @@ type patient struct {
 }
 
 // Accept waits for the next connection.
-func (p *patient) Accept() (net.Conn, error) {
+func (p *patientListener) Accept() (net.Conn, error) {
 	for pause := firstPause; ; pause = min(2*pause, p.o.Pause) {
-		err := p.shortage()
+		err := p.shortageError()
 		if err == nil {
 			var c net.Conn
 			if c, err = p.Listener.Accept(); err == nil || !Transient(err) {
 				return c, err
 			}
 		}
-		p.log(err)
+		p.logShortage(err)
 		select {
 		case <-p.closed:
 			return nil, net.ErrClosed
@@ -115,18 +115,18 @@ func (p *patient) Accept() (net.Conn, error) {
 }
 
 // Close ends Accept.
-func (p *patient) Close() error {
+func (p *patientListener) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.Listener.Close()
 }
 
-// shortage is why no connection can be accepted now. The system gives the
-// lowest number that is free, which tells how many are not.
-func (p *patient) shortage() error {
+// shortageError returns why no connection can be accepted now. The system gives
+// the lowest number that is free, which tells how many are not.
+func (p *patientListener) shortageError() error {
 	if p.o.Reserve <= 0 {
 		return nil
 	}
-	limit := descriptors()
+	limit := descriptorLimit()
 	if limit == 0 {
 		return nil
 	}
@@ -141,8 +141,8 @@ func (p *patient) shortage() error {
 	return nil
 }
 
-// log says at a bounded rate why accepting waits.
-func (p *patient) log(err error) {
+// logShortage says at a bounded rate why accepting waits.
+func (p *patientListener) logShortage(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); p.said.IsZero() || now.Sub(p.said) >= p.o.Every {

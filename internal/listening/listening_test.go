@@ -66,7 +66,7 @@ func TestAcceptEndsWithItsListener(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := New(&failing{errs: make([]error, 0)}, nil)
-		l.(*patient).Listener.(*failing).errs = []error{syscall.EMFILE, syscall.EMFILE, syscall.EMFILE}
+		l.(*patientListener).Listener.(*failing).errs = []error{syscall.EMFILE, syscall.EMFILE, syscall.EMFILE}
 		time.AfterFunc(time.Millisecond, func() { l.Close() })
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Accept = %v after Close, want %v", err, net.ErrClosed)
