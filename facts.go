@@ -65,10 +65,10 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	f := Facts{
 		Private: len(g.FS.Read) > 0 || g.Database != nil || g.Attachments != nil ||
 			g.Storage != nil && g.Storage.Scope != ScopeSession || upstream && len(g.Secrets) > 0 ||
-			t.reads() && g.Network.AllowPrivate && len(g.Network.Allow) > 0,
+			t.onlyReads() && g.Network.AllowPrivate && len(g.Network.Allow) > 0,
 		Untrusted: upstream || len(g.Network.Allow) > 0,
 		Outward: g.Mail != nil || g.Database != nil && g.Database.Mode == ModeWrite ||
-			t.sends(&g.Network) || !t.reads() && writesOutside(g.FS.Write, workspace),
+			t.sendsOut(&g.Network) || !t.onlyReads() && writesOutside(g.FS.Write, workspace),
 	}
 	if level == LevelNone {
 		f = Facts{Private: true, Untrusted: true, Outward: true}
@@ -76,16 +76,16 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	return f
 }
 
-// reads reports whether the tool only reads, because the gate enforces it or
+// onlyReads reports whether the tool only reads, because the gate enforces it or
 // because the tool promises it. A prompt only reads: a person chooses it.
-func (t *Tool) reads() bool { return t.ReadOnly || t.SaysReadOnly || t.Form == FormPrompt }
+func (t *Tool) onlyReads() bool { return t.ReadOnly || t.SaysReadOnly || t.Form == FormPrompt }
 
-// sends reports whether the network carries data out. A tool that only reads
+// sendsOut reports whether the network carries data out. A tool that only reads
 // carries none out when it reaches only hosts that the operator listed: its
 // requests carry data too, but to hosts of the operator's choice. A tool that
 // may reach any public host does carry data out.
-func (t *Tool) sends(n *NetworkGrant) bool {
-	return len(n.Allow) > 0 && (!t.reads() || slices.ContainsFunc(n.Allow, func(host string) bool {
+func (t *Tool) sendsOut(n *NetworkGrant) bool {
+	return len(n.Allow) > 0 && (!t.onlyReads() || slices.ContainsFunc(n.Allow, func(host string) bool {
 		return host == "*" || strings.HasPrefix(host, "*:")
 	}))
 }
