@@ -203,8 +203,8 @@ func (f *fileReach) followNames(p string) string {
 	return filepath.Join(f.names[best], p[len(best):])
 }
 
-// refuseWithheld explains why the place of an entry is not granted at this moment, for
-// the record.
+// refuseWithheld records and returns a refusal of an entry that is withheld at
+// this moment, with the reason.
 func (b *boundFiles) refuseWithheld(op, asked string, e *grantedEntry) error {
 	why, fix := errLinked.Error(), ""
 	if b.f.places != nil {

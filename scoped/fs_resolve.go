@@ -45,7 +45,7 @@ func (pl *resolvedPath) release() {
 	}
 }
 
-// realPath returns the path of the place below the real path of its directory.
+// realPath returns the path below the real path of its directory.
 func (pl *resolvedPath) realPath() string { return filepath.Join(pl.h.real, pl.rel) }
 
 // resolveLinks follows the symbolic links of a checked path one by one,
@@ -68,7 +68,7 @@ func (b *boundFiles) resolveLinks(op, p string) (*resolvedPath, error) {
 	return pl, nil
 }
 
-// linkWalk is one resolution under way: at is free of links, pending is not
+// linkWalk is a resolution in progress: at is free of links, pending is not
 // known yet.
 type linkWalk struct {
 	b         *boundFiles

@@ -292,8 +292,8 @@ func (b *boundFiles) parentOf(p string, pl *resolvedPath) (f *writeFolder, base 
 	return f, base, nil
 }
 
-// replaceFile puts new content in the place of an admitted path. content is called
-// under the lock of the file with the old one, open for reading, or nil.
+// replaceFile replaces the content of a checked path. content is called under
+// the lock of the file with the old one, open for reading, or nil.
 func (b *boundFiles) replaceFile(p string, content func(old *os.File) ([]byte, error)) error {
 	pl, err := b.resolveLinks(opWrite, p)
 	if err != nil {

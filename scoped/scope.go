@@ -179,13 +179,13 @@ func (s *Scope) Bind(
 		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, principal: c.Principal.Name,
 		workspace: c.Workspace, turn: turn, out: note,
 	}
-	b.bindReach(ctx, c)
-	b.bindRest(c)
+	b.bindHostsAndFiles(ctx, c)
+	b.bindSmallGroups(c)
 	return b, nil
 }
 
-// bindReach binds hosts and files, granted or dropped.
-func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
+// bindHostsAndFiles binds hosts and files, granted or dropped.
+func (b *Binding) bindHostsAndFiles(ctx context.Context, c *sallyport.Call) {
 	s, note := b.scope, b.recordDecision
 	switch {
 	case s.network != nil:
@@ -201,9 +201,9 @@ func (b *Binding) bindReach(ctx context.Context, c *sallyport.Call) {
 	}
 }
 
-// bindRest binds the groups whose accessors are small. A list of which
+// bindSmallGroups binds the groups whose accessors are small. A list of which
 // nothing is left still knows why it refuses.
-func (b *Binding) bindRest(c *sallyport.Call) {
+func (b *Binding) bindSmallGroups(c *sallyport.Call) {
 	s, g := b.scope, b.scope.grant
 	b.secrets.b = b
 	if len(g.Secrets) > 0 || s.hasDropped(capSecrets) {
@@ -287,6 +287,7 @@ func matchesItem(match func([]string, string) bool, item string) func(string) bo
 	return func(entry string) bool { return match([]string{entry}, item) }
 }
 
-// matchesRef and binaryOf find the dropped entries that would have allowed an item.
+// matchesRef and matchesBinary find the dropped entries that would have allowed
+// an item.
 func matchesRef(ref string) func(string) bool       { return matchesItem(reach.MatchRef, ref) }
 func matchesBinary(binary string) func(string) bool { return matchesItem(reach.MatchBinary, binary) }

@@ -117,7 +117,7 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 	}
 	hosts := sortBySent(res.Touched.Hosts)
 	for i := range hosts {
-		kind, d := usedHosts, b.usedHost(s.Binary, &hosts[i])
+		kind, d := usedHosts, b.newHostDecision(s.Binary, &hosts[i])
 		if !d.Allowed {
 			kind = refusedHosts
 		}
@@ -267,9 +267,9 @@ func newLayerDecision(binary, bound string) sallyport.Decision {
 	return d
 }
 
-// usedHost says what a child did with a host. A refusal names the rule, like
+// newHostDecision says what a child did with a host. A refusal names the rule, like
 // one of the network accessor.
-func (b *Binding) usedHost(binary string, u *sallyport.HostUse) sallyport.Decision {
+func (b *Binding) newHostDecision(binary string, u *sallyport.HostUse) sallyport.Decision {
 	name := u.Host
 	if u.Port != 80 && u.Port != 443 && u.Port != 0 {
 		name = net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port)))
