@@ -335,7 +335,7 @@ func writeReply(c *childConn, req *http.Request, resp *http.Response, s *hostSwa
 
 // copyStream copies a body and flushes whatever comes.
 func copyStream(w *bufio.Writer, body io.Reader, chunked bool) error {
-	to := io.WriteCloser(unchunkedBody{w})
+	to := io.WriteCloser(plainWriter{w})
 	if chunked {
 		to = httputil.NewChunkedWriter(w)
 	}
@@ -365,7 +365,7 @@ func copyStream(w *bufio.Writer, body io.Reader, chunked bool) error {
 	return w.Flush()
 }
 
-// unchunkedBody is a body of known length: closing it writes nothing.
-type unchunkedBody struct{ io.Writer }
+// plainWriter writes a body of known length: closing it writes nothing.
+type plainWriter struct{ io.Writer }
 
-func (unchunkedBody) Close() error { return nil }
+func (plainWriter) Close() error { return nil }
