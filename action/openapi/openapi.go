@@ -187,7 +187,7 @@ func (im *importer) addNote(n config.Node, v Verdict, format string, args ...any
 	im.notes = append(im.notes, Note{Place: place, Verdict: v, Action: im.about, Text: text, line: line, column: column, key: key})
 }
 
-// noteMark is how much was said.
+// noteMark is how many notes and remarks there are.
 type noteMark struct{ notes, remarks int }
 
 // markNotes returns the position to which dropNotes can go back.

@@ -22,7 +22,7 @@ type argument struct {
 	required bool
 }
 
-// unfitError is an operation that cannot be an action.
+// unfitError says why an operation cannot be an action.
 type unfitError struct {
 	at   config.Node
 	text string
