@@ -19,7 +19,7 @@ const (
 type floorRange struct {
 	prefix netip.Prefix
 	what   string
-	// lift is true when allow_private_urls admits the row.
+	// lift is true when allow_private_urls lets the row pass.
 	lift bool
 }
 
