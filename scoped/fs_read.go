@@ -270,7 +270,7 @@ func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// openDirectory opens an admitted directory for listing.
+// openDirectory opens a checked directory for listing.
 func (b *boundFiles) openDirectory(p string) (*os.File, error) {
 	pl, err := b.resolveLinks(opRead, p)
 	if err != nil {
