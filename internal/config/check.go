@@ -52,7 +52,7 @@ func (s *scope) checkVersion(v string) (string, error) {
 	return v, nil
 }
 
-// workspacePath is resolvePath, without the variable that it defines.
+// workspacePath resolves a path without the variable that it defines.
 func (s *scope) workspacePath(v string) (string, error) {
 	if strings.HasPrefix(v, "${workspace}") {
 		return "", errors.New("${workspace} cannot stand in its own value")

@@ -173,7 +173,7 @@ func (f *file) snippetTo(at pos, cut int, hidden bool) string {
 	return number + " | " + body + "\n" + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", left) + "^"
 }
 
-// hideFrom keeps what follows a number of code points of a line out of snippets.
+// hideFrom hides what follows a number of code points of a line from snippets.
 func (f *file) hideFrom(line, cut int) {
 	if before, ok := f.cuts[line]; !ok || cut < before {
 		if f.cuts == nil {
