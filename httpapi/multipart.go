@@ -113,7 +113,7 @@ func partsError(err error) error {
 	return err
 }
 
-// readPart takes one part over.
+// readPart reads one part into the form.
 func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int) error {
 	if part.Header.Get("Content-Transfer-Encoding") != "" {
 		return &brokenForm{"a part must not have a Content-Transfer-Encoding"}
