@@ -162,7 +162,7 @@ func (c *Crowd) removeMember(m *crowdMember) {
 	}
 }
 
-// releaseOwner takes one connection from an owner. The caller holds the lock.
+// releaseOwner subtracts one connection from the count of an owner. The caller holds the lock.
 func (c *Crowd) releaseOwner(owner string) {
 	if c.whose[owner]--; c.whose[owner] == 0 {
 		delete(c.whose, owner)

@@ -83,7 +83,7 @@ func Transient(err error) bool {
 	return false
 }
 
-// patientListener is a listener that waits a shortage out.
+// patientListener is a listener that waits until a shortage is over.
 type patientListener struct {
 	net.Listener
 	o Options
